@@ -8,8 +8,8 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 pub use verbs::{
-    AsmArgs, BuildArgs, CompareArgs, CostArgs, DebugArgs, ExperimentArgs, For, HypervisorsArgs,
-    ImageArgs, Place, ReportArgs, RunArgs, SoakArgs, SoakMetric, TestArgs,
+    AsmArgs, BuildArgs, CompareArgs, CostArgs, DebugArgs, DoctorArgs, ExperimentArgs, For,
+    HypervisorsArgs, ImageArgs, Place, ReportArgs, RunArgs, SoakArgs, SoakMetric, TestArgs,
 };
 pub use work::{Boot, DeadlineArgs, JobArgs, LimitArgs, LoadArgs, Metric, Unders};
 
@@ -131,9 +131,9 @@ pub enum Verb {
         /// The verb
         verb: Option<String>,
     },
-    /// List the tools that are there, those that are missing, and how to get them
+    /// List the tools that are there, those that are missing, and how to get them; or whether Rouse can run on machines, by their descriptions
     #[command(after_help = STATUS)]
-    Doctor,
+    Doctor(DoctorArgs),
 }
 
 #[cfg(test)]

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `doctor`: what is there, what is missing, and how to get it.
 
+mod dump;
+pub mod machines;
+
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
+use crate::cli::DoctorArgs;
 use crate::debug::debugger;
+use crate::failure::bad_input;
 use crate::kvm::kernel;
 use crate::qemu::{self, Found};
 use crate::terminal::print_lines;
@@ -50,8 +55,14 @@ impl Finding {
     }
 }
 
-/// Looks at every tool.
-pub fn doctor() -> Result<()> {
+/// Looks at every tool, or at the machines that were named.
+pub fn doctor(args: &DoctorArgs) -> Result<()> {
+    if !args.dtb.is_empty() || !args.acpi.is_empty() {
+        return machines::look(args);
+    }
+    if args.json.is_some() {
+        bad_input!("--json: no machine is named; name one by --dtb or --acpi");
+    }
     let findings = [
         rust(),
         target(),

@@ -160,7 +160,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
         Verb::Man { verb } => shell::man(verb.as_deref()),
         Verb::Pages(args) => pages::pages(&args),
         Verb::Boards => boards::list(),
-        Verb::Doctor => doctor::doctor(),
+        Verb::Doctor(args) => doctor::doctor(&args),
     }
 }
 

@@ -19,6 +19,7 @@ mod host;
 mod jobs;
 mod kernel;
 mod killed;
+mod mainline;
 mod monitor;
 mod named;
 mod options;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 
 use super::{
-    carried, counted, exceptions, exclusives, jobs, killed, monitor, published, repeated, strict,
-    together,
+    carried, counted, exceptions, exclusives, jobs, killed, mainline, monitor, published, repeated,
+    strict, together,
 };
 use crate::before::Before;
 use crate::images::PLANTED;
@@ -47,7 +47,7 @@ struct Line {
     says: &'static str,
 }
 
-const ALL: [Gate; 19] = [
+const ALL: [Gate; 20] = [
     Gate {
         name: "atomics-of-both-images",
         what: What::Code(exclusives::run),
@@ -112,6 +112,10 @@ const ALL: [Gate; 19] = [
     Gate {
         name: "jobs-change-nothing",
         what: What::Code(jobs::run),
+    },
+    Gate {
+        name: "mainlines-trees-are-read",
+        what: What::Code(mainline::run),
     },
     Gate {
         name: "killed-by-int-keeps",

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What descriptions of machines say of them, before anybody carries a disk to one.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use acpi::Ram;
+use anyhow::{Context, Result, bail};
+use platform::{Conduit, Enable, Platform, Region, Room, Uart, UartKind, Unfit};
+use serde::Serialize;
+
+use super::dump::Dump;
+use crate::cli::DoctorArgs;
+use crate::failure::bad_input;
+use crate::output::Output;
+use crate::terminal::say;
+
+/// Characters of a line.
+const WIDTH: usize = 80;
+/// Of those, characters of a file's name.
+const NAME: usize = 34;
+
+/// What is known of the machine that a file describes.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    /// The file, or the folder of tables.
+    pub file: String,
+    /// Rouse can run there.
+    pub ok: bool,
+    /// Why it can't, or what is worth knowing.
+    pub why: Option<String>,
+    /// Its console, if it has one that Rouse can drive.
+    pub console: Option<String>,
+    /// What there is, in a few words.
+    #[serde(skip)]
+    found: String,
+}
+
+/// Looks at every file that was named.
+pub fn look(args: &DoctorArgs) -> Result<()> {
+    let json = Output::claim_any("--json", args.json.as_ref())?;
+    let mut findings = Vec::new();
+    for named in &args.dtb {
+        let mut files = Vec::new();
+        trees(named, &mut files)?;
+        if files.is_empty() {
+            bad_input!(
+                "--dtb: {} has no *.dtb; name a file, or another folder",
+                named.display()
+            );
+        }
+        for file in files {
+            let blob = fs::read(&file).with_context(|| file.display().to_string())?;
+            findings.push(of_tree(&file, &blob));
+        }
+    }
+    for named in &args.acpi {
+        findings.push(of_tables(named)?);
+    }
+    findings
+        .iter()
+        .for_each(|finding| say!("{}", finding.line()));
+    summary(&findings).iter().for_each(|line| say!("{line}"));
+    if let Some(json) = json {
+        json.write(&format!("{}\n", serde_json::to_string_pretty(&findings)?))?;
+    }
+    let refused = findings.iter().filter(|finding| !finding.ok).count();
+    if refused > 0 {
+        bail!(
+            "Rouse can't run on {refused} of {} machines",
+            findings.len()
+        );
+    }
+    Ok(())
+}
+
+/// The device trees at `named`, which is one or a folder of them.
+pub fn trees(named: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let unread = |error: std::io::Error| {
+        let shown = named.display();
+        crate::failure::BadInput::error(format!(
+            "--dtb: {shown}: {error}; name a device tree or a folder of them"
+        ))
+    };
+    if !fs::metadata(named).map_err(unread)?.is_dir() {
+        files.push(named.to_owned());
+        return Ok(());
+    }
+    let entries = fs::read_dir(named).map_err(unread)?;
+    let mut below = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<std::io::Result<Vec<_>>>()
+        .map_err(unread)?;
+    below.sort();
+    for path in below {
+        // A link may lead around in a circle.
+        if path.is_dir() && !path.is_symlink() {
+            trees(&path, files)?;
+        } else if path.extension().is_some_and(|end| end == "dtb") && path.is_file() {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// The machine of a device tree. What RAM it has a boot loader writes.
+pub fn of_tree(file: &Path, blob: &[u8]) -> Finding {
+    let (mut room, mut again) = (Box::new(Room::new()), Box::new(Room::new()));
+    let read = Platform::from_fdt(blob, &mut room);
+    let (read, note) = match read {
+        Err(platform::Error::Registers {
+            node,
+            why: Unfit::InRam,
+            ..
+        }) => {
+            let bare = Platform::from_fdt_with_ram(blob, platform::Ram::new(), &mut again);
+            (
+                bare,
+                Some(format!(
+                    "{node} is in the RAM as the file has it: the boot loader has to write that"
+                )),
+            )
+        }
+        Err(
+            platform::Error::NoNode("memory") | platform::Error::Property { node: "memory", .. },
+        ) => (
+            Platform::from_fdt_with_ram(blob, platform::Ram::new(), &mut again),
+            None,
+        ),
+        read => (read, None),
+    };
+    match read {
+        Ok(platform) => Finding::of(file, &platform, note),
+        Err(error) => Finding::refused(file, &error.to_string()),
+    }
+}
+
+/// The machine of what `acpidump` writes, or of a folder of tables.
+fn of_tables(named: &Path) -> Result<Finding> {
+    let dump = Dump::read(named)?;
+    let mut ram = Ram::new();
+    // Where RAM is the tables don't say.
+    ram.usable(Region {
+        base: Dump::BASE,
+        size: Dump::SIZE,
+    })?;
+    let mut room = Box::new(Room::new());
+    Ok(match acpi::read(&dump, Dump::BASE, &ram, "", &mut room) {
+        Ok(read) => Finding::of(named, &read.platform, Some(read.notes.to_string())),
+        Err(error) => Finding::refused(named, &error.to_string()),
+    })
+}
+
+impl Finding {
+    fn refused(file: &Path, why: &str) -> Self {
+        Self {
+            file: file.display().to_string(),
+            ok: false,
+            why: Some(why.to_owned()),
+            console: None,
+            found: String::new(),
+        }
+    }
+
+    fn of(file: &Path, platform: &Platform<'_>, note: Option<String>) -> Self {
+        let console = platform.uart.as_ref().map(console);
+        let wrong = missing(platform);
+        let psci = match platform.psci {
+            Some(Conduit::Smc) => "SMC",
+            Some(Conduit::Hvc) => "HVC",
+            None => "none",
+        };
+        Self {
+            file: file.display().to_string(),
+            ok: wrong.is_none(),
+            found: format!(
+                "{} CPUs, PSCI {psci}, {}",
+                platform.cpus.len() + platform.cpus_ignored,
+                console.as_deref().unwrap_or("no console")
+            ),
+            why: wrong.map(str::to_owned).or(note),
+            console,
+        }
+    }
+
+    /// A line of at most [`WIDTH`] characters.
+    fn line(&self) -> String {
+        let (state, rest) = match (self.ok, &self.why) {
+            (false, Some(why)) => ("no", brief(why)),
+            _ => ("ok", self.found.as_str()),
+        };
+        // The end of a path is what tells it from others.
+        let name: Vec<char> = self.file.chars().collect();
+        let name = match name.len().checked_sub(NAME) {
+            Some(1..) => format!(
+                "...{}",
+                name[name.len() + 3 - NAME..].iter().collect::<String>()
+            ),
+            _ => self.file.clone(),
+        };
+        let line = format!("{state} {name:NAME$} {rest}");
+        match line.chars().count() > WIDTH {
+            true => format!("{}...", line.chars().take(WIDTH - 3).collect::<String>()),
+            false => line,
+        }
+    }
+}
+
+/// Why a machine that is described well is none for Rouse.
+fn missing(platform: &Platform<'_>) -> Option<&'static str> {
+    let by_table = |cpu: &platform::Cpu| matches!(cpu.enable, Enable::SpinTable(_));
+    if platform.timer.hyp.is_none() {
+        return Some("timer: no interrupt of EL2's timer is described");
+    }
+    if platform.psci.is_none() {
+        return Some(match platform.cpus.iter().any(by_table) {
+            true => {
+                "no PSCI: the CPUs are started by a spin-table, and nothing turns the machine off"
+            }
+            false => "no PSCI is described; a boot loader may add it",
+        });
+    }
+    None
+}
+
+/// A console, in the words of `rouse.uart=`.
+fn console(uart: &Uart) -> String {
+    let base = uart.base;
+    match uart.kind {
+        UartKind::Pl011 => format!("pl011,{base:#x}"),
+        UartKind::Ns16550 { shift, width } => format!("16550,{base:#x},{shift},{width}"),
+        UartKind::Imx => format!("imx,{base:#x}"),
+        UartKind::Lpuart { offset } => format!("lpuart,{base:#x},{offset}"),
+        UartKind::Geni => format!("geni,{base:#x}"),
+        UartKind::Armada3700 => format!("armada3700,{base:#x}"),
+    }
+}
+
+/// A reason without what all have in front.
+fn brief(why: &str) -> &str {
+    [
+        "device tree: the interrupt controller is ",
+        "device tree: ",
+        "ACPI: ",
+    ]
+    .iter()
+    .find_map(|start| why.strip_prefix(start))
+    .unwrap_or(why)
+}
+
+/// How many are well, and the others by reason.
+pub fn summary(findings: &[Finding]) -> Vec<String> {
+    let well = findings.iter().filter(|finding| finding.ok);
+    let silent = well
+        .clone()
+        .filter(|finding| finding.console.is_none())
+        .count();
+    let mut lines = vec![format!(
+        "{} of {} machines can run Rouse, {silent} of them without a console",
+        well.count(),
+        findings.len(),
+    )];
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for why in findings
+        .iter()
+        .filter(|finding| !finding.ok)
+        .filter_map(|finding| finding.why.as_deref())
+    {
+        *reasons.entry(why).or_default() += 1;
+    }
+    for (why, count) in reasons {
+        let mut line = format!("{count:6}");
+        for word in why.split(' ') {
+            if line.chars().count() + 1 + word.chars().count() > WIDTH {
+                lines.push(std::mem::replace(&mut line, " ".repeat(6)));
+            }
+            line += &format!(" {word}");
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_fits_and_names_the_reason() {
+        let far = format!("{}/imx8mp-evk.dtb", "folder/".repeat(20));
+        let error = platform::Error::GicV2.to_string();
+        let finding = Finding::refused(far.as_ref(), &error);
+        let line = finding.line();
+        assert_eq!(line.chars().count(), WIDTH);
+        assert!(line.contains("imx8mp-evk.dtb a GICv2, and"), "{line}");
+        let lines = summary(&[finding]);
+        assert_eq!(
+            lines[0],
+            "0 of 1 machines can run Rouse, 0 of them without a console"
+        );
+        assert!(
+            lines.iter().all(|line| line.chars().count() <= WIDTH),
+            "{lines:?}"
+        );
+        let words: Vec<&str> = lines[1..]
+            .iter()
+            .flat_map(|line| line.split_whitespace())
+            .collect();
+        assert_eq!(words.join(" "), format!("1 {error}"));
+    }
+
+    #[test]
+    fn a_console_is_named_as_the_boot_argument_has_it() {
+        use platform::uart::Named;
+        for kind in [
+            UartKind::Pl011,
+            UartKind::Ns16550 { shift: 2, width: 4 },
+            UartKind::Imx,
+            UartKind::Lpuart { offset: 0 },
+            UartKind::Geni,
+            UartKind::Armada3700,
+        ] {
+            let uart = Uart {
+                kind,
+                base: 0x900_0000,
+            };
+            assert_eq!(Named::parse(&console(&uart)), Some(Named::Ready(uart)));
+        }
+    }
+
+    /// QEMU's tree, as it is and without memory.
+    #[test]
+    fn a_tree_without_ram_is_read() {
+        let virt = include_bytes!("../../../crates/platform/tests/virt.dtb");
+        let found = of_tree("virt.dtb".as_ref(), virt);
+        assert!(found.ok && found.why.is_none(), "{found:?}");
+        assert_eq!(found.console.as_deref(), Some("pl011,0x9000000"));
+        let mut bare = virt.to_vec();
+        let at = bare
+            .windows(7)
+            .position(|text| text == b"memory\0")
+            .unwrap();
+        bare[at] = b'M';
+        assert!(of_tree("virt.dtb".as_ref(), &bare).ok);
+    }
+}
