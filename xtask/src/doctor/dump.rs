@@ -12,6 +12,8 @@ use crate::failure::{BadInput, bad_input};
 
 /// Bytes of the header that every table begins with (ACPI 6.5, 5.2.6).
 const HEADER: usize = 36;
+/// More than any table has.
+const MOST: usize = 1 << 24;
 /// Bytes of the RSDP, and where the XSDT is put.
 const RSDP: usize = 36;
 const XSDT: usize = 64;
@@ -132,8 +134,11 @@ fn of_bytes(mut rest: &[u8]) -> Vec<Vec<u8>> {
     let mut tables = Vec::new();
     while rest.len() >= HEADER && rest[..4].iter().all(u8::is_ascii_graphic) {
         let length = u32::from_le_bytes([rest[4], rest[5], rest[6], rest[7]]) as usize;
+        if !(HEADER..=MOST).contains(&length) {
+            break;
+        }
         // One that is cut short is read as it is, to be refused by what it lacks.
-        let length = length.clamp(HEADER, rest.len());
+        let length = length.min(rest.len());
         tables.push(rest[..length].to_vec());
         rest = &rest[length..];
     }

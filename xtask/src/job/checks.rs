@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use foreign::Quoted;
 use platform::{Node, Tree};
 
 use super::Ram;
@@ -60,8 +61,9 @@ pub fn tree(path: &PathBuf) -> Result<PathBuf> {
             if let Some(first) = odd.first() {
                 note!(
                     "--dtb: {shown}: {} names are not as the Devicetree Specification has them \
-                     (2.2.1, 2.2.4.1), the first: `{first}`; Linux and Rouse take them",
-                    odd.len()
+                     (2.2.1, 2.2.4.1), the first: `{}`; Linux and Rouse take them",
+                    odd.len(),
+                    Quoted::new(first)
                 );
             }
             Ok(path)
@@ -84,5 +86,6 @@ fn odd_names(node: &Node<'_>) -> Vec<String> {
         .property_names()
         .filter(|name| !allowed(name, b",._+-?#"));
     let odd = own.chain(properties);
-    odd.map(|name| name.escape_ascii().to_string()).collect()
+    odd.map(|name| String::from_utf8_lossy(name).into_owned())
+        .collect()
 }
