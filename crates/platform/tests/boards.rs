@@ -2,7 +2,6 @@
 //! What trees of boards have and QEMU's has not. `bus.dtb` is an Armada 3700's in short: its devices are
 //! on a bus that has other addresses.
 
-use platform::claims::END;
 use platform::{Enable, Platform, Region, Report, Room, Timer, Uart, UartKind};
 
 const BUS: &[u8] = include_bytes!("bus.dtb");
