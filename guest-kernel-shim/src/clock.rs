@@ -7,7 +7,6 @@ pub mod watch;
 use aarch64_cpu::registers::{CNTFRQ_EL0, CNTVCT_EL0, Readable};
 use arch::insn;
 use spin::once::Once;
-use wait::target::after;
 
 /// The virtual count, ticks. The barrier keeps the read from being done early
 /// (DDI 0487K.a, D13.2.1); it counts as one instruction of what is measured.
@@ -34,7 +33,7 @@ pub fn nanoseconds(ticks: u64) -> u64 {
 
 /// Waits `ticks`, letting an emulator run the other CPUs.
 pub fn pause(ticks: u64) {
-    let end = after(now(), ticks);
+    let end = now() + ticks;
     while now() < end {
         insn::yield_now();
     }
@@ -51,7 +50,7 @@ const PATIENCE: u64 = 60;
 
 /// Waits until `reached`, at most `limit` ticks; whether it was.
 pub fn wait_at_most(limit: u64, reached: impl Fn() -> bool) -> bool {
-    let end = after(now(), limit);
+    let end = now() + limit;
     while !reached() {
         if now() > end {
             return false;

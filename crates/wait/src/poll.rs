@@ -103,6 +103,6 @@ pub fn forever<T: Target, P: Pause>(cpu: &T, pause: &P, wanted: u32, bound: u64)
         if seen != 0 {
             return seen;
         }
-        pause.pause(if P::TIMED { cpu.deadline(bound) } else { 0 });
+        pause.pause(if P::TIMED { cpu.now() + bound } else { 0 });
     }
 }

@@ -8,7 +8,8 @@
 use crate::request::Request;
 
 /// The count that comes `ticks` after `count`. One beyond the counter's range is one that never comes,
-/// and not one that is over.
+/// and not one that is over. The loops of this crate add without it: the plan bounds their limits to
+/// seconds (`poll-limit-us`), and they are what is measured.
 #[must_use]
 #[inline(always)]
 pub const fn after(count: u64, ticks: u64) -> u64 {
@@ -54,12 +55,6 @@ pub trait Target {
 
     /// The time, ticks, by a clock that never goes back.
     fn now(&self) -> u64;
-
-    /// The time that is `ticks` after now, [`after`].
-    #[inline(always)]
-    fn deadline(&self, ticks: u64) -> u64 {
-        after(self.now(), ticks)
-    }
 
     /// Whether the interrupt handler has set its flag since
     /// [`Target::clear_interrupted`].

@@ -2,7 +2,7 @@
 //! What the loops are made of: one poll, one halt.
 
 use crate::poll::{self, Pause};
-use crate::target::{Measure, Target, after};
+use crate::target::{Measure, Target};
 
 /// WFI, counted; its time as well if it is to be `timed`.
 #[inline(always)]
@@ -26,13 +26,12 @@ pub fn poll_for<T: Target, P: Pause>(
     limit: u64,
     timed: bool,
 ) -> u32 {
-    let start = cpu.now();
-    let deadline = after(start, limit);
+    let deadline = cpu.now() + limit;
     cpu.start_polling();
     if poll::until(cpu, pause, wanted, deadline) != 0 {
         let taken = cpu.finish_polling(wanted);
         if timed {
-            let ticks = cpu.now() - start;
+            let ticks = cpu.now() - (deadline - limit);
             cpu.count(Measure::PollTicks, ticks);
             cpu.count(Measure::Pauses, pause.take_pauses());
         }
@@ -58,7 +57,7 @@ pub fn poll_while<T: Target, P: Pause>(
 ) -> u32 {
     cpu.start_polling();
     loop {
-        let deadline = cpu.deadline(period);
+        let deadline = cpu.now() + period;
         if poll::until(cpu, pause, wanted, deadline) != 0 || !on() {
             break;
         }
