@@ -228,12 +228,18 @@ pub fn set_trap(trap: Trap) {
     }));
 }
 
-/// Sets which side owns the CPU interface of this vCPU.
+/// Sets which side owns the CPU interface of this vCPU. It is refused while another vCPU has an
+/// interrupt active here by register, which `soak` does for a while.
+///
+/// # Panics
+/// Panics if the hypervisor refuses for longer.
 pub fn set_deliver(deliver: Deliver) {
-    set(KnobValue::Deliver(match deliver {
+    let value = KnobValue::Deliver(match deliver {
         Deliver::Inject => abi::Deliver::Inject,
         Deliver::Direct => abi::Deliver::Direct,
-    }));
+    });
+    let taken = crate::clock::wait_for(|| try_set(value));
+    assert!(taken, "hypervisor: an interrupt of this vCPU stays active");
 }
 
 /// Has EL2 watch the points at `address`; see [`abi::CALL_WATCH`].

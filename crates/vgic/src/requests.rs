@@ -35,11 +35,18 @@ impl Requests {
 
     /// The holder takes over what is set, of `of`.
     pub fn take_set(&self, of: u32) -> u32 {
+        // Mostly there is none. A CPU that sets one sends EVALUATE afterwards.
+        if self.to_set() & of == 0 {
+            return 0;
+        }
         self.change(|set, clear| (set & !of, clear)).0 & of
     }
 
     /// The holder takes over what it is to clear.
     pub fn take_clear(&self) -> u32 {
+        if self.to_clear() == 0 {
+            return 0;
+        }
         self.change(|set, _| (set, 0)).1
     }
 

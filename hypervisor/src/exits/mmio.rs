@@ -35,6 +35,7 @@ pub fn exit(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
 }
 
 /// Does an access for its register; `None` where no device is.
+#[inline(always)]
 fn transfer(cpu: &PerCpu, frame: &mut Frame, address: u64, access: Access) -> Option<()> {
     let value = access
         .write

@@ -45,15 +45,19 @@ fn a_percentile_stands_only_where_samples_support_it() {
 
 #[test]
 fn a_percentile_is_shown_with_the_width_of_its_bucket() {
-    let shown = shown(&[
-        measured(24, 20_589),
-        measured(24, 20_576),
-        measured(24, 1023),
-    ]);
+    let among_others = |value| {
+        let mut cell = measured(24, value);
+        let stats = cell.stats.as_mut().unwrap();
+        (stats.min, stats.max) = (1, 1 << 30);
+        cell
+    };
+    let cells = [20_589, 20_576, 1023].map(among_others);
     let p50 = ["20592±16", "20592±16", "1023"].map(String::from);
-    assert_eq!(shown[1], ("p50".into(), p50.to_vec()));
-    let min = ["20589", "20576", "1023"].map(String::from);
-    assert_eq!(shown[0], ("min".into(), min.to_vec()));
+    assert_eq!(shown(&cells)[1], ("p50".into(), p50.to_vec()));
+    // All samples are alike.
+    let cells = [20_589, 20_576, 1023].map(|value| measured(24, value));
+    let p50 = ["20589", "20576", "1023"].map(String::from);
+    assert_eq!(shown(&cells)[1], ("p50".into(), p50.to_vec()));
 }
 
 #[test]

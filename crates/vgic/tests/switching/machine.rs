@@ -8,8 +8,8 @@ use loom::sync::atomic::AtomicU32;
 use loom::sync::atomic::Ordering::SeqCst;
 use vgic::switch::{EVALUATE, Physical, SGIS, Sent, Switch};
 use vgic::{
-    Access, Bank, Delivery, Distributor, Interface, List, ListRegister, Private, Redistributor,
-    Vcpu,
+    Access, Asked, Bank, Delivery, Distributor, Interface, List, ListRegister, Private,
+    Redistributor, Vcpu,
 };
 
 /// What a vCPU does; switches may be refused.
@@ -145,7 +145,7 @@ pub struct World<P> {
 }
 
 impl<P: Protocol> World<P> {
-    /// Every SGI in Group 1 and enabled; the hypervisor delivers.
+    /// Every SGI enabled; the hypervisor delivers.
     pub fn new() -> Self {
         let world = Self {
             switch: P::new(),
@@ -156,9 +156,7 @@ impl<P: Protocol> World<P> {
                 enabled: AtomicU32::new(SGIS),
             },
         };
-        for offset in [0x80, 0x100] {
-            world.register(offset, SGIS);
-        }
+        world.register(0x100, SGIS);
         world
     }
 
@@ -205,7 +203,7 @@ impl<P: Protocol> World<P> {
 /// List registers.
 pub struct Hardware {
     registers: [ListRegister; 4],
-    underflow: bool,
+    asked: Asked,
 }
 
 impl Bank for Hardware {
@@ -227,8 +225,8 @@ impl Bank for Hardware {
         self.registers[n] = value;
     }
 
-    fn set_underflow(&mut self, on: bool) {
-        self.underflow = on;
+    fn ask(&mut self, asked: Asked) {
+        self.asked = asked;
     }
 }
 
@@ -239,8 +237,8 @@ impl Interface for Hardware {
         0
     }
 
-    fn underflow(&self) -> bool {
-        self.underflow
+    fn asked(&self) -> Asked {
+        self.asked
     }
 
     fn timers(&self) -> u32 {
@@ -292,7 +290,7 @@ impl<'a, P: Protocol> Target<'a, P> {
             list: List::new(),
             hardware: Hardware {
                 registers: [ListRegister::EMPTY; 4],
-                underflow: false,
+                asked: Asked::default(),
             },
             distributor: RefCell::new(distributor),
         }
@@ -301,7 +299,7 @@ impl<'a, P: Protocol> Target<'a, P> {
     fn with<R>(&mut self, use_it: impl FnOnce(&World<P>, &mut OnCpu<'_>) -> R) -> R {
         let empty = Hardware {
             registers: [ListRegister::EMPTY; 4],
-            underflow: false,
+            asked: Asked::default(),
         };
         let mut delivery = Delivery {
             private: &self.world.private,
