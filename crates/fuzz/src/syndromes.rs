@@ -82,7 +82,7 @@ fn register(esr: u64) {
 
 fn data_abort(esr: u64, value: u64) {
     let decoded = Access::decode(Esr(esr));
-    let described = field(esr, 24, 24) == 1 && field(esr, 7, 7) == 0;
+    let described = field(esr, 24, 24) == 1 && field(esr, 7, 7) == 0 && field(esr, 5, 2) == 1;
     assert_eq!(decoded.is_some(), described);
     let Some(access) = decoded else { return };
     let size = 1_u32 << field(esr, 23, 22);
@@ -94,7 +94,10 @@ fn data_abort(esr: u64, value: u64) {
     let above = u64::MAX.checked_shl(8 * size).unwrap_or(0);
     let extended = if negative { bytes | above } else { bytes };
     let kept = if field(esr, 15, 15) == 1 { 63 } else { 31 };
-    assert_eq!(access.loaded(value), field(extended, kept, 0));
+    // No load puts eight bytes into a W register.
+    if size < 8 || kept == 63 {
+        assert_eq!(access.loaded(value), field(extended, kept, 0));
+    }
 }
 
 /// An exception given to EL1 goes to one of its sixteen vectors, masked.

@@ -3,6 +3,10 @@
 
 use crate::esr::Esr;
 
+/// The fault (DFSC) without its level, and a translation fault.
+const DFSC: u32 = 0x3c;
+const TRANSLATION: u32 = 0x04;
+
 /// A load or store that the syndrome describes completely (ISV = 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
@@ -17,12 +21,14 @@ pub struct Access {
 }
 
 impl Access {
-    /// Decodes the ISS; `None` where it doesn't describe the access.
+    /// Decodes the ISS of a translation fault; `None` for another fault, and where it doesn't describe the access.
     #[must_use]
     pub const fn decode(esr: Esr) -> Option<Self> {
+        /// ISV says that the rest is valid; S1PTW that a table walk faulted.
+        const ISV: u32 = 1 << 24;
+        const S1PTW: u32 = 1 << 7;
         let iss = esr.iss();
-        // ISV says that the rest is valid; S1PTW that a table walk faulted.
-        if iss & 1 << 24 == 0 || iss & 1 << 7 != 0 {
+        if iss & (ISV | S1PTW | DFSC) != ISV | TRANSLATION {
             return None;
         }
         Some(Self {
@@ -38,11 +44,11 @@ impl Access {
     #[must_use]
     pub const fn loaded(&self, raw: u64) -> u64 {
         let unused = 64 - 8 * self.size;
-        let value = if self.sign_extend {
-            ((raw << unused) as i64 >> unused) as u64
-        } else {
-            raw << unused >> unused
-        };
+        if !self.sign_extend {
+            // What is zero-extended is alike in a W and in an X register.
+            return raw << unused >> unused;
+        }
+        let value = ((raw << unused) as i64 >> unused) as u64;
         if self.sixty_four {
             value
         } else {
@@ -62,7 +68,7 @@ impl Access {
 /// tells where: for others HPFAR_EL2 is not valid (D24.2.64).
 #[must_use]
 pub const fn is_translation_fault(esr: Esr) -> bool {
-    esr.iss() & 0x3c == 0x04
+    esr.iss() & DFSC == TRANSLATION
 }
 
 /// Whether it was cache maintenance, and not a load or store (CM).
@@ -96,14 +102,14 @@ mod tests {
 
     #[test]
     fn a_sign_extended_byte_to_a_word_register() {
-        let access = Access::decode(Esr(1 << 24 | 1 << 21 | 3 << 16)).unwrap();
+        let access = Access::decode(Esr(1 << 24 | 1 << 21 | 3 << 16 | 4)).unwrap();
         assert_eq!((access.size, access.register, access.write), (1, 3, false));
         assert_eq!(access.loaded(0x1_80), 0xffff_ff80);
     }
 
     #[test]
     fn a_doubleword_store() {
-        let access = Access::decode(Esr(1 << 24 | 3 << 22 | 1 << 15 | 1 << 6)).unwrap();
+        let access = Access::decode(Esr(1 << 24 | 3 << 22 | 1 << 15 | 1 << 6 | 4)).unwrap();
         assert!(access.write);
         assert_eq!(access.stored(u64::MAX), u64::MAX);
         assert_eq!(access.loaded(u64::MAX), u64::MAX);
@@ -112,7 +118,8 @@ mod tests {
     #[test]
     fn without_isv_there_is_no_access() {
         assert_eq!(Access::decode(Esr(0)), None);
-        assert_eq!(Access::decode(Esr(1 << 24 | 1 << 7)), None);
+        assert_eq!(Access::decode(Esr(1 << 24 | 1 << 7 | 4)), None);
+        assert_eq!(Access::decode(Esr(1 << 24)), None, "another fault");
     }
 
     #[test]

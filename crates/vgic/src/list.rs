@@ -206,10 +206,16 @@ impl List {
 
     /// Lists what can be acknowledged, as far as there is room for it or it is more urgent
     /// than what is listed. To be called on the maintenance interrupt.
+    #[inline(always)]
     pub fn refill(&mut self, bank: &mut impl Bank) {
-        if self.queue.is_empty() {
-            return self.revise(bank);
+        match self.queue.is_empty() {
+            true => self.revise(bank),
+            false => self.refill_from_queue(bank),
         }
+    }
+
+    #[inline(never)]
+    fn refill_from_queue(&mut self, bank: &mut impl Bank) {
         // While a register is free, it does not matter what the others hold.
         let mut free = bank.empty() & mask(bank.count());
         while let Some(next) = self.most_urgent() {

@@ -22,14 +22,13 @@ use crate::say;
 pub fn exit(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
     cpu.vcpu.counters.add(Counter::Mmio);
     let address = abort::address(HPFAR_EL2.get(), FAR_EL2.get());
-    let described = abort::is_translation_fault(esr).then(|| Access::decode(esr));
-    let done = match described.flatten() {
+    let done = match Access::decode(esr) {
         Some(access) => transfer(cpu, frame, address, access).ok_or(Refusal::Nothing),
         None => undescribed(cpu, frame, address, esr),
     };
     match done {
         // A guest's EL0 may be in AArch32, where instructions can be short (IL).
-        Ok(()) => ELR_EL2.set(ELR_EL2.get() + if esr.0 & IL != 0 { 4 } else { 2 }),
+        Ok(()) => ELR_EL2.set(ELR_EL2.get() + 2 + (esr.0 & IL) / (IL / 2)),
         Err(why) => refuse(cpu, why, address, esr),
     }
 }
@@ -147,7 +146,8 @@ fn has_device(address: u64) -> bool {
 }
 
 /// Does an access of `size` bytes at `address`; what a read gives, `None` where
-/// no device is.
+/// no device is. Inlined in both callers, so that the one that is cold costs the other nothing.
+#[inline(always)]
 fn emulate(
     cpu: &PerCpu,
     frame: &Frame,
@@ -181,17 +181,24 @@ fn emulate(
 /// registers.
 const STATES: core::ops::Range<u64> = 0x200..0x400;
 
+#[inline(always)]
 fn distributor(cpu: &PerCpu, access: vgic::Access) -> u64 {
     if STATES.contains(&access.offset) {
         vgic_cpu::publish(cpu);
     }
     let (value, changed) = vm().distributor.lock().access(access);
     if changed {
-        for cpu in vm().cpus {
-            kick::send(cpu, pending_word::EVALUATE);
-        }
+        evaluate_all();
     }
     value
+}
+
+/// Has every vCPU look at the registers of the distributor.
+#[inline(never)]
+fn evaluate_all() {
+    for cpu in vm().cpus {
+        kick::send(cpu, pending_word::EVALUATE);
+    }
 }
 
 fn redistributor(cpu: &PerCpu, number: usize, access: vgic::Access) -> u64 {

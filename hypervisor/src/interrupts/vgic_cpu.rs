@@ -240,7 +240,9 @@ pub fn maintain(cpu: &PerCpu) -> bool {
 /// Brings this CPU in line with the registers of the virtual interrupt controller after
 /// one was written.
 pub fn evaluate(cpu: &PerCpu) {
-    if to_machine(cpu) {
+    // Only this CPU changes who delivers.
+    if cpu.vcpu.switch.is_direct() {
+        to_machine(cpu);
         return;
     }
     if with(cpu, |delivery| delivery.evaluate()) {
