@@ -6,7 +6,7 @@
 //! stays there until it ends, and till then each access of the guest to its CPU interface traps:
 //! hardware would not know what an end of it is about (12.4.5, EOIcount). An active one is in the
 //! queue also if a register can't hold what is known of it. Hardware deactivates by ICC_EOIR1_EL1
-//! what has the priority that runs (8.5.3), so the priority of an active one must not change
+//! what has the priority that runs (12.2, ICV_EOIR1_EL1), so the priority of an active one must not change
 //! there, and one that software has set active has none that runs.
 //!
 //! Rules that always hold between two calls:
