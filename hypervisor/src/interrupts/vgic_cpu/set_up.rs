@@ -65,7 +65,7 @@ fn preemption_bits() -> u64 {
 
 /// Clears the active priorities of the guest's interface and the guest's settings, as
 /// [`gic_cpu::forget_active`] does of EL2's own. All of Group 0 come before those of
-/// Group 1: another order is UNPREDICTABLE (IHI 0069H, 12.4, ICH_AP1R<n>_EL2).
+/// Group 1: another order is UNPREDICTABLE (IHI 0069H, 12.4, `ICH_AP1R<n>_EL2`).
 pub fn forget_guests() {
     let bits = preemption_bits();
     ICH_AP0R0_EL2.set(0);
