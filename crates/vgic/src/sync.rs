@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Atomics and a lock, which are loom's where a model is checked (`tests/switching`).
+//! Atomics and a lock, which are loom's where a model is checked (`tests/switching`), and not in the tests of the parts.
 
-#[cfg(not(loom))]
+#[cfg(any(not(loom), test))]
 pub use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-#[cfg(loom)]
+#[cfg(all(loom, not(test)))]
 pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-#[cfg(not(loom))]
+#[cfg(any(not(loom), test))]
 pub use spin::mutex::SpinMutex as Mutex;
 
-#[cfg(loom)]
+#[cfg(all(loom, not(test)))]
 pub use self::model::Mutex;
 
-#[cfg(loom)]
+#[cfg(all(loom, not(test)))]
 mod model {
     /// A lock as [`spin`]'s.
     #[derive(Debug)]
