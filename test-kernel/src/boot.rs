@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first instructions, at EL1 with the MMU off and no stack.
 
+use platform::{Platform, Room};
+
 unsafe extern "C" {
     fn _kernel_primary();
     fn _kernel_held();
@@ -12,6 +14,12 @@ arch::symbol_addresses! {
     /// Entry of another CPU, with its number as the context id of CPU_ON.
     secondary_entry = kernel_secondary;
 }
+
+/// Bytes of each CPU's stack.
+const STACK: usize = 0x4_0000;
+
+// A machine is read twice on a stack, once more after an exception, and moved while it is read.
+const _: () = assert!(STACK >= 6 * (size_of::<Room>() + size_of::<Platform<'_>>()));
 
 core::arch::global_asm!(
     r#"
@@ -59,5 +67,5 @@ kernel_vectors:
 kernel_stack:
     .space  2 * {stack_size}
     "#,
-    stack_size = const 0x1_0000,
+    stack_size = const STACK,
 );

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The console where there is no SPCR: DBG2 ("Debug Port Table 2", Microsoft), whose first serial
-//! port it is.
+//! The console: the SPCR's, or where there is no sound one that of the DBG2 ("Debug Port Table 2",
+//! Microsoft), whose first serial port it is.
 
-use platform::Claims;
+use platform::{Claims, Uart};
 
-use crate::error::Error;
-use crate::spcr::{Console, at_gas};
+use crate::error::{Error, Table};
+use crate::spcr::{self, Console, at_gas};
 use crate::view::View;
 
 /// Offsets of the first structure's offset and of their number.
@@ -20,8 +20,47 @@ const SIZE: usize = 22;
 /// Port Type of a serial port; its subtypes are the SPCR's interface types.
 const SERIAL: u16 = 0x8000;
 
+/// The console of a machine.
+#[derive(Default)]
+pub struct Chosen {
+    /// The table that names it, and its interface type, also where that is not known here.
+    pub interface: Option<(Table, u8)>,
+    /// The UART, if it is of a type that is known here.
+    pub uart: Option<Uart>,
+    /// Why the first table that should name one does not.
+    pub wrong: Option<Error>,
+}
+
+/// Chooses between the two tables.
+pub fn console(
+    spcr: Result<Option<View<'_>>, Error>,
+    dbg2: Option<View<'_>>,
+    claims: &mut Claims<'_>,
+) -> Chosen {
+    let first = match spcr {
+        Ok(Some(spcr)) => spcr::read(&spcr, claims).map(Some),
+        Ok(None) => Ok(None),
+        Err(error) => Err(error),
+    };
+    let wrong = first.err();
+    let named = match first {
+        Ok(Some(console)) => Ok(Some((Table::Spcr, console))),
+        _ => match dbg2 {
+            Some(dbg2) => read(&dbg2, claims).map(|console| Some((Table::Dbg2, console?))),
+            None => Ok(None),
+        },
+    };
+    let wrong = wrong.or(named.err());
+    let named = named.ok().flatten();
+    Chosen {
+        interface: named.map(|(table, console)| (table, console.interface)),
+        uart: named.and_then(|(_, console)| console.uart),
+        wrong,
+    }
+}
+
 /// The console that the table names, if one is a serial port.
-pub fn read(dbg2: &View<'_>, claims: &mut Claims<'_>) -> Result<Option<Console>, Error> {
+fn read(dbg2: &View<'_>, claims: &mut Claims<'_>) -> Result<Option<Console>, Error> {
     let mut at = dbg2.u32(FIRST)? as usize;
     for _ in 0..dbg2.u32(COUNT)? {
         let length = dbg2.u16(at.saturating_add(LENGTH))?;

@@ -80,20 +80,7 @@ pub fn read<'a>(
     let mut watchdogs = Watchdogs::default();
     let wrong_watchdogs = gtdt::watchdogs(&found.gtdt, &mut watchdogs).err();
     // Without a console the machine can still be used, by one that the boot arguments name.
-    let console = match (found.spcr, found.dbg2) {
-        (Ok(Some(spcr)), _) => {
-            let console = spcr::read(&spcr, &mut claims);
-            console.map(|console| Some((Table::Spcr, console)))
-        }
-        (_, Some(dbg2)) => {
-            let console = dbg2::read(&dbg2, &mut claims);
-            console.map(|console| Some((Table::Dbg2, console?)))
-        }
-        (Err(error), None) => Err(error),
-        (Ok(None), None) => Ok(None),
-    };
-    let no_console = console.err();
-    let console = console.ok().flatten();
+    let console = dbg2::console(found.spcr, found.dbg2, &mut claims);
     let room: &Room = room;
     Ok(Description {
         notes: Notes {
@@ -109,8 +96,8 @@ pub fn read<'a>(
             its: gic.its,
             its_ignored: gic.its_ignored,
             tolerated,
-            uart_type: console.map(|(table, console)| (table, console.interface)),
-            no_console,
+            uart_type: console.interface,
+            wrong_console: console.wrong,
             wrong_watchdogs,
         },
         platform: Platform {
@@ -126,7 +113,7 @@ pub fn read<'a>(
             },
             timer,
             watchdogs,
-            uart: console.and_then(|(_, console)| console.uart),
+            uart: console.uart,
             psci,
             bootargs,
             hypervisor: fadt::hypervisor(&found.fadt),

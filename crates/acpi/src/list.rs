@@ -9,7 +9,7 @@ use platform::{Claims, Conduit, Region, Uart};
 use crate::error::Table;
 use crate::notes::Tolerated;
 use crate::view::{HEADER, View};
-use crate::{Tables, dbg2, fadt, root, spcr};
+use crate::{Tables, dbg2, fadt, root};
 
 /// The most tables that are listed.
 pub const MAX_LISTED: usize = 40;
@@ -47,19 +47,14 @@ pub fn list(tables: &impl Tables, rsdp: u64) -> ArrayVec<Listed, MAX_LISTED> {
     found
 }
 
-/// The UART that the SPCR names, or without one the DBG2, whatever is wrong with other tables, on a
+/// The UART that the SPCR names, or without a sound one the DBG2, whatever is wrong with other tables, on a
 /// machine whose physical addresses end at `end`.
 #[must_use]
 pub fn console(tables: &impl Tables, rsdp: u64, end: u64) -> Option<Uart> {
     let mut claimed = Claimed::new();
     let mut claims = Claims::new(&[], end, &mut claimed);
-    match sound(tables, rsdp, Table::Spcr) {
-        Some(spcr) => spcr::read(&spcr, &mut claims).ok()?.uart,
-        None => {
-            let dbg2 = sound(tables, rsdp, Table::Dbg2)?;
-            dbg2::read(&dbg2, &mut claims).ok()??.uart
-        }
-    }
+    let [spcr, dbg2] = [Table::Spcr, Table::Dbg2].map(|table| sound(tables, rsdp, table));
+    dbg2::console(Ok(spcr), dbg2, &mut claims).uart
 }
 
 /// How PSCI is called, whatever is wrong with other tables.

@@ -65,8 +65,8 @@ pub struct Notes {
     pub tolerated: Tolerated,
     /// The table that names the console, and its interface type, also where that is not known here.
     pub uart_type: Option<(Table, u8)>,
-    /// What is wrong with that table, whose console is not used then.
-    pub no_console: Option<Error>,
+    /// What is wrong with the first table that has one, whose console is not used then.
+    pub wrong_console: Option<Error>,
     /// What is wrong with the GTDT's platform timers, behind which watchdogs are not known.
     pub wrong_watchdogs: Option<Error>,
 }
@@ -106,10 +106,13 @@ impl fmt::Display for Notes {
         if let Some(error) = self.wrong_watchdogs {
             write!(f, ", watchdogs not all known: {error}")?;
         }
-        match (self.uart_type, self.no_console) {
-            (_, Some(error)) => write!(f, ", no console, as its table is wrong: {error}"),
-            (Some((table, interface)), None) => write!(f, ", {table} type {interface}"),
-            (None, None) => write!(f, ", neither SPCR nor DBG2"),
+        if let Some(error) = self.wrong_console {
+            write!(f, ", a console not used: {error}")?;
+        }
+        match self.uart_type {
+            Some((table, interface)) => write!(f, ", {table} type {interface}"),
+            None if self.wrong_console.is_some() => Ok(()),
+            None => write!(f, ", neither SPCR nor DBG2"),
         }
     }
 }
@@ -148,7 +151,7 @@ mod tests {
             its_ignored: 0,
             tolerated: Tolerated::new(),
             uart_type: Some((Table::Spcr, 0)),
-            no_console: None,
+            wrong_console: None,
             wrong_watchdogs: None,
         };
         let usual = "ACPI: AMAZON/GRVTN003, GIC v4, a redistributor named by each CPU, 1 ITS";

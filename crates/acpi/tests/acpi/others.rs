@@ -322,6 +322,26 @@ fn without_an_spcr_the_dbg2_names_the_console() {
         machine.others = vec![table];
         let found = machine.memory().describe().unwrap();
         assert_eq!(found.platform.uart.is_some(), damage == 12);
-        assert_eq!(found.notes.no_console.is_some(), damage != 12);
+        assert_eq!(found.notes.wrong_console.is_some(), damage != 12);
     }
+}
+
+/// A wrong SPCR is named, and does not hide the DBG2.
+#[test]
+fn with_a_wrong_spcr_the_dbg2_names_the_console() {
+    let mut machine = small();
+    machine.others = vec![dbg2(&[(0x8000, 3, 0x21c_0000)])];
+    let mut memory = machine.memory();
+    memory.at(tables::SPCR)[40] ^= 1;
+    let found = memory.describe().unwrap();
+    let base = found.platform.uart.map(|uart| uart.base);
+    assert_eq!(base, Some(0x21c_0000));
+    let text = found.notes.to_string();
+    let said = ", a console not used: ACPI: SPCR: offset 0x9: expected a checksum";
+    assert!(
+        text.contains(said) && text.ends_with(", DBG2 type 3"),
+        "{text}"
+    );
+    let known = acpi::console(&memory, RSDP, platform::claims::END);
+    assert_eq!(known, found.platform.uart);
 }

@@ -58,7 +58,7 @@ impl Memory {
     /// The same, with a console or the reason why there is none.
     pub fn read(&self) -> Result<Description<'static>, Error> {
         let found = self.describe()?;
-        match found.notes.no_console {
+        match found.notes.wrong_console {
             Some(error) => Err(error),
             None => Ok(found),
         }
