@@ -18,7 +18,10 @@ unsafe extern "C" {
 pub static EL1_RELEASE: Release = Release::new();
 
 arch::image_start!(_el1_primary, _el1_held);
-arch::held_entry!("_el1_held", EL1_RELEASE, "el1_secondary");
+arch::held_entry!(
+    // strict caches-agree: what is read is old until the line is cleaned as a whole, and read again.
+    _el1_held: EL1_RELEASE => "el1_secondary"
+);
 
 arch::symbol_addresses! {
     /// Entry of the other CPUs.

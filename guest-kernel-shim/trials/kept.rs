@@ -62,6 +62,21 @@ registers! {
     "PMCNTENSET_EL0" "pmcntenset_el0" 0x0,
 }
 
+/// Gives those a value that nothing here ever does: they are UNKNOWN since the reset
+/// (DDI 0487K.a, D24.1.2.1).
+fn forget_unused() {
+    // SAFETY: nothing uses them. The physical timer is off.
+    unsafe {
+        asm!(
+            "msr contextidr_el1, xzr",
+            "msr par_el1, xzr",
+            "msr cntp_cval_el0, xzr",
+            "isb",
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
 /// What they were, and what they have to be.
 pub struct System {
     before: [u64; NAMES.len()],
@@ -71,6 +86,7 @@ pub struct System {
 impl System {
     /// Gives each a value, of round `round`.
     pub fn put(round: u64) -> Self {
+        forget_unused();
         let before = read_all();
         let value =
             |n: usize| (round << 24 | 0xc5a3_0000_0000 | n as u64).rotate_left(3 * n as u32);

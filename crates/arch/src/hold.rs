@@ -47,16 +47,16 @@ impl Release {
     }
 }
 
-/// Emits the symbol `$held`, where CPUs wait until the [`Release`] `$release` names
+/// Emits `held: release => then`: the symbol `$held`, where CPUs wait until the [`Release`] `$release` names
 /// them, and then go on at `$then` with x0 = the context. Needs no stack; clobbers
 /// x0 to x3.
 #[macro_export]
 macro_rules! held_entry {
-    ($held:literal, $release:path, $then:literal) => {
+    ($held:ident: $release:path => $then:literal) => {
         core::arch::global_asm!(
             ".section .text.boot, \"ax\"",
-            concat!(".global ", $held),
-            concat!($held, ":"),
+            concat!(".global ", stringify!($held)),
+            concat!(stringify!($held), ":"),
             // A spin table's CPU comes here first.
             $crate::plain_data!(),
             "    mrs     x1, mpidr_el1",

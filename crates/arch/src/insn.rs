@@ -64,6 +64,8 @@ plain! {
     tlbi_alle2 = "tlbi alle2";
     /// The same on every PE of the domain.
     tlbi_alle2is = "tlbi alle2is";
+    /// Invalidates all stage-1 and stage-2 EL1&0 translations of this PE, of every VMID.
+    tlbi_alle1 = "tlbi alle1";
     /// Invalidates all stage-1 and stage-2 EL1&0 translations, inner shareable.
     tlbi_alle1is = "tlbi alle1is";
     /// Invalidates this PE's EL1&0 stage-1 translations of the current VMID.

@@ -45,6 +45,15 @@ pub struct Array<T> {
     pub length: c_uint,
 }
 
+/// What an access brought or stored.
+#[repr(C)]
+pub struct Stored {
+    /// The logarithm of how many bytes it has.
+    pub size: c_int,
+    /// Its value; of fewer than 8 bytes the rest is undefined.
+    pub value: [u64; 2],
+}
+
 /// Interrupts that are taken.
 pub const INTERRUPT: c_int = 1;
 /// Exceptions that are taken.
@@ -105,6 +114,8 @@ unsafe extern "C" {
     pub fn qemu_plugin_insn_haddr(instruction: *const Instruction) -> *const c_void;
     pub fn qemu_plugin_mem_size_shift(info: u32) -> c_uint;
     pub fn qemu_plugin_mem_is_store(info: u32) -> bool;
+    pub fn qemu_plugin_mem_get_value(info: u32) -> Stored;
+    pub fn qemu_plugin_hwaddr_device_name(place: *const Place) -> *const c_char;
     pub fn qemu_plugin_get_hwaddr(info: u32, address: u64) -> *mut Place;
     pub fn qemu_plugin_hwaddr_is_io(place: *const Place) -> bool;
     pub fn qemu_plugin_hwaddr_phys_addr(place: *const Place) -> u64;

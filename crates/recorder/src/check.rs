@@ -7,14 +7,15 @@
 //! thread runs one CPU, so what is known of a CPU needs no lock; findings have one, and are
 //! in the file as soon as they are made, whatever becomes of the machine.
 
-use std::cell::{OnceCell, UnsafeCell};
-use std::ffi::{c_int, c_uint};
+use std::cell::{Cell, OnceCell, UnsafeCell};
+use std::ffi::{CStr, c_int, c_uint};
 use std::fs::File;
 use std::io::Write;
 use std::ptr::{from_ref, null_mut};
 use std::sync::{Mutex, OnceLock};
 
 use rules::decode::{Operation, alignment, decode, decode_before, is_access};
+use rules::gic::{Frame, Mapped};
 use rules::{Access, Cpu, Finding, Machine, Place, Shared};
 
 use crate::api;
@@ -31,6 +32,8 @@ static ALL: PerCpu<Option<Cpu>> = PerCpu::new([const { UnsafeCell::new(None) }; 
 thread_local! {
     /// Where registers are read to.
     static VALUE: OnceCell<Value> = const { OnceCell::new() };
+    /// The CPU that the thread runs.
+    static HERE: Cell<Option<c_uint>> = const { Cell::new(None) };
 }
 
 /// Registers that are read.
@@ -106,6 +109,8 @@ extern "C" fn starts(index: c_uint, _: api::Data) {
     if let (Some(pstate), Some(general)) = (registers::find("cpsr"), registers::general()) {
         HANDLES.get_or_init(|| Handles { pstate, general });
     }
+    // It begins on its own thread.
+    HERE.set(Some(index));
     // SAFETY: the only reference in this callback.
     *unsafe { ALL.of(index) } = Some(Cpu::new(index as u16));
 }
@@ -140,6 +145,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
         all.collect()
     };
     let words: Vec<u32> = instructions.iter().map(|&one| word(one)).collect();
+    fetches(level, &instructions);
     let mut before = None;
     for (n, &instruction) in instructions.iter().enumerate() {
         // SAFETY: the instruction is valid during the call.
@@ -187,6 +193,23 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
                 api::qemu_plugin_register_vcpu_mem_cb(instruction, accessed, flags, which, data);
             }
         }
+    }
+}
+
+/// Tells that a block is fetched, which the emulator does when its memory has changed.
+fn fetches(level: u8, instructions: &[*mut api::Instruction]) {
+    let Some(&first) = instructions.first() else {
+        return;
+    };
+    // SAFETY: the instruction is valid during the translation.
+    let pc = unsafe { api::qemu_plugin_insn_vaddr(first) };
+    let bytes = 4 * instructions.len() as u64;
+    if let Some(address) = physical(pc)
+        && let Some(index) = HERE.get()
+    {
+        with(index, |cpu, shared| {
+            cpu.fetches(shared, Place { level, pc }, address, bytes);
+        });
     }
 }
 
@@ -240,7 +263,9 @@ extern "C" fn executes(index: c_uint, data: api::Data) {
     let Some(told) = step.step else { return };
     let value = match told.operation {
         Operation::Write { from, .. } => general(from),
-        Operation::Clean(_) => general((step.word & 0x1f) as u8).and_then(physical),
+        Operation::Clean(_) | Operation::InvalidateCode { all: false } => {
+            general((step.word & 0x1f) as u8).and_then(physical)
+        }
         _ => None,
     };
     with(index, |cpu, shared| cpu.executes(shared, told, value));
@@ -260,22 +285,48 @@ fn physical(address: u64) -> Option<u64> {
     unsafe { api::qemu_plugin_translate_vaddr(address, &raw mut physical) }.then_some(physical)
 }
 
+/// The register of the interrupt controller that an access of a device was for.
+///
+/// # Safety
+/// For the callback of that access, which has made `place` of it.
+unsafe fn mapped(info: u32, place: *const api::Place) -> Option<Mapped> {
+    // SAFETY: as the caller promises; the name is a string that the emulator keeps.
+    let (name, physical, stored) = unsafe {
+        (
+            CStr::from_ptr(api::qemu_plugin_hwaddr_device_name(place)),
+            api::qemu_plugin_hwaddr_phys_addr(place),
+            api::qemu_plugin_mem_get_value(info),
+        )
+    };
+    let (frame, offset) = Frame::locate(name.to_str().ok()?, physical)?;
+    let bits = 8_u32.checked_shl(stored.size as u32)?;
+    let value = stored.value[0] & (u64::MAX >> u64::BITS.saturating_sub(bits));
+    Some(Mapped {
+        frame,
+        offset,
+        value,
+    })
+}
+
 /// An instruction has accessed memory.
 extern "C" fn accessed(index: c_uint, info: u32, address: u64, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
     let step = unsafe { &*data.cast::<Step>() };
     // SAFETY: functions of the access that this callback is for.
-    let (store, size, physical) = unsafe {
+    let (store, size, physical, gic) = unsafe {
         let place = api::qemu_plugin_get_hwaddr(info, address);
-        let memory = !place.is_null() && !api::qemu_plugin_hwaddr_is_io(place);
+        let device = !place.is_null() && api::qemu_plugin_hwaddr_is_io(place);
+        let memory = !place.is_null() && !device;
+        let gic = device.then(|| mapped(info, place)).flatten();
         let physical = memory.then(|| api::qemu_plugin_hwaddr_phys_addr(place));
         let size = api::qemu_plugin_mem_size_shift(info);
-        (api::qemu_plugin_mem_is_store(info), size, physical)
+        (api::qemu_plugin_mem_is_store(info), size, physical, gic)
     };
     let access = Access {
         place: step.place,
         address,
         physical,
+        gic,
         size: size as u8,
         store,
         alignment: step.alignment,

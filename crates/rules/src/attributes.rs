@@ -42,7 +42,10 @@ impl Types {
         if changes(operation) {
             *self = Self::default();
         }
-        if let Operation::Tlbi { broadcast: true } = operation {
+        if let Operation::Tlbi {
+            broadcast: true, ..
+        } = operation
+        {
             now.shared.invalidate();
         }
     }

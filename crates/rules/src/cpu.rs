@@ -3,6 +3,7 @@
 
 use crate::decode::Operation;
 use crate::finding::Place;
+use crate::gic::Mapped;
 use crate::lines::LINE;
 use crate::register::*;
 use crate::rule::Now;
@@ -27,6 +28,8 @@ pub struct Access {
     pub address: u64,
     /// The address in memory, which is none for a device.
     pub physical: Option<u64>,
+    /// The register of the interrupt controller, if it is one.
+    pub gic: Option<Mapped>,
     /// The logarithm of how many bytes it is of.
     pub size: u8,
     /// It wrote.
@@ -210,6 +213,22 @@ impl Cpu {
         self.rules.accessed(&now, access);
     }
 
+    /// Instructions from `place` on are fetched, which lie in memory from `physical` on for
+    /// `bytes`, for the first time since they were written.
+    pub fn fetches(&mut self, shared: &Shared, place: Place, physical: u64, bytes: u64) {
+        self.settle(shared);
+        let now = Now {
+            cpu: self.number,
+            place,
+            controls: &self.controls,
+            shared,
+        };
+        let lines = physical & !(LINE - 1)..physical.saturating_add(bytes);
+        for line in lines.step_by(LINE as usize) {
+            self.rules.fetched(&now, line);
+        }
+    }
+
     /// It has taken an exception to `level`; `from` is where it is to return to.
     pub fn excepts(&mut self, shared: &Shared, from: Place, level: u8) {
         // Where the instruction itself is to be done again, it was not done. A call is done:
@@ -250,15 +269,20 @@ impl Cpu {
         matches!(
             operation,
             Operation::Read {
-                register: ICC_IAR1_EL1,
+                register: ICC_IAR1_EL1 | ICH_ELRSR_EL2,
                 ..
             }
-        )
+        ) || matches!(operation, Operation::Read { register, .. } if register.is_list_register())
     }
 
     /// Whether `operation` has a value when it begins: see [`Self::executes`].
     #[must_use]
     pub fn has_value(operation: Operation) -> bool {
-        matches!(operation, Operation::Write { .. } | Operation::Clean(_))
+        matches!(
+            operation,
+            Operation::Write { .. }
+                | Operation::Clean(_)
+                | Operation::InvalidateCode { all: false }
+        )
     }
 }

@@ -39,9 +39,16 @@ pub enum Operation {
     Tlbi {
         /// It is for the TLBs of other PEs as well.
         broadcast: bool,
+        /// What it leaves nothing of.
+        of: Invalidated,
     },
     /// DC by address; the value of the event is that in memory.
     Clean(Maintenance),
+    /// IC, of the address in memory that is the value of the event, or of everything.
+    InvalidateCode {
+        /// IALLU and IALLUIS.
+        all: bool,
+    },
     /// DC ZVA.
     Zero,
     /// AT.
@@ -79,10 +86,26 @@ pub struct Barrier {
     pub loads: bool,
 }
 
+/// What a TLBI leaves nothing of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Invalidated {
+    /// Nothing as a whole: it names an address, or an ASID.
+    Part,
+    /// Stage 1 of EL1, of the VMID of VTTBR_EL2, with stage 2 or without.
+    Guest,
+    /// EL1, of every VMID.
+    Guests,
+    /// EL2.
+    El2,
+    /// EL3.
+    El3,
+}
+
 /// What a DC does to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Maintenance {
-    /// What is dirty goes to memory, to the point of coherency.
+    /// What is dirty goes to memory, to the point of coherency; else to that of unification only,
+    /// where instructions are fetched, as all of them do.
     pub cleans: bool,
     /// It is in no cache any more.
     pub invalidates: bool,
@@ -161,17 +184,36 @@ fn maintenance(word: u32) -> Option<Operation> {
     };
     match (crn, op1, crm, op2) {
         // Those for this PE alone; 9 is nXS.
-        (8 | 9, _, 6 | 7, _) | (8 | 9, 4, 4, 1 | 2 | 5 | 6) => {
-            Some(Operation::Tlbi { broadcast: false })
-        }
-        (8 | 9, ..) => Some(Operation::Tlbi { broadcast: true }),
+        (8 | 9, _, 6 | 7, _) | (8 | 9, 4, 4, 1 | 2 | 5 | 6) => Some(Operation::Tlbi {
+            broadcast: false,
+            of: invalidated(op1, crm, op2),
+        }),
+        (8 | 9, ..) => Some(Operation::Tlbi {
+            broadcast: true,
+            of: invalidated(op1, crm, op2),
+        }),
         (7, _, 8 | 9, _) => Some(Operation::Translate),
         (7, 3, 4, 1) => Some(Operation::Zero),
         (7, 0, 6, 1) => line(false, true),
-        // CVAC, CVAP, CVADP; cleaning to the point of unification is no cleaning to memory.
+        (7, 0, 1 | 5, 0) => Some(Operation::InvalidateCode { all: true }),
+        (7, 3, 5, 1) => Some(Operation::InvalidateCode { all: false }),
+        // CVAU: cleaning to the point of unification is no cleaning to memory.
+        (7, 3, 11, 1) => line(false, false),
+        // CVAC, CVAP, CVADP.
         (7, 3, 10 | 12 | 13, 1) => line(true, false),
         (7, 3, 14, 1) => line(true, true),
         _ => None,
+    }
+}
+
+/// What a TLBI is for: ALL, VMALL, VMALLS12 and ALLE1 have CRm 1, 3 or 7.
+fn invalidated(op1: u32, crm: u32, op2: u32) -> Invalidated {
+    match (op1, crm, op2) {
+        (0, 1 | 3 | 7, 0) | (4, 1 | 3 | 7, 6) => Invalidated::Guest,
+        (4, 1 | 3 | 7, 4) => Invalidated::Guests,
+        (4, 1 | 3 | 7, 0) => Invalidated::El2,
+        (6, 1 | 3 | 7, 0) => Invalidated::El3,
+        _ => Invalidated::Part,
     }
 }
 

@@ -10,10 +10,12 @@
 //! [`decode`](decode::decode) tells which instructions matter. A [`Cpu`] is told of those,
 //! of its accesses to memory and of its exceptions, by the one thread that runs it. What
 //! CPUs have in common is in [`Shared`]. Each rule is a module of `rules`, whose comment says
-//! what it looks at and what it can't see; [`RULES`] lists them. No rule keeps more the
-//! longer a machine runs.
+//! what it looks at and what it can't see; [`RULES`] lists them. A rule keeps
+//! what it has to by what it is of, a register, a line or an entry of a table, in a map or a set, and
+//! forgets none of it: a machine has so many of them and no more, however long it runs.
 
 pub mod decode;
+pub mod gic;
 pub mod register;
 
 mod attributes;

@@ -7,19 +7,28 @@ use std::sync::OnceLock;
 pub const LINE: u64 = 64;
 /// Lines of a part that is made when it is first needed.
 const PART: u64 = 1 << 16;
-/// Parts: what lies above has no state, so that a wild address takes no memory.
-const PARTS: usize = 1 << 14;
+/// Parts of a region, which is made when it is first needed as well.
+const PARTS: u64 = 1 << 14;
+/// Regions: those of 48 bits of physical addresses, all that there are without FEAT_LPA.
+const REGIONS: u64 = 1 << 12;
 
-/// A value for each line of the first 64 GiB of memory, its default at first.
+/// Things that are made when they are first needed.
+type Made<T> = Box<[OnceLock<T>]>;
+
+/// A value for each line of memory, its default at first.
 #[derive(Debug)]
 pub struct Lines<T> {
-    parts: Box<[OnceLock<Box<[T]>>]>,
+    regions: Made<Made<Box<[T]>>>,
+}
+
+fn none<T>(many: u64) -> Made<T> {
+    (0..many).map(|_| OnceLock::new()).collect()
 }
 
 impl<T: Default> Lines<T> {
     pub fn new() -> Self {
         Self {
-            parts: (0..PARTS).map(|_| OnceLock::new()).collect(),
+            regions: none(REGIONS),
         }
     }
 
@@ -27,9 +36,19 @@ impl<T: Default> Lines<T> {
     #[inline]
     pub fn of(&self, address: u64) -> Option<&T> {
         let line = address / LINE;
-        let part = self.parts.get(usize::try_from(line / PART).ok()?)?;
-        let values = part.get_or_init(|| (0..PART).map(|_| T::default()).collect());
+        let part = line / PART;
+        let region = self.regions.get(usize::try_from(part / PARTS).ok()?)?;
+        let parts = region.get_or_init(|| none(PARTS));
+        let values = parts[(part % PARTS) as usize]
+            .get_or_init(|| (0..PART).map(|_| T::default()).collect());
         values.get((line % PART) as usize)
+    }
+
+    /// Those that were made so far.
+    pub fn made(&self) -> impl Iterator<Item = &T> {
+        let regions = self.regions.iter().filter_map(OnceLock::get);
+        let parts = regions.flatten().filter_map(OnceLock::get);
+        parts.flatten()
     }
 }
 
@@ -45,7 +64,11 @@ mod tests {
         lines.of(0x4000_0040).unwrap().store(7, Relaxed);
         assert_eq!(lines.of(0x4000_007f).unwrap().load(Relaxed), 7);
         assert_eq!(lines.of(0x4000_0080).unwrap().load(Relaxed), 0);
-        assert!(lines.of((1 << 36) - 1).is_some());
-        assert!(lines.of(1 << 36).is_none() && lines.of(u64::MAX).is_none());
+        // RAM of `sbsa-ref` begins at 1 TiB.
+        lines.of(0x100_0000_0000).unwrap().store(9, Relaxed);
+        let set = lines.made().filter(|one| one.load(Relaxed) != 0);
+        assert_eq!(set.count(), 2);
+        assert!(lines.of((1 << 48) - 1).is_some());
+        assert!(lines.of(1 << 48).is_none() && lines.of(u64::MAX).is_none());
     }
 }

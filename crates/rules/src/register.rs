@@ -48,6 +48,29 @@ impl Register {
         self.op1() == 4 && self.crn() == 12 && (self.crm() == 12 || self.crm() == 13)
     }
 
+    /// Which one, if it is one of those.
+    #[must_use]
+    pub const fn list_register(self) -> Option<u8> {
+        if self.is_list_register() {
+            Some(((self.crm() & 1) << 3 | self.0 & 7) as u8)
+        } else {
+            None
+        }
+    }
+
+    /// ICC_AP\<g>R\<n>_EL1 or ICH_AP\<g>R\<n>_EL2: its level and g.
+    #[must_use]
+    pub const fn active_priorities(self) -> Option<(u8, u8)> {
+        let n = self.0 & 7;
+        match (self.op1(), self.crn(), self.crm(), n) {
+            (0, 12, 8, 4..) => Some((1, 0)),
+            (0, 12, 9, ..4) => Some((1, 1)),
+            (4, 12, 8, ..4) => Some((2, 0)),
+            (4, 12, 9, ..4) => Some((2, 1)),
+            _ => None,
+        }
+    }
+
     /// Whether it belongs to a generic timer.
     #[must_use]
     pub const fn is_timer(self) -> bool {
@@ -150,6 +173,7 @@ registers! {
     CNTHCTL_EL2 = 3, 4, 14, 1, 0;
     CNTHP_CTL_EL2 = 3, 4, 14, 2, 1;
     CNTHP_CVAL_EL2 = 3, 4, 14, 2, 2;
+    ICH_AP0R0_EL2 = 3, 4, 12, 8, 0;
     ICH_AP1R0_EL2 = 3, 4, 12, 9, 0;
     ICC_SRE_EL2 = 3, 4, 12, 9, 5;
     ICH_HCR_EL2 = 3, 4, 12, 11, 0;
@@ -199,6 +223,14 @@ mod tests {
         assert!(ICC_PMR_EL1.is_interface() && ICC_IAR1_EL1.is_interface());
         assert!(!VBAR_EL1.is_interface() && !ICH_HCR_EL2.is_interface());
         assert!(ICH_LR3_EL2.is_list_register() && !ICH_ELRSR_EL2.is_list_register());
+        assert_eq!(ICH_LR3_EL2.list_register(), Some(3));
+        assert_eq!(Register::new(3, 4, 12, 13, 7).list_register(), Some(15));
+        let priorities = [ICC_AP0R0_EL1, ICC_AP1R0_EL1, ICH_AP0R0_EL2, ICH_AP1R0_EL2];
+        assert_eq!(
+            priorities.map(Register::active_priorities),
+            [Some((1, 0)), Some((1, 1)), Some((2, 0)), Some((2, 1))]
+        );
+        assert_eq!(ICC_IAR0_EL1.active_priorities(), None);
         assert!(Register::new(3, 3, 14, 3, 1).is_timer() && !CNTVCT_EL0.is_timer());
         assert!(Register::new(3, 4, 14, 2, 2).is_timer() && !CNTHCTL_EL2.is_timer());
     }

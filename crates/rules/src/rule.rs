@@ -60,6 +60,9 @@ pub trait Rule: Default {
     #[inline]
     fn accessed(&mut self, _now: &Now<'_>, _access: &Access) {}
 
+    /// Instructions of the line of memory at `line` are fetched.
+    fn fetched(&mut self, _now: &Now<'_>, _line: u64) {}
+
     /// An exception was taken to `level`.
     fn entered(&mut self, _now: &Now<'_>, _level: u8) {}
 

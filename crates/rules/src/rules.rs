@@ -2,11 +2,16 @@
 //! The rules. One that is not in the table is not asked; one that lacks its citation or its
 //! examples does not compile.
 
+mod active;
 mod caches;
+mod code;
 mod counter;
 mod device;
 mod ended;
 mod exclusive;
+mod invalidated;
+mod lists;
+mod rwp;
 mod sgi;
 mod synchronised;
 mod tables;
@@ -15,6 +20,7 @@ mod unknown;
 mod wait;
 
 pub(crate) use caches::Coherence;
+pub(crate) use code::Written;
 pub(crate) use sgi::Sends;
 pub(crate) use tables::{InUse, root};
 
@@ -37,6 +43,10 @@ macro_rules! rules {
             #[inline]
             pub fn accessed(&mut self, now: &Now<'_>, access: &Access) {
                 $(self.$module.accessed(now, access);)*
+            }
+
+            pub fn fetched(&mut self, now: &Now<'_>, line: u64) {
+                $(self.$module.fetched(now, line);)*
             }
 
             pub fn entered(&mut self, now: &Now<'_>, level: u8) {
@@ -64,10 +74,15 @@ rules! {
     synchronised::Synchronised,
     sgi::SgiAfterStores,
     tlbi::TlbiCompleted,
+    invalidated::TlbInvalidated,
     tables::BreakBeforeMake,
     caches::CachesAgree,
+    code::CodeFetched,
     exclusive::ExclusiveMemory,
     ended::InterruptEnded,
+    active::ActivePriorities,
+    lists::ListRegisters,
+    rwp::WritesDone,
     unknown::WrittenBeforeRead,
     counter::CounterInOrder,
     device::DeviceAccess,

@@ -8,15 +8,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::finding::{Finding, Place};
-use crate::rules::{Coherence, InUse, Sends};
-
-/// Most findings that are kept apart; a machine with more is wrong in any case.
-const MOST: usize = 1000;
+use crate::rules::{Coherence, InUse, Sends, Written};
 
 /// What the CPUs have in common.
 pub struct Shared {
     /// What is known of memory's lines.
     pub(crate) coherence: Coherence,
+    /// Which lines were written since instructions of them could be fetched.
+    pub(crate) written: Written,
     /// SGIs that were sent before what was stored for them is visible.
     pub(crate) sends: Sends,
     /// Translation tables.
@@ -46,6 +45,7 @@ impl Shared {
     pub fn new(machine: impl Machine + 'static) -> Self {
         Self {
             coherence: Coherence::new(),
+            written: Written::new(),
             sends: Sends::default(),
             tables: InUse::default(),
             events: AtomicBool::new(false),
@@ -83,7 +83,7 @@ impl Shared {
         what: String,
     ) {
         let mut known = lock(&self.known);
-        if known.len() < MOST && known.insert((rule, place)) {
+        if known.insert((rule, place)) {
             self.machine.find(&Finding {
                 rule: rule.into(),
                 cpu,

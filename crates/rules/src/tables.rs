@@ -5,8 +5,6 @@ use std::collections::HashMap;
 
 /// Bytes of a table, with 4 KiB granules: others are not looked at.
 pub const TABLE: u64 = 4096;
-/// Most tables that are kept.
-const MOST: usize = 512;
 /// Output address of a descriptor.
 pub const ADDRESS: u64 = 0xffff_ffff_f000;
 
@@ -53,7 +51,7 @@ impl Tables {
         (read, locate): (Read<'_>, Locate<'_>),
         found: &mut dyn FnMut(u64),
     ) {
-        if self.0.len() == MOST || self.0.contains_key(&address) {
+        if self.0.contains_key(&address) {
             return;
         }
         let mut entries = Box::new([0; 512]);

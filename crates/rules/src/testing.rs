@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use crate::decode::{self, Operation, decode, decode_before};
+use crate::gic::{Frame, Mapped};
 use crate::register::Register;
 use crate::{Access, Cpu, Finding, Machine, Place, Shared, Step};
 
@@ -31,11 +32,19 @@ pub const STXR: u32 = 0xc802_7c20;
 pub const LDADD: u32 = 0xf8e0_0022;
 pub const DC_CIVAC: u32 = 0xd50b_7e20;
 pub const DC_CVAC: u32 = 0xd50b_7a20;
+pub const DC_CVAU: u32 = 0xd50b_7b20;
+pub const IC_IVAU: u32 = 0xd50b_7520;
+pub const IC_IALLU: u32 = 0xd508_751f;
+pub const TLBI_VMALLE1: u32 = 0xd508_871f;
 pub const DC_ZVA: u32 = 0xd50b_7420;
 pub const FADD: u32 = 0x1e60_2820;
 /// `and x0, x0, #1` and `orr x0, x0, #1`.
 pub const AND_1: u32 = 0x9240_0000;
 pub const ORR_1: u32 = 0xb240_0000;
+
+/// Frames of the interrupt controller.
+pub const DISTRIBUTOR: Frame = Frame::Distributor;
+pub const REDISTRIBUTOR: Frame = Frame::Redistributor(0x080a_0000);
 
 /// Entry of [`mapped`], and what it may be.
 pub const LEAF: u64 = 0x5040;
@@ -65,7 +74,7 @@ pub type Example = (&'static str, Program);
 
 /// What CPUs execute, one instruction after another.
 #[derive(Clone, Debug, Default)]
-pub struct Program(Vec<(u16, u8, Event)>, u16, u8);
+pub struct Program(Vec<(u16, u8, Event)>, u16, u8, bool);
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
@@ -78,6 +87,10 @@ enum Event {
         address: u64,
         device: bool,
     },
+    /// Of a register of the interrupt controller.
+    Gic(u32, Mapped),
+    /// Instructions there are fetched.
+    Fetch(u64),
     /// What a loader or a store brought to memory.
     Memory(u64, u64),
     /// The last instruction traps.
@@ -86,9 +99,14 @@ enum Event {
 }
 
 impl Program {
-    /// Of CPU 0 at EL2 from reset on.
+    /// Of CPU 0 at EL2. Each CPU has invalidated its TLBs.
     pub fn new() -> Self {
-        Self(Vec::new(), 0, 2)
+        Self(Vec::new(), 0, 2, true)
+    }
+
+    /// The same, but TLBs are as the reset left them.
+    pub fn found() -> Self {
+        Self(Vec::new(), 0, 2, false)
     }
 
     fn with(mut self, event: Event) -> Self {
@@ -98,12 +116,12 @@ impl Program {
 
     /// What follows is at this level.
     pub fn level(self, level: u8) -> Self {
-        Self(self.0, self.1, level)
+        Self(self.0, self.1, level, self.3)
     }
 
     /// What follows is executed by this CPU.
     pub fn cpu(self, cpu: u16) -> Self {
-        Self(self.0, cpu, self.2)
+        Self(self.0, cpu, self.2, self.3)
     }
 
     /// An instruction.
@@ -173,6 +191,22 @@ impl Program {
         })
     }
 
+    /// A load or store of the interrupt controller.
+    pub fn gic(self, word: u32, frame: Frame, offset: u64, value: u64) -> Self {
+        let register = Mapped {
+            frame,
+            offset,
+            value,
+        };
+        // Of 32 bits.
+        self.with(Event::Gic(word & !(1 << 30), register))
+    }
+
+    /// The CPU fetches instructions at `address`.
+    pub fn fetches(self, address: u64) -> Self {
+        self.with(Event::Fetch(address))
+    }
+
     /// What came last traps to `level`.
     pub fn traps(self, level: u8) -> Self {
         self.with(Event::Traps(level))
@@ -190,7 +224,15 @@ impl Program {
         let mut cpus: BTreeMap<u16, Cpu> = BTreeMap::new();
         let mut pc = 0x1000;
         for &(number, level, event) in &self.0 {
-            let cpu = cpus.entry(number).or_insert_with(|| Cpu::new(number));
+            let cpu = cpus.entry(number).or_insert_with(|| {
+                let mut cpu = Cpu::new(number);
+                let first = [TLBI_ALLE2, TLBI_ALLE1IS, DSB_SY];
+                for operation in first.into_iter().filter_map(decode).filter(|_| self.3) {
+                    let place = Place { level: 2, pc: 0 };
+                    cpu.executes(&shared, Step { place, operation }, None);
+                }
+                cpu
+            });
             pc += 4;
             let place = Place { level, pc };
             let mut execute = |operation: Option<Operation>, value| {
@@ -218,25 +260,15 @@ impl Program {
                     address,
                     device,
                 } => {
-                    let operation = decode(word);
-                    execute(operation, None);
-                    cpu.accesses(
-                        &shared,
-                        &Access {
-                            place,
-                            address,
-                            physical: (!device).then_some(address),
-                            size: (word >> 30) as u8,
-                            store: word >> 22 & 1 == 0 || operation == Some(Operation::Atomic),
-                            alignment: match operation {
-                                Some(Operation::Zero) => 0,
-                                _ => decode::alignment(word),
-                            },
-                            exclusive: operation.is_some_and(|one| one != Operation::Zero),
-                            whole: operation == Some(Operation::Zero),
-                        },
-                    );
+                    execute(decode(word), None);
+                    let to = (!device).then_some(address);
+                    cpu.accesses(&shared, &access(place, word, address, to, None));
                 }
+                Event::Gic(word, register) => {
+                    let device = access(place, word, register.offset, None, Some(register));
+                    cpu.accesses(&shared, &device);
+                }
+                Event::Fetch(address) => cpu.fetches(&shared, place, address, 4),
                 Event::Memory(address, value) => {
                     machine.0.lock().unwrap().memory.insert(address, value);
                 }
@@ -252,6 +284,31 @@ impl Program {
         }
         let known = machine.0.lock().unwrap();
         known.findings.clone()
+    }
+}
+
+/// The access that the instruction `word` makes.
+fn access(
+    place: Place,
+    word: u32,
+    address: u64,
+    physical: Option<u64>,
+    gic: Option<Mapped>,
+) -> Access {
+    let operation = decode(word);
+    Access {
+        place,
+        address,
+        physical,
+        gic,
+        size: (word >> 30) as u8,
+        store: word >> 22 & 1 == 0 || operation == Some(Operation::Atomic),
+        alignment: match operation {
+            Some(Operation::Zero) => 0,
+            _ => decode::alignment(word),
+        },
+        exclusive: operation.is_some_and(|one| one != Operation::Zero),
+        whole: operation == Some(Operation::Zero),
     }
 }
 

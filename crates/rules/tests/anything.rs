@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use rules::decode::{alignment, decode_before, is_access};
+use rules::gic::{Frame, Mapped};
 use rules::{Access, Cpu, Finding, Machine, Place, RULES, Shared, Step};
 
 /// Memory is its own address, and findings are of rules that there are.
@@ -53,12 +54,20 @@ proptest! {
                     place,
                     address: value,
                     physical: (what > 2).then_some(value),
+                    gic: (what == 1).then_some(Mapped {
+                        frame: Frame::Distributor,
+                        offset: value & 0xffff,
+                        value,
+                    }),
                     size: (word >> 30) as u8,
                     store: value & 1 == 0,
                     alignment: alignment(word),
                     exclusive: what == 3,
                     whole: what == 2,
                 });
+            }
+            if what == 7 {
+                cpu.fetches(&shared, place, value, 4);
             }
             if what == 0 {
                 cpu.excepts(&shared, place, level);

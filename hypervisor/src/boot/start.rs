@@ -160,9 +160,13 @@ fn run_guest(cpu: &PerCpu) -> ! {
     enter::wait_for_power()
 }
 
-/// Sets up what each CPU has of its own: GIC interfaces, EL2 timer.
+/// Sets up what each CPU has of its own: TLBs, GIC interfaces, EL2 timer.
 fn prepare(cpu: &'static PerCpu) {
     let machine = machine();
+    // A hypervisor that was here before may have used any VMID, and a reset need not invalidate
+    // anything (DDI 0487K.a, D8.16).
+    insn::tlbi_alle1();
+    insn::dsb_nsh();
     // SAFETY: the description is true, the frames are mapped, and this CPU is
     // the only one that touches its own redistributor before it reports in.
     unsafe { vgic_cpu::prepare(cpu, &machine.platform) }

@@ -57,6 +57,7 @@ impl Ring {
         let log = self.log.load(Relaxed);
         // SAFETY: `copy_to` stores references that live for ever.
         if let Some(log) = unsafe { log.as_ref() } {
+            // strict sgi-after-stores: as there; the compiler may take its stores for ones of this line.
             log.note(now, event_word(what, data));
         }
     }

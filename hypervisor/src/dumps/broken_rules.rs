@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU64, compiler_fence};
 use aarch64_cpu::registers::{
     CNTVCT_EL0, HCR_EL2, Readable, SCTLR_EL2, TTBR0_EL2, VTCR_EL2, Writeable,
 };
-use arch::regs::{ICH_ELRSR_EL2, set_ich_lr};
+use arch::regs::{ICH_AP0R0_EL2, ICH_AP1R0_EL2, ICH_ELRSR_EL2, set_ich_lr};
 use arch::{gic_cpu, insn};
 
 use crate::cpu::percpu::PerCpu;
@@ -30,6 +30,10 @@ pub fn break_all() {
     caches_agree();
     exclusive_memory();
     interrupt_ended();
+    active_priorities();
+    list_registers();
+    gic_writes_done();
+    tlb_invalidated();
     counter_in_order();
     wait_can_end();
 }
@@ -93,6 +97,47 @@ fn interrupt_ended() {
     /// An SGI that EL2 sends to no CPU.
     const NONE: u32 = 15;
     gic_cpu::end(NONE);
+}
+
+fn active_priorities() {
+    ICH_AP1R0_EL2.set(0);
+    ICH_AP0R0_EL2.set(0);
+    insn::isb();
+}
+
+fn list_registers() {
+    /// State: pending and active. HW.
+    const BOTH_OF_HARDWARE: u64 = 3 << 62 | 1 << 61;
+    set_ich_lr(0, BOTH_OF_HARDWARE);
+    set_ich_lr(0, 0);
+    insn::isb();
+}
+
+fn gic_writes_done() {
+    /// GICR_ICENABLER0 and GICR_ICPENDR0.
+    const ICENABLER: u64 = 0x1_0180;
+    const ICPENDR: u64 = 0x1_0280;
+    /// A PPI that EL2 has not enabled.
+    const UNUSED: u32 = 1 << 16;
+    let redistributor = PerCpu::this().redistributor();
+    for register in [ICENABLER, ICPENDR] {
+        // SAFETY: registers of this CPU's redistributor, which is mapped.
+        unsafe {
+            asm!("str {bit:w}, [{register}]", bit = in(reg) UNUSED,
+                register = in(reg) redistributor.base() + register, options(nostack, preserves_flags));
+        }
+    }
+    redistributor.disable_all(UNUSED);
+}
+
+fn tlb_invalidated() {
+    let on = SCTLR_EL2.get();
+    // SAFETY: addresses are the same without the MMU; no memory is accessed while it is off, and
+    // nothing has changed of what TLBs hold.
+    unsafe {
+        asm!("msr sctlr_el2, {off}", "isb", "msr sctlr_el2, {on}", "isb",
+            off = in(reg) on & !5, on = in(reg) on, options(nostack, preserves_flags));
+    }
 }
 
 fn counter_in_order() {

@@ -233,16 +233,15 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
         });
         write_tree(vm, machine, arguments, initrd, tree);
     }
-    // The guest starts with its caches off.
-    for (from, size) in [
+    // The guest starts with its caches off, and no CPU has what was fetched there before.
+    let used = [
         (0, places.loaded),
         (places.initrd, ram.size - places.initrd),
-    ] {
-        pages::clean(Region {
-            base: ram.base + from,
-            size,
-        });
-    }
+    ];
+    pages::evict(used.map(|(from, size)| Region {
+        base: ram.base + from,
+        size,
+    }));
     let (size, entry) = (image.size, vm.entry);
     match choice {
         Some(choice) => stage!("guest", "{size} bytes at IPA {entry:#x}{choice}"),

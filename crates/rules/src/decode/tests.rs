@@ -11,6 +11,7 @@ fn instructions_are_what_they_are() {
         stores: true,
         loads: true,
     };
+    let tlbi = |broadcast, of| Some(Tlbi { broadcast, of });
     let line = |cleans, invalidates| {
         Clean(Maintenance {
             cleans,
@@ -70,17 +71,21 @@ fn instructions_are_what_they_are() {
         (0xd503_201f, None),                             // nop
         (0xd503_209f, Some(SendEvent)),
         (0xd503_20bf, Some(SendEventLocal)),
-        (0xd50c_871f, Some(Tlbi { broadcast: false })), // alle2
-        (0xd508_871f, Some(Tlbi { broadcast: false })), // vmalle1
-        (0xd50c_839f, Some(Tlbi { broadcast: true })),  // alle1is
-        (0xd508_8360, Some(Tlbi { broadcast: true })),  // vaae1is, x0
-        (0xd50b_7e20, Some(line(true, true))),          // dc civac
-        (0xd50b_7a20, Some(line(true, false))),         // dc cvac
-        (0xd508_7620, Some(line(false, true))),         // dc ivac
-        (0xd50b_7b20, None),                            // dc cvau
+        (0xd50c_871f, tlbi(false, Invalidated::El2)), // alle2
+        (0xd508_871f, tlbi(false, Invalidated::Guest)), // vmalle1
+        (0xd50c_87df, tlbi(false, Invalidated::Guest)), // vmalls12e1
+        (0xd50c_879f, tlbi(false, Invalidated::Guests)), // alle1
+        (0xd508_751f, Some(InvalidateCode { all: true })), // ic iallu
+        (0xd508_711f, Some(InvalidateCode { all: true })), // ic ialluis
+        (0xd50b_7520, Some(InvalidateCode { all: false })), // ic ivau, x0
+        (0xd50c_839f, tlbi(true, Invalidated::Guests)), // alle1is
+        (0xd508_8360, tlbi(true, Invalidated::Part)), // vaae1is, x0
+        (0xd50b_7e20, Some(line(true, true))),        // dc civac
+        (0xd50b_7a20, Some(line(true, false))),       // dc cvac
+        (0xd508_7620, Some(line(false, true))),       // dc ivac
+        (0xd50b_7b20, Some(line(false, false))),      // dc cvau
         (0xd50b_7420, Some(Zero)),
         (0xd50c_7800, Some(Translate)), // at s1e2r, x0
-        (0xd508_751f, None),            // ic iallu
         (0xd69f_03e0, Some(Return)),
         (0xd400_0002, Some(Call)),           // hvc #0
         (0xd400_0003, Some(Call)),           // smc #0

@@ -45,7 +45,7 @@ const BESIDE: u8 = 1;
 const DIRTY: u8 = 2;
 /// Part of a translation table in use: see the rule for those.
 pub const TABLE_IN_USE: u8 = 4;
-/// Lines of which the writer is kept.
+/// Lines of which the writer is kept: a break of others is found all the same, and reported without it.
 const WRITERS: usize = 1 << 16;
 
 /// What is known of memory.

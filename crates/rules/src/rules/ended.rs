@@ -5,14 +5,15 @@
 //! ICC_EOIR1_EL1 with its number drops it. One that is left out keeps others of the same or
 //! a lower priority away for ever; one too many, or for another interrupt, is
 //! UNPREDICTABLE. The end has to come before the level that acknowledged returns from the
-//! exception in which it did.
+//! exception in which it did. With EOImode 1 a write of ICC_DIR_EL1 deactivates it, after its
+//! end: one that comes first leaves the priority active without the interrupt.
 //!
 //! Per level, each of which has an interface of its own or uses the one that the other does
 //! not. Where EL2 gives EL1 a new SCTLR_EL1 a vCPU begins anew, and has acknowledged
 //! nothing. What was read has to be known, so the rule gives up on a level for a while where
 //! the emulator does not show it.
 //!
-//! Not seen: Group 0, and deactivation by ICC_DIR_EL1 or by register.
+//! Not seen: Group 0, an interrupt that is never deactivated, and deactivation by register.
 
 use crate::decode::Operation;
 use crate::finding::Place;
@@ -25,8 +26,8 @@ use crate::testing::*;
 const SPECIAL: u64 = 1020;
 /// LPIs.
 const LPI: u64 = 8192;
-/// Priorities, of which each can be active once.
-const MOST: usize = 32;
+/// Group priorities, of which each can be active once: 7 bits at most (IHI 0069H, 4.8.2).
+const MOST: usize = 128;
 
 /// An interrupt that was acknowledged.
 #[derive(Clone, Copy, Debug)]
@@ -56,8 +57,8 @@ pub struct InterruptEnded {
 impl Rule for InterruptEnded {
     const ABOUT: About = About {
         name: "interrupt-ended",
-        says: "an interrupt that is acknowledged is ended before the return, the last one first, and no other is",
-        cites: "IHI 0069H, 4.6.2, 4.8 and 12.2 (ICC_IAR1_EL1, ICC_EOIR1_EL1)",
+        says: "an interrupt that is acknowledged is ended before the return, the last one first, no other is, and it is deactivated after that only",
+        cites: "IHI 0069H, 4.6.2, 4.8 and 12.2 (ICC_IAR1_EL1, ICC_EOIR1_EL1, ICC_DIR_EL1)",
     };
 
     fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
@@ -78,7 +79,15 @@ impl Rule for InterruptEnded {
                 Some(intid),
             ) if is_interrupt(intid) => {
                 if level.active.len() == MOST {
-                    level.active.remove(0);
+                    let first = level.active.remove(0);
+                    now.report_at::<Self>(
+                        first.place,
+                        Some(now.place),
+                        format!(
+                            "interrupt {} is acknowledged, and not ended while all priorities are",
+                            first.intid
+                        ),
+                    );
                 }
                 let depth = level.depth;
                 level.active.push(Acknowledged {
@@ -96,6 +105,13 @@ impl Rule for InterruptEnded {
             ) if is_interrupt(intid) => {
                 level.ended(now, intid);
             }
+            (
+                Operation::Write {
+                    register: ICC_DIR_EL1,
+                    ..
+                },
+                Some(intid),
+            ) => level.deactivated(now, intid),
             (
                 Operation::Write {
                     register: SCTLR_EL1,
@@ -124,6 +140,15 @@ impl Rule for InterruptEnded {
                 taken().write(ICC_EOIR1_EL1, 27).write(ICC_EOIR1_EL1, 27),
             ),
             ("another one is ended", taken().write(ICC_EOIR1_EL1, 30)),
+            (
+                "deactivated first",
+                taken().write(ICC_DIR_EL1, 27).write(ICC_EOIR1_EL1, 27),
+            ),
+            ("more than there are priorities", {
+                (0..200).fold(Program::new().interrupt(2), |program, intid| {
+                    program.reads(ICC_IAR1_EL1, intid)
+                })
+            }),
             ("not acknowledged", Program::new().write(ICC_EOIR1_EL1, 27)),
             (
                 "an LPI",
@@ -147,6 +172,14 @@ impl Rule for InterruptEnded {
         let taken = || Program::new().interrupt(2).reads(ICC_IAR1_EL1, 27);
         vec![
             ("ended", taken().write(ICC_EOIR1_EL1, 27).then(ERET)),
+            (
+                "deactivated after its end, or by somebody else",
+                taken()
+                    .write(ICC_EOIR1_EL1, 27)
+                    .write(ICC_DIR_EL1, 27)
+                    .write(ICC_DIR_EL1, 30)
+                    .then(ERET),
+            ),
             (
                 "spurious",
                 Program::new()
@@ -214,6 +247,16 @@ impl Interface {
                 None,
                 format!("interrupt {intid} is ended, and was not acknowledged"),
             ),
+        }
+    }
+
+    fn deactivated(&self, now: &Now<'_>, intid: u64) {
+        let active = self.active.iter().rfind(|one| one.intid == intid);
+        if let Some(active) = active.filter(|_| !self.lost) {
+            now.report::<InterruptEnded>(
+                Some(active.place),
+                format!("interrupt {intid} is deactivated before its priority is dropped"),
+            );
         }
     }
 

@@ -12,8 +12,12 @@
 //! The place of a break is the store: a log, say, is read after each wake-up and has no news that
 //! the SGI is about. That is said where the log is written, not where the SGI is sent.
 //!
+//! A store to the interrupt controller that makes an interrupt pending, a doorbell, is to memory
+//! what an SGI is: another CPU takes it.
+//!
 //! Not seen: more than [`STORES`] stores before the SGI, more than [`READS`] reads after the
-//! acknowledge, which CPUs the SGI is for, and doorbells that are no SGI.
+//! acknowledge, and which CPUs the SGI is for. Both are windows: what is stored or read long before
+//! or after has other things between that order it.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -80,20 +84,7 @@ impl Rule for SgiAfterStores {
             Operation::Write {
                 register: ICC_SGI1R_EL1 | ICC_SGI0R_EL1 | ICC_ASGI1R_EL1,
                 ..
-            } if self
-                .stores
-                .iter()
-                .any(|(_, at)| at.level <= now.place.level) =>
-            {
-                self.sent = true;
-                let level = now.place.level;
-                let own = self.stores.iter().filter(|(_, at)| at.level <= level);
-                now.shared.sends.keep(Send {
-                    sender: now.cpu,
-                    place: now.place,
-                    stores: own.copied().collect(),
-                });
-            }
+            } => self.sends(now),
             Operation::Read {
                 register: ICC_IAR1_EL1,
                 ..
@@ -107,6 +98,9 @@ impl Rule for SgiAfterStores {
     #[inline]
     fn accessed(&mut self, now: &Now<'_>, access: &Access) {
         let Some(address) = access.physical else {
+            if access.store && access.gic.is_some_and(|register| register.rings()) {
+                self.sends(now);
+            }
             return;
         };
         if access.store {
@@ -140,6 +134,15 @@ impl Rule for SgiAfterStores {
         };
         vec![
             ("no DSB", received(cached().access(STR, 0x4000_0000))),
+            (
+                "a doorbell",
+                cached()
+                    .access(STR, 0x4000_0000)
+                    .gic(STR, REDISTRIBUTOR, 0x1_0200, 1 << 25)
+                    .cpu(1)
+                    .reads(ICC_IAR1_EL1, 25)
+                    .access(LDR, 0x4000_0000),
+            ),
             (
                 "a store after the DSB",
                 received(cached().then(DSB_ISHST).access(STR, 0x4000_0000)),
@@ -175,6 +178,15 @@ impl Rule for SgiAfterStores {
                 read(sent(cached().access(STR, 0x4000_0000).then(DSB_ISHST))),
             ),
             (
+                "a doorbell after a DSB",
+                read(cached().access(STR, 0x4000_0000).then(DSB_ISHST).gic(
+                    STR,
+                    REDISTRIBUTOR,
+                    0x1_0200,
+                    1 << 25,
+                )),
+            ),
+            (
                 "it reads something else",
                 read(sent(cached().access(STR, 0x4000_0008))),
             ),
@@ -203,6 +215,24 @@ impl Rule for SgiAfterStores {
                 )),
             ),
         ]
+    }
+}
+
+impl SgiAfterStores {
+    /// An interrupt is sent, by an SGI or by a doorbell.
+    fn sends(&mut self, now: &Now<'_>) {
+        let level = now.place.level;
+        let own = self.stores.iter().filter(|(_, at)| at.level <= level);
+        let stores: Vec<_> = own.copied().collect();
+        if stores.is_empty() {
+            return;
+        }
+        self.sent = true;
+        now.shared.sends.keep(Send {
+            sender: now.cpu,
+            place: now.place,
+            stores,
+        });
     }
 }
 

@@ -13,6 +13,8 @@
 //!
 //! Not seen: what a write changes for the fetch of instructions, and what another PE sees.
 
+use std::collections::BTreeMap;
+
 use crate::cpu::Access;
 use crate::decode::{Operation, Wait};
 use crate::finding::Place;
@@ -21,16 +23,14 @@ use crate::rule::{About, Now, Rule, synchronises};
 #[cfg(test)]
 use crate::testing::*;
 
-/// Most writes that wait for a synchronization at a time; the oldest is forgotten.
-const MOST: usize = 16;
 /// SCTLR_ELx.M and C.
 const MMU_AND_CACHES: u64 = 5;
 
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Synchronised {
-    /// What was written, and where.
-    written: Vec<(Register, Place)>,
+    /// What was written, and where: each register once, so none is forgotten.
+    written: BTreeMap<Register, Place>,
     /// One of them that accesses depend on.
     translation: Option<(Register, Place)>,
     /// AT, whose result is a register.
@@ -62,7 +62,7 @@ impl Rule for Synchronised {
                 "PAR_EL1 is read, and AT before it is not synchronised",
             );
         }
-        for &(register, at) in &self.written {
+        for (&register, &at) in &self.written {
             if depends(register, now.place.level, operation)
                 || enables(register, now, operation, value)
             {
@@ -91,10 +91,8 @@ impl Rule for Synchronised {
             1 => (VBAR_EL1, self.vectors[0]),
             _ => (VBAR_EL2, self.vectors[1]),
         };
-        if let Some(&(_, at)) = self
-            .written
-            .iter()
-            .find(|(register, _)| *register == vectors && !known)
+        if let Some(&at) = self.written.get(&vectors)
+            && !known
         {
             // An exception may come anywhere.
             now.report_at::<Self>(
@@ -179,6 +177,14 @@ impl Rule for Synchronised {
                     .then(WFI),
             ),
             ("AT", Program::new().then(AT).read(PAR_EL1)),
+            (
+                "however many are written between",
+                (0..100)
+                    .fold(Program::new().write(VTTBR_EL2, 1), |program, n| {
+                        program.write(Register::new(3, 3, 15, n / 8, n % 8), 0)
+                    })
+                    .then(TLBI_ALLE1IS),
+            ),
         ]
     }
 
@@ -254,10 +260,9 @@ impl Rule for Synchronised {
 
 impl Synchronised {
     fn synchronise(&mut self) {
-        for (register, _) in self.written.drain(..) {
-            self.vectors[0] |= register == VBAR_EL1;
-            self.vectors[1] |= register == VBAR_EL2;
-        }
+        self.vectors[0] |= self.written.contains_key(&VBAR_EL1);
+        self.vectors[1] |= self.written.contains_key(&VBAR_EL2);
+        self.written.clear();
         self.translation = None;
         self.translated = None;
     }
@@ -274,11 +279,7 @@ impl Synchronised {
         if changes {
             self.translation = Some((register, now.place));
         }
-        self.written.retain(|(one, _)| *one != register);
-        if self.written.len() == MOST {
-            self.written.remove(0);
-        }
-        self.written.push((register, now.place));
+        self.written.insert(register, now.place);
     }
 
     #[cold]

@@ -12,11 +12,11 @@
 //! what was there. A TLBI after a change of TTBR0_ELx ends the use of what lookups led to
 //! before, unless those of another CPU still do.
 //!
-//! Not seen: granules other than 4 KiB, TTBR1_EL1, more than 512 tables, changes of
+//! Not seen: granules other than 4 KiB, TTBR1_EL1, changes of
 //! permissions, which addresses a TLBI is for, and whether other PEs use the table, so that one
 //! for this PE is not enough: any will do.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -33,8 +33,6 @@ use crate::testing::*;
 /// Bits of an entry whose change needs break-before-make: valid and type, the index or kind
 /// of memory, the address.
 const BREAKS: u64 = 3 | 7 << 2 | ADDRESS;
-/// Entries of a CPU that are on the way from valid to valid.
-const MOST: usize = 64;
 /// HCR_EL2.VM.
 const STAGE_2: u64 = 1;
 /// TG0 of TCR_ELx and VTCR_EL2, 0 for 4 KiB.
@@ -66,7 +64,7 @@ enum Step {
 #[derive(Debug, Default)]
 pub struct BreakBeforeMake {
     /// Entries that were made invalid, and how far that is.
-    broken: Vec<(u64, Step)>,
+    broken: BTreeMap<u64, Step>,
     /// A valid entry was stored, and no DSB followed.
     made: Option<Place>,
     /// The root that has replaced another one of a level, and no TLBI followed.
@@ -84,21 +82,21 @@ impl Rule for BreakBeforeMake {
         match operation {
             Operation::Dsb(barrier) if barrier.stores => {
                 let completes = |others: bool| barrier.loads && !(barrier.alone && others);
-                self.broken.retain(|(_, step)| match step {
+                self.broken.retain(|_, step| match step {
                     Step::Invalidated { others } => !completes(*others),
                     Step::Stored | Step::Visible => true,
                 });
                 if !barrier.alone {
                     self.made = None;
-                    for (_, step) in &mut self.broken {
+                    for step in self.broken.values_mut() {
                         if *step == Step::Stored {
                             *step = Step::Visible;
                         }
                     }
                 }
             }
-            Operation::Tlbi { broadcast } => {
-                for (_, step) in &mut self.broken {
+            Operation::Tlbi { broadcast, .. } => {
+                for step in self.broken.values_mut() {
                     match step {
                         Step::Stored => now.report::<Self>(
                             None,
@@ -323,15 +321,11 @@ impl BreakBeforeMake {
                 format!("an entry of a table in use changes from {old:#x} to {new:#x} without an invalid one between"),
             ),
             (true, false) => {
-                if self.broken.len() == MOST {
-                    self.broken.remove(0);
-                }
-                self.broken.push((word, Step::Stored));
+                self.broken.insert(word, Step::Stored);
             }
             (false, true) => {
-                let broken = self.broken.iter().position(|(one, _)| *one == word);
-                if let Some(broken) = broken {
-                    let lacks = match self.broken.remove(broken).1 {
+                if let Some(broken) = self.broken.remove(&word) {
+                    let lacks = match broken {
                         Step::Stored => "DSB, TLBI and DSB",
                         Step::Visible => "TLBI and DSB",
                         Step::Invalidated { others: false } => "DSB",

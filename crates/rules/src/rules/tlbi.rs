@@ -34,7 +34,7 @@ impl Rule for TlbiCompleted {
             Operation::Write { register: SCTLR_EL1 | SCTLR_EL2, .. } if value.is_some_and(|value| value & 1 != 0)
         );
         match operation {
-            Operation::Tlbi { broadcast } => {
+            Operation::Tlbi { broadcast, .. } => {
                 let before = self.begun.is_some_and(|(_, others)| others);
                 self.begun = Some((now.place, before || broadcast));
             }

@@ -80,7 +80,7 @@ const UNKNOWN: &[(Register, u64)] = &[
 ];
 
 /// What acts on EL1 wherever it runs below an EL2.
-const OF_EL1: &[Register] = &[
+pub const OF_EL1: &[Register] = &[
     SCTLR_EL1,
     VPIDR_EL2,
     VMPIDR_EL2,

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Registers of the interrupt controller in memory (IHI 0069H, 12.8 to 12.11).
+
+/// An access of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Mapped {
+    /// Whose it is.
+    pub frame: Frame,
+    /// Its offset there.
+    pub offset: u64,
+    /// What was read or written.
+    pub value: u64,
+}
+
+/// What has registers: the distributor, or the redistributor at a physical address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Frame {
+    /// The distributor.
+    Distributor,
+    /// A redistributor: two frames of 64 KiB, at a multiple of both.
+    Redistributor(u64),
+}
+
+/// Bytes of a redistributor without its virtual LPIs.
+const REDISTRIBUTOR: u64 = 0x2_0000;
+/// Bytes of the distributor.
+const DISTRIBUTOR: u64 = 0x1_0000;
+/// GICD_SETSPI_NSR and _SR; GICR_SETLPIR.
+const SETSPI: [u64; 2] = [0x40, 0x50];
+const SETLPIR: u64 = 0x40;
+/// Where SGIs and PPIs are, in a redistributor.
+const PRIVATE: u64 = 0x1_0000;
+
+impl Frame {
+    /// The register at physical address `address` of the device that an emulator calls `name`.
+    #[must_use]
+    pub fn locate(name: &str, address: u64) -> Option<(Self, u64)> {
+        // As QEMU names them.
+        if name.starts_with("gicv3_redist") {
+            let offset = address % REDISTRIBUTOR;
+            return Some((Self::Redistributor(address - offset), offset));
+        }
+        (name == "gicv3_dist").then_some((Self::Distributor, address % DISTRIBUTOR))
+    }
+}
+
+impl Mapped {
+    /// GICD_CTLR or GICR_CTLR.
+    #[must_use]
+    pub const fn is_control(&self) -> bool {
+        self.offset == 0
+    }
+
+    /// GICD_CTLR or GICR_CTLR shows that a write is not done yet.
+    #[must_use]
+    pub const fn pends(&self) -> bool {
+        let rwp = match self.frame {
+            Frame::Distributor => 1 << 31,
+            Frame::Redistributor(_) => 1 << 3,
+        };
+        self.value & rwp != 0
+    }
+
+    /// GICD_ICENABLER\<n>, GICR_ICENABLER0, or one of those with E.
+    #[must_use]
+    pub const fn disables(&self) -> bool {
+        let enabler = match (self.frame, self.offset) {
+            (Frame::Distributor, 0x180..0x200 | 0x1400..0x1480) => true,
+            (Frame::Redistributor(_), offset) => matches!(offset, 0x1_0180..0x1_018c),
+            _ => false,
+        };
+        enabler && self.value != 0
+    }
+
+    /// What makes an interrupt pending: GICD_ISPENDR\<n>, GICR_ISPENDR0, GICD_SETSPI, GICR_SETLPIR.
+    #[must_use]
+    pub fn rings(&self) -> bool {
+        match self.frame {
+            Frame::Distributor => {
+                matches!(self.offset, 0x200..0x280) || SETSPI.contains(&self.offset)
+            }
+            Frame::Redistributor(_) => {
+                self.offset == SETLPIR || matches!(self.offset.wrapping_sub(PRIVATE), 0x200..0x20c)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_are_found_by_name_and_address() {
+        let located = |name, address| Frame::locate(name, address);
+        assert_eq!(
+            located("gicv3_dist", 0x0800_0184),
+            Some((Frame::Distributor, 0x184))
+        );
+        assert_eq!(
+            located("gicv3_redist_region[0]", 0x080d_0180),
+            Some((Frame::Redistributor(0x080c_0000), 0x1_0180))
+        );
+        assert_eq!(located("pl011", 0x0900_0000), None);
+    }
+
+    #[test]
+    fn registers_are_known_by_their_offsets() {
+        let of = |frame, offset, value| Mapped {
+            frame,
+            offset,
+            value,
+        };
+        let redistributor = Frame::Redistributor(0x080a_0000);
+        assert!(of(redistributor, 0, 8).pends() && !of(redistributor, 0, 1 << 31).pends());
+        assert!(of(Frame::Distributor, 0, 1 << 31).pends());
+        assert!(
+            of(redistributor, 0x1_0180, 1).disables() && !of(redistributor, 0x180, 1).disables()
+        );
+        assert!(!of(Frame::Distributor, 0x184, 0).disables());
+        assert!(of(redistributor, 0x1_0200, 1).rings() && !of(redistributor, 0x1_0280, 1).rings());
+        assert!(of(Frame::Distributor, 0x204, 1).rings());
+    }
+}

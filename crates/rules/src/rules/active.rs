@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Active priorities of Group 0 are written before those of Group 1.
+//!
+//! In another order the prioritization of interrupts may be UNPREDICTABLE. Of each interface, the
+//! physical and the virtual one, the registers that are written between two context
+//! synchronization events are one sequence.
+//!
+//! Not seen: sequences with such an event in the middle.
+
+use std::collections::BTreeMap;
+
+use crate::decode::Operation;
+use crate::finding::Place;
+#[cfg(test)]
+use crate::register::*;
+use crate::rule::{About, Now, Rule, synchronises};
+#[cfg(test)]
+use crate::testing::*;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct ActivePriorities {
+    /// Where those of Group 1 were written, by the level of their name.
+    group1: BTreeMap<u8, Place>,
+}
+
+impl Rule for ActivePriorities {
+    const ABOUT: About = About {
+        name: "active-priorities",
+        says: "active priorities of Group 0 are written before those of Group 1",
+        cites: "IHI 0069H, 12.2 and 12.4 (ICC_AP0R<n>_EL1, ICC_AP1R<n>_EL1, ICH_AP0R<n>_EL2, ICH_AP1R<n>_EL2: order of writes)",
+    };
+
+    fn executed(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
+        if synchronises(operation) {
+            self.group1.clear();
+        }
+        let Operation::Write { register, .. } = operation else {
+            return;
+        };
+        match register.active_priorities() {
+            Some((level, 1)) => drop(self.group1.insert(level, now.place)),
+            Some((level, _)) => {
+                if let Some(first) = self.group1.remove(&level) {
+                    let what = "active priorities of Group 1 are written before those of Group 0";
+                    now.report_at::<Self>(first, Some(now.place), what);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn entered(&mut self, _: &Now<'_>, _: u8) {
+        self.group1.clear();
+    }
+
+    #[cfg(test)]
+    fn breaks() -> Vec<Example> {
+        let written = |first, then| Program::new().write(first, 0).write(then, 0).then(ISB);
+        vec![
+            ("physical", written(ICC_AP1R0_EL1, ICC_AP0R0_EL1)),
+            ("virtual", written(ICH_AP1R0_EL2, ICH_AP0R0_EL2)),
+            (
+                "another register between",
+                Program::new()
+                    .write(ICH_AP1R0_EL2, 0)
+                    .write(ICH_VMCR_EL2, 0)
+                    .write(Register::new(3, 4, 12, 8, 3), 0),
+            ),
+        ]
+    }
+
+    #[cfg(test)]
+    fn keeps() -> Vec<Example> {
+        let all = |program: Program| {
+            program
+                .write(ICC_AP0R0_EL1, 0)
+                .write(ICC_AP1R0_EL1, 0)
+                .write(ICH_AP0R0_EL2, 0)
+                .write(ICH_AP1R0_EL2, 0)
+                .then(ISB)
+        };
+        vec![
+            ("twice", all(all(Program::new()))),
+            (
+                "of one group only",
+                Program::new().write(ICC_AP1R0_EL1, 0).then(ISB),
+            ),
+        ]
+    }
+}

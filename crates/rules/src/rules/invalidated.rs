@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! TLBs hold nothing of a regime that begins.
+//!
+//! A reset need not invalidate them, and what ran before has left what it translated. So a TLBI of
+//! all of the regime comes before its MMU is turned on, since it was on last or since the reset; and one
+//! of the VMID, or of all, before its first guest runs on the CPU. It has to be the CPU's own: one of
+//! another CPU need not reach a CPU that is off.
+//!
+//! Not seen: TLBIs of parts, however many; and stage 2 of a VMID that gets other tables.
+
+use std::collections::BTreeSet;
+
+use crate::decode::{Invalidated, Operation};
+use crate::register::*;
+use crate::rule::{About, Now, Rule};
+#[cfg(test)]
+use crate::testing::*;
+
+/// HCR_EL2.VM.
+const STAGE_2: u64 = 1;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct TlbInvalidated {
+    /// Regimes that hold nothing that is old: EL2.
+    el2: bool,
+    /// EL1 of all VMIDs.
+    guests: bool,
+    /// EL1 of each of these.
+    vmids: BTreeSet<u64>,
+    /// VTTBR_EL2's.
+    vmid: u64,
+}
+
+impl TlbInvalidated {
+    fn holds_old(&self, vmid: u64) -> bool {
+        !self.guests && !self.vmids.contains(&vmid)
+    }
+
+    /// `vmid` has translations of its own from now on.
+    fn guest(&mut self, now: &Now<'_>) {
+        if self.holds_old(self.vmid) {
+            let what = format!(
+                "a guest of VMID {} runs, and no TLBI of it or of all was executed before",
+                self.vmid
+            );
+            now.report::<Self>(None, what);
+            self.vmids.insert(self.vmid);
+        }
+    }
+}
+
+impl Rule for TlbInvalidated {
+    const ABOUT: About = About {
+        name: "tlb-invalidated",
+        says: "a TLBI of a regime before its MMU is turned on, and of a VMID before its first guest runs",
+        cites: "DDI 0487K.a, D8.16 (TLBs: a reset need not invalidate them) and D8.17 (TLB maintenance requirements)",
+    };
+
+    fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+        match (operation, value) {
+            (Operation::Tlbi { of, .. }, _) => match of {
+                Invalidated::El2 => self.el2 = true,
+                Invalidated::Guests => self.guests = true,
+                Invalidated::Guest => drop(self.vmids.insert(self.vmid)),
+                Invalidated::Part | Invalidated::El3 => {}
+            },
+            (
+                Operation::Write {
+                    register: VTTBR_EL2,
+                    ..
+                },
+                Some(value),
+            ) => self.vmid = value >> 48,
+            (
+                Operation::Write {
+                    register: SCTLR_EL2,
+                    ..
+                },
+                Some(value),
+            ) if value & 1 != 0 => {
+                if !now.controls.translates(2) && !self.el2 {
+                    now.report::<Self>(
+                        None,
+                        "the MMU is turned on, and no TLBI of EL2 was executed since it was off",
+                    );
+                }
+                self.el2 = false;
+            }
+            (
+                Operation::Write {
+                    register: SCTLR_EL1,
+                    ..
+                },
+                Some(value),
+            ) if now.place.level == 1
+                && value & 1 != 0
+                && !now.controls.translates(1)
+                && self.holds_old(self.vmid) =>
+            {
+                now.report::<Self>(
+                    None,
+                    "the MMU is turned on, and no TLBI of EL1 was executed before",
+                );
+            }
+            (Operation::Return, _) if now.place.level == 2 && now.controls.hcr & STAGE_2 != 0 => {
+                self.guest(now);
+            }
+            _ => {}
+        }
+    }
+
+    #[cfg(test)]
+    fn breaks() -> Vec<Example> {
+        vec![
+            (
+                "after a reset",
+                Program::found().write(SCTLR_EL2, 1).then(ISB),
+            ),
+            (
+                "after firmware",
+                Program::new()
+                    .write(SCTLR_EL2, 1)
+                    .then(ISB)
+                    .write(SCTLR_EL2, 0)
+                    .then(ISB)
+                    .write(SCTLR_EL2, 1),
+            ),
+            (
+                "of EL1 only",
+                Program::found().then(TLBI_ALLE1IS).write(SCTLR_EL2, 1),
+            ),
+            ("EL1", Program::found().level(1).write(SCTLR_EL1, 1)),
+            ("a guest", guest(Program::found(), 1)),
+            (
+                "a second VMID",
+                guest(
+                    Program::found()
+                        .write(VTTBR_EL2, 1 << 48)
+                        .then(ISB)
+                        .then(TLBI_VMALLE1)
+                        .then(DSB_NSH),
+                    2,
+                ),
+            ),
+        ]
+    }
+
+    #[cfg(test)]
+    fn keeps() -> Vec<Example> {
+        let all = || Program::found().then(TLBI_ALLE1IS).then(DSB_ISH);
+        vec![
+            (
+                "invalidated",
+                Program::found()
+                    .then(TLBI_ALLE2)
+                    .then(DSB_NSH)
+                    .then(ISB)
+                    .write(SCTLR_EL2, 1)
+                    .then(ISB)
+                    .write(SCTLR_EL2, 5)
+                    .then(ISB),
+            ),
+            ("all VMIDs", guest(guest(all(), 1), 2)),
+            (
+                "EL1 itself",
+                Program::found()
+                    .level(1)
+                    .then(TLBI_VMALLE1)
+                    .then(DSB_NSH)
+                    .then(ISB)
+                    .write(SCTLR_EL1, 1)
+                    .then(ISB),
+            ),
+            (
+                "without stage 2",
+                set_up_without_stage_2(Program::found()).then(ERET),
+            ),
+        ]
+    }
+}
+
+/// A guest of `vmid`, with all that acts on it.
+#[cfg(test)]
+fn guest(program: Program, vmid: u64) -> Program {
+    set_up_without_stage_2(program)
+        .write(VTTBR_EL2, vmid << 48)
+        .write(VTCR_EL2, 0)
+        .write(HCR_EL2, 1 << 31 | STAGE_2)
+        .then(ERET)
+}
+
+#[cfg(test)]
+fn set_up_without_stage_2(program: Program) -> Program {
+    super::unknown::OF_EL1
+        .iter()
+        .fold(program, |program, one| program.write(*one, 0))
+        .write(SPSR_EL2, 0x3c5)
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! List registers that are in use are of different interrupts, and none of an interrupt of the
+//! hardware is active and pending.
+//!
+//! Two with one vINTID are UNPREDICTABLE when the guest runs; so is State 0b11 with HW: pending and
+//! active are then the distributor's. The guest empties registers by itself, so one is in use from
+//! the write of such a value until ICH_ELRSR_EL2, or the register itself, is read and says otherwise.
+//!
+//! Not seen: what was read where the emulator does not show it; then nothing is in use.
+
+use std::collections::BTreeMap;
+
+use crate::decode::Operation;
+use crate::finding::Place;
+use crate::register::*;
+use crate::rule::{About, Now, Rule};
+#[cfg(test)]
+use crate::testing::*;
+
+/// State, HW and vINTID of a list register.
+const STATE: u64 = 3 << 62;
+const HW: u64 = 1 << 61;
+const VINTID: u64 = 0xffff_ffff;
+/// ICH_HCR_EL2.En.
+const ENABLED: u64 = 1;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct ListRegisters {
+    /// Those in use, with the vINTID, and where it was written.
+    used: BTreeMap<u8, (u64, Place)>,
+    /// ICH_HCR_EL2.En.
+    enabled: bool,
+}
+
+impl ListRegisters {
+    fn holds(&mut self, now: &Now<'_>, number: u8, value: u64) {
+        if value & STATE == 0 {
+            self.used.remove(&number);
+            return;
+        }
+        if value & STATE == STATE && value & HW != 0 {
+            let what = "a list register of an interrupt of the hardware is active and pending";
+            now.report::<Self>(None, what);
+        }
+        self.used.insert(number, (value & VINTID, now.place));
+    }
+
+    /// The guest is to run.
+    fn compare(&self, now: &Now<'_>) {
+        let mut seen = BTreeMap::new();
+        for (vintid, at) in self.used.values() {
+            if let Some(first) = seen.insert(*vintid, *at) {
+                let what = format!("two list registers are of interrupt {vintid}");
+                now.report_at::<Self>(*at, Some(first), what);
+            }
+        }
+    }
+}
+
+impl Rule for ListRegisters {
+    const ABOUT: About = About {
+        name: "list-registers",
+        says: "no two list registers in use with one vINTID, and none with HW that is active and pending",
+        cites: "IHI 0069H, 12.4 (ICH_LR<n>_EL2: State, HW, vINTID)",
+    };
+
+    fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+        match (operation, value) {
+            (Operation::Write { register, .. }, Some(value)) => match register.list_register() {
+                Some(number) => self.holds(now, number, value),
+                None if register == ICH_HCR_EL2 => self.enabled = value & ENABLED != 0,
+                None => {}
+            },
+            (
+                Operation::Read {
+                    register: ICH_ELRSR_EL2,
+                    ..
+                },
+                empty,
+            ) => {
+                let empty = empty.unwrap_or(u64::MAX);
+                self.used.retain(|number, _| empty >> number & 1 == 0);
+            }
+            (Operation::Read { register, .. }, value) => {
+                if let Some(number) = register.list_register()
+                    && value.is_none_or(|value| value & STATE == 0)
+                {
+                    self.used.remove(&number);
+                }
+            }
+            (Operation::Return, _) if now.place.level == 2 && self.enabled => self.compare(now),
+            _ => {}
+        }
+    }
+
+    #[cfg(test)]
+    fn breaks() -> Vec<Example> {
+        vec![
+            (
+                "one interrupt twice",
+                listed(PENDING | 27, PENDING | 27).then(ERET),
+            ),
+            (
+                "another one has become empty",
+                listed(PENDING | 27, PENDING | 27)
+                    .write(ICH_LR2_EL2, PENDING | 30)
+                    .then(ISB)
+                    .reads(ICH_ELRSR_EL2, 4)
+                    .then(ERET),
+            ),
+            (
+                "the hardware's, active and pending",
+                Program::new().write(ICH_LR0_EL2, STATE | HW | 27),
+            ),
+        ]
+    }
+
+    #[cfg(test)]
+    fn keeps() -> Vec<Example> {
+        vec![
+            (
+                "two interrupts",
+                listed(PENDING | 27, PENDING | 30).then(ERET),
+            ),
+            (
+                "one is empty",
+                listed(PENDING | 27, 0).write(ICH_LR1_EL2, 27).then(ERET),
+            ),
+            (
+                "the guest has ended it",
+                listed(PENDING | 27, 0)
+                    .then(ISB)
+                    .reads(ICH_ELRSR_EL2, 3)
+                    .write(ICH_LR1_EL2, PENDING | 27)
+                    .then(ERET),
+            ),
+            (
+                "it is read as empty",
+                listed(PENDING | 27, 0)
+                    .then(ISB)
+                    .reads(ICH_LR0_EL2, 27)
+                    .write(ICH_LR1_EL2, PENDING | 27)
+                    .then(ERET),
+            ),
+            (
+                "active and pending by software",
+                Program::new().write(ICH_LR0_EL2, STATE | 27),
+            ),
+        ]
+    }
+}
+
+#[cfg(test)]
+const PENDING: u64 = 1 << 62;
+
+/// Two list registers, of an interface in use.
+#[cfg(test)]
+fn listed(first: u64, second: u64) -> Program {
+    Program::new()
+        .write(ICH_HCR_EL2, ENABLED)
+        .write(ICH_LR0_EL2, first)
+        .write(ICH_LR1_EL2, second)
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is written to the interrupt controller has its effect before it is relied on.
+//!
+//! A write of GICD_CTLR, GICD_ICENABLER\<n>, GICR_CTLR or GICR_ICENABLER0 takes its time, and RWP of
+//! the frame's CTLR says when it is over. Until then an interrupt that was disabled may still come:
+//! so before the exception return and before a wait, and before another register of the frame is
+//! written, which may be one that only a disabled interrupt lets change.
+//!
+//! Not seen: frames that no emulator names.
+
+use std::collections::BTreeMap;
+
+use crate::cpu::Access;
+use crate::decode::Operation;
+use crate::finding::Place;
+use crate::gic::Frame;
+use crate::rule::{About, Now, Rule};
+#[cfg(test)]
+use crate::testing::*;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct WritesDone {
+    /// The last write of each frame that is not over for all that is known.
+    begun: BTreeMap<Frame, Place>,
+}
+
+impl Rule for WritesDone {
+    const ABOUT: About = About {
+        name: "gic-writes-done",
+        says: "RWP is clear after a write of CTLR or ICENABLER of the interrupt controller, before something relies on it",
+        cites: "IHI 0069H, 12.9 (GICD_CTLR.RWP) and 12.11 (GICR_CTLR.RWP)",
+    };
+
+    fn executed(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
+        if !matches!(operation, Operation::Return | Operation::Wait(_)) {
+            return;
+        }
+        for (_, at) in std::mem::take(&mut self.begun) {
+            report(now, at);
+        }
+    }
+
+    fn accessed(&mut self, now: &Now<'_>, access: &Access) {
+        let Some(register) = access.gic else {
+            return;
+        };
+        let frame = register.frame;
+        if !access.store {
+            if register.is_control() && !register.pends() {
+                self.begun.remove(&frame);
+            }
+        } else if register.is_control() || register.disables() {
+            self.begun.insert(frame, access.place);
+        } else if let Some(at) = self.begun.remove(&frame) {
+            report(now, at);
+        }
+    }
+
+    #[cfg(test)]
+    fn breaks() -> Vec<Example> {
+        let off = || on().gic(STR, DISTRIBUTOR, 0x184, 1);
+        vec![
+            ("a return", off().then(ERET)),
+            ("a wait", off().then(WFI)),
+            ("another register", off().gic(STR, DISTRIBUTOR, 0xc08, 1)),
+            (
+                "RWP is set still",
+                off().gic(LDR, DISTRIBUTOR, 0, 1 << 31).then(ERET),
+            ),
+            (
+                "RWP of another frame",
+                off().gic(LDR, REDISTRIBUTOR, 0, 0).then(ERET),
+            ),
+            (
+                "a redistributor",
+                on().gic(STR, REDISTRIBUTOR, 0x1_0180, 1)
+                    .gic(STR, REDISTRIBUTOR, 0x1_0280, 1),
+            ),
+            ("CTLR", on().gic(STR, DISTRIBUTOR, 0, 0).then(ERET)),
+        ]
+    }
+
+    #[cfg(test)]
+    fn keeps() -> Vec<Example> {
+        vec![
+            (
+                "awaited",
+                on().gic(STR, DISTRIBUTOR, 0x184, 1)
+                    .gic(STR, DISTRIBUTOR, 0x188, 1)
+                    .gic(LDR, DISTRIBUTOR, 0, 1 << 31)
+                    .gic(LDR, DISTRIBUTOR, 0, 0)
+                    .gic(STR, DISTRIBUTOR, 0x284, 1)
+                    .then(ERET),
+            ),
+            (
+                "another frame is written",
+                on().gic(STR, REDISTRIBUTOR, 0x1_0180, 1)
+                    .gic(STR, DISTRIBUTOR, 0x104, 1)
+                    .gic(LDR, REDISTRIBUTOR, 0, 0),
+            ),
+            (
+                "nothing is disabled",
+                on().gic(STR, DISTRIBUTOR, 0x184, 0).then(ERET),
+            ),
+        ]
+    }
+}
+
+fn report(now: &Now<'_>, at: Place) {
+    let what = "CTLR or ICENABLER of the interrupt controller is written, and RWP not read as 0 before what relies on it";
+    now.report_at::<WritesDone>(at, Some(now.place), what);
+}
+
+/// EL2 with interrupts that end a wait.
+#[cfg(test)]
+fn on() -> Program {
+    Program::new()
+        .write(crate::register::HCR_EL2, 0x10)
+        .then(ISB)
+}
