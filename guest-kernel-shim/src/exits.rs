@@ -33,10 +33,10 @@ pub fn now() -> [u64; Counter::COUNT] {
     let mut all = [0; Counter::COUNT];
     let Some(page) = PAGE.get() else { return all };
     for (n, counter) in REGISTERS.into_iter().enumerate() {
-        let register = (page.base as *const u64).wrapping_add(n);
+        let register = page.base + 8 * n as u64;
         // SAFETY: as `open` was promised; the page has as many registers, whose reads do
         // nothing but note values of this CPU.
-        all[counter as usize] = unsafe { register.read_volatile() };
+        all[counter as usize] = unsafe { gic::mmio::load_64(register) };
     }
     all
 }

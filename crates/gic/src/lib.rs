@@ -9,6 +9,7 @@
 #![cfg_attr(not(test), no_std)]
 
 pub mod locate;
+pub mod mmio;
 mod spi;
 
 use arm_gic::IntId;
@@ -113,7 +114,7 @@ pub struct Identity {
 #[must_use]
 pub unsafe fn identify(gic: &Gic<'_>) -> Identity {
     // SAFETY: the caller vouches for the frame; reading these changes nothing.
-    let read = |offset| unsafe { ((gic.distributor.base + offset) as *const u32).read_volatile() };
+    let read = |offset| unsafe { mmio::load_32(gic.distributor.base + offset) };
     Identity {
         typer2: read(GICD_TYPER2),
         pidr2: read(GICD_PIDR2),
@@ -136,11 +137,10 @@ impl Redistributor {
     /// The description must be true and mapped as device memory.
     pub unsafe fn find(gic: &Gic<'_>, mpidr: u64) -> Result<Self, Error> {
         let typer = |frame: u64| {
-            let address = (frame + GICR_TYPER) as *const u64;
             // SAFETY: the caller vouches for the frames; `locate` stays inside
             // them. Read whole: not every implementation knows its upper half
             // by an address of its own.
-            unsafe { address.read_volatile() }
+            unsafe { mmio::load_64(frame + GICR_TYPER) }
         };
         let base = locate::locate(gic, mpidr, FOUND.load(Relaxed), typer);
         let base = base.ok_or(Error::NoRedistributor { mpidr })?;
@@ -280,13 +280,13 @@ impl Redistributor {
     fn read(&self, offset: u64) -> u32 {
         // SAFETY: `find` was promised that the frames are mapped; reading these
         // registers changes nothing.
-        unsafe { ((self.base + offset) as *const u32).read_volatile() }
+        unsafe { mmio::load_32(self.base + offset) }
     }
 
     /// Writes one of the write-one registers, which need no exclusive access.
     fn write(&self, offset: u64, value: u32) {
         // SAFETY: `find` was promised that the frames are mapped; the register
         // changes only the bits written as one.
-        unsafe { ((self.base + offset) as *mut u32).write_volatile(value) }
+        unsafe { mmio::store_32(self.base + offset, value) }
     }
 }

@@ -4,6 +4,7 @@
 use platform::Gic;
 
 use crate::PATIENCE;
+use crate::mmio::{load_32, store_8, store_32, store_64};
 
 /// GICD_IGROUPR, ISENABLER, ICENABLER, ISPENDR, ICPENDR, ISACTIVER: a bit per INTID.
 const IGROUPR: u64 = 0x080;
@@ -31,9 +32,8 @@ const ICACTIVER: u64 = 0x380;
 /// The description must be true and mapped as device memory.
 #[must_use]
 pub unsafe fn enabled_spis(gic: &Gic) -> u32 {
-    let word = |offset: u64| (gic.distributor.base + offset) as *const u32;
     // SAFETY: the caller vouches for the frame; reading these changes nothing.
-    let read = |offset| unsafe { word(offset).read_volatile() };
+    let read = |offset| unsafe { load_32(gic.distributor.base + offset) };
     let registers = u64::from(read(TYPER) & 0x1f);
     let enabled = (1..=registers).map(|n| read(ISENABLER + 4 * n).count_ones());
     enabled.sum()
@@ -45,16 +45,16 @@ pub unsafe fn enabled_spis(gic: &Gic) -> u32 {
 /// The description must be true and mapped as device memory, and no other code may
 /// use the distributor during the call.
 pub(crate) unsafe fn quieten(gic: &Gic<'_>) {
-    let word = |offset: u64| (gic.distributor.base + offset) as *mut u32;
+    let word = |offset: u64| gic.distributor.base + offset;
     // SAFETY: the caller vouches for the frame, which is this code's alone.
     unsafe {
-        let registers = u64::from(word(TYPER).read_volatile() & 0x1f);
+        let registers = u64::from(load_32(word(TYPER)) & 0x1f);
         for register in [ICENABLER, ICPENDR, ICACTIVER] {
             for n in 1..=registers {
-                word(register + 4 * n).write_volatile(u32::MAX);
+                store_32(word(register + 4 * n), u32::MAX);
             }
             // What was disabled may still become pending until then.
-            let done = (0..PATIENCE).any(|_| word(CTLR).read_volatile() & RWP == 0);
+            let done = (0..PATIENCE).any(|_| load_32(word(CTLR)) & RWP == 0);
             assert!(done, "GIC: GICD_CTLR.RWP stays set");
         }
     }
@@ -84,21 +84,21 @@ impl Spi {
     pub fn set_group1(&self) {
         let (word, bit) = (self.word(IGROUPR), self.bit());
         // SAFETY: `new` was promised that the frame is mapped.
-        unsafe { word.write_volatile(word.read_volatile() | bit) }
+        unsafe { store_32(word, load_32(word) | bit) }
     }
 
     /// Routes it to the CPU with affinity `mpidr`.
     pub fn route(&self, mpidr: u64) {
         let register = self.distributor + IROUTER + 8 * u64::from(self.intid);
         // SAFETY: as above; the register is this SPI's alone.
-        unsafe { (register as *mut u64).write_volatile(mpidr) }
+        unsafe { store_64(register, mpidr) }
     }
 
     /// Sets its priority; lower is more urgent.
     pub fn set_priority(&self, priority: u8) {
         let register = self.distributor + IPRIORITYR + u64::from(self.intid);
         // SAFETY: as above; the byte is this SPI's alone.
-        unsafe { (register as *mut u8).write_volatile(priority) }
+        unsafe { store_8(register, priority) }
     }
 
     /// Lets it through.
@@ -143,8 +143,8 @@ impl Spi {
         self.read(ISACTIVER)
     }
 
-    const fn word(&self, register: u64) -> *mut u32 {
-        (self.distributor + register + (self.intid / 32 * 4) as u64) as *mut u32
+    const fn word(&self, register: u64) -> u64 {
+        self.distributor + register + (self.intid / 32 * 4) as u64
     }
 
     const fn bit(&self) -> u32 {
@@ -153,12 +153,12 @@ impl Spi {
 
     fn read(&self, register: u64) -> bool {
         // SAFETY: as above; reading these registers changes nothing.
-        unsafe { self.word(register).read_volatile() & self.bit() != 0 }
+        unsafe { load_32(self.word(register)) & self.bit() != 0 }
     }
 
     /// Writes one of the write-one registers, which need no exclusive access.
     fn write(&self, register: u64) {
         // SAFETY: as above; the register changes only the bit written as one.
-        unsafe { self.word(register).write_volatile(self.bit()) }
+        unsafe { store_32(self.word(register), self.bit()) }
     }
 }

@@ -59,6 +59,8 @@ pub enum Next {
     GoOn,
     /// The guest can't go on. EL2 can.
     EndGuest,
+    /// Neither can go on: it is not known whose error it was. A guest can have one of these at will.
+    EndBoth,
     /// EL2 can't be relied on any more.
     Fail,
 }
@@ -110,8 +112,9 @@ impl Verdict {
     ///
     /// The exits have no error synchronization barrier (ESB, or SCTLR_EL2.IESB), which would cost
     /// each of them. So an error of EL2's may be taken when the guest runs already, and of what was
-    /// used within the CPU it is not known by which of both. Where nothing was used, EL2 has nothing
-    /// of it, and what comes next is the guest's.
+    /// used within the CPU it is not known by which of both. Nor is it where the syndrome does not say what
+    /// it was, as of a guest's own exclusive access to memory that it has made Non-cacheable. Where
+    /// nothing was used, EL2 has nothing of it, and what comes next is the guest's.
     ///
     /// What was pending at the start is of software that is gone: nothing of it is used any more,
     /// and RAM that is still wrong reports again once it is read.
@@ -122,6 +125,7 @@ impl Verdict {
             (Self::Uncontainable | Self::Reserved, _) => Next::Fail,
             (_, Taken::AtStart) => Next::GoOn,
             (Self::Recoverable, Taken::InGuest) => Next::EndGuest,
+            (_, Taken::InGuest) => Next::EndBoth,
             _ => Next::Fail,
         }
     }
@@ -216,6 +220,21 @@ mod tests {
                 let ends = verdict.next(taken) == Next::EndGuest;
                 let may = (verdict, taken) == (Verdict::Recoverable, Taken::InGuest);
                 assert_eq!(ends, may, "{verdict} {taken:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_guest_can_cause_is_not_said_to_be_of_el2() {
+        for verdict in Verdict::ALL {
+            let both = verdict.next(Taken::InGuest) == Next::EndBoth;
+            let unknown = matches!(
+                verdict,
+                Verdict::Unrecoverable | Verdict::Uncategorized | Verdict::OwnSyndrome
+            );
+            assert_eq!(both, unknown, "{verdict}");
+            for taken in [Taken::AtStart, Taken::InEl2] {
+                assert_ne!(verdict.next(taken), Next::EndBoth, "{verdict} {taken:?}");
             }
         }
     }

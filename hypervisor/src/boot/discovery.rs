@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-use aarch64_cpu::registers::{CNTFRQ_EL0, CurrentEL, MPIDR_EL1, Readable};
+use aarch64_cpu::registers::{CNTFRQ_EL0, CurrentEL, HCR_EL2, MIDR_EL1, MPIDR_EL1, Readable};
 use arch::place::Place;
 use arch::regs::ID_AA64MMFR4_EL1;
 use arrayvec::ArrayVec;
@@ -47,6 +47,8 @@ impl Discovered {
 pub enum Unfit {
     /// It was entered at this exception level.
     Level(u64),
+    /// Each write of HCR_EL2 needs barriers around it, which the exits do not have.
+    HcrErratum,
     /// It has EL2 only with FEAT_VHE's E2H set.
     NoE2h0,
 }
@@ -60,8 +62,13 @@ impl fmt::Display for Unfit {
                     "started at EL{level}, and Rouse needs EL2, or EL1 for the guest alone"
                 )
             }
+            Self::HcrErratum => write!(
+                f,
+                "this CPU is an AmpereOne AC04 (MIDR_EL1 {:#x}), where a write of HCR_EL2 can corrupt translations (erratum AC04_CPU_23), and Rouse writes it in exits; start the guest alone, at EL1",
+                MIDR_EL1.get()
+            ),
             Self::NoE2h0 => f.write_str(
-                "this CPU has no HCR_EL2.E2H=0 (ID_AA64MMFR4_EL1.E2H0), which Rouse needs",
+                "this CPU has no HCR_EL2.E2H=0 (ID_AA64MMFR4_EL1.E2H0, or it reads back as 1), which Rouse needs",
             ),
         }
     }
@@ -76,12 +83,25 @@ pub enum Level {
     El2,
 }
 
+/// MIDR_EL1 without variant and revision: implementer, architecture and part (D23.2.121).
+const MODEL: u64 = 0xff0f_fff0;
+/// Linux has the workaround for each revision of it.
+const AMPERE_AC04: u64 = 0xc00f_ac40;
+
+/// Whether HCR_EL2.E2H, which was written as 0 at the entry, reads as 0. On some cores it can't be
+/// cleared, and no feature register says so.
+pub fn is_e2h_clear() -> bool {
+    const E2H: u64 = 1 << 34;
+    HCR_EL2.get() & E2H == 0
+}
+
 /// What this CPU can run.
 pub fn fit() -> Result<Level, Unfit> {
     match CurrentEL.read(CurrentEL::EL) {
         1 => Ok(Level::El1),
         // A signed field: negative where E2H reads as one (DDI 0487K.a, D23.2.82).
         2 if ID_AA64MMFR4_EL1.get() >> 24 & 0x8 != 0 => Err(Unfit::NoE2h0),
+        2 if MIDR_EL1.get() & MODEL == AMPERE_AC04 => Err(Unfit::HcrErratum),
         2 => Ok(Level::El2),
         level => Err(Unfit::Level(level)),
     }

@@ -7,7 +7,9 @@ use arch::{insn, layout};
 use plan::{Arguments, Names};
 use platform::Platform;
 
-use crate::boot::discovery::{Discovered, Level, fit, from_tree, open_console, report, usable};
+use crate::boot::discovery::{
+    Discovered, Level, Unfit, fit, from_tree, is_e2h_clear, open_console, report, usable,
+};
 use crate::boot::memory_split::split;
 use crate::boot::{efi, smp, survey, watchdogs};
 use crate::console::log;
@@ -85,6 +87,9 @@ fn take_over(discovered: &Discovered) -> ! {
     if let Err(unfit) = fit() {
         refuse!("{unfit}");
     }
+    if !is_e2h_clear() {
+        refuse!("{}", Unfit::NoE2h0);
+    }
     if let Some(wrong) = wrong {
         say!("refused: boot arguments: {wrong}");
         stop();
@@ -129,6 +134,9 @@ fn take_over(discovered: &Discovered) -> ! {
         survey::print(machine, discovered, spis);
     }
     vm::create(machine, &arguments);
+    if let Some(kept) = vm::vm().kept {
+        vgic_cpu::deafen(kept);
+    }
     // Each has set its timer before it was known which of them look.
     review_looks(machine);
     run_guest(machine.cpus[0])

@@ -22,6 +22,7 @@ use crate::cpu::pending_word;
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::traps;
 use crate::dumps::watch_points;
+use crate::machine::ending::STATUS_LOST;
 use crate::machine::{machine, memory, power, vm};
 
 /// Exit status of a machine whose hypervisor failed.
@@ -83,6 +84,17 @@ pub fn fail_in(frame: &Frame, why: core::fmt::Arguments<'_>) -> ! {
 pub fn fail(why: core::fmt::Arguments<'_>) -> ! {
     begin(why);
     finish()
+}
+
+/// Ends the machine with the state of every CPU, for a reason that the guest may have caused.
+pub fn lost_in(frame: &Frame, why: core::fmt::Arguments<'_>) -> ! {
+    take_console(why);
+    dump!(
+        "guest on CPU {:#x}: {why}",
+        MPIDR_EL1.get() & platform::AFFINITY
+    );
+    general(frame);
+    finish_with(STATUS_LOST)
 }
 
 /// Prints the state of every CPU for the guest, which found something wrong with
@@ -215,6 +227,8 @@ fn others(me: &PerCpu) {
         // Ends a WFI, at either level; while a guest owns the interrupts this
         // one is off.
         cpu.redistributor().enable_all(machine().doorbell());
+        // The bits have to be visible before the doorbell is.
+        insn::dsb_ishst();
         cpu.redistributor().set_pending(machine().doorbell());
         let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get() / 2;
         while !cpu.shown.load(SeqCst) {

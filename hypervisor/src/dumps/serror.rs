@@ -61,6 +61,13 @@ pub extern "C" fn in_guest(frame: &Frame) {
                 ELR_EL2.get()
             ),
         ),
+        Err((Next::EndBoth, verdict)) => dump::lost_in(
+            frame,
+            format_args!(
+                "SError, {verdict}, while the guest ran, of its own or of EL2 just before: ESR_EL2 {:#x}",
+                esr.0
+            ),
+        ),
         Err((_, verdict)) => dump::fail_in(
             frame,
             format_args!(

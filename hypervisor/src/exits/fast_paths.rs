@@ -56,8 +56,21 @@ const _: () = assert!(FIRST_SGI == 8, "one bit tells them apart");
 /// ESR_EL2 of a write of ICC_SGI1R_EL1 from x1: class, IL, and the ISS that
 /// names the register (DDI 0487K.a, D23.2.39).
 pub const ESR_SGI_FROM_X1: u64 = 0x623a_3036;
-/// ESR_EL2 of WFI, unconditional; that of WFE is one more.
-pub const ESR_WFI: u64 = 0x07e0_0000;
+/// What of ESR_EL2 tells a trapped WFI from what else has bit 30 clear: of the class (31:26) all but
+/// its last bit, and TI (1:0), which leaves 0 of WFI and 1 of WFE. RN and RV are a register's that
+/// WFI does not have, and not compared (D23.2.39, ISS encoding for an exception from a WF* instruction).
+///
+/// Class 0, of an unknown reason, has the same bits. It does not come from a lower level while
+/// HCR_EL2.TGE is 0 (D1.3.5, routing of synchronous exceptions).
+pub const WAIT_BITS: u64 = 0xf800_0003;
+const _: () = {
+    let class = (trap::esr::WFX as u64) << 26;
+    assert!(
+        class & WAIT_BITS == 0,
+        "only the last bit of its class is set"
+    );
+    assert!(ESR_SGI_FROM_X1 >> 30 & 1 == 1, "bit 30 tells them apart");
+};
 
 /// Assembler macros: the vectors, and what does not fit there. To be used in
 /// one block, once, with the operands that [`crate::exits::vectors`] gives.
@@ -229,7 +242,7 @@ macro_rules! fast_path_macros {
     // Two lines, to its ERET.
         .balign 64
     fast_wait:
-        eor     w2, w0, #{esr_wfi}
+        and     w2, w0, #{wait_bits}
         cbnz    w2, fast_wfe
         mrs     x0, S3_4_C12_C11_5              // ICH_ELRSR_EL2
         ldr     x2, [sp, #256 + {halt_if}]

@@ -216,7 +216,7 @@ exit_resume_traced:
     serror_in_el2 = sym serror::in_el2,
     serror_in_guest = sym serror::in_guest,
     esr_sgi = const fast_paths::ESR_SGI_FROM_X1,
-    esr_wfi = const fast_paths::ESR_WFI,
+    wait_bits = const fast_paths::WAIT_BITS,
     planted = const fast_paths::PLANTED,
     class_hvc = const trap::esr::HVC64,
     not_supported = const abi::NOT_SUPPORTED,

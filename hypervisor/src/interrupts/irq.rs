@@ -112,14 +112,14 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
     }
     gic_cpu::end(intid);
     if intid == platform.gic.maintenance {
-        // Before the pending word is emptied: bits that are set later have a doorbell
-        // of their own.
-        gic_cpu::deactivate(intid);
         let cause = if vgic_cpu::maintain(cpu) {
             Counter::Maintenance
         } else {
             Counter::Irq
         };
+        // After the level has fallen, or it comes again. Before the pending word is emptied: bits
+        // that are set later have a doorbell of their own.
+        gic_cpu::deactivate(intid);
         count::<C>(cpu, cause);
         kick::serve(cpu);
         return true;

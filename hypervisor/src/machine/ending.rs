@@ -12,7 +12,7 @@ use crate::machine::vm::vm;
 use crate::say;
 
 /// Exit status of a machine whose guest can't go on.
-const STATUS_LOST: u64 = 72;
+pub const STATUS_LOST: u64 = 72;
 
 /// Ends the machine for the guest, with its exit status.
 pub fn exit(status: u64) -> ! {

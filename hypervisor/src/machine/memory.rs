@@ -247,7 +247,11 @@ pub fn revoke(vttbr: u64) {
         entry.store(0, Relaxed);
     }
     insn::dsb_ish();
-    insn::tlbi_alle1is();
-    insn::dsb_ish();
+    // On some cores the first DSB may come before accesses by an old translation are over, and the
+    // same again is what helps (errata 2441007 of Cortex-A55, 4118414 of A76, V2 and V3).
+    for _ in 0..2 {
+        insn::tlbi_alle1is();
+        insn::dsb_ish();
+    }
     insn::isb();
 }

@@ -101,6 +101,13 @@ pub fn has_active_priorities() -> bool {
     active != 0
 }
 
+/// Disables the SGIs of a CPU that has no vCPU. They would come before its timer, the number being
+/// lower at one priority (IHI 0069H, 4.8), and a guest can send them to any CPU for ever: the
+/// deadline of the run is that timer's.
+pub fn deafen(kept: &PerCpu) {
+    kept.redistributor().disable_all(SGIS);
+}
+
 /// The interrupts that EL2 takes: SGIs, the maintenance interrupt and its own
 /// timer's. Those of the guest's timers follow the guest's enables.
 pub fn own(redistributor: &Redistributor, platform: &Platform<'_>) {

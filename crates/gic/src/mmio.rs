@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Loads and stores of device registers: one instruction each, by one register that holds the address.
+//!
+//! A volatile access may become one that writes the address back, in a loop above all. If that takes a
+//! stage-2 abort, as in a guest, it has no syndrome (DDI 0487K.a, ISS encoding for a Data Abort, ISV),
+//! and can't be emulated.
+
+use core::ptr::NonNull;
+
+use safe_mmio::UniqueMmioPointer;
+
+macro_rules! accesses {
+    ($($load:ident $store:ident $kind:ty;)*) => {$(
+        /// Reads the register at `address`.
+        ///
+        /// # Safety
+        /// It must be mapped as device memory, aligned, and a read must do nothing that matters to
+        /// anybody else.
+        pub unsafe fn $load(address: u64) -> $kind {
+            // SAFETY: as the caller promises.
+            unsafe { at::<$kind>(address).read_unsafe() }
+        }
+
+        /// Writes `value` to the register at `address`.
+        ///
+        /// # Safety
+        /// It must be mapped as device memory, aligned, and a write must do nothing that matters to
+        /// anybody else.
+        pub unsafe fn $store(address: u64, value: $kind) {
+            // SAFETY: as the caller promises.
+            unsafe { at::<$kind>(address).write_unsafe(value) }
+        }
+    )*};
+}
+
+accesses! {
+    load_32 store_32 u32;
+    load_64 store_64 u64;
+    load_8 store_8 u8;
+}
+
+/// # Safety
+/// `address` is that of a register.
+#[inline(always)]
+unsafe fn at<T>(address: u64) -> UniqueMmioPointer<'static, T> {
+    let register = core::ptr::with_exposed_provenance_mut(address as usize);
+    // SAFETY: no register is at address 0.
+    unsafe { UniqueMmioPointer::new(NonNull::new_unchecked(register)) }
+}
