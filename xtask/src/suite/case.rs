@@ -56,6 +56,7 @@
 //! percent = 1                 # and medians that differ by no more than this
 //! ```
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,7 +69,7 @@ use super::cut::Cut;
 use super::expectation::Expect;
 use super::firmware::Firmware;
 use super::kernel::Kernel;
-use super::options::{Options, options};
+use super::options::{Options, options, typed};
 use super::order::Order;
 use super::same::Same;
 use crate::before::Before;
@@ -221,6 +222,41 @@ impl Case {
             }
             Machine::Qemu(_) => None,
         }
+    }
+
+    /// What of the images it reaches, as far as its options tell: ways to boot, to deliver and to trap,
+    /// firmware and kernels of its own, and what a boot argument of `rouse.` asks for. Nothing if the
+    /// rules can't be watched, or if a kernel of Linux runs.
+    pub fn reaches(&self) -> BTreeSet<String> {
+        /// What of it each value is apart.
+        const BY_VALUE: [&str; 3] = ["boot", "deliver", "trap"];
+        let append = self.run.get("append").and_then(toml::Value::as_str);
+        let arguments = append.unwrap_or_default().split(' ');
+        let names = arguments.filter_map(|one| one.split('=').next());
+        let ours: BTreeSet<String> = names
+            .filter(|name| name.starts_with("rouse."))
+            .map(Into::into)
+            .collect();
+        let linux = |name: &String| name.starts_with("rouse.linux");
+        if self.lacks_rules().is_some() || ours.iter().any(linux) || self.run.contains_key("linux")
+        {
+            return BTreeSet::new();
+        }
+        let values = BY_VALUE.iter().flat_map(|option| {
+            let value = self.run.get(*option).map(typed).unwrap_or_default();
+            let words = value.split(',').filter(|word| !word.is_empty());
+            words
+                .map(|word| format!("{option} {word}"))
+                .collect::<Vec<_>>()
+        });
+        let neighbour = self
+            .run
+            .contains_key("neighbour")
+            .then(|| "rouse.neighbour".into());
+        let firmware = self.firmware.is_some().then(|| "firmware".into());
+        let kernel = self.guest.is_some().then(|| "kernel".into());
+        let more = [neighbour, firmware, kernel].into_iter().flatten();
+        ours.into_iter().chain(values).chain(more).collect()
     }
 
     /// Whether its run is to succeed.

@@ -45,7 +45,7 @@ pub fn options(run: &Options) -> Result<RunArgs> {
 }
 
 /// A value as it is typed behind an option.
-fn typed(value: &toml::Value) -> String {
+pub fn typed(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),
         toml::Value::Array(values) => values.iter().map(typed).collect::<Vec<_>>().join(","),

@@ -28,9 +28,6 @@ use crate::strict::Found;
 use crate::terminal::say;
 use crate::{interrupt, mistake, places, qemu};
 
-/// The boots in which they are watched each time: the default paths, an exception before
-/// EL2 knows its CPU, and breaks that are planted.
-const FEW: [&str; 3] = ["first-light", "fault-uart-nowhere", PLANTS];
 /// The test in which EL2 breaks rules, on purpose and one in each function of this file that
 /// has the name of a rule.
 const PLANTS: &str = "fault-el2-breaks-rules";
@@ -159,11 +156,40 @@ pub fn run(filter: &str, jobs: NonZeroUsize) -> Result<()> {
     tally.judge()
 }
 
-/// Runs the few of each time.
+/// The tests of `cases` that reach together what any of them does ([`Case::reaches`]), few and short ones:
+/// each time the one with the most that is new for the seconds that it may take.
+fn covering(cases: &[Case]) -> Vec<&Case> {
+    /// Of a test that does not say.
+    const USUAL: i64 = 400;
+    let reached: Vec<_> = cases.iter().map(Case::reaches).collect();
+    let mut left: BTreeSet<_> = reached.iter().flatten().collect();
+    let mut chosen = Vec::new();
+    while !left.is_empty() {
+        let worth = |n: &usize| {
+            let new = reached[*n].iter().filter(|one| left.contains(one)).count() as i64;
+            new * 1_000_000 / cases[*n].patience().min(USUAL)
+        };
+        let Some(best) = (0..cases.len()).rev().max_by_key(worth) else {
+            break;
+        };
+        left.retain(|one| !reached[best].contains(*one));
+        chosen.push(&cases[best]);
+    }
+    chosen
+}
+
+/// Runs what covers the rest, and what breaks each rule.
 pub fn few() -> Result<()> {
     let known = Known::read()?;
-    for name in FEW {
-        let case = Case::load(&places::inside(&format!("tests/{name}.toml")))?;
+    let all = cases("")?;
+    let plants = all.iter().find(|case| case.name == PLANTS);
+    let plants = plants.with_context(|| format!("there is no test `{PLANTS}`"))?;
+    let mut few = covering(&all);
+    if few.iter().all(|case| case.name != PLANTS) {
+        few.push(plants);
+    }
+    for case in few {
+        let name = &case.name;
         let session = case.strict()?;
         if let Some(failure) = &session.failure
             && case.is_to_succeed()
@@ -199,10 +225,24 @@ mod tests {
     }
 
     #[test]
-    fn the_few_are_tests() {
-        for name in FEW {
-            Case::load(&places::inside(&format!("tests/{name}.toml"))).unwrap();
+    fn the_few_reach_what_all_do() {
+        let all = cases("").unwrap();
+        let few = covering(&all);
+        let reached = |cases: &mut dyn Iterator<Item = &Case>| {
+            cases.flat_map(Case::reaches).collect::<BTreeSet<_>>()
+        };
+        let of_all = reached(&mut all.iter());
+        assert_eq!(reached(&mut few.iter().copied()), of_all);
+        for needed in [
+            "rouse.neighbour",
+            "firmware",
+            "deliver direct",
+            "rouse.hostile",
+        ] {
+            assert!(of_all.contains(needed), "{needed}: {of_all:?}");
         }
+        let names: Vec<_> = few.iter().map(|case| &case.name).collect();
+        assert!(few.len() <= 20, "{names:?}");
     }
 
     #[test]
