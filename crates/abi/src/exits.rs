@@ -102,7 +102,7 @@ mod tests {
         }
         assert_eq!(at(AUDIT), Some(Register::Audit));
         assert_eq!(at(AUDIT + 8), None);
-        assert_eq!(at(counter(Counter::Halt) + 8), None);
+        assert_eq!(at(counter(Counter::SlowHalt) + 8), None);
         assert_eq!(at(0xff8), None);
     }
 }

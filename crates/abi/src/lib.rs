@@ -217,6 +217,8 @@ numbered! {
         PollMiss = "el2.poll-miss",
         /// Times that EL2 halted.
         Halt = "el2.halt",
+        /// Those of them that were not made by the path in assembly.
+        SlowHalt = "el2.slow-halt",
     }
 }
 

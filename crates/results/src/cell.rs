@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use foreign::Quoted;
-use plan::{DIMENSIONS, End, Info, Place, Under, Word, Workload};
+use plan::{DIMENSIONS, End, HostPoll, Info, Place, Under, Word, Workload};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -173,6 +173,25 @@ impl Cell {
             made => made,
         };
         count as f64 / made as f64
+    }
+
+    /// Says so where EL2 made halts by another way than the path in assembly, which its figures are
+    /// then not of, most of the time: a syndrome that the path does not know, for one. Where EL2 adapts
+    /// how long it polls, or has a neighbour to run, it always does, and with Linux often.
+    pub fn slow_halts(&self) -> Option<String> {
+        let el2 = self.counters.get("el2")?;
+        let count = |name: &str| el2.get(name).copied().unwrap_or(0);
+        let (slow, all) = (count("slow-halt"), count("halt"));
+        let expected = self.what.host_poll != HostPoll::Fixed
+            || self.what.neighbour.is_there()
+            || self.what.workload.is_linux();
+        (!expected && 2 * slow > all).then(|| {
+            let share = 100.0 * (1.0 - slow as f64 / all.max(1) as f64);
+            format!(
+                "cell {}: {share:.0} % of the halts of EL2 took the path in assembly, {slow} of {all} did not",
+                self.id
+            )
+        })
     }
 
     /// Whether what it ran under tells how often it took CPUs from the guest; where it does not,
@@ -384,7 +403,24 @@ pub fn parsed<W: Word>(word: &str) -> Result<W, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::samples::results;
+
+    #[test]
+    fn halts_that_take_the_long_way_are_told() {
+        let with = |halts: [(&str, u64); 2]| {
+            let counts = halts.map(|(name, count)| (name.to_owned(), count));
+            let mut cell = Cell::default();
+            cell.counters = [("el2".into(), counts.into())].into();
+            cell
+        };
+        assert_eq!(Cell::default().slow_halts(), None);
+        assert_eq!(with([("halt", 100), ("slow-halt", 50)]).slow_halts(), None);
+        let mut slow = with([("halt", 100), ("slow-halt", 90)]);
+        assert!(slow.slow_halts().unwrap().contains("10 % of the halts"));
+        slow.what.host_poll = HostPoll::Adaptive;
+        assert_eq!(slow.slow_halts(), None);
+    }
 
     #[test]
     fn counters_are_of_all_that_was_made() {

@@ -47,6 +47,7 @@ impl Results {
                     Ok(converted) => {
                         let cycles_hz = records.cycles_hz(cell);
                         let p50 = converted.stats.map(|stats| stats.p50);
+                        self.notes.extend(converted.slow_halts());
                         let coarse = |p50| counter::coarse(records, cycles_hz, p50);
                         self.cells.push(Cell {
                             cycles_hz,

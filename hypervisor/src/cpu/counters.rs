@@ -6,14 +6,18 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use abi::Counter;
 
+/// Those that are counted here. Of the last one another tells: see `Vcpu::count`.
+const COUNTED: usize = Counter::SlowHalt as usize;
+const _: () = assert!(COUNTED + 1 == Counter::COUNT);
+
 /// The counters of one vCPU. Only its own CPU counts, so that counting is a
 /// load, an add and a store; any CPU may look.
-pub struct Counters([AtomicU64; Counter::COUNT]);
+pub struct Counters([AtomicU64; COUNTED]);
 
 impl Counters {
     /// All zero.
     pub const fn new() -> Self {
-        Self([const { AtomicU64::new(0) }; Counter::COUNT])
+        Self([const { AtomicU64::new(0) }; COUNTED])
     }
 
     /// Counts one more.

@@ -112,7 +112,11 @@ impl Vcpu {
             Counter::Listed => interrupts + waited,
             _ => 0,
         };
-        self.counters.get(counter) + fast
+        let slow = match counter {
+            Counter::SlowHalt => Counter::Halt,
+            counter => counter,
+        };
+        self.counters.get(slow) + fast
     }
 
     /// Turns it on at `entry` with x0 = `context`.
