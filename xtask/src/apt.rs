@@ -19,6 +19,8 @@ const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Used when the system's own lists name no mirror of Debian.
 const MIRROR: &str = "http://deb.debian.org/debian/";
 const SUITES: &str = "trixie trixie-backports";
+/// Where sources are taken from: of the release before as well.
+const SOURCES: &str = "bookworm trixie";
 /// What a step said that failed.
 const LOG: &str = "log";
 /// Where packages are that were fetched.
@@ -59,7 +61,23 @@ impl Tools {
         architecture: Option<&'static str>,
         remedy: &'t Remedy,
     ) -> Result<Apt<'t>> {
+        self.lists("deb", SUITES, architecture, remedy)
+    }
+
+    /// The same for sources, and for packages of this machine that build them.
+    pub fn sources<'t>(&'t self, remedy: &'t Remedy) -> Result<Apt<'t>> {
+        self.lists("deb deb-src", SOURCES, None, remedy)
+    }
+
+    fn lists<'t>(
+        &'t self,
+        types: &str,
+        suites: &str,
+        architecture: Option<&'static str>,
+        remedy: &'t Remedy,
+    ) -> Result<Apt<'t>> {
         let apt = Apt::new(self.folder.join("apt"), architecture, remedy)?;
+        apt.takes(types, suites)?;
         apt.run("reading the package lists", &["update"])?;
         Ok(apt)
     }
@@ -117,12 +135,16 @@ impl<'t> Apt<'t> {
         for entry in fs::read_dir(&sources)?.flatten() {
             fs::remove_file(entry.path())?;
         }
+        Ok(apt)
+    }
+
+    /// Names the lists that it has.
+    fn takes(&self, types: &str, suites: &str) -> Result<()> {
         let source = format!(
-            "Types: deb\nURIs: {}\nSuites: {SUITES}\nComponents: main\nSigned-By: {KEYS}\n",
+            "Types: {types}\nURIs: {}\nSuites: {suites}\nComponents: main\nSigned-By: {KEYS}\n",
             mirror()
         );
-        apt.write("etc/sources.list.d/rouse.sources", &source)?;
-        Ok(apt)
+        self.write("etc/sources.list.d/rouse.sources", &source)
     }
 
     fn create(&self, below: &str) -> Result<()> {
@@ -178,6 +200,36 @@ impl<'t> Apt<'t> {
         let text = String::from_utf8_lossy(&found.stdout);
         let names = text.lines().filter_map(|line| line.split(' ').next());
         Ok(names.map(str::to_owned).collect())
+    }
+
+    /// Package or source `name` in this `version`, as apt-get takes it; in the newest that there is
+    /// where Debian does not have that any more, which is reported.
+    pub fn pinned(&self, name: &str, version: &str) -> Result<String> {
+        let listed = Command::new("apt-cache")
+            .args(self.options())
+            .args(["madison", name])
+            .output()
+            .context("apt-cache can't be started")?;
+        let text = String::from_utf8_lossy(&listed.stdout);
+        let there = |line: &str| {
+            line.split('|')
+                .nth(1)
+                .is_some_and(|is| is.trim() == version)
+        };
+        if text.lines().any(there) {
+            return Ok(format!("{name}={version}"));
+        }
+        note!("  {name} {version} is not to be had any more: taking the newest that is");
+        Ok(name.into())
+    }
+
+    /// Where a downloaded file is whose name begins and goes on with these.
+    pub fn archive(&self, begins: &str, goes_on: &str) -> Option<PathBuf> {
+        let entries = fs::read_dir(self.folder.join(ARCHIVES)).ok()?.flatten();
+        entries.map(|entry| entry.path()).find(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(begins) && name.contains(goes_on)
+        })
     }
 
     /// Runs apt-get.
@@ -268,6 +320,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("apt");
         let apt = Apt::new(folder.clone(), Some("arm64"), &REMEDY).unwrap();
+        apt.takes("deb", SUITES).unwrap();
+        assert_eq!(apt.pinned("xen", "1").unwrap(), "xen");
         assert_eq!(apt.names("xen").unwrap(), Vec::<String>::new());
         let failed = apt.run("downloading Xen", &["download", "xen"]);
         let error = failed.unwrap_err();

@@ -5,7 +5,7 @@
 mod file;
 mod machine;
 
-pub use machine::{Firmware, Gem5, Machine, Qemu};
+pub use machine::{Firmware, Gem5, Machine, Qemu, Starts};
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ use plan::Under;
 use results::Watts;
 use serde::Deserialize;
 
-use crate::cli::Metric;
+use crate::cli::{Boot, Metric};
 use crate::failure::{BadInput, bad_input};
 use crate::{files, kvm, places};
 
@@ -215,7 +215,7 @@ impl Board {
 
     /// Whether it boots disks, which `option` needs.
     pub fn boots_disks(&self, option: &str) -> Result<()> {
-        if self.machine.firmware().is_none() {
+        if !self.machine.boots_disks() {
             bad_input!(
                 "{option}: board {} has no firmware that boots disks; use board virt-uefi, or another that `boards` \
                  shows with UEFI",
@@ -223,6 +223,19 @@ impl Board {
             );
         }
         Ok(())
+    }
+
+    /// How the image reaches it where `asked` was asked for: the first way that it has, if nothing was.
+    pub fn boot(&self, asked: Option<Boot>) -> Result<Boot> {
+        let starts = self.machine.trusted().map(|trusted| trusted.starts);
+        match (asked, starts) {
+            (Some(Boot::Kernel), Some(Starts::UBoot)) => bad_input!(
+                "--boot: board {} boots disks alone; use --boot virtio, or --board virt-tfa",
+                self.name
+            ),
+            (None, Some(Starts::UBoot)) => Ok(Boot::Virtio),
+            (asked, _) => Ok(asked.unwrap_or(Boot::Kernel)),
+        }
     }
 
     /// Whether its file says how a guest runs under `under`.

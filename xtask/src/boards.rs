@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 
-use crate::board::{Board, Machine, names};
+use crate::board::{Board, Machine, Starts, names};
 use crate::gem5::parameters::{DEFAULT, Parameters};
 use crate::terminal::{print_lines, say};
 
@@ -55,11 +55,21 @@ fn lines(board: &Board) -> Result<Vec<String>> {
 /// What is particular to QEMU.
 fn qemu(board: &Board, add: &mut impl FnMut(&str, &[String])) {
     add("counter", &[counter(board)]);
-    let boots = match board.machine.firmware().is_some() {
-        true => "by UEFI: handed to it (--boot kernel) or from a disk (--boot virtio, nvme)",
-        false => "loaded by QEMU, with a device tree",
+    let loaded =
+        "the bare machine (--under none): always loaded by QEMU, with a device tree, at EL1";
+    let starts = board.machine.trusted().map(|trusted| trusted.starts);
+    let (boots, bare) = match starts {
+        None if board.machine.firmware().is_some() => (
+            "by UEFI: handed to it (--boot kernel) or from a disk (--boot virtio, nvme)",
+            loaded,
+        ),
+        None => ("loaded by QEMU, with a device tree", loaded),
+        Some(Starts::UBoot) => ("from a disk (--boot virtio, nvme), by U-Boot", loaded),
+        Some(Starts::Image) => (
+            "by Trusted Firmware-A, with a device tree",
+            "the bare machine (--under none): likewise, and the guest goes down to EL1 by itself",
+        ),
     };
-    let bare = "the bare machine (--under none): always loaded by QEMU, with a device tree, at EL1";
     add("boots", &[boots.into(), bare.into()]);
 }
 

@@ -15,11 +15,14 @@ use crate::kvm::kernel;
 use crate::qemu::{self, Found};
 use crate::terminal::print_lines;
 use crate::toolchain::{self, TARGET, output};
-use crate::{apt, browser, gem5, places, xen};
+use crate::{apt, browser, gem5, places, trusted_firmware, xen};
 use page::grid::{self, Column};
 
 /// The firmware of boards that have one (boards/*.toml).
 const FIRMWARE: &str = "QEMU_EFI.fd";
+
+/// The release of Trusted Firmware-A of boards that start with it.
+const TRUSTED: &str = "2.12.1";
 
 /// A tool: its name, its state, and the remedy if something is to be done.
 struct Finding {
@@ -68,6 +71,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<()> {
         target(),
         emulator(),
         firmware(),
+        trusted_firmware(),
         xen(),
         host_kernel(),
         gem5(),
@@ -148,6 +152,15 @@ fn firmware() -> Finding {
 
 fn xen() -> Finding {
     fetched("xen", xen::provided(), "`--under xen`", "--xen FILE")
+}
+
+fn trusted_firmware() -> Finding {
+    fetched(
+        "trusted firmware",
+        trusted_firmware::provided(TRUSTED),
+        "boards virt-tfa, virt-uboot",
+        "--board virt-el3",
+    )
 }
 
 fn host_kernel() -> Finding {

@@ -105,7 +105,7 @@ impl Job {
         variant::usable(&mut load, model)?;
         let board = &load.board;
         let mut job = Self {
-            boot: args.boot,
+            boot: board.boot(args.boot)?,
             unders: match &args.under {
                 None => vec![Under::Rouse],
                 Some(Unders::All) => Vec::new(),

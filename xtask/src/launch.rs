@@ -15,12 +15,13 @@ use std::process::Command;
 use anyhow::Result;
 use plan::{OPTIONS, PREFIX, Under};
 
-use crate::board::Firmware;
+use crate::board::{Firmware, Starts};
 use crate::cli::{Boot, Metric};
-use crate::disk;
+use crate::failure::bad_input;
 use crate::images::Built;
 use crate::job::{DirtyFirmware, Job, Variant};
 use crate::qemu::{self, Emulator, firmware};
+use crate::{disk, trusted_firmware, u_boot};
 
 /// The command that runs, for a shell.
 pub fn this_command() -> String {
@@ -65,11 +66,18 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
     // The bare machine has no firmware: boards/virt-uefi.toml says why.
     if under == Under::None {
         command.args(["-serial", "stdio"]);
-        kernel(
-            &mut command,
-            &built.guest(job.image(variant)).image,
-            &arguments,
-        );
+        let image = &built.guest(job.image(variant)).image;
+        if let Some(trusted) = board.machine.trusted()
+            && trusted.starts == Starts::Image
+        {
+            if built.initrd.is_some() {
+                bad_input!(
+                    "--initrd: Trusted Firmware-A passes none on; leave --under none out, or use --board virt"
+                );
+            }
+            started_by(&mut command, &trusted.release, image, image)?;
+        }
+        kernel(&mut command, image, &arguments);
         if let Some(initrd) = &built.initrd {
             command.arg("-initrd").arg(initrd);
         }
@@ -77,6 +85,13 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
     }
     if let Some(firmware) = board.machine.firmware() {
         flash(&mut command, firmware)?;
+    }
+    if let Some(trusted) = board.machine.trusted() {
+        let next = match trusted.starts {
+            Starts::Image => built.packed.clone(),
+            Starts::UBoot => u_boot::provide()?,
+        };
+        started_by(&mut command, &trusted.release, &next, &built.packed)?;
     }
     match &qemu.console {
         None => drop(command.args(["-serial", "stdio"])),
@@ -151,6 +166,15 @@ fn flash(command: &mut Command, of: &Firmware) -> Result<()> {
         "if=pflash,unit=1,snapshot=on",
         &firmware(variables)?,
     );
+    Ok(())
+}
+
+/// Has the machine start from Trusted Firmware-A, and that start `next`; what it starts from is
+/// written next to the image.
+fn started_by(command: &mut Command, release: &str, next: &Path, image: &Path) -> Result<()> {
+    let path = image.with_extension(format!("{release}.flash"));
+    trusted_firmware::write(release, next, &path)?;
+    command.arg("-bios").arg(path);
     Ok(())
 }
 

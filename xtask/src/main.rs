@@ -89,6 +89,8 @@ mod symbols;
 mod terminal;
 mod timings;
 mod toolchain;
+mod trusted_firmware;
+mod u_boot;
 mod verdict;
 mod watts;
 mod xen;

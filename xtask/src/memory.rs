@@ -87,7 +87,9 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
 fn enough(job: &Job, built: &Built) -> Result<Option<String>> {
     let variants = job.variants()?;
     let others = variants.iter().any(|variant| variant.under.is_other());
-    let given = job.load.guest.is_some() || job.dirty_firmware.is_some();
+    // Trusted Firmware-A has places of its own for what it starts.
+    let placed = job.dirty_firmware.is_some() || job.board().machine.trusted().is_some();
+    let given = job.load.guest.is_some() || placed;
     if job.memory.is_chosen() || others || given {
         return Ok(None);
     }
@@ -159,7 +161,7 @@ impl Needs {
             image: fs::metadata(packed)?.len().next_multiple_of(PAGE),
             hypervisor,
             guest: bytes,
-            firmware: under == Under::Rouse && job.board().machine.firmware().is_some(),
+            firmware: under == Under::Rouse && job.board().machine.boots_disks(),
         })
     }
 

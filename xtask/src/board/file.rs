@@ -9,10 +9,10 @@ use plan::{Under, Word};
 use results::Watts;
 use serde::Deserialize;
 
-use super::machine::{Console, Firmware, Gem5, Loader, Machine, Qemu};
+use super::machine::{Console, Firmware, Gem5, Loader, Machine, Qemu, Starts, Trusted};
 use super::{Board, Cpus};
 use crate::failure::BadInput;
-use crate::{mistake, places};
+use crate::{mistake, places, trusted_firmware};
 
 /// All that can stand in a file.
 #[derive(Deserialize)]
@@ -34,6 +34,8 @@ struct QemuKeys {
     memory: String,
     firmware: Option<String>,
     variables: Option<String>,
+    trusted_firmware: Option<String>,
+    starts: Option<Starts>,
     console: Option<Console>,
     #[serde(default)]
     devices: Vec<String>,
@@ -109,21 +111,42 @@ fn machine(
     }
 }
 
+/// What puts the image into RAM.
+fn loader(image_base: Option<u64>, keys: &QemuKeys) -> Result<Loader> {
+    let firmware = keys.firmware.as_ref().or(keys.trusted_firmware.as_ref());
+    if firmware.is_some() && image_base.is_some() {
+        return Err(BadInput::error(
+            "`image_base`: firmware puts the image anywhere; leave it out, or `qemu.firmware`",
+        ));
+    }
+    match (&keys.firmware, &keys.trusted_firmware) {
+        (Some(_), Some(_)) => Err(BadInput::error(
+            "`qemu.trusted_firmware`: a machine starts with one firmware; leave it out, or `qemu.firmware`",
+        )),
+        (None, Some(release)) => {
+            trusted_firmware::known(release)?;
+            let trusted = Trusted {
+                release: release.clone(),
+                starts: keys.starts.unwrap_or(Starts::Image),
+            };
+            Ok(Loader::Trusted(trusted))
+        }
+        (_, None) if keys.starts.is_some() => Err(BadInput::error(
+            "`qemu.starts`: it is Trusted Firmware-A that starts it; add `qemu.trusted_firmware`, or leave it out",
+        )),
+        (None, None) if keys.variables.is_some() => Err(BadInput::error(
+            "`qemu.variables`: it is firmware that remembers them; add `qemu.firmware`, or leave it out",
+        )),
+        (Some(code), None) => Ok(Loader::Firmware(Firmware {
+            code: code.clone(),
+            variables: keys.variables.clone(),
+        })),
+        (None, None) => Ok(Loader::Qemu { image_base }),
+    }
+}
+
 fn of_qemu(image_base: Option<u64>, keys: QemuKeys) -> Result<Qemu> {
-    let loader = match (keys.firmware, keys.variables, image_base) {
-        (Some(_), _, Some(_)) => {
-            return Err(BadInput::error(
-                "`image_base`: firmware puts the image anywhere; leave it out, or `qemu.firmware`",
-            ));
-        }
-        (Some(code), variables, None) => Loader::Firmware(Firmware { code, variables }),
-        (None, Some(_), _) => {
-            return Err(BadInput::error(
-                "`qemu.variables`: it is firmware that remembers them; add `qemu.firmware`, or leave it out",
-            ));
-        }
-        (None, None, image_base) => Loader::Qemu { image_base },
-    };
+    let loader = loader(image_base, &keys)?;
     let machine = keys.machine.into_iter().map(|(key, value)| {
         // Hosts of guests under other hypervisors are the same for every board.
         let boards = |under: &Under| matches!(under, Under::Rouse | Under::None);

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use plan::Under;
 use serde::Deserialize;
 
+use crate::{trusted_firmware, u_boot};
+
 /// The machine of a board.
 #[derive(Debug)]
 pub enum Machine {
@@ -40,6 +42,26 @@ pub enum Loader {
     },
     /// UEFI, wherever it likes.
     Firmware(Firmware),
+    /// Trusted Firmware-A, at EL3.
+    Trusted(Trusted),
+}
+
+/// Trusted Firmware-A, and what it starts.
+#[derive(Debug)]
+pub struct Trusted {
+    /// Its release.
+    pub release: String,
+    pub starts: Starts,
+}
+
+/// What firmware at EL3 starts below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Starts {
+    /// The image itself.
+    Image,
+    /// U-Boot, which boots a disk.
+    UBoot,
 }
 
 /// UEFI firmware.
@@ -82,6 +104,21 @@ pub struct Gem5 {
     pub breaks_lse: Vec<String>,
 }
 
+impl Qemu {
+    /// What it starts from and can't be had here.
+    pub fn lacks(&self) -> Option<String> {
+        let Loader::Trusted(trusted) = &self.loader else {
+            return None;
+        };
+        let starts = match trusted.starts {
+            Starts::Image => Ok(()),
+            Starts::UBoot => u_boot::provide().map(drop),
+        };
+        let error = starts.and_then(|()| trusted_firmware::provide(&trusted.release).map(drop));
+        Some(format!("{:#}", error.err()?))
+    }
+}
+
 impl Machine {
     /// Size of RAM.
     pub fn memory(&self) -> &str {
@@ -97,18 +134,39 @@ impl Machine {
             Self::Gem5(gem5) => gem5.image_base,
             Self::Qemu(qemu) => match qemu.loader {
                 Loader::Qemu { image_base } => image_base,
-                Loader::Firmware(_) => None,
+                Loader::Trusted(Trusted {
+                    starts: Starts::Image,
+                    ..
+                }) => Some(trusted_firmware::NEXT),
+                Loader::Trusted(_) | Loader::Firmware(_) => None,
             },
         }
     }
 
-    /// The firmware that boots it, if any does.
+    /// The Trusted Firmware-A that it starts with, if it does.
+    pub fn trusted(&self) -> Option<&Trusted> {
+        match self {
+            Self::Qemu(Qemu {
+                loader: Loader::Trusted(trusted),
+                ..
+            }) => Some(trusted),
+            Self::Qemu(_) | Self::Gem5(_) => None,
+        }
+    }
+
+    /// Whether its firmware boots disks.
+    pub fn boots_disks(&self) -> bool {
+        let starts = self.trusted().map(|trusted| trusted.starts);
+        self.firmware().is_some() || starts == Some(Starts::UBoot)
+    }
+
+    /// The UEFI firmware that boots it, if any does.
     pub fn firmware(&self) -> Option<&Firmware> {
         match self {
             Self::Gem5(_) => None,
             Self::Qemu(qemu) => match &qemu.loader {
                 Loader::Firmware(firmware) => Some(firmware),
-                Loader::Qemu { .. } => None,
+                Loader::Qemu { .. } | Loader::Trusted(_) => None,
             },
         }
     }

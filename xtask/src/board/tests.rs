@@ -121,6 +121,11 @@ fn a_mistake_is_told_by_file_key_and_remedy() {
         ),
         (
             "[qemu]",
+            "[qemu]\nstarts = \"u-boot\"",
+            "`qemu.starts`: it is Trusted Firmware-A that starts it; add `qemu.trusted_firmware`",
+        ),
+        (
+            "[qemu]",
             "[gem5]\nscript = \"\"\nparameters = \"\"\nmemory = \"\"\nevent_loses_irq = []\n[qemu]",
             "leave one of them out",
         ),
@@ -136,6 +141,12 @@ fn what_only_one_kind_has_is_where_that_kind_is() {
     let (virt, altra, gem5) = (load("virt"), load("altra"), load("gem5"));
     assert_eq!(virt.machine.image_base(), Some(0x4020_0000));
     assert_eq!(altra.machine.image_base(), None);
+    let (tfa, uboot) = (load("virt-tfa"), load("virt-uboot"));
+    assert_eq!(tfa.machine.image_base(), Some(0x6000_0000));
+    assert!(!tfa.machine.boots_disks() && uboot.machine.boots_disks());
+    assert_eq!(uboot.boot(None).unwrap(), Boot::Virtio);
+    assert_eq!(tfa.boot(None).unwrap(), Boot::Kernel);
+    assert!(is_bad_input(&uboot.boot(Some(Boot::Kernel)).unwrap_err()));
     assert!(virt.machine.firmware().is_none() && altra.machine.firmware().is_some());
     assert!(gem5.machine.event_loses_irq("o3") && !virt.machine.event_loses_irq("o3"));
     assert!(virt.qemu("x").is_ok() && is_bad_input(&gem5.qemu("x").unwrap_err()));

@@ -77,8 +77,9 @@ pub struct JobArgs {
     pub load: LoadArgs,
     /// How the image reaches the machine: kernel (QEMU loads it or hands it to the firmware), virtio, nvme (as the
     /// disk that `image` writes, which the firmware boots). With --under none it is always loaded
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = Boot::Kernel)]
-    pub boot: Boot,
+    /// [default: kernel, or virtio where the board boots disks alone]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub boot: Option<Boot>,
     /// What the guest runs under: rouse (the hypervisor), none (the bare machine), xen (its first domain), kvm, kvm-nvhe,
     /// kvm-protected (Linux's, as a host in the emulator), or all that the board has [default: rouse]
     #[arg(long, value_name = "LIST")]
@@ -138,7 +139,7 @@ impl JobArgs {
                 survey: false,
                 deadlines: DeadlineArgs::default(),
             },
-            boot: Boot::Kernel,
+            boot: None,
             under: None,
             host_kernel: None,
             xen: None,

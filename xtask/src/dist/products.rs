@@ -108,7 +108,7 @@ fn disks(built: &Built) -> Result<Vec<Product>> {
 fn boards() -> Result<Vec<String>> {
     let mut boards = Vec::new();
     for name in names()? {
-        if Board::load(&name)?.machine.firmware().is_some() {
+        if Board::load(&name)?.machine.boots_disks() {
             boards.push(name);
         }
     }

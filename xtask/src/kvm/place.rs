@@ -60,7 +60,7 @@ fn emulators(args: &RunArgs) -> Option<&'static str> {
     let (job, load) = (&args.job, &args.job.load);
     let options = [
         ("--board", load.board != BOARD),
-        ("--boot", job.boot != Boot::Kernel),
+        ("--boot", job.boot.is_some_and(|boot| boot != Boot::Kernel)),
         ("--cpu", job.cpu.is_some()),
         ("--metric insns", job.metric == Some(Metric::Insns)),
         ("--dtb", job.dtb.is_some()),

@@ -149,10 +149,11 @@ impl Case {
             .unwrap_or(i64::MAX)
     }
 
-    /// What this computer lacks to run it, an emulator that no distribution packages.
+    /// What this computer lacks to run it: an emulator that no distribution packages, firmware that
+    /// can't be fetched.
     pub fn lacks(&self) -> Option<String> {
         match self.board()?.machine {
-            Machine::Qemu(_) => None,
+            Machine::Qemu(qemu) => qemu.lacks(),
             Machine::Gem5(_) => Some(format!("{:#}", gem5::find(None).err()?)),
         }
     }
