@@ -33,6 +33,12 @@ const GICR_CTLR: u64 = 0x0;
 const GICR_CTLR_RWP: u32 = 1 << 3;
 /// Offset of GICR_TYPER in a redistributor frame (IHI 0069H, 12.11).
 const GICR_TYPER: u64 = 0x8;
+/// GICR_TYPER.PPInum: how many registers of 32 extended PPIs there are.
+const PPI_NUM: u32 = 27;
+/// The first extended PPI.
+const EXTENDED: u32 = 1056;
+/// GICD_CTLR.DS: one security state.
+const GICD_CTLR_DS: u32 = 1 << 6;
 /// Looks at a register until it shows what it is about to: more than any implementation
 /// takes.
 const PATIENCE: u32 = 1_000_000;
@@ -121,6 +127,18 @@ pub unsafe fn identify(gic: &Gic<'_>) -> Identity {
     }
 }
 
+/// Whether there are two security states: priorities of the non-secure one are then seen shifted
+/// (IHI 0069H, 4.8.1).
+///
+/// # Safety
+/// As for [`identify`].
+#[must_use]
+pub unsafe fn has_two_states(gic: &Gic<'_>) -> bool {
+    // SAFETY: as the caller promises; GICD_CTLR is the first register.
+    let control = unsafe { (gic.distributor.base as *const u32).read_volatile() };
+    control & GICD_CTLR_DS == 0
+}
+
 /// The redistributor of one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Redistributor {
@@ -176,6 +194,25 @@ impl Redistributor {
         self.disable_all(u32::MAX);
         self.clear_pending(u32::MAX);
         self.clear_active(u32::MAX);
+        for n in 1..=u64::from(self.read(GICR_TYPER) >> PPI_NUM).min(2) {
+            self.write(GICR_ICENABLER0 + 4 * n, u32::MAX);
+            self.await_disabled();
+            self.write(GICR_ICPENDR0 + 4 * n, u32::MAX);
+            self.write(GICR_ICACTIVER0 + 4 * n, u32::MAX);
+        }
+    }
+
+    /// Disables PPI `intid`, an extended one (1056 to 1119) too.
+    ///
+    /// # Panics
+    /// As [`Self::disable_all`].
+    pub fn disable(&self, intid: u32) {
+        if let Some(number) = intid.checked_sub(EXTENDED) {
+            let register = GICR_ICENABLER0 + 4 * u64::from(number / 32 + 1);
+            self.write(register, 1 << (number % 32));
+            return self.await_disabled();
+        }
+        self.disable_all(1 << intid);
     }
 
     /// Enables the SGIs and PPIs of `bits`.
@@ -190,6 +227,10 @@ impl Redistributor {
     /// Panics if the register never shows it.
     pub fn disable_all(&self, bits: u32) {
         self.write(GICR_ICENABLER0, bits);
+        self.await_disabled();
+    }
+
+    fn await_disabled(&self) {
         let done = (0..PATIENCE).any(|_| self.read(GICR_CTLR) & GICR_CTLR_RWP == 0);
         assert!(done, "GIC: GICR_CTLR.RWP of {:#x} stays set", self.base);
     }

@@ -25,6 +25,18 @@ const RWP: u32 = 1 << 31;
 const TYPER: u64 = 4;
 const ICACTIVER: u64 = 0x380;
 
+/// GICD_TYPER.ESPI, and ESPI_range (31:27): one less than the registers of 32 extended SPIs.
+const TYPER_ESPI: u32 = 1 << 8;
+const ESPI_RANGE: u32 = 27;
+/// The first extended SPI.
+const EXTENDED: u32 = 4096;
+
+/// Where the register for extended SPIs is whose like for the others is at `register`: GICD_IGROUPR0E
+/// at 0x1000, and the others in the same order, with room for four times as many (IHI 0069H, 12.8).
+const fn extended(register: u64) -> u64 {
+    0x1000 + 4 * (register - IGROUPR)
+}
+
 /// How many SPIs are enabled. For a machine's own distributor: a hypervisor may not emulate
 /// the loads that a compiler makes of it.
 ///
@@ -48,10 +60,18 @@ pub(crate) unsafe fn quieten(gic: &Gic<'_>) {
     let word = |offset: u64| gic.distributor.base + offset;
     // SAFETY: the caller vouches for the frame, which is this code's alone.
     unsafe {
-        let registers = u64::from(load_32(word(TYPER)) & 0x1f);
+        let typer = load_32(word(TYPER));
+        let registers = u64::from(typer & 0x1f);
+        let more = match typer & TYPER_ESPI {
+            0 => 0,
+            _ => u64::from(typer >> ESPI_RANGE) + 1,
+        };
         for register in [ICENABLER, ICPENDR, ICACTIVER] {
             for n in 1..=registers {
                 store_32(word(register + 4 * n), u32::MAX);
+            }
+            for n in 0..more {
+                store_32(word(extended(register) + 4 * n), u32::MAX);
             }
             // What was disabled may still become pending until then.
             let done = (0..PATIENCE).any(|_| load_32(word(CTLR)) & RWP == 0);
@@ -60,7 +80,7 @@ pub(crate) unsafe fn quieten(gic: &Gic<'_>) {
     }
 }
 
-/// An SPI, 32 to 1019.
+/// An SPI, 32 to 1019; to disable, one of the extended as well, from 4096 on.
 #[derive(Clone, Copy, Debug)]
 pub struct Spi {
     distributor: u64,
@@ -144,7 +164,11 @@ impl Spi {
     }
 
     const fn word(&self, register: u64) -> u64 {
-        self.distributor + register + (self.intid / 32 * 4) as u64
+        let (register, number) = match self.intid < EXTENDED {
+            true => (register, self.intid),
+            false => (extended(register), self.intid - EXTENDED),
+        };
+        self.distributor + register + (number / 32 * 4) as u64
     }
 
     const fn bit(&self) -> u32 {
@@ -160,5 +184,57 @@ impl Spi {
     fn write(&self, register: u64) {
         // SAFETY: as above; the register changes only the bit written as one.
         unsafe { store_32(self.word(register), self.bit()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use platform::Region;
+
+    /// Registers of a distributor, as memory.
+    fn with(typer: u32, test: impl FnOnce(&Gic<'_>)) -> Vec<u32> {
+        let mut registers = vec![0u32; 0x2000 / 4];
+        registers[1] = typer;
+        let gic = Gic {
+            distributor: Region {
+                base: registers.as_mut_ptr() as u64,
+                size: 0x2000,
+            },
+            redistributors: &[],
+            stride: None,
+            maintenance: 25,
+        };
+        test(&gic);
+        registers
+    }
+
+    #[test]
+    fn extended_spis_are_quietened_where_there_are_some() {
+        // SAFETY: memory of the test's.
+        let quiet = |gic: &Gic<'_>| unsafe { quieten(gic) };
+        let one = |registers: &[u32], at: usize| registers[at / 4] == u32::MAX;
+        // 64 SPIs, and extended ones in two registers.
+        let registers = with(2 | 1 << 8 | 1 << 27, quiet);
+        for first in [0x1400, 0x1800, 0x1c00] {
+            assert!(
+                one(&registers, first) && one(&registers, first + 4),
+                "{first:#x}"
+            );
+            assert_eq!(registers[first / 4 + 2], 0);
+        }
+        assert!(one(&registers, 0x184) && one(&registers, 0x188) && registers[0x18c / 4] == 0);
+        let registers = with(2, quiet);
+        assert!(registers[0x1000 / 4..].iter().all(|word| *word == 0));
+    }
+
+    #[test]
+    fn an_extended_spi_is_disabled_by_its_own_bit() {
+        let registers = with(2 | 1 << 8 | 1 << 27, |gic| {
+            // SAFETY: memory of the test's.
+            unsafe { Spi::new(gic, 4096 + 33) }.disable();
+        });
+        assert_eq!(registers[0x1404 / 4], 2);
+        assert_eq!(registers.iter().filter(|word| **word != 0).count(), 2);
     }
 }

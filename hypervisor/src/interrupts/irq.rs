@@ -22,6 +22,9 @@ const SPI: u32 = 32;
 /// INTIDs that say that there is nothing to acknowledge (IHI 0069H, 2.2.1). Beyond them are
 /// interrupts again: extended PPIs and SPIs, LPIs.
 const SPECIAL: Range<u32> = 1020..1024;
+const EXTENDED_PPIS: Range<u32> = 1056..1120;
+/// First LPI.
+const LPI: u32 = 8192;
 
 /// What the guest did when an interrupt came: a type of its own for each, so that neither
 /// asks for the other.
@@ -146,9 +149,9 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
 /// Disables an interrupt that nothing here serves, where that is possible: SPIs and PPIs.
 /// An LPI is an edge and does not come again by itself.
 fn disable(cpu: &PerCpu, intid: u32) {
-    if intid < SPI {
-        cpu.redistributor().disable_all(1 << intid);
-    } else if intid < SPECIAL.start {
+    if intid < SPI || EXTENDED_PPIS.contains(&intid) {
+        cpu.redistributor().disable(intid);
+    } else if intid < LPI {
         // SAFETY: the distributor is mapped, and EL2 uses no SPI: one write disables it.
         unsafe { gic::Spi::new(&machine().platform.gic, intid) }.disable();
     }
