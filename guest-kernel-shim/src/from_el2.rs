@@ -20,7 +20,8 @@ const CONTROLS: Controls = Controls {
     mdcr: 0,
     cnthctl: 3,
     hcrx: 1 << 11,
-    mpam: Some(0),
+    // Nothing here is partitioned, and what traps of it is not used.
+    mpam: None,
 };
 
 /// ICC_SRE_EL2: system registers (0), no bypass (1, 2), and EL1's choice is its own (3).

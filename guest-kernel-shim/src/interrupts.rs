@@ -3,6 +3,7 @@
 //! noted in the CPU's [`Journal`], and told to the listener. What is done about each is
 //! said in [`crate::dispatch`].
 
+use abi::Info;
 use arch::gic_cpu;
 use core::ptr;
 use core::sync::atomic::AtomicPtr;
@@ -10,6 +11,7 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 use gic::Redistributor;
 use platform::Platform;
 
+use crate::hypervisor;
 use crate::journal::Journal;
 use crate::percpu::PerCpu;
 
@@ -39,6 +41,21 @@ pub unsafe fn enable(cpu: &PerCpu, platform: &Platform<'_>) {
     });
     redistributor.enable_all(1 << RESCHED | 1 << CALL);
     gic_cpu::enable(false);
+}
+
+/// The SGIs that can be delivered either way, which a trial uses: not those of the secure world.
+#[must_use]
+pub fn sgis() -> u32 {
+    match hypervisor::present() {
+        true => 0xffff & !hypervisor::info(Info::SecureSgis) as u32,
+        false => 0xffff,
+    }
+}
+
+/// How many of them there are, from 0 on.
+#[must_use]
+pub fn sgi_count() -> u32 {
+    sgis().trailing_ones()
 }
 
 /// The journal of `cpu`.

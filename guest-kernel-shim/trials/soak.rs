@@ -74,7 +74,7 @@ pub fn run(count: u64, seed: u64, mix: Mix, fault: Option<Fault>) -> Result<(), 
     if percpu::online().count() != cpus {
         return Err("a CPU did not start");
     }
-    if !(2..=books::MAX_SENDERS as usize).contains(&cpus) {
+    if !(2..=books::senders() as usize).contains(&cpus) {
         return Err("needs 2 to 8 CPUs; use --cpus");
     }
     neighbour::find();

@@ -244,6 +244,9 @@ numbered! {
         PerVcpu = "per-vcpu",
         /// 1: the machine has a deadline, so that [`CALL_CELL`] is of use.
         Deadline = "deadline",
+        /// SGIs that belong to the secure world, as bits: they can be injected, and not delivered
+        /// directly.
+        SecureSgis = "secure-sgis",
         /// SErrors that were pending when a CPU came to the hypervisor.
         SerrorsLeft = "serrors-left",
         /// SErrors taken at EL2 since then that had been corrected.

@@ -2,7 +2,7 @@
 //! What both images, the hypervisor at EL2 and the guest at EL1, need of the
 //! architecture: one-instruction wrappers ([`insn`]), the system registers that
 //! `aarch64-cpu` lacks ([`regs`]), the position-independent entry ([`image`])
-//! with its [`layout`], what EL2 decides about EL1 ([`controls`]), the saving of registers ([`frame`]) and the GICv3 CPU interface ([`gic_cpu`]).
+//! with its [`layout`], what EL2 decides about EL1 ([`controls`]) and what firmware may keep of it ([`optional`]), the saving of registers ([`frame`]) and the GICv3 CPU interface ([`gic_cpu`]).
 //!
 //! On other hosts the crate is empty, so that the workspace's host tests build.
 
@@ -26,6 +26,8 @@ pub mod insn;
 #[cfg(target_arch = "aarch64")]
 pub mod layout;
 pub mod needs;
+#[cfg(target_arch = "aarch64")]
+pub mod optional;
 pub mod place;
 #[cfg(target_arch = "aarch64")]
 pub mod regs;

@@ -71,6 +71,8 @@ registers! {
     ICC_HPPIR1_EL1 = "S3_0_C12_C12_2", read;
     /// CPU interface control: EOImode (bit 1), RSS (bit 18).
     ICC_CTLR_EL1 = "S3_0_C12_C12_4", read write;
+    /// Group 0 enable.
+    ICC_IGRPEN0_EL1 = "S3_0_C12_C12_6", read write;
     /// Group 1 enable.
     ICC_IGRPEN1_EL1 = "S3_0_C12_C12_7", read write;
     /// System-register enable at EL1.
@@ -156,34 +158,6 @@ registers! {
 
     /// Traps of AArch32 system registers.
     HSTR_EL2 = "S3_4_C1_C1_3", read write;
-    /// More of HCR_EL2 (FEAT_HCX).
-    HCRX_EL2 = "S3_4_C1_C2_2", read write;
-    /// Fine-grained traps of reads (FEAT_FGT).
-    HFGRTR_EL2 = "S3_4_C1_C1_4", read write;
-    /// Fine-grained traps of writes (FEAT_FGT).
-    HFGWTR_EL2 = "S3_4_C1_C1_5", read write;
-    /// Fine-grained traps of instructions (FEAT_FGT).
-    HFGITR_EL2 = "S3_4_C1_C1_6", read write;
-    /// Fine-grained traps of reads of debug registers (FEAT_FGT).
-    HDFGRTR_EL2 = "S3_4_C3_C1_4", read write;
-    /// Fine-grained traps of writes of debug registers (FEAT_FGT).
-    HDFGWTR_EL2 = "S3_4_C3_C1_5", read write;
-    /// More fine-grained traps of reads (FEAT_FGT2).
-    HFGRTR2_EL2 = "S3_4_C3_C1_2", read write;
-    /// More fine-grained traps of writes (FEAT_FGT2).
-    HFGWTR2_EL2 = "S3_4_C3_C1_3", read write;
-    /// More fine-grained traps of instructions (FEAT_FGT2).
-    HFGITR2_EL2 = "S3_4_C3_C1_7", read write;
-    /// More fine-grained traps of reads of debug registers (FEAT_FGT2).
-    HDFGRTR2_EL2 = "S3_4_C3_C1_0", read write;
-    /// More fine-grained traps of writes of debug registers (FEAT_FGT2).
-    HDFGWTR2_EL2 = "S3_4_C3_C1_1", read write;
-    /// Fine-grained traps of activity monitors (FEAT_FGT with FEAT_AMUv1).
-    HAFGRTR_EL2 = "S3_4_C3_C1_6", read write;
-    /// Memory partitioning at EL2 (FEAT_MPAM).
-    MPAM2_EL2 = "S3_4_C10_C5_0", read write;
-    /// Virtual partitions, where MPAMIDR_EL1.HAS_HCR says so.
-    MPAMHCR_EL2 = "S3_4_C10_C4_0", write;
     /// What there is of memory partitioning: HAS_HCR (17).
     MPAMIDR_EL1 = "S3_0_C10_C4_4", read;
 }

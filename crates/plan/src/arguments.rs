@@ -124,8 +124,8 @@ arguments! {
     hypervisor {
         /// The hypervisor prints what the machine is.
         survey: bool = SURVEY, on;
-        /// The hypervisor leaves the registers of memory partitioning alone.
-        no_mpam: bool = "no-mpam", on;
+        /// Registers that the hypervisor leaves as firmware has them, by name.
+        leave: Option<&'a str> = "leave", text;
         /// Generic watchdogs stay as firmware has them.
         keep_watchdogs: bool = "keep-watchdogs", on;
         /// Seconds that the run may take, from the hypervisor's start; 0 is any.

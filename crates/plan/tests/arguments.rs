@@ -66,7 +66,7 @@ fn switches_have_no_value() {
 #[test]
 fn arguments_beside_the_plan_are_read_once() {
     let text = "root=/dev/vda rouse.check=timer rouse.cost=all rouse.fault=sgi-lost rouse.hostile=power \
-                rouse.seed=7 rouse.soak=20000 rouse.linux-soak=60 rouse.stress=18446744073709551615 rouse.survey rouse.no-mpam \
+                rouse.seed=7 rouse.soak=20000 rouse.linux-soak=60 rouse.stress=18446744073709551615 rouse.survey rouse.leave=MPAM2_EL2 \
                 rouse.keep-watchdogs rouse.options rouse.floor rouse.cost-brief rouse.cost-cold \
                  rouse.uart=pl011,0x9000000 rouse.under=kvm rouse.given-trap=wfi rouse.given-host-poll-us=9 \
                  rouse.deadline=600 rouse.cell-deadline=0 rouse.keep-cpu rouse.guest-standby rouse.wait=wfi";
@@ -86,7 +86,7 @@ fn arguments_beside_the_plan_are_read_once() {
             linux_soak: Some(60),
             stress: Some(u64::MAX),
             survey: true,
-            no_mpam: true,
+            leave: Some("MPAM2_EL2"),
             keep_watchdogs: true,
             floor: true,
             options: true,

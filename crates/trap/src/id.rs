@@ -121,6 +121,16 @@ pub fn seen(name: u32, value: u64) -> u64 {
     seen
 }
 
+/// What is left of `seen` in the feature register `name` where the memory copy instructions are
+/// UNDEFINED at EL1: ID_AA64ISAR2_EL1.MOPS.
+#[must_use]
+pub const fn without_copies(name: u32, seen: u64) -> u64 {
+    match name == encoding(3, 0, 0, 6, 2) {
+        true => seen & !field(16),
+        false => seen,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +147,14 @@ mod tests {
         assert!(!is_feature_register(encoding(3, 0, 0, 8, 0)));
         assert!(!is_feature_register(encoding(3, 3, 0, 4, 0)));
         assert!(!is_feature_register(encoding(2, 0, 0, 4, 0)));
+    }
+
+    #[test]
+    fn copies_go_from_their_register_alone() {
+        let isar2 = encoding(3, 0, 0, 6, 2);
+        assert_eq!(without_copies(isar2, 0x1_2345), 0x0_2345 & !(0xf << 16));
+        assert_eq!(without_copies(isar2, 0xf_ffff), 0xffff);
+        assert_eq!(without_copies(PFR0, 0xf_ffff), 0xf_ffff);
     }
 
     #[test]

@@ -90,6 +90,12 @@ impl Private {
         self.ready.load(Relaxed)
     }
 
+    /// INTIDs that are enabled.
+    #[must_use]
+    pub fn enabled(&self) -> u32 {
+        self.enabled.load(Acquire)
+    }
+
     /// The priority of `intid`, deliverable or not.
     #[must_use]
     pub fn priority(&self, intid: u32) -> u8 {

@@ -29,6 +29,8 @@ pub const EVALUATE: u32 = 1 << 16;
 pub trait Physical {
     /// PPIs with a line that is the guest's.
     fn timers(&self) -> u32;
+    /// SGIs that are there; others belong to the secure world.
+    fn sgis(&self) -> u32;
     /// GICR_ISPENDR0.
     fn pending(&self) -> u32;
     /// GICR_ISACTIVER0, once deactivations of the CPU interface have reached it.
@@ -136,7 +138,7 @@ impl Switch {
                 if bits & EVALUATE != 0 {
                     write(&mut lines_set, private, physical, forward());
                 }
-                physical.set_pending(bits & SGIS);
+                set_sgis(bits, private, physical);
                 return Sent::Done;
             }
         }
@@ -178,7 +180,7 @@ impl Switch {
         delivery.unlist();
         let forward = delivery.shared.with(|distributor| distributor.forwards());
         write(&mut lines_set, delivery.private, physical, forward);
-        physical.set_pending(bits & SGIS);
+        set_sgis(bits, delivery.private, physical);
         Some(bits & !(SGIS | EVALUATE))
     }
 
@@ -232,7 +234,15 @@ impl Switch {
 
 /// SGIs and PPIs that the guest has.
 fn guests(physical: &impl Physical) -> u32 {
-    SGIS | physical.timers()
+    physical.sgis() | physical.timers()
+}
+
+/// Has the SGIs of `bits` be pending in the machine. One that is not there stays with the vCPU's
+/// registers, until the hypervisor delivers.
+fn set_sgis(bits: u32, private: &Private, physical: &impl Physical) {
+    physical.set_pending(bits & physical.sgis());
+    let others = bits & SGIS & !physical.sgis();
+    ones(others.into()).for_each(|intid| private.set_pending(intid));
 }
 
 /// Writes the registers to the machine, under the lock: the last CPU to write has also read them

@@ -68,6 +68,13 @@ pub fn machine(arguments: &Arguments<'_>) {
         let text = "the GIC can deliver SGIs without EL2 (GICv4.1); not used: it needs an ITS";
         send(record("note").field("text", text));
     }
+    if hypervisor::present() && hypervisor::info(Info::SecureSgis) != 0 {
+        let secure = hypervisor::info(Info::SecureSgis);
+        let text = format_args!(
+            "SGIs {secure:#06x} belong to the secure world: a guest that enables one is injected to, not delivered to directly"
+        );
+        send(record("note").field("text", text));
+    }
     let stream = Stream::nearest(100, clock::frequency(), features().ecv);
     if let Some(stream) = stream {
         let made = clock::nanoseconds(stream.period());

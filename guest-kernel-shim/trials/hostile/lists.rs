@@ -4,6 +4,8 @@
 //! another or all before the first is ended. None may be lost, come twice, or
 //! come before a more urgent one.
 
+use core::ops::Range;
+
 use arch::{gic_cpu, insn};
 use arrayvec::ArrayVec;
 use gic::Spi;
@@ -16,12 +18,20 @@ use guest_kernel_shim::percpu::PerCpu;
 use sched::random::Random;
 
 /// SGIs that this kernel does not use, and the SPIs that there are.
-const SGIS: core::ops::Range<u32> = 2..16;
-const SPIS: core::ops::Range<u32> = 32..96;
+const SGIS: Range<u32> = 2..16;
+const SPIS: Range<u32> = 32..96;
 /// Most that are pending at once.
 const MOST: usize = (SGIS.end - SGIS.start + SPIS.end - SPIS.start) as usize;
 /// Looks for an interrupt that is due before it counts as lost.
 const PATIENCE: u32 = 10_000;
+
+/// Those of them that can be delivered so.
+fn sgis(deliver: Deliver) -> Range<u32> {
+    match deliver {
+        Deliver::Inject => SGIS,
+        Deliver::Direct => SGIS.start..interrupts::sgi_count().min(SGIS.end),
+    }
+}
 
 /// How urgent they are, by position.
 type Priorities = fn(usize, &mut Random) -> u8;
@@ -40,11 +50,11 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     let most = match tally.deliver() {
         Deliver::Inject => MOST,
         // A virtual SPI can't be delivered directly.
-        Deliver::Direct => SGIS.len(),
+        Deliver::Direct => sgis(tally.deliver()).len(),
     };
     for count in (1..=most).filter(|count| *count < 20 || count.is_multiple_of(13)) {
         for (name, order) in ORDERS {
-            let sources = pend(me, count, order, random);
+            let sources = pend(me, sgis(tally.deliver()), count, order, random);
             let taken = take(&sources);
             tally.case(
                 taken.is_ok(),
@@ -60,11 +70,17 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
 }
 
 /// Makes `count` interrupts pending for this CPU, which has them masked.
-fn pend(me: &PerCpu, count: usize, order: Priorities, random: &mut Random) -> Sources {
+fn pend(
+    me: &PerCpu,
+    sgis: Range<u32>,
+    count: usize,
+    order: Priorities,
+    random: &mut Random,
+) -> Sources {
     let gic = &platform().gic;
     let redistributor = interrupts::redistributor(me);
     let mut sources = Sources::new();
-    for (n, intid) in SGIS.chain(SPIS).take(count).enumerate() {
+    for (n, intid) in sgis.chain(SPIS).take(count).enumerate() {
         let priority = order(n, random);
         sources.push((intid, priority));
         if intid < 32 {
@@ -140,7 +156,7 @@ fn nested(tally: &mut Tally, me: &PerCpu, count: usize) {
     let mut active: ArrayVec<u32, 16> = ArrayVec::new();
     let mut due = 0;
     let mut at_once = true;
-    for (n, intid) in SGIS.take(count).enumerate() {
+    for (n, intid) in sgis(tally.deliver()).take(count).enumerate() {
         let priority = (15 - n) as u8 * 8;
         // SAFETY: this CPU's own redistributor.
         unsafe { redistributor.set_priority(intid, priority) };

@@ -16,7 +16,7 @@ use guest_kernel_shim::{clock, hypervisor, interrupts};
 use sched::random::Random;
 
 /// An SGI that this kernel does not use.
-const SGI: u32 = 9;
+const SGI: u32 = 5;
 /// WFET X0 and WFIT X0.
 const WFET: u32 = 0xd503_1000;
 const WFIT: u32 = 0xd503_1020;

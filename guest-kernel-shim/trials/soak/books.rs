@@ -19,10 +19,27 @@ use guest_kernel_shim::percpu;
 use guest_kernel_shim::percpu::PerCpu;
 
 /// The first SGI that this kernel does not use itself. CPU n alone sends number
-/// `OWN + n`; those from `SHARED` on are for anybody.
+/// `OWN + n`; those from [`shared`] on are for anybody.
 pub const OWN: u32 = 2;
-/// See [`OWN`].
-pub const SHARED: u32 = OWN + MAX_SENDERS;
+
+/// The first of those that are for anybody, see [`OWN`]: of fewer SGIs each kind has fewer.
+pub fn shared() -> u32 {
+    OWN + senders()
+}
+
+/// CPUs that have an SGI of their own to send.
+pub fn senders() -> u32 {
+    match sgis() {
+        SGIS => MAX_SENDERS,
+        fewer => (fewer - OWN) / 2,
+    }
+}
+
+/// The first that can't be used: no SGI, or the secure world's.
+pub fn sgis() -> u32 {
+    guest_kernel_shim::interrupts::sgi_count()
+}
+
 /// CPUs that have an SGI and an SPI of their own to send.
 pub const MAX_SENDERS: u32 = 8;
 /// The first that is no SGI.

@@ -33,7 +33,7 @@ const PRIORITY: u8 = 0x80;
 /// SGIs and PPIs that are enabled while the soak runs.
 pub fn enabled() -> u32 {
     let timer = &platform().timer;
-    0xffff | 1 << timer.virt | 1 << timer.phys | 1 << PPI
+    interrupts::sgis() | 1 << timer.virt | 1 << timer.phys | 1 << PPI
 }
 
 /// What is expected of a CPU from one check to the next.

@@ -15,7 +15,7 @@ use arch::regs::{ICC_IGRPEN1_EL1, ICC_PMR_EL1};
 use arch::{gic_cpu, insn};
 use wait::stream::Stream;
 
-use super::books::{self, OWN, PPI, SGIS, SHARED};
+use super::books::{self, OWN, PPI, sgis, shared};
 use super::violation::{Kind, violation};
 use super::{check, neighbour, power};
 use guest_kernel_shim::features::features;
@@ -234,7 +234,7 @@ const PRIORITIES: [u8; 4] = [0x20, 0x60, 0x80, 0xc0];
 
 fn priority(me: &PerCpu, random: &mut Random) {
     let priority = random.of(&PRIORITIES);
-    let intid = OWN + random.below(u64::from(SGIS - OWN)) as u32;
+    let intid = OWN + random.below(u64::from(sgis() - OWN)) as u32;
     if random.one_in(4) {
         books::spi_of(me).set_priority(priority);
     } else {
@@ -291,8 +291,8 @@ fn timed(_: &PerCpu, random: &mut Random) {
 fn suspend(me: &PerCpu) {
     insn::mask_irq();
     // A pending interrupt makes standby return, masked or not.
-    books::of(me).sgi[SHARED as usize].send_shared();
-    gic_cpu::send_sgi(SHARED, me.mpidr);
+    books::of(me).sgi[shared() as usize].send_shared();
+    gic_cpu::send_sgi(shared(), me.mpidr);
     let status = hypervisor::cpu_suspend();
     insn::unmask_irq();
     if status != 0 {

@@ -11,6 +11,7 @@
 use core::mem::offset_of;
 
 use arch::hold::Release;
+use arch::optional::{LEFT, Optional};
 use pages::Regime;
 
 use crate::cpu::percpu::PerCpu;
@@ -76,9 +77,8 @@ core::arch::global_asm!(
     // Common: EL2 in a known state. An SError that is pending waits until it can be reported. The
     // MMU goes off first: E2H changes what the translation registers mean. TPIDR_EL2 is UNKNOWN after a reset, and 0 says that
     // there is no PerCpu yet. A loader may have used either stack pointer. SCTLR_EL2 before
-    // anything is loaded: data may be big-endian. TCR2_EL2 and SCTLR2_EL2 change what the
-    // tables and the MMU mean, permissions above all (FEAT_S1PIE), where a CPU has them:
-    // ID_AA64MMFR3_EL1.TCRX (3:0) and SCTLRX (7:4). Clobbers x1.
+    // anything is loaded: data may be big-endian. Nothing that EL3 may trap before there are
+    // vectors. Clobbers x1.
     .macro el2_reset
         msr     daifset, #15
         msr     spsel, #1
@@ -87,14 +87,6 @@ core::arch::global_asm!(
         movk    x1, #({sctlr} >> 16), lsl #16
         msr     sctlr_el2, x1
         isb
-        mrs     x1, S3_0_C0_C7_3                // ID_AA64MMFR3_EL1
-        tst     x1, #0xf
-        b.eq    5f
-        msr     S3_4_C2_C0_3, xzr               // TCR2_EL2
-    5:  tst     x1, #0xf0
-        b.eq    6f
-        msr     S3_4_C1_C0_3, xzr               // SCTLR2_EL2
-    6:
         ldr     x1, ={hcr}
         msr     hcr_el2, x1
         adrp    x1, el2_vectors
@@ -143,6 +135,25 @@ park:
     .global _el2_secondary
 _el2_secondary:
     el2_reset
+    ldr     x1, [x0, #{stack_top}]
+    mov     sp, x1
+    // TCR2_EL2 and SCTLR2_EL2 change what the tables and the MMU mean, permissions above all
+    // (FEAT_S1PIE), where a CPU has them, ID_AA64MMFR3_EL1.TCRX (3:0) and SCTLRX (7:4), and the
+    // first CPU could write them.
+    mrs     x1, S3_0_C0_C7_3                // ID_AA64MMFR3_EL1
+    adrp    x2, {left}
+    add     x2, x2, :lo12:{left}
+    ldrb    w3, [x2, #{tcr2}]
+    ldrb    w4, [x2, #{sctlr2}]
+    tst     x1, #0xf
+    b.eq    5f
+    cbnz    w3, 5f
+    msr     S3_4_C2_C0_3, xzr               // TCR2_EL2
+5:  tst     x1, #0xf0
+    b.eq    6f
+    cbnz    w4, 6f
+    msr     S3_4_C1_C0_3, xzr               // SCTLR2_EL2
+6:
     adrp    x1, EL2_REGIME
     add     x1, x1, :lo12:EL2_REGIME
     ldp     x2, x3, [x1, #{regime_ttbr}]    // ttbr, tcr
@@ -156,8 +167,6 @@ _el2_secondary:
     isb
     msr     sctlr_el2, x5
     isb
-    ldr     x1, [x0, #{stack_top}]
-    mov     sp, x1
     msr     tpidr_el2, x0
     bl      el2_start_secondary
     b       park
@@ -234,6 +243,9 @@ el2_boot_stack:
     hcr = const HCR_BOOT,
     sctlr = const SCTLR_RES1,
     el1_sctlr = const EL1_SCTLR_RES1,
+    left = sym LEFT,
+    tcr2 = const Optional::Tcr2 as usize,
+    sctlr2 = const Optional::Sctlr2 as usize,
     stack_size = const 0x10000,
     regime_ttbr = const offset_of!(Regime, ttbr),
     regime_mair = const offset_of!(Regime, mair),

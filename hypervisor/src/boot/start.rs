@@ -100,6 +100,7 @@ fn take_over(discovered: &Discovered) -> ! {
     report(discovered, &platform);
     watchdogs::stop(&platform, arguments.keep_watchdogs);
     floor::allow(arguments.floor);
+    controls::try_optional(arguments.leave);
     let machine = split(platform, discovered, arguments.plan.neighbours);
     stage!(
         "memory",
@@ -128,8 +129,8 @@ fn take_over(discovered: &Discovered) -> ! {
     unsafe { gic::enable_distributor(&machine.platform.gic) }
         .unwrap_or_else(|error| refuse!("{error}"));
     prepare(machine.cpus[0]);
-    controls::announce_mpam(arguments.no_mpam);
     smp::start_others(machine);
+    vgic_cpu::say_secure();
     if arguments.survey {
         survey::print(machine, discovered, spis);
     }

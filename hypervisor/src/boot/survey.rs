@@ -20,6 +20,7 @@ use arch::{id, insn};
 use platform::Region;
 
 use crate::boot::discovery::{Acpi, Discovered};
+use crate::interrupts::vgic_cpu;
 use crate::machine::Machine;
 use crate::say;
 
@@ -130,6 +131,7 @@ fn interrupts(machine: &Machine) {
         ICC_CTLR_EL1.get(),
         ICC_SRE_EL2.get()
     );
+    line!("SGIs of the secure world {:#06x}", vgic_cpu::secure());
     for cpu in machine.cpus {
         let Some(redistributor) = cpu.redistributor.get() else {
             line!("CPU {:#x} did not arrive", cpu.mpidr);

@@ -9,12 +9,15 @@
 //!
 //! Section numbers are those of DDI 0487K.a.
 
-use core::sync::atomic::AtomicBool;
-use core::sync::atomic::Ordering::Relaxed;
+use core::fmt;
 
-use arch::controls::{Controls, has_mpam};
+use arch::controls::Controls;
+use arch::insn;
+use arch::optional::{LEFT, Optional};
+use platform::Region;
 
-use crate::stage;
+use crate::console::log;
+use crate::{refuse, say};
 
 /// HCR_EL2 while a guest runs, without what the knobs decide (D24.2.53).
 pub const HCR_GUEST: u64 = {
@@ -63,36 +66,59 @@ const CNTHCTL_GUEST: u64 = 3;
 /// MPAM2_EL2: TRAPMPAM1EL1 (48), TRAPMPAM0EL1 (49), partition 0.
 const MPAM_GUEST: u64 = 3 << 48;
 
-/// The registers of memory partitioning are left as firmware had them.
-static LEAVE_MPAM: AtomicBool = AtomicBool::new(false);
+/// Tries the registers that firmware may keep ([`Optional`]), on the first CPU. Each is named on the
+/// console before it is written: firmware that does not know it may end the machine instead of
+/// handing an UNDEFINED back. Those that `leave` names, with commas, are not tried.
+pub fn try_optional(leave: Option<&str>) {
+    for name in leave.into_iter().flat_map(|names| names.split(',')) {
+        let mut all = Optional::ALL.iter();
+        match all.find(|register| register.name() == name) {
+            Some(register) => register.leave(),
+            None => refuse!("rouse.leave={name}: not a register that firmware may keep"),
+        }
+    }
+    log::print(format_args!("rouse: stage registers: trying"));
+    for register in Optional::ALL {
+        if register.is_there() && !register.is_left() {
+            log::print(format_args!(" {}", register.name()));
+            register.write(0);
+            insn::isb();
+        }
+    }
+    log::print(format_args!("\n"));
+    if Optional::ALL.iter().any(|register| register.is_left()) {
+        say!("registers that firmware keeps, left alone:{Kept}");
+    }
+    pages::clean(Region {
+        base: LEFT.as_ptr() as u64,
+        size: size_of_val(&LEFT) as u64,
+    });
+}
 
-/// What becomes of memory partitioning. Firmware may keep its registers for itself
-/// (MPAM3_EL3.TRAPLOWER): then EL3 gets the first access, and what it does with it is not
-/// known. So it is announced, and boot argument `rouse.no-mpam` leaves it out.
-pub fn announce_mpam(leave: bool) {
-    LEAVE_MPAM.store(leave, Relaxed);
-    if has_mpam() {
-        stage!(
-            "mpam",
-            "{}",
-            if leave {
-                "left as firmware had it: what the guest uses of it is not trapped"
-            } else {
-                "MPAM2_EL2 is written next; if this is the last line, firmware keeps it: rouse.no-mpam"
-            }
-        );
+/// Names those that are left alone.
+struct Kept;
+
+impl fmt::Display for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut kept = Optional::ALL.iter().filter(|register| register.is_left());
+        kept.try_for_each(|register| write!(f, " {}", register.name()))
     }
 }
 
 /// Sets all of this CPU's but HCR_EL2, which the knobs change.
 pub fn set_up() {
-    let mpam = (!LEAVE_MPAM.load(Relaxed)).then_some(MPAM_GUEST);
     let controls = Controls {
         cptr: CPTR_GUEST,
         mdcr: MDCR_GUEST,
         cnthctl: CNTHCTL_GUEST,
         hcrx: HCRX_GUEST,
-        mpam,
+        mpam: Some(MPAM_GUEST),
     };
     controls.write();
+}
+
+/// Whether the memory copy instructions work at EL1: not where firmware keeps HCRX_EL2, which has
+/// MSCEn.
+pub fn lets_copies() -> bool {
+    !Optional::Hcrx.is_left()
 }

@@ -33,6 +33,8 @@ const STATUS_LATE: u64 = 71;
 const PATIENCE: u64 = 10;
 /// Number of the vector for synchronous exceptions of EL2 itself.
 const EL2_SYNC: u64 = 4;
+/// The same within the four of one level.
+const FIQ: u64 = 2;
 
 /// Prints one line without waiting for the console's lock.
 macro_rules! dump {
@@ -60,6 +62,12 @@ fn panic(info: &PanicInfo<'_>) -> ! {
 pub extern "C" fn unexpected(frame: &Frame, vector: u64) -> ! {
     let name = VECTOR_NAMES[vector as usize & 15];
     let far = FAR_EL2.get();
+    let name = match vector & 3 {
+        FIQ => format_args!(
+            "{name}: an interrupt of Group 0 or the secure world, and firmware has SCR_EL3.FIQ=0"
+        ),
+        _ => format_args!("{name}"),
+    };
     let overflow = TPIDR_EL2.get() != 0 && PerCpu::this().is_guard(far);
     if overflow && vector == EL2_SYNC {
         begin(format_args!("stack overflow at {far:#x}"));

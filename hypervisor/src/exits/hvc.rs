@@ -12,7 +12,7 @@ use crate::console::log;
 use crate::cpu::percpu::{PerCpu, Slot};
 use crate::dumps::{deadline, dump, failing, own_timer, serror, watchdog};
 use crate::exits::{floor, knobs, psci};
-use crate::interrupts::audit;
+use crate::interrupts::{audit, vgic_cpu};
 use crate::machine::vm::{self, vm};
 use crate::machine::{caches, ending, machine};
 use crate::neighbour::turn;
@@ -182,6 +182,7 @@ fn info(frame: &mut Frame) {
             Info::Base => layout::base(),
             Info::PerVcpu => size_of::<Slot>() as u64,
             Info::Deadline => u64::from(deadline::is_set()),
+            Info::SecureSgis => vgic_cpu::secure().into(),
             Info::SerrorsLeft => serror::LEFT.count(),
             Info::SerrorsCorrected => serror::CORRECTED.count(),
             Info::SerrorsRestartable => serror::RESTARTABLE.count(),

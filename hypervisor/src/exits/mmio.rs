@@ -180,6 +180,8 @@ fn emulate(
 /// GICx_ISPENDR to GICx_ICACTIVER: what is read there depends on what is in list
 /// registers.
 const STATES: core::ops::Range<u64> = 0x200..0x400;
+/// GICR_ISENABLER0, in the second frame.
+const ISENABLER0: u64 = 0x100;
 
 #[inline(always)]
 fn distributor(cpu: &PerCpu, access: vgic::Access) -> u64 {
@@ -217,7 +219,13 @@ fn redistributor(cpu: &PerCpu, number: usize, access: vgic::Access) -> u64 {
         last: number + 1 == vm().cpus.len(),
         lines: if reads { vgic_cpu::lines(owner) } else { 0 },
     };
-    let (value, changed) = frames.access(access);
+    let (value, changed) = match (state, access.write) {
+        (Some(ISENABLER0), Some(bits)) => vgic_cpu::when_enabled(bits as u32, |bits| {
+            let write = Some(bits.into());
+            frames.access(vgic::Access { write, ..access })
+        }),
+        _ => frames.access(access),
+    };
     if changed {
         kick::send(owner, pending_word::EVALUATE);
     }

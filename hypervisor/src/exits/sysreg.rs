@@ -9,6 +9,7 @@ use trap::id;
 use trap::interface::Register;
 use trap::sysreg::{Answer, SystemRegister, answer};
 
+use crate::cpu::controls;
 use crate::cpu::percpu::PerCpu;
 use crate::exits::inject;
 use crate::exits::registers::{skip, value as register_value};
@@ -30,7 +31,11 @@ pub fn exit(cpu: &PerCpu, frame: &mut Frame, access: SystemRegister) {
         Answer::Constant(value) => value,
         Answer::Feature => {
             let (crm, op2) = (access.encoding >> 1 & 15, access.encoding >> 17 & 7);
-            id::seen(access.encoding, feature_register(crm, op2))
+            let value = id::seen(access.encoding, feature_register(crm, op2));
+            match controls::lets_copies() {
+                true => value,
+                false => id::without_copies(access.encoding, value),
+            }
         }
         Answer::OsLock if access.read => OSLSR_EL1.get(),
         Answer::OsLock => {

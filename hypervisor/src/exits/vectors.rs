@@ -15,6 +15,7 @@
 use core::mem::offset_of;
 
 use abi::Counter;
+use arch::optional;
 
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::{trace, traps};
@@ -81,9 +82,7 @@ core::arch::global_asm!(
 
     // EL2 itself is wrong, its stack perhaps: the report has one of its own, as
     // soon as the CPU has a PerCpu. SP_EL0, the guest's, holds x0 meanwhile.
-    .macro vector_own handler, number
-        .balign 128
-        msr     sp_el0, x0
+    .macro own_failed handler, number
         mrs     x0, tpidr_el2
         cbz     x0, 1f
         ldr     x0, [x0, #{report_stack_top}]
@@ -92,12 +91,29 @@ core::arch::global_asm!(
         unexpected \handler, \number
     .endm
 
+    .macro vector_own handler, number
+        .balign 128
+        msr     sp_el0, x0
+        own_failed \handler, \number
+    .endm
+
+    // The same for one that may be an access of a register that firmware keeps: its class is
+    // 0, unknown reason.
+    .macro vector_own_sync handler, number
+        .balign 128
+        msr     sp_el0, x0
+        mrs     x0, esr_el2
+        lsr     x0, x0, #26
+        cbz     x0, own_undefined
+        own_failed \handler, \number
+    .endm
+
     .macro vectors_before
         vector_unexpected {unexpected}, 0
         vector_unexpected {unexpected}, 1
         vector_unexpected {unexpected}, 2
         vector_unexpected {unexpected}, 3
-        vector_own {unexpected}, 4
+        vector_own_sync {unexpected}, 4
         vector_own {unexpected}, 5
         vector_own {unexpected}, 6
         vector_serror el2
@@ -160,6 +176,18 @@ el2_vectors_neighbour:
     serror  el2, {serror_in_el2}
     serror  guest, {serror_in_guest}
 
+own_undefined:
+    mrs     x0, sp_el0
+    save_caller
+    bl      {left_alone}
+    cbz     w0, own_undefined_failed
+    restore_caller
+    eret
+own_undefined_failed:
+    restore_caller
+    msr     sp_el0, x0
+    own_failed {unexpected}, 4
+
 slow_sync:
     save_four
     save_caller_rest
@@ -212,6 +240,7 @@ exit_resume_traced:
     irq_waited = sym irq::waited,
     irq_traced = sym turn::interrupt_traced,
     resume = sym trace::resume,
+    left_alone = sym optional::left_alone,
     unexpected = sym dump::unexpected,
     serror_in_el2 = sym serror::in_el2,
     serror_in_guest = sym serror::in_guest,

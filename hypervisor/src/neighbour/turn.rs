@@ -25,8 +25,8 @@ use crate::cpu::tenant::Tenant;
 use crate::cpu::trace::{On, Shared as SharedCpu};
 use crate::cpu::traps;
 use crate::dumps::own_timer;
-use crate::interrupts::irq;
 use crate::interrupts::vgic_cpu::PRIORITY;
+use crate::interrupts::{irq, vgic_cpu};
 use crate::machine::machine;
 use crate::machine::vm::{self, vm};
 use crate::neighbour::place::word;
@@ -39,10 +39,10 @@ const HIGH: u64 = 0b101;
 const CONTROL: u64 = 0b111;
 
 /// Priority of EL2's timer where there are slices, above that of everything else
-/// (`interrupts::vgic_cpu::prepare`), and the mask that lets only it pass. Both have their bits
-/// in the five that every interface has (IHI 0069H, 4.8.1).
+/// (`interrupts::vgic_cpu::prepare`), and the mask that lets only it pass, by `vgic_cpu::mask`.
+/// Both have their bits in the five that every interface has (IHI 0069H, 4.8.1).
 const TIMER_PRIORITY: u8 = 0x40;
-const ONLY_TIMER: u64 = 0x60;
+const ONLY_TIMER: u8 = 0x60;
 
 /// The exit by an interrupt of a CPU that has a neighbour: afterwards the slice may be over.
 pub extern "C" fn interrupt() {
@@ -145,7 +145,7 @@ fn take(cpu: &PerCpu, tenant: &Tenant) {
     own_timer::rearm(None);
     let mask = ICC_PMR_EL1.get();
     // Writes to it are self-synchronizing (IHI 0069H, ICC_PMR_EL1), and come before the exception return.
-    ICC_PMR_EL1.set(ONLY_TIMER);
+    ICC_PMR_EL1.set(vgic_cpu::mask(ONLY_TIMER));
     let ticks = world::visit(tenant, || {
         // It may also have been for EL2's own looks.
         irq::take(cpu);

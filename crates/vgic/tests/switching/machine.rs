@@ -102,6 +102,10 @@ impl Physical for Gicr {
         0
     }
 
+    fn sgis(&self) -> u32 {
+        0xffff
+    }
+
     fn pending(&self) -> u32 {
         self.pending.load(SeqCst)
     }

@@ -5,7 +5,7 @@
 use arch::{gic_cpu, insn};
 
 use super::pause;
-use crate::soak::books::{self, OWN, SGIS, SHARED};
+use crate::soak::books::{self, OWN, sgis, shared};
 use guest_kernel_shim::percpu::{self, PerCpu};
 use sched::random::Random;
 
@@ -39,8 +39,9 @@ fn own(me: &PerCpu) -> u32 {
 
 /// An INTID that `me` may send: mostly its own.
 fn intid(me: &PerCpu, random: &mut Random) -> u32 {
-    let shared = SHARED + random.below(u64::from(SGIS - SHARED)) as u32;
-    if random.one_in(4) { shared } else { own(me) }
+    let first = shared();
+    let of_all = first + random.below(u64::from(sgis() - first)) as u32;
+    if random.one_in(4) { of_all } else { own(me) }
 }
 
 fn send(me: &PerCpu, target: &PerCpu, random: &mut Random) {
@@ -98,7 +99,7 @@ pub fn burst(me: &'static PerCpu, random: &mut Random) {
 /// registers.
 pub fn while_masked(me: &'static PerCpu, random: &mut Random) {
     insn::mask_irq();
-    for intid in core::iter::once(own(me)).chain(SHARED..SGIS) {
+    for intid in core::iter::once(own(me)).chain(shared()..sgis()) {
         if book(me, intid, core::iter::once(me), false) {
             gic_cpu::send_sgi(intid, me.mpidr);
         }

@@ -2,6 +2,10 @@
 //! Where hardware delivers: the guest's registers in the physical redistributor, by
 //! [`vgic::switch`].
 
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicU32};
+
+use spin::mutex::SpinMutex;
 use vgic::switch::{Physical, Sent};
 
 use super::set_up::own;
@@ -10,6 +14,77 @@ use crate::cpu::percpu::PerCpu;
 use crate::cpu::traps;
 use crate::machine::machine;
 use crate::machine::vm::vm;
+use crate::{refuse, say};
+
+/// SGIs that belong to the secure world, as bits: most firmware keeps 8 to 15. A list register has
+/// them as any other, and a guest that owns the interface can't send or get one.
+static SECURE: AtomicU32 = AtomicU32::new(0);
+/// Held where it is decided that a vCPU owns its interface, or has one of them enabled: never both.
+static DECIDED: SpinMutex<()> = SpinMutex::new(());
+/// It has been said that a guest asked for both.
+static SAID: AtomicBool = AtomicBool::new(false);
+
+/// Notes that this CPU can't have the SGIs of `bits`.
+pub fn note_secure(bits: u32) {
+    if bits & ((1 << pending_word::FIRST_SGI) - 1) != 0 {
+        refuse!(
+            "GIC: of the SGIs {bits:#06x} belong to the secure world; firmware has to leave 0 to 7 to the other one"
+        );
+    }
+    SECURE.store(secure() | bits, Relaxed);
+}
+
+/// See [`note_secure`].
+pub fn secure() -> u32 {
+    SECURE.load(Relaxed)
+}
+
+/// Says which they are, if there are any.
+pub fn say_secure() {
+    if secure() != 0 {
+        say!(
+            "GIC: SGIs {:#06x} belong to the secure world: a guest that enables one is injected to, not delivered to directly",
+            secure()
+        );
+    }
+}
+
+/// Runs `begin`, after which this CPU's vCPU may own its interface; `None` where a vCPU has an SGI
+/// enabled that would be lost.
+fn begin_direct<R>(begin: impl FnOnce() -> Option<R>) -> Option<R> {
+    if secure() == 0 {
+        return begin();
+    }
+    let _alone = DECIDED.lock();
+    let needs = |cpu: &&PerCpu| cpu.vcpu.private.enabled() & secure() != 0;
+    if vm().cpus.iter().any(|cpu| needs(&cpu)) {
+        say_once("it has one enabled, so direct delivery is refused");
+        return None;
+    }
+    begin()
+}
+
+/// Runs `write`, which enables `bits` of a vCPU's, with those that it may enable now.
+pub fn when_enabled<R>(bits: u32, write: impl FnOnce(u32) -> R) -> R {
+    if bits & secure() == 0 {
+        return write(bits);
+    }
+    let _alone = DECIDED.lock();
+    if vm().cpus.iter().any(|cpu| cpu.vcpu.switch.is_direct()) {
+        say_once("it is delivered to directly, so it can't enable one");
+        return write(bits & !secure());
+    }
+    write(bits)
+}
+
+fn say_once(what: &str) {
+    if !SAID.swap(true, Relaxed) {
+        say!(
+            "guest: SGIs {:#06x} belong to the secure world: {what}",
+            secure()
+        );
+    }
+}
 
 /// The physical redistributor of a CPU, which may be another one.
 struct Of<'a>(&'a PerCpu);
@@ -17,6 +92,10 @@ struct Of<'a>(&'a PerCpu);
 impl Physical for Of<'_> {
     fn timers(&self) -> u32 {
         timers()
+    }
+
+    fn sgis(&self) -> u32 {
+        SGIS & !secure()
     }
 
     fn pending(&self) -> u32 {
@@ -83,10 +162,13 @@ pub fn send(cpu: &PerCpu, bits: u32) -> Sent {
 }
 
 /// Has hardware deliver to this CPU; the bits of its pending word that are not done. `None`
-/// while the guest has an interrupt active, and the word is to be served.
+/// while the guest has an interrupt active, and the word is to be served, or where an SGI would be
+/// lost.
 pub fn to_hardware(cpu: &PerCpu) -> Option<u32> {
-    let left = with(cpu, |delivery| {
-        cpu.vcpu.switch.to_hardware(delivery, &Of(cpu))
+    let left = begin_direct(|| {
+        with(cpu, |delivery| {
+            cpu.vcpu.switch.to_hardware(delivery, &Of(cpu))
+        })
     })?;
     // A doorbell that was already rung does not matter from here on: what it was for is
     // done, and the guest must not get it.
@@ -116,4 +198,5 @@ fn set_up_for_el2(cpu: &PerCpu) {
     own(cpu.redistributor(), &machine().platform);
     with(cpu, |delivery| delivery.follow_timers());
     traps::review_route();
+}
 }

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Setting up the interrupt controller of a CPU for EL2.
 
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
+
 use aarch64_cpu::registers::{ICH_HCR_EL2, ICH_VMCR_EL2, ICH_VTR_EL2, Readable, Writeable};
 use arch::gic_cpu;
 use arch::regs::{
-    ICC_SRE_EL2, ICH_AP0R0_EL2, ICH_AP0R1_EL2, ICH_AP0R2_EL2, ICH_AP0R3_EL2, ICH_AP1R0_EL2,
-    ICH_AP1R1_EL2, ICH_AP1R2_EL2, ICH_AP1R3_EL2, set_ich_lr,
+    ICC_IGRPEN0_EL1, ICC_SRE_EL2, ICH_AP0R0_EL2, ICH_AP0R1_EL2, ICH_AP0R2_EL2, ICH_AP0R3_EL2,
+    ICH_AP1R0_EL2, ICH_AP1R1_EL2, ICH_AP1R2_EL2, ICH_AP1R3_EL2, set_ich_lr,
 };
 use gic::Redistributor;
 use platform::Platform;
 use vgic::Bank;
 
-use super::{SGIS, ThisCpu};
+use super::{SGIS, ThisCpu, direct};
 use crate::cpu::percpu::PerCpu;
 
 /// ICC_SRE_EL2: system registers at EL2 (0), bypass off (1, 2); EL1's choice of
@@ -26,6 +29,19 @@ pub const PRIORITY: u8 = 0x80;
 /// Priority of the doorbell: a CPU that has written a vCPU's registers and then sends it an SGI
 /// has the registers count first. A neighbour's slice lets neither through.
 const DOORBELL_PRIORITY: u8 = 0x60;
+
+/// Priorities of interrupts are seen shifted, and that of the mask is not: two security states, and
+/// Group 0 not EL3's alone (SCR_EL3.FIQ is 0; IHI 0069H, 4.8.1, and 12.2, ICC_PMR_EL1).
+static SHIFTED_BUT_MASK: AtomicBool = AtomicBool::new(false);
+
+/// The value of ICC_PMR_EL1 that stands at `priority` among those of interrupts.
+pub fn mask(priority: u8) -> u64 {
+    let seen = u64::from(priority);
+    match SHIFTED_BUT_MASK.load(Relaxed) {
+        true => seen >> 1 | 0x80,
+        false => seen,
+    }
+}
 
 /// Sets up the interrupt controller of this CPU for EL2.
 ///
@@ -43,6 +59,12 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
     ICC_SRE_EL2.set(SRE);
     arch::insn::isb();
     own(&redistributor, platform);
+    // What belongs to the secure world reads as 0, whatever is written (IHI 0069H, 12.11,
+    // GICR_ISENABLER0).
+    direct::note_secure(SGIS & !redistributor.enabled());
+    // SAFETY: as the caller promises.
+    let two_states = unsafe { gic::has_two_states(&platform.gic) };
+    SHIFTED_BUT_MASK.store(two_states && gic_cpu::has_group0(), Relaxed);
     gic_cpu::forget_active();
     forget_guests();
     let interface = ThisCpu(cpu);
@@ -120,4 +142,9 @@ pub fn own(redistributor: &Redistributor, platform: &Platform<'_>) {
     let timer = platform.timer.hyp.map_or(0, |intid| 1 << intid);
     redistributor.enable_all(SGIS | 1 << platform.gic.maintenance | timer);
     gic_cpu::enable(true);
+    // Nothing of it is EL2's: it would come as an FIQ.
+    if gic_cpu::has_group0() {
+        ICC_IGRPEN0_EL1.set(0);
+        arch::insn::isb();
+    }
 }

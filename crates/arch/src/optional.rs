@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Registers of EL2 that firmware may keep: EL3 gets an access of one whose feature it has not
+//! turned on (DDI 0487K.a, SCR_EL3: TCR2En, SCTLR2En, HXEn, FGTEn, FGTEn2; MPAM3_EL3.TRAPLOWER), and
+//! hands an UNDEFINED back to EL2, if it does not end the machine. The values of all but MPAM's are
+//! then treated as 0. So such an access is left alone, and which one it was is known.
+
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
+
+use aarch64_cpu::registers::{
+    ELR_EL2, ID_AA64MMFR0_EL1, ID_AA64MMFR1_EL1, ID_AA64PFR0_EL1, ID_AA64PFR1_EL1, Readable,
+    Writeable,
+};
+
+use crate::regs::{MPAMIDR_EL1, feature_register};
+
+/// Declares the registers: name, encoding, and whether this CPU has it.
+macro_rules! optional {
+    ($($variant:ident = $name:literal, $n:literal $m:literal $op2:literal, $there:expr;)*) => {
+        /// One of them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Optional { $(#[doc = $name] $variant,)* }
+
+        impl Optional {
+            /// All, in the order in which they are tried.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// Its name in the architecture.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// The instruction that writes it out of X0.
+            const fn instruction(self) -> u32 {
+                match self { $(Self::$variant => MSR | $n << 12 | $m << 8 | $op2 << 5,)* }
+            }
+
+            /// Whether this CPU has it.
+            #[must_use]
+            pub fn is_there(self) -> bool {
+                match self { $(Self::$variant => $there,)* }
+            }
+
+            fn set(self, value: u64) {
+                match self { $(Self::$variant => {
+                    // SAFETY: the translation regime runs with what is set later, and the rest
+                    // decides about EL1. No `nomem`: earlier stores stay before the write.
+                    unsafe {
+                        core::arch::asm!(concat!("msr S3_4_C", $n, "_C", $m, "_", $op2, ", {0}"),
+                            in(reg) value, options(nostack, preserves_flags));
+                    }
+                })* }
+            }
+        }
+    };
+}
+
+/// MSR S3_4_C0_C0_0, X0.
+const MSR: u32 = 0xd51c_0000;
+/// What it has besides the encoding of a register: Rt (4:0), and L (21), which makes it a read.
+const NOT_NAME: u32 = 0x1f | 1 << 21;
+/// MPAMIDR_EL1.HAS_HCR: there is MPAMHCR_EL2 (DDI 0598D.b, 7.3.4).
+const MPAM_HAS_HCR: u64 = 1 << 17;
+
+optional! {
+    Tcr2 = "TCR2_EL2", 2 0 3, feature_register(7, 3) & 0xf != 0;
+    Sctlr2 = "SCTLR2_EL2", 1 0 3, feature_register(7, 3) & 0xf0 != 0;
+    Hcrx = "HCRX_EL2", 1 2 2, ID_AA64MMFR1_EL1.get() >> 40 & 0xf != 0;
+    Hfgrtr = "HFGRTR_EL2", 1 1 4, traps() > 0;
+    Hfgwtr = "HFGWTR_EL2", 1 1 5, traps() > 0;
+    Hfgitr = "HFGITR_EL2", 1 1 6, traps() > 0;
+    Hdfgrtr = "HDFGRTR_EL2", 3 1 4, traps() > 0;
+    Hdfgwtr = "HDFGWTR_EL2", 3 1 5, traps() > 0;
+    Hafgrtr = "HAFGRTR_EL2", 3 1 6, traps() > 0 && ID_AA64PFR0_EL1.get() >> 44 & 0xf != 0;
+    Hfgrtr2 = "HFGRTR2_EL2", 3 1 2, traps() > 1;
+    Hfgwtr2 = "HFGWTR2_EL2", 3 1 3, traps() > 1;
+    Hfgitr2 = "HFGITR2_EL2", 3 1 7, traps() > 1;
+    Hdfgrtr2 = "HDFGRTR2_EL2", 3 1 0, traps() > 1;
+    Hdfgwtr2 = "HDFGWTR2_EL2", 3 1 1, traps() > 1;
+    Mpam2 = "MPAM2_EL2", 10 5 0, has_mpam();
+    MpamHcr = "MPAMHCR_EL2", 10 4 0,
+        has_mpam() && !Optional::Mpam2.is_left() && MPAMIDR_EL1.get() & MPAM_HAS_HCR != 0;
+}
+
+/// FEAT_FGT (1) and FEAT_FGT2 (2): ID_AA64MMFR0_EL1.FGT.
+fn traps() -> u64 {
+    ID_AA64MMFR0_EL1.get() >> 56 & 0xf
+}
+
+/// FEAT_MPAM, by its number or its fraction.
+fn has_mpam() -> bool {
+    ID_AA64PFR0_EL1.get() >> 40 & 0xf != 0 || ID_AA64PFR1_EL1.get() >> 16 & 0xf != 0
+}
+
+/// Which of them are left alone, in the order of [`Optional::ALL`]. A byte each, as the start of a
+/// CPU reads it with the MMU off; it has to be cleaned for that.
+pub static LEFT: [AtomicBool; Optional::ALL.len()] =
+    [const { AtomicBool::new(false) }; Optional::ALL.len()];
+
+impl Optional {
+    /// Writes it if this CPU has it and it is not left alone; with vectors in place that ask
+    /// [`left_alone`]. What follows has to be a context synchronization event.
+    pub fn write(self, value: u64) {
+        if self.is_there() && !self.is_left() {
+            self.set(value);
+        }
+    }
+
+    /// Whether it is left alone.
+    #[must_use]
+    pub fn is_left(self) -> bool {
+        LEFT[self as usize].load(Relaxed)
+    }
+
+    /// Leaves it alone from now on.
+    pub fn leave(self) {
+        LEFT[self as usize].store(true, Relaxed);
+    }
+}
+
+/// For the vectors of EL2, where it has taken an exception of unknown reason itself: whether that
+/// was an access of one of these registers. It is left alone then, and to return goes on after it.
+pub extern "C" fn left_alone() -> bool {
+    let at = ELR_EL2.get();
+    // SAFETY: the instruction that was fetched there last, at a multiple of 4.
+    let instruction = unsafe { (at as *const u32).read_volatile() };
+    let mut all = Optional::ALL.iter();
+    let Some(found) = all.find(|one| one.instruction() == instruction & !NOT_NAME) else {
+        return false;
+    };
+    found.leave();
+    ELR_EL2.set(at + 4);
+    true
+}
