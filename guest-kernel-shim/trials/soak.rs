@@ -75,7 +75,7 @@ pub fn run(count: u64, seed: u64, mix: Mix, fault: Option<Fault>) -> Result<(), 
         return Err("a CPU did not start");
     }
     if !(2..=books::senders() as usize).contains(&cpus) {
-        return Err("needs 2 to 8 CPUs; use --cpus");
+        return Err("needs 2 to 8 CPUs, or to 4 where the secure world has SGIs; use --cpus");
     }
     neighbour::find();
     SEED.store(seed, Release);

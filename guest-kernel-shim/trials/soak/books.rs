@@ -31,7 +31,8 @@ pub fn shared() -> u32 {
 pub fn senders() -> u32 {
     match sgis() {
         SGIS => MAX_SENDERS,
-        fewer => (fewer - OWN) / 2,
+        // Two are for anybody.
+        fewer => fewer - OWN - 2,
     }
 }
 
