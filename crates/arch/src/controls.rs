@@ -39,18 +39,16 @@ impl Controls {
         HSTR_EL2.set(0);
         VPIDR_EL2.set(MIDR_EL1.get());
         VMPIDR_EL2.set(MPIDR_EL1.get());
-        for &register in Optional::ALL {
-            match register {
-                // Written before the MMU is on.
-                Optional::Tcr2 | Optional::Sctlr2 => {}
-                Optional::Hcrx => register.write(self.hcrx),
-                Optional::Mpam2 | Optional::MpamHcr if self.mpam.is_none() => {}
-                Optional::Mpam2 => register.write(self.mpam.unwrap_or(0)),
-                // Nothing traps that only fine-grained traps could trap; what they could let
-                // through, the bits whose names begin with n, is not. No partition is another's.
-                _ => register.write(0),
-            }
-        }
+        Optional::write_all(|register| match register {
+            // Written before the MMU is on.
+            Optional::Tcr2 | Optional::Sctlr2 => None,
+            Optional::Hcrx => Some(self.hcrx),
+            Optional::Mpam2 => self.mpam,
+            Optional::MpamHcr => self.mpam.map(|_| 0),
+            // Nothing traps that only fine-grained traps could trap; what they could let
+            // through, the bits whose names begin with n, is not. No partition is another's.
+            _ => Some(0),
+        });
     }
 }
 

@@ -16,7 +16,7 @@ use crate::regs::{MPAMIDR_EL1, feature_register};
 
 /// Declares the registers: name, encoding, and whether this CPU has it.
 macro_rules! optional {
-    ($($variant:ident = $name:literal, $n:literal $m:literal $op2:literal, $there:expr;)*) => {
+    ($($variant:ident = $name:literal, $n:literal $m:literal $op2:literal, $there:ident;)*) => {
         /// One of them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Optional { $(#[doc = $name] $variant,)* }
@@ -39,9 +39,11 @@ macro_rules! optional {
             /// Whether this CPU has it.
             #[must_use]
             pub fn is_there(self) -> bool {
-                match self { $(Self::$variant => $there,)* }
+                let features = Features::read();
+                match self { $(Self::$variant => $there(&features),)* }
             }
 
+            #[inline(always)]
             fn set(self, value: u64) {
                 match self { $(Self::$variant => {
                     // SAFETY: the translation regime runs with what is set later, and the rest
@@ -51,6 +53,20 @@ macro_rules! optional {
                             in(reg) value, options(nostack, preserves_flags));
                     }
                 })* }
+            }
+
+            /// Writes each of which `value` gives one, as [`Self::write`]. In most machines none is
+            /// left alone, and a CPU that is turned on does not ask for each.
+            #[inline(always)]
+            pub fn write_all(value: impl Fn(Self) -> Option<u64>) {
+                let some_left = SOME_LEFT.load(Relaxed);
+                let features = Features::read();
+                $(if let Some(value) = value(Self::$variant)
+                    && $there(&features)
+                    && !(some_left && Self::$variant.is_left())
+                {
+                    Self::$variant.set(value);
+                })*
             }
         }
     };
@@ -64,39 +80,90 @@ const NOT_NAME: u32 = 0x1f | 1 << 21;
 const MPAM_HAS_HCR: u64 = 1 << 17;
 
 optional! {
-    Tcr2 = "TCR2_EL2", 2 0 3, feature_register(7, 3) & 0xf != 0;
-    Sctlr2 = "SCTLR2_EL2", 1 0 3, feature_register(7, 3) & 0xf0 != 0;
-    Hcrx = "HCRX_EL2", 1 2 2, ID_AA64MMFR1_EL1.get() >> 40 & 0xf != 0;
-    Hfgrtr = "HFGRTR_EL2", 1 1 4, traps() > 0;
-    Hfgwtr = "HFGWTR_EL2", 1 1 5, traps() > 0;
-    Hfgitr = "HFGITR_EL2", 1 1 6, traps() > 0;
-    Hdfgrtr = "HDFGRTR_EL2", 3 1 4, traps() > 0;
-    Hdfgwtr = "HDFGWTR_EL2", 3 1 5, traps() > 0;
-    Hafgrtr = "HAFGRTR_EL2", 3 1 6, traps() > 0 && ID_AA64PFR0_EL1.get() >> 44 & 0xf != 0;
-    Hfgrtr2 = "HFGRTR2_EL2", 3 1 2, traps() > 1;
-    Hfgwtr2 = "HFGWTR2_EL2", 3 1 3, traps() > 1;
-    Hfgitr2 = "HFGITR2_EL2", 3 1 7, traps() > 1;
-    Hdfgrtr2 = "HDFGRTR2_EL2", 3 1 0, traps() > 1;
-    Hdfgwtr2 = "HDFGWTR2_EL2", 3 1 1, traps() > 1;
-    Mpam2 = "MPAM2_EL2", 10 5 0, has_mpam();
-    MpamHcr = "MPAMHCR_EL2", 10 4 0,
-        has_mpam() && !Optional::Mpam2.is_left() && MPAMIDR_EL1.get() & MPAM_HAS_HCR != 0;
+    Tcr2 = "TCR2_EL2", 2 0 3, has_tcr2;
+    Sctlr2 = "SCTLR2_EL2", 1 0 3, has_sctlr2;
+    Hcrx = "HCRX_EL2", 1 2 2, has_hcrx;
+    Hfgrtr = "HFGRTR_EL2", 1 1 4, has_traps;
+    Hfgwtr = "HFGWTR_EL2", 1 1 5, has_traps;
+    Hfgitr = "HFGITR_EL2", 1 1 6, has_traps;
+    Hdfgrtr = "HDFGRTR_EL2", 3 1 4, has_traps;
+    Hdfgwtr = "HDFGWTR_EL2", 3 1 5, has_traps;
+    Hafgrtr = "HAFGRTR_EL2", 3 1 6, has_monitor_traps;
+    Hfgrtr2 = "HFGRTR2_EL2", 3 1 2, has_more_traps;
+    Hfgwtr2 = "HFGWTR2_EL2", 3 1 3, has_more_traps;
+    Hfgitr2 = "HFGITR2_EL2", 3 1 7, has_more_traps;
+    Hdfgrtr2 = "HDFGRTR2_EL2", 3 1 0, has_more_traps;
+    Hdfgwtr2 = "HDFGWTR2_EL2", 3 1 1, has_more_traps;
+    Mpam2 = "MPAM2_EL2", 10 5 0, has_mpam;
+    MpamHcr = "MPAMHCR_EL2", 10 4 0, has_mpam_hcr;
 }
 
-/// FEAT_FGT (1) and FEAT_FGT2 (2): ID_AA64MMFR0_EL1.FGT.
-fn traps() -> u64 {
-    ID_AA64MMFR0_EL1.get() >> 56 & 0xf
+/// What of this CPU's feature registers says which it has.
+struct Features {
+    /// ID_AA64MMFR0_EL1.FGT: FEAT_FGT (1), FEAT_FGT2 (2).
+    traps: u64,
+    mmfr1: u64,
+    pfr0: u64,
+}
+
+impl Features {
+    #[inline(always)]
+    fn read() -> Self {
+        Self {
+            traps: ID_AA64MMFR0_EL1.get() >> 56 & 0xf,
+            mmfr1: ID_AA64MMFR1_EL1.get(),
+            pfr0: ID_AA64PFR0_EL1.get(),
+        }
+    }
+}
+
+fn has_tcr2(_: &Features) -> bool {
+    feature_register(7, 3) & 0xf != 0
+}
+
+fn has_sctlr2(_: &Features) -> bool {
+    feature_register(7, 3) & 0xf0 != 0
+}
+
+#[inline(always)]
+const fn has_hcrx(features: &Features) -> bool {
+    features.mmfr1 >> 40 & 0xf != 0
+}
+
+#[inline(always)]
+const fn has_traps(features: &Features) -> bool {
+    features.traps > 0
+}
+
+#[inline(always)]
+const fn has_more_traps(features: &Features) -> bool {
+    features.traps > 1
+}
+
+/// FEAT_AMUv1 as well.
+#[inline(always)]
+const fn has_monitor_traps(features: &Features) -> bool {
+    features.traps > 0 && features.pfr0 >> 44 & 0xf != 0
 }
 
 /// FEAT_MPAM, by its number or its fraction.
-fn has_mpam() -> bool {
-    ID_AA64PFR0_EL1.get() >> 40 & 0xf != 0 || ID_AA64PFR1_EL1.get() >> 16 & 0xf != 0
+#[inline(always)]
+fn has_mpam(features: &Features) -> bool {
+    features.pfr0 >> 40 & 0xf != 0 || ID_AA64PFR1_EL1.get() >> 16 & 0xf != 0
+}
+
+#[inline(always)]
+fn has_mpam_hcr(features: &Features) -> bool {
+    has_mpam(features) && !Optional::Mpam2.is_left() && MPAMIDR_EL1.get() & MPAM_HAS_HCR != 0
 }
 
 /// Which of them are left alone, in the order of [`Optional::ALL`]. A byte each, as the start of a
 /// CPU reads it with the MMU off; it has to be cleaned for that.
 pub static LEFT: [AtomicBool; Optional::ALL.len()] =
     [const { AtomicBool::new(false) }; Optional::ALL.len()];
+
+/// One of them is.
+static SOME_LEFT: AtomicBool = AtomicBool::new(false);
 
 impl Optional {
     /// Writes it if this CPU has it and it is not left alone; with vectors in place that ask
@@ -116,6 +183,7 @@ impl Optional {
     /// Leaves it alone from now on.
     pub fn leave(self) {
         LEFT[self as usize].store(true, Relaxed);
+        SOME_LEFT.store(true, Relaxed);
     }
 }
 
