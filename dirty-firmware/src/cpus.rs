@@ -45,7 +45,7 @@ pub extern "C" fn pen(number: u64) -> ! {
     let mpidr = MPIDR_EL1.get() & platform::AFFINITY;
     let frame = crate::devices::redistributor(&machine.platform.gic, mpidr);
     if el3::here() {
-        el3::give(frame);
+        el3::give(frame, machine.words);
     }
     let (slot, release) = (&SLOTS[number], &RELEASE[number]);
     loop {

@@ -7,6 +7,7 @@ use aarch64_cpu::registers::{CurrentEL, Readable};
 
 use crate::cpus;
 use crate::devices;
+use crate::words::Words;
 use crate::{entry, say};
 
 /// PSCI functions and answers.
@@ -19,9 +20,12 @@ const SYSTEM_RESET: u64 = 0x8400_0009;
 const NOT_SUPPORTED: i64 = -1;
 const INVALID: i64 = -2;
 
-/// SCR_EL3 while the non-secure side runs: NS, two that are RES1, FIQ, HCE, RW, APK, API, FGTEn,
-/// ECVEn, HXEn, TCR2En, SCTLR2En, PIEn. FIQ as Trusted Firmware-A has it: Group 0 is EL3's.
-const SCR: u64 = 1 | 3 << 4 | 1 << 2 | 1 << 8 | 1 << 10 | 3 << 16 | 3 << 27 | 1 << 38 | 7 << 43;
+/// SCR_EL3 while the non-secure side runs: NS, two that are RES1, HCE, RW, APK, API, FGTEn,
+/// ECVEn, HXEn, TCR2En, SCTLR2En, PIEn.
+const SCR: u64 = 1 | 3 << 4 | 1 << 8 | 1 << 10 | 3 << 16 | 3 << 27 | 1 << 38 | 7 << 43;
+
+/// Its FIQ: Group 0 is EL3's, as servers have it.
+const FIQ: u64 = 1 << 2;
 
 /// The GPIO that ends the machine: QEMU's `virt`, secure side, a PL061. Pin 0 turns it off,
 /// pin 1 resets it.
@@ -34,7 +38,8 @@ pub fn here() -> bool {
 }
 
 /// Sets up what each CPU has.
-pub fn give(frame: u64) {
+pub fn give(frame: u64, words: Words) {
+    let scr = if words.group0_open { SCR } else { SCR | FIQ };
     // SAFETY: nothing here depends on what they change; ICC_SRE_EL3, ICC_IGRPEN1_EL3.
     unsafe {
         asm!("msr scr_el3, {scr}", "msr cptr_el3, xzr", "msr mdcr_el3, xzr",
@@ -42,7 +47,7 @@ pub fn give(frame: u64) {
             "msr S3_6_C12_C12_5, {sre}", "isb", "msr S3_6_C12_C12_7, {both}",
             // ICC_PMR_EL1: from below 0x80 the non-secure side could not raise it (IHI 0069H, 4.8.6).
             "msr S3_0_C4_C6_0, {every}", "isb",
-            scr = in(reg) SCR, vectors = in(reg) entry::vectors(),
+            scr = in(reg) scr, vectors = in(reg) entry::vectors(),
             sre = in(reg) 0xfu64, both = in(reg) 3u64,
             every = in(reg) 0xffu64,
             options(nostack, preserves_flags));

@@ -173,7 +173,8 @@ fn start(machine: &Machine, image: u64, tree: u64) -> ! {
     cpus::note_first();
     if el3::here() {
         devices::give_distributor(&machine.platform.gic);
-        el3::give(devices::redistributor(&machine.platform.gic, first));
+        let frame = devices::redistributor(&machine.platform.gic, first);
+        el3::give(frame, words);
         entry::open_gate();
     }
     let others = || {

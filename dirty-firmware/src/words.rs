@@ -75,6 +75,8 @@ words! {
     spin_table = "spin-table";
     /// All CPUs enter the image at the same time.
     at_once = "at-once";
+    /// SCR_EL3.FIQ clear: Group 0 is not EL3's alone.
+    group0_open = "group0-open";
 }
 
 impl Words {

@@ -2,6 +2,7 @@
 //! What the compiler wrote down of an image: which lines its instructions are of.
 
 use std::fmt;
+use std::path::Path;
 
 use addr2line::Context;
 use anyhow::Result;
@@ -27,6 +28,9 @@ fn section<'d>(file: &ElfFile64<'d, object::Endianness>, id: SectionId) -> &'d [
     data.unwrap_or_default()
 }
 
+/// Loads and stores of devices, which are as little of a place as a library's lines.
+const ACCESSES: &str = "crates/gic/src/mmio.rs";
+
 /// The lines of an image's code.
 pub struct Lines(Context<EndianArcSlice<LittleEndian>>);
 
@@ -51,7 +55,7 @@ impl Lines {
             else {
                 continue;
             };
-            let ours = std::path::Path::new(file).strip_prefix(places::root());
+            let ours = Path::new(file).strip_prefix(places::root());
             let name = frame
                 .function
                 .as_ref()
@@ -60,7 +64,7 @@ impl Lines {
                 function: name.map_or(String::new(), |name| {
                     format!("{:#}", rustc_demangle::demangle(&name))
                 }),
-                ours: ours.is_ok(),
+                ours: ours.as_ref().is_ok_and(|file| !file.ends_with(ACCESSES)),
                 file: ours.map_or(file.into(), |ours| ours.display().to_string()),
                 line,
             });

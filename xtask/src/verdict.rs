@@ -73,6 +73,11 @@ impl Failure {
         }
     }
 
+    /// Whether it is about what was measured, and the boots came to their end.
+    pub fn is_about_figures(&self) -> bool {
+        matches!(self.word, OTHER_UNIT | NOTHING | DAMAGED)
+    }
+
     /// Whether it is about what was asked for, and not about what happened.
     pub fn is_bad_input(&self) -> bool {
         self.word == LACKING

@@ -73,11 +73,20 @@ pub(crate) unsafe fn quieten(gic: &Gic<'_>) {
             for n in 0..more {
                 store_32(word(extended(register) + 4 * n), u32::MAX);
             }
-            // What was disabled may still become pending until then.
-            let done = (0..PATIENCE).any(|_| load_32(word(CTLR)) & RWP == 0);
-            assert!(done, "GIC: GICD_CTLR.RWP stays set");
+            await_disabled(gic.distributor.base);
         }
     }
+}
+
+/// Waits until writes of GICD_ICENABLER count: what is disabled may still become pending until then
+/// (IHI 0069H, 12.9, GICD_CTLR.RWP).
+///
+/// # Safety
+/// A distributor is mapped at `distributor` as device memory.
+unsafe fn await_disabled(distributor: u64) {
+    // SAFETY: as the caller promises; a read changes nothing.
+    let done = (0..PATIENCE).any(|_| unsafe { load_32(distributor + CTLR) } & RWP == 0);
+    assert!(done, "GIC: GICD_CTLR.RWP stays set");
 }
 
 /// An SPI, 32 to 1019; to disable, one of the extended as well, from 4096 on.
@@ -129,6 +138,8 @@ impl Spi {
     /// Holds it back.
     pub fn disable(&self) {
         self.write(ICENABLER);
+        // SAFETY: `new` was promised that the frame is mapped.
+        unsafe { await_disabled(self.distributor) };
     }
 
     /// Makes it pending.

@@ -49,12 +49,14 @@ impl Pool {
         }
     }
 
-    /// Takes `bytes` bytes, rounded up to pages, zeroed.
+    /// Takes `bytes` bytes, rounded up to pages, zeroed. What firmware has left of them in a cache would
+    /// come over them where caches are off (DDI 0487K.a, B2.11), so it is cleaned before.
     ///
     /// # Panics
     /// Panics if the pool is exhausted: it was sized too small.
     pub fn take(&mut self, bytes: u64) -> u64 {
         let base = self.reserve(bytes);
+        clean(Region { base, size: bytes });
         // SAFETY: inside the region that `new` was given.
         unsafe { (base as *mut u8).write_bytes(0, bytes as usize) };
         base

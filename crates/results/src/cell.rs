@@ -410,9 +410,10 @@ mod tests {
     fn halts_that_take_the_long_way_are_told() {
         let with = |halts: [(&str, u64); 2]| {
             let counts = halts.map(|(name, count)| (name.to_owned(), count));
-            let mut cell = Cell::default();
-            cell.counters = [("el2".into(), counts.into())].into();
-            cell
+            Cell {
+                counters: [("el2".into(), counts.into())].into(),
+                ..Cell::default()
+            }
         };
         assert_eq!(Cell::default().slow_halts(), None);
         assert_eq!(with([("halt", 100), ("slow-halt", 50)]).slow_halts(), None);

@@ -233,9 +233,7 @@ impl Cpu {
     pub fn excepts(&mut self, shared: &Shared, from: Place, level: u8) {
         // Where the instruction itself is to be done again, it was not done. A call is done:
         // it returns behind itself.
-        if self.begun.is_some_and(|(step, _)| step.place.pc == from.pc) {
-            self.begun = None;
-        }
+        let trapped = self.begun.take_if(|(step, _)| step.place.pc == from.pc);
         self.settle(shared);
         let now = Now {
             cpu: self.number,
@@ -243,6 +241,9 @@ impl Cpu {
             controls: &self.controls,
             shared,
         };
+        if let Some((step, _)) = trapped {
+            self.rules.trapped(&now, step.operation);
+        }
         self.rules.entered(&now, level);
     }
 

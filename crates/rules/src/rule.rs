@@ -56,6 +56,9 @@ pub trait Rule: Default {
     /// written, or the address that was named; for a read what was read, if that is known.
     fn executed(&mut self, _now: &Now<'_>, _operation: Operation, _value: Option<u64>) {}
 
+    /// An instruction was not executed but taken to a higher level, which may emulate it.
+    fn trapped(&mut self, _now: &Now<'_>, _operation: Operation) {}
+
     /// Memory was accessed.
     #[inline]
     fn accessed(&mut self, _now: &Now<'_>, _access: &Access) {}

@@ -49,6 +49,10 @@ macro_rules! rules {
                 $(self.$module.fetched(now, line);)*
             }
 
+            pub fn trapped(&mut self, now: &Now<'_>, operation: Operation) {
+                $(self.$module.trapped(now, operation);)*
+            }
+
             pub fn entered(&mut self, now: &Now<'_>, level: u8) {
                 $(self.$module.entered(now, level);)*
             }

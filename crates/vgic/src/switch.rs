@@ -121,6 +121,8 @@ impl Switch {
         forward: impl Fn() -> bool,
     ) -> Sent {
         loop {
+            // strict sgi-after-stores: who rings has a DSB. An SGI of the vCPU's own is not about this, unless
+            // the guest has put a DSB between.
             let first = self.word.fetch_or(bits, SeqCst) == 0;
             if !self.direct.load(SeqCst) {
                 // Another sender's interrupt may come after an SGI of this one, which is after the

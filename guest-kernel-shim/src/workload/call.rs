@@ -61,6 +61,7 @@ pub fn run(cpu: &PerCpu) {
         cpu.request.wake(RESCHED, false);
         cpu.interrupted.store(true, Relaxed);
     }
+    // strict sgi-after-stores: this may interrupt a sender between its DSB and its SGI, which is about other stores.
     CALLS.served.fetch_add(1, AcqRel);
 }
 

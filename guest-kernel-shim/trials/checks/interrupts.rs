@@ -186,6 +186,7 @@ pub fn spi_goes_where_it_is_routed() -> Result<(), Failure> {
         spi.set_group1();
         spi.route(cpu.mpidr);
         spi.enable();
+        insn::dsb_ishst();
         spi.set_pending();
         ensure(entries(journal(cpu), 1), "did not come")?;
         ensure(journal(cpu).last() == Some(SPI), "another INTID came")?;

@@ -2,6 +2,7 @@
 //! The hostile CPU has a neighbour, where the plan names one: another guest, which tries what it
 //! may not either, and is to be harmed by nothing that is tried here.
 
+use core::cell::Cell;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -48,19 +49,20 @@ pub fn end(tally: &mut Tally) {
     if !is_there() {
         return;
     }
-    let before = hypervisor::shared();
-    let kept = keeps_registers();
-    let counts = hypervisor::shared();
-    let slices = counts[Shared::Slices as usize] - before[Shared::Slices as usize];
-    let damaged = counts[Shared::Damaged as usize];
+    let slices = || hypervisor::shared()[Shared::Slices as usize];
+    let before = slices();
+    let kept = Cell::new(true);
+    // Where CPUs are threads of a busy host, a slice may begin late.
+    let turns = clock::wait_for(|| {
+        kept.set(kept.get() && keeps_registers());
+        slices() > before
+    });
+    let damaged = hypervisor::shared()[Shared::Damaged as usize];
     hypervisor::set(KnobValue::Neighbour(Neighbour::None));
     hypervisor::set(KnobValue::Slice(0));
     hypervisor::set(KnobValue::YieldOnWfe(false));
-    tally.race(kept, format_args!("a turn changed a register"));
-    tally.race(
-        slices > 0,
-        format_args!("the neighbour has no turn any more"),
-    );
+    tally.race(kept.get(), format_args!("a turn changed a register"));
+    tally.race(turns, format_args!("the neighbour has no turn any more"));
     tally.race(
         damaged == 0,
         format_args!("the neighbour found {damaged} values changed"),

@@ -156,8 +156,12 @@ fn nested(tally: &mut Tally, me: &PerCpu, count: usize) {
     let mut active: ArrayVec<u32, 16> = ArrayVec::new();
     let mut due = 0;
     let mut at_once = true;
-    for (n, intid) in sgis(tally.deliver()).take(count).enumerate() {
-        let priority = (15 - n) as u8 * 8;
+    let sgis = sgis(tally.deliver()).take(count);
+    let count = sgis.len();
+    // With two security states, the machine's own has four bits of a priority (IHI 0069H, 4.8.1).
+    let step = if count < 8 { 16 } else { 8 };
+    for (n, intid) in sgis.enumerate() {
+        let priority = (count - n) as u8 * step;
         // SAFETY: this CPU's own redistributor.
         unsafe { redistributor.set_priority(intid, priority) };
         redistributor.enable_all(1 << intid);

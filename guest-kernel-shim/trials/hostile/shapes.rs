@@ -39,15 +39,15 @@ pub struct Shape {
     pub code: u64,
 }
 
-/// Declares them: the function's instruction, its kind, its size.
+/// Declares them at a label: the function's instruction, its kind, its size.
 macro_rules! shapes {
-    ($($text:literal $kind:ident $size:literal;)*) => {
+    ($label:ident: $($text:literal $kind:ident $size:literal;)*) => {
         global_asm!(
             ".section .text.hostile, \"ax\"",
             ".arch armv8.2-a+lse",
             ".balign 8",
-            ".global hostile_shapes",
-            "hostile_shapes:",
+            concat!(".global ", stringify!($label)),
+            concat!(stringify!($label), ":"),
             $($text, "ret",)*
         );
         const LIST: &[(&str, Kind, u64)] = &[$(($text, Kind::$kind, $size)),*];
@@ -55,6 +55,8 @@ macro_rules! shapes {
 }
 
 shapes! {
+    // strict any rule: it is hostile.
+    hostile_shapes:
     "ldrb w0, [x0]" Load 1;
     "ldrh w0, [x0]" Load 2;
     "ldr w0, [x0]" Load 4;

@@ -16,7 +16,7 @@ use sched::random::Random;
 /// How long a round may take: far longer than it does on an overloaded emulator.
 const PATIENCE_S: u64 = 60;
 /// Rounds of each kind.
-const ROUNDS: u64 = 400;
+const ROUNDS: u64 = 200;
 /// Offsets from the start of the redistributor (IHI 0069H, 12.11): GICR_ISENABLER0, GICR_ISPENDR0,
 /// GICR_ICPENDR0, GICR_ISACTIVER0, GICR_ICACTIVER0, GICR_IGROUPR0, GICR_IPRIORITYR0.
 const SET_ENABLE: u64 = 0x1_0100;

@@ -104,6 +104,7 @@ victim_switch:
 victim_takes_direct:
     orr     x0, x0, #1
     .global victim_takes
+// strict any rule: it is hostile.
 victim_takes:
     victim_deliver
     mov     x1, #7

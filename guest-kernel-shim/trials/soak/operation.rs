@@ -208,12 +208,14 @@ fn event_stream(_: &PerCpu, random: &mut Random) {
 
 fn ppi(me: &PerCpu) {
     if books::of(me).ppi.send(false) {
+        insn::dsb_ishst();
         redistributor(me).set_pending(1 << PPI);
     }
 }
 
 fn spi_pending(me: &PerCpu, random: &mut Random) {
     if books::spi(me).send(random.one_in(8)) {
+        insn::dsb_ishst();
         books::spi_of(me).set_pending();
     }
 }
@@ -253,7 +255,7 @@ fn disable(me: &PerCpu, random: &mut Random) {
 /// It is not acknowledged meanwhile. What was active already is ended early, and no matter.
 fn activate(random: &mut Random) {
     let target = redistributor(random.of(percpu::all()));
-    let bit = 1 << (OWN + random.below(u64::from(SGIS - OWN)) as u32);
+    let bit = 1 << (OWN + random.below(u64::from(sgis() - OWN)) as u32);
     target.set_active(bit);
     pause(random);
     target.clear_active(bit);

@@ -3,6 +3,7 @@
 
 use core::sync::atomic::Ordering::SeqCst;
 
+use aarch64_cpu::registers::{CNTV_CVAL_EL0, TPIDR_EL0, Writeable};
 use arch::{insn, layout};
 use plan::{Arguments, Names};
 use platform::Platform;
@@ -100,7 +101,10 @@ fn take_over(discovered: &Discovered) -> ! {
     report(discovered, &platform);
     watchdogs::stop(&platform, arguments.keep_watchdogs);
     floor::allow(arguments.floor);
-    controls::try_optional(arguments.leave);
+    if let Err(name) = arguments.leave.map_or(Ok(()), controls::leave) {
+        refuse!("rouse.leave={name}: not a register that firmware may keep");
+    }
+    controls::try_optional();
     let machine = split(platform, discovered, arguments.plan.neighbours);
     stage!(
         "memory",
@@ -176,6 +180,10 @@ fn prepare(cpu: &'static PerCpu) {
     // anything (DDI 0487K.a, D8.16).
     insn::tlbi_alle1();
     insn::dsb_nsh();
+    // A neighbour's turn saves them, which a guest need not have written: they are UNKNOWN since the
+    // reset (DDI 0487K.a, D24.1.2.1).
+    CNTV_CVAL_EL0.set(0);
+    TPIDR_EL0.set(0);
     // SAFETY: the description is true, the frames are mapped, and this CPU is
     // the only one that touches its own redistributor before it reports in.
     unsafe { vgic_cpu::prepare(cpu, &machine.platform) }

@@ -17,7 +17,7 @@ use arch::optional::{LEFT, Optional};
 use platform::Region;
 
 use crate::console::log;
-use crate::{refuse, say};
+use crate::say;
 
 /// HCR_EL2 while a guest runs, without what the knobs decide (D24.2.53).
 pub const HCR_GUEST: u64 = {
@@ -66,17 +66,23 @@ const CNTHCTL_GUEST: u64 = 3;
 /// MPAM2_EL2: TRAPMPAM1EL1 (48), TRAPMPAM0EL1 (49), partition 0.
 const MPAM_GUEST: u64 = 3 << 48;
 
+/// Leaves the registers alone that `names` names, with commas.
+///
+/// # Errors
+/// A name that is none of a register that firmware may keep.
+pub fn leave(names: &str) -> Result<(), &str> {
+    for name in names.split(',') {
+        let mut all = Optional::ALL.iter();
+        let found = all.find(|register| register.name() == name);
+        found.ok_or(name)?.leave();
+    }
+    Ok(())
+}
+
 /// Tries the registers that firmware may keep ([`Optional`]), on the first CPU. Each is named on the
 /// console before it is written: firmware that does not know it may end the machine instead of
-/// handing an UNDEFINED back. Those that `leave` names, with commas, are not tried.
-pub fn try_optional(leave: Option<&str>) {
-    for name in leave.into_iter().flat_map(|names| names.split(',')) {
-        let mut all = Optional::ALL.iter();
-        match all.find(|register| register.name() == name) {
-            Some(register) => register.leave(),
-            None => refuse!("rouse.leave={name}: not a register that firmware may keep"),
-        }
-    }
+/// handing an UNDEFINED back. Those that are left alone are not tried.
+pub fn try_optional() {
     log::print(format_args!("rouse: stage registers: trying"));
     for register in Optional::ALL {
         if register.is_there() && !register.is_left() {

@@ -178,6 +178,7 @@ struct Locked;
 impl Shared for Locked {
     #[inline]
     fn with<R>(&self, use_it: impl FnOnce(&mut Distributor) -> R) -> R {
+        // strict sgi-after-stores: of the lock: who reads it too early waits until it is free.
         use_it(&mut vm().distributor.lock())
     }
 }

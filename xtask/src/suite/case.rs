@@ -225,9 +225,16 @@ impl Case {
         }
     }
 
+    /// Characters of its boot arguments.
+    pub fn words(&self) -> usize {
+        let append = self.run.get("append").and_then(toml::Value::as_str);
+        append.unwrap_or_default().len()
+    }
+
     /// What of the images it reaches, as far as its options tell: ways to boot, to deliver and to trap,
     /// firmware and kernels of its own, and what a boot argument of `rouse.` asks for. Nothing if the
-    /// rules can't be watched, or if a kernel of Linux runs.
+    /// rules can't be watched, if a kernel of Linux runs, or if boots under several hypervisors are
+    /// compared, which count what they can.
     pub fn reaches(&self) -> BTreeSet<String> {
         /// What of it each value is apart.
         const BY_VALUE: [&str; 3] = ["boot", "deliver", "trap"];
@@ -239,7 +246,11 @@ impl Case {
             .map(Into::into)
             .collect();
         let linux = |name: &String| name.starts_with("rouse.linux");
-        if self.lacks_rules().is_some() || ours.iter().any(linux) || self.run.contains_key("linux")
+        let several = |under: &toml::Value| typed(under).contains(',');
+        if self.lacks_rules().is_some()
+            || self.run.get("under").is_some_and(several)
+            || ours.iter().any(linux)
+            || self.run.contains_key("linux")
         {
             return BTreeSet::new();
         }

@@ -9,11 +9,14 @@
 //! end: one that comes first leaves the priority active without the interrupt.
 //!
 //! Per level, each of which has an interface of its own or uses the one that the other does
-//! not. Where EL2 gives EL1 a new SCTLR_EL1 a vCPU begins anew, and has acknowledged
-//! nothing. What was read has to be known, so the rule gives up on a level for a while where
-//! the emulator does not show it.
+//! not; of EL1 each guest that stage 2 maps. Where EL2 gives EL1 a new SCTLR_EL1 a vCPU begins anew,
+//! and has acknowledged nothing. What was read has to be known, so the rule
+//! waits for an end that it does not know where the emulator does not show it, and gives up on a guest
+//! an access of which was trapped: what EL2 answers is not known here.
 //!
 //! Not seen: Group 0, an interrupt that is never deactivated, and deactivation by register.
+
+use std::collections::BTreeMap;
 
 use crate::decode::Operation;
 use crate::finding::Place;
@@ -42,8 +45,10 @@ struct Acknowledged {
 #[derive(Debug, Default)]
 struct Interface {
     active: Vec<Acknowledged>,
-    /// Something was acknowledged, and it is not known what.
-    lost: bool,
+    /// How many were acknowledged, and it is not known which.
+    lost: u32,
+    /// A higher level has acknowledged or ended something for this one.
+    emulated: bool,
     /// Exceptions that the level has not returned from.
     depth: u32,
 }
@@ -52,6 +57,20 @@ struct Interface {
 #[derive(Debug, Default)]
 pub struct InterruptEnded {
     levels: [Interface; 4],
+    /// Those of EL1, by the table of stage 2.
+    guests: BTreeMap<u64, Interface>,
+}
+
+impl InterruptEnded {
+    fn interface(&mut self, now: &Now<'_>, level: u8) -> &mut Interface {
+        match level & 3 {
+            1 => {
+                let map = now.controls.guest_root().map_or(0, |(base, _)| base);
+                self.guests.entry(map).or_default()
+            }
+            level => &mut self.levels[usize::from(level)],
+        }
+    }
 }
 
 impl Rule for InterruptEnded {
@@ -62,7 +81,7 @@ impl Rule for InterruptEnded {
     };
 
     fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
-        let level = &mut self.levels[usize::from(now.place.level & 3)];
+        let level = self.interface(now, now.place.level);
         match (operation, value) {
             (
                 Operation::Read {
@@ -70,7 +89,7 @@ impl Rule for InterruptEnded {
                     ..
                 },
                 None,
-            ) => level.lost = true,
+            ) => level.lost += 1,
             (
                 Operation::Read {
                     register: ICC_IAR1_EL1,
@@ -78,6 +97,9 @@ impl Rule for InterruptEnded {
                 },
                 Some(intid),
             ) if is_interrupt(intid) => {
+                if level.active.len() == MOST && level.is_unknown() {
+                    level.active.clear();
+                }
                 if level.active.len() == MOST {
                     let first = level.active.remove(0);
                     now.report_at::<Self>(
@@ -119,15 +141,25 @@ impl Rule for InterruptEnded {
                 },
                 _,
             ) if now.place.level == 2 => {
-                self.levels[1] = Interface::default();
+                *self.interface(now, 1) = Interface::default();
             }
             (Operation::Return, _) => level.returns(now),
             _ => {}
         }
     }
 
-    fn entered(&mut self, _: &Now<'_>, level: u8) {
-        self.levels[usize::from(level & 3)].depth += 1;
+    fn trapped(&mut self, now: &Now<'_>, operation: Operation) {
+        let (Operation::Read { register, .. } | Operation::Write { register, .. }) = operation
+        else {
+            return;
+        };
+        if [ICC_IAR1_EL1, ICC_EOIR1_EL1, ICC_DIR_EL1].contains(&register) {
+            self.interface(now, now.place.level).emulated = true;
+        }
+    }
+
+    fn entered(&mut self, now: &Now<'_>, level: u8) {
+        self.interface(now, level).depth += 1;
     }
 
     #[cfg(test)]
@@ -202,6 +234,39 @@ impl Rule for InterruptEnded {
                 Program::new().level(1).write(ICC_EOIR1_EL1, 27).traps(2),
             ),
             (
+                "an acknowledge that traps, ended by itself",
+                Program::new()
+                    .level(1)
+                    .interrupt(1)
+                    .read(ICC_IAR1_EL1)
+                    .traps(2)
+                    .level(2)
+                    .then(ERET)
+                    .level(1)
+                    .write(ICC_EOIR1_EL1, 27)
+                    .then(ERET),
+            ),
+            (
+                "a guest that has a turn between",
+                Program::new()
+                    .level(1)
+                    .interrupt(1)
+                    .reads(ICC_IAR1_EL1, 27)
+                    .interrupt(2)
+                    .level(2)
+                    .write(VTTBR_EL2, 0x8000_0000)
+                    .then(ERET)
+                    .level(1)
+                    .then(ERET)
+                    .interrupt(2)
+                    .level(2)
+                    .write(VTTBR_EL2, 0)
+                    .then(ERET)
+                    .level(1)
+                    .write(ICC_EOIR1_EL1, 27)
+                    .then(ERET),
+            ),
+            (
                 "unknown what",
                 Program::new()
                     .interrupt(2)
@@ -228,13 +293,16 @@ impl Rule for InterruptEnded {
 }
 
 impl Interface {
+    /// Whether more may be active than is known.
+    const fn is_unknown(&self) -> bool {
+        self.lost > 0 || self.emulated
+    }
+
     fn ended(&mut self, now: &Now<'_>, intid: u64) {
         match self.active.iter().rposition(|one| one.intid == intid) {
             Some(last) if last + 1 == self.active.len() => drop(self.active.pop()),
-            _ if self.lost => {
-                self.lost = false;
-                self.active.clear();
-            }
+            Some(place) if self.is_unknown() => drop(self.active.remove(place)),
+            None if self.is_unknown() => self.lost = self.lost.saturating_sub(1),
             Some(place) => {
                 let first = self.active[place];
                 self.active.truncate(place);
@@ -252,7 +320,7 @@ impl Interface {
 
     fn deactivated(&self, now: &Now<'_>, intid: u64) {
         let active = self.active.iter().rfind(|one| one.intid == intid);
-        if let Some(active) = active.filter(|_| !self.lost) {
+        if let Some(active) = active.filter(|_| !self.is_unknown()) {
             now.report::<InterruptEnded>(
                 Some(active.place),
                 format!("interrupt {intid} is deactivated before its priority is dropped"),
@@ -261,19 +329,18 @@ impl Interface {
     }
 
     fn returns(&mut self, now: &Now<'_>) {
-        while let Some(last) = self.active.pop_if(|last| last.depth >= self.depth) {
-            if !self.lost {
-                now.report_at::<InterruptEnded>(
-                    last.place,
-                    Some(now.place),
-                    format!(
-                        "interrupt {} is acknowledged, and not ended before the return",
-                        last.intid
-                    ),
-                );
-            }
+        while !self.is_unknown()
+            && let Some(last) = self.active.pop_if(|last| last.depth >= self.depth)
+        {
+            now.report_at::<InterruptEnded>(
+                last.place,
+                Some(now.place),
+                format!(
+                    "interrupt {} is acknowledged, and not ended before the return",
+                    last.intid
+                ),
+            );
         }
-        self.lost = false;
         self.depth = self.depth.saturating_sub(1);
     }
 }

@@ -21,8 +21,11 @@ use crate::testing::*;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct WritesDone {
-    /// The last write of each frame that is not over for all that is known.
-    begun: BTreeMap<Frame, Place>,
+    /// The last write of each frame that is not over for all that is known, and how deep in exceptions
+    /// it was made: those that come between are not what relies on it.
+    begun: BTreeMap<Frame, (Place, i64)>,
+    /// Exceptions that were taken and not returned from; a reset ends by a return from none.
+    depth: i64,
 }
 
 impl Rule for WritesDone {
@@ -36,9 +39,19 @@ impl Rule for WritesDone {
         if !matches!(operation, Operation::Return | Operation::Wait(_)) {
             return;
         }
-        for (_, at) in std::mem::take(&mut self.begun) {
-            report(now, at);
-        }
+        let depth = self.depth;
+        self.begun.retain(|_, (at, begun)| {
+            let relies = *begun >= depth;
+            if relies {
+                report(now, *at);
+            }
+            !relies
+        });
+        self.depth -= i64::from(operation == Operation::Return);
+    }
+
+    fn entered(&mut self, _: &Now<'_>, _: u8) {
+        self.depth += 1;
     }
 
     fn accessed(&mut self, now: &Now<'_>, access: &Access) {
@@ -51,8 +64,11 @@ impl Rule for WritesDone {
                 self.begun.remove(&frame);
             }
         } else if register.is_control() || register.disables() {
-            self.begun.insert(frame, access.place);
-        } else if let Some(at) = self.begun.remove(&frame) {
+            self.begun.insert(frame, (access.place, self.depth));
+        } else if let Some(&(at, depth)) = self.begun.get(&frame)
+            && depth >= self.depth
+        {
+            self.begun.remove(&frame);
             report(now, at);
         }
     }
@@ -78,6 +94,10 @@ impl Rule for WritesDone {
                     .gic(STR, REDISTRIBUTOR, 0x1_0280, 1),
             ),
             ("CTLR", on().gic(STR, DISTRIBUTOR, 0, 0).then(ERET)),
+            (
+                "in an exception",
+                on().interrupt(2).gic(STR, DISTRIBUTOR, 0x184, 1).then(ERET),
+            ),
         ]
     }
 
@@ -98,6 +118,15 @@ impl Rule for WritesDone {
                 on().gic(STR, REDISTRIBUTOR, 0x1_0180, 1)
                     .gic(STR, DISTRIBUTOR, 0x104, 1)
                     .gic(LDR, REDISTRIBUTOR, 0, 0),
+            ),
+            (
+                "an interrupt that comes between",
+                on().gic(STR, DISTRIBUTOR, 0x184, 1)
+                    .interrupt(2)
+                    .gic(STR, DISTRIBUTOR, 0x284, 1)
+                    .then(ERET)
+                    .gic(LDR, DISTRIBUTOR, 0, 0)
+                    .then(ERET),
             ),
             (
                 "nothing is disabled",

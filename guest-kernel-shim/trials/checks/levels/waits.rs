@@ -57,16 +57,20 @@ fn waits_last(timer: Timer, begin: impl Fn()) -> Result<bool, Failure> {
     Ok(last)
 }
 
-/// Waits with IRQs unmasked are ended by what is there, each once.
+/// Waits are ended by what is taken once IRQs are unmasked, each once. They are masked from the look to the
+/// wait: what came between would be taken, and the wait would have nothing to end it.
 fn unmasked(timer: Timer) -> Result<(), Failure> {
     let taken = journal(PerCpu::this());
     taken.clear();
     for (count, timer) in [timer, timer.other(), timer].into_iter().enumerate() {
         timer.arm(clock::ticks(200));
-        insn::unmask_irq();
         while taken.count() <= count && !timer.expired() {
             insn::wfi();
+            insn::unmask_irq();
+            insn::isb();
+            insn::mask_irq();
         }
+        insn::unmask_irq();
         let came = clock::wait_for(|| taken.count() > count);
         insn::mask_irq();
         ensure(came, "it did not end an unmasked wait")?;

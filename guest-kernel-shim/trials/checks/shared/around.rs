@@ -69,6 +69,7 @@ core::arch::global_asm!(
     ldr     x0, [x0, #{general}]
     .endm
 
+// strict counter-in-order: it is how long the values stay, and nothing is measured.
 check_around:
     stp     x29, x30, [sp, #-128]!
     stp     x19, x20, [sp, #16]

@@ -11,7 +11,7 @@ use vgic::switch::{Physical, Sent};
 use super::set_up::own;
 use super::{SGIS, timers, with};
 use crate::cpu::percpu::PerCpu;
-use crate::cpu::traps;
+use crate::cpu::{pending_word, traps};
 use crate::machine::machine;
 use crate::machine::vm::vm;
 use crate::{refuse, say};
@@ -56,8 +56,8 @@ fn begin_direct<R>(begin: impl FnOnce() -> Option<R>) -> Option<R> {
         return begin();
     }
     let _alone = DECIDED.lock();
-    let needs = |cpu: &&PerCpu| cpu.vcpu.private.enabled() & secure() != 0;
-    if vm().cpus.iter().any(|cpu| needs(&cpu)) {
+    let needs = |cpu: &PerCpu| cpu.vcpu.private.enabled() & secure() != 0;
+    if vm().cpus.iter().any(|cpu| needs(cpu)) {
         say_once("it has one enabled, so direct delivery is refused");
         return None;
     }
@@ -107,7 +107,11 @@ impl Physical for Of<'_> {
     }
 
     fn set_pending(&self, intids: u32) {
-        self.0.redistributor().set_pending(intids);
+        if intids != 0 {
+            // What the CPU that takes it reads has to be visible before (IHI 0069H, 12.1.6).
+            arch::insn::dsb_ishst();
+            self.0.redistributor().set_pending(intids);
+        }
     }
 
     fn clear_pending(&self, intids: u32) {
@@ -138,6 +142,7 @@ impl Physical for Of<'_> {
 }
 
 fn forward() -> bool {
+    // strict sgi-after-stores: of the lock: who reads it too early waits until it is free.
     vm().distributor.lock().forwards()
 }
 
@@ -192,11 +197,12 @@ pub fn reclaim(cpu: &PerCpu) {
         cpu.vcpu.switch.reclaim(delivery, &Of(cpu));
     });
     set_up_for_el2(cpu);
+    // A WFI of EL2's may be next, which ends by what HCR_EL2 routes there (DDI 0487K.a, D24.1.2.2).
+    arch::insn::isb();
 }
 
 fn set_up_for_el2(cpu: &PerCpu) {
     own(cpu.redistributor(), &machine().platform);
     with(cpu, |delivery| delivery.follow_timers());
     traps::review_route();
-}
 }
