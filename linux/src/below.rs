@@ -127,8 +127,8 @@ mod tests {
 
     /// What is found where a tree has a node with these names.
     fn found(names: &str) -> Found {
-        let name: String = names.chars().filter(char::is_ascii_alphanumeric).collect();
-        let place = std::env::temp_dir().join(format!("rouse-below-{}-{name}", std::process::id()));
+        let kept = tempfile::tempdir().unwrap();
+        let place = kept.path();
         let node = place.join("node@9010000");
         fs::create_dir_all(&node).unwrap();
         fs::create_dir_all(place.join("chosen")).unwrap();
@@ -138,9 +138,7 @@ mod tests {
             [0, 0, 0, 0, 9, 1, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0],
         )
         .unwrap();
-        let found = Found::in_tree(&place);
-        fs::remove_dir_all(&place).unwrap();
-        found
+        Found::in_tree(place)
     }
 
     fn told(found: Found, text: &str) -> Result<Below, String> {

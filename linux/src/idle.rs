@@ -138,20 +138,12 @@ mod tests {
 
     /// What is read where sysfs has these files.
     fn idles(files: &[(&str, &str)], told: &str, words: &[&str]) -> Idles {
-        let unique = files
-            .iter()
-            .map(|(_, text)| text.trim())
-            .collect::<String>();
-        let place =
-            std::env::temp_dir().join(format!("rouse-idle-{}-{unique}", std::process::id()));
-        fs::create_dir_all(&place).unwrap();
+        let place = tempfile::tempdir().unwrap();
         for (name, text) in files {
-            fs::write(place.join(name), text).unwrap();
+            fs::write(place.path().join(name), text).unwrap();
         }
         let words = words.iter().map(|word| (*word).to_owned());
-        let idles = Idles::read_in(&place, told, words);
-        fs::remove_dir_all(&place).unwrap();
-        idles
+        Idles::read_in(place.path(), told, words)
     }
 
     #[test]
@@ -202,7 +194,8 @@ mod tests {
 
     #[test]
     fn states_are_summed_over_cpus() {
-        let place = std::env::temp_dir().join(format!("rouse-linux-{}", std::process::id()));
+        let kept = tempfile::tempdir().unwrap();
+        let place = kept.path();
         for (cpu, usage) in [("cpu0", 3), ("cpu1", 4)] {
             let state = place.join(cpu).join("cpuidle/state0");
             fs::create_dir_all(&state).unwrap();
@@ -211,8 +204,7 @@ mod tests {
             fs::write(state.join("time"), "10\n").unwrap();
         }
         fs::create_dir_all(place.join("power")).unwrap();
-        let counts = states_in(&place);
-        fs::remove_dir_all(&place).unwrap();
+        let counts = states_in(place);
         assert_eq!(counts.len(), 2);
         assert_eq!(counts["cpuidle.wfi.usage"], 7);
         assert_eq!(counts["cpuidle.wfi.time-ns"], 20_000);
