@@ -3,6 +3,9 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
 
 use wire::Line;
 
@@ -53,8 +56,13 @@ impl<W: Write> Output<W> {
 }
 
 /// Prints the record `kind`, `refused` or `failed`, by which the machine's end is explained: on a line of its own,
-/// whatever another thread is writing, and as much of `why` as there is room for.
+/// whatever another thread is writing, and as much of `why` as there is room for. Threads that give up later, of what
+/// the first one has left, come no further: the first reason is the machine's end.
 pub fn give_up(kind: &str, why: &str) {
+    static GIVEN_UP: AtomicBool = AtomicBool::new(false);
+    while GIVEN_UP.swap(true, Relaxed) {
+        thread::park();
+    }
     println!("\n{}", given_up(kind, why));
 }
 
