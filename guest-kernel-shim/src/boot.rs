@@ -108,41 +108,6 @@ el1_secondary:
     bl      el1_start_secondary
     b       park
 
-    // While EL1 is prepared at EL2: an access of a register that firmware keeps is left alone.
-    .balign 2048
-el2_vectors:
-    .rept   16
-    .balign 128
-    b       el2_exception
-    .endr
-el2_exception:
-    stp     x0, x1, [sp, #-160]!
-    stp     x2, x3, [sp, #16]
-    stp     x4, x5, [sp, #32]
-    stp     x6, x7, [sp, #48]
-    stp     x8, x9, [sp, #64]
-    stp     x10, x11, [sp, #80]
-    stp     x12, x13, [sp, #96]
-    stp     x14, x15, [sp, #112]
-    stp     x16, x17, [sp, #128]
-    stp     x18, x30, [sp, #144]
-    mrs     x0, esr_el2
-    lsr     x0, x0, #26
-    cbnz    x0, park
-    bl      {left_alone}
-    cbz     w0, park
-    ldp     x2, x3, [sp, #16]
-    ldp     x4, x5, [sp, #32]
-    ldp     x6, x7, [sp, #48]
-    ldp     x8, x9, [sp, #64]
-    ldp     x10, x11, [sp, #80]
-    ldp     x12, x13, [sp, #96]
-    ldp     x14, x15, [sp, #112]
-    ldp     x16, x17, [sp, #128]
-    ldp     x18, x30, [sp, #144]
-    ldp     x0, x1, [sp], #160
-    eret
-
     .section .bss.boot_stack, "aw", @nobits
     .balign 4096
     .space  {page}                              // for what is said of an overflow
@@ -153,7 +118,6 @@ el1_boot_stack:
     .space  {stack_size}
     "#,
     hcr = const from_el2::HCR,
-    left_alone = sym arch::optional::left_alone,
     stack_size = const 0x10000,
     page = const pages::PAGE,
     regime_ttbr = const offset_of!(Regime, ttbr),

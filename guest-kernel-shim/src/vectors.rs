@@ -100,6 +100,24 @@ el1_vectors:
 el1_vectors_traced:
     el1_table el1_irq_traced
 
+    // While EL1 is prepared at EL2: an access of a register that firmware keeps is left alone.
+    .balign 2048
+    .global el2_vectors
+el2_vectors:
+    .rept   16
+    .balign 128
+    b       el2_exception
+    .endr
+el2_exception:
+        save_caller
+        mrs     x0, esr_el2
+        lsr     x0, x0, #26
+        cbnz    x0, 1f
+        bl      {left_alone}
+        cbnz    w0, el1_resume
+1:      wfe
+        b       1b
+
     // The page below the first CPU's stack is not mapped: an access to it is an overflow, which
     // is reported on the page below that one. EL0 has no use for its registers here.
 el1_synchronous:
@@ -133,6 +151,7 @@ el1_resume:
     vector_at = const offset_of!(PerCpu, vector_at),
     taken = const offset_of!(PerCpu, tally) + Tally::offset(Event::Taken),
     interrupted = const offset_of!(PerCpu, interrupted),
+    left_alone = sym arch::optional::left_alone,
     sync = sym synchronous,
     unexpected = sym crate::failing::unexpected,
 );

@@ -34,6 +34,33 @@ pub struct Remedy {
     pub instead: &'static str,
 }
 
+impl Remedy {
+    /// Finds it by `here`, or has `get` provide it, once: other runs wait until it is there. `of` is
+    /// which of several it is, or nothing.
+    ///
+    /// # Errors
+    /// Neither can be done: what is missing, and what helps.
+    pub fn once<T>(
+        &self,
+        of: &str,
+        here: impl Fn() -> Option<T>,
+        get: impl FnOnce(&Tools) -> Result<T>,
+    ) -> Result<T> {
+        let Self { missing, instead } = self;
+        if let Some(found) = here() {
+            return Ok(found);
+        }
+        if !usable() {
+            bad_input!("{missing} is missing, and only Debian's apt can fetch it; {instead}");
+        }
+        let space = if of.is_empty() { "" } else { " " };
+        note!("{missing}{space}{of} is missing: providing it below target/tools (once)");
+        let tools = Tools::lock()?;
+        // Another run may have provided it while this one waited.
+        here().map_or_else(|| get(&tools), Ok)
+    }
+}
+
 /// Whether apt is here, with Debian's keys.
 pub fn usable() -> bool {
     let tools = ["apt-get", "apt-cache", "dpkg"];

@@ -13,7 +13,6 @@ use anyhow::{Context, Result, bail};
 use crate::apt::{self, Remedy};
 use crate::failure::bad_input;
 use crate::places;
-use crate::terminal::note;
 
 /// The variable that names a browser's program; crates/browser reads it.
 pub const VARIABLE: &str = "ROUSE_CHROMIUM";
@@ -88,37 +87,32 @@ fn obstacle() -> Option<&'static str> {
 
 /// The browser: Debian's, fetched, checked and unpacked, unless one is there.
 pub fn provide() -> Result<PathBuf> {
-    if let Some(program) = find() {
-        return Ok(program);
-    }
     let Remedy { missing, instead } = REMEDY;
-    if let Some(why) = obstacle() {
+    if find().is_none()
+        && let Some(why) = obstacle()
+    {
         bad_input!("{missing} is missing, and {why}; {instead}");
     }
-    note!("{missing} is missing: providing it below target/tools (once)");
-    let tools = apt::Tools::lock()?;
-    // Another run may have provided it while this one waited.
-    if let Some(program) = find() {
-        return Ok(program);
-    }
-    let apt = tools.apt(None, &REMEDY)?;
-    let install = [
-        "-y",
-        "--no-install-recommends",
-        "--download-only",
-        "install",
-    ];
-    apt.run(
-        "downloading Chromium",
-        &[&install[..], &PACKAGES[..]].concat(),
-    )?;
-    let prefix = prefix();
-    apt.unpack(&prefix)?;
-    prepare(&prefix).with_context(|| prefix.display().to_string())?;
-    match find() {
-        Some(program) => Ok(program),
-        None => bail!("the packages have no browser; {instead}"),
-    }
+    REMEDY.once("", find, |tools| {
+        let apt = tools.apt(None, &REMEDY)?;
+        let install = [
+            "-y",
+            "--no-install-recommends",
+            "--download-only",
+            "install",
+        ];
+        apt.run(
+            "downloading Chromium",
+            &[&install[..], &PACKAGES[..]].concat(),
+        )?;
+        let prefix = prefix();
+        apt.unpack(&prefix)?;
+        prepare(&prefix).with_context(|| prefix.display().to_string())?;
+        match find() {
+            Some(program) => Ok(program),
+            None => bail!("the packages have no browser; {instead}"),
+        }
+    })
 }
 
 /// Adds what starts it. The script is the last, so that it is there only if all is.

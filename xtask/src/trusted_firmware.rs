@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
-use crate::apt::{self, Apt, Remedy};
+use crate::apt::{Apt, Remedy};
 use crate::failure::{BadInput, bad_input};
 use crate::output::Output;
 use crate::partial::Scratch;
@@ -106,26 +106,19 @@ pub fn provided(release: &str) -> Option<PathBuf> {
 
 /// The folder of the stages of `release`, which are built if they were not yet.
 pub fn provide(release: &str) -> Result<PathBuf> {
-    if let Some(folder) = provided(release) {
-        return Ok(folder);
-    }
     let release = by_number(release)?;
+    let here = || provided(release.number);
     let Remedy { missing, instead } = REMEDY;
-    if let Some(obstacle) = compiler::obstacle() {
+    if here().is_none()
+        && let Some(obstacle) = compiler::obstacle()
+    {
         bad_input!("{missing} is missing, and {obstacle}; {instead}");
     }
-    note!(
-        "{missing} {} is missing: building it below target/tools (once)",
-        release.number
-    );
-    let tools = apt::Tools::lock()?;
-    // Another run may have built it while this one waited.
-    if let Some(folder) = provided(release.number) {
-        return Ok(folder);
-    }
-    let apt = tools.sources(&REMEDY)?;
-    compiler::provide(&apt)?;
-    build(&apt, release)
+    REMEDY.once(release.number, here, |tools| {
+        let apt = tools.sources(&REMEDY)?;
+        compiler::provide(&apt)?;
+        build(&apt, release)
+    })
 }
 
 /// Builds `release`; its folder appears only when it is complete.

@@ -6,10 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use crate::apt::{self, Remedy};
-use crate::failure::bad_input;
+use crate::apt::Remedy;
 use crate::places;
-use crate::terminal::note;
 
 const PACKAGE: &str = "u-boot-qemu";
 const VERSION: &str = "2025.01-3+deb13u1";
@@ -32,22 +30,11 @@ fn provided() -> Option<PathBuf> {
 
 /// Its file: fetched, checked and unpacked, unless an earlier run has done so.
 pub fn provide() -> Result<PathBuf> {
-    if let Some(file) = provided() {
-        return Ok(file);
-    }
-    let Remedy { missing, instead } = REMEDY;
-    if !apt::usable() {
-        bad_input!("{missing} is missing, and only Debian's apt can fetch it; {instead}");
-    }
-    note!("{missing} is missing: providing it below target/tools (once)");
-    let tools = apt::Tools::lock()?;
-    // Another run may have provided it while this one waited.
-    if let Some(file) = provided() {
-        return Ok(file);
-    }
-    let apt = tools.apt(None, &REMEDY)?;
-    let package = apt.pinned(PACKAGE, VERSION)?;
-    apt.run("downloading U-Boot", &["download", &package])?;
-    apt.unpack(&prefix())?;
-    provided().with_context(|| format!("{PACKAGE} has no {FILE}; {instead}"))
+    REMEDY.once("", provided, |tools| {
+        let apt = tools.apt(None, &REMEDY)?;
+        let package = apt.pinned(PACKAGE, VERSION)?;
+        apt.run("downloading U-Boot", &["download", &package])?;
+        apt.unpack(&prefix())?;
+        provided().with_context(|| format!("{PACKAGE} has no {FILE}; {}", REMEDY.instead))
+    })
 }

@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::apt::{self, Remedy};
+use crate::apt::Remedy;
 use crate::boot::said;
 use crate::failure::bad_input;
 use crate::given::kind;
 use crate::job::Job;
 use crate::qemu::Emulator;
-use crate::terminal::note;
 use crate::{launch, places};
 
 /// Debian's package of the hypervisor alone, and the file in it.
@@ -110,23 +109,12 @@ pub fn provided() -> Option<PathBuf> {
 
 /// Debian's: fetched, checked and unpacked, unless an earlier run has done so.
 fn provide() -> Result<PathBuf> {
-    if let Some(file) = provided() {
-        return Ok(file);
-    }
-    let Remedy { missing, instead } = REMEDY;
-    if !apt::usable() {
-        bad_input!("{missing} is missing, and only Debian's apt can fetch it; {instead}");
-    }
-    note!("{missing} is missing: providing it below target/tools (once)");
-    let tools = apt::Tools::lock()?;
-    // Another run may have provided it while this one waited.
-    if let Some(file) = provided() {
-        return Ok(file);
-    }
-    let apt = tools.apt(Some(ARCHITECTURE), &REMEDY)?;
-    apt.run("downloading Xen", &["download", PACKAGE])?;
-    apt.unpack(&prefix())?;
-    provided().with_context(|| format!("{PACKAGE} has no {FILE}; {instead}"))
+    REMEDY.once("", provided, |tools| {
+        let apt = tools.apt(Some(ARCHITECTURE), &REMEDY)?;
+        apt.run("downloading Xen", &["download", PACKAGE])?;
+        apt.unpack(&prefix())?;
+        provided().with_context(|| format!("{PACKAGE} has no {FILE}; {}", REMEDY.instead))
+    })
 }
 
 #[cfg(test)]

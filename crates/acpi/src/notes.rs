@@ -65,7 +65,7 @@ pub struct Notes {
     pub tolerated: Tolerated,
     /// The table that names the console, and its interface type, also where that is not known here.
     pub uart_type: Option<(Table, u8)>,
-    /// What is wrong with the first table that has one, whose console is not used then.
+    /// Why the console of the first table that names one is not used.
     pub wrong_console: Option<Error>,
     /// What is wrong with the GTDT's platform timers, behind which watchdogs are not known.
     pub wrong_watchdogs: Option<Error>,

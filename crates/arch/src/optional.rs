@@ -74,7 +74,7 @@ macro_rules! optional {
 
 /// MSR S3_4_C0_C0_0, X0.
 const MSR: u32 = 0xd51c_0000;
-/// What it has besides the encoding of a register: Rt (4:0), and L (21), which makes it a read.
+/// Its bits that name no register: Rt (4:0), and L (21), which makes it a read.
 const NOT_NAME: u32 = 0x1f | 1 << 21;
 /// MPAMIDR_EL1.HAS_HCR: there is MPAMHCR_EL2 (DDI 0598D.b, 7.3.4).
 const MPAM_HAS_HCR: u64 = 1 << 17;
@@ -98,7 +98,7 @@ optional! {
     MpamHcr = "MPAMHCR_EL2", 10 4 0, has_mpam_hcr;
 }
 
-/// What of this CPU's feature registers says which it has.
+/// The feature registers of this CPU that tell which of them it has.
 struct Features {
     /// ID_AA64MMFR0_EL1.FGT: FEAT_FGT (1), FEAT_FGT2 (2).
     traps: u64,

@@ -45,7 +45,7 @@ pub struct Array<T> {
     pub length: c_uint,
 }
 
-/// What an access brought or stored.
+/// The value that an access has loaded or stored.
 #[repr(C)]
 pub struct Stored {
     /// The logarithm of how many bytes it has.

@@ -39,7 +39,7 @@ pub enum Operation {
     Tlbi {
         /// It is for the TLBs of other PEs as well.
         broadcast: bool,
-        /// What it leaves nothing of.
+        /// The entries that are gone after it.
         of: Invalidated,
     },
     /// DC by address; the value of the event is that in memory.
@@ -86,7 +86,7 @@ pub struct Barrier {
     pub loads: bool,
 }
 
-/// What a TLBI leaves nothing of.
+/// The TLB entries that are gone after a TLBI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalidated {
     /// Nothing as a whole: it names an address, or an ASID.
@@ -104,8 +104,8 @@ pub enum Invalidated {
 /// What a DC does to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Maintenance {
-    /// What is dirty goes to memory, to the point of coherency; else to that of unification only,
-    /// where instructions are fetched, as all of them do.
+    /// The line is written to the point of coherency. Every DC writes it to the point of
+    /// unification at least, where instructions are fetched.
     pub cleans: bool,
     /// It is in no cache any more.
     pub invalidates: bool,
@@ -206,7 +206,7 @@ fn maintenance(word: u32) -> Option<Operation> {
     }
 }
 
-/// What a TLBI is for: ALL, VMALL, VMALLS12 and ALLE1 have CRm 1, 3 or 7.
+/// Decodes a TLBI: ALL, VMALL, VMALLS12 and ALLE1 have CRm 1, 3 or 7.
 fn invalidated(op1: u32, crm: u32, op2: u32) -> Invalidated {
     match (op1, crm, op2) {
         (0, 1 | 3 | 7, 0) | (4, 1 | 3 | 7, 6) => Invalidated::Guest,

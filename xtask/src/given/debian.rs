@@ -9,7 +9,6 @@ use anyhow::{Context, Result};
 use crate::apt::{self, Remedy};
 use crate::failure::bad_input;
 use crate::places;
-use crate::terminal::note;
 
 const ARCHITECTURE: &str = "arm64";
 /// Names of the packages that hold a kernel, before and behind its version. Of newer kernels it is
@@ -34,22 +33,14 @@ pub fn version(guest: &str) -> Option<&str> {
 /// The newest kernel whose version begins with `version`. One that is here is taken, so that
 /// runs of tomorrow boot what those of today did.
 pub fn provide(version: &str) -> Result<PathBuf> {
-    let Remedy { missing, instead } = REMEDY;
     if !version.chars().all(|c| c.is_ascii_digit() || c == '.') {
         bad_input!("--guest debian:{version}: no version; use numbers, as in debian:6.12");
     }
-    if let Some(kernel) = provided(version) {
-        return Ok(kernel);
-    }
-    if !apt::usable() {
-        bad_input!("{missing} is missing, and only Debian's apt can fetch it; {instead}");
-    }
-    note!("{missing} {version} is missing: providing it below target/tools (once)");
-    let tools = apt::Tools::lock()?;
-    // Another run may have provided it while this one waited.
-    if let Some(kernel) = provided(version) {
-        return Ok(kernel);
-    }
+    REMEDY.once(version, || provided(version), |tools| fetch(tools, version))
+}
+
+fn fetch(tools: &apt::Tools, version: &str) -> Result<PathBuf> {
+    let instead = REMEDY.instead;
     let apt = tools.apt(Some(ARCHITECTURE), &REMEDY)?;
     let mut names = Vec::new();
     for prefix in NAMES {

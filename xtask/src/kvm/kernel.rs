@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::apt::{self, Remedy};
+use crate::apt::Remedy;
 use crate::failure::bad_input;
 use crate::given::kind;
 use crate::places;
-use crate::terminal::note;
 
 /// Packages of Debian's kernels for arm64, by their version; modules are in others.
 const PACKAGES: &str = r"^linux-binary-[0-9.]+\+deb13-arm64$";
@@ -83,23 +82,16 @@ pub fn provided() -> Option<PathBuf> {
 /// Fetches, checks and unpacks the newest that Debian has for the suites of [`apt`].
 fn provide() -> Result<PathBuf> {
     let Remedy { missing, instead } = REMEDY;
-    if !apt::usable() {
-        bad_input!("{missing} is missing, and only Debian's apt can fetch it; {instead}");
-    }
-    note!("{missing} is missing: providing it below target/tools (once)");
-    let tools = apt::Tools::lock()?;
-    // Another run may have provided it while this one waited.
-    if let Some(kernel) = provided() {
-        return Ok(kernel);
-    }
-    let apt = tools.apt(Some(ARCHITECTURE), &REMEDY)?;
-    let names = apt.names(PACKAGES)?;
-    let Some(newest) = names.iter().max_by_key(|name| version(name)) else {
-        bad_input!("{missing} is missing, and Debian's lists have none; {instead}");
-    };
-    apt.run("downloading the kernel", &["download", newest])?;
-    apt.unpack(&prefix())?;
-    provided().with_context(|| format!("{newest} has no kernel; {instead}"))
+    REMEDY.once("", provided, |tools| {
+        let apt = tools.apt(Some(ARCHITECTURE), &REMEDY)?;
+        let names = apt.names(PACKAGES)?;
+        let Some(newest) = names.iter().max_by_key(|name| version(name)) else {
+            bad_input!("{missing} is missing, and Debian's lists have none; {instead}");
+        };
+        apt.run("downloading the kernel", &["download", newest])?;
+        apt.unpack(&prefix())?;
+        provided().with_context(|| format!("{newest} has no kernel; {instead}"))
+    })
 }
 
 /// The numbers in a package's name, which sort as versions do.

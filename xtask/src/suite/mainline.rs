@@ -11,7 +11,7 @@ use crate::apt::{self, Remedy};
 use crate::doctor::machines::{Finding, of_tree, summary, trees};
 use crate::failure::bad_input;
 use crate::places;
-use crate::terminal::{note, say};
+use crate::terminal::say;
 
 const REMEDY: Remedy = Remedy {
     missing: "a package of device trees",
@@ -67,19 +67,11 @@ fn agrees(finding: &Finding, blob: &[u8]) -> Result<()> {
 /// A folder with the newest that Debian has, fetched once.
 fn provide() -> Result<PathBuf> {
     let folder = places::target().join("tools/trees");
-    if folder.is_dir() {
-        return Ok(folder);
-    }
-    let Remedy { missing, instead } = REMEDY;
-    if !apt::usable() {
-        bad_input!("{missing} is missing, and only Debian's apt can fetch it; {instead}");
-    }
-    note!("{missing} is missing: providing it below target/tools (once)");
-    let tools = apt::Tools::lock()?;
-    if !folder.is_dir() {
-        fetch(&tools, &folder)?;
-    }
-    Ok(folder)
+    let here = || folder.is_dir().then(|| folder.clone());
+    REMEDY.once("", here, |tools| {
+        fetch(tools, &folder)?;
+        Ok(folder.clone())
+    })
 }
 
 fn fetch(tools: &apt::Tools, folder: &Path) -> Result<()> {
