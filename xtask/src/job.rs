@@ -30,7 +30,7 @@ use crate::failure::bad_input;
 use crate::gem5::parameters::Values;
 use crate::limits::Limits;
 use crate::terminal::note;
-use crate::{memory, side_by_side, watts};
+use crate::{side_by_side, watts};
 
 /// One request to boot and measure.
 #[derive(Debug)]
@@ -207,7 +207,7 @@ impl Job {
 
     /// How many emulators of its machine this computer has CPUs and memory for.
     pub fn emulators(&self) -> NonZeroUsize {
-        side_by_side::emulators(memory::bytes(self.memory.size()))
+        side_by_side::emulators(self.memory.bytes())
     }
 
     /// With these limits, as far as any are given.

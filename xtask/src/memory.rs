@@ -62,7 +62,7 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
         }
         let under = variant.under;
         let needs = Needs::of(job, built, variant)?;
-        let has = bytes(job.memory.size());
+        let has = job.memory.bytes();
         if needs.fit(has) {
             continue;
         }
@@ -97,7 +97,7 @@ fn enough(job: &Job, built: &Built) -> Result<Option<String>> {
         .iter()
         .map(|&variant| Needs::of(job, built, variant));
     let needs = needs.collect::<Result<Vec<_>>>()?;
-    let most = bytes(job.memory.size());
+    let most = job.memory.bytes();
     let firmware = job.board().machine.firmware().is_some();
     let (least, taken) = match firmware {
         true => (FIRMWARE_STARTS_MIB, FIRMWARE_TAKES_MIB),
@@ -281,13 +281,6 @@ impl Taken {
     }
 }
 
-/// The bytes of a size as the emulator takes it.
-pub fn bytes(size: &str) -> u64 {
-    let number = size.trim_end_matches(['M', 'G']);
-    let unit = if size.ends_with('G') { 1 << 30 } else { MIB };
-    number.parse::<u64>().unwrap_or(0) * unit
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,13 +318,5 @@ mod tests {
             ..needs(40 * MIB, Some(MIB))
         };
         assert!(needs.fit(64 * MIB) && !needs.fit(40 * MIB));
-    }
-
-    #[test]
-    fn sizes_are_read_as_the_emulator_reads_them() {
-        assert_eq!(
-            [bytes("20M"), bytes("2G"), bytes("7")],
-            [20 * MIB, 2 << 30, 7 * MIB]
-        );
     }
 }

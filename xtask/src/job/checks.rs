@@ -8,7 +8,7 @@ use anyhow::Result;
 use foreign::Quoted;
 use platform::{Node, Tree};
 
-use super::Ram;
+use super::ram::{Ram, bytes};
 use crate::board::{Board, Machine};
 use crate::cli::JobArgs;
 use crate::failure::bad_input;
@@ -41,10 +41,17 @@ pub fn memory(args: &JobArgs, board: &Board) -> Result<Ram> {
         return Ok(Ram::new(None, board.machine.memory()));
     };
     let number = memory.trim_end_matches(['M', 'G']);
-    if number.parse::<u32>().is_ok_and(|number| number > 0) && memory.len() - number.len() < 2 {
-        return Ok(Ram::new(Some(memory), board.machine.memory()));
+    if !(number.parse::<u32>().is_ok_and(|number| number > 0) && memory.len() - number.len() < 2) {
+        bad_input!("--memory: `{memory}` is no size; use for instance 64M or 2G");
     }
-    bad_input!("--memory: `{memory}` is no size; use for instance 64M or 2G")
+    let least = board.machine.memory();
+    if board.machine.trusted().is_some() && bytes(memory) < bytes(least) {
+        bad_input!(
+            "--memory: {memory} is too little on {}: Trusted Firmware-A puts the image at 512 MiB of RAM; use --memory {least}",
+            board.name
+        );
+    }
+    Ok(Ram::new(Some(memory), least))
 }
 
 /// A device tree's file, which has to be there and to be one.

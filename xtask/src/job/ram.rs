@@ -31,6 +31,11 @@ impl Ram {
         known.unwrap_or(&self.of_board)
     }
 
+    /// Its size in bytes.
+    pub fn bytes(&self) -> u64 {
+        bytes(self.size())
+    }
+
     /// Where that comes from: `board`, `chosen`, or `enough` for what runs.
     pub fn source(&self) -> &'static str {
         match (&self.chosen, self.enough.get()) {
@@ -52,6 +57,17 @@ impl Ram {
     }
 }
 
+/// Bytes of a size with its unit.
+pub fn bytes(size: &str) -> u64 {
+    let number = size.trim_end_matches(['M', 'G']);
+    let unit = if size.ends_with('G') {
+        1 << 30
+    } else {
+        1 << 20
+    };
+    number.parse::<u64>().unwrap_or(0) * unit
+}
+
 impl fmt::Display for Ram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.size())
@@ -71,5 +87,13 @@ mod tests {
         let ram = Ram::new(Some("1G"), "512M");
         ram.settle("64M".into());
         assert_eq!((ram.size(), ram.source()), ("1G", "chosen"));
+    }
+
+    #[test]
+    fn sizes_are_read_as_the_emulator_reads_them() {
+        assert_eq!(
+            [bytes("20M"), bytes("2G"), bytes("7")],
+            [20 << 20, 2 << 30, 7 << 20]
+        );
     }
 }

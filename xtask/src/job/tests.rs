@@ -188,6 +188,10 @@ fn what_can_not_be_is_refused_with_the_remedy() {
         (&["--shard", "9/8"], "the nearest is 8/8"),
         (&["--memory", "much"], "use for instance 64M"),
         (&["--memory", "64MM"], "use for instance 64M"),
+        (
+            &["--board", "virt-tfa", "--memory", "192M"],
+            "use --memory 768M",
+        ),
         (&["--dtb", "no-such.dtb"], "name a flattened device tree"),
         (&["--shard", "9999/9999"], "use fewer parts"),
         (&["--workload", "linux-pipe"], "use --guest debian"),

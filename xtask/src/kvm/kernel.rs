@@ -79,7 +79,7 @@ pub fn provided() -> Option<PathBuf> {
     kernels.filter(|kernel| kernel.is_file()).max()
 }
 
-/// Fetches, checks and unpacks the newest that Debian has for the suites of [`apt`].
+/// Fetches, checks and unpacks the newest that Debian has for the suites of [`crate::apt`].
 fn provide() -> Result<PathBuf> {
     let Remedy { missing, instead } = REMEDY;
     REMEDY.once("", provided, |tools| {

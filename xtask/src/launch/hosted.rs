@@ -11,8 +11,8 @@ use plan::{PREFIX, Trap};
 use super::mode;
 use crate::images::Built;
 use crate::job::{Job, Variant};
+use crate::kvm;
 use crate::qemu::Emulator;
-use crate::{kvm, memory};
 
 /// The command that boots `job` under KVM in `kvm_mode`: a machine for its host, whose
 /// monitor runs the guest's image. What the host starts from goes to `place`.
@@ -27,7 +27,7 @@ pub fn hosted(
     const GUEST: &str = "guest";
     const INITRD: &str = "initrd";
     let host = built.host.as_ref().context("there is no host for KVM")?;
-    let memory = memory::bytes(job.memory.size()) >> 20;
+    let memory = job.memory.bytes() >> 20;
     let mut words = vec![
         kvm::BOOT.to_owned(),
         // The host's start is over by then.

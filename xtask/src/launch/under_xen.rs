@@ -12,8 +12,8 @@ use platform::image::ALIGN;
 use super::{alike, mode};
 use crate::images::Built;
 use crate::job::{Job, Variant};
+use crate::kvm;
 use crate::qemu::Emulator;
-use crate::{kvm, memory};
 
 /// What Linux is told. The console is in its tree, but not in its `stdout-path`. Xen 4.20 shows that
 /// the CPU has guarded control stacks (FEAT_GCS), and lets no guest have their registers: a kernel
@@ -84,7 +84,7 @@ pub fn xen_alone(job: &Job, emulator: &Emulator, xen: &Path) -> Result<Command> 
 
 /// A machine with Xen, which is told `options` beside what it always is.
 fn machine(job: &Job, emulator: &Emulator, xen: &Path, options: &str) -> Result<Command> {
-    let memory = memory::bytes(job.memory.size()) >> 20;
+    let memory = job.memory.bytes() >> 20;
     let mut all = format!(
         "dom0_mem={memory}M dom0_max_vcpus={} dom0_vcpus_pin {options}",
         job.cpus

@@ -9,7 +9,7 @@ use plan::Under;
 use platform::image::{ALIGN, Image};
 use vmm::layout;
 
-use super::{MIB, bytes};
+use super::MIB;
 use crate::failure::bad_input;
 use crate::images::Built;
 use crate::job::{Job, Variant};
@@ -28,7 +28,7 @@ pub fn check(job: &Job, built: &Built, variant: Variant) -> Result<()> {
         None => 0,
     };
     let under = variant.under;
-    let memory = bytes(job.memory.size());
+    let memory = job.memory.bytes();
     let Err(least) = places(under, &image, file.len() as u64, initrd, memory) else {
         return Ok(());
     };
