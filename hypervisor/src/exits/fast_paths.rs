@@ -61,7 +61,7 @@ pub const ESR_SGI_FROM_X1: u64 = 0x623a_3036;
 /// WFI does not have, and not compared (D23.2.39, ISS encoding for an exception from a WF* instruction).
 ///
 /// Class 0, of an unknown reason, has the same bits. It does not come from a lower level while
-/// HCR_EL2.TGE is 0 (D1.3.5, routing of synchronous exceptions).
+/// HCR_EL2.TGE is 0 (DDI 0487K.a, HCR_EL2, field TGE).
 pub const WAIT_BITS: u64 = 0xf800_0003;
 const _: () = {
     let class = (trap::esr::WFX as u64) << 26;
