@@ -229,12 +229,13 @@ impl<'t> Apt<'t> {
         Ok(names.map(str::to_owned).collect())
     }
 
-    /// Package or source `name` in this `version`, as apt-get takes it; in the newest that there is
-    /// where Debian does not have that any more, which is reported.
+    /// Package or source `name`, with a suite after `/` or not, in this `version`, as apt-get takes it; in the newest that
+    /// there is where Debian does not have that any more, which is reported.
     pub fn pinned(&self, name: &str, version: &str) -> Result<String> {
+        let plain = name.split('/').next().unwrap_or(name);
         let listed = Command::new("apt-cache")
             .args(self.options())
-            .args(["madison", name])
+            .args(["madison", plain])
             .output()
             .context("apt-cache can't be started")?;
         let text = String::from_utf8_lossy(&listed.stdout);
@@ -244,9 +245,9 @@ impl<'t> Apt<'t> {
                 .is_some_and(|is| is.trim() == version)
         };
         if text.lines().any(there) {
-            return Ok(format!("{name}={version}"));
+            return Ok(format!("{plain}={version}"));
         }
-        note!("  {name} {version} is not to be had any more: taking the newest that is");
+        note!("  {plain} {version} is not to be had any more: taking the newest that is");
         Ok(name.into())
     }
 

@@ -87,7 +87,7 @@ fn dependencies() -> Result<Vec<Package>> {
             host.trim(),
         ]);
         arguments.extend(lock);
-        toolchain::output(toolchain::cargo(), &arguments)
+        toolchain::answer(toolchain::cargo().args(arguments))
     };
     let Some(text) = metadata(&["--locked"]) else {
         bad_input!(

@@ -260,7 +260,7 @@ fn sum(path: &Path) -> Result<Arc<String>> {
 }
 
 /// What stands for these bytes: XXH3 of 128 bits (xxHash, doc/xxhash_spec.md). No hash to keep from being forged.
-fn digits(bytes: &[u8]) -> String {
+pub fn digits(bytes: &[u8]) -> String {
     format!("{:032x}", XxHash3_128::oneshot(bytes))
 }
 

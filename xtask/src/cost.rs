@@ -89,17 +89,11 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     if let Some(copy) = copy {
         copy.write(&serde_json::to_string_pretty(&costs)?)?;
     }
-    let judged = against.map_or(Ok(()), |against| against.judge(&costs));
+    let judged = against.map_or(Ok(()), |against| against.judge());
     if let Some(label) = &args.save {
         say!("kept as {}", history::save(costs, label)?);
     }
     judged
-}
-
-/// Why the newest baseline that was kept is no measure of what is built here, if so.
-pub fn lacks_baseline() -> Option<String> {
-    let base: Costs = history::read(&history::newest::<Costs>().ok()?).ok()?;
-    gate::other_compiler(&base.label, &base.rustc, &toolchain::rustc_version()?)
 }
 
 /// Costs with nothing counted yet.

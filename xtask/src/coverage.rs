@@ -109,9 +109,8 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
 /// Builds and runs the tests; their executables.
 fn test(crates: &[String], folder: &Path, profiles: &Path) -> Result<Vec<PathBuf>> {
     let cargo = |more: &[&str]| {
-        let mut cargo = Command::new(toolchain::cargo());
+        let mut cargo = toolchain::cargo();
         cargo
-            .current_dir(places::root())
             .env("RUSTFLAGS", "-C instrument-coverage")
             .env("LLVM_PROFILE_FILE", profiles.join("%p-%m.profraw"))
             .args(["test", "--quiet", "--tests", "--package", "fuzz"])

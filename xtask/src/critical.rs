@@ -17,8 +17,8 @@ use plan::Under;
 
 use crate::boot::Recorder;
 use crate::cli::Metric;
-use crate::cost::recorder;
 use crate::emulator::Emulator;
+use crate::images;
 use crate::images::Built;
 use crate::job::{Job, Variant};
 use crate::once::Once;
@@ -119,6 +119,6 @@ pub fn plugin(mut command: Command) -> Result<PathBuf> {
     if !String::from_utf8_lossy(&help.stdout).contains("-plugin") {
         bail!("this QEMU is built without plugins");
     }
-    let plugin = recorder::build()?;
+    let plugin = images::recorder()?;
     Ok(PLUGIN.get_or_init(|| plugin).clone())
 }

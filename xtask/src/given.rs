@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Another kernel as the guest: the options that give one, and its files.
 
-mod debian;
+pub mod debian;
 pub mod kind;
 mod unpack;
 
@@ -85,7 +85,7 @@ impl Given {
             );
         }
         let image = match debian::version(name) {
-            Some(version) => fs::read(debian::provide(version)?)?,
+            Some(version) => fs::read(debian::provide(version, &debian::REMEDY)?)?,
             None => read("--guest", Path::new(name), "name an arm64 Image")?,
         };
         let image = match unpack::kernel(image).and_then(checked) {

@@ -3,12 +3,14 @@
 //! boot arguments ask for.
 
 mod cargo;
+mod contents;
 mod flags;
 
 use std::env;
-use std::fs::{self, File};
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
+use std::fs;
 use std::panic::resume_unwind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
@@ -18,6 +20,7 @@ use plan::{Atomics, Program, Under};
 use vmm::archive;
 use wire::Source;
 
+use self::contents::Sources;
 use crate::given::{Given, Initrd};
 use crate::kvm::Host;
 use crate::once::Once;
@@ -29,10 +32,14 @@ use crate::terminal::note;
 use crate::xen::Xen;
 use crate::{files, places, toolchain};
 
+/// Cargo's profiles: of images, and of a hypervisor with instructions planted. It and the real one, built in turn by tests,
+/// would each make the other stale if they had one.
 const PROFILE: &str = "image";
+const PLANTED_PROFILE: &str = "image-planted";
 const HYPERVISOR: &str = "hypervisor";
 const GUEST: &str = "guest-kernel-shim";
 const TEST_KERNEL: &str = "test-kernel";
+const RECORDER: &str = "recorder";
 const MONITOR: &str = "rouse-kvm";
 const ON_LINUX: &str = "linux";
 const ON_LINUX_PROGRAM: &str = "rouse-linux";
@@ -217,9 +224,9 @@ struct Compiled {
 }
 
 impl Compiled {
-    /// What the last build into `directory` left of `binary`, a program of `package`.
-    fn read(package: &str, binary: &str, directory: &Path) -> Result<Self> {
-        let elf = elf(binary, directory)?;
+    /// The `binary` of `package` that was built last.
+    fn read(package: &str, binary: &str, profile: &str, atomics: Atomics) -> Result<Self> {
+        let elf = elf(binary, profile, atomics)?;
         let flat = flatten(&elf).with_context(|| format!("the image of {package}"))?;
         Ok(Self { elf, flat })
     }
@@ -238,34 +245,37 @@ fn compiled(binary: Option<&'static str>, bare: bool) -> Result<Arc<Pair>> {
     static PAIRS: Once<(Option<&str>, bool), Pair> = Once::new();
     PAIRS.get((binary, bare), || {
         toolchain::ensure_target(toolchain::TARGET)?;
-        let _locked = lock()?;
-        let mut binaries = vec![(HYPERVISOR, HYPERVISOR)];
-        binaries.extend(binary.map(|binary| (GUEST, binary)));
-        let planted = planted();
-        // At the same time: most of it is the last step, which is done on one CPU.
-        thread::scope(|scope| {
-            let ours = &binaries[1..];
-            let account = Account::here();
-            let lse = scope.spawn(move || account.charge(|| cargo_build(ours, bare, Atomics::Lse)));
-            cargo_build(&binaries, bare, Atomics::Llsc)?;
-            if let Some(planted) = &planted {
-                build_into(planted, &binaries[..1], bare, Atomics::Llsc)?;
-            }
-            lse.join().unwrap_or_else(|panic| resume_unwind(panic))
-        })?;
-        let guest = |atomics| {
-            let read = binary.map(|binary| Compiled::read(GUEST, binary, &directory(atomics)));
-            read.transpose()
-        };
-        Ok(Pair {
-            hypervisor: Compiled::read(
-                HYPERVISOR,
-                HYPERVISOR,
-                &planted.unwrap_or_else(|| directory(Atomics::Llsc)),
-            )?,
-            llsc: guest(Atomics::Llsc)?,
-            lse: guest(Atomics::Lse)?,
-        })
+        building(|| compile(binary, bare))
+    })
+}
+
+fn compile(binary: Option<&'static str>, bare: bool) -> Result<Pair> {
+    let mut binaries = vec![(HYPERVISOR, HYPERVISOR)];
+    binaries.extend(binary.map(|binary| (GUEST, binary)));
+    // At the same time: most of it is the last step, which is done on one CPU.
+    thread::scope(|scope| {
+        let ours = &binaries[1..];
+        let account = Account::here();
+        let lse = scope.spawn(move || account.charge(|| cargo_build(ours, bare, Atomics::Lse)));
+        cargo_build(&binaries, bare, Atomics::Llsc)?;
+        if planted() {
+            build_as(PLANTED_PROFILE, &binaries[..1], bare, Atomics::Llsc)?;
+        }
+        lse.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })?;
+    let guest = |atomics| {
+        let read = binary.map(|binary| Compiled::read(GUEST, binary, PROFILE, atomics));
+        read.transpose()
+    };
+    Ok(Pair {
+        hypervisor: Compiled::read(
+            HYPERVISOR,
+            HYPERVISOR,
+            if planted() { PLANTED_PROFILE } else { PROFILE },
+            Atomics::Llsc,
+        )?,
+        llsc: guest(Atomics::Llsc)?,
+        lse: guest(Atomics::Lse)?,
     })
 }
 
@@ -284,9 +294,10 @@ fn alone(package: &'static str) -> Result<Vec<u8>> {
     static ALONE: Once<&str, Compiled> = Once::new();
     let compiled = ALONE.get(package, || {
         toolchain::ensure_target(toolchain::TARGET)?;
-        let _locked = lock()?;
-        cargo_build(&[(package, package)], false, Atomics::Llsc)?;
-        Compiled::read(package, package, &directory(Atomics::Llsc))
+        building(|| {
+            cargo_build(&[(package, package)], false, Atomics::Llsc)?;
+            Compiled::read(package, package, PROFILE, Atomics::Llsc)
+        })
     })?;
     Ok(compiled.flat.clone())
 }
@@ -305,7 +316,6 @@ pub fn on_linux() -> Result<Vec<u8>> {
 /// The static program `binary` of `package`.
 fn linux_program(package: &str, binary: &str) -> Result<Vec<u8>> {
     toolchain::ensure_target(toolchain::LINUX)?;
-    let _locked = lock()?;
     let arguments = ["--release", "--target", toolchain::LINUX];
     let package = ["--package", package, "--bin", binary];
     let directory = directory(Atomics::Llsc);
@@ -313,13 +323,11 @@ fn linux_program(package: &str, binary: &str) -> Result<Vec<u8>> {
     let config = ["--config", &*flags];
     let path = directory.join(toolchain::LINUX).join("release");
     let path = path.join(binary);
-    cargo::build(
-        &directory,
-        &[&arguments[..], &package[..], &config[..]].concat(),
-        vec![path.clone()],
-        "",
-    )?;
-    fs::read(&path).with_context(|| format!("{} was not built", path.display()))
+    let arguments = [&arguments[..], &package[..], &config[..]].concat();
+    building(|| {
+        cargo::build(&directory, &arguments, false, "")?;
+        fs::read(&path).with_context(|| format!("{} was not built", path.display()))
+    })
 }
 
 /// Builds, and leaves the packed image under a name that stays the same.
@@ -336,10 +344,30 @@ fn folder() -> PathBuf {
     places::target().join("image")
 }
 
-/// Keeps other runs from building something else before what was built is read.
-fn lock() -> Result<File> {
-    let path = folder().join("lock");
-    files::lock(&path, || note!("waiting for another run that is building"))
+/// Builds the plugin that records, a library of the emulator's host.
+pub fn recorder() -> Result<PathBuf> {
+    let (directory, arguments) = (recorder_folder(), ["--release", "--package", RECORDER]);
+    building(|| cargo::build(&directory, &arguments, false, ""))?;
+    Ok(directory.join(format!("release/{DLL_PREFIX}{RECORDER}{DLL_SUFFIX}")))
+}
+
+fn recorder_folder() -> PathBuf {
+    places::target().join(RECORDER)
+}
+
+/// Builds from the sources as they are, and reads what was built before another run builds something else.
+pub fn building<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
+    let wait = || note!("waiting for another run that is building");
+    let _locked = files::lock(&folder().join("lock"), wait)?;
+    let folders = [
+        directory(Atomics::Llsc),
+        directory(Atomics::Lse),
+        recorder_folder(),
+    ];
+    let given = Sources::to(places::root(), folder().join("contents.json"), &folders)?;
+    let built = build();
+    given.end()?;
+    built
 }
 
 /// Directories of their own: Cargo locks the one that runs this program, and the images
@@ -351,15 +379,15 @@ fn directory(atomics: Atomics) -> PathBuf {
     })
 }
 
-/// The directory of a hypervisor with instructions planted, where that is asked for, and of nothing else: it and the real
-/// one, built in turn by tests, would each make the other stale.
-fn planted() -> Option<PathBuf> {
-    env::var_os(PLANTED).map(|_| places::target().join("image-build-planted"))
+/// Whether a hypervisor with instructions planted is asked for.
+fn planted() -> bool {
+    env::var_os(PLANTED).is_some()
 }
 
 /// The ELF file of a binary.
-fn elf(binary: &str, directory: &Path) -> Result<Vec<u8>> {
-    let path = program(binary, directory);
+fn elf(binary: &str, profile: &str, atomics: Atomics) -> Result<Vec<u8>> {
+    let directory = directory(atomics).join(toolchain::TARGET);
+    let path = directory.join(profile).join(binary);
     fs::read(&path).with_context(|| {
         format!(
             "{} was not built; a package must have the binary {binary}",
@@ -368,29 +396,18 @@ fn elf(binary: &str, directory: &Path) -> Result<Vec<u8>> {
     })
 }
 
-/// The file of it.
-fn program(binary: &str, directory: &Path) -> PathBuf {
-    let directory = directory.join(toolchain::TARGET);
-    directory.join(PROFILE).join(binary)
-}
-
 /// Builds binaries, each of its package, `bare` of features that can be left out.
 fn cargo_build(binaries: &[(&str, &str)], bare: bool, atomics: Atomics) -> Result<()> {
-    build_into(&directory(atomics), binaries, bare, atomics)
+    build_as(PROFILE, binaries, bare, atomics)
 }
 
-/// The same, into `directory`.
-fn build_into(
-    directory: &Path,
-    binaries: &[(&str, &str)],
-    bare: bool,
-    atomics: Atomics,
-) -> Result<()> {
+/// Builds them by another profile than that of all images.
+fn build_as(profile: &str, binaries: &[(&str, &str)], bare: bool, atomics: Atomics) -> Result<()> {
     if binaries.is_empty() {
         return Ok(());
     }
     let flags = flags::of_images(atomics);
-    let mut arguments = vec!["--profile", PROFILE, "--target", toolchain::TARGET];
+    let mut arguments = vec!["--profile", profile, "--target", toolchain::TARGET];
     arguments.extend(["--config", &flags]);
     arguments.extend(bare.then_some("--no-default-features"));
     let packages = binaries.iter();
@@ -400,8 +417,6 @@ fn build_into(
         Atomics::Llsc => "",
         Atomics::Lse => " (atomics lse)",
     };
-    let programs = binaries
-        .iter()
-        .map(|(_, binary)| program(binary, directory));
-    cargo::build(directory, &arguments, programs.collect(), note)
+    let planted = profile == PLANTED_PROFILE;
+    cargo::build(&directory(atomics), &arguments, planted, note)
 }

@@ -7,7 +7,6 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -45,7 +44,7 @@ pub fn pages(args: &PagesArgs) -> Result<()> {
     }
     words.extend(files.into_iter().map(OsString::from));
     let manifest = places::inside("Cargo.toml");
-    let status = Command::new(toolchain::cargo())
+    let status = toolchain::cargo()
         .args(["run", "--quiet", "--package", "browser", "--manifest-path"])
         .arg(manifest)
         .arg("--")

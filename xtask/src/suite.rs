@@ -37,7 +37,6 @@ use std::cmp::Reverse;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
@@ -128,9 +127,8 @@ fn results_in(folders: &[PathBuf]) -> Vec<String> {
 
 /// Compares files of results with docs/results.schema.json, by a test of crates/results.
 fn follow_the_schema(written: &[String]) -> Result<String> {
-    let mut cargo = Command::new(toolchain::cargo());
+    let mut cargo = toolchain::cargo();
     cargo
-        .current_dir(places::root())
         .env("ROUSE_RESULTS", written.join("\n"))
         .env("RUST_BACKTRACE", "0")
         .args(["test", "--quiet"])

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The Rust toolchain: what it is called and what it needs.
 
+mod pinned;
+
+use std::env;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 
 use anyhow::Result;
 use results::Build;
-
-pub use fresh::cargo;
 
 use crate::failure::{BadInput, bad_input};
 use crate::places;
@@ -28,9 +29,25 @@ pub fn no_cargo() -> BadInput {
     )
 }
 
-/// Cargo's folder.
+/// The Cargo of the pinned toolchain, in the workspace's root, or else the one that runs this program.
+pub fn cargo() -> Command {
+    let mut cargo = match pinned::folder() {
+        Some(folder) => Command::new(folder.join("bin/cargo")),
+        None => Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())),
+    };
+    if pinned::folder().is_some() {
+        // Cargo starts rustup's compiler, which heeds this first (rustup's book, Overrides).
+        cargo.env("RUSTUP_TOOLCHAIN", pinned::version());
+    }
+    cargo.current_dir(places::root());
+    cargo
+}
+
+/// Cargo's folder, where the sources of dependencies are (The Cargo Book, Cargo Home).
 pub fn home() -> PathBuf {
-    fresh::home().unwrap_or_default()
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    home.or_else(|| Some(env::home_dir()?.join(".cargo")))
+        .unwrap_or_default()
 }
 
 /// Where the toolchain is.
@@ -40,21 +57,14 @@ pub fn sysroot() -> Option<PathBuf> {
         let said = output(rustc(), &["--print", "sysroot"])?;
         Some(said.trim().into())
     };
-    SYSROOT.get_or_init(|| of_rustup().or_else(ask)).clone()
-}
-
-/// The toolchain of the Cargo that runs this, if it is one of rustup's, which has a list of what was installed: where that is
-/// need not be asked for.
-fn of_rustup() -> Option<PathBuf> {
-    let cargo = PathBuf::from(cargo());
-    let toolchain = cargo.parent()?.parent()?;
-    let list = toolchain.join("lib/rustlib/multirust-channel-manifest.toml");
-    list.is_file().then(|| toolchain.to_owned())
+    SYSROOT
+        .get_or_init(|| pinned::folder().map(Path::to_owned).or_else(ask))
+        .clone()
 }
 
 /// The compiler of that toolchain by its own path, since rustup's looks for the toolchain at each start.
 fn rustc() -> OsString {
-    match of_rustup() {
+    match pinned::folder() {
         Some(toolchain) => toolchain.join("bin/rustc").into(),
         None => "rustc".into(),
     }
@@ -75,12 +85,14 @@ pub fn ask_ahead() {
 /// Standard output of a program in the workspace's root; `None` if it can't be
 /// started or fails.
 pub fn output(program: impl Into<OsString>, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program.into())
-        .args(arguments)
-        .current_dir(places::root())
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
+    let mut command = Command::new(program.into());
+    command.args(arguments).current_dir(places::root());
+    answer(&mut command)
+}
+
+/// Standard output of a command; `None` if it can't be started or fails.
+pub fn answer(command: &mut Command) -> Option<String> {
+    let output = command.stdin(Stdio::null()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     output.status.success().then_some(text)
 }

@@ -16,6 +16,7 @@ use crate::{launch, places};
 
 /// Debian's package of the hypervisor alone, and the file in it.
 const PACKAGE: &str = "xen-hypervisor-4.20-arm64";
+const PINNED: &str = "4.20.4+63-g7abfd2bce2-0+deb13u1";
 const FILE: &str = "boot/xen-4.20-arm64";
 const ARCHITECTURE: &str = "arm64";
 /// What is missing without one, and what to do instead.
@@ -111,7 +112,8 @@ pub fn provided() -> Option<PathBuf> {
 fn provide() -> Result<PathBuf> {
     REMEDY.once("", provided, |tools| {
         let apt = tools.apt(Some(ARCHITECTURE), &REMEDY)?;
-        apt.run("downloading Xen", &["download", PACKAGE])?;
+        let package = apt.pinned(PACKAGE, PINNED)?;
+        apt.run("downloading Xen", &["download", &package])?;
         apt.unpack(&prefix())?;
         provided().with_context(|| format!("{PACKAGE} has no {FILE}; {}", REMEDY.instead))
     })

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Boots with the recorder looking on.
 
-use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
-use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
-use anyhow::{Context, Result, bail};
-use fresh::Build;
+use anyhow::{Context, Result};
 use plan::{Atomics, Program, Under};
 
 use super::costs::Mode;
@@ -22,9 +18,8 @@ use crate::images::{self, Built, Guest};
 use crate::job::Job;
 use crate::partial::Scratch;
 use crate::progress::Progress;
-use crate::{interrupt, memory, places, spent, toolchain, verdict};
+use crate::{interrupt, memory, verdict};
 
-const PACKAGE: &str = "recorder";
 /// The boot arguments that have every path taken.
 pub const ALL_PATHS: &str = "rouse.cost=all";
 /// Has EL2 set memory aside for neighbours, of which one path has one, and lend vectors that do the least.
@@ -69,7 +64,7 @@ impl Bench {
             emulator,
             built,
             measuring,
-            plugin: interrupt::or(build())?,
+            plugin: interrupt::or(images::recorder())?,
             board: board.into(),
             atomics: first.image(first.variant()),
             limits: *limits,
@@ -138,26 +133,4 @@ pub fn check(outcome: &Outcome, under: Under, console: &str) -> Result<()> {
             console,
         )),
     }
-}
-
-/// Builds the plugin, in a directory of its own: Cargo locks the one that runs
-/// this program.
-pub fn build() -> Result<PathBuf> {
-    let directory = places::inside("target/recorder");
-    let plugin = directory.join(format!("release/{DLL_PREFIX}{PACKAGE}{DLL_SUFFIX}"));
-    let cargo = toolchain::cargo();
-    let words = ["build", "--quiet", "--release", "--package", PACKAGE];
-    let all = [&*cargo].into_iter().chain(words.map(OsStr::new));
-    let wanted = Build::new(places::root(), &directory, all, vec![plugin.clone()]);
-    let run = || -> Result<bool> {
-        let mut cargo = Command::new(&cargo);
-        cargo.current_dir(places::root()).args(words);
-        cargo.arg("--target-dir").arg(&directory);
-        let status = spent::status(&mut cargo).with_context(toolchain::no_cargo)?;
-        Ok(status.success())
-    };
-    if !wanted.unless_fresh(run)? {
-        bail!("the recorder does not build; what cargo said is above");
-    }
-    Ok(plugin)
 }

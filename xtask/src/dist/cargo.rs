@@ -82,7 +82,7 @@ fn key(line: &str) -> Option<Key> {
 }
 
 fn asked(arguments: &[&str]) -> Result<String> {
-    match toolchain::output(toolchain::cargo(), arguments) {
+    match toolchain::answer(toolchain::cargo().args(arguments)) {
         Some(said) => Ok(said),
         None => bad_input!(
             "dist: `cargo {}` fails; Cargo.lock is not current, or a dependency was not fetched yet; cargo fetch does both",

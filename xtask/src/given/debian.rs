@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use crate::apt::{self, Remedy};
 use crate::failure::bad_input;
 use crate::places;
+use crate::terminal::note;
 
 const ARCHITECTURE: &str = "arm64";
 /// Names of the packages that hold a kernel, before and behind its version. Of newer kernels it is
@@ -16,8 +17,10 @@ const ARCHITECTURE: &str = "arm64";
 const NAMES: [&str; 2] = ["linux-binary-", "linux-image-"];
 const SUITE: &str = r"\+deb13";
 const FLAVOUR: &str = "-arm64";
+/// Versions that are taken where one of several fits: what was counted, was counted on these. Another one is a change of its own.
+const PINNED: [&str; 2] = ["7.3.4", "6.12.117"];
 /// What is missing without one, and what to do instead.
-const REMEDY: Remedy = Remedy {
+pub const REMEDY: Remedy = Remedy {
     missing: "Debian's kernel",
     instead: "name an arm64 Image by --guest",
 };
@@ -30,24 +33,27 @@ pub fn version(guest: &str) -> Option<&str> {
     }
 }
 
-/// The newest kernel whose version begins with `version`. One that is here is taken, so that
-/// runs of tomorrow boot what those of today did.
-pub fn provide(version: &str) -> Result<PathBuf> {
+/// The kernel whose version begins with `version`: the one that is [`PINNED`], or else the newest.
+pub fn provide(version: &str, remedy: &Remedy) -> Result<PathBuf> {
     if !version.chars().all(|c| c.is_ascii_digit() || c == '.') {
         bad_input!("--guest debian:{version}: no version; use numbers, as in debian:6.12");
     }
-    REMEDY.once(version, || provided(version), |tools| fetch(tools, version))
+    remedy.once(
+        version,
+        || provided(version),
+        |tools| fetch(tools, version, remedy),
+    )
 }
 
-fn fetch(tools: &apt::Tools, version: &str) -> Result<PathBuf> {
-    let instead = REMEDY.instead;
-    let apt = tools.apt(Some(ARCHITECTURE), &REMEDY)?;
+fn fetch(tools: &apt::Tools, version: &str, remedy: &Remedy) -> Result<PathBuf> {
+    let instead = remedy.instead;
+    let apt = tools.apt(Some(ARCHITECTURE), remedy)?;
     let mut names = Vec::new();
     for prefix in NAMES {
         let expression = format!("^{prefix}[0-9.]+{SUITE}{FLAVOUR}$");
         names.extend(apt.names(&expression)?);
     }
-    let Some(newest) = newest(&names, version) else {
+    let Some(chosen) = chosen(&names, version) else {
         let mut have: Vec<_> = names.iter().map(|name| numbers(name)).collect();
         have.sort_unstable();
         have.dedup();
@@ -57,11 +63,18 @@ fn fetch(tools: &apt::Tools, version: &str) -> Result<PathBuf> {
             have.join(", ")
         );
     };
-    apt.run("downloading the kernel", &["download", newest])?;
-    let folder = folder().join(shown(&numbers(newest)));
+    let is = shown(&numbers(chosen));
+    if let Some(pinned) = pinned(version).filter(|pinned| *pinned != is) {
+        note!("  Linux {pinned} is not to be had any more: taking {is}");
+    }
+    let folder = folder().join(is);
+    if let Some(kernel) = kernel(&folder) {
+        return Ok(kernel);
+    }
+    apt.run("downloading the kernel", &["download", chosen])?;
     apt.unpack(&folder)?;
     only_kernel(&folder)?;
-    kernel(&folder).with_context(|| format!("{newest} has no kernel; {instead}"))
+    kernel(&folder).with_context(|| format!("{chosen} has no kernel; {instead}"))
 }
 
 /// Where those are that were provided.
@@ -70,11 +83,28 @@ fn folder() -> PathBuf {
 }
 
 /// The kernel that an earlier run has provided.
-fn provided(version: &str) -> Option<PathBuf> {
+pub fn provided(version: &str) -> Option<PathBuf> {
+    if let Some(pinned) = pinned(version) {
+        return kernel(&folder().join(pinned));
+    }
     let entries = fs::read_dir(folder()).ok()?.flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let names: Vec<_> = names.filter(|name| !name.contains("partial")).collect();
     kernel(&folder().join(newest(&names, version)?))
+}
+
+/// The pinned version that begins with `version`.
+fn pinned(version: &str) -> Option<&'static str> {
+    let wanted = numbers(version);
+    PINNED
+        .into_iter()
+        .find(|pinned| numbers(pinned).starts_with(&wanted))
+}
+
+/// Of `names` the one that is pinned, or else the newest, of those whose version begins with `version`.
+fn chosen<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
+    let exact = pinned(version).and_then(|pinned| newest(names, pinned));
+    exact.or_else(|| newest(names, version))
 }
 
 /// The kernel in an unpacked package.
@@ -157,8 +187,23 @@ mod tests {
     }
 
     #[test]
+    fn a_pinned_version_comes_before_a_newer_one() {
+        let [seven, six] = PINNED.map(|version| format!("linux-binary-{version}+deb13-arm64"));
+        let newer = [
+            "linux-binary-9.1.2+deb13-arm64".to_owned(),
+            "linux-image-6.12.999+deb13-arm64".to_owned(),
+        ];
+        let all = [&newer[..], &[seven.clone(), six.clone()]].concat();
+        assert_eq!(chosen(&all, ""), Some(&*seven));
+        assert_eq!(chosen(&all, "6.12"), Some(&*six));
+        assert_eq!(chosen(&all, "9"), Some(&*newer[0]));
+        assert_eq!(chosen(&newer, ""), Some(&*newer[0]));
+        assert_eq!(chosen(&newer, "6"), Some(&*newer[1]));
+    }
+
+    #[test]
     fn what_is_no_version_is_refused() {
-        let refused = provide("7;rm").unwrap_err().to_string();
+        let refused = provide("7;rm", &REMEDY).unwrap_err().to_string();
         assert!(refused.contains("debian:6.12"));
     }
 

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cargo, where it has something to do.
 
-use std::env;
-use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, IsTerminal};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
-use fresh::Build;
 
-use super::{PLANTED, planted};
+use super::PLANTED;
 use crate::terminal::note;
 use crate::timings::{self, Part};
-use crate::{places, spent, toolchain};
+use crate::{spent, toolchain};
 
 /// What of Cargo's lines is not worth one: that everything was up to date, and that one
 /// build waits for the other to look at what is downloaded.
@@ -22,22 +19,10 @@ const QUIET: [&str; 2] = [
     "Blocking waiting for file lock on package cache",
 ];
 
-/// Builds `programs` into `directory`, by what `arguments` say; `note` stands behind each line that Cargo says.
-pub fn build(
-    directory: &Path,
-    arguments: &[&str],
-    programs: Vec<PathBuf>,
-    note: &str,
-) -> Result<()> {
-    // A hypervisor with planted instructions is another one for each number of them.
-    let planted = env::var_os(PLANTED).filter(|_| Some(directory) == planted().as_deref());
-    let cargo = toolchain::cargo();
-    let words = [&*cargo].into_iter();
-    let words = words.chain(arguments.iter().map(OsStr::new));
-    let words = words.chain(planted.as_deref());
-    let wanted = Build::new(places::root(), directory, words, programs);
-    let run = || run(directory, arguments, planted.is_some(), note);
-    if !timings::part(Part::Cargo, || wanted.unless_fresh(run))? {
+/// Builds into `directory` by `arguments`, with the environment's instructions `planted` or not; `note` follows each line of Cargo's.
+pub fn build(directory: &Path, arguments: &[&str], planted: bool, note: &str) -> Result<()> {
+    let run = || run(directory, arguments, planted, note);
+    if !timings::part(Part::Cargo, run)? {
         bail!("the images don't build; what cargo said is above");
     }
     Ok(())
@@ -50,9 +35,8 @@ fn run(directory: &Path, arguments: &[&str], planted: bool, note: &str) -> Resul
     } else {
         "never"
     };
-    let mut cargo = Command::new(toolchain::cargo());
+    let mut cargo = toolchain::cargo();
     cargo
-        .current_dir(places::root())
         .args(["build", "--color", color])
         .arg("--target-dir")
         .arg(directory)

@@ -8,31 +8,22 @@ use anyhow::{Context, Result};
 
 use crate::apt::Remedy;
 use crate::failure::bad_input;
-use crate::given::kind;
-use crate::places;
+use crate::given::{debian, kind};
 
-/// Packages of Debian's kernels for arm64, by their version; modules are in others.
-const PACKAGES: &str = r"^linux-binary-[0-9.]+\+deb13-arm64$";
-const ARCHITECTURE: &str = "arm64";
+/// Of Debian's kernels the one that is pinned.
+const ANY: &str = "";
 /// What is missing without one, and what to do instead.
 const REMEDY: Remedy = Remedy {
     missing: "the kernel of KVM's host",
     instead: "name an arm64 Image of Linux that has KVM by --host-kernel",
 };
 
-fn prefix() -> PathBuf {
-    places::target().join("tools/linux")
-}
-
 /// The kernel that was `named`; else Debian's, which is provided once.
 pub fn ensure(named: Option<&Path>) -> Result<PathBuf> {
     if let Some(named) = named {
         return checked(named);
     }
-    match provided() {
-        Some(kernel) => Ok(kernel),
-        None => provide(),
-    }
+    debian::provide(ANY, &REMEDY)
 }
 
 /// A file that was named, if it can be one.
@@ -74,47 +65,12 @@ pub fn release(image: &[u8]) -> Option<&str> {
 
 /// The kernel that an earlier run has provided.
 pub fn provided() -> Option<PathBuf> {
-    let versions = fs::read_dir(prefix().join("usr/lib/modules")).ok()?;
-    let kernels = versions.flatten().map(|entry| entry.path().join("vmlinuz"));
-    kernels.filter(|kernel| kernel.is_file()).max()
-}
-
-/// Fetches, checks and unpacks the newest that Debian has for the suites of [`crate::apt`].
-fn provide() -> Result<PathBuf> {
-    let Remedy { missing, instead } = REMEDY;
-    REMEDY.once("", provided, |tools| {
-        let apt = tools.apt(Some(ARCHITECTURE), &REMEDY)?;
-        let names = apt.names(PACKAGES)?;
-        let Some(newest) = names.iter().max_by_key(|name| version(name)) else {
-            bad_input!("{missing} is missing, and Debian's lists have none; {instead}");
-        };
-        apt.run("downloading the kernel", &["download", newest])?;
-        apt.unpack(&prefix())?;
-        provided().with_context(|| format!("{newest} has no kernel; {instead}"))
-    })
-}
-
-/// The numbers in a package's name, which sort as versions do.
-fn version(name: &str) -> Vec<u32> {
-    let numbers = name.split(|c: char| !c.is_ascii_digit());
-    numbers.filter_map(|number| number.parse().ok()).collect()
+    debian::provided(ANY)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_newest_version_is_the_one_with_the_highest_numbers() {
-        let mut names = [
-            "linux-binary-7.3.4+deb13-arm64",
-            "linux-binary-7.10.1+deb13-arm64",
-            "linux-binary-7.2.13+deb13-arm64",
-        ];
-        names.sort_by_key(|name| version(name));
-        assert_eq!(names[2], "linux-binary-7.10.1+deb13-arm64");
-        assert_eq!(names[0], "linux-binary-7.2.13+deb13-arm64");
-    }
 
     #[test]
     fn a_kernel_tells_its_release() {

@@ -21,12 +21,15 @@ const REMEDY: Remedy = Remedy {
     missing: PROGRAM,
     instead: "set ROUSE_QEMU=/path/to/qemu-system-aarch64",
 };
-const PACKAGES: [&str; 4] = [
+/// Packages of one version: what was counted, was counted on it. Another one is a change of its own, with the counts before
+/// and after it.
+const PACKAGES: [&str; 3] = [
     "qemu-system-arm/trixie-backports",
     "qemu-system-common/trixie-backports",
     "qemu-system-data/trixie-backports",
-    "qemu-efi-aarch64",
 ];
+const VERSION: &str = "1:11.1.3+ds-1~bpo13+1";
+const EFI: (&str, &str) = ("qemu-efi-aarch64", "2025.02-8+deb13u1");
 
 fn prefix() -> PathBuf {
     places::target().join("tools/qemu")
@@ -113,7 +116,17 @@ pub fn provide() -> Result<Emulator> {
         "--download-only",
         "install",
     ];
-    apt.run("downloading QEMU", &[&install[..], &PACKAGES[..]].concat())?;
+    let mut packages = Vec::new();
+    for (name, version) in PACKAGES
+        .map(|name| (name, VERSION))
+        .into_iter()
+        .chain([EFI])
+    {
+        packages.push(apt.pinned(name, version)?);
+    }
+    let packages = packages.iter().map(String::as_str);
+    let arguments: Vec<_> = install.into_iter().chain(packages).collect();
+    apt.run("downloading QEMU", &arguments)?;
     apt.unpack(&prefix())?;
     provided().with_context(|| {
         format!("the {PROGRAM} below target/tools does not start; set {VARIABLE} to one that does")

@@ -7,16 +7,14 @@
 //! builds this program alone, and its tests agree only where that is seen to.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 
 use super::host;
-use crate::{places, toolchain};
+use crate::toolchain;
 
 /// Packages with their features, as Cargo chooses them for what `arguments` name.
 fn chosen<'a>(arguments: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
-    let mut cargo = Command::new(toolchain::cargo());
+    let mut cargo = toolchain::cargo();
     cargo
-        .current_dir(places::root())
         .args(["tree", "--quiet", "--prefix=none", "--format={p} {f}"])
         .args(arguments);
     let output = cargo.output().expect("cargo starts");

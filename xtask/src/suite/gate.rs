@@ -15,7 +15,7 @@ use super::{
 };
 use crate::before::Before;
 use crate::images::PLANTED;
-use crate::{cost, gem5, places, spent};
+use crate::{gem5, places, spent};
 
 /// A test.
 #[derive(Debug)]
@@ -162,15 +162,12 @@ pub fn all(filter: &str) -> Vec<&'static Gate> {
 }
 
 impl Gate {
-    /// What this computer lacks to run it: the compiler of the numbers that it is held
-    /// against.
+    /// Names what this computer lacks to run it.
     pub fn lacks(&self) -> Option<String> {
         match &self.what {
             What::Line(line) if line.words.contains(&"gem5") => {
-                let missing = gem5::find(None).err().map(|why| format!("{why:#}"));
-                missing.or_else(cost::lacks_baseline)
+                gem5::find(None).err().map(|why| format!("{why:#}"))
             }
-            What::Line(line) if line.words.contains(&"--compare") => cost::lacks_baseline(),
             What::Line(_) | What::Code(_) | What::Boots(_) => None,
         }
     }

@@ -205,9 +205,8 @@ impl Tests {
     }
 
     fn cargo(&self) -> Command {
-        let mut cargo = Command::new(toolchain::cargo());
+        let mut cargo = toolchain::cargo();
         cargo
-            .current_dir(places::root())
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .arg("test")
             .args(&self.compiled);

@@ -3,16 +3,13 @@
 //!
 //! Cargo either builds in silence, which is minutes the first time, or says at each
 //! start that there was nothing to do. This shows what is compiled as it is compiled,
-//! and nothing if nothing is. It depends on what says whether Cargo has anything to do, and on nothing
-//! else, so it is there in a moment.
+//! and nothing if nothing is.
 
 use std::env;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-
-use fresh::{Build, cargo};
 
 const PACKAGE: &str = "xtask";
 /// Tells xtask where the workspace is.
@@ -25,9 +22,7 @@ fn main() -> ExitCode {
         Ok(this) => this.with_file_name(PACKAGE),
         Err(error) => return fail(&format!("this program has no file ({error})")),
     };
-    let folder = program.parent().unwrap_or(&root);
-    let wanted = Build::new(&root, folder, [cargo()], vec![program.clone()]);
-    match wanted.unless_fresh(|| build(&root)) {
+    match build(&root) {
         Ok(true) => {}
         Ok(false) => return ExitCode::FAILURE,
         Err(error) => {
@@ -60,7 +55,8 @@ fn build(root: &Path) -> io::Result<bool> {
         true => "always",
         false => "never",
     };
-    let mut cargo = Command::new(cargo())
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut cargo = Command::new(cargo)
         .current_dir(root)
         .args(["build", "--package", PACKAGE, "--color", color])
         .stdin(Stdio::null())
