@@ -274,9 +274,9 @@ impl Program {
                 }
                 Event::Traps(to) => {
                     pc -= 4;
-                    cpu.excepts(&shared, Place { level, pc }, to);
+                    cpu.excepts(&shared, pc, to);
                 }
-                Event::Interrupt(to) => cpu.excepts(&shared, place, to),
+                Event::Interrupt(to) => cpu.excepts(&shared, pc, to),
             }
         }
         for cpu in cpus.values_mut() {

@@ -183,6 +183,18 @@ impl Rule for InterruptEnded {
             }),
             ("not acknowledged", Program::new().write(ICC_EOIR1_EL1, 27)),
             (
+                "of EL2, which has answered a guest's access",
+                Program::new()
+                    .level(1)
+                    .read(ICC_IAR1_EL1)
+                    .traps(2)
+                    .level(2)
+                    .then(ERET)
+                    .interrupt(2)
+                    .reads(ICC_IAR1_EL1, 27)
+                    .then(ERET),
+            ),
+            (
                 "an LPI",
                 Program::new()
                     .interrupt(2)
