@@ -36,6 +36,7 @@ pub const DC_CVAU: u32 = 0xd50b_7b20;
 pub const IC_IVAU: u32 = 0xd50b_7520;
 pub const IC_IALLU: u32 = 0xd508_751f;
 pub const TLBI_VMALLE1: u32 = 0xd508_871f;
+pub const TLBI_VMALLS12E1: u32 = 0xd50c_87df;
 pub const DC_ZVA: u32 = 0xd50b_7420;
 pub const FADD: u32 = 0x1e60_2820;
 /// `and x0, x0, #1` and `orr x0, x0, #1`.
