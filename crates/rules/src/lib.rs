@@ -19,6 +19,7 @@ pub mod gic;
 pub mod register;
 
 mod attributes;
+mod barriers;
 mod cpu;
 mod finding;
 mod lines;
