@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the DSBs of all CPUs have completed, and which of them each CPU has synchronised after.
+//! DSBs of all CPUs: what they have completed, and which of them came before a CPU synchronised.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};

@@ -8,11 +8,11 @@ pub struct Mapped {
     pub frame: Frame,
     /// Its offset there.
     pub offset: u64,
-    /// What was read or written.
+    /// The value that was read or written.
     pub value: u64,
 }
 
-/// What has registers: the distributor, or the redistributor at a physical address.
+/// A block of registers: the distributor's, or those of the redistributor at a physical address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Frame {
     /// The distributor.
@@ -72,7 +72,7 @@ impl Mapped {
         enabler && self.value != 0
     }
 
-    /// What makes an interrupt pending: GICD_ISPENDR\<n>, GICR_ISPENDR0, those of both with E,
+    /// It makes an interrupt pending: GICD_ISPENDR\<n>, GICR_ISPENDR0, those of both with E,
     /// GICD_SETSPI, GICR_SETLPIR.
     #[must_use]
     pub fn rings(&self) -> bool {

@@ -105,7 +105,7 @@ impl Program {
         Self(Vec::new(), 0, 2, true)
     }
 
-    /// The same, but TLBs are as the reset left them.
+    /// Of CPU 0 at EL2. TLBs are as the reset left them.
     pub fn found() -> Self {
         Self(Vec::new(), 0, 2, false)
     }

@@ -43,7 +43,7 @@ struct Line {
     /// Where it was written, or the IC where it is invalidated, and how far it is: 0 is none. The upper
     /// byte of an address, which repeats its bit 55, has stage and level.
     state: AtomicU64,
-    /// What makes it cleaned or invalidated.
+    /// The DC or IC that it depends on, or the store without caches.
     begun: Begun,
 }
 
@@ -109,7 +109,7 @@ impl Written {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct CodeFetched {
-    /// What the last context synchronization event came after. A CPU begins with one.
+    /// DSBs before the last context synchronization event. A CPU begins with one.
     seen: Option<Seen>,
 }
 

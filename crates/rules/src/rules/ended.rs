@@ -30,7 +30,7 @@ use crate::testing::*;
 const SPECIAL: u64 = 1020;
 /// LPIs.
 const LPI: u64 = 8192;
-/// What is not known any more of a guest where EL2 answers it.
+/// Registers whose accesses tell nothing more of a guest that EL2 answers.
 const ACKNOWLEDGE_AND_END: [Register; 3] = [ICC_IAR1_EL1, ICC_EOIR1_EL1, ICC_DIR_EL1];
 /// Group priorities, of which each can be active once: 7 bits at most (IHI 0069H, 4.8.2).
 const MOST: usize = 128;
@@ -60,7 +60,7 @@ struct Interface {
 #[derive(Debug, Default)]
 pub struct InterruptEnded {
     levels: [Interface; 4],
-    /// Those of EL1, by the table of stage 2.
+    /// EL1's interfaces, by the table of stage 2.
     guests: BTreeMap<u64, Interface>,
 }
 

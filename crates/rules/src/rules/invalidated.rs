@@ -90,7 +90,7 @@ impl Rule for TlbInvalidated {
                         "the MMU is turned on, and no TLBI of EL2 was executed since it was off",
                     );
                 }
-                // What was invalidated while it was on can have come back until it was off.
+                // Entries that were invalidated while it was on can have come back until it was off.
                 self.el2 &= !was && !is;
             }
             (
