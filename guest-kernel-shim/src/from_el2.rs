@@ -41,6 +41,6 @@ extern "C" fn el2_hand_down() {
     ICH_HCR_EL2.set(0);
     ICC_SRE_EL2.set(SRE);
     insn::isb();
-    gic_cpu::forget_active();
+    gic_cpu::forget_active(gic_cpu::has_group0());
     HCR_EL2.set(HCR);
 }

@@ -210,6 +210,7 @@ pub fn fail(fault: Fault, plan: &Plan) -> u64 {
         | Fault::SerrorsGoOn
         | Fault::SerrorRecoverable
         | Fault::SerrorUncontainable
+        | Fault::SerrorUncategorized
         | Fault::SpcrDamaged
         | Fault::SpcrShort
         | Fault::SpcrNowhere

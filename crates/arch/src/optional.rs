@@ -2,7 +2,7 @@
 //! Registers of EL2 that firmware may keep: EL3 gets an access of one whose feature it has not
 //! turned on (DDI 0487K.a, SCR_EL3: TCR2En, SCTLR2En, HXEn, FGTEn, FGTEn2; MPAM3_EL3.TRAPLOWER), and
 //! hands an UNDEFINED back to EL2, if it does not end the machine. The values of all but MPAM's are
-//! then treated as 0. So such an access is left alone, and which one it was is known.
+//! then treated as 0. So such a register is left alone, and it is known which those are.
 
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -43,8 +43,10 @@ macro_rules! optional {
                 match self { $(Self::$variant => $there(&features),)* }
             }
 
+            /// Writes it, which this CPU has and which is not left alone; with vectors in place that
+            /// ask [`left_alone`]. What follows has to be a context synchronization event.
             #[inline(always)]
-            fn set(self, value: u64) {
+            pub fn set(self, value: u64) {
                 match self { $(Self::$variant => {
                     // SAFETY: the translation regime runs with what is set later, and the rest
                     // decides about EL1. No `nomem`: earlier stores stay before the write.
@@ -55,8 +57,8 @@ macro_rules! optional {
                 })* }
             }
 
-            /// Writes each of which `value` gives one, as [`Self::write`]. In most machines none is
-            /// left alone, and a CPU that is turned on does not ask for each.
+            /// Writes each of which `value` gives one, as [`Self::set`], if this CPU has it and it is
+            /// not left alone. In most machines none is, and a CPU that is turned on does not ask for each.
             #[inline(always)]
             pub fn write_all(value: impl Fn(Self) -> Option<u64>) {
                 let some_left = SOME_LEFT.load(Relaxed);
@@ -166,14 +168,6 @@ pub static LEFT: [AtomicBool; Optional::ALL.len()] =
 static SOME_LEFT: AtomicBool = AtomicBool::new(false);
 
 impl Optional {
-    /// Writes it if this CPU has it and it is not left alone; with vectors in place that ask
-    /// [`left_alone`]. What follows has to be a context synchronization event.
-    pub fn write(self, value: u64) {
-        if self.is_there() && !self.is_left() {
-            self.set(value);
-        }
-    }
-
     /// Whether it is left alone.
     #[must_use]
     pub fn is_left(self) -> bool {

@@ -135,7 +135,7 @@ pub unsafe fn identify(gic: &Gic<'_>) -> Identity {
 #[must_use]
 pub unsafe fn has_two_states(gic: &Gic<'_>) -> bool {
     // SAFETY: as the caller promises; GICD_CTLR is the first register.
-    let control = unsafe { (gic.distributor.base as *const u32).read_volatile() };
+    let control = unsafe { mmio::load_32(gic.distributor.base) };
     control & GICD_CTLR_DS == 0
 }
 

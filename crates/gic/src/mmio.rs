@@ -9,8 +9,8 @@ use core::ptr::NonNull;
 
 use safe_mmio::UniqueMmioPointer;
 
-macro_rules! accesses {
-    ($($load:ident $store:ident $kind:ty;)*) => {$(
+macro_rules! loads {
+    ($($load:ident $kind:ty;)*) => {$(
         /// Reads the register at `address`.
         ///
         /// # Safety
@@ -20,7 +20,11 @@ macro_rules! accesses {
             // SAFETY: as the caller promises.
             unsafe { at::<$kind>(address).read_unsafe() }
         }
+    )*};
+}
 
+macro_rules! stores {
+    ($($store:ident $kind:ty;)*) => {$(
         /// Writes `value` to the register at `address`.
         ///
         /// # Safety
@@ -33,10 +37,15 @@ macro_rules! accesses {
     )*};
 }
 
-accesses! {
-    load_32 store_32 u32;
-    load_64 store_64 u64;
-    load_8 store_8 u8;
+loads! {
+    load_32 u32;
+    load_64 u64;
+}
+
+stores! {
+    store_8 u8;
+    store_32 u32;
+    store_64 u64;
 }
 
 /// # Safety

@@ -229,20 +229,23 @@ impl Cpu {
         }
     }
 
-    /// It has taken an exception to `level`; `from` is where it is to return to.
-    pub fn excepts(&mut self, shared: &Shared, from: Place, level: u8) {
+    /// It has taken an exception to `level`, and is to return to `from`. An emulator reports one
+    /// that has been taken: the level that it was taken from is that of the instruction that
+    /// trapped, if one did, and not known otherwise.
+    pub fn excepts(&mut self, shared: &Shared, from: u64, level: u8) {
         // Where the instruction itself is to be done again, it was not done. A call is done:
         // it returns behind itself.
-        let trapped = self.begun.take_if(|(step, _)| step.place.pc == from.pc);
+        let trapped = self.begun.take_if(|(step, _)| step.place.pc == from);
         self.settle(shared);
         let now = Now {
             cpu: self.number,
-            place: from,
+            place: Place { level, pc: from },
             controls: &self.controls,
             shared,
         };
         if let Some((step, _)) = trapped {
-            self.rules.trapped(&now, step.operation);
+            let place = step.place;
+            self.rules.trapped(&Now { place, ..now }, step.operation);
         }
         self.rules.entered(&now, level);
     }

@@ -91,7 +91,9 @@ pub struct Barrier {
 pub enum Invalidated {
     /// Nothing as a whole: it names an address, or an ASID.
     Part,
-    /// Stage 1 of EL1, of the VMID of VTTBR_EL2, with stage 2 or without.
+    /// Stage 1 of EL1, of the VMID of VTTBR_EL2: VMALLE1. What stage 2 alone translates stays.
+    Stage1,
+    /// EL1, of the VMID of VTTBR_EL2, both stages: VMALLS12E1.
     Guest,
     /// EL1, of every VMID.
     Guests,
@@ -209,7 +211,8 @@ fn maintenance(word: u32) -> Option<Operation> {
 /// Decodes a TLBI: ALL, VMALL, VMALLS12 and ALLE1 have CRm 1, 3 or 7.
 fn invalidated(op1: u32, crm: u32, op2: u32) -> Invalidated {
     match (op1, crm, op2) {
-        (0, 1 | 3 | 7, 0) | (4, 1 | 3 | 7, 6) => Invalidated::Guest,
+        (0, 1 | 3 | 7, 0) => Invalidated::Stage1,
+        (4, 1 | 3 | 7, 6) => Invalidated::Guest,
         (4, 1 | 3 | 7, 4) => Invalidated::Guests,
         (4, 1 | 3 | 7, 0) => Invalidated::El2,
         (6, 1 | 3 | 7, 0) => Invalidated::El3,

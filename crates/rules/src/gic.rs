@@ -8,11 +8,11 @@ pub struct Mapped {
     pub frame: Frame,
     /// Its offset there.
     pub offset: u64,
-    /// What was read or written.
+    /// The value that was read or written.
     pub value: u64,
 }
 
-/// What has registers: the distributor, or the redistributor at a physical address.
+/// A block of registers: the distributor's, or those of the redistributor at a physical address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Frame {
     /// The distributor.
@@ -72,17 +72,22 @@ impl Mapped {
         enabler && self.value != 0
     }
 
-    /// What makes an interrupt pending: GICD_ISPENDR\<n>, GICR_ISPENDR0, GICD_SETSPI, GICR_SETLPIR.
+    /// It makes an interrupt pending: GICD_ISPENDR\<n>, GICR_ISPENDR0, those of both with E,
+    /// GICD_SETSPI, GICR_SETLPIR.
     #[must_use]
     pub fn rings(&self) -> bool {
-        match self.frame {
-            Frame::Distributor => {
-                matches!(self.offset, 0x200..0x280) || SETSPI.contains(&self.offset)
-            }
-            Frame::Redistributor(_) => {
-                self.offset == SETLPIR || matches!(self.offset.wrapping_sub(PRIVATE), 0x200..0x20c)
-            }
-        }
+        let (pends, sets) = match self.frame {
+            Frame::Distributor => (
+                matches!(self.offset, 0x200..0x280 | 0x1600..0x1680),
+                SETSPI.contains(&self.offset),
+            ),
+            Frame::Redistributor(_) => (
+                matches!(self.offset.wrapping_sub(PRIVATE), 0x200..0x20c),
+                self.offset == SETLPIR,
+            ),
+        };
+        // A bit that is written 0 sets nothing; the others are written a number.
+        pends && self.value != 0 || sets
     }
 }
 
@@ -119,6 +124,20 @@ mod tests {
         );
         assert!(!of(Frame::Distributor, 0x184, 0).disables());
         assert!(of(redistributor, 0x1_0200, 1).rings() && !of(redistributor, 0x1_0280, 1).rings());
-        assert!(of(Frame::Distributor, 0x204, 1).rings());
+        for (frame, offset, value, rings) in [
+            (Frame::Distributor, 0x204, 1, true),
+            (Frame::Distributor, 0x204, 0, false),
+            (Frame::Distributor, 0x15fc, 1, false),
+            (Frame::Distributor, 0x1600, 1, true),
+            (Frame::Distributor, 0x167c, 0, false),
+            (Frame::Distributor, 0x1680, 1, false),
+            (Frame::Distributor, 0x40, 0, true),
+            (redistributor, 0x1_0208, 1, true),
+            (redistributor, 0x1_0200, 0, false),
+            (redistributor, 0x40, 0, true),
+        ] {
+            let register = of(frame, offset, value);
+            assert_eq!(register.rings(), rings, "{register:?}");
+        }
     }
 }

@@ -11,14 +11,19 @@
 //! of its accesses to memory and of its exceptions, by the one thread that runs it. What
 //! CPUs have in common is in [`Shared`]. Each rule is a module of `rules`, whose comment says
 //! what it looks at and what it can't see; [`RULES`] lists them. A rule keeps
-//! what it has to by what it is of, a register, a line or an entry of a table, in a map or a set, and
-//! forgets none of it: a machine has so many of them and no more, however long it runs.
+//! what it has to by what it is of, a register, a line or an entry of a table, in a map or a set: a
+//! machine has so many of them and no more, however long it runs. It forgets none of it, with two
+//! exceptions. `sgi-after-stores` looks through windows, at the last stores before an SGI and the first
+//! reads after it. `caches-agree` keeps the writers of so many lines, and a break of another line is
+//! reported without its writer. Where the architecture has a
+//! limit it is a rule: more active interrupts than priorities break `interrupt-ended`.
 
 pub mod decode;
 pub mod gic;
 pub mod register;
 
 mod attributes;
+mod barriers;
 mod cpu;
 mod finding;
 mod lines;

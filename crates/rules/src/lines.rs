@@ -44,7 +44,7 @@ impl<T: Default> Lines<T> {
         values.get((line % PART) as usize)
     }
 
-    /// Those that were made so far.
+    /// The values that were made so far.
     pub fn made(&self) -> impl Iterator<Item = &T> {
         let regions = self.regions.iter().filter_map(OnceLock::get);
         let parts = regions.flatten().filter_map(OnceLock::get);

@@ -24,7 +24,8 @@ pub struct About {
 pub struct Now<'a> {
     /// The CPU.
     pub cpu: u16,
-    /// The instruction; for an exception the one that it was taken from.
+    /// The instruction; for an exception the one that it returns to, with the level that it was
+    /// taken to.
     pub place: Place,
     /// Registers as the CPU wrote them.
     pub controls: &'a Controls,

@@ -36,6 +36,7 @@ pub const DC_CVAU: u32 = 0xd50b_7b20;
 pub const IC_IVAU: u32 = 0xd50b_7520;
 pub const IC_IALLU: u32 = 0xd508_751f;
 pub const TLBI_VMALLE1: u32 = 0xd508_871f;
+pub const TLBI_VMALLS12E1: u32 = 0xd50c_87df;
 pub const DC_ZVA: u32 = 0xd50b_7420;
 pub const FADD: u32 = 0x1e60_2820;
 /// `and x0, x0, #1` and `orr x0, x0, #1`.
@@ -104,7 +105,7 @@ impl Program {
         Self(Vec::new(), 0, 2, true)
     }
 
-    /// The same, but TLBs are as the reset left them.
+    /// Of CPU 0 at EL2. TLBs are as the reset left them.
     pub fn found() -> Self {
         Self(Vec::new(), 0, 2, false)
     }
@@ -274,9 +275,9 @@ impl Program {
                 }
                 Event::Traps(to) => {
                     pc -= 4;
-                    cpu.excepts(&shared, Place { level, pc }, to);
+                    cpu.excepts(&shared, pc, to);
                 }
-                Event::Interrupt(to) => cpu.excepts(&shared, place, to),
+                Event::Interrupt(to) => cpu.excepts(&shared, pc, to),
             }
         }
         for cpu in cpus.values_mut() {

@@ -70,7 +70,7 @@ proptest! {
                 cpu.fetches(&shared, place, value, 4);
             }
             if what == 0 {
-                cpu.excepts(&shared, place, level);
+                cpu.excepts(&shared, place.pc, level);
             }
         }
     }

@@ -121,8 +121,8 @@ pub fn seen(name: u32, value: u64) -> u64 {
     seen
 }
 
-/// What is left of `seen` in the feature register `name` where the memory copy instructions are
-/// UNDEFINED at EL1: ID_AA64ISAR2_EL1.MOPS.
+/// `seen` in the feature register `name`, where the memory copy instructions are UNDEFINED at EL1:
+/// without ID_AA64ISAR2_EL1.MOPS.
 #[must_use]
 pub const fn without_copies(name: u32, seen: u64) -> u64 {
     match name == encoding(3, 0, 0, 6, 2) {

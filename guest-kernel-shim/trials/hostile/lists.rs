@@ -25,7 +25,7 @@ const MOST: usize = (SGIS.end - SGIS.start + SPIS.end - SPIS.start) as usize;
 /// Looks for an interrupt that is due before it counts as lost.
 const PATIENCE: u32 = 10_000;
 
-/// Those of them that can be delivered so.
+/// SGIs that can be delivered so.
 fn sgis(deliver: Deliver) -> Range<u32> {
     match deliver {
         Deliver::Inject => SGIS,

@@ -87,13 +87,13 @@ pub fn try_optional() {
     for register in Optional::ALL {
         if register.is_there() && !register.is_left() {
             log::print(format_args!(" {}", register.name()));
-            register.write(0);
+            register.set(0);
             insn::isb();
         }
     }
     log::print(format_args!("\n"));
-    if Optional::ALL.iter().any(|register| register.is_left()) {
-        say!("registers that firmware keeps, left alone:{Kept}");
+    if left_here().next().is_some() {
+        say!("registers left alone, since firmware keeps them or rouse.leave names them:{Left}");
     }
     pages::clean(Region {
         base: LEFT.as_ptr() as u64,
@@ -101,13 +101,18 @@ pub fn try_optional() {
     });
 }
 
-/// Names those that are left alone.
-struct Kept;
+/// Those of this CPU's that are left alone.
+fn left_here() -> impl Iterator<Item = &'static Optional> {
+    let all = Optional::ALL.iter();
+    all.filter(|register| register.is_left() && register.is_there())
+}
 
-impl fmt::Display for Kept {
+/// Names them.
+struct Left;
+
+impl fmt::Display for Left {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut kept = Optional::ALL.iter().filter(|register| register.is_left());
-        kept.try_for_each(|register| write!(f, " {}", register.name()))
+        left_here().try_for_each(|register| write!(f, " {}", register.name()))
     }
 }
 

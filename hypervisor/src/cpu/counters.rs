@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use abi::Counter;
 
-/// Those that are counted here. Of the last one another tells: see `Vcpu::count`.
+/// How many are counted here; `Vcpu::count` derives the last one.
 const COUNTED: usize = Counter::SlowHalt as usize;
 const _: () = assert!(COUNTED + 1 == Counter::COUNT);
 

@@ -33,7 +33,7 @@ const STATUS_LATE: u64 = 71;
 const PATIENCE: u64 = 10;
 /// Number of the vector for synchronous exceptions of EL2 itself.
 const EL2_SYNC: u64 = 4;
-/// The same within the four of one level.
+/// Number of the FIQ vector among a level's four.
 const FIQ: u64 = 2;
 
 /// Prints one line without waiting for the console's lock.

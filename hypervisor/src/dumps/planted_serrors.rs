@@ -20,6 +20,8 @@ const UNCONTAINABLE: u64 = SERROR;
 const RESTARTABLE: u64 = SERROR | 0b010 << 10;
 const RECOVERABLE: u64 = SERROR | 0b011 << 10;
 const CORRECTED: u64 = SERROR | 0b110 << 10;
+/// DFSC 0: uncategorized.
+const UNCATEGORIZED: u64 = SERROR & !0x3f;
 /// What is in DISR_EL1 of a restartable one that was deferred.
 const DEFERRED: u64 = 1 << 31 | 0b010 << 10 | 0x11;
 
@@ -100,6 +102,8 @@ pub fn plant(cpu: &PerCpu) {
         at(FROM_GUEST, RECOVERABLE);
     } else if is(Fault::SerrorUncontainable) {
         at(FROM_GUEST, UNCONTAINABLE);
+    } else if is(Fault::SerrorUncategorized) {
+        at(FROM_GUEST, UNCATEGORIZED);
     }
 }
 

@@ -56,7 +56,7 @@ const _: () = assert!(FIRST_SGI == 8, "one bit tells them apart");
 /// ESR_EL2 of a write of ICC_SGI1R_EL1 from x1: class, IL, and the ISS that
 /// names the register (DDI 0487K.a, D23.2.39).
 pub const ESR_SGI_FROM_X1: u64 = 0x623a_3036;
-/// What of ESR_EL2 tells a trapped WFI from what else has bit 30 clear: of the class (31:26) all but
+/// Bits of ESR_EL2 that tell a trapped WFI from other exceptions with bit 30 clear: of the class (31:26) all but
 /// its last bit, and TI (1:0), which leaves 0 of WFI and 1 of WFE. RN and RV are a register's that
 /// WFI does not have, and not compared (D23.2.39, ISS encoding for an exception from a WF* instruction).
 ///

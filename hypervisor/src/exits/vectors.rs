@@ -97,8 +97,8 @@ core::arch::global_asm!(
         own_failed \handler, \number
     .endm
 
-    // The same for one that may be an access of a register that firmware keeps: its class is
-    // 0, unknown reason.
+    // An exception of EL2's own that may be an access of a register that firmware keeps: its class
+    // is 0, unknown reason.
     .macro vector_own_sync handler, number
         .balign 128
         msr     sp_el0, x0

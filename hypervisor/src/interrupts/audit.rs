@@ -193,6 +193,7 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         | Fault::SerrorsGoOn
         | Fault::SerrorRecoverable
         | Fault::SerrorUncontainable
+        | Fault::SerrorUncategorized
         | Fault::SpcrDamaged
         | Fault::SpcrShort
         | Fault::SpcrNowhere

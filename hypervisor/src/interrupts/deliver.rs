@@ -99,7 +99,7 @@ pub fn reclaim(cpu: &PerCpu) {
     if cpu.vcpu.switch.is_direct() {
         // Those of Group 0 as well, which only a guest can have used: EL2 would
         // not get an interrupt of its own any more.
-        gic_cpu::forget_active();
+        gic_cpu::forget_active(vgic_cpu::has_group0());
         vgic_cpu::reclaim(cpu);
         vgic_cpu::evaluate(cpu);
     }

@@ -17,14 +17,14 @@ use crate::machine::machine;
 
 /// First INTID that is not an SGI.
 const PPI: u32 = 16;
-/// First SPI.
-const SPI: u32 = 32;
+/// SPIs, and extended ones. Numbers between and after them are reserved, up to the first LPI (IHI
+/// 0069H, 2.2.1).
+const SPIS: Range<u32> = 32..1020;
+const EXTENDED_SPIS: Range<u32> = 4096..5120;
 /// INTIDs that say that there is nothing to acknowledge (IHI 0069H, 2.2.1). Beyond them are
 /// interrupts again: extended PPIs and SPIs, LPIs.
 const SPECIAL: Range<u32> = 1020..1024;
 const EXTENDED_PPIS: Range<u32> = 1056..1120;
-/// First LPI.
-const LPI: u32 = 8192;
 
 /// What the guest did when an interrupt came: a type of its own for each, so that neither
 /// asks for the other.
@@ -116,6 +116,9 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
     gic_cpu::end(intid);
     if intid == platform.gic.maintenance {
         let cause = if vgic_cpu::maintain(cpu) {
+            // The level falls by what that wrote to ICH_HCR_EL2 and the list registers, which has its
+            // effect from a context synchronization event on (DDI 0487K.a, D24.1.2.2).
+            insn::isb();
             Counter::Maintenance
         } else {
             Counter::Irq
@@ -147,11 +150,11 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
 }
 
 /// Disables an interrupt that nothing here serves, where that is possible: SPIs and PPIs.
-/// An LPI is an edge and does not come again by itself.
+/// An LPI is an edge and does not come again by itself, and a number that is reserved has no register.
 fn disable(cpu: &PerCpu, intid: u32) {
-    if intid < SPI || EXTENDED_PPIS.contains(&intid) {
+    if intid < SPIS.start || EXTENDED_PPIS.contains(&intid) {
         cpu.redistributor().disable(intid);
-    } else if intid < LPI {
+    } else if SPIS.contains(&intid) || EXTENDED_SPIS.contains(&intid) {
         // SAFETY: the distributor is mapped, and EL2 uses no SPI: one write disables it.
         unsafe { gic::Spi::new(&machine().platform.gic, intid) }.disable();
     }

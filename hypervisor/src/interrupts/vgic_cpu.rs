@@ -8,7 +8,9 @@ mod timer_lines;
 pub use direct::{
     reclaim, say_secure, secure, send, to_hardware, to_hypervisor, to_machine, when_enabled,
 };
-pub use set_up::{PRIORITY, deafen, forget_guests, has_active_priorities, mask, prepare};
+pub use set_up::{
+    PRIORITY, deafen, forget_guests, has_active_priorities, has_group0, mask, prepare,
+};
 pub use timer_lines::{IRQ_MASKED, TRAP_GROUP1, lines, unwatch, watch};
 
 use aarch64_cpu::registers::{ICH_HCR_EL2, ICH_VMCR_EL2, ICH_VTR_EL2, Readable, Writeable};

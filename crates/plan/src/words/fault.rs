@@ -40,6 +40,8 @@ words! {
         SerrorRecoverable = "serror-recoverable",
         /// EL2 takes one of which it is not known where it has spread.
         SerrorUncontainable = "serror-uncontainable",
+        /// EL2 takes one of which it is not known whose it is.
+        SerrorUncategorized = "serror-uncategorized",
         /// Firmware's SPCR has a wrong checksum.
         SpcrDamaged = "spcr-damaged",
         /// It is shorter than what it has to have.
@@ -146,6 +148,7 @@ impl Fault {
             | Self::SerrorsGoOn
             | Self::SerrorRecoverable
             | Self::SerrorUncontainable
+            | Self::SerrorUncategorized
             | Self::SpcrDamaged
             | Self::SpcrShort
             | Self::SpcrNowhere

@@ -72,7 +72,7 @@ fn instructions_are_what_they_are() {
         (0xd503_209f, Some(SendEvent)),
         (0xd503_20bf, Some(SendEventLocal)),
         (0xd50c_871f, tlbi(false, Invalidated::El2)), // alle2
-        (0xd508_871f, tlbi(false, Invalidated::Guest)), // vmalle1
+        (0xd508_871f, tlbi(false, Invalidated::Stage1)), // vmalle1
         (0xd50c_87df, tlbi(false, Invalidated::Guest)), // vmalls12e1
         (0xd50c_879f, tlbi(false, Invalidated::Guests)), // alle1
         (0xd508_751f, Some(InvalidateCode { all: true })), // ic iallu

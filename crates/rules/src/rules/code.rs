@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was written is fetched as instructions only after maintenance.
+//! Instructions that were written are fetched only after maintenance.
 //!
 //! Data and instructions have caches of their own. A line that was written is cleaned to the point of
 //! unification (DC CVAU, or one of those that go further), DSB, and invalidated for fetching (IC), DSB,
 //! and the CPU that fetches has a context synchronization event after that. A line that is written
-//! without caches needs no DC. The place of a break is the store, or the IC.
+//! without caches needs no DC, but the DSB. Each DSB is one of the CPU that executed what it completes;
+//! where another CPU fetches, its event comes after the DSB of that one. The place of a break is the
+//! store, or the IC.
 //!
-//! When instructions are fetched an emulator says when it translates them: for the first time since
-//! they were written.
+//! When instructions are fetched an emulator shows when it translates them: for the first time since
+//! they were written, by one CPU for all.
 //!
-//! Not seen: what a loader or a device wrote, IC of another CPU that is for that CPU alone, and CPUs
-//! that need less (CTR_EL0.IDC and DIC).
+//! Not seen: what a loader or a device wrote; the shareability of IC and DSB, so an IC of another CPU
+//! that is for that CPU alone; a second CPU that fetches the line; and CPUs that need less (CTR_EL0.IDC
+//! and DIC).
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::barriers::{Barriers, Begun, Seen};
 use crate::cpu::Access;
 use crate::decode::Operation;
 use crate::finding::Place;
@@ -27,14 +31,28 @@ use crate::testing::*;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Stored,
+    /// At the point of unification once a DSB has completed it.
     Cleaned,
+    /// Once a DSB has completed it.
     Invalidated,
 }
 
-/// Lines that were written, by what, and how far they are: 0 is none. The upper byte of an
-/// address, which repeats its bit 55, has stage and level.
+/// A line.
+#[derive(Debug, Default)]
+struct Line {
+    /// Where it was written, or the IC where it is invalidated, and how far it is: 0 is none. The upper
+    /// byte of an address, which repeats its bit 55, has stage and level.
+    state: AtomicU64,
+    /// The DC or IC that it depends on, or the store without caches.
+    begun: Begun,
+}
+
+/// Lines that were written.
 #[derive(Debug)]
-pub struct Written(Lines<AtomicU64>);
+pub struct Written {
+    lines: Lines<Line>,
+    barriers: Barriers,
+}
 
 const SHIFT: u32 = 56;
 
@@ -58,87 +76,116 @@ fn decoded(line: u64) -> Option<(Place, Stage)> {
 
 impl Written {
     pub fn new() -> Self {
-        Self(Lines::new())
+        Self {
+            lines: Lines::new(),
+            barriers: Barriers::new(),
+        }
     }
 
-    /// Takes a line from one stage to the next.
-    fn moves(line: &AtomicU64, from: Stage, to: Stage) {
-        let before = line.load(Relaxed);
-        if let Some((place, stage)) = decoded(before)
-            && stage == from
-        {
-            let _ = line.compare_exchange(before, coded(place, to), Relaxed, Relaxed);
+    fn cleans(&self, cpu: u16, line: &Line) {
+        let before = line.state.load(Relaxed);
+        if let Some((store, Stage::Stored)) = decoded(before) {
+            self.moves(cpu, line, before, coded(store, Stage::Cleaned));
         }
+    }
+
+    /// An IC at `place`.
+    fn invalidates(&self, cpu: u16, line: &Line, place: Place) {
+        let before = line.state.load(Relaxed);
+        if let Some((_, Stage::Cleaned)) = decoded(before)
+            && self.barriers.have_completed(&line.begun)
+        {
+            self.moves(cpu, line, before, coded(place, Stage::Invalidated));
+        }
+    }
+
+    /// Takes a line from one stage to the next, unless it is written meanwhile.
+    fn moves(&self, cpu: u16, line: &Line, from: u64, to: u64) {
+        self.barriers.begin(cpu, &line.begun);
+        let _ = line.state.compare_exchange(from, to, Relaxed, Relaxed);
     }
 }
 
 /// See the module.
 #[derive(Debug, Default)]
 pub struct CodeFetched {
-    /// The last IC that is not in force here, and whether a DSB has completed it.
-    begun: Option<(Place, bool)>,
+    /// DSBs before the last context synchronization event. A CPU begins with one.
+    seen: Option<Seen>,
+}
+
+impl CodeFetched {
+    fn begins(&mut self, now: &Now<'_>) -> &Seen {
+        self.seen
+            .get_or_insert_with(|| now.shared.written.barriers.see())
+    }
 }
 
 impl Rule for CodeFetched {
     const ABOUT: About = About {
         name: "code-fetched",
-        says: "DC and IC of what was written, DSB and a context synchronization event before it is fetched as instructions",
+        says: "DC and DSB of what was written, IC and DSB, and a context synchronization event of the CPU that fetches it as instructions",
         cites: "DDI 0487K.a, B2.2.5 (concurrent modification and execution of instructions) and D7.5 (cache support)",
     };
 
     fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
-        let lines = &now.shared.written.0;
+        let Written { lines, barriers } = &now.shared.written;
+        self.begins(now);
         match operation {
             Operation::Clean(_) => {
                 if let Some(line) = value.and_then(|address| lines.of(address)) {
-                    Written::moves(line, Stage::Stored, Stage::Cleaned);
+                    now.shared.written.cleans(now.cpu, line);
                 }
             }
             Operation::InvalidateCode { all } => {
                 let one = value.filter(|_| !all).and_then(|address| lines.of(address));
                 let every = all.then(|| lines.made()).into_iter().flatten();
                 for line in one.into_iter().chain(every) {
-                    Written::moves(line, Stage::Cleaned, Stage::Invalidated);
+                    now.shared.written.invalidates(now.cpu, line, now.place);
                 }
-                self.begun = Some((now.place, false));
             }
             Operation::Dsb(barrier) if barrier.stores && barrier.loads => {
-                self.begun = self.begun.map(|(at, _)| (at, true));
+                barriers.execute(now.cpu);
             }
-            _ if synchronises(operation) => {
-                self.begun.take_if(|(_, completed)| *completed);
-            }
+            _ if synchronises(operation) => self.seen = Some(barriers.see()),
             _ => {}
         }
     }
 
     #[inline]
     fn accessed(&mut self, now: &Now<'_>, access: &Access) {
+        self.begins(now);
+        let Written { lines, barriers } = &now.shared.written;
         if access.store
             && let Some(address) = access.physical
-            && let Some(line) = now.shared.written.0.of(address)
+            && let Some(line) = lines.of(address)
         {
             let stage = match now.controls.caches(now.place.level) {
                 true => Stage::Stored,
-                false => Stage::Cleaned,
+                false => {
+                    barriers.begin(now.cpu, &line.begun);
+                    Stage::Cleaned
+                }
             };
-            line.store(coded(access.place, stage), Relaxed);
+            line.state.store(coded(access.place, stage), Relaxed);
         }
     }
 
     fn fetched(&mut self, now: &Now<'_>, line: u64) {
-        let Some(state) = now.shared.written.0.of(line) else {
+        let seen = self.begins(now);
+        let Written { lines, barriers } = &now.shared.written;
+        let Some(state) = lines.of(line) else {
             return;
         };
-        let Some((store, stage)) = decoded(state.swap(0, Relaxed)) else {
+        let Some((at, stage)) = decoded(state.state.swap(0, Relaxed)) else {
             return;
         };
-        let (at, lacks) = match (stage, self.begun) {
-            (Stage::Stored, _) => (store, "DC and IC are"),
-            (Stage::Cleaned, _) => (store, "IC is"),
-            (Stage::Invalidated, Some((ic, false))) => (ic, "a DSB after IC is"),
-            (Stage::Invalidated, Some((ic, true))) => (ic, "a synchronization after IC is"),
-            (Stage::Invalidated, None) => return,
+        let lacks = match stage {
+            Stage::Stored => "DC, DSB and IC are",
+            Stage::Cleaned if !barriers.have_completed(&state.begun) => "a DSB and IC after it are",
+            Stage::Cleaned => "IC after the DSB is",
+            Stage::Invalidated if !barriers.have_completed(&state.begun) => "a DSB after IC is",
+            Stage::Invalidated if !seen.has(&state.begun) => "a synchronization after IC is",
+            Stage::Invalidated => return,
         };
         now.report_at::<Self>(
             at,
@@ -147,8 +194,8 @@ impl Rule for CodeFetched {
         );
     }
 
-    fn entered(&mut self, _: &Now<'_>, _: u8) {
-        self.begun.take_if(|(_, completed)| *completed);
+    fn entered(&mut self, now: &Now<'_>, _: u8) {
+        self.seen = Some(now.shared.written.barriers.see());
     }
 
     #[cfg(test)]
@@ -196,8 +243,67 @@ impl Rule for CodeFetched {
                 maintained(stored().access(STR, CODE + 64)).fetches(CODE + 64),
             ),
             (
+                "no DSB between DC and IC",
+                stored()
+                    .of(DC_CVAU, CODE)
+                    .of(IC_IVAU, CODE)
+                    .then(DSB_ISH)
+                    .then(ISB)
+                    .fetches(CODE),
+            ),
+            (
+                "a DSB of another CPU between them",
+                stored()
+                    .of(DC_CVAU, CODE)
+                    .cpu(1)
+                    .then(DSB_ISH)
+                    .then(IC_IALLU)
+                    .then(DSB_ISH)
+                    .then(ISB)
+                    .fetches(CODE),
+            ),
+            (
                 "without caches, no IC",
                 Program::new().access(STR, CODE).fetches(CODE),
+            ),
+            (
+                "without caches, no DSB before IC",
+                Program::new()
+                    .access(STR, CODE)
+                    .then(IC_IALLU)
+                    .then(DSB_ISH)
+                    .then(ISB)
+                    .fetches(CODE),
+            ),
+            (
+                "synchronised before the DSB",
+                stored()
+                    .of(DC_CVAU, CODE)
+                    .then(DSB_ISH)
+                    .of(IC_IVAU, CODE)
+                    .then(ISB)
+                    .then(DSB_ISH)
+                    .fetches(CODE),
+            ),
+            (
+                "by another CPU, which does not synchronise",
+                maintained(stored().cpu(1).then(ISB).cpu(0))
+                    .cpu(1)
+                    .fetches(CODE),
+            ),
+            (
+                "by another CPU, which synchronises before the DSB",
+                stored()
+                    .of(DC_CVAU, CODE)
+                    .then(DSB_ISH)
+                    .of(IC_IVAU, CODE)
+                    .cpu(1)
+                    .then(DSB_ISH)
+                    .then(ISB)
+                    .cpu(0)
+                    .then(DSB_ISH)
+                    .cpu(1)
+                    .fetches(CODE),
             ),
         ]
     }
@@ -212,6 +318,7 @@ impl Rule for CodeFetched {
                 "without caches, all at once",
                 Program::new()
                     .access(STR, CODE)
+                    .then(DSB_SY)
                     .then(IC_IALLU)
                     .then(DSB_ISH)
                     .then(ISB)
@@ -219,13 +326,31 @@ impl Rule for CodeFetched {
             ),
             (
                 "by another CPU, which returns",
+                maintained(stored().cpu(1).then(ISB).cpu(0))
+                    .cpu(1)
+                    .then(ERET)
+                    .fetches(CODE),
+            ),
+            (
+                "by another CPU, which takes an exception",
+                maintained(stored().cpu(1).then(ISB).cpu(0))
+                    .cpu(1)
+                    .interrupt(2)
+                    .fetches(CODE),
+            ),
+            (
+                "by another CPU, which begins",
+                maintained(stored()).cpu(1).fetches(CODE),
+            ),
+            (
+                "invalidated by the CPU that fetches it",
                 stored()
                     .of(DC_CVAU, CODE)
                     .then(DSB_ISH)
+                    .cpu(1)
                     .of(IC_IVAU, CODE)
                     .then(DSB_ISH)
-                    .cpu(1)
-                    .then(ERET)
+                    .then(ISB)
                     .fetches(CODE),
             ),
         ]

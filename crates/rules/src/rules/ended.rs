@@ -10,9 +10,10 @@
 //!
 //! Per level, each of which has an interface of its own or uses the one that the other does
 //! not; of EL1 each guest that stage 2 maps. Where EL2 gives EL1 a new SCTLR_EL1 a vCPU begins anew,
-//! and has acknowledged nothing. What was read has to be known, so the rule
-//! waits for an end that it does not know where the emulator does not show it, and gives up on a guest
-//! an access of which was trapped: what EL2 answers is not known here.
+//! and has acknowledged nothing. Where the emulator does not show what was read, because an exception
+//! came first, an end of something else is one of that, until the return from the exception in which
+//! it was read; it may have been nothing. The rule gives up on a guest an access of which was trapped:
+//! what EL2 answers is not known here.
 //!
 //! Not seen: Group 0, an interrupt that is never deactivated, and deactivation by register.
 
@@ -29,6 +30,8 @@ use crate::testing::*;
 const SPECIAL: u64 = 1020;
 /// LPIs.
 const LPI: u64 = 8192;
+/// Registers whose accesses tell nothing more of a guest that EL2 answers.
+const ACKNOWLEDGE_AND_END: [Register; 3] = [ICC_IAR1_EL1, ICC_EOIR1_EL1, ICC_DIR_EL1];
 /// Group priorities, of which each can be active once: 7 bits at most (IHI 0069H, 4.8.2).
 const MOST: usize = 128;
 
@@ -45,9 +48,9 @@ struct Acknowledged {
 #[derive(Debug, Default)]
 struct Interface {
     active: Vec<Acknowledged>,
-    /// How many were acknowledged, and it is not known which.
-    lost: u32,
-    /// A higher level has acknowledged or ended something for this one.
+    /// The depths of acknowledges that brought something unknown, or nothing.
+    lost: Vec<u32>,
+    /// A higher level has acknowledged or ended something for this one: nothing more is known of it.
     emulated: bool,
     /// Exceptions that the level has not returned from.
     depth: u32,
@@ -57,7 +60,7 @@ struct Interface {
 #[derive(Debug, Default)]
 pub struct InterruptEnded {
     levels: [Interface; 4],
-    /// Those of EL1, by the table of stage 2.
+    /// EL1's interfaces, by the table of stage 2.
     guests: BTreeMap<u64, Interface>,
 }
 
@@ -83,13 +86,15 @@ impl Rule for InterruptEnded {
     fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         let level = self.interface(now, now.place.level);
         match (operation, value) {
+            (Operation::Read { register, .. } | Operation::Write { register, .. }, _)
+                if level.emulated && ACKNOWLEDGE_AND_END.contains(&register) => {}
             (
                 Operation::Read {
                     register: ICC_IAR1_EL1,
                     ..
                 },
                 None,
-            ) => level.lost += 1,
+            ) if level.lost.len() < MOST => level.lost.push(level.depth),
             (
                 Operation::Read {
                     register: ICC_IAR1_EL1,
@@ -97,9 +102,6 @@ impl Rule for InterruptEnded {
                 },
                 Some(intid),
             ) if is_interrupt(intid) => {
-                if level.active.len() == MOST && level.is_unknown() {
-                    level.active.clear();
-                }
                 if level.active.len() == MOST {
                     let first = level.active.remove(0);
                     now.report_at::<Self>(
@@ -153,8 +155,13 @@ impl Rule for InterruptEnded {
         else {
             return;
         };
-        if [ICC_IAR1_EL1, ICC_EOIR1_EL1, ICC_DIR_EL1].contains(&register) {
-            self.interface(now, now.place.level).emulated = true;
+        if ACKNOWLEDGE_AND_END.contains(&register) {
+            let level = self.interface(now, now.place.level);
+            *level = Interface {
+                emulated: true,
+                depth: level.depth,
+                ..Interface::default()
+            };
         }
     }
 
@@ -182,6 +189,44 @@ impl Rule for InterruptEnded {
                 })
             }),
             ("not acknowledged", Program::new().write(ICC_EOIR1_EL1, 27)),
+            (
+                "of EL2, which has answered a guest's access",
+                Program::new()
+                    .level(1)
+                    .read(ICC_IAR1_EL1)
+                    .traps(2)
+                    .level(2)
+                    .then(ERET)
+                    .interrupt(2)
+                    .reads(ICC_IAR1_EL1, 27)
+                    .then(ERET),
+            ),
+            (
+                "after one that is unknown, which was spurious",
+                Program::new()
+                    .interrupt(2)
+                    .read(ICC_IAR1_EL1)
+                    .then(ERET)
+                    .interrupt(2)
+                    .reads(ICC_IAR1_EL1, 27)
+                    .then(ERET),
+            ),
+            (
+                "not acknowledged, after one that is unknown, which was spurious",
+                Program::new()
+                    .interrupt(2)
+                    .read(ICC_IAR1_EL1)
+                    .then(ERET)
+                    .interrupt(2)
+                    .write(ICC_EOIR1_EL1, 27),
+            ),
+            (
+                "besides one that is unknown",
+                taken()
+                    .read(ICC_IAR1_EL1)
+                    .write(ICC_EOIR1_EL1, 30)
+                    .then(ERET),
+            ),
             (
                 "an LPI",
                 Program::new()
@@ -275,6 +320,18 @@ impl Rule for InterruptEnded {
                     .then(ERET),
             ),
             (
+                "unknown what, and an exception besides",
+                Program::new()
+                    .interrupt(2)
+                    .read(ICC_IAR1_EL1)
+                    .interrupt(2)
+                    .reads(ICC_IAR1_EL1, 30)
+                    .write(ICC_EOIR1_EL1, 30)
+                    .then(ERET)
+                    .write(ICC_EOIR1_EL1, 27)
+                    .then(ERET),
+            ),
+            (
                 "a vCPU that begins anew",
                 Program::new()
                     .level(1)
@@ -293,16 +350,9 @@ impl Rule for InterruptEnded {
 }
 
 impl Interface {
-    /// Whether more may be active than is known.
-    const fn is_unknown(&self) -> bool {
-        self.lost > 0 || self.emulated
-    }
-
     fn ended(&mut self, now: &Now<'_>, intid: u64) {
         match self.active.iter().rposition(|one| one.intid == intid) {
             Some(last) if last + 1 == self.active.len() => drop(self.active.pop()),
-            Some(place) if self.is_unknown() => drop(self.active.remove(place)),
-            None if self.is_unknown() => self.lost = self.lost.saturating_sub(1),
             Some(place) => {
                 let first = self.active[place];
                 self.active.truncate(place);
@@ -311,6 +361,7 @@ impl Interface {
                     format!("interrupt {intid} is ended before one that was acknowledged after it"),
                 );
             }
+            None if self.lost.pop().is_some() => {}
             None => now.report::<InterruptEnded>(
                 None,
                 format!("interrupt {intid} is ended, and was not acknowledged"),
@@ -319,8 +370,7 @@ impl Interface {
     }
 
     fn deactivated(&self, now: &Now<'_>, intid: u64) {
-        let active = self.active.iter().rfind(|one| one.intid == intid);
-        if let Some(active) = active.filter(|_| !self.is_unknown()) {
+        if let Some(active) = self.active.iter().rfind(|one| one.intid == intid) {
             now.report::<InterruptEnded>(
                 Some(active.place),
                 format!("interrupt {intid} is deactivated before its priority is dropped"),
@@ -329,9 +379,7 @@ impl Interface {
     }
 
     fn returns(&mut self, now: &Now<'_>) {
-        while !self.is_unknown()
-            && let Some(last) = self.active.pop_if(|last| last.depth >= self.depth)
-        {
+        while let Some(last) = self.active.pop_if(|last| last.depth >= self.depth) {
             now.report_at::<InterruptEnded>(
                 last.place,
                 Some(now.place),
@@ -341,6 +389,8 @@ impl Interface {
                 ),
             );
         }
+        // One of this exception whose end has not come was of nothing: it was spurious.
+        self.lost.retain(|depth| *depth < self.depth);
         self.depth = self.depth.saturating_sub(1);
     }
 }

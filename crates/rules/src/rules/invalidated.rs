@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TLBs hold nothing of a regime that begins.
 //!
-//! A reset need not invalidate them, and what ran before has left what it translated. So a TLBI of
-//! all of the regime comes before its MMU is turned on, since it was on last or since the reset; and one
-//! of the VMID, or of all, before its first guest runs on the CPU. It has to be the CPU's own: one of
-//! another CPU need not reach a CPU that is off.
+//! A reset need not invalidate them, and what ran before has left what it translated. So a TLBI of all
+//! of EL2 comes before its MMU is turned on, since it was on last or since the reset; one of stage 1 of
+//! the VMID, or of more, before EL1 turns its own on; and one of both stages of the VMID, or of all of
+//! EL1, before its first guest runs on the CPU with stage 2. It has to be the CPU's own: one of another
+//! CPU need not reach a CPU that is off.
 //!
 //! Not seen: TLBIs of parts, however many; and stage 2 of a VMID that gets other tables.
 
@@ -22,12 +23,14 @@ const STAGE_2: u64 = 1;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct TlbInvalidated {
-    /// Regimes that hold nothing that is old: EL2.
+    /// Nothing old is held of EL2.
     el2: bool,
-    /// EL1 of all VMIDs.
+    /// Nothing of EL1, of all VMIDs.
     guests: bool,
-    /// EL1 of each of these.
+    /// Nothing of EL1, of each of these.
     vmids: BTreeSet<u64>,
+    /// Nothing of stage 1, of each of these.
+    stage1: BTreeSet<u64>,
     /// VTTBR_EL2's.
     vmid: u64,
 }
@@ -41,7 +44,7 @@ impl TlbInvalidated {
     fn guest(&mut self, now: &Now<'_>) {
         if self.holds_old(self.vmid) {
             let what = format!(
-                "a guest of VMID {} runs, and no TLBI of it or of all was executed before",
+                "a guest of VMID {} runs, and no TLBI of both its stages or of all was executed before",
                 self.vmid
             );
             now.report::<Self>(None, what);
@@ -53,7 +56,7 @@ impl TlbInvalidated {
 impl Rule for TlbInvalidated {
     const ABOUT: About = About {
         name: "tlb-invalidated",
-        says: "a TLBI of a regime before its MMU is turned on, and of a VMID before its first guest runs",
+        says: "a TLBI of a regime before its MMU is turned on, and of both stages of a VMID before its first guest runs",
         cites: "DDI 0487K.a, D8.16 (TLBs: a reset need not invalidate them) and D8.17 (TLB maintenance requirements)",
     };
 
@@ -63,6 +66,7 @@ impl Rule for TlbInvalidated {
                 Invalidated::El2 => self.el2 = true,
                 Invalidated::Guests => self.guests = true,
                 Invalidated::Guest => drop(self.vmids.insert(self.vmid)),
+                Invalidated::Stage1 => drop(self.stage1.insert(self.vmid)),
                 Invalidated::Part | Invalidated::El3 => {}
             },
             (
@@ -78,14 +82,16 @@ impl Rule for TlbInvalidated {
                     ..
                 },
                 Some(value),
-            ) if value & 1 != 0 => {
-                if !now.controls.translates(2) && !self.el2 {
+            ) => {
+                let (was, is) = (now.controls.translates(2), value & 1 != 0);
+                if is && !was && !self.el2 {
                     now.report::<Self>(
                         None,
                         "the MMU is turned on, and no TLBI of EL2 was executed since it was off",
                     );
                 }
-                self.el2 = false;
+                // Entries that were invalidated while it was on can have come back until it was off.
+                self.el2 &= !was && !is;
             }
             (
                 Operation::Write {
@@ -96,6 +102,7 @@ impl Rule for TlbInvalidated {
             ) if now.place.level == 1
                 && value & 1 != 0
                 && !now.controls.translates(1)
+                && !self.stage1.contains(&self.vmid)
                 && self.holds_old(self.vmid) =>
             {
                 now.report::<Self>(
@@ -127,6 +134,18 @@ impl Rule for TlbInvalidated {
                     .write(SCTLR_EL2, 1),
             ),
             (
+                "while it was on",
+                Program::new()
+                    .write(SCTLR_EL2, 1)
+                    .then(ISB)
+                    .then(TLBI_ALLE2)
+                    .then(DSB_NSH)
+                    .then(ISB)
+                    .write(SCTLR_EL2, 0)
+                    .then(ISB)
+                    .write(SCTLR_EL2, 1),
+            ),
+            (
                 "of EL1 only",
                 Program::found().then(TLBI_ALLE1IS).write(SCTLR_EL2, 1),
             ),
@@ -134,14 +153,11 @@ impl Rule for TlbInvalidated {
             ("a guest", guest(Program::found(), 1)),
             (
                 "a second VMID",
-                guest(
-                    Program::found()
-                        .write(VTTBR_EL2, 1 << 48)
-                        .then(ISB)
-                        .then(TLBI_VMALLE1)
-                        .then(DSB_NSH),
-                    2,
-                ),
+                guest(invalidated(Program::found(), TLBI_VMALLS12E1, 1), 2),
+            ),
+            (
+                "a guest, of its stage 1 only",
+                guest(invalidated(Program::found(), TLBI_VMALLE1, 1), 1),
             ),
         ]
     }
@@ -161,7 +177,22 @@ impl Rule for TlbInvalidated {
                     .write(SCTLR_EL2, 5)
                     .then(ISB),
             ),
+            (
+                "off once more",
+                Program::found()
+                    .then(TLBI_ALLE2)
+                    .then(DSB_NSH)
+                    .then(ISB)
+                    .write(SCTLR_EL2, 0)
+                    .then(ISB)
+                    .write(SCTLR_EL2, 1)
+                    .then(ISB),
+            ),
             ("all VMIDs", guest(guest(all(), 1), 2)),
+            (
+                "both stages of the VMID",
+                guest(invalidated(Program::found(), TLBI_VMALLS12E1, 1), 1),
+            ),
             (
                 "EL1 itself",
                 Program::found()
@@ -178,6 +209,16 @@ impl Rule for TlbInvalidated {
             ),
         ]
     }
+}
+
+/// `tlbi` of `vmid`, which is finished.
+#[cfg(test)]
+fn invalidated(program: Program, tlbi: u32, vmid: u64) -> Program {
+    program
+        .write(VTTBR_EL2, vmid << 48)
+        .then(ISB)
+        .then(tlbi)
+        .then(DSB_NSH)
 }
 
 /// A guest of `vmid`, with all that acts on it.

@@ -27,7 +27,7 @@ const ENABLED: u64 = 1;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct ListRegisters {
-    /// Those in use, with the vINTID, and where it was written.
+    /// List registers in use, with the vINTID, and where it was written.
     used: BTreeMap<u8, (u64, Place)>,
     /// ICH_HCR_EL2.En.
     enabled: bool,

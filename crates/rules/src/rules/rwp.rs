@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is written to the interrupt controller has its effect before it is relied on.
+//! A write to the interrupt controller has its effect before it is relied on.
 //!
 //! A write of GICD_CTLR, GICD_ICENABLER\<n>, GICR_CTLR or GICR_ICENABLER0 takes its time, and RWP of
 //! the frame's CTLR says when it is over. Until then an interrupt that was disabled may still come:

@@ -31,7 +31,8 @@ pub fn note_secure(bits: u32) {
             "GIC: of the SGIs {bits:#06x} belong to the secure world; firmware has to leave 0 to 7 to the other one"
         );
     }
-    SECURE.store(secure() | bits, Relaxed);
+    // A CPU that was given up may come here late, while another does.
+    SECURE.fetch_or(bits, Relaxed);
 }
 
 /// See [`note_secure`].

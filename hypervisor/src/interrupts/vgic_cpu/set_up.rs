@@ -30,6 +30,8 @@ pub const PRIORITY: u8 = 0x80;
 /// has the registers count first. A neighbour's slice lets neither through.
 const DOORBELL_PRIORITY: u8 = 0x60;
 
+/// Group 0 is this level's too ([`gic_cpu::has_group0`]), as each CPU has found.
+static HAS_GROUP0: AtomicBool = AtomicBool::new(false);
 /// Priorities of interrupts are seen shifted, and that of the mask is not: two security states, and
 /// Group 0 not EL3's alone (SCR_EL3.FIQ is 0; IHI 0069H, 4.8.1, and 12.2, ICC_PMR_EL1).
 static SHIFTED_BUT_MASK: AtomicBool = AtomicBool::new(false);
@@ -58,21 +60,23 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
     cpu.redistributor.call_once(|| redistributor);
     ICC_SRE_EL2.set(SRE);
     arch::insn::isb();
-    own(&redistributor, platform);
-    // What belongs to the secure world reads as 0, whatever is written (IHI 0069H, 12.11,
-    // GICR_ISENABLER0).
+    enable(&redistributor, platform);
+    let group0 = gic_cpu::has_group0();
+    HAS_GROUP0.store(group0, Relaxed);
+    close_group0();
+    // Those of the secure world read as 0, whatever is written (IHI 0069H, 12.11, GICR_ISENABLER0).
     direct::note_secure(SGIS & !redistributor.enabled());
     // SAFETY: as the caller promises.
     let two_states = unsafe { gic::has_two_states(&platform.gic) };
-    SHIFTED_BUT_MASK.store(two_states && gic_cpu::has_group0(), Relaxed);
-    gic_cpu::forget_active();
+    SHIFTED_BUT_MASK.store(two_states && group0, Relaxed);
+    gic_cpu::forget_active(group0);
     forget_guests();
     let interface = ThisCpu(cpu);
     for n in 0..interface.count() {
         set_ich_lr(n, 0);
     }
     ICH_HCR_EL2.set(ENABLE);
-    // What looks for an empty list register next may come without an exception between.
+    // A search for an empty list register may come next, without an exception between.
     arch::insn::isb();
     Ok(())
 }
@@ -130,9 +134,28 @@ pub fn deafen(kept: &PerCpu) {
     kept.redistributor().disable_all(SGIS);
 }
 
-/// The interrupts that EL2 takes: SGIs, the maintenance interrupt and its own
-/// timer's. Those of the guest's timers follow the guest's enables.
+/// See [`HAS_GROUP0`].
+pub fn has_group0() -> bool {
+    HAS_GROUP0.load(Relaxed)
+}
+
+/// Sets the interface and the priorities up for EL2 again, which the guest had.
 pub fn own(redistributor: &Redistributor, platform: &Platform<'_>) {
+    enable(redistributor, platform);
+    close_group0();
+}
+
+/// Nothing of Group 0 is EL2's: it would come as an FIQ.
+fn close_group0() {
+    if has_group0() {
+        ICC_IGRPEN0_EL1.set(0);
+        arch::insn::isb();
+    }
+}
+
+/// Enables the interrupts that EL2 takes: SGIs, the maintenance interrupt and its own timer's. Those
+/// of the guest's timers follow the guest's enables.
+fn enable(redistributor: &Redistributor, platform: &Platform<'_>) {
     for intid in 0..vgic::PRIVATE {
         // SAFETY: only EL2 of the CPU that it belongs to gets here.
         unsafe { redistributor.set_priority(intid, PRIORITY) };
@@ -142,9 +165,4 @@ pub fn own(redistributor: &Redistributor, platform: &Platform<'_>) {
     let timer = platform.timer.hyp.map_or(0, |intid| 1 << intid);
     redistributor.enable_all(SGIS | 1 << platform.gic.maintenance | timer);
     gic_cpu::enable(true);
-    // Nothing of it is EL2's: it would come as an FIQ.
-    if gic_cpu::has_group0() {
-        ICC_IGRPEN0_EL1.set(0);
-        arch::insn::isb();
-    }
 }

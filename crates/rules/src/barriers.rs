@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! DSBs of all CPUs: what they have completed, and which of them came before a CPU synchronised.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+
+/// CPUs that are told apart: the numbers of an emulator are smaller.
+const CPUS: usize = 512;
+
+/// How many DSBs of all accesses each CPU has executed.
+#[derive(Debug)]
+pub struct Barriers {
+    executed: Box<[AtomicU64]>,
+    /// CPUs from 0 on among which are all that have executed one.
+    cpus: AtomicUsize,
+}
+
+/// When a CPU began what a DSB of its own completes: its number, and how many it had executed.
+#[derive(Debug, Default)]
+pub struct Begun(AtomicU64);
+
+/// How many DSBs each CPU had executed when one CPU synchronised last.
+#[derive(Debug)]
+pub struct Seen(Vec<u64>);
+
+const SHIFT: u32 = 48;
+
+impl Barriers {
+    pub fn new() -> Self {
+        Self {
+            executed: (0..CPUS).map(|_| AtomicU64::default()).collect(),
+            cpus: AtomicUsize::new(0),
+        }
+    }
+
+    /// `cpu` executes one.
+    pub fn execute(&self, cpu: u16) {
+        if let Some(executed) = self.executed.get(usize::from(cpu)) {
+            executed.fetch_add(1, Relaxed);
+            self.cpus.fetch_max(usize::from(cpu) + 1, Relaxed);
+        }
+    }
+
+    fn executed(&self, cpu: usize) -> u64 {
+        let executed = self.executed.get(cpu);
+        executed.map_or(0, |executed| executed.load(Relaxed))
+    }
+
+    /// `cpu` begins what a DSB of its own completes.
+    pub fn begin(&self, cpu: u16, begun: &Begun) {
+        let count = self.executed(cpu.into()) & ((1 << SHIFT) - 1);
+        begun.0.store(u64::from(cpu) << SHIFT | count, Relaxed);
+    }
+
+    /// Whether a DSB has completed it.
+    pub fn have_completed(&self, begun: &Begun) -> bool {
+        let (cpu, count) = begun.parts();
+        self.executed(cpu) > count
+    }
+
+    /// A CPU synchronises.
+    pub fn see(&self) -> Seen {
+        let cpus = self.cpus.load(Relaxed);
+        Seen((0..cpus).map(|cpu| self.executed(cpu)).collect())
+    }
+}
+
+impl Begun {
+    fn parts(&self) -> (usize, u64) {
+        let begun = self.0.load(Relaxed);
+        ((begun >> SHIFT) as usize, begun & ((1 << SHIFT) - 1))
+    }
+}
+
+impl Seen {
+    /// Whether one of the DSBs has completed `begun`.
+    pub fn has(&self, begun: &Begun) -> bool {
+        let (cpu, count) = begun.parts();
+        self.0.get(cpu).is_some_and(|executed| *executed > count)
+    }
+}
