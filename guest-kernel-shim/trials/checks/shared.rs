@@ -137,7 +137,8 @@ fn keep(round: u64, way: Way) -> Result<(), Failure> {
     ensure(ICC_PMR_EL1.get() == mask, "the priority mask changed")
 }
 
-/// The cycle counter stands still while the neighbour runs.
+/// The cycle counter stands still while the neighbour runs: in some round it counts less than the time that the neighbour has.
+/// Were that counted, no round could show less; how much more one shows is the machine's matter.
 fn counts_nothing(timer: Timer) -> Result<(), Failure> {
     /// PMCNTENSET_EL0.C.
     const CYCLES: u64 = 1 << 31;
@@ -148,15 +149,19 @@ fn counts_nothing(timer: Timer) -> Result<(), Failure> {
     PMCR_EL0.set(before.0 | 1);
     PMCNTENSET_EL0.set(CYCLES);
     insn::isb();
-    let busy = cycles(|| clock::pause(clock::ticks(WAIT_US)));
-    timer.arm(clock::ticks(WAIT_US));
-    let idle = cycles(insn::wfi);
-    timer.take()?;
-    timer.lower();
-    end(timer.intid)?;
+    let mut stood = false;
+    for _ in 0..ROUNDS {
+        let busy = cycles(|| clock::pause(clock::ticks(WAIT_US)));
+        timer.arm(clock::ticks(WAIT_US));
+        let idle = cycles(insn::wfi);
+        timer.take()?;
+        timer.lower();
+        end(timer.intid)?;
+        stood |= idle < busy / 2;
+    }
     PMCR_EL0.set(before.0);
     insn::isb();
-    ensure(idle < busy / 2, "the PMU counts what the neighbour does")
+    ensure(stood, "the PMU counts what the neighbour does")
 }
 
 /// Cycles that `what` takes of this guest.
