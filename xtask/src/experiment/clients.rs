@@ -27,7 +27,7 @@ const AROUND_8: &[Repeat] = &[
 /// A boot in which client and server work for so long on a request, each. It decides the size
 /// of the effect, so a claim is about two of them.
 macro_rules! pairs {
-    ($label:literal, $us:literal) => {
+    ($label:literal, $us:literal, $iterations:literal) => {
         Boot {
             label: $label,
             under: Under::Rouse,
@@ -42,7 +42,7 @@ macro_rules! pairs {
                 ("gap-us", $us),
                 ("service-us", $us),
             ],
-            iterations: 60,
+            iterations: $iterations,
             repeats: AROUND_8,
         }
     };
@@ -57,7 +57,12 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "K. P. Nayak, \"[PATCH] sched/fair: Skip newidle_balance() when an idle CPU is woken up to \
              process an IPI\", January 2024: tbench and netperf, throughput of the kernel that always \
              interrupts against the one that does not, 512 hardware threads",
-    boots: &[pairs!("light", "1"), pairs!("heavy", "9")],
+    boots: &[
+        pairs!("light", "1", 60),
+        pairs!("light-short", "1", 12),
+        pairs!("heavy", "9", 60),
+        pairs!("heavy-short", "9", 12),
+    ],
     metric: Some(Metric::Insns),
     conclude,
     comparable: "the sign of the effect, and that it vanishes where CPUs have enough tasks not to idle. Not \
@@ -81,7 +86,7 @@ const LEFT: f64 = 34.0;
 
 /// Requests per second.
 fn throughput(found: &Found<'_>) -> f64 {
-    found.samples() / found.seconds().max(1e-9)
+    found.made() / found.seconds().max(1e-9)
 }
 
 /// Cells of a boot with this delivery.
@@ -183,7 +188,7 @@ fn table(runs: &Runs, boot: &str, us: &str) -> Result<Table> {
         let elided = direct.find(runs.first(), pairs, "elide")?;
         let injected = inject.find(runs.first(), pairs, "elide")?;
         let interrupted = direct.find(runs.first(), pairs, "ipi")?;
-        let sent = interrupted.count("ipi", "sent") / interrupted.samples().max(1.0);
+        let sent = interrupted.each("ipi", "sent");
         table.row(
             &format!("{pairs} pairs"),
             vec![
