@@ -213,8 +213,8 @@ fn has(cell: &Cell, words: Words<'_>) -> bool {
 
 /// A cell that was measured.
 ///
-/// What is made of its samples depends on what its wait does, and so on what the machine models. Its
-/// counters say what the guest decided and asked for: that, it does everywhere.
+/// Its samples, and its counters that are times, depend on what its wait does, and so on what the machine
+/// models. The other counters say what the guest decided and asked for: that, it does everywhere.
 ///
 /// Counters are of all that was made, and of the begins and ends of blocks. Where there is a shorter boot
 /// they are what this cell counted more than the one there: begins and ends are in both, and cancel out.
@@ -310,6 +310,7 @@ impl<'r> Found<'r> {
 
     /// What its neighbours got.
     pub fn neighbours(&self) -> Result<Neighbours> {
+        self.depends();
         let neighbours = self.cell.neighbours(self.frequency as u64);
         neighbours.with_context(|| {
             format!(
@@ -321,7 +322,7 @@ impl<'r> Found<'r> {
 
     /// Microseconds of the counter that `part` of its CPUs' time is for each wake-up or round trip.
     pub fn us_per_sample(&self, part: f64) -> f64 {
-        let ticks = self.count("neighbour", "ticks") * part;
+        let ticks = self.time("neighbour", "ticks") * part;
         ticks * 1e6 / self.frequency / self.made()
     }
 
@@ -361,9 +362,15 @@ impl<'r> Found<'r> {
         of(self.cell) - self.shorter.map_or(0.0, of)
     }
 
+    /// A counter that is a time.
+    pub fn time(&self, group: &str, name: &str) -> f64 {
+        self.depends();
+        self.count(group, name)
+    }
+
     /// How long it took, seconds of the machine.
     pub fn seconds(&self) -> f64 {
-        self.count("span", "ticks") / self.frequency
+        self.time("span", "ticks") / self.frequency
     }
 
     /// Interrupts between CPUs per second of the machine.
@@ -373,9 +380,8 @@ impl<'r> Found<'r> {
 
     /// The share of the CPUs' time in which they were not halted, per cent.
     pub fn awake(&self) -> f64 {
-        self.depends();
-        let whole = self.count("span", "ticks") * self.cell.cpus as f64;
-        100.0 * (1.0 - self.count("halt", "ticks") / whole.max(1.0))
+        let whole = self.time("span", "ticks") * self.cell.cpus as f64;
+        100.0 * (1.0 - self.time("halt", "ticks") / whole.max(1.0))
     }
 
     /// The share of the stays in idle states that were in `state`, per cent.

@@ -218,7 +218,7 @@ fn against_published(name: &str, place: &str, there: [Pair; 2], ours: &ByBoot<Co
 /// time by the number of loops.
 fn cost(workload: &str, found: &Found<'_>) -> f64 {
     match workload {
-        "messaging" => found.each("span", "ticks"),
+        "messaging" => found.time("span", "ticks") / found.made(),
         _ => found.median(),
     }
 }

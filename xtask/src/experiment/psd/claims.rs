@@ -222,7 +222,7 @@ fn limit(runs: &Runs) -> Result<Vec<Claim>> {
 /// How long the window of a request was open that outlasts it, milliseconds: as long as
 /// the CPU polled.
 pub fn window_ms(found: &Found<'_>) -> f64 {
-    let polled = found.count("cpuidle", "poll.time-ns");
+    let polled = found.time("cpuidle", "poll.time-ns");
     polled / found.count("timer", "expired").max(1.0) / 1e6
 }
 
