@@ -49,8 +49,6 @@ const INITRD: &str = "initrd";
 pub enum Guest<'a> {
     /// A program of our own.
     Ours(Program),
-    /// The same without what can be left out: the features of the guest's package.
-    Bare(Program),
     /// Another kernel, as it is given: an arm64 Image.
     Given(&'a Given),
 }
@@ -59,7 +57,7 @@ impl Guest<'_> {
     /// Whose text its output is.
     pub const fn source(&self) -> Source {
         match self {
-            Self::Ours(_) | Self::Bare(_) => Source::Ours,
+            Self::Ours(_) => Source::Ours,
             Self::Given(Given {
                 initrd: Some(Initrd::Measuring),
                 ..
@@ -71,10 +69,8 @@ impl Guest<'_> {
     /// The binary of the program, if it is one of ours.
     const fn binary(&self) -> Option<&'static str> {
         match self {
-            Self::Ours(Program::Measuring) | Self::Bare(Program::Measuring) => {
-                Some("guest-measuring")
-            }
-            Self::Ours(Program::Trials) | Self::Bare(Program::Trials) => Some("guest-trials"),
+            Self::Ours(Program::Measuring) => Some("guest-measuring"),
+            Self::Ours(Program::Trials) => Some("guest-trials"),
             Self::Given(_) => None,
         }
     }
@@ -84,7 +80,6 @@ impl Guest<'_> {
         match self {
             Self::Ours(Program::Measuring) => board.to_owned(),
             Self::Ours(Program::Trials) => format!("{board}-trials"),
-            Self::Bare(program) => format!("{}-bare", Self::Ours(*program).kind(board)),
             Self::Given(_) => format!("{board}-given"),
         }
     }
@@ -145,13 +140,12 @@ impl Built {
 
 /// Builds, flattens and packs.
 pub fn build(board: &str, guest: Guest) -> Result<Built> {
-    let bare = matches!(guest, Guest::Bare(_));
-    let compiled = compiled(guest.binary(), bare)?;
+    let compiled = compiled(guest.binary())?;
     let (llsc, lse) = (compiled.llsc.as_ref(), compiled.lse.as_ref());
     let flat = match (llsc, guest) {
         (Some(llsc), _) => &llsc.flat,
         (None, Guest::Given(given)) => &given.image,
-        (None, Guest::Ours(_) | Guest::Bare(_)) => bail!("the guest was not built"),
+        (None, Guest::Ours(_)) => bail!("the guest was not built"),
     };
     let flat_lse = lse.map(|lse| lse.flat.as_slice());
     let program;
@@ -167,7 +161,7 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
             program = archive::alone(&on_linux()?);
             Some(program.as_slice())
         }
-        Guest::Given(Given { initrd: None, .. }) | Guest::Ours(_) | Guest::Bare(_) => None,
+        Guest::Given(Given { initrd: None, .. }) | Guest::Ours(_) => None,
     };
     let parts = Parts {
         guest: flat,
@@ -234,9 +228,9 @@ struct Pair {
 }
 
 /// Compiles the hypervisor and the guest's `binary`.
-fn compiled(binary: Option<&'static str>, bare: bool) -> Result<Arc<Pair>> {
-    static PAIRS: Once<(Option<&str>, bool), Pair> = Once::new();
-    PAIRS.get((binary, bare), || {
+fn compiled(binary: Option<&'static str>) -> Result<Arc<Pair>> {
+    static PAIRS: Once<Option<&str>, Pair> = Once::new();
+    PAIRS.get(binary, || {
         toolchain::ensure_target(toolchain::TARGET)?;
         let _locked = lock()?;
         let mut binaries = vec![(HYPERVISOR, HYPERVISOR)];
@@ -246,10 +240,10 @@ fn compiled(binary: Option<&'static str>, bare: bool) -> Result<Arc<Pair>> {
         thread::scope(|scope| {
             let ours = &binaries[1..];
             let account = Account::here();
-            let lse = scope.spawn(move || account.charge(|| cargo_build(ours, bare, Atomics::Lse)));
-            cargo_build(&binaries, bare, Atomics::Llsc)?;
+            let lse = scope.spawn(move || account.charge(|| cargo_build(ours, Atomics::Lse)));
+            cargo_build(&binaries, Atomics::Llsc)?;
             if let Some(planted) = &planted {
-                build_into(planted, &binaries[..1], bare, Atomics::Llsc)?;
+                build_into(planted, &binaries[..1], Atomics::Llsc)?;
             }
             lse.join().unwrap_or_else(|panic| resume_unwind(panic))
         })?;
@@ -285,7 +279,7 @@ fn alone(package: &'static str) -> Result<Vec<u8>> {
     let compiled = ALONE.get(package, || {
         toolchain::ensure_target(toolchain::TARGET)?;
         let _locked = lock()?;
-        cargo_build(&[(package, package)], false, Atomics::Llsc)?;
+        cargo_build(&[(package, package)], Atomics::Llsc)?;
         Compiled::read(package, package, &directory(Atomics::Llsc))
     })?;
     Ok(compiled.flat.clone())
@@ -374,25 +368,19 @@ fn program(binary: &str, directory: &Path) -> PathBuf {
     directory.join(PROFILE).join(binary)
 }
 
-/// Builds binaries, each of its package, `bare` of features that can be left out.
-fn cargo_build(binaries: &[(&str, &str)], bare: bool, atomics: Atomics) -> Result<()> {
-    build_into(&directory(atomics), binaries, bare, atomics)
+/// Builds binaries, each of its package.
+fn cargo_build(binaries: &[(&str, &str)], atomics: Atomics) -> Result<()> {
+    build_into(&directory(atomics), binaries, atomics)
 }
 
 /// The same, into `directory`.
-fn build_into(
-    directory: &Path,
-    binaries: &[(&str, &str)],
-    bare: bool,
-    atomics: Atomics,
-) -> Result<()> {
+fn build_into(directory: &Path, binaries: &[(&str, &str)], atomics: Atomics) -> Result<()> {
     if binaries.is_empty() {
         return Ok(());
     }
     let flags = flags::of_images(atomics);
     let mut arguments = vec!["--profile", PROFILE, "--target", toolchain::TARGET];
     arguments.extend(["--config", &flags]);
-    arguments.extend(bare.then_some("--no-default-features"));
     let packages = binaries.iter();
     arguments
         .extend(packages.flat_map(|&(package, binary)| ["--package", package, "--bin", binary]));

@@ -10,7 +10,7 @@ use anyhow::Result;
 use plan::Under;
 
 use super::find::{Found, Run, Runs};
-use super::outcome::{ByBoot, Chart, Claim, Constant, Outcome, Series, Table, Test, Way, whole};
+use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, Way, whole};
 use super::{Boot, Experiment, Repeat};
 use crate::cli::Metric;
 
@@ -81,10 +81,6 @@ const ROWS: [(&str, f64, Option<f64>); 5] = [
     ("16", -1.39, None),
 ];
 
-/// What is left of the loss with 64 clients where it is gone, per cent: in the source no more
-/// than that where there are as many tasks as CPUs (tbench, 3.30 of 9.72).
-const LEFT: f64 = 34.0;
-
 /// Requests per second.
 fn throughput(found: &Found<'_>) -> f64 {
     found.made() / found.seconds().max(1e-9)
@@ -116,12 +112,6 @@ impl Cells<'_> {
     fn lost(&self, run: Run<'_>, pairs: &str) -> Result<f64> {
         let of = |wake| Ok::<_, anyhow::Error>(throughput(&self.find(run, pairs, wake)?));
         Ok(100.0 * (1.0 - of("ipi")? / of("elide")?))
-    }
-
-    /// That as per cent of what is lost with one pair.
-    fn left(&self, pairs: &str) -> Result<ByBoot<f64>> {
-        self.runs
-            .by_boot(|run| Ok(100.0 * self.lost(run, pairs)? / self.lost(run, "1")?))
     }
 
     /// The changes of all boots.
@@ -210,12 +200,6 @@ fn table(runs: &Runs, boot: &str, us: &str) -> Result<Table> {
 
 fn of_cells(cells: &Cells<'_>) -> Result<Vec<Claim>> {
     let place = format!("{} work, {}", cells.boot, cells.deliver);
-    let left = |pairs, source| {
-        let ours = ("left of the loss with 1 pair, %", cells.left(pairs)?);
-        let gone = Test::Equality { band: LEFT };
-        let claim = Claim::new(source, gone, ours, ("none", Constant(0.0))).in_unit("points");
-        Ok::<_, anyhow::Error>(claim.tested(format!("{place}, {pairs} pairs")))
-    };
     let falls = Test::Sign { way: Way::Falls };
     let interrupted = ("interrupted", cells.throughput("1", "ipi")?);
     let elided = ("elided", cells.throughput("1", "elide")?);
@@ -231,21 +215,8 @@ fn of_cells(cells: &Cells<'_>) -> Result<Vec<Claim>> {
         )
         .in_unit("points")
         .published(-ROWS[4].1, -ROWS[0].1)
-        .tested(place.clone())
+        .tested(place)
         .else_because("less than that is lost with 1 pair here"),
-        left(
-            "4",
-            "no more than a third of it is left with as many tasks as CPUs (256 clients: tbench -3.3 %, netperf -0.2 %)",
-        )?
-        .else_because(
-            "half of the tasks wait for the other half, so every CPU idles in turn; the source's scheduler \
-             may put client and server on one CPU, which this one does not",
-        ),
-        left(
-            "16",
-            "no more than a third of it is left with four times as many (1024 clients: tbench -1.4 %)",
-        )?
-        .else_because("where tasks are dealt out unevenly, some CPUs still idle"),
     ])
 }
 
