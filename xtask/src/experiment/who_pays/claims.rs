@@ -34,7 +34,7 @@ fn of(
     })
 }
 
-/// What the neighbours got, per cent.
+/// What the neighbours got of the CPUs' time, per cent.
 fn share(runs: &Runs, setting: Setting, gap: &str) -> Result<ByBoot<f64>> {
     of(runs, setting, gap, |found| Ok(100.0 * found.neighbours()?.share()))
 }
@@ -168,7 +168,7 @@ fn sliced(runs: &Runs) -> Result<Vec<Claim>> {
     let slowest = of(runs, spin, SLICED_GAP, |found| Ok(found.us(found.max())))?;
     Ok(vec![
         Claim::new(
-            "with slices the neighbour of a guest that spins gets half",
+            "with slices the neighbour of a guest that spins gets half of the time",
             half,
             (spin.name, share(runs, spin, SLICED_GAP)?),
             ("nothing", Constant(0.0)),

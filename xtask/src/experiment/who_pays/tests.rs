@@ -181,7 +181,7 @@ fn each_error_of_a_machine_is_found() {
         (Wrong::FreeSwitch, "a world switch lengthens the wake-up"),
         (
             Wrong::NoSlices,
-            "with slices the neighbour of a guest that spins gets half",
+            "with slices the neighbour of a guest that spins gets half of the time",
         ),
         (
             Wrong::LateReturn,
