@@ -37,7 +37,7 @@ use crate::launch;
 use crate::output::Output;
 use crate::terminal::{note, say};
 use crate::{session, side_by_side};
-use boot::{BARE, Boot, Brief, ONCE, PLACES, Repeat, SEEDS, TWELVE_SEEDS};
+use boot::{Boot, Brief, ONCE, PLACES, Repeat, SEEDS, TWELVE_SEEDS};
 use find::Runs;
 use outcome::Outcome;
 use report::{Done, Failed, Report, Written};
@@ -190,9 +190,11 @@ impl Experiment {
             if let Some((boot, repeat)) = boot.brief(repeat).filter(|_| simulated) {
                 whole = job(&boot, &repeat)?;
             }
-            let mut job = whole;
-            job.load.bare = repeat.bare;
-            Ok(Planned { boot, repeat, job })
+            Ok(Planned {
+                boot,
+                repeat,
+                job: whole,
+            })
         });
         jobs.collect()
     }

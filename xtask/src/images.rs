@@ -56,8 +56,6 @@ const INITRD: &str = "initrd";
 pub enum Guest<'a> {
     /// A program of our own.
     Ours(Program),
-    /// The same without what can be left out: the features of the guest's package.
-    Bare(Program),
     /// Another kernel, as it is given: an arm64 Image.
     Given(&'a Given),
 }
@@ -66,7 +64,7 @@ impl Guest<'_> {
     /// Whose text its output is.
     pub const fn source(&self) -> Source {
         match self {
-            Self::Ours(_) | Self::Bare(_) => Source::Ours,
+            Self::Ours(_) => Source::Ours,
             Self::Given(Given {
                 initrd: Some(Initrd::Measuring),
                 ..
@@ -78,10 +76,8 @@ impl Guest<'_> {
     /// The binary of the program, if it is one of ours.
     const fn binary(&self) -> Option<&'static str> {
         match self {
-            Self::Ours(Program::Measuring) | Self::Bare(Program::Measuring) => {
-                Some("guest-measuring")
-            }
-            Self::Ours(Program::Trials) | Self::Bare(Program::Trials) => Some("guest-trials"),
+            Self::Ours(Program::Measuring) => Some("guest-measuring"),
+            Self::Ours(Program::Trials) => Some("guest-trials"),
             Self::Given(_) => None,
         }
     }
@@ -91,7 +87,6 @@ impl Guest<'_> {
         match self {
             Self::Ours(Program::Measuring) => board.to_owned(),
             Self::Ours(Program::Trials) => format!("{board}-trials"),
-            Self::Bare(program) => format!("{}-bare", Self::Ours(*program).kind(board)),
             Self::Given(_) => format!("{board}-given"),
         }
     }
@@ -152,13 +147,12 @@ impl Built {
 
 /// Builds, flattens and packs.
 pub fn build(board: &str, guest: Guest) -> Result<Built> {
-    let bare = matches!(guest, Guest::Bare(_));
-    let compiled = compiled(guest.binary(), bare)?;
+    let compiled = compiled(guest.binary())?;
     let (llsc, lse) = (compiled.llsc.as_ref(), compiled.lse.as_ref());
     let flat = match (llsc, guest) {
         (Some(llsc), _) => &llsc.flat,
         (None, Guest::Given(given)) => &given.image,
-        (None, Guest::Ours(_) | Guest::Bare(_)) => bail!("the guest was not built"),
+        (None, Guest::Ours(_)) => bail!("the guest was not built"),
     };
     let flat_lse = lse.map(|lse| lse.flat.as_slice());
     let program;
@@ -174,7 +168,7 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
             program = archive::alone(&on_linux()?);
             Some(program.as_slice())
         }
-        Guest::Given(Given { initrd: None, .. }) | Guest::Ours(_) | Guest::Bare(_) => None,
+        Guest::Given(Given { initrd: None, .. }) | Guest::Ours(_) => None,
     };
     let parts = Parts {
         guest: flat,
@@ -241,25 +235,25 @@ struct Pair {
 }
 
 /// Compiles the hypervisor and the guest's `binary`.
-fn compiled(binary: Option<&'static str>, bare: bool) -> Result<Arc<Pair>> {
-    static PAIRS: Once<(Option<&str>, bool), Pair> = Once::new();
-    PAIRS.get((binary, bare), || {
+fn compiled(binary: Option<&'static str>) -> Result<Arc<Pair>> {
+    static PAIRS: Once<Option<&str>, Pair> = Once::new();
+    PAIRS.get(binary, || {
         toolchain::ensure_target(toolchain::TARGET)?;
-        building(|| compile(binary, bare))
+        building(|| compile(binary))
     })
 }
 
-fn compile(binary: Option<&'static str>, bare: bool) -> Result<Pair> {
+fn compile(binary: Option<&'static str>) -> Result<Pair> {
     let mut binaries = vec![(HYPERVISOR, HYPERVISOR)];
     binaries.extend(binary.map(|binary| (GUEST, binary)));
     // At the same time: most of it is the last step, which is done on one CPU.
     thread::scope(|scope| {
         let ours = &binaries[1..];
         let account = Account::here();
-        let lse = scope.spawn(move || account.charge(|| cargo_build(ours, bare, Atomics::Lse)));
-        cargo_build(&binaries, bare, Atomics::Llsc)?;
+        let lse = scope.spawn(move || account.charge(|| cargo_build(ours, Atomics::Lse)));
+        cargo_build(&binaries, Atomics::Llsc)?;
         if planted() {
-            build_as(PLANTED_PROFILE, &binaries[..1], bare, Atomics::Llsc)?;
+            build_as(PLANTED_PROFILE, &binaries[..1], Atomics::Llsc)?;
         }
         lse.join().unwrap_or_else(|panic| resume_unwind(panic))
     })?;
@@ -295,7 +289,7 @@ fn alone(package: &'static str) -> Result<Vec<u8>> {
     let compiled = ALONE.get(package, || {
         toolchain::ensure_target(toolchain::TARGET)?;
         building(|| {
-            cargo_build(&[(package, package)], false, Atomics::Llsc)?;
+            cargo_build(&[(package, package)], Atomics::Llsc)?;
             Compiled::read(package, package, PROFILE, Atomics::Llsc)
         })
     })?;
@@ -396,20 +390,19 @@ fn elf(binary: &str, profile: &str, atomics: Atomics) -> Result<Vec<u8>> {
     })
 }
 
-/// Builds binaries, each of its package, `bare` of features that can be left out.
-fn cargo_build(binaries: &[(&str, &str)], bare: bool, atomics: Atomics) -> Result<()> {
-    build_as(PROFILE, binaries, bare, atomics)
+/// Builds binaries, each of its package.
+fn cargo_build(binaries: &[(&str, &str)], atomics: Atomics) -> Result<()> {
+    build_as(PROFILE, binaries, atomics)
 }
 
 /// Builds them by another profile than that of all images.
-fn build_as(profile: &str, binaries: &[(&str, &str)], bare: bool, atomics: Atomics) -> Result<()> {
+fn build_as(profile: &str, binaries: &[(&str, &str)], atomics: Atomics) -> Result<()> {
     if binaries.is_empty() {
         return Ok(());
     }
     let flags = flags::of_images(atomics);
     let mut arguments = vec!["--profile", profile, "--target", toolchain::TARGET];
     arguments.extend(["--config", &flags]);
-    arguments.extend(bare.then_some("--no-default-features"));
     let packages = binaries.iter();
     arguments
         .extend(packages.flat_map(|&(package, binary)| ["--package", package, "--bin", binary]));

@@ -70,6 +70,29 @@ pub fn levels(cells: &[&Cell]) -> Vec<Column> {
     columns
 }
 
+/// How often a WFI of a pause traps at least, for each sample, for the table to say so.
+const PAUSED: f64 = 0.5;
+
+/// Says so where WFIs trap in the pauses between samples: `exits/op` are of samples, and have none of
+/// these.
+pub fn paused(cells: &[&Cell]) -> Option<String> {
+    let outside = |cell: &&&Cell| {
+        let more = cell.per_sample(&cell.exits, "wfi") - cell.exits_per_sample("wfi");
+        cell.what.gap_us != 0 && cell.critical.is_some() && more >= PAUSED
+    };
+    let count = cells.iter().filter(outside).count();
+    let of = if count == cells.len() {
+        "every cell".into()
+    } else {
+        format!("{count} of {} cells", cells.len())
+    };
+    (count > 0).then(|| {
+        format!(
+            "exits/op are of samples: in {of} WFI traps in the pause between them (--gap-us); `exits` of results.json has those"
+        )
+    })
+}
+
 /// What the columns mean, below the tables; how many samples have no path.
 pub fn legend<'c>(cells: impl Iterator<Item = &'c Cell> + Clone) -> Vec<String> {
     let apart = cells.filter_map(|cell| cell.critical.as_ref());
@@ -97,4 +120,37 @@ pub fn legend<'c>(cells: impl Iterator<Item = &'c Cell> + Clone) -> Vec<String> 
 fn of(cells: &[&Cell], text: impl Fn(&Critical) -> String) -> Vec<String> {
     let text = |cell: &&Cell| cell.critical.as_ref().map(&text).unwrap_or_default();
     cells.iter().map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wfis_of_pauses_are_named_where_the_samples_have_none() {
+        let mut cell = Cell {
+            made: 28,
+            critical: Some(Critical {
+                samples: 24,
+                ..Critical::default()
+            }),
+            exits: [("wfi".into(), 28)].into(),
+            ..Cell::default()
+        };
+        assert_eq!(paused(&[&cell]), None);
+        cell.what.gap_us = 50;
+        let told = paused(&[&cell]).unwrap();
+        assert!(
+            told.contains("in every cell WFI traps in the pause"),
+            "{told}"
+        );
+        let plain = Cell::default();
+        let told = paused(&[&plain, &cell]).unwrap();
+        assert!(told.contains("in 1 of 2 cells"), "{told}");
+        // Those of the samples are in the column.
+        if let Some(critical) = &mut cell.critical {
+            critical.exits.insert("wfi".into(), 24);
+        }
+        assert_eq!(paused(&[&cell]), None);
+    }
 }

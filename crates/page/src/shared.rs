@@ -27,8 +27,8 @@ pub fn columns(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     };
     let per_cent = |part: f64| format!("{:.1}", part * 100.0);
     let mut columns = vec![
-        column("given %", &|one| per_cent(one.given)),
-        column("taken %", &|one| per_cent(one.taken)),
+        column("given time %", &|one| per_cent(one.given)),
+        column("taken time %", &|one| per_cent(one.taken)),
         column("units/op", &|one| rate(one.units)),
         column("switches/op", &|one| rate(one.switches)),
     ];
@@ -68,8 +68,8 @@ mod tests {
             .map(|column| (column.title().to_owned(), column.texts().to_vec()))
             .collect();
         let expected = [
-            ("given %", ["33.3", "·"]),
-            ("taken %", ["0.0", "·"]),
+            ("given time %", ["33.3", "·"]),
+            ("taken time %", ["0.0", "·"]),
             ("units/op", ["5", "·"]),
             ("switches/op", ["1", "·"]),
         ];

@@ -165,14 +165,19 @@ impl Cell {
         self.ended == Some(End::Budget)
     }
 
+    /// How many wake-ups its counters are of: all that were made, or the samples where a log does
+    /// not say; at least 1.
+    pub fn counted(&self) -> u64 {
+        match self.made {
+            0 => self.stats.map_or(1, |stats| stats.count.max(1)),
+            made => made,
+        }
+    }
+
     /// A counter per sample; 0 if it did not count.
     pub fn per_sample(&self, counts: &Counts, name: &str) -> f64 {
         let count = counts.get(name).copied().unwrap_or(0);
-        let made = match self.made {
-            0 => self.stats.map_or(1, |stats| stats.count.max(1)),
-            made => made,
-        };
-        count as f64 / made as f64
+        count as f64 / self.counted() as f64
     }
 
     /// Says so where EL2 made halts by another way than the path in assembly, which its figures are

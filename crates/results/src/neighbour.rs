@@ -6,11 +6,12 @@ use crate::Cell;
 /// What the neighbours of the CPUs that took part got.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbours {
-    /// Part of the CPUs' time that they had because a vCPU waited, 0 to 1.
+    /// Part of the CPUs' time that passed in their turns because a vCPU waited, 0 to 1: ticks of the
+    /// counter, whatever was executed meanwhile.
     pub given: f64,
-    /// Part that they had though it did not.
+    /// Part that passed in their turns though it did not.
     pub taken: f64,
-    /// Units of work for each operation.
+    /// Units of work for each operation: what they executed.
     pub units: f64,
     /// Units in a second of all CPUs' time together by the counter's clock, for each CPU; `None` where
     /// that is not known, or the counter counts instructions.

@@ -168,7 +168,7 @@ fn forced<T: Here, P: Pause, const BARRIER: bool>(
 
 /// Whether the loops that can be switched are for this body.
 pub const fn way<B: crate::setting::Body>(setting: &Setting) -> Option<IdlePollBy> {
-    match B::HAS_TASKS && cfg!(feature = "idle-poll") {
+    match B::HAS_TASKS {
         true => setting.forced,
         false => None,
     }

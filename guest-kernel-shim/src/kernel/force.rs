@@ -24,17 +24,9 @@ use crate::percpu::{self, PerCpu};
 pub static SWITCH: PollSwitch<MAX_CPUS> = PollSwitch::new();
 
 /// How the CPUs of `cell` are made to poll that are; `None` if none is.
-///
-/// # Panics
-/// If some are and this image has no code for it.
 pub fn way(cell: &Cell) -> Option<IdlePollBy> {
     let applies = Info::find("idle-poll").is_some_and(|info| info.applies(cell));
-    let way = (applies && !cell.idle_poll.is_empty()).then_some(cell.idle_poll_by);
-    assert!(
-        way.is_none() || cfg!(feature = "idle-poll"),
-        "idle-poll: this image is built without it"
-    );
-    way
+    (applies && !cell.idle_poll.is_empty()).then_some(cell.idle_poll_by)
 }
 
 /// Sets the switches as `cell` has them, before its block begins: so a CPU finds its own on

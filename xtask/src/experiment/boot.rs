@@ -36,8 +36,6 @@ pub struct Repeat {
     pub cpus: Option<u32>,
     /// Values other than the boot's.
     pub lists: Lists,
-    /// With a guest that is built without what can be left out.
-    pub bare: bool,
     /// What is asked for in its place where cores are simulated.
     pub brief: Option<Brief>,
 }
@@ -58,7 +56,6 @@ impl Repeat {
         seed: None,
         cpus: None,
         lists: &[],
-        bare: false,
         brief: None,
     };
 
@@ -86,12 +83,6 @@ const SEED_BITS: u32 = 8;
 
 /// One boot.
 pub const ONCE: &[Repeat] = &[Repeat::SAME];
-
-/// One boot, of a guest that is built without what can be left out.
-pub const BARE: &[Repeat] = &[Repeat {
-    bare: true,
-    ..Repeat::SAME
-}];
 
 /// Twelve, with other times of what is drawn at random: where an effect is as small as the spread of boots.
 pub const TWELVE_SEEDS: &[Repeat] = &[

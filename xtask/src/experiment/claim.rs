@@ -12,6 +12,10 @@ use super::verdict::{Test, Verdict, Way, judge};
 /// the source is about.
 const COUNTS: f64 = 1.0 / 3.0;
 
+/// The smallest effect of a sign or an order where the source does not say how exact it is, per cent
+/// or points: boots that are alike have no spread that could tell an effect from none.
+const LEAST: f64 = 1.0;
+
 /// Something that the source says, and what our numbers say of it: one figure
 /// against another, in every boot.
 pub struct Claim {
@@ -20,8 +24,8 @@ pub struct Claim {
     /// What of that is tested, if it is more than the comparison says.
     tested: Option<String>,
     test: Test,
-    /// The smallest effect that is one.
-    least: f64,
+    /// The smallest effect that is one, if that was said.
+    least: Option<f64>,
     /// The unit of a difference; `None`: per cent of the second figure.
     unit: Option<&'static str>,
     one: (String, ByBoot<f64>),
@@ -57,7 +61,7 @@ impl Claim {
             source: source.into(),
             tested: None,
             test,
-            least: 0.0,
+            least: None,
             unit: None,
             one,
             other,
@@ -94,7 +98,16 @@ impl Claim {
     /// An effect smaller than this is none: what the last digit of the source's figures
     /// stands for.
     pub fn at_least(self, least: f64) -> Self {
+        let least = Some(least);
         Self { least, ..self }
+    }
+
+    /// The smallest effect that is one; 0 where any is.
+    fn least(&self) -> f64 {
+        self.least.unwrap_or(match (self.test, self.unit) {
+            (Test::Sign { .. } | Test::Order, None | Some("points")) => LEAST,
+            _ => 0.0,
+        })
     }
 
     /// The source's figures in place of the two: an effect below [`COUNTS`] of theirs is none.
@@ -113,11 +126,25 @@ impl Claim {
 
     /// What our numbers say.
     pub fn verdict(&self) -> Verdict {
-        if !self.missing.is_empty() {
-            return Verdict::NotModelled;
+        match self.missing.is_empty() {
+            true => self.by_counts(),
+            false => Verdict::NotModelled,
         }
+    }
+
+    /// The same if the machine modelled all that the claim is about.
+    pub fn by_counts(&self) -> Verdict {
         let effects: Vec<f64> = self.ours().iter().map(|ours| ours.effect).collect();
-        judge(self.test, &effects, self.least)
+        judge(self.test, &effects, self.least())
+    }
+
+    /// The verdict in words: of what is not judged, what our counts say all the same.
+    pub fn shown(&self) -> String {
+        let counts = self.by_counts().shown();
+        match self.verdict() {
+            Verdict::NotModelled => format!("not modelled (our counts: {counts})"),
+            judged => judged.shown().into(),
+        }
     }
 
     /// Why it is otherwise here, where it is.
@@ -169,8 +196,8 @@ impl Claim {
 
     /// The smallest effect that is one, if not any is.
     fn by_at_least(&self, unit: &str) -> String {
-        match self.least > 0.0 {
-            true => format!(" by at least {} {unit}", plain(self.least)),
+        match self.least() > 0.0 {
+            true => format!(" by at least {} {unit}", plain(self.least())),
             false => String::new(),
         }
     }
@@ -232,7 +259,7 @@ impl Claim {
         let why = self.why().map(|why| format!("; {why}")).unwrap_or_default();
         format!(
             "  {}: {} [{}] (ours: {}{why})",
-            self.verdict().shown(),
+            self.shown(),
             self.source,
             self.what_is_tested(),
             self.our_numbers()
@@ -257,6 +284,8 @@ impl Serialize for Claim {
             ours: Vec<Ours<'c>>,
             verdict: Verdict,
             agrees: Option<bool>,
+            /// The verdict if the machine modelled what it lacks.
+            by_counts: Verdict,
             #[serde(skip_serializing_if = "Option::is_none")]
             why: Option<String>,
         }
@@ -265,13 +294,14 @@ impl Serialize for Claim {
             source: &self.source,
             tested: self.what_is_tested(),
             test: self.test,
-            least: self.least,
+            least: self.least(),
             one: &self.one.0,
             other: &self.other.0,
             unit: self.unit.unwrap_or("%"),
             ours: self.ours(),
             verdict,
             agrees: verdict.agrees(),
+            by_counts: self.by_counts(),
             why: self.why(),
         };
         written.serialize(to)
@@ -289,7 +319,10 @@ fn number(value: f64) -> String {
 
 /// A band, without digits that say nothing.
 fn plain(band: f64) -> String {
-    let text = format!("{band:.2}");
+    let text = match band < 0.1 {
+        true => format!("{band:.3}"),
+        false => format!("{band:.2}"),
+    };
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
@@ -324,7 +357,7 @@ mod tests {
         let claim = claim.else_because("a is emulated");
         assert_eq!(
             claim.line(),
-            "  DIFFERS: a is cheaper [a below b] (ours: a 2.00, b 1.00: +100.0 %; a is emulated)"
+            "  DIFFERS: a is cheaper [a below b by at least 1 %] (ours: a 2.00, b 1.00: +100.0 %; a is emulated)"
         );
         let claim = Claim::below("a is cheaper", ("a", Constant(1.0)), ("b", Constant(2.0)));
         let claim = claim.else_because("x");
@@ -340,7 +373,7 @@ mod tests {
         );
         assert_eq!(
             claim.line(),
-            "  no difference: a is cheaper [a below b] \
+            "  no difference: a is cheaper [a below b by at least 1 %] \
              (ours: a 1.00, b 2.00: -50.0, +50.0, -50.0 % in 3 boots)"
         );
     }
@@ -359,6 +392,17 @@ mod tests {
         let points = Claim::below("a is rarer", ("a", Constant(5.0)), ("b", Constant(8.0)));
         let points = points.in_unit("points").published(30.0, 40.0);
         assert_eq!(points.verdict(), Verdict::NoDifference);
+    }
+
+    #[test]
+    fn boots_that_are_alike_do_not_make_an_effect_of_next_to_nothing() {
+        let of = |one| Claim::below("a is cheaper", ("a", Constant(one)), ("b", Constant(100.0)));
+        assert_eq!(of(99.74).verdict(), Verdict::NoDifference);
+        assert_eq!(of(99.74).at_least(0.2).verdict(), Verdict::Agrees);
+        assert_eq!(of(98.9).verdict(), Verdict::Agrees);
+        // Of a unit in which nothing is known to be little.
+        assert_eq!(of(99.74).in_unit("us").verdict(), Verdict::Agrees);
+        assert_eq!(of(99.74).in_unit("points").verdict(), Verdict::NoDifference);
     }
 
     #[test]
@@ -436,7 +480,9 @@ mod tests {
             let claim = claim(&["wfe_halts"]);
             assert_eq!(claim.verdict().agrees(), None);
             let line = claim.line();
-            assert!(line.starts_with("  not modelled: WFE waits"), "{line}");
+            let counts = if one < 2.0 { "agrees" } else { "DIFFERS" };
+            let verdict = format!("  not modelled (our counts: {counts}): WFE waits");
+            assert!(line.starts_with(&verdict), "{line}");
             assert!(
                 line.ends_with("; this machine does not model wfe_halts)"),
                 "{line}"

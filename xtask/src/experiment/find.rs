@@ -27,6 +27,9 @@ struct Repeated {
     results: Vec<(&'static str, Results)>,
 }
 
+/// How the label of a shorter boot ends: the same cells, with fewer wake-ups of each.
+pub const SHORT: &str = "-short";
+
 /// Words that a cell has.
 pub type Words<'w> = &'w [(&'w str, &'w str)];
 
@@ -173,10 +176,20 @@ impl<'r> Run<'r> {
         };
         Ok(Ok(Found {
             cell,
+            shorter: self.shorter(run, cell),
             missing: &self.runs.missing,
             frequency: machine.cntfrq_hz.max(1) as f64,
             per_second: per_second.max(1) as f64,
         }))
+    }
+
+    /// The same cell in the shorter boot of `run`, if there is one.
+    fn shorter(self, run: &str, cell: &Cell) -> Option<&'r Cell> {
+        let mut boots = self.runs.boots.iter();
+        let boot = boots.find(|boot| boot.label.strip_suffix(SHORT) == Some(run))?;
+        let (_, results) = boot.results.get(self.repeat).or(boot.results.first())?;
+        let mut cells = results.cells.iter();
+        cells.find(|other| other.stats.is_some() && other.is_like(cell))
     }
 
     /// What is looked for, in words.
@@ -200,11 +213,16 @@ fn has(cell: &Cell, words: Words<'_>) -> bool {
 
 /// A cell that was measured.
 ///
-/// What is made of its samples depends on what its wait does, and so on what the machine models. Its
-/// counters say what the guest decided and asked for: that, it does everywhere.
+/// Its samples, and its counters that are times, depend on what its wait does, and so on what the machine
+/// models. The other counters say what the guest decided and asked for: that, it does everywhere.
+///
+/// Counters are of all that was made, and of the begins and ends of blocks. Where there is a shorter boot
+/// they are what this cell counted more than the one there: begins and ends are in both, and cancel out.
 #[derive(Clone, Copy)]
 pub struct Found<'r> {
     cell: &'r Cell,
+    /// The same cell in the shorter boot.
+    shorter: Option<&'r Cell>,
     /// Where it is told what samples depend on.
     missing: &'r Missing,
     /// Ticks, which counters are in, in a second.
@@ -292,6 +310,7 @@ impl<'r> Found<'r> {
 
     /// What its neighbours got.
     pub fn neighbours(&self) -> Result<Neighbours> {
+        self.depends();
         let neighbours = self.cell.neighbours(self.frequency as u64);
         neighbours.with_context(|| {
             format!(
@@ -303,8 +322,8 @@ impl<'r> Found<'r> {
 
     /// Microseconds of the counter that `part` of its CPUs' time is for each wake-up or round trip.
     pub fn us_per_sample(&self, part: f64) -> f64 {
-        let ticks = self.count("neighbour", "ticks") * part;
-        ticks * 1e6 / self.frequency / (self.cell.made.max(1) as f64)
+        let ticks = self.time("neighbour", "ticks") * part;
+        ticks * 1e6 / self.frequency / self.made()
     }
 
     /// CPUs of the machine.
@@ -312,8 +331,15 @@ impl<'r> Found<'r> {
         self.cell.cpus as f64
     }
 
-    pub fn samples(&self) -> f64 {
-        self.cell.stats.map_or(0, |stats| stats.count) as f64
+    /// Wake-ups, round trips or calls that its counters are of.
+    pub fn made(&self) -> f64 {
+        let shorter = self.shorter.map_or(0, Cell::counted);
+        self.cell.counted().saturating_sub(shorter).max(1) as f64
+    }
+
+    /// A counter for each of these.
+    pub fn each(&self, group: &str, name: &str) -> f64 {
+        self.count(group, name) / self.made()
     }
 
     /// A value of the cell's unit in microseconds.
@@ -323,21 +349,28 @@ impl<'r> Found<'r> {
 
     /// A counter by group and name; 0 if it did not count.
     pub fn count(&self, group: &str, name: &str) -> f64 {
-        let groups = match group {
-            "ipi" => Some(&self.cell.ipis),
-            "exit" => Some(&self.cell.exits),
-            "wake" => Some(&self.cell.wakes),
-            _ => self.cell.counters.get(group),
+        let of = |cell: &Cell| {
+            let groups = match group {
+                "ipi" => Some(&cell.ipis),
+                "exit" => Some(&cell.exits),
+                "wake" => Some(&cell.wakes),
+                _ => cell.counters.get(group),
+            };
+            let count = groups.and_then(|group| group.get(name));
+            count.copied().unwrap_or(0) as f64
         };
-        groups
-            .and_then(|group| group.get(name))
-            .copied()
-            .unwrap_or(0) as f64
+        of(self.cell) - self.shorter.map_or(0.0, of)
+    }
+
+    /// A counter that is a time.
+    pub fn time(&self, group: &str, name: &str) -> f64 {
+        self.depends();
+        self.count(group, name)
     }
 
     /// How long it took, seconds of the machine.
     pub fn seconds(&self) -> f64 {
-        self.count("span", "ticks") / self.frequency
+        self.time("span", "ticks") / self.frequency
     }
 
     /// Interrupts between CPUs per second of the machine.
@@ -347,9 +380,8 @@ impl<'r> Found<'r> {
 
     /// The share of the CPUs' time in which they were not halted, per cent.
     pub fn awake(&self) -> f64 {
-        self.depends();
-        let whole = self.count("span", "ticks") * self.cell.cpus as f64;
-        100.0 * (1.0 - self.count("halt", "ticks") / whole.max(1.0))
+        let whole = self.time("span", "ticks") * self.cell.cpus as f64;
+        100.0 * (1.0 - self.time("halt", "ticks") / whole.max(1.0))
     }
 
     /// The share of the stays in idle states that were in `state`, per cent.
@@ -368,5 +400,50 @@ impl<'r> Found<'r> {
             names.map(|name| self.count("cpuidle", &name)).sum()
         };
         100.0 * sum(kind) / sum("usage").max(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls from CPU 8 to CPU 16 of 32, 40 and 8 of each kind, as `virt` counted them.
+    const LONGER: &str = include_str!("find/storm.json");
+    const SHORTER: &str = include_str!("find/storm-short.json");
+
+    fn runs(boots: &[(&'static str, &str)]) -> Runs {
+        let mut runs = Runs::new("ipistorm");
+        for &(label, text) in boots {
+            runs.add(label, "same", serde_json::from_str(text).unwrap());
+        }
+        runs
+    }
+
+    #[test]
+    fn a_counter_has_nothing_of_the_begins_and_ends_of_blocks() {
+        let runs = runs(&[("storm", LONGER), ("storm-short", SHORTER)]);
+        let each = |by: &str, group: &str, name: &str| {
+            let found = runs
+                .cell("storm", &[("call-by", by), ("cpulist", "8")])
+                .unwrap();
+            found.each(group, name)
+        };
+        // A call that is elided has no interrupt, and one pass of the callee's scheduler.
+        assert_eq!(each("resched", "ipi", "sent"), 0.0);
+        assert_eq!(each("resched", "ipi", "elided"), 1.0);
+        assert_eq!(each("resched", "sched", "from-idle"), 1.0);
+        assert_eq!(each("skip-newidle", "sched", "searches"), 0.0);
+        assert_eq!(each("ipi", "ipi", "sent"), 1.0);
+    }
+
+    #[test]
+    fn without_a_shorter_boot_a_counter_is_divided_by_all_that_was_made() {
+        let runs = runs(&[("storm", LONGER)]);
+        let found = runs
+            .cell("storm", &[("call-by", "ipi"), ("cpulist", "8")])
+            .unwrap();
+        let made = found.cell.made as f64;
+        assert!(made > found.cell.stats.unwrap().count as f64);
+        assert_eq!(found.each("ipi", "sent"), found.count("ipi", "sent") / made);
     }
 }

@@ -83,7 +83,7 @@ struct Figures {
 impl Figures {
     fn of(found: &Found<'_>, states: &States) -> Self {
         let made = found.count("frames", "made").max(1.0);
-        let wake_up = |ticks| found.us(found.count("frames", ticks)) / made;
+        let wake_up = |ticks| found.us(found.time("frames", ticks)) / made;
         Self {
             frame: found.us(found.mean()) / 1e3,
             late: 100.0 * found.count("frames", "late") / made,

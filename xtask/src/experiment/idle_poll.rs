@@ -4,7 +4,7 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::{BARE, Boot, Experiment, ONCE, Repeat};
+use super::{Boot, Experiment, ONCE, Repeat};
 use super::find::{Found, Run, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Constant, Outcome, Series, Table, Test, two, whole};
 use crate::cli::Metric;
@@ -51,22 +51,6 @@ pub const EXPERIMENT: Experiment = Experiment {
             iterations: 100,
             repeats: ONCE,
         },
-        Boot {
-            label: "with",
-            under: Under::Rouse,
-            cpus: Some(4),
-            lists: CALLS_WITH,
-            iterations: 200,
-            repeats: ONCE,
-        },
-        Boot {
-            label: "without",
-            under: Under::Rouse,
-            cpus: Some(4),
-            lists: CALLS_WITHOUT,
-            iterations: 200,
-            repeats: BARE,
-        },
     ],
     metric: Some(Metric::Insns),
     conclude,
@@ -80,32 +64,6 @@ const PLACES: &[Repeat] = &[
     Repeat::cpus("3-cpus", 3),
     Repeat::cpus("4-cpus", 4),
     Repeat::cpus("6-cpus", 6),
-];
-
-/// Calls to a CPU that idles by governor and is not made to poll; another one is, or none. It
-/// has one state, which halts: where it may poll, what a call executes depends on how far the
-/// poll has come.
-const CALLS_WITH: &[(&str, &str)] = &[
-    ("workload", "ipistorm"),
-    ("wait", "governor:menu"),
-    ("states", "wfi"),
-    ("trap", "none"),
-    ("deliver", "direct"),
-    ("wake", "ipi"),
-    ("call-by", "ipi"),
-    ("idle-poll", "none,3"),
-];
-
-/// The same where no CPU can be made to poll.
-const CALLS_WITHOUT: &[(&str, &str)] = &[
-    ("workload", "ipistorm"),
-    ("wait", "governor:menu"),
-    ("states", "wfi"),
-    ("trap", "none"),
-    ("deliver", "direct"),
-    ("wake", "ipi"),
-    ("call-by", "ipi"),
-    ("idle-poll", "none"),
 ];
 
 /// Rows: ours, and published watts.
@@ -155,59 +113,6 @@ fn wakeups(runs: &Runs) -> Result<Table> {
     Ok(table)
 }
 
-/// What caller and callee, and what all CPUs execute for a call.
-fn calls(runs: &Runs) -> Result<Table> {
-    let mut table = Table::new(
-        "Instructions of a call from CPU 0 to CPU 1, which idles by governor",
-        &["path", "caller and callee", "all CPUs"],
-    );
-    for (name, run, set) in [
-        ("an image without the switch", "without", "none"),
-        ("with it, no CPU polls", "with", "none"),
-        ("CPU 3 polls", "with", "3"),
-    ] {
-        let found = runs.cell(run, &[("idle-poll", set)])?;
-        let critical = found.critical()?;
-        table.row(
-            name,
-            vec![
-                critical.path.p50.to_string(),
-                critical.parties.p50.to_string(),
-                whole(found.median()),
-            ],
-        );
-    }
-    Ok(table)
-}
-
-/// What CPUs pay that do not poll.
-fn prices(runs: &Runs) -> Result<Vec<Claim>> {
-    let with = runs.cell("with", &[("idle-poll", "none")])?;
-    let without = runs.cell("without", &[("idle-poll", "none")])?;
-    let nothing = |tested: &str, one: ByBoot<f64>, other: ByBoot<f64>| {
-        let (one, other) = (("the image", one), ("one built without the switch", other));
-        let source = "a static key avoids the overhead while no CPU polls";
-        let claim = Claim::new(source, Test::Equality { band: 0.0 }, one, other);
-        claim.tested(tested).in_unit("instructions")
-    };
-    let path = |found: &Found<'_>| -> Result<ByBoot<f64>> {
-        Ok(found.figure(found.critical()?.path.p50 as f64))
-    };
-    let parties = |found: &Found<'_>| -> Result<ByBoot<f64>> { Ok(found.figure(found.parties()?)) };
-    Ok(vec![
-        nothing(
-            "median of what lies on the way of a call",
-            path(&with)?,
-            path(&without)?,
-        ),
-        nothing(
-            "median of what caller and callee execute for a call, the way back to idle with it",
-            parties(&with)?,
-            parties(&without)?,
-        ),
-    ])
-}
-
 fn conclude(runs: &Runs) -> Result<Outcome> {
     let each = |of: &dyn Fn(Found) -> f64, set: &str| -> Result<ByBoot<f64>> {
         runs.by_boot(|run| Ok(of(chosen(run, set)?)))
@@ -218,7 +123,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         let found = chosen(run, "all")?;
         Ok(ticks(found, found.cpus()))
     })?;
-    let mut claims = vec![
+    let claims = vec![
         Claim::new(
             "cyclictest is as good as with idle=poll",
             Test::Equality { band: 5.0 },
@@ -249,8 +154,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             ("at 250 Hz", Constant(TICKS)),
         ),
     ];
-    claims.extend(prices(runs)?);
-    let (wakeups, calls) = (wakeups(runs)?, calls(runs)?);
+    let wakeups = wakeups(runs)?;
     let charts = vec![
         Chart::bars(&wakeups, "Lateness of a wake-up, median", "us of the counter", &[Series::Here(0, "here")], |_| true),
         Chart::bars(
@@ -262,7 +166,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         ),
     ];
     Ok(Outcome {
-        tables: vec![wakeups, calls],
+        tables: vec![wakeups],
         charts,
         claims,
         notes: vec![

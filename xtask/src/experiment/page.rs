@@ -63,6 +63,7 @@ fn section(report: &Report) -> Markup {
             h2 { (report.name) }
             p.about { (report.question) }
             p.about.muted { "Source: " (report.source) }
+            p.about { (report.judged()) "." }
             @for table in &report.outcome.tables { (drawn(table)) }
             @if !report.outcome.charts.is_empty() {
                 div.charts { @for chart in &report.outcome.charts { (chart.drawn(&report.outcome.charts)) } }
@@ -107,7 +108,7 @@ fn told(claim: &Claim) -> Markup {
             Verdict::DirectionOnly => i { "Direction only: " },
             Verdict::NoDifference => i { "No difference: " },
             Verdict::Differs => b { "Differs: " },
-            Verdict::NotModelled => i { "Not modelled: " },
+            Verdict::NotModelled => i { "Not modelled (our counts: " (claim.by_counts().shown()) "): " },
         }
         (claim.source()) ". "
         span.muted { "Tested: " (claim.what_is_tested()) ". Ours: " (claim.our_numbers()) "." }
@@ -162,14 +163,15 @@ mod tests {
         };
         let page = html(&[report], "cargo xtask experiment x");
         for part in [
-            "1 experiments; 3 claims: agrees 1, direction only 0, no difference 1, differs 0, not modelled 1.",
+            "1 experiments; 3 claims, of which 2 can be judged on this board: agrees 1, direction only 0, \
+             no difference 1, differs 0; not modelled 1, of which our counts agree with 1 and contradict 0.",
             "a chart",
             "a curve",
             "<svg",
-            "Not modelled: </i>one",
+            "Not modelled (our counts: agrees): </i>one",
             "Agrees: two",
             "No difference: </i>three",
-            "Tested: a below b. Ours: a 1.00, b 1.00: +0.00 %.</span> they are one.",
+            "Tested: a below b by at least 1 %. Ours: a 1.00, b 1.00: +0.00 %.</span> they are one.",
         ] {
             assert!(page.contains(part), "{part} in {page}");
         }

@@ -93,7 +93,7 @@ struct Figures {
 
 impl Figures {
     fn of(found: &Found<'_>) -> Self {
-        let mean = |ticks, number| found.us(found.count("io", ticks) / found.count("io", number));
+        let mean = |ticks, number| found.us(found.time("io", ticks) / found.count("io", number));
         Self {
             rate: 1e6 / found.us(found.mean()).max(1e-9),
             awake: found.awake(),

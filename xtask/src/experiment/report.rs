@@ -53,8 +53,11 @@ impl<'r> Written<'r> {
 
 /// How many claims have which verdict.
 pub fn verdicts(reports: &[Report]) -> Counts {
-    let claims = reports.iter().flat_map(|report| &report.outcome.claims);
-    Counts::of(claims.map(Claim::verdict))
+    counts(reports.iter().flat_map(|report| &report.outcome.claims))
+}
+
+fn counts<'c>(claims: impl Iterator<Item = &'c Claim>) -> Counts {
+    Counts::of(claims.map(|claim| (claim.verdict(), claim.by_counts())))
 }
 
 /// What is written of an experiment.
@@ -80,12 +83,18 @@ pub struct Report {
 }
 
 impl Report {
+    /// How many of its claims can be judged, and how.
+    pub fn judged(&self) -> String {
+        counts(self.outcome.claims.iter()).line()
+    }
+
     /// Adds what is shown to `document`.
     pub fn show(&self, document: &mut Document) {
         document.extend([
             String::new(),
             format!("{}: {}", self.name, self.question),
             format!("source: {}", self.source),
+            self.judged(),
         ]);
         self.outcome.show(document);
         document.extend(self.caveats.iter().map(|line| format!("  * {line}")));

@@ -9,29 +9,37 @@ use super::find::{Found, Run, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Constant, Outcome, Series, Table, Test, change, whole};
 use crate::cli::Metric;
 
+/// Wake-ups by interrupt, and elided.
+const IPIS: Boot = Boot {
+    label: "ipis",
+    under: Under::Rouse,
+    cpus: None,
+    lists: &[
+        ("workload", "notify,messaging"),
+        ("groups", "2"),
+        ("wait", "wfi,poll-wfi"),
+        ("trap", "wfi"),
+        ("deliver", "inject"),
+        ("wake", "ipi,elide"),
+        ("host-poll-us", "0"),
+        ("poll-limit-us", "100"),
+        ("gap-us", "20"),
+    ],
+    iterations: 200,
+    repeats: PLACES,
+};
+
 pub const EXPERIMENT: Experiment = Experiment {
     name: "resched-ipis",
     question: "how many interrupts between CPUs does a CPU that polls save?",
     source: "H. Okanovic, \"[PATCH 3/3] arm64: cpuidle: Add arm_poll_idle\", April 2024: \
              reschedule IPIs per second, all CPUs of a 64-CPU Graviton",
     boots: &[
+        IPIS,
         Boot {
-            label: "ipis",
-            under: Under::Rouse,
-            cpus: None,
-            lists: &[
-                ("workload", "notify,messaging"),
-                ("groups", "2"),
-                ("wait", "wfi,poll-wfi"),
-                ("trap", "wfi"),
-                ("deliver", "inject"),
-                ("wake", "ipi,elide"),
-                ("host-poll-us", "0"),
-                ("poll-limit-us", "100"),
-                ("gap-us", "20"),
-            ],
-            iterations: 200,
-            repeats: PLACES,
+            label: "ipis-short",
+            iterations: 40,
+            ..IPIS
         },
     ],
     metric: Some(Metric::Insns),

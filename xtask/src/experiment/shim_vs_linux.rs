@@ -175,11 +175,6 @@ const ROWS: [(Pair, &str); 6] = [
     (TIMER, "wfi"),
 ];
 
-/// A counter, for each sample.
-fn each(found: &Found<'_>, group: &str, name: &str) -> f64 {
-    found.count(group, name) / found.samples().max(1.0)
-}
-
 /// What is counted, on both sides of a pair.
 struct Figures<'r>(&'r Runs);
 
@@ -202,7 +197,7 @@ impl Figures<'_> {
         test: Test,
     ) -> Result<Claim> {
         let of = |run: Run<'_>, side: fn(&Pair) -> Side| {
-            Ok(each(&side(&pair).find(run, trap)?, group, name))
+            Ok(side(&pair).find(run, trap)?.each(group, name))
         };
         let [shim, linux] = self.both(of)?;
         let claim = Claim::new(source, test, ("the shim's", shim), ("Linux's", linux));
@@ -252,7 +247,7 @@ fn table(runs: &Runs) -> Result<Table> {
         let mut texts = vec![trap.to_owned()];
         texts.extend(sides.iter().map(|found| whole(found.median())));
         for (group, name) in [("ipi", "sent"), ("exit", "wfi"), ("exit", "sgi"), ("exit", "sysreg")] {
-            texts.extend(sides.iter().map(|found| two(each(found, group, name))));
+            texts.extend(sides.iter().map(|found| two(found.each(group, name))));
         }
         table.row(pair.name, texts);
     }

@@ -55,6 +55,20 @@ fn boots_that_are_repeated_are_repeated_alike() {
 }
 
 #[test]
+fn a_shorter_boot_has_a_longer_one() {
+    for experiment in ALL {
+        for boot in experiment.boots {
+            let Some(label) = boot.label.strip_suffix(find::SHORT) else {
+                continue;
+            };
+            let longer = experiment.boots.iter().find(|boot| boot.label == label);
+            let longer = longer.unwrap_or_else(|| panic!("{} is alone", boot.label));
+            assert!(boot.iterations < longer.iterations && boot.cpus == longer.cpus);
+        }
+    }
+}
+
+#[test]
 fn a_repetition_changes_what_it_names() {
     let boot = &sched::EXPERIMENT.boots[0];
     let repeat = Repeat {

@@ -65,27 +65,65 @@ impl Serialize for Verdict {
     }
 }
 
-/// How many there are of each verdict.
-#[derive(Default, Serialize)]
-#[serde(transparent)]
-pub struct Counts(BTreeMap<Verdict, usize>);
+/// How many claims there are, and how many of each verdict.
+#[derive(Serialize)]
+pub struct Counts {
+    claims: usize,
+    /// Those that this machine can judge.
+    judged: usize,
+    #[serde(flatten)]
+    verdicts: BTreeMap<Verdict, usize>,
+    /// What our counts say of the others.
+    #[serde(skip)]
+    others: BTreeMap<Verdict, usize>,
+}
 
 impl Counts {
-    /// Counts them; every verdict has a number.
-    pub fn of(verdicts: impl Iterator<Item = Verdict>) -> Self {
-        let mut counts = Self(Verdict::ALL.map(|verdict| (verdict, 0)).into());
-        verdicts.for_each(|verdict| *counts.0.entry(verdict).or_default() += 1);
+    /// Counts them, each by its verdict and by what our counts say; every verdict has a number.
+    pub fn of(claims: impl Iterator<Item = (Verdict, Verdict)>) -> Self {
+        let none = || Verdict::ALL.map(|verdict| (verdict, 0)).into();
+        let mut counts = Self {
+            claims: 0,
+            judged: 0,
+            verdicts: none(),
+            others: none(),
+        };
+        for (verdict, by_counts) in claims {
+            counts.claims += 1;
+            *counts.verdicts.entry(verdict).or_default() += 1;
+            match verdict {
+                Verdict::NotModelled => *counts.others.entry(by_counts).or_default() += 1,
+                _ => counts.judged += 1,
+            }
+        }
         counts
     }
 
     /// In a line.
     pub fn line(&self) -> String {
-        let all: usize = self.0.values().sum();
-        let each = self.0.iter();
-        let each: Vec<String> = each
-            .map(|(verdict, count)| format!("{} {count}", verdict.word()))
-            .collect();
-        format!("{all} claims: {}", each.join(", "))
+        let Self { claims, judged, .. } = self;
+        let plural = if *claims == 1 { "" } else { "s" };
+        let mut line =
+            format!("{claims} claim{plural}, of which {judged} can be judged on this board");
+        if *judged > 0 {
+            let each = self
+                .verdicts
+                .iter()
+                .filter(|(verdict, _)| **verdict != Verdict::NotModelled);
+            let each: Vec<String> = each
+                .map(|(verdict, count)| format!("{} {count}", verdict.word()))
+                .collect();
+            line += &format!(": {}", each.join(", "));
+        }
+        if judged < claims {
+            line += &format!(
+                "; not modelled {}, of which our counts agree with {} and contradict {}",
+                claims - judged,
+                self.others[&Verdict::Agrees],
+                self.others[&Verdict::Differs],
+            );
+        }
+        line
     }
 }
 
@@ -328,16 +366,31 @@ mod tests {
     }
 
     #[test]
-    fn every_verdict_is_counted() {
-        let counts = Counts::of([Verdict::Agrees, Verdict::Agrees, Verdict::Differs].into_iter());
+    fn every_verdict_is_counted_and_what_is_not_judged_is_apart() {
+        use Verdict::{Agrees, Differs, NoDifference, NotModelled};
+        let judged = [(Agrees, Agrees), (Agrees, Agrees), (Differs, Differs)];
+        let all = Counts::of(judged.into_iter());
         assert_eq!(
-            counts.line(),
-            "3 claims: agrees 2, direction only 0, no difference 0, differs 1, not modelled 0"
+            all.line(),
+            "3 claims, of which 3 can be judged on this board: agrees 2, direction only 0, no difference 0, differs 1"
         );
+        let others = [Agrees, Agrees, NoDifference, Differs].map(|counts| (NotModelled, counts));
+        let some = Counts::of(judged.into_iter().chain(others));
+        assert_eq!(
+            some.line(),
+            "7 claims, of which 3 can be judged on this board: agrees 2, direction only 0, no difference 0, differs 1; \
+             not modelled 4, of which our counts agree with 2 and contradict 1"
+        );
+        let text = serde_json::to_string(&some).unwrap();
         assert!(
-            serde_json::to_string(&counts)
-                .unwrap()
-                .contains("\"differs\":1")
+            text.contains("\"judged\":3") && text.contains("\"not modelled\":4"),
+            "{text}"
+        );
+        let none = Counts::of(others.into_iter());
+        assert_eq!(
+            none.line(),
+            "4 claims, of which 0 can be judged on this board; \
+             not modelled 4, of which our counts agree with 2 and contradict 1"
         );
     }
 

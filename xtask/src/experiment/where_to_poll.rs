@@ -155,5 +155,5 @@ fn claims(medians: &[ByBoot<f64>], [told, silent]: [ByBoot<f64>; 2]) -> Vec<Clai
 
 /// Polls of EL2 that ended without an interrupt, per round trip.
 fn in_vain(found: &Found<'_>) -> f64 {
-    found.count("el2", "poll-miss") / found.samples().max(1.0)
+    found.each("el2", "poll-miss")
 }

@@ -300,9 +300,9 @@ fn frontiers(points: &[Point]) -> Table {
 /// Latencies and shares where both have slices.
 fn sliced(run: Run<'_>, unit: &str) -> Result<Table> {
     let title = format!(
-        "With slices of {SLICE_US} us, {SLICED_GAP} us between two round trips: {unit}, and what the neighbours got, %"
+        "With slices of {SLICE_US} us, {SLICED_GAP} us between two round trips: {unit}, and the time that the neighbours got, %"
     );
-    let mut table = Table::new(&title, &["p50", "p90", "max", "given", "taken"]);
+    let mut table = Table::new(&title, &["p50", "p90", "max", "given time", "taken time"]);
     for setting in SLICED {
         let Some(found) = setting.find(run, SLICED_GAP)? else {
             continue;

@@ -23,7 +23,7 @@ struct Part {
     lists: &'static [(&'static str, &'static str)],
 }
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 3] = [
     Part {
         name: "bare",
         unders: &[Under::None],
@@ -33,10 +33,15 @@ const PARTS: [Part; 4] = [
             ("host-poll-us", "0"),
         ],
     },
-    // Where the hypervisor may poll, the two by the same rules.
+    // Where the hypervisor may poll, all by the same rules.
     Part {
         name: "polling",
-        unders: &[Under::Rouse, Under::Kvm],
+        unders: &[
+            Under::Rouse,
+            Under::Kvm,
+            Under::KvmNvhe,
+            Under::KvmProtected,
+        ],
         lists: &[
             ("trap", "none,wfi"),
             ("deliver", "inject"),
@@ -50,15 +55,6 @@ const PARTS: [Part; 4] = [
         unders: &[Under::Xen],
         lists: &[
             ("trap", "none,both"),
-            ("deliver", "inject"),
-            ("host-poll-us", "0"),
-        ],
-    },
-    Part {
-        name: "others",
-        unders: &[Under::KvmNvhe, Under::KvmProtected],
-        lists: &[
-            ("trap", "none,wfi"),
             ("deliver", "inject"),
             ("host-poll-us", "0"),
         ],
@@ -183,6 +179,12 @@ impl Row {
         }
     }
 
+    /// Whether it is what KVM does where nobody set anything: on arm64 with a GICv3 WFI traps, and
+    /// `halt_poll_ns` is 500000 (Linux, arch/arm64/include/asm/kvm_host.h).
+    pub const fn is_kvms_default(&self) -> bool {
+        self.trapped && self.host_polls
+    }
+
     /// Whether it is of the same words as `other`, whatever it is called.
     pub fn is(&self, other: &Self) -> bool {
         Self {
@@ -197,9 +199,14 @@ pub const ROWS: [Row; 12] = [
     Row::new("`ipi` to itself, busy", Workload::Ipi, Wait::Busy).to_self(),
     Row::new("`ipi` to one, busy", Workload::Ipi, Wait::Busy),
     Row::new("`ipi` to one, in WFI", Workload::Ipi, Wait::Wfi),
-    Row::new("`ipi` to one, in trapped WFI", Workload::Ipi, Wait::Wfi).trapped(),
     Row::new(
-        "`ipi` to one, in trapped WFI, the hypervisor polls",
+        "`ipi` to one, in trapped WFI, no polling (KVM: `halt_poll_ns` 0)",
+        Workload::Ipi,
+        Wait::Wfi,
+    )
+    .trapped(),
+    Row::new(
+        "`ipi` to one, in trapped WFI, the hypervisor polls: KVM's default",
         Workload::Ipi,
         Wait::Wfi,
     )
@@ -207,9 +214,14 @@ pub const ROWS: [Row; 12] = [
     .host_polls(),
     Row::new("`pingpong`, busy", Workload::Pingpong, Wait::Busy),
     Row::new("`pingpong` in WFI", Workload::Pingpong, Wait::Wfi),
-    Row::new("`pingpong` in trapped WFI", Workload::Pingpong, Wait::Wfi).trapped(),
     Row::new(
-        "`pingpong` in trapped WFI, the hypervisor polls",
+        "`pingpong` in trapped WFI, no polling (KVM: `halt_poll_ns` 0)",
+        Workload::Pingpong,
+        Wait::Wfi,
+    )
+    .trapped(),
+    Row::new(
+        "`pingpong` in trapped WFI, the hypervisor polls: KVM's default",
         Workload::Pingpong,
         Wait::Wfi,
     )

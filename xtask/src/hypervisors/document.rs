@@ -12,6 +12,8 @@ use page::grid::{self, Column};
 const PAGE: &str = include_str!("page.md");
 /// Stands where there is no such cell.
 const NOTHING: &str = "";
+/// Stands where KVM's default was not measured.
+const NOT_MEASURED: &str = "not measured";
 
 /// The columns, from the left, and what they are called.
 const UNDERS: [(Under, &str); 6] = [
@@ -150,9 +152,11 @@ fn markdown(
         format!("|---|{}", "---:|".repeat(unders.len())),
     ];
     for row in &ROWS {
-        let texts = unders
-            .iter()
-            .map(|(under, _)| text(row, *under).unwrap_or(NOTHING.into()));
+        let texts = unders.iter().map(|&(under, _)| {
+            let lacking = row.is_kvms_default() && under.kvm_mode().is_some();
+            let nothing = if lacking { NOT_MEASURED } else { NOTHING };
+            text(row, under).unwrap_or(nothing.into())
+        });
         let texts: Vec<String> = texts.collect();
         if texts.iter().any(|text| !text.is_empty()) {
             lines.push(format!("| {} | {} |", row.name, texts.join(" | ")));
@@ -186,6 +190,21 @@ mod tests {
     fn numbers_are_read_by_people() {
         let shown = [0.0, 79.0, 1110.0, 36928.0, -5.0, 1_234_567.4].map(thousands);
         assert_eq!(shown, ["0", "79", "1,110", "36,928", "-5", "1,234,567"]);
+    }
+
+    #[test]
+    fn each_mode_of_kvm_says_whether_its_default_was_measured() {
+        let table = table(&Numbers::default());
+        let default = table.lines().filter(|line| line.contains("KVM's default"));
+        let lacking: Vec<usize> = default
+            .map(|line| line.matches(NOT_MEASURED).count())
+            .collect();
+        assert_eq!(lacking, [3, 3], "{table}");
+        for row in ROWS.iter().filter(|row| row.is_kvms_default()) {
+            assert!(row.name.contains("KVM's default"), "{}", row.name);
+        }
+        let halts = ROWS.iter().filter(|row| row.name.contains("halt_poll_ns"));
+        assert_eq!(halts.count(), 2);
     }
 
     #[test]

@@ -34,8 +34,6 @@ pub struct Load {
     pub measures: bool,
     /// The program of our guest that they ask for.
     program: Program,
-    /// Our guest is built without what can be left out.
-    pub bare: bool,
 }
 
 impl Load {
@@ -107,7 +105,6 @@ impl Load {
             deadlines: Deadlines::asked(&args.deadlines),
             measures,
             program,
-            bare: false,
         })
     }
 
@@ -146,7 +143,6 @@ impl Load {
     pub fn packed(&self) -> Guest<'_> {
         match &self.guest {
             Some(given) => Guest::Given(given),
-            None if self.bare => Guest::Bare(self.program),
             None => Guest::Ours(self.program),
         }
     }

@@ -154,7 +154,7 @@ fn nothing_is_judged_of_a_stream_that_is_not_modelled() {
         .partition(|claim| claim.verdict().agrees().is_some());
     assert_eq!((judged.len(), not.len()), (3, 9));
     let line = not[0].line();
-    assert!(line.contains("not modelled: asked for 2 us"), "{line}");
+    assert!(line.contains("not modelled (our counts: DIFFERS): asked for 2 us"), "{line}");
     assert!(line.contains("measured 0.02, made 2.05: -99.0 %"), "{line}");
     assert!(
         line.contains("does not model event_stream_period_ok"),

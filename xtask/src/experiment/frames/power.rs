@@ -28,8 +28,9 @@ impl Spent {
         let whole = found.seconds() * 1e9 * found.cpus();
         let mut run = whole;
         for (stay, state) in stays.iter_mut().zip(states.table.states()) {
-            let count = |what: &str| found.count("cpuidle", &format!("{}.{what}", state.name));
-            let (usage, time) = (count("usage"), count("time-ns"));
+            let name = |what: &str| format!("{}.{what}", state.name);
+            let usage = found.count("cpuidle", &name("usage"));
+            let time = found.time("cpuidle", &name("time-ns"));
             run -= time;
             *stay = (usage, (time - usage * state.exit_latency_ns as f64).max(0.0));
         }

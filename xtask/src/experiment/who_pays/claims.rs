@@ -5,13 +5,11 @@ use anyhow::{Context, Result};
 
 use super::{
     ADAPTIVE, HALT, HOST_POLL, POLL_10, POLL_50, POLL_200, SLICE_US, SLICED, SLICED_GAP, SPIN,
-    Setting, UNTRAPPED, WFE, gaps,
+    Setting, UNTRAPPED, gaps,
 };
 use crate::experiment::find::{Found, Runs};
 use crate::experiment::outcome::{ByBoot, Claim, Constant, Test};
 
-/// Shares that are equal, points.
-const SAME: f64 = 0.2;
 /// How far the share of a guest that never waits may be from half, points.
 const HALF: f64 = 5.0;
 /// The longest gap, us.
@@ -36,7 +34,7 @@ fn of(
     })
 }
 
-/// What the neighbours got, per cent.
+/// What the neighbours got of the CPUs' time, per cent.
 fn share(runs: &Runs, setting: Setting, gap: &str) -> Result<ByBoot<f64>> {
     of(runs, setting, gap, |found| Ok(100.0 * found.neighbours()?.share()))
 }
@@ -48,8 +46,7 @@ fn median(runs: &Runs, setting: Setting, gap: &str) -> Result<ByBoot<f64>> {
 pub fn claims(runs: &Runs) -> Result<Vec<Claim>> {
     let gaps = gaps(runs);
     let has = |gap: &str| gaps.contains(&gap);
-    let mut claims = nothing_given(runs, has)?;
-    claims.extend(polled(runs, &gaps)?);
+    let mut claims = polled(runs, &gaps)?;
     if has(LONG) {
         claims.extend(limits(runs)?);
     }
@@ -57,30 +54,6 @@ pub fn claims(runs: &Runs) -> Result<Vec<Claim>> {
     claims.extend(latencies(runs)?);
     claims.extend(sliced(runs)?);
     Ok(claims)
-}
-
-/// Those that give nothing away by themselves.
-fn nothing_given(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> {
-    let cases = [
-        (SPIN, "5", "a guest that spins leaves its neighbour nothing"),
-        (SPIN, "5000", "a guest that spins leaves its neighbour nothing"),
-        (WFE, "200", "nor does one that waits by WFE"),
-        (UNTRAPPED, "200", "nor does an untrapped WFI, though the CPU halts"),
-        (POLL_200, "50", "nor does a poll that ends before its limit"),
-        (HOST_POLL, "20", "nor does EL2 while it polls"),
-    ];
-    let cases = cases.into_iter().filter(|(_, gap, _)| has(gap));
-    let each = cases.map(|(setting, gap, source)| {
-        Ok(Claim::new(
-            source,
-            Test::Equality { band: SAME },
-            (setting.name, share(runs, setting, gap)?),
-            ("nothing", Constant(0.0)),
-        )
-        .tested(format!("{gap} us apart"))
-        .in_unit("points"))
-    });
-    each.collect()
 }
 
 /// What a guest that polls leaves, whatever its limit.
@@ -99,6 +72,8 @@ fn polled(runs: &Runs, gaps: &[&str]) -> Result<Vec<Claim>> {
             ("the most that a poll-wfi leaves", most),
             (HALT.name, share(runs, HALT, gap)?),
         )
+        // Half of what the shortest limit takes of the gap.
+        .at_least(50.0 * (10.0 / gap.parse::<f64>()?).min(1.0))
         .tested(format!("{gap} us apart")))
     });
     each.collect()
@@ -193,7 +168,7 @@ fn sliced(runs: &Runs) -> Result<Vec<Claim>> {
     let slowest = of(runs, spin, SLICED_GAP, |found| Ok(found.us(found.max())))?;
     Ok(vec![
         Claim::new(
-            "with slices the neighbour of a guest that spins gets half",
+            "with slices the neighbour of a guest that spins gets half of the time",
             half,
             (spin.name, share(runs, spin, SLICED_GAP)?),
             ("nothing", Constant(0.0)),
