@@ -10,13 +10,27 @@
 mod boot;
 mod chart;
 mod claim;
+mod clients;
+mod event_stream;
 mod figures;
 mod find;
+mod frames;
+mod governors;
+mod idle_poll;
+mod ipistorm;
+mod mostly_idle;
 mod outcome;
 mod page;
+mod poll_limit;
+mod psd;
 mod report;
+mod resched_ipis;
 mod sample;
+mod sched;
+mod shim_vs_linux;
 mod verdict;
+mod where_to_poll;
+mod who_pays;
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -59,32 +73,23 @@ pub struct Experiment {
     comparable: &'static str,
 }
 
-/// Declares the experiments by their modules, in the order of the report.
-macro_rules! experiments {
-    ($($module:ident,)*) => {
-        $(mod $module;)*
-
-        /// Every experiment.
-        const ALL: &[&Experiment] = &[$(&$module::EXPERIMENT),*];
-    };
-}
-
-experiments! {
-    poll_limit,
-    mostly_idle,
-    sched,
-    resched_ipis,
-    ipistorm,
-    clients,
-    psd,
-    idle_poll,
-    governors,
-    frames,
-    where_to_poll,
-    event_stream,
-    shim_vs_linux,
-    who_pays,
-}
+/// Every experiment, in the order of the report.
+const ALL: &[&Experiment] = &[
+    &poll_limit::EXPERIMENT,
+    &mostly_idle::EXPERIMENT,
+    &sched::EXPERIMENT,
+    &resched_ipis::EXPERIMENT,
+    &ipistorm::EXPERIMENT,
+    &clients::EXPERIMENT,
+    &psd::EXPERIMENT,
+    &idle_poll::EXPERIMENT,
+    &governors::EXPERIMENT,
+    &frames::EXPERIMENT,
+    &where_to_poll::EXPERIMENT,
+    &event_stream::EXPERIMENT,
+    &shim_vs_linux::EXPERIMENT,
+    &who_pays::EXPERIMENT,
+];
 
 /// Names that experiments had before, and those that they have.
 const RENAMED: [(&str, &str); 1] = [("who-polls", "where-to-poll")];

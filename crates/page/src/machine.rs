@@ -192,6 +192,10 @@ fn description(results: &Results) -> Markup {
         ("Hypervisor below", below),
         ("Features", or(&features.join(", "))),
     ];
+    let image = build.map(|build| build.image.as_str()).unwrap_or_default();
+    if !image.is_empty() {
+        rows.push(("Image", format!("SHA-256 {image}")));
+    }
     let clocks = clocks::lines(results);
     if !clocks.is_empty() {
         rows.push(("Clocks of cores", clocks.join(". ")));

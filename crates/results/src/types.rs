@@ -94,6 +94,8 @@ pub struct Build {
     pub commit: String,
     /// Whether files of the tree were not as in that commit.
     pub dirty: bool,
+    /// SHA-256 of the packed image, 64 digits: the hypervisor with all images of the guest; empty where none was packed.
+    pub image: String,
 }
 
 /// One of the runs that were put together.

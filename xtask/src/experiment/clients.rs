@@ -101,7 +101,8 @@ impl Cells<'_> {
 
     /// Requests per second where polling CPUs are interrupted (`ipi`) or not (`elide`).
     fn throughput(&self, pairs: &str, wake: &str) -> Result<ByBoot<f64>> {
-        self.runs.by_boot(|run| Ok(throughput(&self.find(run, pairs, wake)?)))
+        self.runs
+            .by_boot(|run| Ok(throughput(&self.find(run, pairs, wake)?)))
     }
 
     /// What is lost where they are, per cent.
@@ -117,7 +118,10 @@ impl Cells<'_> {
     /// The changes of all boots.
     fn changes(&self, pairs: &str) -> Result<String> {
         let losses = self.loss(pairs)?;
-        let texts: Vec<String> = losses.values().map(|loss| format!("{:+.1}", -loss)).collect();
+        let texts: Vec<String> = losses
+            .values()
+            .map(|loss| format!("{:+.1}", -loss))
+            .collect();
         Ok(format!("{} %", texts.join(", ")))
     }
 }
@@ -128,7 +132,11 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     for (boot, us) in WORK {
         tables.push(table(runs, boot, us)?);
         for deliver in ["direct", "inject"] {
-            claims.extend(of_cells(&Cells { runs, boot, deliver })?);
+            claims.extend(of_cells(&Cells {
+                runs,
+                boot,
+                deliver,
+            })?);
         }
     }
     let series = [
@@ -174,7 +182,11 @@ fn table(runs: &Runs, boot: &str, us: &str) -> Result<Table> {
         "netperf",
     ];
     let mut table = Table::new(&title, &columns);
-    let [direct, inject] = ["direct", "inject"].map(|deliver| Cells { runs, boot, deliver });
+    let [direct, inject] = ["direct", "inject"].map(|deliver| Cells {
+        runs,
+        boot,
+        deliver,
+    });
     for (number, (pairs, tbench, netperf)) in ROWS.into_iter().enumerate() {
         let elided = direct.find(runs.first(), pairs, "elide")?;
         let injected = inject.find(runs.first(), pairs, "elide")?;
@@ -204,10 +216,15 @@ fn of_cells(cells: &Cells<'_>) -> Result<Vec<Claim>> {
     let interrupted = ("interrupted", cells.throughput("1", "ipi")?);
     let elided = ("elided", cells.throughput("1", "elide")?);
     Ok(vec![
-        Claim::new("tbench -9.7 %, netperf -10.1 % with 64 clients", falls, interrupted, elided)
-            .published(100.0 + ROWS[0].1, 100.0)
-            .tested(format!("{place}, 1 pair, requests/s"))
-            .else_because("a request is other work here, of which an interrupt is a smaller part"),
+        Claim::new(
+            "tbench -9.7 %, netperf -10.1 % with 64 clients",
+            falls,
+            interrupted,
+            elided,
+        )
+        .published(100.0 + ROWS[0].1, 100.0)
+        .tested(format!("{place}, 1 pair, requests/s"))
+        .else_because("a request is other work here, of which an interrupt is a smaller part"),
         Claim::below(
             "the loss falls with clients: -9.7 % to -1.4 %",
             ("lost with 16 pairs", cells.loss("16")?),
@@ -237,8 +254,12 @@ mod tests {
             for deliver in ["direct", "inject"] {
                 for (pairs, ..) in ROWS {
                     let kept = 1.0 - lost / pairs.parse::<f64>().unwrap();
-                    results.cells.push(cell([deliver, pairs, "elide"], 1.0, not_modelled));
-                    results.cells.push(cell([deliver, pairs, "ipi"], kept, not_modelled));
+                    results
+                        .cells
+                        .push(cell([deliver, pairs, "elide"], 1.0, not_modelled));
+                    results
+                        .cells
+                        .push(cell([deliver, pairs, "ipi"], kept, not_modelled));
                 }
             }
             runs.add(boot, ONCE[0].name, results);
@@ -254,30 +275,56 @@ mod tests {
             not_modelled: not_modelled.iter().map(|&probe| probe.into()).collect(),
             ..Cell::default()
         };
-        for (key, word) in [("workload", "notify"), ("deliver", deliver), ("groups", pairs), ("wake", wake)] {
+        for (key, word) in [
+            ("workload", "notify"),
+            ("deliver", deliver),
+            ("groups", pairs),
+            ("wake", wake),
+        ] {
             cell.what.set(key, word).unwrap();
         }
         let ticks = (1e8 / throughput) as u64;
-        cell.counters.insert("span".into(), [("ticks".into(), ticks)].into());
+        cell.counters
+            .insert("span".into(), [("ticks".into(), ticks)].into());
         cell
     }
 
     fn verdicts(runs: &Runs) -> Vec<Verdict> {
-        conclude(runs).unwrap().claims.iter().map(Claim::verdict).collect()
+        conclude(runs)
+            .unwrap()
+            .claims
+            .iter()
+            .map(Claim::verdict)
+            .collect()
     }
 
     #[test]
     fn throughput_depends_on_what_the_waits_do() {
-        assert!(verdicts(&runs(0.1, &[])).iter().all(|&verdict| verdict == Verdict::Agrees));
+        assert!(
+            verdicts(&runs(0.1, &[]))
+                .iter()
+                .all(|&verdict| verdict == Verdict::Agrees)
+        );
         let starred = verdicts(&runs(0.1, &["wfe_halts"]));
-        assert!(starred.iter().all(|&verdict| verdict == Verdict::NotModelled), "{starred:?}");
+        assert!(
+            starred
+                .iter()
+                .all(|&verdict| verdict == Verdict::NotModelled),
+            "{starred:?}"
+        );
     }
 
     #[test]
     fn a_loss_that_the_source_could_not_see_is_none() {
         let tiny = verdicts(&runs(0.0026, &[]));
-        assert!(tiny.iter().all(|&verdict| verdict == Verdict::NoDifference), "{tiny:?}");
+        assert!(
+            tiny.iter().all(|&verdict| verdict == Verdict::NoDifference),
+            "{tiny:?}"
+        );
         let gained = verdicts(&runs(-0.1, &[]));
-        assert!(gained.iter().all(|&verdict| verdict == Verdict::Differs), "{gained:?}");
+        assert!(
+            gained.iter().all(|&verdict| verdict == Verdict::Differs),
+            "{gained:?}"
+        );
     }
 }

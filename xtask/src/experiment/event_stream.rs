@@ -9,9 +9,9 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::{Boot, Experiment, ONCE};
 use super::find::{Found, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Constant, Curve, Outcome, Table, Test, two};
+use super::{Boot, Experiment, ONCE};
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "event-stream",
@@ -257,7 +257,8 @@ impl Way<'_> {
         });
         let off = off.fold(0.0, f64::max);
         let longest = self.longest() / period;
-        let source = format!("WFE with a period of {period:.1} us rounds every limit up to whole periods");
+        let source =
+            format!("WFE with a period of {period:.1} us rounds every limit up to whole periods");
         let whole = Claim::new(
             source,
             Test::Equality { band: OFF },

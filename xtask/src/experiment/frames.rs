@@ -29,7 +29,10 @@ pub const EXPERIMENT: Experiment = Experiment {
         cpus: Some(3),
         lists: &[
             ("workload", "frames"),
-            ("wait", "governor:menu-6.2,governor:teo-6.2,governor:teo-util-v6"),
+            (
+                "wait",
+                "governor:menu-6.2,governor:teo-6.2,governor:teo-util-v6",
+            ),
             ("states", STATES),
             ("trap", "none"),
             ("deliver", "inject"),
@@ -183,8 +186,16 @@ type Ours = ByBoot<[Figures; GOVERNORS.len()]>;
 fn conclude(runs: &Runs) -> Result<Outcome> {
     let states = States::named(STATES)?;
     let ours = runs.by_boot(|run| {
-        let figures = |(wait, _)| Ok(Figures::of(&run.cell("frames", &[("wait", wait)])?, &states));
-        let all = GOVERNORS.map(figures).into_iter().collect::<Result<Vec<_>>>()?;
+        let figures = |(wait, _)| {
+            Ok(Figures::of(
+                &run.cell("frames", &[("wait", wait)])?,
+                &states,
+            ))
+        };
+        let all = GOVERNORS
+            .map(figures)
+            .into_iter()
+            .collect::<Result<Vec<_>>>()?;
         all.try_into().map_err(|_| anyhow!("a governor is missing"))
     })?;
     let changes = changes(&ours);
@@ -207,9 +218,18 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
 fn figures(ours: &Ours) -> Table {
     let mut table = Table::new(
         "Frames of 1.667 ms: median of the boots, and published (frames of 16.67 ms)",
-        &["menu", "teo", "teo-util", "published: menu", "teo", "teo-util"],
+        &[
+            "menu",
+            "teo",
+            "teo-util",
+            "published: menu",
+            "teo",
+            "teo-util",
+        ],
     );
-    let medians = |of: fn(&Figures) -> f64| [MENU, TEO, UTIL].map(|which| two(figure(ours, which, of).median()));
+    let medians = |of: fn(&Figures) -> f64| {
+        [MENU, TEO, UTIL].map(|which| two(figure(ours, which, of).median()))
+    };
     for row in &ROWS {
         let texts = medians(row.of).into_iter().chain(row.published.map(two));
         table.row(row.name, texts.collect());
@@ -227,16 +247,22 @@ fn changes(ours: &Ours) -> Table {
         &["teo", "teo-util", "published: teo", "teo-util"],
     );
     for row in ROWS.iter() {
-        let Some(published) = row.changes else { continue };
+        let Some(published) = row.changes else {
+            continue;
+        };
         let ours = [TEO, UTIL].map(|which| {
-            let change = ours.map(|all| 100.0 * ((row.of)(&all[which]) / (row.of)(&all[MENU]) - 1.0));
+            let change =
+                ours.map(|all| 100.0 * ((row.of)(&all[which]) / (row.of)(&all[MENU]) - 1.0));
             change.median()
         });
         let text = |change: f64| match change.is_finite() {
             true => format!("{change:+.2} %"),
             false => "-".into(),
         };
-        table.row(row.name, ours.into_iter().chain(published).map(text).collect());
+        table.row(
+            row.name,
+            ours.into_iter().chain(published).map(text).collect(),
+        );
     }
     table
 }
@@ -268,12 +294,23 @@ mod tests {
     fn changes_are_those_of_the_figures_as_far_as_these_are_exact() {
         for row in &ROWS {
             let [menu, teo, util] = row.published;
-            for (of, change) in [teo, util].into_iter().zip(row.changes.into_iter().flatten()) {
+            for (of, change) in [teo, util]
+                .into_iter()
+                .zip(row.changes.into_iter().flatten())
+            {
                 // Figures are rounded; one of jank has two digits.
-                let digit = if row.name.starts_with("jank") { 0.05 } else { 0.06 };
+                let digit = if row.name.starts_with("jank") {
+                    0.05
+                } else {
+                    0.06
+                };
                 let least = 100.0 * ((of - digit) / (menu + digit) - 1.0) - 0.2;
                 let most = 100.0 * ((of + digit) / (menu - digit) - 1.0) + 0.2;
-                assert!((least..=most).contains(&change), "{}: {change}, {least} to {most}", row.name);
+                assert!(
+                    (least..=most).contains(&change),
+                    "{}: {change}, {least} to {most}",
+                    row.name
+                );
             }
         }
     }
@@ -284,6 +321,11 @@ mod tests {
         let powers: Vec<u64> = states.costs.iter().map(|cost| cost.power).collect();
         assert_eq!(powers, [400, 150]);
         assert_eq!(states.costs[1].price, 250 * 200_000);
-        assert!(EXPERIMENT.boots.iter().all(|boot| boot.lists.contains(&("states", STATES))));
+        assert!(
+            EXPERIMENT
+                .boots
+                .iter()
+                .all(|boot| boot.lists.contains(&("states", STATES)))
+        );
     }
 }

@@ -10,7 +10,10 @@ use super::{Boot, Experiment, ONCE, Repeat};
 use crate::cli::Metric;
 
 /// The governors that claims are about.
-const CLAIMED: &[(&str, &str)] = &[("wait", "governor:menu-6.2,governor:teo-6.2,governor:teo-util-v6")];
+const CLAIMED: &[(&str, &str)] = &[(
+    "wait",
+    "governor:menu-6.2,governor:teo-6.2,governor:teo-util-v6",
+)];
 
 /// Another draw, for claims only.
 const fn further(name: &'static str, seed: u64) -> Repeat {
@@ -93,7 +96,14 @@ macro_rules! served {
 /// A part with a period of so long.
 macro_rules! timer {
     ($label:literal, $states:literal, $us:literal, $iterations:literal) => {
-        part!($label, $states, $iterations, ONCE, ("workload", "timer"), ("gap-us", $us))
+        part!(
+            $label,
+            $states,
+            $iterations,
+            ONCE,
+            ("workload", "timer"),
+            ("gap-us", $us)
+        )
     };
 }
 
@@ -207,10 +217,14 @@ fn parts(run: Run<'_>, governor: &str) -> Result<[Figures; PARTS.len()]> {
 fn conclude(runs: &Runs) -> Result<Outcome> {
     let mut ours = Vec::new();
     for (governor, name) in GOVERNORS {
-        let claimed = CLAIMED.iter().any(|(_, waits)| waits.split(',').any(|wait| wait == governor));
+        let claimed = CLAIMED
+            .iter()
+            .any(|(_, waits)| waits.split(',').any(|wait| wait == governor));
         let figures = match claimed {
             true => runs.by_boot(|run| parts(run, governor))?,
-            false => runs.watched(|| Ok(vec![("seed-1".into(), parts(runs.first(), governor)?)]))?,
+            false => {
+                runs.watched(|| Ok(vec![("seed-1".into(), parts(runs.first(), governor)?)]))?
+            }
         };
         ours.push((name, figures));
     }
@@ -227,7 +241,11 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             &published,
             "The same, published",
             "% of the stays",
-            &[Series::Published(0, "menu"), Series::Published(1, "teo"), Series::Published(2, "teo-util")],
+            &[
+                Series::Published(0, "menu"),
+                Series::Published(1, "teo"),
+                Series::Published(2, "teo-util"),
+            ],
             |name| name.starts_with("too "),
         ),
     ];
@@ -254,7 +272,13 @@ type Ours = (&'static str, ByBoot<[Figures; PARTS.len()]>);
 fn whole(ours: &[Ours]) -> Table {
     let mut table = Table::new(
         "The mix: mean of its parts, median of the boots",
-        &["too deep %", "too shallow %", "wake-up, us", "polls %", "awake %"],
+        &[
+            "too deep %",
+            "too shallow %",
+            "wake-up, us",
+            "polls %",
+            "awake %",
+        ],
     );
     for (name, parts) in ours {
         let all = parts.map(|parts| Figures::mean(parts));
@@ -317,20 +341,57 @@ fn published() -> Table {
 
 /// The order in each row of the source that has a counterpart; of the first three governors.
 fn claims(ours: &[Ours]) -> Vec<Claim> {
-    let below = |text: &str, one: usize, other: usize, of: fn(&Figures) -> f64, published: [f64; 3]| {
-        let named = |index: usize| {
-            let (name, parts) = &ours[index];
-            (*name, parts.map(|parts| of(&Figures::mean(parts))))
+    let below =
+        |text: &str, one: usize, other: usize, of: fn(&Figures) -> f64, published: [f64; 3]| {
+            let named = |index: usize| {
+                let (name, parts) = &ours[index];
+                (*name, parts.map(|parts| of(&Figures::mean(parts))))
+            };
+            Claim::below(text, named(one), named(other)).published(published[one], published[other])
         };
-        Claim::below(text, named(one), named(other)).published(published[one], published[other])
-    };
     let (menu, teo, util) = (0, 1, 2);
     vec![
-        below("teo is too deep less often than menu", teo, menu, |it| it.too_deep, TOO_DEEP),
-        below("teo-util is too deep less often than teo", util, teo, |it| it.too_deep, TOO_DEEP),
-        below("teo is too shallow more often than menu", menu, teo, |it| it.too_shallow, TOO_SHALLOW),
-        below("teo-util is too shallow more often than teo", teo, util, |it| it.too_shallow, TOO_SHALLOW),
-        below("teo wakes up faster than menu", teo, menu, |it| it.wake_up, WAKE_UP),
-        below("teo-util wakes up faster than teo", util, teo, |it| it.wake_up, WAKE_UP),
+        below(
+            "teo is too deep less often than menu",
+            teo,
+            menu,
+            |it| it.too_deep,
+            TOO_DEEP,
+        ),
+        below(
+            "teo-util is too deep less often than teo",
+            util,
+            teo,
+            |it| it.too_deep,
+            TOO_DEEP,
+        ),
+        below(
+            "teo is too shallow more often than menu",
+            menu,
+            teo,
+            |it| it.too_shallow,
+            TOO_SHALLOW,
+        ),
+        below(
+            "teo-util is too shallow more often than teo",
+            teo,
+            util,
+            |it| it.too_shallow,
+            TOO_SHALLOW,
+        ),
+        below(
+            "teo wakes up faster than menu",
+            teo,
+            menu,
+            |it| it.wake_up,
+            WAKE_UP,
+        ),
+        below(
+            "teo-util wakes up faster than teo",
+            util,
+            teo,
+            |it| it.wake_up,
+            WAKE_UP,
+        ),
     ]
 }

@@ -4,9 +4,9 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::{Boot, Experiment, ONCE, Repeat};
 use super::find::{Found, Run, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Constant, Outcome, Series, Table, Test, two, whole};
+use super::{Boot, Experiment, ONCE, Repeat};
 use crate::cli::Metric;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -91,7 +91,13 @@ fn ticks(found: Found, cpus: f64) -> f64 {
 fn wakeups(runs: &Runs) -> Result<Table> {
     let mut table = Table::new(
         "Wake-ups of a task on CPU 1, every 500 us: lateness, time awake of all CPUs, ticks of all",
-        &["late p50, us", "late p90, us", "awake, %", "ticks in 100 ms", "published, W"],
+        &[
+            "late p50, us",
+            "late p90, us",
+            "awake, %",
+            "ticks in 100 ms",
+            "published, W",
+        ],
     );
     let mut row = |name: &str, found: Found, watts: Option<f64>| {
         let p90 = found.p90();
@@ -156,7 +162,13 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     ];
     let wakeups = wakeups(runs)?;
     let charts = vec![
-        Chart::bars(&wakeups, "Lateness of a wake-up, median", "us of the counter", &[Series::Here(0, "here")], |_| true),
+        Chart::bars(
+            &wakeups,
+            "Lateness of a wake-up, median",
+            "us of the counter",
+            &[Series::Here(0, "here")],
+            |_| true,
+        ),
         Chart::bars(
             &wakeups,
             "Time awake, which stands for power",

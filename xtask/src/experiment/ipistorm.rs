@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use plan::Under;
 
-use super::{Boot, Experiment, ONCE, Repeat};
 use super::find::{Found, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, two, whole};
+use super::{Boot, Experiment, ONCE, Repeat};
 use crate::cli::Metric;
 
 /// The ten runs of the source.
@@ -238,20 +238,21 @@ fn own(runs: &Runs) -> Result<Vec<Claim>> {
         runs.cell("few", &words)?.parties()
     };
     let many = runs.once(|| {
-        let (revert, base) = (parties(runs, "ipi", "none")?, parties(runs, "resched", "none")?);
+        let (revert, base) = (
+            parties(runs, "ipi", "none")?,
+            parties(runs, "resched", "none")?,
+        );
         Ok(revert.median() / base.median())
     })?;
     let with_8 = runs.once(|| Ok(few("ipi")? / few("resched")?))?;
     // Whose instructions are counted does not depend on what a wait does.
     let [many, with_8] = [many, with_8].map(|figure| figure.despite(BTreeSet::new()));
-    Ok(vec![
-        Claim::new(
-            "what bystanders execute is not in the figures",
-            Test::Equality { band: 1.0 },
-            ("revert to base with 32 CPUs", many),
-            ("with 8", with_8),
-        ),
-    ])
+    Ok(vec![Claim::new(
+        "what bystanders execute is not in the figures",
+        Test::Equality { band: 1.0 },
+        ("revert to base with 32 CPUs", many),
+        ("with 8", with_8),
+    )])
 }
 
 fn conclude(runs: &Runs) -> Result<Outcome> {
@@ -283,7 +284,13 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         Series::Published(9, "EPYC4"),
         Series::Published(10, "EPYC3"),
     ];
-    let chart = Chart::bars(&table, "A call, normalised to base", "base = 1", &series, |_| true);
+    let chart = Chart::bars(
+        &table,
+        "A call, normalised to base",
+        "base = 1",
+        &series,
+        |_| true,
+    );
     Ok(Outcome {
         tables: vec![table],
         charts: vec![chart],

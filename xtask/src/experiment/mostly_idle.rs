@@ -5,10 +5,10 @@
 use anyhow::Result;
 use plan::Under;
 
+use super::Experiment;
 use super::boot::{Boot, ONCE};
 use super::find::{Found, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, change, two, whole};
-use super::Experiment;
 use crate::cli::Metric;
 
 /// The system that is mostly idle.
@@ -112,7 +112,10 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             &tables[0],
             "Time halted on a mostly idle system, against no polling",
             "points",
-            &[Series::Here(1, "here"), Series::Published(3, "arm_poll_idle")],
+            &[
+                Series::Here(1, "here"),
+                Series::Published(3, "arm_poll_idle"),
+            ],
             |_| true,
         ),
         Chart::over_columns(
@@ -128,7 +131,8 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         charts,
         claims,
         notes: vec![
-            "polls of 300 us end after 250 us, a sixteenth of the tick at 250 Hz, there and here".into(),
+            "polls of 300 us end after 250 us, a sixteenth of the tick at 250 Hz, there and here"
+                .into(),
         ],
     })
 }
@@ -137,7 +141,12 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
 fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     let mut table = Table::new(
         "Mostly idle: time halted, and polls per wake-up, one every 10 ms on one of two CPUs",
-        &["halted, %", "against no polling, points", "polls", "published, points"],
+        &[
+            "halted, %",
+            "against no polling, points",
+            "polls",
+            "published, points",
+        ],
     );
     let cells: Vec<Found<'_>> = WAITS
         .iter()
@@ -165,7 +174,10 @@ fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
             ],
         );
     }
-    let figures = cells.iter().zip(&halted).map(|(cell, share)| cell.figure(*share));
+    let figures = cells
+        .iter()
+        .zip(&halted)
+        .map(|(cell, share)| cell.figure(*share));
     let figures: Vec<ByBoot<f64>> = figures.collect();
     for ((wait, _), share) in WAITS.iter().zip(&figures).skip(2) {
         claims.push(
@@ -215,9 +227,16 @@ fn limits(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
                 let texts = medians.iter().map(|of| whole(of.median()));
                 table.row(
                     &format!("{name}, {governor}, {gap} us between two"),
-                    texts.chain([change(at_100.median(), furthest.median())]).collect(),
+                    texts
+                        .chain([change(at_100.median(), furthest.median())])
+                        .collect(),
                 );
-                claims.push(alike(name, gap, governor, [furthest.clone(), at_100.clone()]));
+                claims.push(alike(
+                    name,
+                    gap,
+                    governor,
+                    [furthest.clone(), at_100.clone()],
+                ));
             }
         }
     }
@@ -225,7 +244,11 @@ fn limits(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
 }
 
 /// Medians of `workload` with pauses of `gap` us, for each of [`LIMITS`].
-fn by_limit(runs: &Runs, (workload, gap): (&str, &str), governor: &str) -> Result<Vec<ByBoot<f64>>> {
+fn by_limit(
+    runs: &Runs,
+    (workload, gap): (&str, &str),
+    governor: &str,
+) -> Result<Vec<ByBoot<f64>>> {
     let median = |limit: &str| {
         let states = format!("arm_poll_idle:{limit}");
         let words = [

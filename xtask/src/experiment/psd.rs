@@ -62,15 +62,83 @@ pub const EXPERIMENT: Experiment = Experiment {
              devices\", March 2025: fio on six NVMe drives, a Xeon 6741P with 96 threads; its re-test on \
              6.14-rc5, with the two series of patches apart and together; and the review",
     boots: &[
-        io!("apart", 1, 32, SEEDS, MENUS, READ, READS_OR_WRITES, WRITE, UNIFORM, C6_OR_NOT, PSD_OR_NOT),
-        io!("mixed", 1, 32, SEEDS, MENUS, MIXED, MIXED_READ, MIXED_WRITE, UNIFORM, C6_OR_NOT, PSD_OR_NOT),
+        io!(
+            "apart",
+            1,
+            32,
+            SEEDS,
+            MENUS,
+            READ,
+            READS_OR_WRITES,
+            WRITE,
+            UNIFORM,
+            C6_OR_NOT,
+            PSD_OR_NOT
+        ),
+        io!(
+            "mixed",
+            1,
+            32,
+            SEEDS,
+            MENUS,
+            MIXED,
+            MIXED_READ,
+            MIXED_WRITE,
+            UNIFORM,
+            C6_OR_NOT,
+            PSD_OR_NOT
+        ),
         // Nothing is drawn.
         io!("fixed", 1, 32, ONCE, MENUS, READ, C6_OR_NOT, PSD_OR_NOT),
-        io!("limit", 1, 32, ONCE, ("wait", "governor:menu-6.14,governor:teo"), READ, UNIFORM, C6, PSD_OR_NOT, LIMITS),
-        io!("elsewhere", 2, 32, ONCE, MENU_6_14, READ, UNIFORM, C6, PSD_OR_NOT, ("completion", "0,50,85,90,100")),
-        io!("windows", 1, 32, ONCE, MENU_6_14, READ, UNIFORM, C6, ("psd-ms", "0,1,3,10"), ("hz", "100,250,1000")),
+        io!(
+            "limit",
+            1,
+            32,
+            ONCE,
+            ("wait", "governor:menu-6.14,governor:teo"),
+            READ,
+            UNIFORM,
+            C6,
+            PSD_OR_NOT,
+            LIMITS
+        ),
+        io!(
+            "elsewhere",
+            2,
+            32,
+            ONCE,
+            MENU_6_14,
+            READ,
+            UNIFORM,
+            C6,
+            PSD_OR_NOT,
+            ("completion", "0,50,85,90,100")
+        ),
+        io!(
+            "windows",
+            1,
+            32,
+            ONCE,
+            MENU_6_14,
+            READ,
+            UNIFORM,
+            C6,
+            ("psd-ms", "0,1,3,10"),
+            ("hz", "100,250,1000")
+        ),
         // So long that the window ends before the request, at any time within a tick.
-        io!("lengths", 1, 12, ONCE, MENU_6_14, ("device-us", "21700"), UNIFORM, C6, PSD, ("hz", "100,250,1000")),
+        io!(
+            "lengths",
+            1,
+            12,
+            ONCE,
+            MENU_6_14,
+            ("device-us", "21700"),
+            UNIFORM,
+            C6,
+            PSD,
+            ("hz", "100,250,1000")
+        ),
     ],
     metric: Some(Metric::Insns),
     conclude,
@@ -113,13 +181,27 @@ fn cell<'r>(run: Run<'r>, load: Words<'_>, boot: &str, column: usize) -> Result<
 
 fn conclude(runs: &Runs) -> Result<Outcome> {
     let retest = retest(runs)?;
-    let series: Vec<Series> = COLUMNS.iter().enumerate().map(|(column, it)| Series::Here(column, it.0)).collect();
+    let series: Vec<Series> = COLUMNS
+        .iter()
+        .enumerate()
+        .map(|(column, it)| Series::Here(column, it.0))
+        .collect();
     let chart = |title: &str, of: &str, series: &[Series]| {
-        Chart::bars(&retest, title, "change against the first, %", series, |name| name.ends_with(of))
+        Chart::bars(
+            &retest,
+            title,
+            "change against the first, %",
+            series,
+            |name| name.ends_with(of),
+        )
     };
     let charts = vec![
         chart("The re-test: requests per second", ": change", &series),
-        chart("The same, published", ": published change", &series.iter().map(|one| one.of_source()).collect::<Vec<_>>()),
+        chart(
+            "The same, published",
+            ": published change",
+            &series.iter().map(|one| one.of_source()).collect::<Vec<_>>(),
+        ),
     ];
     Ok(Outcome {
         tables: vec![retest, limits(runs)?, elsewhere(runs)?, ticks(runs)?],
@@ -137,28 +219,62 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
 /// The source's table: all columns for reads, writes and both.
 fn retest(runs: &Runs) -> Result<Table> {
     let names = COLUMNS.map(|(name, ..)| name);
-    let mut table = Table::new("The re-test: requests per second and CPU, and published", &names);
+    let mut table = Table::new(
+        "The re-test: requests per second and CPU, and published",
+        &names,
+    );
     for row in ROWS {
         let cells = (0..COLUMNS.len())
             .map(|column| cell(runs.first(), row.words, row.boot, column))
             .collect::<Result<Vec<_>>>()?;
         let figures: Vec<Figures> = cells.iter().map(Figures::of).collect();
-        let mut add = |what: &str, texts: Vec<String>| table.row(&format!("{}: {what}", row.name), texts);
+        let mut add =
+            |what: &str, texts: Vec<String>| table.row(&format!("{}: {what}", row.name), texts);
         let change = |rate: f64, base: f64| format!("{:+.2} %", 100.0 * (rate / base - 1.0));
-        add("requests/s", figures.iter().map(|it| whole(it.rate)).collect());
-        add("change", figures.iter().map(|it| change(it.rate, figures[0].rate)).collect());
+        add(
+            "requests/s",
+            figures.iter().map(|it| whole(it.rate)).collect(),
+        );
+        add(
+            "change",
+            figures
+                .iter()
+                .map(|it| change(it.rate, figures[0].rate))
+                .collect(),
+        );
         if row.boot == "mixed" {
-            add("a read, us", figures.iter().map(|it| whole(it.read_us)).collect());
-            add("a write, us", figures.iter().map(|it| whole(it.write_us)).collect());
+            add(
+                "a read, us",
+                figures.iter().map(|it| whole(it.read_us)).collect(),
+            );
+            add(
+                "a write, us",
+                figures.iter().map(|it| whole(it.write_us)).collect(),
+            );
         }
-        add("too deep, %", cells.iter().map(|cell| two(cell.misses("above"))).collect());
+        add(
+            "too deep, %",
+            cells.iter().map(|cell| two(cell.misses("above"))).collect(),
+        );
         add("awake, %", figures.iter().map(|it| two(it.awake)).collect());
         for (what, values) in row.published {
-            let text = |value: &f64| if value.is_nan() { "-".into() } else { format!("{value:.3}") };
+            let text = |value: &f64| {
+                if value.is_nan() {
+                    "-".into()
+                } else {
+                    format!("{value:.3}")
+                }
+            };
             add(what, values.iter().map(text).collect());
         }
         if let Some((_, rates)) = row.published.first() {
-            let text = |&rate: &f64| if rate.is_nan() { "-".into() } else { change(rate, rates[0]) };
+            let text = |&rate: &f64| {
+                if rate.is_nan() {
+                    "-".into()
+                } else {
+                    change(rate, rates[0])
+                }
+            };
             add("published change", rates.iter().map(text).collect());
         }
     }
@@ -199,8 +315,13 @@ fn elsewhere(runs: &Runs) -> Result<Table> {
         &["without PSD", "PSD"],
     );
     for percent in ["100", "90", "85", "50", "0"] {
-        let cells = ["0", "3"].map(|psd| runs.cell("elsewhere", &[("completion", percent), ("psd-ms", psd)]));
-        effects(&mut table, &format!("{percent} %"), &cells.into_iter().collect::<Result<Vec<_>>>()?);
+        let cells = ["0", "3"]
+            .map(|psd| runs.cell("elsewhere", &[("completion", percent), ("psd-ms", psd)]));
+        effects(
+            &mut table,
+            &format!("{percent} %"),
+            &cells.into_iter().collect::<Result<Vec<_>>>()?,
+        );
     }
     Ok(table)
 }
@@ -211,10 +332,15 @@ fn ticks(runs: &Runs) -> Result<Table> {
         &["without PSD", "1 ms", "3 ms", "10 ms"],
     );
     for hz in ["100", "250", "1000"] {
-        let cells = ["0", "1", "3", "10"].map(|psd| runs.cell("windows", &[("hz", hz), ("psd-ms", psd)]));
+        let cells =
+            ["0", "1", "3", "10"].map(|psd| runs.cell("windows", &[("hz", hz), ("psd-ms", psd)]));
         let long = runs.cell("lengths", &[("hz", hz)])?;
         let name = format!("{hz} Hz; 3 ms: open for {:.2} ms", claims::window_ms(&long));
-        effects(&mut table, &name, &cells.into_iter().collect::<Result<Vec<_>>>()?);
+        effects(
+            &mut table,
+            &name,
+            &cells.into_iter().collect::<Result<Vec<_>>>()?,
+        );
     }
     Ok(table)
 }

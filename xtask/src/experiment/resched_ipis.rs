@@ -4,9 +4,9 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::{Boot, Experiment, PLACES};
 use super::find::{Found, Run, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Constant, Outcome, Series, Table, Test, change, whole};
+use super::{Boot, Experiment, PLACES};
 use crate::cli::Metric;
 
 /// Wake-ups by interrupt, and elided.
@@ -140,7 +140,11 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         Ok([after.median(), before.median()])
     })?;
     let [after, before] = [0, 1].map(|which| latency.map(|both| both[which]));
-    let claim = changes("Reactors: latency lower by 25 %".into(), (100.0, 75.0), [after, before]);
+    let claim = changes(
+        "Reactors: latency lower by 25 %".into(),
+        (100.0, 75.0),
+        [after, before],
+    );
     claims.push(claim.else_because(
         "instructions of the executor, which polling does not save, are most of a wake-up here",
     ));

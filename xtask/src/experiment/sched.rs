@@ -4,9 +4,9 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::{Boot, Experiment, PLACES};
 use super::find::{Found, Run, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, change, whole};
+use super::{Boot, Experiment, PLACES};
 use crate::cli::Metric;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -154,7 +154,10 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     let [pipe, pipe_metal, notify, notify_metal] = &changes[..] else {
         unreachable!("two tests in two places");
     };
-    for (name, vm, metal) in [("pipe", pipe, pipe_metal), ("seccomp-notify", notify, notify_metal)] {
+    for (name, vm, metal) in [
+        ("pipe", pipe, pipe_metal),
+        ("seccomp-notify", notify, notify_metal),
+    ] {
         let claim = Claim::below(
             format!("{name} gains more in a VM than on metal"),
             ("change in a VM", vm.clone()),
@@ -180,7 +183,13 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         Series::Published(6, "metal, Graviton2"),
         Series::Published(7, "metal, Graviton3"),
     ];
-    let chart = Chart::bars(&table, "What polling changes of an operation", "change, %", &series, |_| true);
+    let chart = Chart::bars(
+        &table,
+        "What polling changes of an operation",
+        "change, %",
+        &series,
+        |_| true,
+    );
     Ok(Outcome {
         tables: vec![table],
         charts: vec![chart],

@@ -218,7 +218,13 @@ impl Figures<'_> {
 fn conclude(runs: &Runs) -> Result<Outcome> {
     let table = table(runs)?;
     let series = [Series::Here(1, "shim"), Series::Here(2, "Linux")];
-    let chart = Chart::bars(&table, "A wake-up of Rouse's guest, and of Linux", "instructions", &series, |_| true);
+    let chart = Chart::bars(
+        &table,
+        "A wake-up of Rouse's guest, and of Linux",
+        "instructions",
+        &series,
+        |_| true,
+    );
     Ok(Outcome {
         tables: vec![table],
         charts: vec![chart],
@@ -234,8 +240,17 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
 
 fn table(runs: &Runs) -> Result<Table> {
     let columns = [
-        "trap", "shim", "Linux", "IPIs", "Linux", "WFI exits", "Linux", "SGI exits", "Linux",
-        "sysreg exits", "Linux",
+        "trap",
+        "shim",
+        "Linux",
+        "IPIs",
+        "Linux",
+        "WFI exits",
+        "Linux",
+        "SGI exits",
+        "Linux",
+        "sysreg exits",
+        "Linux",
     ];
     let mut table = Table::new(
         "Medians in instructions, of timers how late; and what each wake-up or round trip has",
@@ -246,7 +261,12 @@ fn table(runs: &Runs) -> Result<Table> {
         let sides = [shim?, linux?];
         let mut texts = vec![trap.to_owned()];
         texts.extend(sides.iter().map(|found| whole(found.median())));
-        for (group, name) in [("ipi", "sent"), ("exit", "wfi"), ("exit", "sgi"), ("exit", "sysreg")] {
+        for (group, name) in [
+            ("ipi", "sent"),
+            ("exit", "wfi"),
+            ("exit", "sgi"),
+            ("exit", "sysreg"),
+        ] {
             texts.extend(sides.iter().map(|found| two(found.each(group, name))));
         }
         table.row(pair.name, texts);
@@ -260,10 +280,20 @@ fn claims(figures: &Figures<'_>) -> Result<Vec<Claim>> {
     let (sent, wfi, sgi) = (("ipi", "sent"), ("exit", "wfi"), ("exit", "sgi"));
     let mut claims = Vec::new();
     for trap in ["none", "wfi"] {
-        claims.push(figures.counts("as many interrupts between CPUs", (PIPE, trap), sent, alike)?);
+        claims.push(figures.counts(
+            "as many interrupts between CPUs",
+            (PIPE, trap),
+            sent,
+            alike,
+        )?);
         claims.push(figures.counts("as many of them by way of EL2", (PIPE, trap), sgi, alike)?);
     }
-    claims.push(figures.counts("a CPU that polls is interrupted as often", (POLLED, "none"), sent, alike)?);
+    claims.push(figures.counts(
+        "a CPU that polls is interrupted as often",
+        (POLLED, "none"),
+        sent,
+        alike,
+    )?);
     claims.push(figures.counts("as many trapped WFIs", (PIPE, "wfi"), wfi, alike)?);
     claims.push(
         figures.counts("as many trapped WFIs", (TIMER, "wfi"), wfi, alike)?.else_because(
@@ -282,11 +312,21 @@ fn claims(figures: &Figures<'_>) -> Result<Vec<Claim>> {
     );
     let [shim, linux] = figures.added((PIPE, "wfi"), (PIPE, "none"))?;
     let same = Test::Equality { band: BUCKETS };
-    let claim = Claim::new("a trap adds as much to a round trip", same, ("the shim's", shim), ("Linux's", linux));
+    let claim = Claim::new(
+        "a trap adds as much to a round trip",
+        same,
+        ("the shim's", shim),
+        ("Linux's", linux),
+    );
     claims.push(claim.in_unit("instructions"));
     claims.push(changed_by_polling(figures)?);
     let [shim, linux] = figures.added((GOVERNED, "none"), (PIPE, "none"))?;
-    let claim = Claim::new("the governor adds as much", same, ("the shim's", shim), ("Linux's", linux));
+    let claim = Claim::new(
+        "the governor adds as much",
+        same,
+        ("the shim's", shim),
+        ("Linux's", linux),
+    );
     claims.push(claim.in_unit("instructions").else_because(
         "the guest takes the time that its table gives for leaving standby, 110 us; EL2 is back at once where Linux calls it",
     ));
@@ -300,6 +340,11 @@ fn changed_by_polling(figures: &Figures<'_>) -> Result<Claim> {
         Ok(100.0 * (median(&POLLED)? / median(&PIPE)? - 1.0))
     })?;
     let test = Test::Equality { band: POINTS };
-    let claim = Claim::new("polling changes a round trip as much, %", test, ("the shim's", shim), ("Linux's", linux));
+    let claim = Claim::new(
+        "polling changes a round trip as much, %",
+        test,
+        ("the shim's", shim),
+        ("Linux's", linux),
+    );
     Ok(claim.in_unit("points"))
 }

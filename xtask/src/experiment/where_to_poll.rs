@@ -4,9 +4,9 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::{Boot, Experiment, ONCE};
 use super::find::{Found, Run, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Outcome, Table, Test, Way, two, whole};
+use super::{Boot, Experiment, ONCE};
 use crate::cli::Metric;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -14,26 +14,24 @@ pub const EXPERIMENT: Experiment = Experiment {
     question: "where to poll while WFI traps: in the guest, in the hypervisor, in both, or in neither?",
     source: "A. Arora, \"Enable haltpoll on arm64\", 2024-25 (1 M pipe operations), and the x86 \
              background of guest halt polling (ping-pong, share of the host's speed)",
-    boots: &[
-        Boot {
-            label: "sides",
-            under: Under::Rouse,
-            cpus: None,
-            lists: &[
-                ("workload", "pingpong"),
-                ("wait", "wfi,poll-wfi"),
-                ("trap", "wfi"),
-                ("deliver", "inject"),
-                ("wake", "ipi,elide"),
-                ("host-poll-us", "0,50"),
-                ("hint", "silent,tell"),
-                ("gap-us", "0,30,200"),
-            ],
-            iterations: 16,
-            // Idle CPUs beside the two change no instruction of it.
-            repeats: ONCE,
-        },
-    ],
+    boots: &[Boot {
+        label: "sides",
+        under: Under::Rouse,
+        cpus: None,
+        lists: &[
+            ("workload", "pingpong"),
+            ("wait", "wfi,poll-wfi"),
+            ("trap", "wfi"),
+            ("deliver", "inject"),
+            ("wake", "ipi,elide"),
+            ("host-poll-us", "0,50"),
+            ("hint", "silent,tell"),
+            ("gap-us", "0,30,200"),
+        ],
+        iterations: 16,
+        // Idle CPUs beside the two change no instruction of it.
+        repeats: ONCE,
+    }],
     metric: Some(Metric::Insns),
     conclude,
     comparable: "the order of the four. Not the distances: a trap costs a few hundred instructions \

@@ -176,7 +176,8 @@ pub const WFE: Setting = Setting::new("wfe", "polls", &[("wait", "wfe")]);
 pub const WFET: Setting = Setting::new("wfet", "polls", &[("wait", "wfet")]);
 pub const POLL_10: Setting = Setting::new("poll-wfi, 10 us", "limits", &[("poll-limit-us", "10")]);
 pub const POLL_50: Setting = Setting::new("poll-wfi, 50 us", "limits", &[("poll-limit-us", "50")]);
-pub const POLL_200: Setting = Setting::new("poll-wfi, 200 us", "limits", &[("poll-limit-us", "200")]);
+pub const POLL_200: Setting =
+    Setting::new("poll-wfi, 200 us", "limits", &[("poll-limit-us", "200")]);
 pub const HALTPOLL: Setting = Setting::new("haltpoll", "haltpoll", &[]);
 pub const HALT: Setting = Setting::new(
     "wfi trapped",
@@ -186,12 +187,20 @@ pub const HALT: Setting = Setting::new(
 pub const HOST_POLL: Setting = Setting::new(
     "wfi trapped, host polls 50 us",
     "halts",
-    &[("trap", "wfi"), ("host-poll-us", "50"), ("host-poll", "fixed")],
+    &[
+        ("trap", "wfi"),
+        ("host-poll-us", "50"),
+        ("host-poll", "fixed"),
+    ],
 );
 pub const ADAPTIVE: Setting = Setting::new(
     "wfi trapped, host polls adaptively",
     "halts",
-    &[("trap", "wfi"), ("host-poll-us", "50"), ("host-poll", "adaptive")],
+    &[
+        ("trap", "wfi"),
+        ("host-poll-us", "50"),
+        ("host-poll", "adaptive"),
+    ],
 );
 pub const UNTRAPPED: Setting = Setting::new("wfi not trapped", "halts", &[("trap", "none")]);
 
@@ -223,7 +232,9 @@ fn gaps_of(points: &[Point]) -> Vec<&'static str> {
 fn break_even_in_words(us: f64) -> String {
     const OF: &str = "(from the CPUs' own time at gaps of 5 and 50 us)";
     if us < 0.05 {
-        return format!("polling takes more of the CPUs than a trapped WFI, however short a wait is {OF}");
+        return format!(
+            "polling takes more of the CPUs than a trapped WFI, however short a wait is {OF}"
+        );
     }
     format!(
         "polling takes less of the CPUs than a trapped WFI where a wait is shorter than {us:.1} us of the counter {OF}"
@@ -244,11 +255,15 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     Ok(Outcome {
         tables: vec![
             by_gap(
-                &format!("Median of a round trip, {unit}, by the gap between two; the neighbour works, no slices"),
+                &format!(
+                    "Median of a round trip, {unit}, by the gap between two; the neighbour works, no slices"
+                ),
                 &points,
                 |point| whole(point.latency),
             ),
-            by_gap(&format!("The longest, {unit}"), &points, |point| whole(point.longest)),
+            by_gap(&format!("The longest, {unit}"), &points, |point| {
+                whole(point.longest)
+            }),
             by_gap(
                 "Of the time of both CPUs, what the neighbours got, %; 50 is what is not needed for the gap itself",
                 &points,
@@ -335,14 +350,17 @@ const CLASSES: [&str; GAPS.len()] = [
 
 /// The frontier: a line for each gap through the settings that no other beats in both.
 fn chart(points: &[Point], unit: &str) -> Chart {
-    let lines = gaps_of(points).into_iter().zip(CLASSES).map(|(gap, class)| Curve {
-        name: format!("{gap} us apart"),
-        class,
-        points: frontier::best(points, gap)
-            .iter()
-            .map(|point| (point.share, point.latency))
-            .collect(),
-    });
+    let lines = gaps_of(points)
+        .into_iter()
+        .zip(CLASSES)
+        .map(|(gap, class)| Curve {
+            name: format!("{gap} us apart"),
+            class,
+            points: frontier::best(points, gap)
+                .iter()
+                .map(|point| (point.share, point.latency))
+                .collect(),
+        });
     Chart::Curves {
         title: "Median of a round trip against what the neighbours got: the settings that no other beats in both".into(),
         along: "time of both CPUs that the neighbours got, %",

@@ -2,15 +2,17 @@
 //! What the boots of a job come to, taken one by one in their order.
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use anyhow::{Result, anyhow};
 use jiff::Timestamp;
 use plan::{Shard, Under};
 use results::merge::{self, Run as Measured};
-use results::{Cell, Emulator, Results};
+use results::{Build, Cell, Emulator, Results};
 
 use super::stage::Left;
 use crate::boot::{Kept, Lacks};
+use crate::dist::sums::sum;
 use crate::images::Built;
 use crate::interrupt::Signal;
 use crate::job::{Job, Variant};
@@ -236,7 +238,10 @@ impl<'j> Came<'j> {
 /// What is known of `job` before its first boot.
 fn nothing(job: &Job, emulator: Option<Emulator>, built: &Built) -> Results {
     let mut results = Results {
-        build: toolchain::build(),
+        build: toolchain::build().map(|build| Build {
+            image: fs::read(&built.packed).map_or_else(|_| String::new(), |bytes| sum(&bytes)),
+            ..build
+        }),
         ..Results::new(&job.board().name, &job.model, emulator)
     };
     let unders = job.unders.iter();

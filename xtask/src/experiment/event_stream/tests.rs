@@ -85,7 +85,11 @@ fn runs(overshoot: Over, period: u64, change: fn(&mut Cell)) -> Runs {
 
 fn judged(runs: &Runs) -> Vec<Option<bool>> {
     let outcome = conclude(runs).unwrap();
-    outcome.claims.iter().map(|claim| claim.verdict().agrees()).collect()
+    outcome
+        .claims
+        .iter()
+        .map(|claim| claim.verdict().agrees())
+        .collect()
 }
 
 #[test]
@@ -154,7 +158,10 @@ fn nothing_is_judged_of_a_stream_that_is_not_modelled() {
         .partition(|claim| claim.verdict().agrees().is_some());
     assert_eq!((judged.len(), not.len()), (3, 9));
     let line = not[0].line();
-    assert!(line.contains("not modelled (our counts: DIFFERS): asked for 2 us"), "{line}");
+    assert!(
+        line.contains("not modelled (our counts: DIFFERS): asked for 2 us"),
+        "{line}"
+    );
     assert!(line.contains("measured 0.02, made 2.05: -99.0 %"), "{line}");
     assert!(
         line.contains("does not model event_stream_period_ok"),

@@ -21,21 +21,34 @@ fn claim(ours: &Ours, row: &Row, pair: usize) -> Claim {
     let (one, other) = PAIRS[pair];
     let what = row.name.split(';').next().unwrap_or(row.name);
     let [after, before] = [one, other].map(|which| row.published[which]);
-    let [one_of, other_of] = [one, other].map(|which| (GOVERNORS[which].1, figure(ours, which, row.of)));
+    let [one_of, other_of] =
+        [one, other].map(|which| (GOVERNORS[which].1, figure(ours, which, row.of)));
     // Few frames are late, so how many more is no size.
     let counted = what == "jank, %";
-    let stated = row.changes.filter(|_| other == MENU).map(|changes| changes[one - 1]);
+    let stated = row
+        .changes
+        .filter(|_| other == MENU)
+        .map(|changes| changes[one - 1]);
     let test = match stated {
         Some(expected) if !counted => Test::Size {
             expected,
             band: if expected.abs() < 10.0 { SMALL } else { BAND },
         },
         _ => Test::Sign {
-            way: if after < before { Way::Falls } else { Way::Rises },
+            way: if after < before {
+                Way::Falls
+            } else {
+                Way::Rises
+            },
         },
     };
-    let stated = stated.map(|change| format!(" ({change:+.1} %)")).unwrap_or_default();
-    let source = format!("{what}: {before} with {}, {after} with {}{stated}", GOVERNORS[other].1, GOVERNORS[one].1);
+    let stated = stated
+        .map(|change| format!(" ({change:+.1} %)"))
+        .unwrap_or_default();
+    let source = format!(
+        "{what}: {before} with {}, {after} with {}{stated}",
+        GOVERNORS[other].1, GOVERNORS[one].1
+    );
     let claim = Claim::new(source, test, one_of, other_of);
     let claim = match row.changes {
         Some(_) if !counted => claim,
@@ -96,7 +109,10 @@ mod tests {
         let swapped = published(0.1).map(|&[menu, teo, util]| [util, teo, menu]);
         let verdicts = verdicts(&swapped);
         let of_both = verdicts.iter().skip(1).step_by(PAIRS.len());
-        assert!(of_both.clone().all(|&verdict| verdict == Verdict::Differs), "{verdicts:?}");
+        assert!(
+            of_both.clone().all(|&verdict| verdict == Verdict::Differs),
+            "{verdicts:?}"
+        );
     }
 
     #[test]
@@ -104,6 +120,11 @@ mod tests {
         let alike = published(0.1).map(|&[menu, teo, _]| [menu, teo, teo]);
         let verdicts = verdicts(&alike);
         let of_teo = verdicts.iter().skip(2).step_by(PAIRS.len());
-        assert!(of_teo.clone().all(|&verdict| verdict == Verdict::NoDifference), "{verdicts:?}");
+        assert!(
+            of_teo
+                .clone()
+                .all(|&verdict| verdict == Verdict::NoDifference),
+            "{verdicts:?}"
+        );
     }
 }

@@ -32,9 +32,17 @@ impl Spent {
             let usage = found.count("cpuidle", &name("usage"));
             let time = found.time("cpuidle", &name("time-ns"));
             run -= time;
-            *stay = (usage, (time - usage * state.exit_latency_ns as f64).max(0.0));
+            *stay = (
+                usage,
+                (time - usage * state.exit_latency_ns as f64).max(0.0),
+            );
         }
-        let mut spent = Self { whole, run, stays, energy: 0.0 };
+        let mut spent = Self {
+            whole,
+            run,
+            stays,
+            energy: 0.0,
+        };
         spent.energy = spent.priced(states);
         spent
     }
@@ -42,7 +50,8 @@ impl Spent {
     /// What it takes with the powers of `states`.
     fn priced(&self, states: &States) -> f64 {
         let stays = self.stays.iter().zip(&states.costs);
-        let asleep = stays.map(|(&(usage, time), cost)| usage * cost.price as f64 + time * cost.power as f64);
+        let asleep = stays
+            .map(|(&(usage, time), cost)| usage * cost.price as f64 + time * cost.power as f64);
         FULL_POWER as f64 * self.run + asleep.sum::<f64>()
     }
 
@@ -57,7 +66,12 @@ impl Spent {
     /// Of a time in which so much was taken.
     pub fn at(power: f64) -> Self {
         let (run, stays) = (power, [(0.0, 0.0); COUNT]);
-        Self { whole: 1.0, run, stays, energy: power }
+        Self {
+            whole: 1.0,
+            run,
+            stays,
+            energy: power,
+        }
     }
 }
 
@@ -82,7 +96,12 @@ mod tests {
 
     fn spent(run: f64, stays: [(f64, f64); COUNT]) -> Spent {
         let whole = run + stays.iter().map(|(_, time)| time).sum::<f64>();
-        let mut spent = Spent { whole, run, stays, energy: 0.0 };
+        let mut spent = Spent {
+            whole,
+            run,
+            stays,
+            energy: 0.0,
+        };
         spent.energy = spent.priced(&states());
         spent
     }
@@ -93,14 +112,20 @@ mod tests {
         near(spent(1e6, [(0.0, 0.0); 2]).power(), 1000.0);
         near(spent(0.0, [(9.0, 1e6), (0.0, 0.0)]).power(), 400.0);
         // One stay of 400 us: 150, and a price of 250 times 200 us.
-        near(spent(0.0, [(0.0, 0.0), (1.0, 400e3)]).power(), 150.0 + 125.0);
+        near(
+            spent(0.0, [(0.0, 0.0), (1.0, 400e3)]).power(),
+            150.0 + 125.0,
+        );
         // At the target residency the two take the same.
         near(spent(0.0, [(0.0, 0.0), (1.0, 200e3)]).power(), 400.0);
     }
 
     #[test]
     fn at_the_break_even_both_take_the_same() {
-        let (deep, shallow) = (spent(4e5, [(0.0, 0.0), (2.0, 6e5)]), spent(3e5, [(2.0, 6e5), (1.0, 1e5)]));
+        let (deep, shallow) = (
+            spent(4e5, [(0.0, 0.0), (2.0, 6e5)]),
+            spent(3e5, [(2.0, 6e5), (1.0, 1e5)]),
+        );
         let power = break_even(&shallow, &deep, &states());
         assert!((150.0..400.0).contains(&power), "{power}");
         let mut cheaper = states();

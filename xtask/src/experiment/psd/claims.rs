@@ -43,7 +43,8 @@ impl Load<'_> {
     fn gain(&self, one: usize, base: usize) -> Result<ByBoot<f64>> {
         let Self(runs, boot, words) = *self;
         runs.by_boot(|run| {
-            let rate = |column| Ok::<_, anyhow::Error>(Figures::of(&cell(run, words, boot, column)?).rate);
+            let rate =
+                |column| Ok::<_, anyhow::Error>(Figures::of(&cell(run, words, boot, column)?).rate);
             Ok(100.0 * (rate(one)? / rate(base)? - 1.0))
         })
     }
@@ -77,15 +78,45 @@ fn reads(load: &Load<'_>, spread: &str) -> Result<Vec<Claim>> {
     let [base, shallow, wysocki, psd, both] = columns(load)?;
     let here = format!("reads, times {spread}");
     let claims = vec![
-        Claim::new("first posting: reads +21.5 % (kernel not named)", size(21.5, BAND), psd.clone(), base.clone()),
-        Claim::new("re-test: reads +0.36 % by PSD", equal(SMALL), psd, base.clone()).else_because(SCATTERED),
-        Claim::new("re-test: reads +0.02 % by Wysocki's", equal(SMALL), wysocki.clone(), base.clone())
-            .else_because(SCATTERED),
-        Claim::new("re-test: reads +0.38 % by PSD where Wysocki's are in", equal(SMALL), both, wysocki)
-            .else_because(SCATTERED),
-        Claim::new("re-test: reads +0.59 % without C6", size(0.59, SMALL), shallow, base).else_because(SCATTERED),
+        Claim::new(
+            "first posting: reads +21.5 % (kernel not named)",
+            size(21.5, BAND),
+            psd.clone(),
+            base.clone(),
+        ),
+        Claim::new(
+            "re-test: reads +0.36 % by PSD",
+            equal(SMALL),
+            psd,
+            base.clone(),
+        )
+        .else_because(SCATTERED),
+        Claim::new(
+            "re-test: reads +0.02 % by Wysocki's",
+            equal(SMALL),
+            wysocki.clone(),
+            base.clone(),
+        )
+        .else_because(SCATTERED),
+        Claim::new(
+            "re-test: reads +0.38 % by PSD where Wysocki's are in",
+            equal(SMALL),
+            both,
+            wysocki,
+        )
+        .else_because(SCATTERED),
+        Claim::new(
+            "re-test: reads +0.59 % without C6",
+            size(0.59, SMALL),
+            shallow,
+            base,
+        )
+        .else_because(SCATTERED),
     ];
-    Ok(claims.into_iter().map(|claim| claim.tested(here.clone())).collect())
+    Ok(claims
+        .into_iter()
+        .map(|claim| claim.tested(here.clone()))
+        .collect())
 }
 
 /// The rates of all columns, with their names.
@@ -102,8 +133,20 @@ fn columns<'c>(load: &Load<'_>) -> Result<[Column<'c>; 5]> {
 fn writes(load: &Load<'_>) -> Result<Vec<Claim>> {
     let [base, shallow, wysocki, psd, both] = columns(load)?;
     Ok(vec![
-        Claim::new("re-test: writes -11.9 % without C6", FALLS, shallow, base.clone()).else_because(UNKNOWN),
-        Claim::new("re-test: writes -7.9 % by Wysocki's", FALLS, wysocki.clone(), base.clone()).else_because(UNKNOWN),
+        Claim::new(
+            "re-test: writes -11.9 % without C6",
+            FALLS,
+            shallow,
+            base.clone(),
+        )
+        .else_because(UNKNOWN),
+        Claim::new(
+            "re-test: writes -7.9 % by Wysocki's",
+            FALLS,
+            wysocki.clone(),
+            base.clone(),
+        )
+        .else_because(UNKNOWN),
         Claim::new(
             "re-test: writes +1.5 % by PSD, less than their deviation of 3.7 %",
             equal(DEVIATION),
@@ -111,20 +154,37 @@ fn writes(load: &Load<'_>) -> Result<Vec<Claim>> {
             base,
         )
         .else_because(UNKNOWN),
-        Claim::new("re-test: writes +0.14 % by PSD where Wysocki's are in", equal(SMALL), both, wysocki)
-            .else_because(UNKNOWN),
+        Claim::new(
+            "re-test: writes +0.14 % by PSD where Wysocki's are in",
+            equal(SMALL),
+            both,
+            wysocki,
+        )
+        .else_because(UNKNOWN),
     ])
 }
 
 fn mixed(load: &Load<'_>) -> Result<Vec<Claim>> {
     let [base, shallow, wysocki, psd, both] = columns(load)?;
     let [read, write] = [|it: &Figures| it.read_us, |it: &Figures| it.write_us];
-    let pair = |of| Ok::<_, anyhow::Error>((load.figure(DISABLED, of)?, load.figure(BASELINE, of)?));
+    let pair =
+        |of| Ok::<_, anyhow::Error>((load.figure(DISABLED, of)?, load.figure(BASELINE, of)?));
     let ((read, read_base), (write, write_base)) = (pair(read)?, pair(write)?);
     Ok(vec![
-        Claim::new("re-test: reads and writes +4.3 % without C6", size(4.3, SMALL), shallow, base.clone())
-            .else_because(SCATTERED),
-        Claim::new("re-test: reads and writes +3.3 % by PSD", size(3.3, SMALL), psd, base).else_because(SCATTERED),
+        Claim::new(
+            "re-test: reads and writes +4.3 % without C6",
+            size(4.3, SMALL),
+            shallow,
+            base.clone(),
+        )
+        .else_because(SCATTERED),
+        Claim::new(
+            "re-test: reads and writes +3.3 % by PSD",
+            size(3.3, SMALL),
+            psd,
+            base,
+        )
+        .else_because(SCATTERED),
         Claim::new(
             "re-test: reads and writes +0.04 % by PSD where Wysocki's are in",
             equal(SMALL),
@@ -138,9 +198,19 @@ fn mixed(load: &Load<'_>) -> Result<Vec<Claim>> {
             ("without", load.gain(PSD, BASELINE)?),
         )
         .in_unit("points"),
-        Claim::new("re-test: without C6 a write takes 19 % less", FALLS, ("C6 disabled", write), ("baseline", write_base)),
-        Claim::new("re-test: without C6 a read takes 6 % more", RISES, ("C6 disabled", read), ("baseline", read_base))
-            .else_because(NO_LOAD),
+        Claim::new(
+            "re-test: without C6 a write takes 19 % less",
+            FALLS,
+            ("C6 disabled", write),
+            ("baseline", write_base),
+        ),
+        Claim::new(
+            "re-test: without C6 a read takes 6 % more",
+            RISES,
+            ("C6 disabled", read),
+            ("baseline", read_base),
+        )
+        .else_because(NO_LOAD),
     ])
 }
 
@@ -155,7 +225,13 @@ fn gain(runs: &Runs, completion: &str) -> Result<ByBoot<f64>> {
 }
 
 /// A figure of the cell with this window and these words.
-fn figure(runs: &Runs, boot: &str, psd: &str, words: Words<'_>, of: fn(&Figures) -> f64) -> Result<ByBoot<f64>> {
+fn figure(
+    runs: &Runs,
+    boot: &str,
+    psd: &str,
+    words: Words<'_>,
+    of: fn(&Figures) -> f64,
+) -> Result<ByBoot<f64>> {
     let mut all = vec![("psd-ms", psd)];
     all.extend(words);
     runs.by_boot(|run| Ok(of(&Figures::of(&run.cell(boot, &all)?))))
@@ -217,7 +293,12 @@ fn ticks(runs: &Runs) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     for hz in ["100", "250", "1000"] {
         let open = runs.by_boot(|run| Ok(window_ms(&run.cell("lengths", &[("hz", hz)])?)))?;
-        let claim = Claim::new("review: rounding up to ticks is a heavy price", RISES, ("open, ms", open), ("asked, ms", Constant(3.0)));
+        let claim = Claim::new(
+            "review: rounding up to ticks is a heavy price",
+            RISES,
+            ("open, ms", open),
+            ("asked, ms", Constant(3.0)),
+        );
         claims.push(claim.tested(format!("window at {hz} Hz")).else_because(
             "the window ends with a tick, and the one in which it begins has partly passed: n ticks are n - 1 to n",
         ));
@@ -225,7 +306,12 @@ fn ticks(runs: &Runs) -> Result<Vec<Claim>> {
     let rate = |hz| figure(runs, "windows", "3", &[("hz", hz)], |it| it.rate);
     let base = ("1000 Hz", rate("1000")?);
     for hz in ["100", "250"] {
-        let claim = Claim::new("author: rounding is not problematic", equal(SMALL), (hz, rate(hz)?), (base.0, base.1.clone()));
+        let claim = Claim::new(
+            "author: rounding is not problematic",
+            equal(SMALL),
+            (hz, rate(hz)?),
+            (base.0, base.1.clone()),
+        );
         claims.push(claim.tested(format!("requests per second at {hz} Hz and at 1000")).else_because(
             "a request that is submitted late in a tick has its window end soon, and the deep state follows",
         ));

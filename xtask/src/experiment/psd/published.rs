@@ -70,14 +70,32 @@ pub const ROWS: [Row; 4] = [
         boot: "mixed",
         words: &[],
         published: &[
-            ("re-test, reads, GB/s", [10.132, 10.568, 10.171, 10.469, 10.175]),
+            (
+                "re-test, reads, GB/s",
+                [10.132, 10.568, 10.171, 10.469, 10.175],
+            ),
             ("deviation, %", [0.41, 0.60, 0.37, 0.07, 1.26]),
-            ("a read, us, published", [484.919, 515.260, 486.937, 504.797, 488.263]),
-            ("re-test, writes, GB/s", [10.139, 10.583, 10.178, 10.483, 10.184]),
+            (
+                "a read, us, published",
+                [484.919, 515.260, 486.937, 504.797, 488.263],
+            ),
+            (
+                "re-test, writes, GB/s",
+                [10.139, 10.583, 10.178, 10.483, 10.184],
+            ),
             ("deviation, % ", [0.44, 0.63, 0.39, 1.28, 0.38]),
-            ("a write, us, published", [342.132, 277.052, 336.989, 294.803, 330.657]),
-            ("first posting, reads, GB/s", [9.938, NONE, NONE, 10.503, NONE]),
-            ("first posting, writes, GB/s", [9.945, NONE, NONE, 10.517, NONE]),
+            (
+                "a write, us, published",
+                [342.132, 277.052, 336.989, 294.803, 330.657],
+            ),
+            (
+                "first posting, reads, GB/s",
+                [9.938, NONE, NONE, 10.503, NONE],
+            ),
+            (
+                "first posting, writes, GB/s",
+                [9.945, NONE, NONE, 10.517, NONE],
+            ),
         ],
     },
 ];
@@ -96,21 +114,33 @@ mod tests {
         for row in &ROWS {
             let value = |name: &str| {
                 let mut values = row.published.iter();
-                values.find(|(what, _)| *what == name).map(|(_, values)| values)
+                values
+                    .find(|(what, _)| *what == name)
+                    .map(|(_, values)| values)
             };
             for column in 0..COLUMNS.len() {
                 let all = match row.boot {
-                    "mixed" => [("re-test, reads, GB/s", "a read, us, published"), ("re-test, writes, GB/s", "a write, us, published")]
-                        .map(|(rate, latency)| in_flight(value(rate).unwrap(), value(latency).unwrap(), column))
-                        .iter()
-                        .sum(),
+                    "mixed" => [
+                        ("re-test, reads, GB/s", "a read, us, published"),
+                        ("re-test, writes, GB/s", "a write, us, published"),
+                    ]
+                    .map(|(rate, latency)| {
+                        in_flight(value(rate).unwrap(), value(latency).unwrap(), column)
+                    })
+                    .iter()
+                    .sum(),
                     _ => match (value("re-test, GB/s"), value("latency, us")) {
                         (Some(rates), Some(latencies)) => in_flight(rates, latencies, column),
                         _ => continue,
                     },
                 };
                 let steady = !(row.name == "writes" && column == PSD);
-                assert_eq!((all - 8.0f64).abs() < 0.1, steady, "{}, column {column}: {all}", row.name);
+                assert_eq!(
+                    (all - 8.0f64).abs() < 0.1,
+                    steady,
+                    "{}, column {column}: {all}",
+                    row.name
+                );
             }
         }
     }

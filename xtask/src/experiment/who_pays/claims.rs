@@ -36,7 +36,9 @@ fn of(
 
 /// What the neighbours got of the CPUs' time, per cent.
 fn share(runs: &Runs, setting: Setting, gap: &str) -> Result<ByBoot<f64>> {
-    of(runs, setting, gap, |found| Ok(100.0 * found.neighbours()?.share()))
+    of(runs, setting, gap, |found| {
+        Ok(100.0 * found.neighbours()?.share())
+    })
 }
 
 fn median(runs: &Runs, setting: Setting, gap: &str) -> Result<ByBoot<f64>> {
@@ -121,14 +123,14 @@ fn host(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> {
     ];
     if has(LONGEST) {
         claims.push(
-        Claim::new(
-            "and stop where they are long",
-            Test::Equality { band: ADAPTED },
-            (ADAPTIVE.name, share(runs, ADAPTIVE, LONGEST)?),
-            (HALT.name, share(runs, HALT, LONGEST)?),
-        )
-        .tested(format!("{LONGEST} us apart"))
-        .in_unit("points"),
+            Claim::new(
+                "and stop where they are long",
+                Test::Equality { band: ADAPTED },
+                (ADAPTIVE.name, share(runs, ADAPTIVE, LONGEST)?),
+                (HALT.name, share(runs, HALT, LONGEST)?),
+            )
+            .tested(format!("{LONGEST} us apart"))
+            .in_unit("points"),
         );
     }
     Ok(claims)
@@ -146,7 +148,12 @@ fn latencies(runs: &Runs) -> Result<Vec<Claim>> {
     };
     Ok(vec![
         below(SPIN, HALT, "200", "a guest that keeps the CPU wakes sooner")?,
-        below(UNTRAPPED, HALT, "200", "a world switch lengthens the wake-up")?,
+        below(
+            UNTRAPPED,
+            HALT,
+            "200",
+            "a world switch lengthens the wake-up",
+        )?,
         below(POLL_50, HALT, "20", "a poll within its limit is a poll")?,
         below(HOST_POLL, HALT, "20", "EL2's poll saves the switch")?,
     ])

@@ -104,7 +104,10 @@ mod tests {
             point("slower spin", 90.0, 0.05),
             point("poll", 124.0, 20.0),
         ];
-        let names: Vec<&str> = best(&points, "5").iter().map(|point| point.setting).collect();
+        let names: Vec<&str> = best(&points, "5")
+            .iter()
+            .map(|point| point.setting)
+            .collect();
         assert_eq!(names, ["spin", "poll", "halt"]);
         assert!(best(&points, "20").is_empty());
     }

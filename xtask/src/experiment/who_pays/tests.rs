@@ -52,7 +52,11 @@ const fn way(wait: Wait, trap: Trap) -> Way {
 /// Nanoseconds that the neighbour gets of a gap of as many, and the median.
 fn reckoned(way: Way, gap_us: u32, wrong: Wrong) -> (u64, u64) {
     let gap = u64::from(gap_us) * 1000;
-    let switch = if wrong == Wrong::FreeSwitch { 0 } else { SWITCH };
+    let switch = if wrong == Wrong::FreeSwitch {
+        0
+    } else {
+        SWITCH
+    };
     let host = match way.adaptive && gap_us > way.host_poll_us {
         true => 0,
         false if wrong == Wrong::GivenPolls => 0,
@@ -177,7 +181,10 @@ fn a_machine_that_is_as_expected_agrees_with_everything() {
 #[test]
 fn each_error_of_a_machine_is_found() {
     for (wrong, found) in [
-        (Wrong::DearPolls, "a poll in vain costs the neighbour its limit"),
+        (
+            Wrong::DearPolls,
+            "a poll in vain costs the neighbour its limit",
+        ),
         (Wrong::FreeSwitch, "a world switch lengthens the wake-up"),
         (
             Wrong::NoSlices,
@@ -200,9 +207,16 @@ fn where_cores_are_simulated_there_are_fewer_gaps() {
     let all = conclude(&runs(Wrong::Nothing, &ALL)).unwrap();
     let few = conclude(&runs(Wrong::Nothing, &ALL[..4])).unwrap();
     assert!(few.claims.len() < all.claims.len());
-    assert!(few.claims.iter().all(|claim| claim.verdict() == Verdict::Agrees));
+    assert!(
+        few.claims
+            .iter()
+            .all(|claim| claim.verdict() == Verdict::Agrees)
+    );
     assert_eq!(few.tables[0].columns, ["5 us", "20 us", "50 us", "200 us"]);
-    assert_eq!((all.charts[0].lines().len(), few.charts[0].lines().len()), (6, 4));
+    assert_eq!(
+        (all.charts[0].lines().len(), few.charts[0].lines().len()),
+        (6, 4)
+    );
     // As the boots have them there.
     for boot in EXPERIMENT.boots {
         let (brief, repeat) = boot.brief(&boot.repeats[0]).unwrap();
@@ -223,7 +237,10 @@ fn where_cores_are_simulated_there_are_fewer_gaps() {
 #[test]
 fn a_break_even_that_no_wait_has_is_not_told_as_one() {
     let words = [-0.4, 0.0, 0.4].map(super::break_even_in_words);
-    assert!(words[0].contains("however short") && words[1] == words[0], "{words:?}");
+    assert!(
+        words[0].contains("however short") && words[1] == words[0],
+        "{words:?}"
+    );
     assert!(words[2].contains("shorter than 0.4 us"), "{words:?}");
 }
 
@@ -238,6 +255,9 @@ fn the_break_even_is_where_a_wait_is_as_long_as_what_the_trap_takes() {
         .iter()
         .map(|point| point.setting)
         .collect();
-    assert!(best.contains(&SPIN.name) && best.contains(&HALT.name), "{best:?}");
+    assert!(
+        best.contains(&SPIN.name) && best.contains(&HALT.name),
+        "{best:?}"
+    );
     assert!(!best.contains(&POLL_50.name), "{best:?}");
 }
