@@ -16,8 +16,8 @@ pub use work::{Boot, DeadlineArgs, JobArgs, LimitArgs, LoadArgs, Metric, Unders}
 use crate::dist::DistArgs;
 use crate::governors::GovernorsArgs;
 use crate::history::HistoryArgs;
-use crate::measured::ResultsArgs;
 use crate::pages::PagesArgs;
+use crate::publish::PublishArgs;
 
 const STATUS: &str = "\
 Exit status:
@@ -104,9 +104,9 @@ pub enum Verb {
     /// Repeat published measurements of idling, and show their figures beside ours
     #[command(after_help = STATUS)]
     Experiment(ExperimentArgs),
-    /// Measure every board whose emulator is here, and keep what comes out in results/ and docs/measured.md
-    #[command(after_help = STATUS)]
-    Results(ResultsArgs),
+    /// Measure every board whose emulator is here, and write what comes out into results/, docs/measured.md and the README
+    #[command(after_help = STATUS, alias = "results")]
+    Publish(PublishArgs),
     /// Run one guest under nothing, Rouse, Xen and KVM, and show what each adds to a wake-up
     #[command(after_help = STATUS)]
     Hypervisors(HypervisorsArgs),

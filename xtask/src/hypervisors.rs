@@ -16,7 +16,7 @@ use results::Results;
 use results::merge::Run;
 
 use crate::boot::Show;
-use crate::cli::{HypervisorsArgs, Unders};
+use crate::cli::{HypervisorsArgs, LimitArgs, Unders};
 use crate::failure::bad_input;
 use crate::folder::Folder;
 use crate::job::Job;
@@ -75,6 +75,28 @@ pub fn hypervisors(args: &HypervisorsArgs) -> Result<()> {
         say!("kept in {DOCUMENT}; the README's first table is the first of it");
     }
     Ok(())
+}
+
+/// The cells of the page that are not what this tree measures, of the bare machine and of Rouse: the others' figures are
+/// theirs, and carry their versions.
+pub fn others(limits: &LimitArgs) -> Result<Option<String>> {
+    let args = HypervisorsArgs {
+        limits: *limits,
+        ..HypervisorsArgs::default()
+    };
+    let jobs = boots::jobs(&[Under::None, Under::Rouse], &args)?;
+    let folder = Folder::claim(None, "publish-hypervisors")?;
+    let (all, failures) = measure(&jobs, &folder)?;
+    judge(&failures)?;
+    folder.close(None).complete()?;
+    let kept = Numbers::read(&places::inside(NUMBERS))?;
+    let others = Numbers::of(&all).others(&kept);
+    Ok((!others.is_empty()).then(|| {
+        format!(
+            "{NUMBERS}: {}: cargo xtask hypervisors --save",
+            others.join(", ")
+        )
+    }))
 }
 
 /// The results of all jobs in one, and what went wrong: the others' cells are kept.

@@ -61,7 +61,6 @@ mod kvm;
 mod launch;
 mod limits;
 mod log;
-mod measured;
 mod memory;
 mod miri;
 mod mistake;
@@ -73,6 +72,7 @@ mod pages;
 mod partial;
 mod places;
 mod progress;
+mod publish;
 mod qemu;
 mod report;
 mod run;
@@ -148,7 +148,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
         Verb::Build(args) => build(&args),
         Verb::Cost(args) => cost::cost(&args),
         Verb::Asm(args) => asm::asm(&args),
-        Verb::Results(args) => measured::results(&args),
+        Verb::Publish(args) => publish::publish(&args),
         Verb::Experiment(args) => experiment::run(&args),
         Verb::Hypervisors(args) => hypervisors::hypervisors(&args),
         Verb::Debug(args) => debug::debug(&args),

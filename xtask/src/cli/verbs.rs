@@ -176,7 +176,7 @@ pub struct ExperimentArgs {
 }
 
 /// Options of `hypervisors`.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub struct HypervisorsArgs {
     /// Some of them only: none, rouse, xen, kvm, kvm-nvhe, kvm-protected [default: all]
     #[arg(long, value_name = "LIST")]

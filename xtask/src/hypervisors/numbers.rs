@@ -110,6 +110,22 @@ impl Numbers {
         self.get(row, Under::None)
     }
 
+    /// What of these is another number in `kept`.
+    pub fn others(&self, kept: &Self) -> Vec<String> {
+        let other = self.cells.iter().filter_map(|cell| {
+            let same = |other: &&Number| (&other.row, &other.under) == (&cell.row, &cell.under);
+            let was = kept.cells.iter().find(same).map(|other| other.p50);
+            (was != Some(cell.p50)).then(|| {
+                let was = was.map_or("nothing".into(), |was| format!("{was:.0}"));
+                format!(
+                    "{} under {} is {:.0}, kept {was}",
+                    cell.row, cell.under, cell.p50
+                )
+            })
+        });
+        other.collect()
+    }
+
     /// What of these is further from `kept` than the share `near`, and what else is not alike.
     pub fn against(&self, kept: &Self, near: f64) -> Vec<String> {
         let mut lines = Vec::new();

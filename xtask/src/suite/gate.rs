@@ -47,7 +47,7 @@ struct Line {
     says: &'static str,
 }
 
-const ALL: [Gate; 20] = [
+const ALL: [Gate; 21] = [
     Gate {
         name: "atomics-of-both-images",
         what: What::Code(exclusives::run),
@@ -104,6 +104,15 @@ const ALL: [Gate; 20] = [
     Gate {
         name: "dist-is-the-same-anywhere",
         what: What::Code(published::run),
+    },
+    Gate {
+        name: "documents-are-of-this-tree",
+        what: What::Line(Line {
+            words: &["publish", "--check"],
+            planted: None,
+            status: 0,
+            says: "every figure is as this tree measures it",
+        }),
     },
     Gate {
         name: "exits-are-exceptions-to-el2",
