@@ -34,6 +34,15 @@ struct Open {
     unclear: bool,
 }
 
+/// A time in which a CPU stood still and another one released something.
+#[derive(Clone, Copy, Debug)]
+struct Stop {
+    /// Instructions of all CPUs when it stopped.
+    at: u64,
+    /// Its clock when it continued.
+    resumed: Counts,
+}
+
 /// What is known of a CPU.
 #[derive(Clone, Debug)]
 struct Cpu {
@@ -43,10 +52,13 @@ struct Cpu {
     clock: Counts,
     /// What it has executed.
     executed: Counts,
-    /// Its clock when it continued last.
-    resumed: Counts,
-    /// Instructions of all CPUs when it stopped.
+    /// Instructions of all CPUs when it stopped last.
     stopped: u64,
+    /// Its stops since its last look for what others do, in their order: its wait. A hypervisor
+    /// below may stop it in the midst of one.
+    wait: Vec<Stop>,
+    /// It has looked since it continued.
+    looked: bool,
     /// It has found what it waited for, since it continued.
     linked: bool,
     /// The latest clock of another CPU that it has followed since its own last
@@ -74,6 +86,8 @@ pub struct Cutter {
     /// The current CPU has paused: another one may go on.
     paused: bool,
     last: Counts,
+    /// Instructions of all CPUs until the last [`Release`].
+    released: u64,
     stores: HashMap<u64, Release>,
     sends: Vec<(Release, u64)>,
     exits: Exits,
@@ -253,6 +267,7 @@ impl Cutter {
     /// This CPU loads from `address` what others may have stored.
     pub fn loads(&mut self, tpidr: Tpidr, now: Counts, address: u64) {
         let cpu = self.at(tpidr, now);
+        self.cpus[cpu].looked = true;
         if let Some(&release) = self.stores.get(&address) {
             self.link(cpu, release);
         }
@@ -267,6 +282,7 @@ impl Cutter {
     /// This CPU takes an interrupt.
     pub fn acknowledges(&mut self, tpidr: Tpidr, now: Counts) {
         let cpu = self.at(tpidr, now);
+        self.cpus[cpu].looked = true;
         let affinity = self.cpus[cpu].affinity;
         let mut sends = self.sends.iter().rev();
         let found = sends.find(|(_, value)| is_for(*value, affinity));
@@ -283,8 +299,9 @@ impl Cutter {
                 affinity: None,
                 clock: Counts::default(),
                 executed: Counts::default(),
-                resumed: Counts::default(),
                 stopped: 0,
+                wait: Vec::new(),
+                looked: false,
                 linked: false,
                 heard: Counts::default(),
                 open: None,
@@ -304,9 +321,9 @@ impl Cutter {
         for cpu in &mut self.cpus {
             cpu.clock = Counts::default();
             cpu.executed = Counts::default();
-            cpu.resumed = Counts::default();
             cpu.heard = Counts::default();
-            cpu.linked = false;
+            cpu.wait.clear();
+            (cpu.looked, cpu.linked) = (false, false);
             cpu.stopped = now.total();
         }
     }
@@ -326,9 +343,7 @@ impl Cutter {
                 }
             }
             self.current = Some(cpu);
-            let this = &mut self.cpus[cpu];
-            this.resumed = this.clock;
-            this.linked = false;
+            self.continues(cpu);
         }
         self.last = now;
         self.paused = false;
@@ -338,9 +353,25 @@ impl Cutter {
         cpu
     }
 
+    /// `cpu` executes again. Its wait goes on if it has not looked since it stopped before.
+    fn continues(&mut self, cpu: usize) {
+        let this = &mut self.cpus[cpu];
+        if this.looked {
+            this.wait.clear();
+        }
+        (this.looked, this.linked) = (false, false);
+        if self.released >= this.stopped {
+            this.wait.push(Stop {
+                at: this.stopped,
+                resumed: this.clock,
+            });
+        }
+    }
+
     /// A [`Release`] by this CPU, now.
     fn releases(&mut self, tpidr: Tpidr, now: Counts) -> Release {
         let cpu = self.at(tpidr, now);
+        self.released = now.total();
         let this = &mut self.cpus[cpu];
         this.heard = Counts::default();
         Release {
@@ -356,10 +387,13 @@ impl Cutter {
     fn link(&mut self, cpu: usize, release: Release) {
         self.join(cpu, release);
         let this = &mut self.cpus[cpu];
-        if this.linked || release.cpu == cpu || release.at < this.stopped {
+        if this.linked || release.cpu == cpu {
             return;
         }
-        let since = this.clock.since(this.resumed);
+        let Some(stop) = this.wait.iter().rfind(|stop| stop.at <= release.at) else {
+            return;
+        };
+        let since = this.clock.since(stop.resumed);
         this.heard = later(release.clock, this.heard);
         this.clock = this.heard.plus(since);
         this.linked = true;

@@ -26,7 +26,8 @@
 //!   times and tells other CPUs nothing in between, the latest of the causes counts.
 //!
 //! One thread runs all CPUs, so a CPU executes nothing while another one does. "While it
-//! waited" therefore means "since it executed its last instruction".
+//! waited" therefore means "while it stood still, since it looked last": a WFE that traps stands still
+//! at EL2, and once more at EL1, before the guest looks.
 
 #![forbid(unsafe_code)]
 

@@ -133,6 +133,59 @@ fn a_store_is_followed_from_the_look_after_the_wait() {
     assert_eq!((sample.value, sample.path.total()), (80, 34));
 }
 
+/// A WFE that traps: the CPU stands still at EL2, and at EL1 once more before it looks.
+#[test]
+fn a_store_is_followed_through_all_stops_since_the_last_look() {
+    for in_first in [true, false] {
+        let mut machine = Machine::new();
+        machine.begin(NEAR);
+        machine.pause(NEAR);
+        machine.el1(3).load(FAR, WORD);
+        machine.el1(2).pause(FAR);
+        machine.el1(8);
+        if in_first {
+            machine.store(NEAR, WORD);
+        }
+        machine.el1(20).pause(NEAR);
+        machine.el2(6).pause(FAR);
+        machine.el1(7);
+        if !in_first {
+            machine.store(NEAR, WORD);
+        }
+        machine.el1(1).pause(NEAR);
+        machine.el1(4).load(FAR, WORD);
+        machine.el1(9).store(FAR, WORD + 4);
+        machine.el1(30).pause(FAR);
+        machine.el1(8).load(NEAR, WORD + 4);
+        machine.el1(2).end(NEAR);
+        let sample = machine.only();
+        // The way of the sender to its store, of the receiver since the stop in which that came.
+        let path = if in_first { 8 + 6 + 4 } else { 28 + 7 + 4 };
+        assert_eq!(sample.path.total(), path + 9 + 8 + 2, "{in_first}");
+        assert!(!sample.unclear);
+    }
+}
+
+/// What had been there at a look is no cause of what comes after another one.
+#[test]
+fn a_look_ends_the_wait() {
+    let mut machine = Machine::new();
+    machine.begin(NEAR);
+    machine.el1(2).pause(FAR);
+    machine.el1(3).store(NEAR, SERVED);
+    machine.el1(2).pause(NEAR);
+    machine.el1(4).load(FAR, WORD);
+    machine.el1(1).pause(FAR);
+    machine.el1(2).pause(NEAR);
+    machine.el1(6).load(FAR, SERVED);
+    machine.el1(5).store(FAR, WORD + 4);
+    machine.el1(1).pause(FAR);
+    machine.el1(2).load(NEAR, WORD + 4);
+    machine.el1(3).end(NEAR);
+    // The other one ran beside from the beginning.
+    assert_eq!(machine.only().path.total(), 2 + 4 + 1 + 6 + 5 + 2 + 3);
+}
+
 #[test]
 fn only_the_first_thing_that_is_found_is_the_cause() {
     let mut machine = Machine::new();
