@@ -70,7 +70,9 @@ fn judge(args: &CompareArgs) -> Result<(Document, Judgement)> {
             b.shown
         );
     }
-    let differs = differences(&a.runs, &b.runs);
+    side::check_cells(&comparison)?;
+    let mut differs = differences(&a.runs, &b.runs);
+    differs.extend(comparison.paths_differ());
     let judgement = match &gate {
         None => Judgement::Passed,
         Some(gate) => {

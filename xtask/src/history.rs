@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
+use foreign::Quoted;
 use maud::html;
 use page::document::Document;
 use page::grid::Column;
-use page::scale::Scale;
-use page::table::{names, number};
+use page::scale::{Figure, Scale};
+use page::table::names;
 use page::{Line, chart_of};
-use results::merge::Run;
-use results::{Bounds, Build, Cell};
+use results::merge::{self, Run};
+use results::{Build, Cell};
 
 use crate::failure::bad_input;
 use crate::format::FormatArgs;
@@ -33,6 +34,9 @@ const COLOURS: [&str; 6] = [
     "c-grey dash-dots",
 ];
 
+/// Characters of a note.
+const LONG: usize = 600;
+
 /// Options of `history`.
 #[derive(Args, Debug)]
 pub struct HistoryArgs {
@@ -47,14 +51,12 @@ pub struct HistoryArgs {
     pub format: FormatArgs,
 }
 
-/// A cell in all runs: its median in each that has it, on the path without bookkeeping where that is known.
+/// A cell in all runs: its median in each that has it, on the path without bookkeeping if all of them know that.
 struct Row<'r> {
     cell: &'r Cell,
-    medians: Vec<Option<Median>>,
+    of_paths: bool,
+    medians: Vec<Option<Figure>>,
 }
-
-/// A median, and the bounds of its samples.
-type Median = (u64, Bounds);
 
 impl Row<'_> {
     fn changed(&self) -> bool {
@@ -120,7 +122,7 @@ fn runs(folders: &[PathBuf]) -> Result<Vec<Run>> {
             runs.push(input.into_run());
         }
     }
-    Ok(runs)
+    Ok(merge::boots(runs))
 }
 
 /// The run that `folder` is, or those in it, in the order of their names.
@@ -145,23 +147,52 @@ fn places_in(folder: &Path) -> Vec<PathBuf> {
 
 /// The cells that two runs at least have measured, in the order in which they come up.
 fn rows(runs: &[Run]) -> Vec<Row<'_>> {
-    let mut rows: Vec<Row<'_>> = Vec::new();
+    let mut rows: Vec<Vec<Option<&Cell>>> = Vec::new();
     let mut known: BTreeMap<Vec<String>, usize> = BTreeMap::new();
     for (number, run) in runs.iter().enumerate() {
-        for cell in &run.results.cells {
-            let Some(stats) = cell.stats else { continue };
+        for cell in run.results.cells.iter().filter(|cell| cell.stats.is_some()) {
             let place = *known.entry(cell.key()).or_insert_with(|| {
-                let medians = vec![None; runs.len()];
-                rows.push(Row { cell, medians });
+                rows.push(vec![None; runs.len()]);
                 rows.len() - 1
             });
-            let net = cell.critical.as_ref().map(|critical| critical.net);
-            let stats = net.unwrap_or(stats);
-            rows[place].medians[number] = Some((stats.p50, stats.bounds()));
+            rows[place][number] = Some(cell);
         }
     }
-    rows.retain(|row| row.medians.iter().flatten().count() > 1);
-    rows
+    rows.retain(|cells| cells.iter().flatten().count() > 1);
+    rows.iter().filter_map(|cells| row(cells)).collect()
+}
+
+/// A cell in all runs, or `None` of no run.
+fn row<'r>(cells: &[Option<&'r Cell>]) -> Option<Row<'r>> {
+    let cell = cells.iter().flatten().next()?;
+    let of_paths = cells.iter().flatten().all(|cell| cell.critical.is_some());
+    let median = |cell: &&Cell| {
+        let net = cell.critical.as_ref().map(|critical| critical.net);
+        let stats = net.filter(|_| of_paths).or(cell.stats)?;
+        Some((stats.p50, (!of_paths).then(|| stats.bounds())))
+    };
+    Some(Row {
+        cell,
+        of_paths,
+        medians: cells
+            .iter()
+            .map(|cell| cell.as_ref().and_then(median))
+            .collect(),
+    })
+}
+
+/// What medians are of.
+fn measure(rows: &[Row<'_>]) -> &'static str {
+    match (
+        rows.iter().any(|row| row.of_paths),
+        rows.iter().all(|row| row.of_paths),
+    ) {
+        (_, true) => ", of the path without bookkeeping",
+        (true, false) => {
+            ", of the path without bookkeeping where all runs know it, elsewhere of the samples"
+        }
+        (false, false) => "",
+    }
 }
 
 /// The commit of a run, short, as far as that is known.
@@ -198,14 +229,18 @@ fn document(runs: &[Run], rows: &[Row<'_>]) -> Document {
             results.began,
             commit(run)
         ));
+        let of_all = |note: &&String| runs.iter().all(|run| run.results.notes.contains(note));
+        let own = results.notes.iter().filter(|note| !of_all(note));
+        document.extend(own.map(|note| format!("   {}", Quoted::up_to(LONG, note))));
     }
     let (changed, same): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
         rows.iter().partition(|row| row.changed());
     document.extend([
         String::new(),
         format!(
-            "medians in {}, of the path without bookkeeping where that is known; {} of {} cells changed",
+            "medians in {}{}; {} of {} cells changed",
             scale.unit(&runs[0].results),
+            measure(rows),
             changed.len(),
             rows.len()
         ),
@@ -213,9 +248,16 @@ fn document(runs: &[Run], rows: &[Row<'_>]) -> Document {
     // What changed stands first.
     let all: Vec<&Row<'_>> = changed.into_iter().chain(same).collect();
     let mut columns = names(all.iter().map(|row| row.cell).collect());
+    if all.iter().any(|row| row.of_paths != all[0].of_paths) {
+        let of = |row: &&Row<'_>| if row.of_paths { "path" } else { "samples" };
+        columns.push(Column::words(
+            "of",
+            all.iter().map(of).map(String::from).collect(),
+        ));
+    }
     for number in 0..runs.len() {
         let texts = all.iter().map(|row| match row.medians[number] {
-            Some((median, bounds)) => self::number(median as f64, scale.of_cell(row.cell), bounds),
+            Some((median, bounds)) => scale.of_cell(row.cell).show_figure((median, bounds)),
             None => "-".into(),
         });
         columns.push(Column::numbers(
@@ -236,8 +278,7 @@ fn page(runs: &[Run], rows: &[Row<'_>]) -> String {
     let body = html! {
         h1 { "History" }
         p.about {
-            (changed.len()) " of " (rows.len()) " cells changed over " (runs.len()) " runs. Cells that did not have no curve. Medians, of the path without \
-            bookkeeping where that is known."
+            (changed.len()) " of " (rows.len()) " cells changed over " (runs.len()) " runs. Cells that did not have no curve. Medians" (measure(rows)) "."
         }
         section id="runs" {
             h2 { "Runs" }
@@ -332,6 +373,36 @@ mod tests {
         assert!(text.contains("wfi   30  40  -"), "{text}");
         let page = page(&runs, &rows);
         assert!(page.contains("Cells that changed, 1"), "{page}");
+    }
+
+    #[test]
+    fn a_row_is_of_paths_or_of_samples() {
+        let with = |label: &str, began: &str, net: Option<u64>| {
+            let mut run = run(label, began, 80);
+            run.results.cells[1].critical = net.map(|p50| results::Critical {
+                net: results::Stats {
+                    p50,
+                    ..Default::default()
+                },
+                ..Default::default()
+            });
+            run
+        };
+        let shown = |runs: &[Run]| {
+            let rows = rows(runs);
+            let medians = rows[0]
+                .medians
+                .iter()
+                .map(|median| median.map(|(p50, _)| p50));
+            (medians.collect::<Vec<_>>(), rows[0].changed())
+        };
+        let runs = [with("a", "1", Some(4)), with("b", "2", Some(6))];
+        assert_eq!(shown(&runs), (vec![Some(4), Some(6)], true));
+        assert!(measure(&rows(&runs)).contains("path"));
+        // A run of an emulator without plugins: what it does not know is not held against what the others know.
+        let mixed = [with("a", "1", Some(4)), with("b", "2", None)];
+        assert_eq!(shown(&mixed), (vec![Some(80), Some(80)], false));
+        assert_eq!(measure(&rows(&mixed)), "");
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub fn colder(warm: [u64; WALKS], mut cold: [u64; WALKS]) -> Verdict {
         .filter(|(cold, warm)| **cold > warm.saturating_mul(TIMES))
         .count();
     cold.sort_unstable();
-    let median = cold[WALKS / 2];
+    let median = hist::of_sorted(&cold, 500).copied().unwrap_or(0);
     match longer * 100 / (WALKS * WALKS) {
         YES.. => Verdict::Yes(median),
         ..=NO => Verdict::No(median),

@@ -155,22 +155,37 @@ impl Histogram {
     }
 }
 
-/// The value of `buckets`, which have `count` values, at or below which `per_mille`
-/// thousandths of them lie; `None` when empty.
-fn nearest_rank(
-    buckets: impl Iterator<Item = (u64, u32)>,
+/// The rank, from 1, of a percentile among `count` values in order: that of the least value which
+/// `per_mille` thousandths of them do not exceed (nearest rank). Every percentile and every median
+/// of Rouse is the value of this rank.
+#[must_use]
+pub const fn rank(count: u64, per_mille: u64) -> u64 {
+    let rank = (count * per_mille).div_ceil(1000);
+    if rank == 0 { 1 } else { rank }
+}
+
+/// The percentile of `values` in ascending order, which are `count` as often as each comes; `None`
+/// when empty.
+pub fn nearest_rank<N: Into<u64>>(
+    values: impl IntoIterator<Item = (u64, N)>,
     count: u64,
     per_mille: u64,
 ) -> Option<u64> {
-    let rank = (count * per_mille).div_ceil(1000).max(1);
+    let rank = rank(count, per_mille);
     let mut seen = 0;
-    for (value, count) in buckets {
-        seen += u64::from(count);
+    for (value, times) in values {
+        seen += times.into();
         if seen >= rank {
             return Some(value);
         }
     }
     None
+}
+
+/// The percentile of values in ascending order; `None` when empty.
+#[must_use]
+pub fn of_sorted<T>(values: &[T], per_mille: u64) -> Option<&T> {
+    values.get(rank(values.len() as u64, per_mille) as usize - 1)
 }
 
 impl Default for Histogram {
@@ -204,6 +219,18 @@ mod tests {
             assert!(alike(value).contains(&value));
             assert_eq!(alike(alike(value).start), alike(value));
         }
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_is_the_lower_of_the_middle_two() {
+        let medians = [&[][..], &[7], &[7, 9], &[5, 7, 9], &[5, 7, 9, 11]];
+        let medians = medians.map(|values: &[u64]| of_sorted(values, 500).copied());
+        assert_eq!(medians, [None, Some(7), Some(7), Some(7), Some(7)]);
+        let ten: [u64; 10] = core::array::from_fn(|n| n as u64 + 1);
+        let all = [0, 500, 900, 990, 1000].map(|per_mille| of_sorted(&ten, per_mille).copied());
+        assert_eq!(all, [1, 5, 9, 10, 10].map(Some));
+        assert_eq!(nearest_rank([(3, 2u64), (4, 2)], 4, 500), Some(3));
+        assert_eq!(nearest_rank([(3, 0u64); 0], 0, 500), None);
     }
 
     #[test]

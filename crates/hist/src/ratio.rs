@@ -7,6 +7,8 @@
 
 use core::fmt;
 
+use crate::of_sorted;
+
 /// By how much two measurements of one ratio may differ: 1 in this. Each is known
 /// to a reading only, and on a core that executes out of order readings take
 /// different times.
@@ -97,7 +99,7 @@ impl Ratio {
             return None;
         }
         parts.sort_unstable_by(|a, b| a.cross(b).cmp(&b.cross(a)));
-        Some(parts[N / 2].convert(read_hz))
+        Some(of_sorted(&parts, 500)?.convert(read_hz))
     }
 
     /// What is to be compared with the other's to compare both.

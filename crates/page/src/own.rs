@@ -17,15 +17,23 @@ fn median(cell: &Cell, scale: Scale) -> Option<f64> {
 }
 
 /// How much more `cell` costs than on the bare machine: its own part.
-fn over_none(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<f64> {
+fn over_none(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<String> {
     let floor = cells.iter().find(|floor| cell.is_over(floor))?;
-    let is_floor = cell.under == Under::None;
-    let by = median(cell, scale)? - median(floor, scale)?;
-    (!is_floor).then_some(by)
+    let rounded = |cell: &Cell| {
+        let stats = cell.stats.filter(|stats| stats.supports(500))?;
+        Some((stats.p50, Some(stats.bounds())))
+    };
+    let by = scale
+        .of_cell(cell)
+        .show_difference(rounded(cell)?, rounded(floor)?);
+    (cell.under != Under::None).then(|| by.trim_start_matches('+').to_owned())
 }
 
-/// How many times as much it costs as under Rouse.
+/// How many times as much it costs as under Rouse; no ratio is one of times of a host's threads.
 fn of_rouse(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<f64> {
+    if scale.of_host {
+        return None;
+    }
     let rouse = |other: &&&Cell| other.under == Under::Rouse && cell.is_like(other);
     let rouse = median(cells.iter().find(rouse)?, scale)?;
     let times = median(cell, scale)? / rouse;
@@ -44,9 +52,7 @@ pub fn columns(cells: &[&Cell], scale: Scale) -> Vec<Column> {
         let any = texts.iter().any(|text| text != TOO_FEW);
         any.then(|| Column::numbers("p50", title, texts))
     };
-    let over = column("over none", &|cell| {
-        Some(format!("{:.0}", over_none(cell, cells, scale)?))
-    });
+    let over = column("over none", &|cell| over_none(cell, cells, scale));
     let of = column("of rouse", &|cell| {
         Some(times(of_rouse(cell, cells, scale)?))
     });
@@ -63,8 +69,11 @@ pub fn times(ratio: f64) -> String {
 }
 
 /// What a wake-up costs by what the guest runs under, in one sentence: by an interrupt, and
-/// without one. `None` if it ran under one thing only.
+/// without one. `None` if it ran under one thing only, or times are those of a host's threads.
 pub fn sentence(results: &Results, scale: Scale) -> Option<String> {
+    if scale.of_host {
+        return None;
+    }
     let measured = results.cells.iter().filter(|cell| cell.stats.is_some());
     let cells: Vec<&Cell> = measured
         .filter(|cell| cell.what.workload == Workload::Pingpong)

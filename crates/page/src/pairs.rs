@@ -124,7 +124,7 @@ fn of_group(group: &Group<'_>, results: &Results, scale: Scale) -> Vec<String> {
         medians.len(),
         by.between(),
         shown(nearest),
-        scale.show(medians[medians.len() / 2].0),
+        hist::of_sorted(&medians, 500).map_or(String::new(), |(median, _)| scale.show(*median)),
         shown(farthest),
     )];
     for wanted in 0..4 {
@@ -132,9 +132,10 @@ fn of_group(group: &Group<'_>, results: &Results, scale: Scale) -> Vec<String> {
             .iter()
             .filter(|(_, cell)| level(cell) == Some(wanted));
         let here: Vec<u64> = here.map(|(median, _)| *median).collect();
-        if let (Some(first), Some(last)) = (here.first(), here.last()) {
-            let middle = here[here.len() / 2];
-            let [first, middle, last] = [*first, middle, *last].map(|value| scale.show(value));
+        if let [Some(first), Some(middle), Some(last)] =
+            [here.first(), hist::of_sorted(&here, 500), here.last()]
+        {
+            let [first, middle, last] = [first, middle, last].map(|value| scale.show(*value));
             let pairs = here.len();
             lines.push(format!(
                 "  differ up to Aff{wanted}: {pairs} pairs, {first} to {last}, median {middle}"

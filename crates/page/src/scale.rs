@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The unit in which values of a run are shown, and what they are values of.
 
+use std::cmp::Ordering;
+
 use plan::Workload;
 use results::{Bounds, Cell, Results};
+
+/// A value of samples, and their bounds if they were sorted into buckets.
+pub type Figure = (u64, Option<Bounds>);
 
 /// How values of a run are shown.
 #[derive(Clone, Copy, Debug)]
@@ -115,47 +120,55 @@ impl Scale {
         }
     }
 
-    /// A percentile of these samples in the unit that is shown: where buckets hold more than one value
-    /// the middle of its bucket, and how far that is from its ends. Any value of a bucket is shown alike,
-    /// however it was found, but none that the least and the largest sample, which are known, rule out.
+    /// A percentile of samples with these bounds in the unit that is shown, and how far that can be from the
+    /// sample ([`Bounds::rounded`]).
     pub fn show_percentile(&self, value: u64, of: Bounds) -> String {
-        let (middle, half) = self.within(value, of);
-        match half {
-            ..0.5 => format!("{middle:.0}"),
-            half => format!("{middle:.0}±{half:.0}"),
+        let rounded = of.rounded(value, self.per_bucket);
+        format!(
+            "{}{}",
+            self.show(rounded.value),
+            self.show_within(rounded.within)
+        )
+    }
+
+    /// A figure of samples, as tables show it: a percentile of buckets, or exact.
+    pub fn show_figure(&self, (value, bounds): Figure) -> String {
+        match bounds {
+            Some(bounds) => self.show_percentile(value, bounds),
+            None => self.show(value),
         }
     }
 
-    /// The same as a number: the value, or the middle of its bucket.
+    /// By how much one of those is more than another: what rounding leaves open of both is open of
+    /// their difference.
+    pub fn show_difference(&self, one: Figure, other: Figure) -> String {
+        let within = |(value, bounds): Figure| bounds.map_or(0, |of| self.within(value, of));
+        let within = self.show_within(within(one) + within(other));
+        let size = self.show(one.0.abs_diff(other.0));
+        match (one.0.cmp(&other.0), within.as_str()) {
+            (Ordering::Equal, "") => "0".into(),
+            (Ordering::Equal, _) => within,
+            (Ordering::Greater, _) => format!("+{size}{within}"),
+            (Ordering::Less, _) => format!("-{size}{within}"),
+        }
+    }
+
+    /// The same as a number.
     pub fn percentile(&self, value: u64, of: Bounds) -> f64 {
-        self.within(value, of).0
+        self.value(of.rounded(value, self.per_bucket).value)
     }
 
-    /// The middle of that part of a value's bucket in which samples can be, and how far that is from its ends.
-    fn within(&self, value: u64, of: Bounds) -> (f64, f64) {
-        let (middle, half) = self.bucket(value);
-        let begin = (middle - half).max(self.value(of.min));
-        let end = (middle + half).min(self.value(of.max));
-        if begin <= end {
-            return (f64::midpoint(begin, end), (end - begin) / 2.0);
-        }
-        // The bucket ends beside the samples by the rounding of a unit, or the file contradicts itself.
-        match (of.min..=of.max).contains(&value) {
-            true => (self.value(value), 0.0),
-            false => (middle, half),
-        }
+    /// How far a percentile of samples with these bounds can be from the sample.
+    fn within(&self, value: u64, of: Bounds) -> u64 {
+        of.rounded(value, self.per_bucket).within
     }
 
-    /// The middle of a value's bucket in the unit that is shown, and how far that is from its
-    /// ends; the value itself where it is alone in one.
-    fn bucket(&self, value: u64) -> (f64, f64) {
-        let alike = hist::alike((value as f64 / self.per_bucket).round() as u64);
-        let half = (alike.end - alike.start) as f64 / 2.0;
-        if half < 1.0 {
-            return (self.value(value), 0.0);
+    /// How far a value can be from what is shown of it: `±16`, or nothing.
+    fn show_within(&self, within: u64) -> String {
+        match self.value(within) {
+            ..0.5 => String::new(),
+            within => format!("±{within:.0}"),
         }
-        let shown = self.per_bucket * self.nanoseconds.unwrap_or(1.0);
-        ((alike.start as f64 + half) * shown, half * shown)
     }
 }
 
@@ -196,17 +209,27 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Medians that stood beside a least or a largest sample that they contradicted.
     #[test]
-    fn no_middle_of_a_bucket_is_outside_of_the_samples() {
+    fn a_percentile_that_is_exact_is_shown_so() {
         let scale = Scale::of(&Results::default());
         let shown = |value, min, max| scale.show_percentile(value, Bounds { min, max });
-        assert_eq!(shown(21_330, 21_330, 30_000), "21337±7");
         assert_eq!(shown(1420, 1420, 1420), "1420");
-        assert_eq!(shown(20_568, 20_568, 20_900), "20572±4");
+        assert_eq!(shown(21_330, 21_330, 30_000), "21337±7");
         assert_eq!(shown(20_568, 10_000, 20_900), "20560±16");
-        // A file that contradicts itself.
-        assert_eq!(shown(20_568, 30_000, 40_000), "20560±16");
+    }
+
+    #[test]
+    fn a_difference_of_rounded_values_is_as_unsure_as_both() {
+        let scale = Scale::of(&Results::default());
+        let rounded = |value| (value, Some(Bounds::NONE));
+        let by = |one, other| scale.show_difference(one, other);
+        assert_eq!(by(rounded(19_440), rounded(19_408)), "+32±32");
+        assert_eq!(by(rounded(19_408), rounded(19_440)), "-32±32");
+        assert_eq!(by(rounded(19_408), rounded(19_408)), "±32");
+        assert_eq!(by(rounded(401), rounded(400)), "+1");
+        assert_eq!(by(rounded(400), rounded(400)), "0");
+        // Paths are counted one by one.
+        assert_eq!(by((19_440, None), (19_408, None)), "+32");
     }
 
     proptest! {

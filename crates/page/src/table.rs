@@ -4,7 +4,7 @@
 mod medians;
 mod repeated;
 
-pub use medians::{Units, names, number};
+pub use medians::{Units, names};
 
 use std::collections::{BTreeMap, BTreeSet};
 

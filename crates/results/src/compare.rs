@@ -8,11 +8,13 @@
 
 mod figures;
 mod pairs;
+mod quantity;
 mod setting;
 
 /// Probability that anything is called better or worse if nothing is, unless asked otherwise.
 pub const LEVEL: f64 = 0.05;
 
-pub use figures::{Compared, Figures, Quantity, Verdict};
+pub use figures::{Compared, Figures, Verdict};
 pub use pairs::{Comparison, Lost, Pair};
+pub use quantity::Quantity;
 pub use setting::{ASPECTS, Differs, Order, differences, order};

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::records::{CellRecords, Records, Stat};
 use crate::{
     Cell, Counts, INSNS, Results, Stage, Stats, VIRTUAL, cell, clock, core_clocks, counter, known,
-    words,
+    rounded, words,
 };
 
 /// Fields of the records `boot` and `machine` that have a place of their own.
@@ -44,8 +44,10 @@ impl Results {
                 self.problems.extend(cell.disagreement());
                 let first_hz = first_hz.get(cell.measuring()).copied();
                 match convert(under, unit, first_hz, cell) {
-                    Ok(converted) => {
+                    Ok(mut converted) => {
                         let cycles_hz = records.cycles_hz(cell);
+                        let per_bucket = rounded::per_bucket(cycles_hz, self.machine.cntfrq_hz);
+                        converted.round_percentiles(per_bucket);
                         let p50 = converted.stats.map(|stats| stats.p50);
                         self.notes.extend(converted.slow_halts());
                         let coarse = |p50| counter::coarse(records, cycles_hz, p50);

@@ -28,6 +28,7 @@ pub mod neighbour;
 mod path;
 pub mod records;
 mod repeated;
+mod rounded;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
 pub mod schema;
@@ -41,6 +42,7 @@ pub use core_clocks::CoreClock;
 pub use energy::{EnergyModel, Watts};
 pub use path::{Critical, Work};
 pub use repeated::Repeated;
+pub use rounded::Rounded;
 pub use spreadsheet::csv;
 pub use stats::{Bounds, Stage, Stats};
 pub use types::{Build, Counts, Emulator, Machine, Origin, Parameter, Results, Serrors};

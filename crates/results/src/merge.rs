@@ -2,6 +2,10 @@
 //! Several inputs as one: the parts of a sweep become one run again, runs of
 //! other machines or at other times stay apart.
 
+mod boots;
+
+pub use boots::boots;
+
 use std::collections::BTreeSet;
 
 use plan::{Shape, Under, Workload};
@@ -22,65 +26,14 @@ pub struct Run {
 /// The runs that some inputs make: a part of a sweep continues the run that it is of.
 pub fn runs(inputs: Vec<Run>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    for input in inputs {
-        for (label, results) in apart(input.label, input.results) {
-            let part = Run {
-                label,
-                results,
-                commands: input.commands.clone(),
-            };
-            match runs.iter_mut().find(|run| continues(run, &part)) {
-                Some(run) => join(run, part),
-                None => runs.push(part),
-            }
+    for part in boots(inputs) {
+        match runs.iter_mut().find(|run| continues(run, &part)) {
+            Some(run) => join(run, part),
+            None => runs.push(part),
         }
     }
     name_apart(&mut runs);
     runs
-}
-
-/// The runs of one results.json, which may have been put together before.
-fn apart(label: String, mut all: Results) -> Vec<(String, Results)> {
-    let origins = std::mem::take(&mut all.runs);
-    if origins.is_empty() {
-        return vec![(label, all)];
-    }
-    let parts = origins.into_iter().map(|origin| {
-        let own = all.cells.extract_if(.., |cell| cell.run == origin.label);
-        let own = own.map(|mut cell| {
-            cell.run.clear();
-            cell
-        });
-        let part = Results {
-            schema: all.schema,
-            tool: all.tool.clone(),
-            build: origin.build,
-            began: origin.began,
-            board: origin.board,
-            machine: origin.machine,
-            fidelity: origin.fidelity,
-            fidelity_details: origin.fidelity_details,
-            unit: origin.unit,
-            unit_how: origin.unit_how,
-            cells: own.collect(),
-            incomplete: origin.incomplete,
-            missing: own_texts(&mut all.missing, &origin.label),
-            damaged: own_texts(&mut all.damaged, &origin.label),
-            problems: own_texts(&mut all.problems, &origin.label),
-            notes: own_texts(&mut all.notes, &origin.label),
-            serrors: origin.serrors,
-            runs: Vec::new(),
-        };
-        (origin.label, part)
-    });
-    parts.collect()
-}
-
-/// What `texts` says of the run `label`, as it said itself.
-fn own_texts(texts: &mut Vec<String>, label: &str) -> Vec<String> {
-    let prefix = format!("{label}: ");
-    let own = texts.extract_if(.., |text| text.starts_with(&prefix));
-    own.map(|text| text[prefix.len()..].to_owned()).collect()
 }
 
 /// Whether `part` is a further part of the sweep that `run` is: the same

@@ -43,16 +43,6 @@ impl Bounds {
         min: 0,
         max: u64::MAX,
     };
-
-    /// Those of all of `stats`.
-    pub fn of(stats: impl IntoIterator<Item = Stats>) -> Self {
-        let bounds = stats.into_iter().map(|stats| stats.bounds());
-        let both = bounds.reduce(|one, other| Self {
-            min: one.min.min(other.min),
-            max: one.max.max(other.max),
-        });
-        both.unwrap_or(Self::NONE)
-    }
 }
 
 impl Stats {
@@ -82,13 +72,8 @@ impl Stats {
         let count: u64 = values.values().sum();
         let sum: u64 = values.iter().map(|(value, times)| value * times).sum();
         let rank = |per_mille: u64| {
-            let wanted = (count * per_mille).div_ceil(1000).max(1);
-            let mut before = 0;
-            let reached = values.iter().find(|(_, times)| {
-                before += **times;
-                before >= wanted
-            });
-            reached.map_or(0, |(value, _)| *value)
+            let values = values.iter().map(|(&value, &times)| (value, times));
+            hist::nearest_rank(values, count, per_mille).unwrap_or(0)
         };
         Self {
             count,

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Cell, CoreClock, json, known};
+use crate::{Cell, CoreClock, INSNS, json, known};
 
 /// Version of the schema.
 const SCHEMA: u32 = 1;
@@ -315,6 +315,16 @@ impl Results {
     /// Whether there is anything to show, if only what was lost.
     pub fn has_cells(&self) -> bool {
         !self.cells.is_empty() || !self.damaged.is_empty()
+    }
+
+    /// Whether what it counts is the same in every run: instructions of an emulator that counts them,
+    /// and whatever a simulator makes of a model. Linux draws at random, from another seed in each
+    /// repetition.
+    pub fn repeats(&self) -> bool {
+        let is_linux = |cell: &Cell| cell.what.workload.is_linux();
+        let simulated = self.machine.emulator.as_ref();
+        !self.cells.iter().any(is_linux)
+            && (self.unit == INSNS || simulated.is_some_and(|emulator| emulator.name == "gem5"))
     }
 
     /// The text of `results.json`.

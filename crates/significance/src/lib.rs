@@ -30,17 +30,12 @@ pub use power::{LADDER, POWER, detectable, residuals, runs_to_see};
 pub use rank::{least_p, p_value};
 pub use signed::signed_p_value;
 
-/// The median of figures: the middle one, or what lies between the two in the middle;
+/// The median of figures: one of them, of the rank that every percentile has ([`hist::rank`]);
 /// `None` if there are none.
 pub fn median(figures: &[f64]) -> Option<f64> {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let half = sorted.len() / 2;
-    let upper = *sorted.get(half)?;
-    match sorted.len().is_multiple_of(2) {
-        true => Some(f64::midpoint(sorted[half - 1], upper)),
-        false => Some(upper),
-    }
+    hist::of_sorted(&sorted, 500).copied()
 }
 
 #[cfg(test)]
@@ -51,7 +46,7 @@ mod tests {
     fn the_median_is_in_the_middle() {
         assert_eq!(median(&[]), None);
         assert_eq!(median(&[3.0]), Some(3.0));
-        assert_eq!(median(&[9.0, 1.0]), Some(5.0));
+        assert_eq!(median(&[9.0, 1.0]), Some(1.0));
         assert_eq!(median(&[9.0, 1.0, 2.0]), Some(2.0));
     }
 }

@@ -98,8 +98,8 @@ fn by_formula(residuals: &[f64], a: usize, b: usize, level: f64) -> Option<f64> 
 }
 
 fn quantile(values: &mut [f64], part: f64) -> Option<f64> {
-    let at = (values.len() as f64 * part) as usize;
-    (at < values.len()).then(|| *values.select_nth_unstable_by(at, f64::total_cmp).1)
+    let rank = (values.len() as f64 * part).ceil().max(1.0) as usize;
+    (rank <= values.len()).then(|| *values.select_nth_unstable_by(rank - 1, f64::total_cmp).1)
 }
 
 /// The smallest U that the test takes for a difference: how many of the `a` times `b` pairs

@@ -2,7 +2,8 @@
 //! What keeps B from passing.
 
 use anyhow::Result;
-use results::compare::{Comparison, Differs, Quantity, Verdict};
+use results::Results;
+use results::compare::{Comparison, Differs, Lost, Quantity, Verdict};
 use results::merge::Run;
 
 use super::side::{Side, percent};
@@ -44,7 +45,7 @@ impl Gate {
                 words.join(",")
             ));
         }
-        let reasons = [self.worse(found), lost(found), unfinished(b)];
+        let reasons = [self.worse(found), lost(found), again(found), unfinished(b)];
         let reasons: Vec<String> = reasons.into_iter().flatten().collect();
         if !reasons.is_empty() {
             return Judgement::Failed(reasons.join("; "));
@@ -87,19 +88,47 @@ fn cells(count: usize) -> String {
     }
 }
 
+/// So many runs, for people.
+pub fn runs(count: usize) -> String {
+    match count {
+        1 => "1 run".into(),
+        _ => format!("{count} runs"),
+    }
+}
+
 /// What A measured and B did not.
 fn lost(found: &Comparison<'_>) -> Option<String> {
     let lost = found.lost.len();
     (lost > 0).then(|| format!("B has lost {}", cells(lost)))
 }
 
-/// A run of B that was cut short or damaged may have lost what A does not have either.
+/// What B has twice in a run: which of the two is the run's can't be told.
+fn again(found: &Comparison<'_>) -> Option<String> {
+    let first = found.again.first()?;
+    let more = match found.again.len() {
+        1 => String::new(),
+        some => format!(" and {} more", some - 1),
+    };
+    let Lost { cell, has, of, .. } = first;
+    Some(format!(
+        "B has {}{more} {has} times in {}",
+        cell.title(),
+        runs(*of)
+    ))
+}
+
+/// A run of B that was cut short, is damaged or contradicts itself may have lost what A does not have either.
 fn unfinished(b: &Side) -> Option<String> {
-    let not_whole = |run: &&Run| run.results.incomplete || !run.results.damaged.is_empty();
+    let not_whole = |run: &&Run| {
+        let Results {
+            damaged, problems, ..
+        } = &run.results;
+        run.results.incomplete || !damaged.is_empty() || !problems.is_empty()
+    };
     let count = b.runs.iter().filter(not_whole).count();
     (count > 0).then(|| {
         format!(
-            "{count} of {} runs of B incomplete or damaged",
+            "{count} of {} runs of B incomplete, damaged or with problems",
             b.runs.len()
         )
     })

@@ -3,18 +3,17 @@
 
 use page::own::times;
 use plan::Under;
-use results::compare::{Comparison, Figures, Pair};
-use results::{Bounds, Cell};
+use results::Cell;
+use results::compare::{Compared, Comparison, Figures, Pair};
 
 use page::grid::Column;
-use page::scale::Scale;
-use page::table::number;
+use page::scale::{Figure, Scale};
 
 /// Stands where there is nothing to hold a cell against.
 const NOTHING: &str = "-";
 
 /// One side of a pair.
-type Side = fn(&Pair<'_>) -> Option<f64>;
+type Side = fn(&Pair<'_>) -> Option<Figure>;
 
 /// The sides, with their names.
 const SIDES: [(&str, Side); 2] = [
@@ -22,8 +21,8 @@ const SIDES: [(&str, Side); 2] = [
     ("B", |pair| median(pair, |total| &total.b)),
 ];
 
-fn median(pair: &Pair<'_>, side: fn(&results::compare::Compared) -> &Figures) -> Option<f64> {
-    pair.total().map(|total| side(total).median())
+fn median(pair: &Pair<'_>, side: fn(&Compared) -> &Figures) -> Option<Figure> {
+    pair.total().map(|total| side(total).rounded_median())
 }
 
 /// Columns of both sides: over the bare machine's, and times Rouse's; those that say something.
@@ -32,14 +31,21 @@ pub fn columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
         let floor = other(found, pair, |cell, other| {
             cell.under != Under::None && cell.is_over(other)
         })?;
-        Some(signed(of(pair)? - of(floor)?, scale))
+        let by = scale
+            .of_cell(pair.cell)
+            .show_difference(of(pair)?, of(floor)?);
+        Some(by.trim_start_matches('+').to_owned())
     };
     let rouse = |pair: &Pair<'_>, of: Side| {
+        // No ratio is one of times of a host's threads.
+        if scale.of_host {
+            return None;
+        }
         let is_rouse = |cell: &Cell, other: &Cell| {
             cell.under != Under::Rouse && other.under == Under::Rouse && cell.is_like(other)
         };
-        let one = of(other(found, pair, is_rouse)?)?;
-        Some(times(of(pair)? / one))
+        let (one, _) = of(other(found, pair, is_rouse)?)?;
+        Some(times(of(pair)?.0 as f64 / one as f64))
     };
     let mut columns = group(found, "over none", &over);
     columns.extend(group(found, "of rouse", &rouse));
@@ -71,13 +77,4 @@ fn group(
     });
     let says = |column: &Column| column.texts().iter().any(|text| text != NOTHING);
     columns.into_iter().filter(says).collect()
-}
-
-fn signed(value: f64, scale: Scale) -> String {
-    let size = number(value.abs(), scale, Bounds::NONE);
-    if value < 0.0 {
-        format!("-{size}")
-    } else {
-        size
-    }
 }

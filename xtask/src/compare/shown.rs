@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a comparison shows.
 
+use foreign::Quoted;
+use results::Cell;
 use results::compare::{
-    Compared, Comparison, Differs, Figures, Order, Pair, Quantity, Verdict, order,
+    Compared, Comparison, Differs, Figures, Lost, Order, Pair, Quantity, Verdict, order,
 };
-use results::{Bounds, Cell};
 
 use super::side::Side;
 use super::{gate, own};
 use page::document::Document;
 use page::grid::Column;
 use page::scale::Scale;
-use page::table::{Units, names, number};
+use page::table::{Units, names};
 
 /// Cells, or other things of one kind, that are listed.
 const LISTED: usize = 12;
+/// Characters of a note.
+const LONG: usize = 600;
 
 /// The table, what else changed, what could not be compared, and the
 /// sentence. `see`: a difference, in per cent, for which to say how many runs show it.
@@ -31,6 +34,7 @@ pub fn document(
         let Differs { what, a, b, .. } = differs;
         format!("not alike: {what}: A {a}, B {b}")
     }));
+    lines.extend(notes("A", a, b).chain(notes("B", b, a)));
     lines.push(String::new());
     let cells = found.pairs.iter().map(|pair| pair.cell);
     let units = Units::of(cells, a.first(), scale);
@@ -48,7 +52,11 @@ pub fn document(
     }
     lines.table(columns(found, scale, &units, see));
     lines.extend(changed_beside(found, scale));
-    lines.extend(lost(found));
+    lines.extend(listed("lost in B:", missing(&found.lost)));
+    lines.extend(listed(
+        "more often in B than it has runs:",
+        missing(&found.again),
+    ));
     lines.extend(only_b(&found.added));
     lines.push(String::new());
     lines.extend(method(found, a, b));
@@ -66,11 +74,16 @@ fn side(name: &str, side: &Side) -> String {
     if let trees @ [_, ..] = side.trees().as_slice() {
         parts.push(format!("commit {}", trees.join(" or ")));
     }
-    let runs = match side.runs.len() {
-        1 => "1 run".into(),
-        runs => format!("{runs} runs"),
-    };
+    let runs = gate::runs(side.runs.len());
     format!("{name}: {runs}, {} ({})", side.shown, parts.join(", "))
+}
+
+/// What runs of a side have to say of themselves, and those of the other do not.
+fn notes(name: &str, side: &Side, other: &Side) -> impl Iterator<Item = String> {
+    let own = side
+        .notes()
+        .filter(|note| other.notes().all(|other| other != *note));
+    own.map(move |note| format!("note of {name}: {}", Quoted::up_to(LONG, note)))
 }
 
 /// Whether the path of a cell is known on both sides.
@@ -94,7 +107,7 @@ fn sides(
     vec![
         column("A", &|figure, scale| figures(&figure.a, scale)),
         column("B", &|figure, scale| figures(&figure.b, scale)),
-        column("by", &|figure, scale| by(figure.by(), scale)),
+        column("by", &by),
         column("%", &|figure, _| percent(figure)),
     ]
 }
@@ -144,7 +157,13 @@ fn columns(
         columns.push(Column::words("passes", texts.collect()));
     }
     if pairs.iter().any(|pair| pair.stage.is_some()) {
-        let stage = |(name, size): &(String, f64)| format!("{name} {}", by(*size, scale));
+        let stage = |(name, by): &(String, f64)| {
+            let sides = (by.max(0.0) as u64, (-by).max(0.0) as u64);
+            format!(
+                "{name} {}",
+                scale.show_difference((sides.0, None), (sides.1, None))
+            )
+        };
         let stages = pairs.iter().map(|pair| pair.stage.as_ref().map(stage));
         let stages = stages.map(Option::unwrap_or_default);
         columns.push(Column::words("mostly in stage", stages.collect()));
@@ -154,21 +173,32 @@ fn columns(
 
 /// The median of a side's runs, with the lowest and the highest if they differ.
 fn figures(figures: &Figures, scale: Scale) -> String {
-    let value = number(figures.median(), scale, figures.bounds);
-    if figures.low() == figures.high() {
-        return value;
+    let shown = |figure: f64| scale.show_figure((figure as u64, figures.bounds(figure)));
+    let (low, high) = (figures.low(), figures.high());
+    match low == high {
+        true => shown(low),
+        false => format!(
+            "{} [{}, {}]",
+            shown(figures.median()),
+            shown(low),
+            shown(high)
+        ),
     }
-    let [low, high] =
-        [figures.low(), figures.high()].map(|figure| number(figure, scale, figures.bounds));
-    format!("{value} [{low}, {high}]")
 }
 
-fn by(by: f64, scale: Scale) -> String {
-    let size = number(by.abs(), scale, Bounds::NONE);
-    match by {
-        0.0 => "·".into(),
-        by if by < 0.0 => format!("-{size}"),
-        _ => format!("+{size}"),
+/// A figure of a side, as it is shown: one of a sample, or a rate.
+fn figure(figure: &Compared, of: &Figures, scale: Scale) -> String {
+    match figure.quantity {
+        quantity if !quantity.is_rate() => scale.show_figure(of.rounded_median()),
+        Quantity::Mean => format!("{:.2}", of.median() * scale.value(1)),
+        _ => format!("{}", of.median()),
+    }
+}
+
+fn by(figure: &Compared, scale: Scale) -> String {
+    match scale.show_difference(figure.b.rounded_median(), figure.a.rounded_median()) {
+        none if none == "0" => "·".into(),
+        by => by,
     }
 }
 
@@ -214,14 +244,13 @@ fn changed_beside(found: &Comparison<'_>, scale: Scale) -> Vec<String> {
     let beside =
         |(_, figure): &(&Pair<'_>, &Compared)| !figure.quantity.leads() && figure.changed();
     let told = found.figures().filter(beside).map(|(pair, figure)| {
-        let values = [&figure.a, &figure.b].map(|side| match figure.quantity {
-            Quantity::Exits => format!("{}", side.median()),
-            _ => number(side.median(), scale, side.bounds),
-        });
-        let what = match figure.quantity {
-            Quantity::Exits => "exits per wake-up",
-            quantity => quantity.name(),
+        let values = [&figure.a, &figure.b].map(|side| self::figure(figure, side, scale));
+        let per = match figure.quantity {
+            Quantity::Mean => "",
+            quantity if quantity.is_rate() => " per wake-up",
+            _ => "",
         };
+        let what = format!("{}{per}", figure.quantity.name());
         let (percent, verdict) = (percent(figure), verdict(figure));
         let sign = if figure.percent().is_finite() {
             " %"
@@ -241,19 +270,20 @@ fn title(cell: &Cell) -> String {
     format!("{} {}", cell.under, cell.title())
 }
 
-/// What only A has, or only some runs of B.
-fn lost(found: &Comparison<'_>) -> Vec<String> {
-    let told = found.lost.iter().map(|lost| {
+/// Cells that B has in none or not in all of its runs, or more often.
+fn missing(cells: &[Lost<'_>]) -> Vec<String> {
+    let told = cells.iter().map(|lost| {
         let why = lost
             .why
             .map_or(String::new(), |why| format!(" (skipped: {why})"));
         let has = match (lost.has, lost.of) {
             (0, _) => String::new(),
-            (has, of) => format!(": {has} of {of} runs have it"),
+            (has, of) if has < of => format!(": {has} of {of} runs have it"),
+            (has, of) => format!(": {has} times in {}", gate::runs(of)),
         };
         format!("  {}{has}{why}", title(lost.cell))
     });
-    listed("lost in B:", told.collect())
+    told.collect()
 }
 
 /// What only B has.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The runs of one side.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use results::compare::Comparison;
 use results::merge::{self, Run};
 use results::{Build, Results};
 
@@ -47,6 +49,16 @@ impl Side {
     /// What is wrong with the inputs, for people.
     pub fn complaints(&self) -> impl Iterator<Item = &String> {
         self.complaints.iter()
+    }
+
+    /// Notes of its runs.
+    pub fn notes(&self) -> impl Iterator<Item = &String> {
+        let notes: BTreeSet<&String> = self
+            .runs
+            .iter()
+            .flat_map(|run| &run.results.notes)
+            .collect();
+        notes.into_iter()
     }
 
     /// The trees from which its images were built, as far as that is known.
@@ -97,6 +109,23 @@ pub fn check_units(a: &Side, b: &Side) -> Result<()> {
             other.label,
             other.results.machine.cntfrq_hz
         );
+    }
+    Ok(())
+}
+
+/// Nor can a cell with one that counts something else.
+pub fn check_cells(found: &Comparison<'_>) -> Result<()> {
+    for pair in &found.pairs {
+        let mut cells = pair.a.iter().chain(&pair.b);
+        if let Some(other) = cells.find(|cell| cell.unit != pair.cell.unit) {
+            bad_input!(
+                "{} counts {} in one run and {} in another, and no number of one is one of the other; run both \
+                 with the same --metric",
+                pair.cell.title(),
+                named(&pair.cell.unit),
+                named(&other.unit)
+            );
+        }
     }
     Ok(())
 }

@@ -58,7 +58,7 @@ fn insns(total: u64) -> Results {
 /// Five runs in time, 1 % apart, and further apart by `percent`.
 fn five(percent: u64) -> Vec<Results> {
     (0..5)
-        .map(|number| run((1000 + number * 10) * (100 + percent) / 100, 1, "ticks"))
+        .map(|number| run((500 + number * 5) * (100 + percent) / 100, 1, "ticks"))
         .collect()
 }
 
@@ -199,13 +199,6 @@ fn the_path_leads_and_the_work_of_all_cpus_is_gated_too() {
     );
     let (_, judgement) = judged(with_path(80, 47), with_path(80, 47));
     assert_eq!(judgement, Judgement::Passed);
-    // Nothing looked on at one side: samples are held against samples.
-    let (text, judgement) = judged(insns(80), with_path(81, 1));
-    failed(
-        &judgement,
-        "median of 1 cell worse by more than 0 %, up to 1.2 %",
-    );
-    assert!(!text.contains("path"), "{text}");
     // Cells with and without a path beside each other.
     let timer = |mut results: Results| {
         let mut cell = insns(500).cells.remove(0);

@@ -176,7 +176,7 @@ pub fn row(trace: &Trace, path: Path, mode: Mode) -> Result<Row> {
     let mut passes: Vec<(Tally, Option<Tally>)> =
         windows.iter().map(|window| count(window)).collect();
     passes.sort_by_key(|(el2, guest)| (el2.insns, guest.map(|guest| guest.insns)));
-    let Some(&(el2, guest)) = passes.get(passes.len() / 2) else {
+    let Some(&(el2, guest)) = hist::of_sorted(&passes, 500) else {
         bail!(
             "{} ({}): none of {all} passes showed the path and nothing else",
             path.name(),

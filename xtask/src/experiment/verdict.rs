@@ -181,12 +181,27 @@ const LEVEL: f64 = 0.05;
 
 /// The median effect, if it can be told from none: it is no smaller than `least`, and the boots say so.
 fn distinct(effects: &[f64], least: f64) -> Option<f64> {
-    let median = significance::median(effects)?;
+    let median = middle(effects)?;
     let told = match effects.len() < TESTED {
         true => above_spread(effects, median),
         false => above_chance(effects, least),
     };
     (told && median != 0.0 && median.abs() >= least).then_some(median)
+}
+
+/// The median of effects, which mirrored ones have with the other sign: of two in the middle the smaller one;
+/// none if they have different signs.
+fn middle(effects: &[f64]) -> Option<f64> {
+    let mirrored: Vec<f64> = effects.iter().map(|effect| -effect).collect();
+    let (lower, upper) = (
+        significance::median(effects)?,
+        -significance::median(&mirrored)?,
+    );
+    Some(match lower.signum() == upper.signum() {
+        true if lower.abs() < upper.abs() => lower,
+        true => upper,
+        false => 0.0,
+    })
 }
 
 /// Whether all boots have the sign of their median, and it is no smaller than the spread between them.
@@ -250,6 +265,18 @@ mod tests {
         assert_eq!(judged(Test::Order, &[0.0, 0.0, 0.0]), Verdict::NoDifference);
         assert_eq!(judged(RISES, &[3.0, 4.0, 3.5]), Verdict::Agrees);
         assert_eq!(judged(FALLS, &[3.0, 4.0, 3.5]), Verdict::Differs);
+    }
+
+    #[test]
+    fn the_median_effect_is_that_of_the_mirrored_ones() {
+        for (effects, expected) in [
+            (vec![2.0, 3.0, 7.0], 3.0),
+            (vec![2.0, 3.0, 7.0, 9.0], 3.0),
+            (vec![-2.0, -3.0, -7.0, -9.0], -3.0),
+            (vec![-1.0, 2.0], 0.0),
+        ] {
+            assert_eq!(middle(&effects), Some(expected));
+        }
     }
 
     #[test]

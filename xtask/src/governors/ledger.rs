@@ -49,9 +49,10 @@ impl Ledger {
     }
 
     /// The lateness that `per_mille` of the events don't exceed (nearest rank), ns.
-    pub fn quantile(&self, per_mille: usize) -> u64 {
-        let rank = (self.lateness_ns.len() * per_mille).div_ceil(1000).max(1);
-        self.lateness_ns.get(rank - 1).copied().unwrap_or(0)
+    pub fn quantile(&self, per_mille: u64) -> u64 {
+        hist::of_sorted(&self.lateness_ns, per_mille)
+            .copied()
+            .unwrap_or(0)
     }
 
     /// Mean lateness, ns.

@@ -147,7 +147,7 @@ fn from_log(text: &str, shown: &str) -> Result<Results> {
 }
 
 fn from_json(text: &str, shown: &str) -> Result<Results> {
-    let results: Results = match serde_json::from_str(text) {
+    let mut results: Results = match serde_json::from_str(text) {
         Ok(results) => results,
         Err(error) => bad_input!(
             "{shown} is no results.json ({}); {REMEDY}",
@@ -161,6 +161,7 @@ fn from_json(text: &str, shown: &str) -> Result<Results> {
             Quoted::new(&results.tool)
         );
     }
+    results.round_percentiles();
     Ok(results)
 }
 

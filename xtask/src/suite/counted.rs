@@ -141,13 +141,10 @@ fn compared(results: &Results, counted: Vec<Passes>) -> Result<Vec<Compared<'_>>
     compared.collect()
 }
 
-/// The median, as results have it: the smallest that half of the values do not exceed.
+/// The median; 0 of none.
 fn median(mut values: Vec<u64>) -> u64 {
     values.sort_unstable();
-    values
-        .get(values.len().div_ceil(2).saturating_sub(1))
-        .copied()
-        .unwrap_or(0)
+    hist::of_sorted(&values, 500).copied().unwrap_or(0)
 }
 
 impl Compared<'_> {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What tables of medians share: what tells cells from each other, and their values.
+//! What tables of medians share: what tells cells from each other, and their units.
 
 use plan::Info;
-use results::{Bounds, Cell, Results, keys};
+use results::{Cell, Results, keys};
 
 use crate::Column;
 use crate::scale::Scale;
@@ -49,17 +49,4 @@ pub fn names(cells: Vec<&Cell>) -> Vec<Column> {
         }
     }
     columns
-}
-
-/// A value in the unit that is shown, as tables show it; half of one, of two in the
-/// middle, only here. It is one of samples with these `bounds`.
-pub fn number(value: f64, scale: Scale, bounds: Bounds) -> String {
-    if value.fract() == 0.0 && value >= 0.0 {
-        return scale.show_percentile(value as u64, bounds);
-    }
-    let value = value * scale.value(1);
-    match value.fract() == 0.0 || value >= 1000.0 {
-        true => format!("{value:.0}"),
-        false => format!("{value:.1}"),
-    }
 }

@@ -2,10 +2,10 @@
 //! What is shown of a run that was repeated: how far its repetitions lie apart.
 
 use results::Results;
-use results::compare::{Compared, Comparison, LEVEL, Quantity, Verdict};
+use results::compare::{Compared, Comparison, Figures, LEVEL, Quantity, Verdict};
 use results::merge::{self, Run};
 
-use super::{Scale, Units, machine, names, not_shown, number};
+use super::{Scale, Units, machine, names, not_shown};
 use crate::document::Document;
 use crate::grid::Column;
 
@@ -75,20 +75,20 @@ fn columns(found: &Comparison<'_>, results: &Results, scale: Scale) -> Vec<Colum
     columns.extend([
         of("runs", &|total, _| total.a.runs().to_string()),
         of("median", &|total, scale| {
-            number(total.a.median(), scale, total.a.bounds)
+            figure(&total.a, total.a.median(), scale)
         }),
         of("lowest", &|total, scale| {
-            number(total.a.low(), scale, total.a.bounds)
+            figure(&total.a, total.a.low(), scale)
         }),
         of("highest", &|total, scale| {
-            number(total.a.high(), scale, total.a.bounds)
+            figure(&total.a, total.a.high(), scale)
         }),
     ]);
     if path > 0 {
         let work = measured.iter().map(|(pair, _)| {
             let work = pair.figure(Quantity::Work);
             work.map_or("-".into(), |work| {
-                number(work.a.median(), scale.of_cell(pair.cell), work.a.bounds)
+                figure(&work.a, work.a.median(), scale.of_cell(pair.cell))
             })
         });
         let title = Quantity::Work.name();
@@ -104,6 +104,10 @@ fn columns(found: &Comparison<'_>, results: &Results, scale: Scale) -> Vec<Colum
         ));
     }
     columns
+}
+
+fn figure(of: &Figures, figure: f64, scale: Scale) -> String {
+    scale.show_figure((figure as u64, of.bounds(figure)))
 }
 
 /// What the last column means, and how many runs it takes.

@@ -3,117 +3,42 @@
 
 use significance::{FEWEST, detectable, median, residuals};
 
-use crate::{Bounds, Cell, Stats};
-
-/// What is compared of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
-    /// The median of the path without bookkeeping, where samples are taken apart.
-    Path,
-    /// There, the median of the samples: the work of all CPUs.
-    Work,
-    /// Elsewhere, the median of the samples: of a run, the median of those of its passes.
-    Median,
-    /// The 90th percentile of the samples.
-    P90,
-    /// The 99th percentile of the samples.
-    P99,
-    /// Exits to EL2 per wake-up, of all causes, to a hundredth.
-    Exits,
-}
-
-impl Quantity {
-    /// Every one, in the order in which they are told: what leads comes first.
-    pub const ALL: [Self; 6] = [
-        Self::Path,
-        Self::Work,
-        Self::Median,
-        Self::P90,
-        Self::P99,
-        Self::Exits,
-    ];
-
-    /// What it is called.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Path => "path",
-            Self::Work => "work of all CPUs",
-            Self::Median => "median",
-            Self::P90 => "p90",
-            Self::P99 => "p99",
-            Self::Exits => "exits",
-        }
-    }
-
-    /// Whether it is what a cell is judged by, if it is there.
-    pub const fn leads(self) -> bool {
-        matches!(self, Self::Path | Self::Median)
-    }
-
-    /// Statistics of what it is a figure of; `None` of what are no samples.
-    fn samples(self, cell: &Cell) -> Option<Stats> {
-        match self {
-            Self::Path => Some(cell.critical.as_ref()?.net),
-            Self::Work | Self::Median | Self::P90 | Self::P99 => cell.stats,
-            Self::Exits => None,
-        }
-    }
-
-    /// The figure of one run; `None` if it has none, or too few samples for it.
-    /// `apart`: the samples of all runs are taken apart.
-    pub fn of(self, cell: &Cell, apart: bool) -> Option<f64> {
-        let stats = cell.stats?;
-        let percentile = |per_mille, value: u64| stats.supports(per_mille).then_some(value as f64);
-        match (self, apart) {
-            (Self::Path, true) => {
-                let net = self.samples(cell)?;
-                net.supports(500).then_some(net.p50 as f64)
-            }
-            (Self::Work, true) | (Self::Median, false) => {
-                let passes: Vec<f64> = cell.pass_p50.iter().map(|&pass| pass as f64).collect();
-                percentile(500, stats.p50).map(|p50| median(&passes).unwrap_or(p50))
-            }
-            (Self::Path | Self::Work, false) | (Self::Median, true) => None,
-            (Self::P90, _) => percentile(900, stats.p90),
-            (Self::P99, _) => percentile(990, stats.p99),
-            (Self::Exits, _) => {
-                let exits = match apart {
-                    true => cell.exits_of_samples(),
-                    false => &cell.exits,
-                };
-                let each = |name: &String| match apart {
-                    true => cell.exits_per_sample(name),
-                    false => cell.per_sample(exits, name),
-                };
-                let sum: f64 = exits.keys().map(each).sum();
-                (!exits.is_empty()).then(|| (sum * 100.0).round() / 100.0)
-            }
-        }
-    }
-}
+use super::quantity::{How, Quantity};
+use crate::{Bounds, Cell};
 
 /// The figures of a side, one of each run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
     of_runs: Vec<f64>,
-    /// Of the samples that they are figures of.
-    pub bounds: Bounds,
+    /// Of the samples of each run, where its figure was rounded.
+    bounds: Vec<Option<Bounds>>,
 }
 
 impl Figures {
     /// Those of `cells`, one of each run; `None` if a run has none.
-    fn of(quantity: Quantity, cells: &[&Cell], apart: bool) -> Option<Self> {
-        let figures = cells.iter().map(|cell| quantity.of(cell, apart));
+    fn of(quantity: Quantity, cells: &[&Cell], how: How) -> Option<Self> {
+        let figures = cells.iter().map(|cell| quantity.of(cell, how));
         let figures: Option<Vec<f64>> = figures.collect();
         let of_runs = figures.filter(|figures| !figures.is_empty())?;
-        let samples = cells.iter().filter_map(|cell| quantity.samples(cell));
-        let bounds = Bounds::of(samples);
+        let bounds = cells.iter().map(|cell| quantity.bounds(cell)).collect();
         Some(Self { of_runs, bounds })
+    }
+
+    /// The bounds of the samples of the run that has this figure; `None` if it was not rounded.
+    pub fn bounds(&self, figure: f64) -> Option<Bounds> {
+        let of = self.of_runs.iter().position(|&of| of == figure)?;
+        self.bounds[of]
     }
 
     /// Their median.
     pub fn median(&self) -> f64 {
         median(&self.of_runs).unwrap_or(0.0)
+    }
+
+    /// The same as a value of a sample, with the bounds of the samples of its run if it was rounded.
+    pub fn rounded_median(&self) -> (u64, Option<Bounds>) {
+        let median = self.median();
+        (median as u64, self.bounds(median))
     }
 
     /// The lowest.
@@ -175,12 +100,18 @@ pub struct Compared {
 
 impl Compared {
     /// The quantity in `a` and `b`, not judged yet; `None` if a side does not have it.
-    pub(super) fn between(quantity: Quantity, a: &[&Cell], b: &[&Cell]) -> Option<Self> {
+    pub(super) fn between(
+        quantity: Quantity,
+        a: &[&Cell],
+        b: &[&Cell],
+        exact: bool,
+    ) -> Option<Self> {
         let apart = a.iter().chain(b).all(|cell| cell.critical.is_some());
+        let how = How { apart, exact };
         Some(Self {
             quantity,
-            a: Figures::of(quantity, a, apart)?,
-            b: Figures::of(quantity, b, apart)?,
+            a: Figures::of(quantity, a, how)?,
+            b: Figures::of(quantity, b, how)?,
             verdict: Verdict::Unknown,
             p_value: None,
             saw_none_at: None,
@@ -268,84 +199,12 @@ impl Compared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::cell;
-    use crate::{Counts, Stats};
-    use plan::Wait;
-
-    fn measured(count: u64) -> Cell {
-        let stats = Stats {
-            count,
-            p50: 80,
-            p90: 90,
-            p99: 99,
-            ..Stats::default()
-        };
-        cell(Wait::Wfi, "ticks", stats)
-    }
-
-    #[test]
-    fn the_figure_of_a_run_is_the_median_of_its_passes() {
-        let mut cell = measured(2000);
-        assert_eq!(Quantity::Median.of(&cell, false), Some(80.0));
-        cell.pass_p50 = vec![70, 400, 74, 78];
-        assert_eq!(Quantity::Median.of(&cell, false), Some(76.0));
-    }
-
-    #[test]
-    fn a_percentile_takes_the_samples_that_support_it() {
-        let known = |count| {
-            let percentiles = [Quantity::Median, Quantity::P90, Quantity::P99];
-            percentiles.map(|quantity| quantity.of(&measured(count), false))
-        };
-        assert_eq!(known(19), [None, None, None]);
-        assert_eq!(known(20), [Some(80.0), None, None]);
-        assert_eq!(known(999), [Some(80.0), Some(90.0), None]);
-        assert_eq!(known(1000), [Some(80.0), Some(90.0), Some(99.0)]);
-        let mut skipped = measured(1000);
-        skipped.stats = None;
-        assert_eq!(Quantity::Median.of(&skipped, false), None);
-    }
-
-    #[test]
-    fn the_path_leads_where_samples_are_taken_apart() {
-        let mut cell = measured(1000);
-        let net = Stats {
-            count: 1000,
-            p50: 47,
-            ..Stats::default()
-        };
-        cell.exits = Counts::from([("sgi".into(), 4000)]);
-        cell.critical = Some(crate::Critical {
-            samples: 1000,
-            net,
-            exits: Counts::from([("sgi".into(), 2000)]),
-            ..Default::default()
-        });
-        let known = |apart| Quantity::ALL.map(|quantity| quantity.of(&cell, apart));
-        let tail = [Some(90.0), Some(99.0)];
-        let with = [Some(47.0), Some(80.0), None, tail[0], tail[1], Some(2.0)];
-        assert_eq!(known(true), with);
-        // Another run has no path: the samples are held against its samples.
-        let without = [None, None, Some(80.0), tail[0], tail[1], Some(4.0)];
-        assert_eq!(known(false), without);
-    }
-
-    #[test]
-    fn exits_are_those_of_a_wake_up() {
-        let mut cell = measured(1000);
-        cell.exits = Counts::from([("sgi".into(), 2000), ("wfi".into(), 1001)]);
-        assert_eq!(Quantity::Exits.of(&cell, false), Some(3.0));
-        // Made like samples, and counted, is more than they are.
-        cell.made = 1001;
-        cell.exits = Counts::from([("sgi".into(), 2002)]);
-        assert_eq!(Quantity::Exits.of(&cell, false), Some(2.0));
-    }
 
     #[test]
     fn no_difference_of_nothing_is_none_and_anything_more_is_without_end() {
         let one = |figure| Figures {
             of_runs: vec![figure],
-            bounds: Bounds::NONE,
+            bounds: vec![None],
         };
         let compared = |a: f64, b: f64| Compared {
             quantity: Quantity::Exits,

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which cells are compared, and what comes of it.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use significance::{holm, least_p, median, runs_needed, runs_to_see};
 
+use crate::Cell;
 use crate::merge::Run;
-use crate::{Cell, Results};
 
-use super::figures::{Compared, Quantity, Verdict};
+use super::figures::{Compared, Verdict};
+use super::quantity::Quantity;
+use super::setting::Differs;
 
 /// A cell that both sides measured, or neither.
 #[derive(Debug)]
@@ -48,12 +51,12 @@ impl Pair<'_> {
     }
 }
 
-/// A cell that A measured, and B did not in all of its runs.
+/// A cell of A that B does not have once in each of its runs.
 #[derive(Debug)]
 pub struct Lost<'r> {
     /// Which.
     pub cell: &'r Cell,
-    /// Runs of B that have it.
+    /// How often B has it.
     pub has: usize,
     /// Runs of B.
     pub of: usize,
@@ -68,6 +71,8 @@ pub struct Comparison<'r> {
     pub pairs: Vec<Pair<'r>>,
     /// What A measured, and B did not, or not in each run.
     pub lost: Vec<Lost<'r>>,
+    /// What B has more often than it has runs.
+    pub again: Vec<Lost<'r>>,
     /// What B alone measured.
     pub added: Vec<&'r Cell>,
     /// Values repeat from run to run, so that each difference is one of the code: no test is needed.
@@ -86,19 +91,20 @@ impl<'r> Comparison<'r> {
     /// log of several boots, is one of several runs.
     pub fn new(a: &'r [Run], b: &'r [Run], level: f64) -> Self {
         let (a_cells, mut b_cells) = (cells(a), cells(b));
-        let of = b_cells.iter().map(|(_, cells)| cells.len()).max();
+        let of = boots(b, &b_cells);
         let mut comparison = Self {
             pairs: Vec::new(),
             lost: Vec::new(),
+            again: Vec::new(),
             added: Vec::new(),
-            exact: a.iter().chain(b).all(|run| repeats(&run.results)),
+            exact: a.iter().chain(b).all(|run| run.results.repeats()),
             level,
             tests: 0,
         };
         for (key, a) in a_cells {
             let at = b_cells.iter().position(|(other, _)| *other == key);
             let b = at.map(|at| b_cells.remove(at).1).unwrap_or_default();
-            comparison.add(&a, &b, of.unwrap_or(0));
+            comparison.add(&a, &b, of);
         }
         let left = b_cells
             .iter()
@@ -117,16 +123,21 @@ impl<'r> Comparison<'r> {
             self.added.push(in_b[0]);
             return;
         }
-        if !in_a.is_empty() && (in_b.is_empty() || in_b.len() < of) {
-            self.lost.push(Lost {
-                cell,
-                has: in_b.len(),
-                of,
-                why: b.iter().find_map(|cell| cell.skipped.as_deref()),
-            });
+        let lost = Lost {
+            cell,
+            has: in_b.len(),
+            of,
+            why: b.iter().find_map(|cell| cell.skipped.as_deref()),
+        };
+        match in_b.len() {
+            _ if in_a.is_empty() => {}
+            0 => self.lost.push(lost),
+            has if has < of => self.lost.push(lost),
+            has if has > of => self.again.push(lost),
+            _ => {}
         }
         if in_a.is_empty() == in_b.is_empty() {
-            self.pairs.push(pair(cell, in_a, in_b));
+            self.pairs.push(pair(cell, in_a, in_b, self.exact));
         }
     }
 
@@ -156,6 +167,23 @@ impl<'r> Comparison<'r> {
             }
         }
         self.pairs.iter_mut().for_each(find_stage);
+    }
+
+    /// That samples of some cells are taken apart on one side, and not on the other: what is held against each
+    /// other is less then than it could be.
+    pub fn paths_differ(&self) -> Option<Differs> {
+        let sides = self
+            .pairs
+            .iter()
+            .map(|pair| (known(&pair.a), known(&pair.b)));
+        let unlike: Vec<(Words, Words)> = sides.filter(|(a, b)| a.union(b).count() > 1).collect();
+        let cells = if unlike.len() == 1 { "cell" } else { "cells" };
+        (!unlike.is_empty()).then(|| Differs {
+            aspect: "path",
+            what: format!("path of {} {cells}", unlike.len()),
+            a: told(unlike.iter().map(|(a, _)| a)),
+            b: told(unlike.iter().map(|(_, b)| b)),
+        })
     }
 
     /// How many pairs have this verdict.
@@ -191,19 +219,40 @@ impl<'r> Comparison<'r> {
     }
 }
 
-/// Whether what these count is the same in every run: instructions of an emulator that
-/// counts them, and whatever a simulator makes of a model.
-fn repeats(results: &Results) -> bool {
-    // Linux draws at random, from another seed in each repetition.
-    if results
-        .cells
-        .iter()
-        .any(|cell| cell.what.workload.is_linux())
-    {
-        return false;
+type Words = BTreeSet<&'static str>;
+
+/// Whether paths of `cells` are known.
+fn known(cells: &[&Cell]) -> Words {
+    let words = cells.iter().map(|cell| match cell.critical {
+        Some(_) => "known",
+        None => "not known",
+    });
+    words.collect()
+}
+
+fn told<'w>(all: impl Iterator<Item = &'w Words>) -> String {
+    let words: Words = all.flatten().copied().collect();
+    words.into_iter().collect::<Vec<_>>().join(" or ")
+}
+
+/// How often each of `cells`, which are those of `runs`, should be there: in as many runs as one of them
+/// is, or, of a log that has several boots, as often as most of them are.
+fn boots(runs: &[Run], cells: &Cells<'_>) -> usize {
+    let mut in_runs: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    for run in runs {
+        let keys: BTreeSet<_> = run.results.cells.iter().map(Cell::key).collect();
+        keys.into_iter()
+            .for_each(|key| *in_runs.entry(key).or_default() += 1);
     }
-    let simulated = results.machine.emulator.as_ref();
-    results.unit == "insns" || simulated.is_some_and(|emulator| emulator.name == "gem5")
+    let mut often: BTreeMap<usize, usize> = BTreeMap::new();
+    for (_, cells) in cells {
+        *often.entry(cells.len()).or_default() += 1;
+    }
+    let usual = often
+        .into_iter()
+        .max_by_key(|&(times, cells)| (cells, Reverse(times)));
+    let most = in_runs.into_values().max();
+    most.max(usual.map(|(times, _)| times)).unwrap_or(0)
 }
 
 /// The cells of all runs, by what they are, in the order in which they first come.
@@ -226,9 +275,9 @@ fn measured<'r>(cells: &[&'r Cell]) -> Vec<&'r Cell> {
     cells.filter(|cell| cell.stats.is_some()).collect()
 }
 
-fn pair<'r>(cell: &'r Cell, a: Vec<&'r Cell>, b: Vec<&'r Cell>) -> Pair<'r> {
+fn pair<'r>(cell: &'r Cell, a: Vec<&'r Cell>, b: Vec<&'r Cell>, exact: bool) -> Pair<'r> {
     let figures = Quantity::ALL.iter();
-    let figures = figures.filter_map(|&quantity| Compared::between(quantity, &a, &b));
+    let figures = figures.filter_map(|&quantity| Compared::between(quantity, &a, &b, exact));
     Pair {
         cell,
         figures: figures.collect(),

@@ -10,7 +10,7 @@ use crate::merge::Run;
 use crate::{Build, Results};
 
 /// What can differ, by name.
-pub const ASPECTS: [&str; 15] = [
+pub const ASPECTS: [&str; 16] = [
     "board",
     "cpu",
     "cpus",
@@ -22,6 +22,7 @@ pub const ASPECTS: [&str; 15] = [
     "emulator",
     "parameters",
     "fidelity",
+    "path",
     "idle",
     "compiler",
     "tool",
@@ -159,7 +160,8 @@ fn settings(results: &Results) -> Vec<Setting> {
         .filter(|(_, value)| value.is_boolean());
     found.for_each(|(name, value)| tell("fidelity", name, text(value)));
     let compiler = results.build.as_ref().map(Build::compiler);
-    tell("compiler", "", compiler.unwrap_or_default());
+    // Other than of a board's name, that nobody knows who built it says something.
+    tell("compiler", "", compiler.unwrap_or("not told".into()));
     tell("tool", "", results.tool.clone());
     let asked = results.cells.iter().map(|cell| cell.iterations);
     let asked: BTreeSet<u64> = asked.filter(|&asked| asked > 0).collect();
@@ -316,6 +318,12 @@ mod tests {
         run.machine.emulator = in_cycles().machine.emulator;
         assert!(differ(log, run.clone()).is_empty());
         assert_eq!(differ(results(), run), ["emulator"]);
+        let mut built = results();
+        built.build = Some(Build {
+            rustc: "1.95.0".into(),
+            ..Build::default()
+        });
+        assert_eq!(differ(built, results()), ["compiler"]);
         let mut unsure = results();
         unsure
             .fidelity

@@ -202,7 +202,7 @@ impl CellRecords {
     }
 }
 
-/// The median, by nearest rank, of what a histogram has more than it had `before`.
+/// The median of what a histogram has more than it had `before`.
 fn median_since(now: &[(u64, u64)], before: &[(u64, u64)]) -> Option<u64> {
     let earlier: BTreeMap<u64, u64> = before.iter().copied().collect();
     let new = |&(value, count): &(u64, u64)| {
@@ -210,12 +210,7 @@ fn median_since(now: &[(u64, u64)], before: &[(u64, u64)]) -> Option<u64> {
         (value, count.saturating_sub(earlier))
     };
     let count: u64 = now.iter().map(|bucket| new(bucket).1).sum();
-    let mut below = 0;
-    let half = now.iter().map(new).find(|&(_, more)| {
-        below += more;
-        count > 0 && below >= count.div_ceil(2)
-    });
-    half.map(|(value, _)| value)
+    hist::nearest_rank(now.iter().map(new), count, 500)
 }
 
 /// The text of a field.

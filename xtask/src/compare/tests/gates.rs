@@ -33,7 +33,11 @@ fn lost_cells_fail() {
     );
     failed(
         &lost(|b| b.damaged.push("cell 7".into())),
-        "incomplete or damaged",
+        "incomplete, damaged or with problems",
+    );
+    failed(
+        &lost(|b| b.problems.push("the parts do not add up".into())),
+        "incomplete, damaged or with problems",
     );
     assert_eq!(lost(|_| {}), Judgement::Passed);
     let text = compared("A B", std::slice::from_ref(&a), &[insns(400)])
@@ -93,13 +97,127 @@ fn a_changed_tail_and_doubled_exits_fail_though_the_median_is_the_same() {
         text.contains("exits per wake-up 2 to 4 (+100.0 %), worse"),
         "{text}"
     );
-    // What is not supported by samples is no tail.
-    let mut few = insns(400);
-    few.cells[0].stats.as_mut().unwrap().count = 999;
-    let few = gated("0", &[few], |b| {
-        b.cells[0].stats.as_mut().unwrap().p99 = 4000
-    });
-    assert_eq!(few, Judgement::Passed);
+    // Of samples that vary, what too few support is no tail; of those that repeat, each counts.
+    let few = |mut a: Vec<Results>| {
+        let count = |results: &mut Results| results.cells[0].stats.as_mut().unwrap().count = 24;
+        a.iter_mut().for_each(count);
+        gated("0", &a, |b| {
+            let stats = b.cells[0].stats.as_mut().unwrap();
+            (stats.p90, stats.p99, stats.max, stats.mean) = (4000, 4000, 4000, 900.0);
+        })
+    };
+    assert_eq!(few(five(0)), Judgement::Passed);
+    for what in ["p90", "p99", "mean", "maximum"] {
+        failed(&few(vec![insns(400)]), &format!("{what} of 1 cell worse"));
+    }
+}
+
+fn count(counts: &mut Counts, name: &str, count: u64) {
+    counts.insert(name.into(), count);
+}
+
+/// Whatever a cell counts is compared: each with an error planted.
+#[test]
+fn more_interrupts_and_timeouts_fail_though_no_sample_is_longer() {
+    type Change = fn(&mut Cell);
+    let changes: [(&str, Change); 5] = [
+        (
+            "IPIs of 1 cell worse by more than 0 %, up to 100.0 %",
+            |b| count(&mut b.ipis, "sent", 2000),
+        ),
+        ("timeouts of 1 cell worse, from none", |b| {
+            count(&mut b.wakes, "timeout", 24)
+        }),
+        ("interrupts taken of 1 cell worse", |b| {
+            count(b.counters.get_mut("irq").unwrap(), "taken", 1500)
+        }),
+        // Nine of 1000 samples a hundred times as long.
+        ("mean of 1 cell worse", |b| {
+            b.stats.as_mut().unwrap().mean = 756.0
+        }),
+        ("maximum of 1 cell worse", |b| {
+            b.stats.as_mut().unwrap().max = 40_000
+        }),
+    ];
+    let mut a = insns(400);
+    let cell = &mut a.cells[0];
+    cell.ipis = Counts::from([("sent".into(), 1000)]);
+    cell.wakes = Counts::from([("timeout".into(), 0)]);
+    cell.counters
+        .insert("irq".into(), Counts::from([("taken".into(), 1000)]));
+    let a = [a];
+    assert_eq!(gated("0", &a, |_| {}), Judgement::Passed);
+    for (why, change) in changes {
+        failed(&gated("0", &a, |b| change(&mut b.cells[0])), why);
+    }
+    // Sent in time, too, where other counts vary.
+    let mut time = five(0);
+    time.iter_mut()
+        .for_each(|run| run.cells[0].ipis = Counts::from([("sent".into(), 1000)]));
+    let twice = gated("0", &time, |b| count(&mut b.cells[0].ipis, "sent", 2000));
+    failed(&twice, "IPIs of 1 cell worse");
+}
+
+/// An emulator without plugins, on one side.
+#[test]
+fn what_only_one_side_knows_of_paths_is_no_measure_of_the_code() {
+    let mut without = insns(80);
+    without
+        .notes
+        .push("samples were not taken apart: no plugins".into());
+    let sides = [with_path(80, 47), without];
+    for (line, a, b) in [("A B", "known", "not known"), ("B A", "not known", "known")] {
+        let judged = |more: &str| {
+            let line = format!("{line} --fail-if-worse {more}");
+            compared(&line, &sides[..1], &sides[1..]).unwrap()
+        };
+        let (text, judgement) = judged("");
+        not_tried(
+            &judgement,
+            "path of 1 cell (see above); measure them so, or --allow path",
+        );
+        let told = format!("not alike: path of 1 cell: A {a}, B {b}");
+        assert!(text.contains(&told), "{text}");
+        assert!(
+            text.contains(": samples were not taken apart: no plugins"),
+            "{text}"
+        );
+        // Sums are held against sums.
+        assert_eq!(judged("--allow path").1, Judgement::Passed);
+    }
+}
+
+#[test]
+fn a_cell_twice_in_b_fails_and_is_named() {
+    let mut b = insns(400);
+    let mut other = b.cells[0].clone();
+    other.what.wait = Wait::Wfe;
+    b.cells.push(other);
+    let a = [b.clone()];
+    b.cells.push(b.cells[1].clone());
+    let (text, judgement) = compared("A B --fail-if-worse", &a, &[b]).unwrap();
+    failed(
+        &judgement,
+        "B has pingpong one wfe none inject ipi llsc 2 times in 1 run",
+    );
+    assert!(
+        text.contains("wfe none inject ipi llsc: 2 times in 1 run"),
+        "{text}"
+    );
+}
+
+#[test]
+fn another_unit_of_a_cell_is_no_measure_of_it() {
+    let mut b = insns(400);
+    b.cells[0].unit = "ticks".into();
+    let error = compared("A B", &[insns(400)], &[b]).unwrap_err();
+    assert!(is_bad_input(&error), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("counts insns in one run and ticks in another"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -135,6 +253,9 @@ fn what_was_not_measured_alike_is_no_measure_of_the_code() {
         let text = compared("A B", &a, &[b]).unwrap().0;
         assert!(text.contains(&format!("not alike: {aspect}")), "{text}");
     }
+    // A log does not tell who built it.
+    let log = gated("0", &a, |b| b.build = None);
+    not_tried(&log, "or --allow compiler");
     assert!(is_bad_input(
         &compared("A A --allow x", &a, &a).unwrap_err()
     ));

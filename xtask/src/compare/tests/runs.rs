@@ -113,6 +113,32 @@ fn sides_in_turns_are_asked_for() {
     assert!(apart.contains("Make them by turns"), "{apart}");
 }
 
+/// One boot, named five times or in copies of its folder.
+#[test]
+fn one_boot_is_one_run_however_often_it_is_given() {
+    let side = |began: &str, percent| {
+        let mut run = five(percent).remove(0);
+        run.began = began.into();
+        vec![run; 5]
+    };
+    let (a, b) = (
+        side("2026-11-21T10:00:00Z", 0),
+        side("2026-11-21T11:00:00Z", 10),
+    );
+    let (text, judgement) = compared("A --with B --fail-if-worse", &a, &b).unwrap();
+    not_tried(&judgement, "need 5 runs of each side, and there are 1");
+    assert!(
+        text.contains("A: 1 run,") && text.contains("B: 1 run,"),
+        "{text}"
+    );
+    for line in [
+        "note of A: a4 began at 2026-11-21T10:00:00Z too: it is the boot of a0, which counts once",
+        "note of B: b1 began at 2026-11-21T11:00:00Z too: it is the boot of b0, which counts once",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+}
+
 #[test]
 fn units_have_to_match() {
     let ticks = |line: &str| compared(line, &[insns(400)], &[run(400, 100, "ticks")]);

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::samples::cell;
-use crate::{Stage, Stats};
+use crate::{Critical, Results, Stage, Stats};
 use plan::Wait;
 
 /// A run of one cell, whose stage `kick` is a quarter of it.
@@ -168,4 +168,57 @@ fn what_b_lacks_is_lost() {
         (comparison.count(Verdict::Unknown), comparison.lost.len()),
         (1, 0)
     );
+}
+
+#[test]
+fn a_cell_twice_in_b_is_named_and_nothing_else_is_lost() {
+    let of = |waits: &[Wait]| {
+        let mut all = run(waits[0], "insns", 400);
+        all.results.cells = waits
+            .iter()
+            .flat_map(|&wait| run(wait, "insns", 400).results.cells)
+            .collect();
+        all
+    };
+    let a = [of(&[Wait::Wfi, Wait::Wfe, Wait::Spin])];
+    let told = |b: &[Run]| {
+        let found = Comparison::new(&a, b, 0.05);
+        let again = found.again.iter();
+        let again: Vec<_> = again
+            .map(|again| (again.cell.what.wait, again.has, again.of))
+            .collect();
+        (found.lost.len(), again)
+    };
+    let twice = of(&[Wait::Wfi, Wait::Wfe, Wait::Spin, Wait::Wfe]);
+    assert_eq!(told(&[twice]), (0, vec![(Wait::Wfe, 2, 1)]));
+    // A log of two boots has each twice; two runs of which one lacks two cells have lost them.
+    let boots = of(&[
+        Wait::Wfi,
+        Wait::Wfe,
+        Wait::Spin,
+        Wait::Wfi,
+        Wait::Wfe,
+        Wait::Spin,
+    ]);
+    assert_eq!(told(&[boots]), (0, vec![]));
+    assert_eq!(told(&[a[0].clone(), of(&[Wait::Wfi])]), (2, vec![]));
+}
+
+#[test]
+fn a_path_that_one_side_alone_knows_is_told() {
+    let a = run(Wait::Wfi, "insns", 400);
+    let mut b = a.clone();
+    b.results.cells[0].critical = Some(Critical::default());
+    let differ = |a: &Run, b: &Run| {
+        let sides = [a, b].map(|run| [run.clone()]);
+        Comparison::new(&sides[0], &sides[1], 0.05).paths_differ()
+    };
+    assert_eq!(differ(&a, &a), None);
+    assert_eq!(differ(&b, &b), None);
+    let found = differ(&a, &b).unwrap();
+    assert_eq!(
+        (found.aspect, found.what.as_str()),
+        ("path", "path of 1 cell")
+    );
+    assert_eq!((found.a.as_str(), found.b.as_str()), ("not known", "known"));
 }

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is compared of a cell.
+
+use significance::median;
+
+use crate::{Bounds, Cell, Counts};
+
+/// What is compared of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// The median of the path without bookkeeping, where samples are taken apart.
+    Path,
+    /// There, the median of the samples: the work of all CPUs.
+    Work,
+    /// Elsewhere, the median of the samples: of a run, the median of those of its passes.
+    Median,
+    /// The 90th percentile of the samples.
+    P90,
+    /// The 99th percentile of the samples.
+    P99,
+    /// The mean of the samples, to a hundredth: where values repeat, no sample changes without it.
+    Mean,
+    /// The largest of them, where values repeat.
+    Max,
+    /// Exits to EL2 per wake-up, of all causes, to a hundredth.
+    Exits,
+    /// Interrupts that were sent between CPUs, likewise.
+    Ipis,
+    /// Interrupts that the guest took, likewise, where values repeat.
+    Irqs,
+    /// Polls that ended at their limit, likewise, where values repeat.
+    Timeouts,
+}
+
+impl Quantity {
+    /// Every one, in the order in which they are told: what leads comes first.
+    pub const ALL: [Self; 11] = [
+        Self::Path,
+        Self::Work,
+        Self::Median,
+        Self::P90,
+        Self::P99,
+        Self::Mean,
+        Self::Max,
+        Self::Exits,
+        Self::Ipis,
+        Self::Irqs,
+        Self::Timeouts,
+    ];
+
+    /// What it is called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Work => "work of all CPUs",
+            Self::Median => "median",
+            Self::P90 => "p90",
+            Self::P99 => "p99",
+            Self::Mean => "mean",
+            Self::Max => "maximum",
+            Self::Exits => "exits",
+            Self::Ipis => "IPIs",
+            Self::Irqs => "interrupts taken",
+            Self::Timeouts => "timeouts",
+        }
+    }
+
+    /// Whether it is a number of events per wake-up, or a mean: no value that a sample has.
+    pub const fn is_rate(self) -> bool {
+        match self {
+            Self::Mean | Self::Exits | Self::Ipis | Self::Irqs | Self::Timeouts => true,
+            Self::Path | Self::Work | Self::Median | Self::P90 | Self::P99 | Self::Max => false,
+        }
+    }
+
+    /// Whether it is what a cell is judged by, if it is there.
+    pub const fn leads(self) -> bool {
+        matches!(self, Self::Path | Self::Median)
+    }
+
+    /// The bounds of samples that were sorted into buckets, of which it is a percentile; `None` of what
+    /// is counted exactly.
+    pub(super) fn bounds(self, cell: &Cell) -> Option<Bounds> {
+        match self {
+            Self::Work | Self::Median | Self::P90 | Self::P99 => Some(cell.stats?.bounds()),
+            _ => None,
+        }
+    }
+
+    /// The figure of one run; `None` if it has none, or too few samples for it.
+    pub fn of(self, cell: &Cell, how: How) -> Option<f64> {
+        let stats = cell.stats?;
+        // Of samples that repeat, the last few are as sure as the others.
+        let tail = |per_mille, value: u64| {
+            (how.exact || stats.supports(per_mille)).then_some(value as f64)
+        };
+        let rate = |counts: Option<&Counts>, name: &str| {
+            let counts = counts.filter(|counts| counts.contains_key(name))?;
+            Some(hundredths(cell.per_sample(counts, name)))
+        };
+        match self {
+            Self::Path => {
+                let net = cell.critical.as_ref().filter(|_| how.apart)?.net;
+                net.supports(500).then_some(net.p50 as f64)
+            }
+            Self::Work | Self::Median => {
+                let is_it = how.apart == (self == Self::Work) && stats.supports(500);
+                let passes: Vec<f64> = cell.pass_p50.iter().map(|&pass| pass as f64).collect();
+                is_it.then(|| median(&passes).unwrap_or(stats.p50 as f64))
+            }
+            Self::P90 => tail(900, stats.p90),
+            Self::P99 => tail(990, stats.p99),
+            Self::Mean => how.exact.then(|| hundredths(stats.mean)),
+            Self::Max => how.exact.then_some(stats.max as f64),
+            Self::Exits => exits(cell, how.apart),
+            Self::Ipis => rate(Some(&cell.ipis), "sent"),
+            Self::Irqs => rate(cell.counters.get("irq").filter(|_| how.exact), "taken"),
+            Self::Timeouts => rate(Some(&cell.wakes).filter(|_| how.exact), "timeout"),
+        }
+    }
+}
+
+/// What decides which figures runs have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct How {
+    /// The samples of all runs are taken apart.
+    pub apart: bool,
+    /// Values repeat from run to run.
+    pub exact: bool,
+}
+
+fn exits(cell: &Cell, apart: bool) -> Option<f64> {
+    let exits = match apart {
+        true => cell.exits_of_samples(),
+        false => &cell.exits,
+    };
+    let each = |name: &String| match apart {
+        true => cell.exits_per_sample(name),
+        false => cell.per_sample(exits, name),
+    };
+    let sum: f64 = exits.keys().map(each).sum();
+    (!exits.is_empty()).then(|| hundredths(sum))
+}
+
+fn hundredths(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Stats;
+    use crate::samples::cell;
+    use plan::Wait;
+
+    const TIME: How = How {
+        apart: false,
+        exact: false,
+    };
+
+    fn measured(count: u64) -> Cell {
+        let stats = Stats {
+            count,
+            p50: 80,
+            p90: 90,
+            p99: 99,
+            ..Stats::default()
+        };
+        cell(Wait::Wfi, "ticks", stats)
+    }
+
+    #[test]
+    fn the_figure_of_a_run_is_the_median_of_its_passes() {
+        let mut cell = measured(2000);
+        assert_eq!(Quantity::Median.of(&cell, TIME), Some(80.0));
+        cell.pass_p50 = vec![70, 400, 74, 78];
+        assert_eq!(Quantity::Median.of(&cell, TIME), Some(74.0));
+    }
+
+    #[test]
+    fn a_percentile_takes_the_samples_that_support_it() {
+        let known = |count| {
+            let percentiles = [Quantity::Median, Quantity::P90, Quantity::P99];
+            percentiles.map(|quantity| quantity.of(&measured(count), TIME))
+        };
+        assert_eq!(known(19), [None, None, None]);
+        assert_eq!(known(20), [Some(80.0), None, None]);
+        assert_eq!(known(999), [Some(80.0), Some(90.0), None]);
+        assert_eq!(known(1000), [Some(80.0), Some(90.0), Some(99.0)]);
+        let mut skipped = measured(1000);
+        skipped.stats = None;
+        assert_eq!(Quantity::Median.of(&skipped, TIME), None);
+        // Where values repeat, each sample counts.
+        let exact = How {
+            exact: true,
+            ..TIME
+        };
+        assert_eq!(Quantity::P99.of(&measured(24), exact), Some(99.0));
+    }
+
+    #[test]
+    fn the_path_leads_where_samples_are_taken_apart() {
+        let mut cell = measured(1000);
+        let net = Stats {
+            count: 1000,
+            p50: 47,
+            ..Stats::default()
+        };
+        cell.exits = Counts::from([("sgi".into(), 4000)]);
+        cell.critical = Some(crate::Critical {
+            samples: 1000,
+            net,
+            exits: Counts::from([("sgi".into(), 2000)]),
+            ..Default::default()
+        });
+        let known = |apart| {
+            let how = How { apart, ..TIME };
+            let known = Quantity::ALL.map(|quantity| Some((quantity, quantity.of(&cell, how)?)));
+            known.into_iter().flatten().collect::<Vec<_>>()
+        };
+        let tail = [(Quantity::P90, 90.0), (Quantity::P99, 99.0)];
+        let leads = [(Quantity::Path, 47.0), (Quantity::Work, 80.0)];
+        let exits = |count| [(Quantity::Exits, count)];
+        assert_eq!(known(true), [&leads[..], &tail, &exits(2.0)].concat());
+        // Another run has no path: the samples are held against its samples.
+        let leads = [(Quantity::Median, 80.0)];
+        assert_eq!(known(false), [&leads[..], &tail, &exits(4.0)].concat());
+    }
+
+    #[test]
+    fn exits_are_those_of_a_wake_up() {
+        let mut cell = measured(1000);
+        cell.exits = Counts::from([("sgi".into(), 2000), ("wfi".into(), 1001)]);
+        assert_eq!(Quantity::Exits.of(&cell, TIME), Some(3.0));
+        // Made like samples, and counted, is more than they are.
+        cell.made = 1001;
+        cell.exits = Counts::from([("sgi".into(), 2002)]);
+        assert_eq!(Quantity::Exits.of(&cell, TIME), Some(2.0));
+        cell.ipis = Counts::from([("sent".into(), 2002), ("elided".into(), 7)]);
+        assert_eq!(Quantity::Ipis.of(&cell, TIME), Some(2.0));
+        cell.wakes = Counts::from([("timeout".into(), 1001)]);
+        let timeouts =
+            [true, false].map(|exact| Quantity::Timeouts.of(&cell, How { exact, ..TIME }));
+        assert_eq!(timeouts, [Some(1.0), None]);
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The boots that some inputs have, each once.
+
+use std::collections::BTreeSet;
+
+use super::Run;
+use crate::{Cell, Results};
+
+/// The runs of all inputs, each once: one that is there again, as a copy of its folder, is a note of
+/// the first.
+pub fn boots(inputs: Vec<Run>) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for input in inputs {
+        for (label, results) in apart(input.label, input.results) {
+            match runs
+                .iter_mut()
+                .find(|run| is_one_boot(&run.results, &results))
+            {
+                Some(known) => known
+                    .results
+                    .notes
+                    .push(again(&known.label, &label, &results)),
+                None => runs.push(Run {
+                    label,
+                    results,
+                    commands: input.commands.clone(),
+                }),
+            }
+        }
+    }
+    runs
+}
+
+fn again(known: &str, label: &str, results: &Results) -> String {
+    let began = match results.began.as_str() {
+        "" => "has the same samples".into(),
+        began => format!("began at {began} too"),
+    };
+    format!("{label} {began}: it is the boot of {known}, which counts once")
+}
+
+/// Whether two runs are one that was given twice: they began at one moment, and have a cell in
+/// common. Where one does not tell when, samples that vary from boot to boot are all the same.
+fn is_one_boot(a: &Results, b: &Results) -> bool {
+    fn measured(results: &Results) -> impl Iterator<Item = &Cell> {
+        results.cells.iter().filter(|cell| cell.stats.is_some())
+    }
+    if a.board != b.board && !a.board.is_empty() && !b.board.is_empty() {
+        return false;
+    }
+    if !a.began.is_empty() && !b.began.is_empty() {
+        let known: BTreeSet<_> = measured(a).map(Cell::key).collect();
+        return a.began == b.began && measured(b).any(|cell| known.contains(&cell.key()));
+    }
+    let same = |(one, other): (&Cell, &Cell)| {
+        (one.stats, &one.histograms) == (other.stats, &other.histograms) && one.key() == other.key()
+    };
+    !a.repeats()
+        && measured(a).next().is_some()
+        && measured(a).count() == measured(b).count()
+        && measured(a).zip(measured(b)).all(same)
+}
+
+/// The runs of one results.json, which may have been put together before.
+fn apart(label: String, mut all: Results) -> Vec<(String, Results)> {
+    let origins = std::mem::take(&mut all.runs);
+    if origins.is_empty() {
+        return vec![(label, all)];
+    }
+    let parts = origins.into_iter().map(|origin| {
+        let own = all.cells.extract_if(.., |cell| cell.run == origin.label);
+        let own = own.map(|mut cell| {
+            cell.run.clear();
+            cell
+        });
+        let part = Results {
+            schema: all.schema,
+            tool: all.tool.clone(),
+            build: origin.build,
+            began: origin.began,
+            board: origin.board,
+            machine: origin.machine,
+            fidelity: origin.fidelity,
+            fidelity_details: origin.fidelity_details,
+            unit: origin.unit,
+            unit_how: origin.unit_how,
+            cells: own.collect(),
+            incomplete: origin.incomplete,
+            missing: own_texts(&mut all.missing, &origin.label),
+            damaged: own_texts(&mut all.damaged, &origin.label),
+            problems: own_texts(&mut all.problems, &origin.label),
+            notes: own_texts(&mut all.notes, &origin.label),
+            serrors: origin.serrors,
+            runs: Vec::new(),
+        };
+        (origin.label, part)
+    });
+    parts.collect()
+}
+
+/// What `texts` says of the run `label`, as it said itself.
+fn own_texts(texts: &mut Vec<String>, label: &str) -> Vec<String> {
+    let prefix = format!("{label}: ");
+    let own = texts.extract_if(.., |text| text.starts_with(&prefix));
+    own.map(|text| text[prefix.len()..].to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::merge::runs;
+    use crate::samples::results;
+
+    fn at(label: &str, began: &str, unit: &str, p50: u64) -> Run {
+        let mut results = results();
+        results.began = began.into();
+        results.unit = unit.into();
+        results.cells[1].stats.as_mut().unwrap().p50 = p50;
+        Run {
+            label: label.into(),
+            results,
+            commands: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_boot_that_is_given_again_is_one_run() {
+        let count = |second: Run| runs(vec![at("a", "10:00", "ticks", 30), second]).len();
+        assert_eq!(count(at("copy", "10:00", "ticks", 30)), 1);
+        assert_eq!(count(at("b", "10:01", "ticks", 30)), 2);
+        // A log does not tell when; that all samples are the same does.
+        assert_eq!(count(at("log", "", "ticks", 30)), 1);
+        assert_eq!(count(at("log", "", "ticks", 31)), 2);
+        let logs = |unit: &str| runs(vec![at("a", "", unit, 30), at("b", "", unit, 30)]).len();
+        assert_eq!((logs("ticks"), logs("insns")), (1, 2));
+        // Parts of a sweep that began at one moment have no cell in common.
+        let mut parts = [at("a", "10:00", "ticks", 30), at("b", "10:00", "ticks", 30)];
+        parts[1].results.cells.remove(0);
+        parts[1].results.cells[0].what.gap_us = 20;
+        let one = runs(parts.clone().into());
+        assert_eq!((one.len(), one[0].results.notes.len()), (1, 0));
+        // A copy of the second part is found as well, and named.
+        let copy = Run {
+            label: "copy".into(),
+            ..parts[1].clone()
+        };
+        let one = runs(parts.into_iter().chain([copy]).collect());
+        assert_eq!(
+            one[0].results.notes,
+            ["copy began at 10:00 too: it is the boot of b, which counts once"]
+        );
+    }
+}

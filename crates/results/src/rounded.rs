@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Percentiles of samples that were sorted into buckets ([`hist`]): one value of each, which tables, charts and
+//! files have alike.
+
+use crate::{Bounds, Cell, Results, Stats};
+
+/// What is known of a percentile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rounded {
+    /// The middle of what it can be.
+    pub value: u64,
+    /// How far it can be from that.
+    pub within: u64,
+}
+
+impl Bounds {
+    /// The percentile that fell into the bucket of `value`: the middle of that part of the bucket in which
+    /// samples with these bounds can be. Each value of a bucket gives the same, so it may be rounded again.
+    /// `per_bucket`: units of values that one of the clock is whose values were sorted.
+    pub fn rounded(self, value: u64, per_bucket: f64) -> Rounded {
+        let alike = hist::alike((value as f64 / per_bucket).round() as u64);
+        let unit = |clock: u64| (clock as f64 * per_bucket).round() as u64;
+        let (first, last) = (unit(alike.start), unit(alike.end - 1));
+        let exact = Rounded { value, within: 0 };
+        if first == last {
+            return exact;
+        }
+        let middle = |first: u64, last: u64| {
+            let within = (last - first).div_ceil(2);
+            let value = first + within;
+            Rounded { value, within }
+        };
+        let (low, high) = (first.max(self.min), last.min(self.max));
+        match low <= high {
+            true => middle(low, high),
+            // The bucket ends next to the samples by the rounding of a unit, or the file contradicts itself.
+            false if (self.min..=self.max).contains(&value) => exact,
+            false => middle(first, last),
+        }
+    }
+}
+
+impl Stats {
+    fn round(&mut self, per_bucket: f64) {
+        let bounds = self.bounds();
+        for percentile in [&mut self.p50, &mut self.p90, &mut self.p99, &mut self.p999] {
+            *percentile = bounds.rounded(*percentile, per_bucket).value;
+        }
+    }
+}
+
+impl Cell {
+    /// Gives its percentiles, which are values of buckets, the values that are shown.
+    pub(crate) fn round_percentiles(&mut self, per_bucket: f64) {
+        if let Some(stats) = &mut self.stats {
+            stats.round(per_bucket);
+            let bounds = stats.bounds();
+            for pass in &mut self.pass_p50 {
+                *pass = bounds.rounded(*pass, per_bucket).value;
+            }
+        }
+        for stage in &mut self.stages {
+            stage.stats.round(per_bucket);
+        }
+    }
+}
+
+impl Results {
+    /// Gives the percentiles of all cells the values that are shown, whichever of a bucket the file has.
+    pub fn round_percentiles(&mut self) {
+        let of_core = (self.unit == "cycles").then_some(self.machine.core_hz);
+        for cell in &mut self.cells {
+            let hertz = cell.cycles_hz.or(of_core.filter(|&hertz| hertz > 0));
+            cell.round_percentiles(per_bucket(hertz, self.machine.cntfrq_hz));
+        }
+    }
+}
+
+/// Units of values for each of the counter's, where they are cycles of a core of `cycles_hz`.
+pub(crate) fn per_bucket(cycles_hz: Option<u64>, cntfrq_hz: u64) -> f64 {
+    match cycles_hz {
+        Some(hertz) if cntfrq_hz > 0 => hertz as f64 / cntfrq_hz as f64,
+        _ => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Medians that stood next to a least or a largest sample that they contradicted.
+    #[test]
+    fn no_percentile_is_outside_of_the_samples() {
+        let known = |value, min, max| {
+            let Rounded { value, within } = Bounds { min, max }.rounded(value, 1.0);
+            (value, within)
+        };
+        assert_eq!(known(21_330, 21_330, 30_000), (21_337, 7));
+        assert_eq!(known(1420, 1420, 1420), (1420, 0));
+        assert_eq!(known(20_568, 20_568, 20_900), (20_572, 4));
+        assert_eq!(known(20_568, 10_000, 20_900), (20_560, 16));
+        assert_eq!(known(20_568, 20_568, 20_568), (20_568, 0));
+        assert_eq!(known(1023, 0, u64::MAX), (1023, 0));
+        // A file that contradicts itself.
+        assert_eq!(known(20_568, 30_000, 40_000), (20_560, 16));
+    }
+
+    #[test]
+    fn every_percentile_of_a_cell_is_rounded() {
+        let stats = |p50| Stats {
+            count: 24,
+            min: 1420,
+            p50,
+            p90: 1420,
+            p99: 1420,
+            p999: 1420,
+            max: 1420,
+            ..Stats::default()
+        };
+        let mut results = crate::samples::results();
+        results.cells[1].stats = Some(stats(1421));
+        results.cells[1].pass_p50 = vec![1421];
+        results.round_percentiles();
+        assert_eq!(results.cells[1].stats, Some(stats(1420)));
+        assert_eq!(results.cells[1].pass_p50, [1420]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_percentile_is_within_what_is_said_of_it(
+            values in proptest::collection::vec(0u64..1 << 39, 3),
+            per_bucket in prop_oneof![Just(1.0), 0.5f64..200.0],
+        ) {
+            let mut values = values;
+            values.sort_unstable();
+            let [min, value, max] = values[..] else { unreachable!() };
+            let bounds = Bounds { min, max };
+            let Rounded { value: shown, within } = bounds.rounded(value, per_bucket);
+            prop_assert!((min..=max).contains(&shown));
+            // Conversion rounds both ends of a bucket.
+            prop_assert!(shown.abs_diff(value) <= within + per_bucket as u64 + 1);
+            prop_assert!(per_bucket != 1.0 || shown.abs_diff(value) <= within);
+            prop_assert_eq!(bounds.rounded(shown, per_bucket).value, shown);
+        }
+    }
+}
