@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use plan::{DIMENSIONS, Info, Place, Show};
-use results::{Cell, Stats};
+use results::{Cell, Counts, Stats};
 
 use crate::column::{Column, TOO_FEW, UNKNOWN, rate};
 use crate::own;
@@ -26,28 +26,31 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     columns.extend(path::columns(cells));
     columns.extend(statistics(cells, scale));
     columns.extend(own::columns(cells, scale));
-    let rate = |group, title: &str, of: &dyn Fn(&Cell) -> f64| {
-        Column::numbers(
-            group,
-            title,
-            cells.iter().map(|cell| rate(of(cell))).collect(),
-        )
-    };
     for cause in CAUSES {
-        columns.push(exits(cells, cause, &|cell| cell.exits_per_sample(cause)));
+        columns.push(exits(cells, cause, &|name| name == cause));
     }
-    columns.push(exits(cells, "other", &other_exits));
+    let is_other = |name: &str| !CAUSES.contains(&name);
+    columns.push(exits(cells, "other", &is_other));
+    let counts = |group, title: &str, of: &dyn Fn(&Cell) -> u64| {
+        let texts = cells.iter().map(|cell| of_made(cell, of(cell)));
+        Column::numbers(group, title, texts.collect())
+    };
+    let count = |counts: Option<&Counts>, name: &str| {
+        counts
+            .and_then(|counts| counts.get(name))
+            .copied()
+            .unwrap_or(0)
+    };
     for kind in ["sent", "elided"] {
-        columns.push(rate("IPIs/op", kind, &|cell| {
-            cell.per_sample(&cell.ipis, kind)
+        columns.push(counts("IPIs/op", kind, &|cell| {
+            count(Some(&cell.ipis), kind)
         }));
     }
-    columns.push(rate("guest/op", "irqs", &|cell| {
-        let taken = cell.counters.get("irq");
-        taken.map_or(0.0, |counts| cell.per_sample(counts, "taken"))
+    columns.push(counts("guest/op", "irqs", &|cell| {
+        count(cell.counters.get("irq"), "taken")
     }));
-    columns.push(rate("guest/op", "timeouts", &|cell| {
-        cell.per_sample(&cell.wakes, "timeout")
+    columns.push(counts("guest/op", "timeouts", &|cell| {
+        count(Some(&cell.wakes), "timeout")
     }));
     columns.extend(linux(cells));
     columns.extend(load(cells));
@@ -61,13 +64,34 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     columns
 }
 
-/// Exits of a kind per sample; `?` where what is below does not tell any.
-fn exits(cells: &[&Cell], title: &str, of: &dyn Fn(&Cell) -> f64) -> Column {
-    let texts = cells.iter().map(|cell| match cell.tells_exits() {
-        true => rate(of(cell)),
-        false => UNKNOWN.into(),
+/// Exits of some causes per sample; `?` where what is below does not tell any.
+fn exits(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
+    let texts = cells.iter().map(|cell| {
+        let counted = cell.exits_of_samples().iter();
+        let of_causes = counted.filter(|(cause, _)| is(cause));
+        let sum = of_causes.map(|(_, count)| count).sum();
+        match &cell.critical {
+            _ if !cell.tells_exits() => UNKNOWN.into(),
+            Some(critical) => {
+                rate(sum as f64 / (critical.samples + critical.unclear).max(1) as f64)
+            }
+            None => of_made(cell, sum),
+        }
     });
     Column::numbers("exits/op", title, texts.collect())
+}
+
+/// What was counted of samples and of the ends of blocks, per sample. If it is a whole number for each
+/// that was made, it is that for samples too; else it is at most as many as if the ends had none, which
+/// is told where it can be seen.
+fn of_made(cell: &Cell, count: u64) -> String {
+    let samples = cell.stats.map_or(0, |stats| stats.count).max(1);
+    let made = cell.made.max(samples);
+    let [of_all, at_most] = [made, samples].map(|of| rate(count as f64 / of as f64));
+    match count.is_multiple_of(made) || of_all == at_most {
+        true => of_all,
+        false => format!("≤{at_most}"),
+    }
 }
 
 /// What Linux counted, where it is the guest.
@@ -327,12 +351,6 @@ fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
         columns.push(column("max", &|stats, scale| scale.show(stats.max)));
     }
     columns
-}
-
-fn other_exits(cell: &Cell) -> f64 {
-    let exits = cell.exits_of_samples();
-    let others = exits.keys().filter(|name| !CAUSES.contains(&name.as_str()));
-    others.map(|name| cell.exits_per_sample(name)).sum()
 }
 
 #[cfg(test)]

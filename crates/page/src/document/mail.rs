@@ -76,6 +76,7 @@ fn ascii(text: &str) -> String {
             '·' => ascii.push('.'),
             '─' | '–' | '−' => ascii.push('-'),
             '±' => ascii += "+-",
+            '≤' => ascii += "<=",
             'µ' => ascii.push('u'),
             '×' => ascii.push('x'),
             c if c.is_ascii() => ascii.push(c),
