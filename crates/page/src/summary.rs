@@ -23,12 +23,19 @@ pub struct Way {
     pub ratio: f64,
 }
 
-/// What the run shows: the median of every wait against the reference's.
+/// What the run shows: the median of every wait against the reference's. Times of a host's threads
+/// have no ratio that says anything of a machine.
 pub fn sentence(results: &Results, scale: Scale) -> String {
-    let Some(reference) = reference(results) else {
+    let Some(reference) = reference(results).filter(|_| !scale.of_host) else {
         let measured = measured(results).count();
         let skipped = results.cells.len() - measured;
-        return format!("Measured cells: {measured}, skipped: {skipped}.");
+        let caution = match scale.of_host {
+            true => {
+                " Values are times of this host's threads: no ratio of them is one of a machine."
+            }
+            false => "",
+        };
+        return format!("Measured cells: {measured}, skipped: {skipped}.{caution}");
     };
     let by = lead(results);
     let parts: Vec<String> = ways(results, reference)
@@ -39,7 +46,6 @@ pub fn sentence(results: &Results, scale: Scale) -> String {
         "{} relative to {} ({}, {}: {} {} a {} = 1.00x; higher is slower)",
         match by {
             By::Path => format!("Cost{}", by.between()),
-            By::Sample if scale.of_host => "Cost on this host's threads".into(),
             By::Sample => "Cost".into(),
         },
         starred(REFERENCE.to_string(), reference),
@@ -83,8 +89,11 @@ pub fn left_out(results: &Results) -> Option<String> {
 }
 
 /// What it costs if guest or hypervisor poll where WFI traps; `None`
-/// unless all four were measured.
+/// unless all four were measured, and values are more than times of a host's threads.
 pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
+    if scale.of_host {
+        return None;
+    }
     let by = lead(results);
     let best = |wait: Wait, host: bool| {
         let cells = measured(results).filter(|cell| {
@@ -109,9 +118,9 @@ pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
     ))
 }
 
-/// The same as numbers, the reference first; empty without a reference.
+/// The same as numbers, the reference first; empty without a reference, and of times of a host's threads.
 pub fn headline(results: &Results) -> Vec<Way> {
-    let Some(reference) = reference(results) else {
+    let Some(reference) = reference(results).filter(|_| !Scale::of(results).of_host) else {
         return Vec::new();
     };
     let first = Way {
