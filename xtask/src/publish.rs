@@ -42,6 +42,8 @@ const ROWS: [&str; 5] = [
     "pingpong one poll-wfi none inject ipi lse",
     "pingpong one poll-wfi none inject elide lse",
 ];
+/// Columns of a terminal that they are for.
+const WIDTH: usize = 120;
 /// Cells that are named where more than these differ.
 const NAMED: usize = 3;
 
@@ -275,13 +277,16 @@ fn documents(kept: &[(String, Results)]) -> Result<[(&'static str, String, Strin
     Ok([(PAGE, measured, page(kept)), (README, readme, wanted)])
 }
 
-/// Some rows of a run, as a terminal has them.
+/// The machine and some rows of a run, as a terminal has them.
 fn sample(results: &Results) -> String {
     let mut some = results.clone();
-    some.cells.retain(|cell| ROWS.contains(&&*cell.title()));
-    let lines = table::lines(&some, None);
-    lines
-        .iter()
+    some.cells
+        .retain(|cell| ROWS.contains(&&*cell.title()) && cell.what.host_poll_us == 0);
+    let lines = table::lines(&some, Some(WIDTH));
+    let table = lines.split(String::is_empty).nth(1).unwrap_or_default();
+    let shown = lines.iter().take(1).map(String::as_str).chain([""]);
+    shown
+        .chain(table.iter().map(String::as_str))
         .map(|line| format!("{}\n", line.trim_end()))
         .collect()
 }
