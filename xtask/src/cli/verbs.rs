@@ -187,7 +187,7 @@ pub struct HypervisorsArgs {
     /// Xen, an arm64 Image [default: Debian's, which is fetched once]
     #[arg(long, value_name = "FILE")]
     pub xen: Option<PathBuf>,
-    /// Keep the numbers in docs/hypervisors.json, and write docs/hypervisors.md anew
+    /// Keep the numbers in docs/hypervisors.json, and write docs/hypervisors.md anew; with --under, those columns alone
     #[arg(long)]
     pub save: bool,
     /// Instead: write docs/hypervisors.md anew from docs/hypervisors.json

@@ -110,6 +110,27 @@ impl Numbers {
         self.get(row, Under::None)
     }
 
+    /// These, with the columns of `unders` as `new` has them.
+    pub fn with(self, new: Self, unders: &[Under]) -> Self {
+        let is_new = |under: &str| unders.iter().any(|new| new.name() == under);
+        let mut cells: Vec<Number> = self.cells;
+        cells.retain(|cell| !is_new(&cell.under));
+        cells.extend(new.cells);
+        let place = |cell: &Number| {
+            let row = ROWS.iter().position(|row| row.name == cell.row);
+            let under = Under::ALL
+                .iter()
+                .position(|under| under.name() == cell.under);
+            (row, under)
+        };
+        cells.sort_by_key(place);
+        Self {
+            below: self.below.into_iter().chain(new.below).collect(),
+            cells,
+            ..new
+        }
+    }
+
     /// What of these is another number in `kept`.
     pub fn others(&self, kept: &Self) -> Vec<String> {
         let other = self.cells.iter().filter_map(|cell| {
@@ -199,6 +220,25 @@ mod tests {
             }],
             ..Numbers::default()
         }
+    }
+
+    #[test]
+    fn columns_that_are_not_measured_again_stay() {
+        let kept = numbers(1000.0, "Xen 4.20");
+        let mut new = numbers(140.0, "");
+        new.below.clear();
+        new.cells[0].under = "rouse".into();
+        let both = kept.with(new, &[Under::Rouse]);
+        let of = |under| {
+            both.of_under(under)
+                .map(|cell| cell.p50)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (of(Under::Rouse), of(Under::Xen)),
+            (vec![140.0], vec![1000.0])
+        );
+        assert_eq!(both.below["xen"], "Xen 4.20");
     }
 
     #[test]
