@@ -181,7 +181,7 @@ fn row<'r>(cells: &[Option<&'r Cell>]) -> Option<Row<'r>> {
     })
 }
 
-/// What medians are of.
+/// Names the quantity whose medians are shown.
 fn measure(rows: &[Row<'_>]) -> &'static str {
     match (
         rows.iter().any(|row| row.of_paths),

@@ -81,9 +81,8 @@ fn exits(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
     Column::numbers("exits/op", title, texts.collect())
 }
 
-/// What was counted of samples and of the ends of blocks, per sample. If it is a whole number for each
-/// that was made, it is that for samples too; else it is at most as many as if the ends had none, which
-/// is told where it can be seen.
+/// A counter per sample, though it counts the ends of blocks as well. Where each wake-up that was made has the same
+/// whole number of events, a sample has that number; else `≤` marks the most that a sample can have on average.
 fn of_made(cell: &Cell, count: u64) -> String {
     let samples = cell.stats.map_or(0, |stats| stats.count).max(1);
     let made = cell.made.max(samples);

@@ -153,7 +153,7 @@ impl Scale {
         }
     }
 
-    /// The same as a number.
+    /// A percentile in the unit that is shown, without its rounding.
     pub fn percentile(&self, value: u64, of: Bounds) -> f64 {
         self.value(of.rounded(value, self.per_bucket).value)
     }

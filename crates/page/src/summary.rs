@@ -23,8 +23,7 @@ pub struct Way {
     pub ratio: f64,
 }
 
-/// What the run shows: the median of every wait against the reference's. Times of a host's threads
-/// have no ratio that says anything of a machine.
+/// Compares the median of every wait with the reference's. Times of a host's threads give no ratio that is a machine's.
 pub fn sentence(results: &Results, scale: Scale) -> String {
     let Some(reference) = reference(results).filter(|_| !scale.of_host) else {
         let measured = measured(results).count();
@@ -118,7 +117,7 @@ pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
     ))
 }
 
-/// The same as numbers, the reference first; empty without a reference, and of times of a host's threads.
+/// The medians of [`sentence`] as numbers, the reference first. None without a reference, or where values are times of a host's threads.
 pub fn headline(results: &Results) -> Vec<Way> {
     let Some(reference) = reference(results).filter(|_| !Scale::of(results).of_host) else {
         return Vec::new();

@@ -4,7 +4,7 @@
 
 use crate::{Bounds, Cell, Results, Stats};
 
-/// What is known of a percentile.
+/// A percentile, and how exactly it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounded {
     /// The middle of what it can be.

@@ -187,10 +187,10 @@ pub struct HypervisorsArgs {
     /// Xen, an arm64 Image [default: Debian's, which is fetched once]
     #[arg(long, value_name = "FILE")]
     pub xen: Option<PathBuf>,
-    /// Keep the numbers in docs/hypervisors.json, and write docs/hypervisors.md anew; with --under, those columns alone
+    /// Keep the numbers in docs/hypervisors.json, and write docs/hypervisors.md and the README's first table anew; with --under, those columns alone
     #[arg(long)]
     pub save: bool,
-    /// Instead: write docs/hypervisors.md anew from docs/hypervisors.json
+    /// Instead: write both anew from docs/hypervisors.json
     #[arg(long, conflicts_with_all = ["under", "host_kernel", "xen", "save", "out"])]
     pub page: bool,
     /// Folder for the results; new or empty [default: target/runs/TIME-hypervisors]

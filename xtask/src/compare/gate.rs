@@ -102,7 +102,7 @@ fn lost(found: &Comparison<'_>) -> Option<String> {
     (lost > 0).then(|| format!("B has lost {}", cells(lost)))
 }
 
-/// What B has twice in a run: which of the two is the run's can't be told.
+/// Names a cell that a run of B has twice: nothing tells which of the two is the run's.
 fn again(found: &Comparison<'_>) -> Option<String> {
     let first = found.again.first()?;
     let more = match found.again.len() {

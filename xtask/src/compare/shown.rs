@@ -78,7 +78,7 @@ fn side(name: &str, side: &Side) -> String {
     format!("{name}: {runs}, {} ({})", side.shown, parts.join(", "))
 }
 
-/// What runs of a side have to say of themselves, and those of the other do not.
+/// Notes of the runs of a side that the other side does not have.
 fn notes(name: &str, side: &Side, other: &Side) -> impl Iterator<Item = String> {
     let own = side
         .notes()

@@ -132,7 +132,7 @@ impl Claim {
         }
     }
 
-    /// The same if the machine modelled all that the claim is about.
+    /// The verdict of our counts, as if the machine modelled all that the claim is about.
     pub fn by_counts(&self) -> Verdict {
         let effects: Vec<f64> = self.ours().iter().map(|ours| ours.effect).collect();
         judge(self.test, &effects, self.least())

@@ -183,7 +183,7 @@ impl<'r> Run<'r> {
         }))
     }
 
-    /// The same cell in the shorter boot of `run`, if there is one.
+    /// `cell` in the shorter boot of `run`, if there is one.
     fn shorter(self, run: &str, cell: &Cell) -> Option<&'r Cell> {
         let mut boots = self.runs.boots.iter();
         let boot = boots.find(|boot| boot.label.strip_suffix(SHORT) == Some(run))?;
@@ -221,7 +221,7 @@ fn has(cell: &Cell, words: Words<'_>) -> bool {
 #[derive(Clone, Copy)]
 pub struct Found<'r> {
     cell: &'r Cell,
-    /// The same cell in the shorter boot.
+    /// This cell in the shorter boot.
     shorter: Option<&'r Cell>,
     /// Where it is told what samples depend on.
     missing: &'r Missing,

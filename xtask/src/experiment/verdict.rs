@@ -69,11 +69,11 @@ impl Serialize for Verdict {
 #[derive(Serialize)]
 pub struct Counts {
     claims: usize,
-    /// Those that this machine can judge.
+    /// How many this machine can judge.
     judged: usize,
     #[serde(flatten)]
     verdicts: BTreeMap<Verdict, usize>,
-    /// What our counts say of the others.
+    /// The verdicts of our counts on the others.
     #[serde(skip)]
     others: BTreeMap<Verdict, usize>,
 }

@@ -110,6 +110,12 @@ impl Numbers {
         self.get(row, Under::None)
     }
 
+    /// The number in the place of `cell`.
+    fn alike(&self, cell: &Number) -> Option<&Number> {
+        let same = |other: &&Number| (&other.row, &other.under) == (&cell.row, &cell.under);
+        self.cells.iter().find(same)
+    }
+
     /// These, with the columns of `unders` as `new` has them.
     pub fn with(self, new: Self, unders: &[Under]) -> Self {
         let is_new = |under: &str| unders.iter().any(|new| new.name() == under);
@@ -131,11 +137,10 @@ impl Numbers {
         }
     }
 
-    /// What of these is another number in `kept`.
+    /// The cells whose number is another one in `kept`.
     pub fn others(&self, kept: &Self) -> Vec<String> {
         let other = self.cells.iter().filter_map(|cell| {
-            let same = |other: &&Number| (&other.row, &other.under) == (&cell.row, &cell.under);
-            let was = kept.cells.iter().find(same).map(|other| other.p50);
+            let was = kept.alike(cell).map(|other| other.p50);
             (was != Some(cell.p50)).then(|| {
                 let was = was.map_or("nothing".into(), |was| format!("{was:.0}"));
                 format!(
@@ -166,8 +171,7 @@ impl Numbers {
         }
         let (mut alike, mut further) = (0, 0);
         for cell in &self.cells {
-            let same = |other: &&Number| (&other.row, &other.under) == (&cell.row, &cell.under);
-            let Some(other) = kept.cells.iter().find(same) else {
+            let Some(other) = kept.alike(cell) else {
                 continue;
             };
             if (cell.p50 / other.p50 - 1.0).abs() <= near {

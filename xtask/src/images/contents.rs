@@ -18,7 +18,7 @@ use serde::Deserialize;
 use crate::before::digits;
 use crate::places;
 
-/// What of the workspace's manifest names its packages.
+/// The part of the workspace's manifest that names its packages.
 #[derive(Deserialize)]
 struct Manifest {
     workspace: Workspace,
@@ -32,7 +32,7 @@ struct Workspace {
 /// Hashes of files by their paths in the workspace.
 type Hashes = BTreeMap<PathBuf, String>;
 
-/// What Cargo is given to compile.
+/// The sources that Cargo is given.
 pub struct Sources {
     record: PathBuf,
     root: PathBuf,

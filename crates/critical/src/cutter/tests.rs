@@ -166,7 +166,7 @@ fn a_store_is_followed_through_all_stops_since_the_last_look() {
     }
 }
 
-/// What had been there at a look is no cause of what comes after another one.
+/// A store that an earlier look has seen does not cause what follows a later look.
 #[test]
 fn a_look_ends_the_wait() {
     let mut machine = Machine::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What tables of medians share: what tells cells from each other, and their units.
+//! Tables of medians: the columns that tell cells apart, and the units, in one place.
 
 use plan::Info;
 use results::{Cell, Results, keys};

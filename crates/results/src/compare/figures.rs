@@ -35,7 +35,7 @@ impl Figures {
         median(&self.of_runs).unwrap_or(0.0)
     }
 
-    /// The same as a value of a sample, with the bounds of the samples of its run if it was rounded.
+    /// Their median as a sample's value; with the bounds of its run's samples if it was rounded.
     pub fn rounded_median(&self) -> (u64, Option<Bounds>) {
         let median = self.median();
         (median as u64, self.bounds(median))

@@ -71,7 +71,7 @@ pub struct Comparison<'r> {
     pub pairs: Vec<Pair<'r>>,
     /// What A measured, and B did not, or not in each run.
     pub lost: Vec<Lost<'r>>,
-    /// What B has more often than it has runs.
+    /// Cells that B has more often than it has runs.
     pub again: Vec<Lost<'r>>,
     /// What B alone measured.
     pub added: Vec<&'r Cell>,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is compared of a cell.
+//! The quantities that `compare` takes of a cell.
 
 use significance::median;
 
 use crate::{Bounds, Cell, Counts};
 
-/// What is compared of a cell.
+/// A quantity of a cell that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// The median of the path without bookkeeping, where samples are taken apart.
@@ -18,9 +18,10 @@ pub enum Quantity {
     P90,
     /// The 99th percentile of the samples.
     P99,
-    /// The mean of the samples, to a hundredth: where values repeat, no sample changes without it.
+    /// The mean of the samples, to a hundredth, where values repeat: no sample changes without it. Of samples that are taken
+    /// apart, those whose path is known: the emulator may change CPUs in another place in one of thousands.
     Mean,
-    /// The largest of them, where values repeat.
+    /// The largest of these, where values repeat.
     Max,
     /// Exits to EL2 per wake-up, of all causes, to a hundredth.
     Exits,
@@ -48,7 +49,7 @@ impl Quantity {
         Self::Timeouts,
     ];
 
-    /// What it is called.
+    /// Its name, for people.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Path => "path",
@@ -98,6 +99,11 @@ impl Quantity {
             let counts = counts.filter(|counts| counts.contains_key(name))?;
             Some(hundredths(cell.per_sample(counts, name)))
         };
+        let clear = match &cell.critical {
+            Some(critical) if how.apart => critical.parties,
+            _ => stats,
+        };
+        let repeats = how.exact && clear.count > 0;
         match self {
             Self::Path => {
                 let net = cell.critical.as_ref().filter(|_| how.apart)?.net;
@@ -110,8 +116,8 @@ impl Quantity {
             }
             Self::P90 => tail(900, stats.p90),
             Self::P99 => tail(990, stats.p99),
-            Self::Mean => how.exact.then(|| hundredths(stats.mean)),
-            Self::Max => how.exact.then_some(stats.max as f64),
+            Self::Mean => repeats.then(|| hundredths(clear.mean)),
+            Self::Max => repeats.then_some(clear.max as f64),
             Self::Exits => exits(cell, how.apart),
             Self::Ipis => rate(Some(&cell.ipis), "sent"),
             Self::Irqs => rate(cell.counters.get("irq").filter(|_| how.exact), "taken"),
@@ -120,7 +126,7 @@ impl Quantity {
     }
 }
 
-/// What decides which figures runs have.
+/// Which figures runs have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct How {
     /// The samples of all runs are taken apart.
@@ -225,6 +231,30 @@ mod tests {
         // Another run has no path: the samples are held against its samples.
         let leads = [(Quantity::Median, 80.0)];
         assert_eq!(known(false), [&leads[..], &tail, &exits(4.0)].concat());
+    }
+
+    #[test]
+    fn a_sample_whose_path_is_not_known_changes_neither_mean_nor_maximum() {
+        let mut cell = measured(1000);
+        let parties = Stats {
+            count: 999,
+            max: 99,
+            mean: 80.0,
+            ..Stats::default()
+        };
+        cell.critical = Some(crate::Critical {
+            unclear: 1,
+            parties,
+            ..Default::default()
+        });
+        let stats = cell.stats.as_mut().unwrap();
+        (stats.max, stats.mean) = (103, 80.02);
+        let of = |apart| {
+            let how = How { apart, exact: true };
+            [Quantity::Mean, Quantity::Max].map(|quantity| quantity.of(&cell, how))
+        };
+        assert_eq!(of(true), [Some(80.0), Some(99.0)]);
+        assert_eq!(of(false), [Some(80.02), Some(103.0)]);
     }
 
     #[test]

@@ -98,7 +98,7 @@ fn apart(label: String, mut all: Results) -> Vec<(String, Results)> {
     parts.collect()
 }
 
-/// What `texts` says of the run `label`, as it said itself.
+/// Takes the texts of the run `label` out of `texts`, without the label.
 fn own_texts(texts: &mut Vec<String>, label: &str) -> Vec<String> {
     let prefix = format!("{label}: ");
     let own = texts.extract_if(.., |text| text.starts_with(&prefix));

@@ -34,7 +34,7 @@ fn of(
     })
 }
 
-/// What the neighbours got of the CPUs' time, per cent.
+/// Share of the CPUs' time that the neighbours got, per cent.
 fn share(runs: &Runs, setting: Setting, gap: &str) -> Result<ByBoot<f64>> {
     of(runs, setting, gap, |found| {
         Ok(100.0 * found.neighbours()?.share())

@@ -15,7 +15,7 @@ pub struct Point {
     pub latency: f64,
     /// The longest.
     pub longest: f64,
-    /// What the neighbours got of the CPUs' time, per cent.
+    /// Share of the CPUs' time that the neighbours got, per cent.
     pub share: f64,
 }
 
