@@ -18,6 +18,7 @@ use serde::Deserialize;
 
 use crate::cli::{Boot, Metric};
 use crate::failure::{BadInput, bad_input};
+use crate::output::named;
 use crate::{files, kvm, places};
 
 #[derive(Debug)]
@@ -66,6 +67,7 @@ impl Board {
             Some(file) => file.into(),
             None => known(name),
         };
+        named::note("--board", &path);
         match files::read_text(&path) {
             Ok(text) => Self::parse(&path, &text),
             Err(error) if Self::file(name).is_some() => {

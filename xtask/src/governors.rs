@@ -27,7 +27,7 @@ use results::json;
 
 use crate::failure::{BadInput, bad_input};
 use crate::format::FormatArgs;
-use crate::output::{self, Output};
+use crate::output::Output;
 use generate::{Generated, Kind};
 use ledger::Ledger;
 use replay::Setting;
@@ -112,10 +112,6 @@ pub fn governors(args: &GovernorsArgs) -> Result<()> {
 /// Replays and writes the files that are asked for.
 fn answer(args: &GovernorsArgs) -> Result<Answer> {
     let request = Request::new(args)?;
-    for (option, named) in [("--save", &args.save), ("--json", &args.json)] {
-        let states = args.states.as_ref().map(PathBuf::from);
-        output::spare(option, named.as_deref(), &[&args.trace, &states])?;
-    }
     let save = Output::claim_any("--save", args.save.as_ref())?;
     let json = Output::claim_any("--json", args.json.as_ref())?;
     args.format.claim()?;

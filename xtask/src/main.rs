@@ -98,8 +98,8 @@ mod xen;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches};
 
 use cli::{BuildArgs, Cli, For, Verb};
 use failure::BadInput;
@@ -121,9 +121,12 @@ fn main() -> ExitCode {
 /// Reads the command line; `None` if it asked for help or the version, which were
 /// printed as they are. Mistakes are told in one line like every other error.
 fn parse() -> anyhow::Result<Option<Cli>> {
-    let error = match Cli::try_parse() {
+    let mut command = Cli::command();
+    let typed = command.try_get_matches_from_mut(std::env::args_os());
+    let typed = typed.inspect(|typed| output::named::words(&command, typed));
+    let error = match typed.and_then(|typed| Cli::from_arg_matches(&typed)) {
         Ok(cli) => return Ok(Some(cli)),
-        Err(error) => error,
+        Err(error) => error.format(&mut command),
     };
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {

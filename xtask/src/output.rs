@@ -10,7 +10,10 @@
 //! | a block device | refused, unless the verb may write disks and was told to: then written through and synced |
 //! | a folder, a socket | refused |
 //!
-//! What can't be written is refused before there is anything to write.
+//! What can't be written is refused before there is anything to write, and so is what another option names: nothing that a verb
+//! reads is replaced.
+
+pub mod named;
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IsTerminal, Seek, SeekFrom, Write};
@@ -78,6 +81,7 @@ impl Output {
     /// Claims what was named by `option` for the contents of a disk.
     pub fn claim_disk(option: &str, named: &Path, disks: Disks) -> Result<Self> {
         let shown = named.display().to_string();
+        named::refuse(option, named)?;
         let to = To::claim(option, named, disks)?;
         // Bytes of a disk are nothing to look at.
         if disks != Disks::Never && matches!(to, To::Stdout) && io::stdout().is_terminal() {
@@ -279,35 +283,6 @@ fn write_disk(mut device: File, bytes: &[u8]) -> Result<()> {
     device.write_all(bytes)?;
     // Whether it arrived is only known once it is there.
     device.sync_all().context("it did not take everything")
-}
-
-/// Refuses to replace a file that is read: `named` by `option`, whatever path leads to it.
-pub fn spare(option: &str, named: Option<&Path>, read: &[&Option<PathBuf>]) -> Result<()> {
-    let file = |path: &Path| {
-        let path = match path.to_str() {
-            Some("-") => Path::new("/dev/stdin"),
-            _ => path,
-        };
-        let file = fs::metadata(path).ok().filter(Metadata::is_file)?;
-        Some((file.dev(), file.ino()))
-    };
-    let Some(named) = named.filter(|named| *named != Path::new("-")) else {
-        return Ok(());
-    };
-    let Some(target) = file(named) else {
-        return Ok(());
-    };
-    if read
-        .iter()
-        .filter_map(|path| path.as_deref())
-        .any(|path| file(path) == Some(target))
-    {
-        bad_input!(
-            "{option}: {} is read too, and would be replaced; name another file",
-            named.display()
-        );
-    }
-    Ok(())
 }
 
 /// What tells a path that was asked for from one that is made up, for people.

@@ -14,7 +14,7 @@ use super::card::Card;
 use super::costs::Costs;
 use super::document;
 use crate::failure::{BadInput, bad_input};
-use crate::output::Output;
+use crate::output::{Output, named};
 use crate::{files, mistake, places};
 
 /// What baselines are of.
@@ -59,6 +59,7 @@ const DOCUMENT: &str = "docs/cost.md";
 
 /// Reads a baseline.
 pub fn read<B: Baseline>(path: &Path) -> Result<B> {
+    named::note("--compare", path);
     let shown = places::shown(path);
     let text = files::read_text(path).map_err(|error| {
         BadInput::error(format!("{shown} can't be read ({error}); name a baseline"))

@@ -9,6 +9,7 @@ use acpi::Tables;
 use anyhow::Result;
 
 use crate::failure::{BadInput, bad_input};
+use crate::output::named;
 
 /// Bytes of the header that every table begins with (ACPI 6.5, 5.2.6).
 const HEADER: usize = 36;
@@ -54,6 +55,7 @@ impl Dump {
         }
         let mut tables = Vec::new();
         for file in files {
+            named::note("--acpi", &file);
             tables.extend(tables_of(&fs::read(&file).map_err(unread)?));
         }
         if tables.is_empty() {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::dump::Dump;
 use crate::cli::DoctorArgs;
 use crate::failure::bad_input;
-use crate::output::Output;
+use crate::output::{Output, named};
 use crate::terminal::say;
 
 /// Characters of a line.
@@ -39,7 +39,6 @@ pub struct Finding {
 
 /// Looks at every file that was named.
 pub fn look(args: &DoctorArgs) -> Result<()> {
-    let json = Output::claim_any("--json", args.json.as_ref())?;
     let mut findings = Vec::new();
     for named in &args.dtb {
         let mut files = Vec::new();
@@ -51,6 +50,7 @@ pub fn look(args: &DoctorArgs) -> Result<()> {
             );
         }
         for file in files {
+            named::note("--dtb", &file);
             let blob = fs::read(&file).with_context(|| file.display().to_string())?;
             findings.push(of_tree(&file, &blob));
         }
@@ -58,6 +58,7 @@ pub fn look(args: &DoctorArgs) -> Result<()> {
     for named in &args.acpi {
         findings.push(of_tables(named)?);
     }
+    let json = Output::claim_any("--json", args.json.as_ref())?;
     findings
         .iter()
         .for_each(|finding| say!("{}", finding.line()));

@@ -278,37 +278,6 @@ fn results_repeat() {
     );
 }
 
-/// What is read is not replaced, whatever path leads to it.
-#[test]
-fn the_trace_is_not_written_over() {
-    let folder = tempfile::tempdir().unwrap();
-    let [trace, link, states] = ["t.txt", "link", "s.toml"].map(|name| folder.path().join(name));
-    let text = "duration_ns,next_timer_ns,wake\n1,none,request\n";
-    fs::write(&trace, text).unwrap();
-    fs::write(&states, include_str!("states.toml")).unwrap();
-    std::os::unix::fs::symlink(&trace, &link).unwrap();
-    for (option, path) in [
-        ("--save", &trace),
-        ("--save", &link),
-        ("--json", &link),
-        ("--save", &states),
-    ] {
-        let options = [
-            "--trace",
-            trace.to_str().unwrap(),
-            "--states",
-            states.to_str().unwrap(),
-        ];
-        let options = [&options[..], &[option, path.to_str().unwrap()]].concat();
-        let error = answer(&args(&options)).err().unwrap();
-        assert!(
-            is_bad_input(&error) && error.to_string().contains("is read too"),
-            "{error:#}"
-        );
-        assert_eq!(fs::read_to_string(&trace).unwrap(), text);
-    }
-}
-
 #[test]
 fn the_table_has_a_line_for_each() {
     let options = [

@@ -11,6 +11,7 @@ use results::merge::Run;
 use results::{Repeated, Results};
 
 use crate::failure::bad_input;
+use crate::output::named;
 use crate::{files, mistake, places, saved};
 
 /// Kinds of complaints that are told of a file.
@@ -86,6 +87,7 @@ impl Input {
     }
 
     fn read_file(file: &Path, shown: &str) -> Result<Self> {
+        named::note("INPUTS", file);
         let bytes = match files::read(file) {
             Ok(bytes) => bytes,
             Err(error) => bad_input!("{shown} can't be read ({error}); {REMEDY}{}", saved::told()),
