@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bounded;
 pub mod capture;
 mod cell;
 pub mod clock;

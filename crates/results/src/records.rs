@@ -10,8 +10,10 @@ mod cell;
 
 use std::collections::BTreeMap;
 
+use foreign::Quoted;
 use wire::{Damage, Record};
 
+use crate::bounded::Numbers;
 use crate::{Serrors, known};
 
 pub use boot::{ClockRecords, Probe, Records, Size, Step};
@@ -54,6 +56,7 @@ pub struct Collector {
     /// Blocks that were not whole: their cells' numbers and what is known of them.
     spoilt: Vec<(Option<u64>, String)>,
     expected: u64,
+    numbers: Numbers,
     /// What of the work is done, as last reported.
     pub step: Step,
     /// The cell that was run last.
@@ -78,7 +81,10 @@ impl Collector {
             Ok(record) => {
                 self.records.begun = true;
                 self.check_sequence(record.seq);
-                self.take(&record);
+                match self.numbers.take_record(&record) {
+                    Ok(()) => self.take(&record),
+                    Err(why) => self.refuse(&record, &why),
+                }
             }
         }
         true
@@ -153,6 +159,16 @@ impl Collector {
             Some(_) => format!("records {expected} to {} are missing or damaged", seq - 1),
             None => format!("record {seq} comes after record {}", expected - 1),
         });
+    }
+
+    /// Leaves out a record whose numbers are beyond bounds, like one that is damaged.
+    fn refuse(&mut self, record: &Record<'_>, why: &str) {
+        if let Some(block) = &mut self.block {
+            block.spoilt = true;
+        }
+        let (number, kind) = (record.seq, Quoted::new(record.kind));
+        let problems = &mut self.records.problems;
+        problems.push(format!("record {number} ({kind}) is damaged: {why}"));
     }
 
     fn take(&mut self, record: &Record<'_>) {

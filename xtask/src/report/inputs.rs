@@ -149,12 +149,9 @@ fn from_log(text: &str, shown: &str) -> Result<Results> {
 }
 
 fn from_json(text: &str, shown: &str) -> Result<Results> {
-    let mut results: Results = match serde_json::from_str(text) {
+    let mut results = match Results::read(text, mistake::of_json) {
         Ok(results) => results,
-        Err(error) => bad_input!(
-            "{shown} is no results.json ({}); {REMEDY}",
-            mistake::of_json(&error)
-        ),
+        Err(why) => bad_input!("{shown} is no results.json ({why}); {REMEDY}"),
     };
     if results.schema != 1 {
         bad_input!(
