@@ -56,7 +56,10 @@ fn file(arguments: &str, head: &str) -> Result<String> {
     let read = config::parse(file.as_bytes(), &mut room);
     let read = read.map_err(|error| BadInput::error(error.to_string()))?;
     // A word that begins with `#` would be a comment.
-    if !read.split(' ').eq(arguments.split_ascii_whitespace()) {
+    if !read
+        .split_ascii_whitespace()
+        .eq(arguments.split_ascii_whitespace())
+    {
         return Err(BadInput::error(
             "--append: a word that begins with `#` is a comment there; write it otherwise",
         ));
@@ -83,6 +86,12 @@ mod tests {
         let mut room = [0; config::LIMIT];
         let file = file("panic=1", HEAD_GIVEN).unwrap();
         assert_eq!(config::parse(file.as_bytes(), &mut room), Ok("panic=1"));
+        // Another guest may have no arguments at all.
+        for nothing in ["", " ", "\n"] {
+            for head in [HEAD, HEAD_GIVEN] {
+                assert_eq!(super::file(nothing, head).unwrap(), head);
+            }
+        }
     }
 
     #[test]
