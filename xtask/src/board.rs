@@ -4,6 +4,7 @@
 
 mod file;
 mod machine;
+pub mod size;
 
 pub use machine::{Firmware, Gem5, Machine, Qemu, Starts};
 

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use foreign::Quoted;
 use plan::{Under, Word};
+use platform::MAX_CPUS;
 use results::Watts;
 use serde::Deserialize;
 
 use super::machine::{Console, Firmware, Gem5, Loader, Machine, Qemu, Starts, Trusted};
-use super::{Board, Cpus};
+use super::{Board, Cpus, size};
 use crate::failure::BadInput;
 use crate::{mistake, places, trusted_firmware};
 
@@ -66,6 +68,7 @@ pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
                 )));
             }
         }
+        cpus(&file.cpus)?;
         let check = |watts: &Watts| watts.check().map_err(|why| format!("[watts]: {why}"));
         file.watts
             .as_ref()
@@ -86,6 +89,34 @@ pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
     read().with_context(place)
 }
 
+/// Whether there are as many CPUs as a machine can have.
+fn cpus(cpus: &Cpus) -> Result<()> {
+    let Cpus { default, max, .. } = *cpus;
+    let most = MAX_CPUS as u32;
+    if !(1..=most).contains(&max) {
+        return Err(BadInput::error(format!(
+            "`cpus.max`: {max} is none of 1 to {most}; name as many as the machine has"
+        )));
+    }
+    if !(1..=max).contains(&default) {
+        return Err(BadInput::error(format!(
+            "`cpus.default`: {default} is none of 1 to {max}, `cpus.max`; name one of them"
+        )));
+    }
+    Ok(())
+}
+
+/// The size of the RAM that `key` names.
+fn memory(key: &str, size: String) -> Result<String> {
+    match size::parse(&size) {
+        Some(_) => Ok(size),
+        None => Err(BadInput::error(format!(
+            "`{key}`: `{}` is no size; use for instance 64M or 2G",
+            Quoted::new(&size)
+        ))),
+    }
+}
+
 /// The kind of machine whose keys are there.
 fn machine(
     image_base: Option<u64>,
@@ -97,7 +128,7 @@ fn machine(
         (None, Some(gem5)) => Ok(Machine::Gem5(Gem5 {
             script: gem5.script,
             parameters: gem5.parameters,
-            memory: gem5.memory,
+            memory: memory("gem5.memory", gem5.memory)?,
             image_base,
             event_loses_irq: gem5.event_loses_irq,
             breaks_lse: gem5.breaks_lse,
@@ -161,7 +192,7 @@ fn of_qemu(image_base: Option<u64>, keys: QemuKeys) -> Result<Qemu> {
         Ok((under?, value))
     });
     Ok(Qemu {
-        memory: keys.memory,
+        memory: memory("qemu.memory", keys.memory)?,
         loader,
         console: keys.console,
         devices: keys.devices,

@@ -102,6 +102,33 @@ fn a_mistake_is_told_by_file_key_and_remedy() {
         ("max = 512", "max = \"64\"", "`max`: invalid type: string"),
         ("max = 512", "most = 64", ": unknown field `most`"),
         ("max = 512\n", "", "missing field `max`"),
+        ("max = 512", "max = 0", "`cpus.max`: 0 is none of 1 to 512"),
+        (
+            "max = 512",
+            "max = 513",
+            "`cpus.max`: 513 is none of 1 to 512",
+        ),
+        (
+            "max = 512",
+            "max = 1",
+            "`cpus.default`: 2 is none of 1 to 1",
+        ),
+        (
+            "default = 2",
+            "default = 0",
+            "`cpus.default`: 0 is none of 1 to 512",
+        ),
+        (
+            "\"512M\"",
+            "\"17179869184G\"",
+            "`qemu.memory`: `17179869184G` is no size",
+        ),
+        (
+            "\"512M\"",
+            "\"-1G\"",
+            "`qemu.memory`: `-1G` is no size; use for instance 64M",
+        ),
+        ("\"512M\"", "\"\"", "`qemu.memory`: `` is no size"),
         ("lacks = [", "laks = [", ": unknown field `laks`"),
         ("insns = 1", "insn = 1", "unknown variant `insn`"),
         (

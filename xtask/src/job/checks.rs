@@ -8,7 +8,8 @@ use anyhow::Result;
 use foreign::Quoted;
 use platform::{Node, Tree};
 
-use super::ram::{Ram, bytes};
+use super::ram::Ram;
+use crate::board::size::{self, bytes};
 use crate::board::{Board, Machine};
 use crate::cli::JobArgs;
 use crate::failure::bad_input;
@@ -40,8 +41,7 @@ pub fn memory(args: &JobArgs, board: &Board) -> Result<Ram> {
     let Some(memory) = &args.memory else {
         return Ok(Ram::new(None, board.machine.memory()));
     };
-    let number = memory.trim_end_matches(['M', 'G']);
-    if !(number.parse::<u32>().is_ok_and(|number| number > 0) && memory.len() - number.len() < 2) {
+    if size::parse(memory).is_none() {
         bad_input!("--memory: `{memory}` is no size; use for instance 64M or 2G");
     }
     let least = board.machine.memory();

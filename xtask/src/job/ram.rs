@@ -4,6 +4,8 @@
 use std::fmt;
 use std::sync::OnceLock;
 
+use crate::board::size;
+
 /// The RAM of a machine, each size with its unit: 64M, 2G.
 #[derive(Clone, Debug)]
 pub struct Ram {
@@ -33,7 +35,7 @@ impl Ram {
 
     /// Its size in bytes.
     pub fn bytes(&self) -> u64 {
-        bytes(self.size())
+        size::bytes(self.size())
     }
 
     /// Where that comes from: `board`, `chosen`, or `enough` for what runs.
@@ -57,17 +59,6 @@ impl Ram {
     }
 }
 
-/// Bytes of a size with its unit.
-pub fn bytes(size: &str) -> u64 {
-    let number = size.trim_end_matches(['M', 'G']);
-    let unit = if size.ends_with('G') {
-        1 << 30
-    } else {
-        1 << 20
-    };
-    number.parse::<u64>().unwrap_or(0) * unit
-}
-
 impl fmt::Display for Ram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.size())
@@ -87,13 +78,5 @@ mod tests {
         let ram = Ram::new(Some("1G"), "512M");
         ram.settle("64M".into());
         assert_eq!((ram.size(), ram.source()), ("1G", "chosen"));
-    }
-
-    #[test]
-    fn sizes_are_read_as_the_emulator_reads_them() {
-        assert_eq!(
-            [bytes("20M"), bytes("2G"), bytes("7")],
-            [20 << 20, 2 << 30, 7 << 20]
-        );
     }
 }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sizes of RAM, as QEMU reads them.
+
+/// The most that a CPU can address, 52 bits (DDI 0487, FEAT_LPA).
+const MOST: u64 = 1 << 52;
+
+/// Bytes of a size with its unit, MiB where it has none; `None` if it is no size of a machine's RAM.
+pub fn parse(size: &str) -> Option<u64> {
+    let (number, unit) = match (size.strip_suffix('G'), size.strip_suffix('M')) {
+        (Some(number), _) => (number, 1 << 30),
+        (_, Some(number)) => (number, 1 << 20),
+        (None, None) => (size, 1 << 20),
+    };
+    // A number may begin with a sign for the parser.
+    let digits = number.bytes().all(|byte| byte.is_ascii_digit());
+    let number = number.parse::<u64>().ok().filter(|_| digits)?;
+    let bytes = number.checked_mul(unit)?;
+    (1..=MOST).contains(&bytes).then_some(bytes)
+}
+
+/// Bytes of a size that was checked when it was read.
+pub fn bytes(size: &str) -> u64 {
+    parse(size).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_the_emulator_reads_them() {
+        assert_eq!(
+            [bytes("20M"), bytes("2G"), bytes("7")],
+            [20 << 20, 2 << 30, 7 << 20]
+        );
+        assert_eq!(parse("4194304G"), Some(MOST));
+        for none in [
+            "",
+            "M",
+            "0",
+            "0G",
+            "-1G",
+            "+1G",
+            "64MM",
+            "64MG",
+            "64m",
+            " 1G",
+            "much",
+            "4194305G",
+            "17179869184G",
+            "99999999999999999999M",
+        ] {
+            assert_eq!(parse(none), None, "{none}");
+        }
+    }
+}
