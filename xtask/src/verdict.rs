@@ -194,6 +194,13 @@ fn judge_end(ended: &Ended) -> (&'static str, String) {
             NO_CPU,
             format!("{by} has turned itself off, and was the last one on: nothing runs any more"),
         ),
+        End::Stopped => (
+            NO_CPU,
+            format!(
+                "the hypervisor has stopped {by}, whose exception vector faults itself and which was the last one on: nothing \
+                 runs any more; the console has the vector and both syndromes"
+            ),
+        ),
         End::Off | End::Reset => (RESET, has_reset(&by)),
     }
 }
@@ -296,6 +303,7 @@ mod tests {
             (End::Off, OK, NO_RESET),
             (End::Reset, RESET, OK),
             (End::NoCpu, NO_CPU, NO_CPU),
+            (End::Stopped, NO_CPU, NO_CPU),
         ]
         .map(|(how, plain, expected)| (guest(how), plain, expected))
         .into_iter()
@@ -306,6 +314,17 @@ mod tests {
             let judged = judge(&outcome, Under::Rouse, false);
             let judged = judge_reset(&outcome, Under::Rouse, judged);
             assert_eq!(judged.map_or(OK, |failure| failure.word), expected);
+        }
+        // Who has turned it off is who is named.
+        for (how, blamed) in [
+            (End::NoCpu, "vCPU 1 (MPIDR 0x1) has turned itself off"),
+            (
+                End::Stopped,
+                "the hypervisor has stopped vCPU 1 (MPIDR 0x1), whose exception vector",
+            ),
+        ] {
+            let why = judged(guest(how), false).unwrap().why;
+            assert!(why.contains(blamed), "{why}");
         }
         // Rouse's own guest owes records, however the machine ended.
         for ending in [guest(End::Off), Ending::Off, Ending::Reset] {

@@ -12,14 +12,17 @@ pub enum End {
     Reset,
     /// PSCI CPU_OFF of the last CPU that was on.
     NoCpu,
+    /// The hypervisor has stopped the last one: its exception vector faults itself.
+    Stopped,
 }
 
 impl End {
     /// All of them, with their names.
-    const ALL: [(Self, &'static str); 3] = [
+    const ALL: [(Self, &'static str); 4] = [
         (Self::Off, "off"),
         (Self::Reset, "reset"),
         (Self::NoCpu, "no CPU on"),
+        (Self::Stopped, "vector faults itself"),
     ];
 }
 

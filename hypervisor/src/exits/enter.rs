@@ -51,12 +51,12 @@ el2_park:
 );
 
 /// Turns this CPU's vCPU off and waits until it is turned on again; with the last
-/// one, the machine ends.
-pub fn turn_off(cpu: &PerCpu) -> ! {
+/// one, the machine ends, which is `how` then.
+pub fn turn_off(cpu: &PerCpu, how: End) -> ! {
     deliver::reclaim(cpu);
     turn::leave(cpu);
     if cpu.vcpu.leave() {
-        ending::end(cpu, End::NoCpu);
+        ending::end(cpu, how);
     }
     cpu.vcpu.set_off();
     // SAFETY: nothing on this stack is needed again.

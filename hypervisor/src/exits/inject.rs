@@ -7,6 +7,7 @@ use aarch64_cpu::registers::{
     ELR_EL1, ELR_EL2, ESR_EL1, FAR_EL1, FAR_EL2, HPFAR_EL2, Readable, SCTLR_EL1, SPSR_EL1,
     SPSR_EL2, TCR_EL1, TTBR0_EL1, TTBR1_EL1, VBAR_EL1, Writeable,
 };
+use abi::End;
 use trap::esr::Esr;
 use trap::{abort, inject, walk};
 
@@ -66,7 +67,7 @@ fn give(cpu: &PerCpu, syndrome: u64) {
             ESR_EL1.get(),
             ELR_EL1.get()
         );
-        enter::turn_off(cpu);
+        enter::turn_off(cpu, End::Stopped);
     }
     ELR_EL1.set(pc);
     SPSR_EL1.set(spsr);

@@ -41,7 +41,7 @@ fn serve(cpu: &PerCpu, function: Function) -> Result<u32, ErrorCode> {
         Function::Version => Ok(VERSION),
         Function::Features { psci_func_id } => features(psci_func_id),
         Function::CpuOn { target_cpu, entry } => cpu_on(target_cpu, entry),
-        Function::CpuOff => enter::turn_off(cpu),
+        Function::CpuOff => enter::turn_off(cpu, End::NoCpu),
         Function::AffinityInfo {
             mpidr,
             lowest_affinity_level,

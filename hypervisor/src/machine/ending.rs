@@ -33,7 +33,7 @@ pub fn end(cpu: &PerCpu, how: End) -> ! {
     say!("{ended}");
     match how {
         End::Reset => power::reset(),
-        End::Off | End::NoCpu => power::stop(),
+        End::Off | End::NoCpu | End::Stopped => power::stop(),
     }
 }
 
