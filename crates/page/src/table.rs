@@ -72,13 +72,7 @@ pub fn document(results: &Results) -> Document {
 fn machine(results: &Results) -> Vec<String> {
     let machine = &results.machine;
     let mut parts = vec![
-        format!(
-            "{}: {} {} ({})",
-            results.board,
-            machine.cpus,
-            if machine.cpus == 1 { "CPU" } else { "CPUs" },
-            machine.cpu
-        ),
+        named_cpus(results),
         format!("counter {}", machine.counter()),
         match machine.core_hz {
             0 => String::new(),
@@ -112,6 +106,24 @@ fn machine(results: &Results) -> Vec<String> {
     let clocks = clocks::lines(results);
     lines.extend(clocks.iter().map(|line| format!("  {line}")));
     lines
+}
+
+/// The board and its CPUs, as far as they are known: a log names neither board nor model.
+fn named_cpus(results: &Results) -> String {
+    let machine = &results.machine;
+    let board = match results.board.as_str() {
+        "" => "a board that is not named",
+        board => board,
+    };
+    let cpus = match machine.cpus {
+        0 => "CPUs not counted".into(),
+        1 => "1 CPU".into(),
+        cpus => format!("{cpus} CPUs"),
+    };
+    match machine.cpu.as_str() {
+        "" => format!("{board}: {cpus}"),
+        model => format!("{board}: {cpus} ({model})"),
+    }
 }
 
 /// The guest's atomic instructions where they are the same in all cells: no column has them
