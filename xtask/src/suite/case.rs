@@ -81,7 +81,7 @@ use crate::folder::Folder;
 use crate::gem5;
 use crate::job::Job;
 use crate::session::{self, Session};
-use crate::{mistake, places};
+use crate::{files, mistake, places};
 
 /// A test.
 #[derive(Debug, Deserialize)]
@@ -124,7 +124,10 @@ impl Case {
     /// Reads a test.
     pub fn load(path: &Path) -> Result<Self> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let text = fs::read_to_string(path).with_context(|| places::shown(path))?;
+        let shown = places::shown(path);
+        let text = files::read_text(path).map_err(|error| {
+            BadInput::error(format!("{shown} can't be read ({error}); correct it"))
+        })?;
         Self::parse(&name, &text)
     }
 

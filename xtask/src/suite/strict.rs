@@ -13,7 +13,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::fs;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
@@ -28,7 +27,7 @@ use crate::failure::{BadInput, bad_input};
 use crate::session::Session;
 use crate::strict::Found;
 use crate::terminal::say;
-use crate::{interrupt, mistake, places, qemu};
+use crate::{files, interrupt, mistake, places, qemu};
 
 /// The test in which EL2 breaks rules, on purpose and one in each function of this file that
 /// has the name of a rule.
@@ -59,7 +58,9 @@ struct Entry {
 impl Known {
     fn read() -> Result<Self> {
         let path = places::inside(KNOWN);
-        let text = fs::read_to_string(&path).with_context(|| places::shown(&path))?;
+        let text = files::read_text(&path).map_err(|error| {
+            BadInput::error(format!("{KNOWN} can't be read ({error}); correct it"))
+        })?;
         let place = || BadInput::context(format!("{KNOWN} can't be used; correct it"));
         let parsed: Result<Self> =
             toml::from_str(&text).map_err(|error| anyhow!(mistake::told(&text, &error)));
@@ -216,6 +217,7 @@ pub fn few() -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn what_is_known_can_be_read() {

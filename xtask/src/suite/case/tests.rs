@@ -33,3 +33,24 @@ fn a_test_says_how_long_it_may_take() {
 fn every_test_of_the_tree_can_be_read() {
     crate::suite::cases("").unwrap();
 }
+
+#[test]
+fn a_file_that_is_no_text_is_bad_input() {
+    let place = tempfile::tempdir().unwrap();
+    for (name, bytes) in [
+        ("odd.toml", &b"about = \"\xff\""[..]),
+        ("zero.toml", b"\xfe\xff"),
+    ] {
+        let path = place.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        for path in [path, place.path().join("missing.toml")] {
+            let error = Case::load(&path).unwrap_err();
+            let text = format!("{error:#}");
+            assert!(crate::failure::is_bad_input(&error), "{text}");
+            assert!(
+                text.contains("can't be read (") && text.ends_with("; correct it"),
+                "{text}"
+            );
+        }
+    }
+}
