@@ -172,7 +172,7 @@ fn cpus(nodes: &Nodes<'_>, room: &mut Room) -> Result<(), Error> {
     let cpus = nodes.cpus.ok_or(Error::NoNode("cpus"))?;
     for cpu in cpus
         .children()
-        .filter(|node| node.kind() == b"cpu" && !node.is_off())
+        .filter(|node| node.kind() == b"cpu" && !node.is_dead_cpu())
     {
         let reg = Error::Property {
             node: "cpu",

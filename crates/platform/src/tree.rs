@@ -387,9 +387,25 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// Whether it is there and must not be used (2.3.4).
+    /// Whether it must not be used: it has a `status` other than `okay`, or `ok`, which Linux takes
+    /// as well (2.3.4).
     pub fn is_off(&self) -> bool {
-        matches!(self.string("status"), Some("disabled" | "fail"))
+        self.property("status").is_some() && !matches!(self.string("status"), Some("okay" | "ok"))
+    }
+
+    /// Whether it must not be used, or what it is on must not.
+    pub fn is_out_of_reach(&self) -> bool {
+        core::iter::successors(Some(*self), Self::parent).any(|node| node.is_off())
+    }
+
+    /// Whether this node of a CPU has failed, or is disabled without a way to start it: with one,
+    /// `disabled` is a CPU that waits to be started (3.8.1).
+    pub fn is_dead_cpu(&self) -> bool {
+        match self.string("status") {
+            Some("disabled") => self.property("enable-method").is_none(),
+            Some(status) => status == "fail" || status.starts_with("fail-"),
+            None => false,
+        }
     }
 
     /// The regions of its `reg`, as its parent sees them; `None` if it has another form.

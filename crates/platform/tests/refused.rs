@@ -173,6 +173,59 @@ fn a_16550_of_unknown_form_is_no_console() {
     assert_eq!(uart(64, 1), None);
 }
 
+/// Linux takes `okay`, `ok` and nothing else.
+#[test]
+fn a_uart_that_is_not_okay_is_no_console() {
+    let console = |of: &str, status: &str| {
+        let status = [("status", format!("{status}\0").into_bytes())];
+        let tree = with_properties(of, &status);
+        let report = platform::Report::from_fdt(&tree, platform::claims::END);
+        let uart = read(&tree).unwrap().uart;
+        assert_eq!(report.uart, uart);
+        uart.is_some()
+    };
+    for status in ["okay", "ok"] {
+        assert!(console("arm,pl011", status), "{status}");
+    }
+    for status in [
+        "", "disabled", "reserved", "fail", "fail-sss", "okay2", "bogus",
+    ] {
+        assert!(!console("arm,pl011", status), "{status}");
+    }
+    let empty = with_properties("arm,pl011", &[("status", Vec::new())]);
+    assert_eq!(read(&empty).unwrap().uart, None);
+    // One on a bus that is off; the root's first property stands for any bus's.
+    assert!(!console("rouse,guest", "disabled"));
+}
+
+/// Devicetree Specification 0.4, 3.8.1: `disabled` is a CPU that waits to be started.
+#[test]
+fn a_cpu_that_waits_is_one() {
+    let cpus = |status: &str| {
+        let status = [("status", format!("{status}\0").into_bytes())];
+        let tree = added_cpu(&status);
+        read(&tree).unwrap().cpus.len()
+    };
+    for (status, expected) in [
+        ("okay", 2),
+        ("disabled", 2),
+        ("reserved", 2),
+        ("fail", 1),
+        ("fail-sss", 1),
+    ] {
+        assert_eq!(cpus(status), expected, "{status}");
+    }
+    // Without a method nothing starts it; the other one is held.
+    let waits = added_cpu(&[("status", b"disabled\0".to_vec())]);
+    let held = with(&waits, b"enable-method\0", b"enable-nothing");
+    assert_eq!(read(&held).unwrap().cpus.len(), 1);
+}
+
+/// The tree with these properties in the first CPU's node.
+fn added_cpu(properties: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    added(tree(), "arm,armv8", properties)
+}
+
 #[test]
 fn an_older_interrupt_controller_is_named() {
     refused(

@@ -112,6 +112,6 @@ fn watchdog(node: Node<'_>) -> Watchdog {
     Watchdog {
         control: node.regions().next().map_or(0, |frame| frame.base),
         // The secure side's is disabled for us (bindings: arm/secure.txt).
-        kept: node.is_off(),
+        kept: node.is_out_of_reach(),
     }
 }
