@@ -398,11 +398,11 @@ impl<'a> Node<'a> {
         core::iter::successors(Some(*self), Self::parent).any(|node| node.is_off())
     }
 
-    /// Whether this node of a CPU has failed, or is disabled without a way to start it: with one,
+    /// Whether this node of a CPU has failed, or is disabled and not started by PSCI: with that,
     /// `disabled` is a CPU that waits to be started (3.8.1).
     pub fn is_dead_cpu(&self) -> bool {
         match self.string("status") {
-            Some("disabled") => self.property("enable-method").is_none(),
+            Some("disabled") => self.string("enable-method") != Some("psci"),
             Some(status) => status == "fail" || status.starts_with("fail-"),
             None => false,
         }
