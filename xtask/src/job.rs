@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is to be booted: the options, checked before anything is built.
 
-mod checks;
+pub mod checks;
 mod deadlines;
 mod load;
 mod ram;

@@ -44,8 +44,8 @@ fn standard_output_has_the_document_alone() {
     for (form, begins, ends) in [
         ("json", "{", "}\n"),
         ("csv", "under,workload,", "\n"),
-        ("md", ": 2 CPUs", "```\n"),
-        ("mail", ": 2 CPUs", "\n"),
+        ("md", "a board that is not named: 2 CPUs", "```\n"),
+        ("mail", "a board that is not named: 2 CPUs", "\n"),
     ] {
         let output = report(form);
         let (out, beside) = (text(&output.stdout), text(&output.stderr));

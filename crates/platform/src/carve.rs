@@ -13,6 +13,18 @@ pub const GUEST_ALIGN: u64 = 2 << 20;
 /// take time to prepare.
 pub const GUEST_MOST: u64 = 4 << 30;
 
+/// Bytes of page tables in the hypervisor's RAM.
+const TABLES: u64 = 0x4_0000;
+/// Bytes for each CPU besides: what the hypervisor has for it, and a page table, as its
+/// redistributor may be far from the others'.
+pub const PER_CPU: u64 = 0xb000;
+
+/// Bytes of the hypervisor's RAM on a machine with `cpus` CPUs, without their neighbours'.
+#[must_use]
+pub const fn pool(cpus: u64) -> u64 {
+    TABLES + cpus * PER_CPU
+}
+
 /// Which RAM is whose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Division {

@@ -172,7 +172,7 @@ fn cpus(nodes: &Nodes<'_>, room: &mut Room) -> Result<(), Error> {
     let cpus = nodes.cpus.ok_or(Error::NoNode("cpus"))?;
     for cpu in cpus
         .children()
-        .filter(|node| node.kind() == b"cpu" && !node.is_dead_cpu())
+        .filter(|node| is_cpu(node) && !node.is_dead_cpu())
     {
         let reg = Error::Property {
             node: "cpu",
@@ -180,8 +180,11 @@ fn cpus(nodes: &Nodes<'_>, room: &mut Room) -> Result<(), Error> {
         };
         let mpidr = cpu.property("reg").and_then(address).ok_or(reg)?;
         let known = |other: &Cpu| other.mpidr == mpidr;
-        if mpidr & !AFFINITY != 0 || room.cpus.iter().any(known) {
+        if mpidr & !AFFINITY != 0 {
             return Err(reg);
+        }
+        if room.cpus.iter().any(known) {
+            return Err(Error::SharedMpidr(mpidr));
         }
         let enable = enable(cpu, room.end)?;
         room.add(Cpu { mpidr, enable });
@@ -191,6 +194,11 @@ fn cpus(nodes: &Nodes<'_>, room: &mut Room) -> Result<(), Error> {
     }
     room.sort();
     Ok(())
+}
+
+/// By its name or, as in Linux, by its type.
+fn is_cpu(node: &Node<'_>) -> bool {
+    node.kind() == b"cpu" || node.string("device_type") == Some("cpu")
 }
 
 /// A number of one cell or two.
@@ -272,7 +280,8 @@ fn reserved(nodes: &Nodes<'_>) -> Result<Reserved, Error> {
         .into_iter()
         .flat_map(|node| node.children());
     // One without `reg` is yet to be placed (reserved-memory binding).
-    for node in children.filter(|node| node.property("reg").is_some()) {
+    let placed = |node: &Node<'_>| node.property("reg").is_some() && !node.is_off();
+    for node in children.filter(placed) {
         let regions = node.local_regions().ok_or(Error::Property {
             node: "reserved-memory",
             property: "reg",

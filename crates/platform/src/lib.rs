@@ -17,6 +17,7 @@ mod fdt;
 pub mod guest;
 pub mod image;
 pub mod index;
+mod lacks;
 mod reserved;
 mod room;
 mod tree;
@@ -219,6 +220,8 @@ pub struct Report<'a> {
 pub enum Error {
     /// The tree's structure is damaged at this offset.
     Malformed(usize),
+    /// The tree is of this version of the format, which is not read.
+    Version(u32),
     /// No node of this kind.
     NoNode(&'static str),
     /// The node lacks the property, or its value has another form than required.
@@ -247,6 +250,10 @@ pub enum Error {
     GicV2,
     /// The interrupt controller is a GICv5.
     GicV5,
+    /// The GICv3 has a status other than `okay`.
+    GicOff,
+    /// Two CPUs have one MPIDR.
+    SharedMpidr(u64),
     /// The interrupt controller is this.
     Controller(Name),
 }
@@ -257,6 +264,11 @@ impl fmt::Display for Error {
             Self::Malformed(offset) => write!(
                 f,
                 "device tree: not a valid flattened device tree: its structure is damaged at offset {offset:#x}"
+            ),
+            Self::Version(version) => write!(
+                f,
+                "device tree: version {version} of the format, and Rouse reads version 17; \
+                 `dtc -I dtb -O dtb -V 17` converts it"
             ),
             Self::NoNode(node) => write!(f, "device tree: no {node} node"),
             Self::Property { node, property } => {
@@ -280,6 +292,13 @@ impl fmt::Display for Error {
                 f,
                 "device tree: the interrupt controller is a GICv5, and Rouse needs a GICv3 or GICv4"
             ),
+            Self::GicOff => write!(
+                f,
+                "device tree: the GICv3 has a status other than 'okay': the boot loader has to enable it"
+            ),
+            Self::SharedMpidr(mpidr) => {
+                write!(f, "device tree: cpu: reg: two CPUs have MPIDR {mpidr:#x}")
+            }
             Self::Controller(name) => write!(
                 f,
                 "device tree: the interrupt controller is '{name}', and Rouse needs a GICv3 or later"

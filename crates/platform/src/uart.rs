@@ -90,7 +90,7 @@ impl UartKind {
         let shift = shift.unwrap_or(usual.into());
         let width = width.unwrap_or(wide.into());
         // Others are not known, and would be written to wrong addresses.
-        let known = shift <= 4 && matches!(width, 1 | 4);
+        let known = matches!((shift, width), (0..=4, 1) | (2..=4, 4));
         known.then_some(Self::Ns16550 {
             shift: shift as u8,
             width: width as u8,

@@ -107,9 +107,13 @@ fn an_mpidr_is_an_affinity_and_one_cpus() {
     let expected = "device tree: cpu: property 'reg' is missing or malformed";
     // The last CPU's reg, its end, and that of the CPUs.
     let cpu = |high, low| cells(&[high, low, 2, 2]);
-    for (high, low) in [(0, 0x8000_0003), (0x100, 3), (1, 0x1_0000)] {
+    for (high, low) in [(0, 0x8000_0003), (0x100, 3)] {
         refused(&with(&tree(), &cpu(0, 3), &cpu(high, low)), expected);
     }
+    refused(
+        &with(&tree(), &cpu(0, 3), &cpu(1, 0x1_0000)),
+        "device tree: cpu: reg: two CPUs have MPIDR 0x100010000",
+    );
 }
 
 #[test]
@@ -236,11 +240,43 @@ fn an_older_interrupt_controller_is_named() {
 }
 
 #[test]
+fn a_reason_names_what_is_wrong() {
+    refused(
+        &with_properties("arm,gic-v3", &[("status", b"disabled\0".to_vec())]),
+        "device tree: the GICv3 has a status other than 'okay': the boot loader has to enable it",
+    );
+    refused(
+        &with_properties("arm,gic-v3", &[("#redistributor-regions", cells(&[0]))]),
+        "device tree: interrupt-controller: property '#redistributor-regions' is missing or malformed",
+    );
+    // Linux boots with these.
+    let timer = with(&tree(), b"arm,armv8-timer", b"arm,armv7-timer");
+    assert!(read(&timer).is_ok());
+    let named = with(&tree(), b"cpu@", b"cor@");
+    assert_eq!(read(&named).unwrap().cpus.len(), 2);
+}
+
+#[test]
 fn a_redistributor_has_two_frames() {
     let expected = "device tree: interrupt-controller: property 'reg' is missing or malformed";
     let region = cells(&[0, 0x80a_0000, 0, 0x4_0000]);
     let small = cells(&[0, 0x80a_0000, 0, 0x1_0000]);
     refused(&with(&tree(), &region, &small), expected);
+}
+
+#[test]
+fn each_cpu_has_a_redistributor() {
+    let region = cells(&[0, 0x80a_0000, 0, 0x4_0000]);
+    for (size, lacks) in [(0x4_0000, false), (0x3_0000, true), (0x2_0000, true)] {
+        let small = with(&tree(), &region, &cells(&[0, 0x80a_0000, 0, size]));
+        assert_eq!(read(&small).unwrap().lacks().is_some(), lacks, "{size:#x}");
+    }
+    // Two need a stride and the frames of the second.
+    for (stride, lacks) in [(0x2_0000, false), (0x4_0000, true), (0x100_0000, true)] {
+        let stride = [("redistributor-stride", cells(&[0, stride]))];
+        let tree = with_properties("arm,gic-v3", &stride);
+        assert_eq!(read(&tree).unwrap().lacks().is_some(), lacks, "{stride:?}");
+    }
 }
 
 #[test]

@@ -175,10 +175,10 @@ pub fn usable(platform: &Platform<'_>, level: Level) -> Result<(), &'static str>
     if CNTFRQ_EL0.get() == 0 {
         return Err("counter: CNTFRQ_EL0 is 0; the firmware, or what is at EL2, has to set it");
     }
-    if level == Level::El2 && platform.timer.hyp.is_none() {
-        return Err("timer: the machine is described without the interrupt of EL2's timer");
+    match platform.lacks() {
+        Some(why) if level == Level::El2 => Err(why),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Starts output on the UART that the boot arguments name, or the description.

@@ -14,25 +14,16 @@ use crate::machine::{Machine, payload, vm};
 use crate::neighbour::place;
 use crate::refuse;
 
-/// Bytes of page tables in the page pool.
-const TABLES: u64 = 64 * PAGE;
 /// Bytes of a [`Slot`], in pages.
 const SLOT: u64 = (size_of::<Slot>() as u64).next_multiple_of(PAGE);
-/// Bytes of the pool for each CPU: its slot, and a page table, as its redistributor may be
-/// far from the others'.
-const PER_CPU: u64 = SLOT + PAGE;
+const _: () = assert!(SLOT + PAGE <= carve::PER_CPU);
 
 // For the packer of the image: crates/arch/src/needs.rs.
 arch::needs!(
-    __needs_fixed = TABLES,
-    __needs_per_cpu = PER_CPU,
+    __needs_fixed = carve::pool(0),
+    __needs_per_cpu = carve::PER_CPU,
     __needs_per_neighbour = place::needs(0),
 );
-
-/// Bytes of the page pool.
-const fn pool_size(cpus: u64) -> u64 {
-    TABLES + cpus * PER_CPU
-}
 
 /// Divides the RAM between hypervisor and guest and builds the EL2 map; `neighbours` are the KiB
 /// that each CPU's neighbour goes through, if they are to have some.
@@ -51,7 +42,7 @@ pub fn split(
         .chain(discovered.tree)
         .for_each(|region| taken.keep(region));
     let count = platform.cpus.len() as u64;
-    let size = pool_size(count) + neighbours.map_or(0, |kib| count * place::needs(kib));
+    let size = carve::pool(count) + neighbours.map_or(0, |kib| count * place::needs(kib));
     let Division { hypervisor, guest } =
         carve::divide(&platform.memory, &taken, size).unwrap_or_else(|short| refuse!("{short}"));
     // What the loader left in the caches must not come over what is written

@@ -2,8 +2,9 @@
 //! ACPI tables in files: the text that `acpidump` writes, or tables as they are in memory, one or
 //! more in a file, as `acpidump -b`, `acpixtract` and `/sys/firmware/acpi/tables` have them.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use acpi::Tables;
 use anyhow::Result;
@@ -15,6 +16,8 @@ use crate::output::named;
 const HEADER: usize = 36;
 /// More than any table has.
 const MOST: usize = 1 << 24;
+/// Tables that a machine has once, and that are read here.
+const ONCE: [&[u8; 4]; 4] = [b"APIC", b"GTDT", b"FACP", b"SPCR"];
 /// Bytes of the RSDP, and where the XSDT is put.
 const RSDP: usize = 36;
 const XSDT: usize = 64;
@@ -53,10 +56,25 @@ impl Dump {
                 .collect();
             files.sort();
         }
-        let mut tables = Vec::new();
+        let mut tables: Vec<Vec<u8>> = Vec::new();
+        // The file that has each of those tables that a machine has once.
+        let mut single: BTreeMap<[u8; 4], PathBuf> = BTreeMap::new();
         for file in files {
-            named::note("--acpi", &file);
-            tables.extend(tables_of(&fs::read(&file).map_err(unread)?));
+            for table in tables_of(&named::read("--acpi", &file).map_err(unread)?) {
+                let signature = [table[0], table[1], table[2], table[3]];
+                let other = ONCE
+                    .contains(&&signature)
+                    .then(|| single.insert(signature, file.clone()));
+                if let Some(other) = other.flatten() {
+                    bad_input!(
+                        "--acpi: {} and {} both have a table {}; name the tables of one machine",
+                        other.display(),
+                        file.display(),
+                        signature.escape_ascii()
+                    );
+                }
+                tables.push(table);
+            }
         }
         if tables.is_empty() {
             bad_input!(
@@ -106,7 +124,8 @@ fn tables_of(file: &[u8]) -> Vec<Vec<u8>> {
         Ok(text) if text.contains(" @ 0x") => of_text(text),
         _ => of_bytes(file),
     };
-    let ours = [b"XSDT", b"RSDT", b"RSD "];
+    // The FACS is found by the FADT, and has no checksum (ACPI 6.5, 5.2.10).
+    let ours = [b"XSDT", b"RSDT", b"RSD ", b"FACS"];
     let listed =
         |table: &Vec<u8>| table.len() >= HEADER && !ours.iter().any(|own| table.starts_with(*own));
     parts.into_iter().filter(listed).collect()

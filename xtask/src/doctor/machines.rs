@@ -6,14 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use acpi::Ram;
-use anyhow::{Context, Result, bail};
-use platform::{Conduit, Enable, Platform, Region, Room, Uart, UartKind, Unfit};
+use anyhow::{Result, bail};
+use platform::{Conduit, Enable, Firmware, Platform, Region, Room, Uart, UartKind, Unfit, carve};
 use serde::Serialize;
 
 use super::dump::Dump;
 use crate::cli::DoctorArgs;
 use crate::failure::bad_input;
-use crate::output::{Output, named};
+use crate::job::checks;
+use crate::output::Output;
 use crate::terminal::say;
 
 /// Characters of a line.
@@ -50,8 +51,7 @@ pub fn look(args: &DoctorArgs) -> Result<()> {
             );
         }
         for file in files {
-            named::note("--dtb", &file);
-            let blob = fs::read(&file).with_context(|| file.display().to_string())?;
+            let blob = checks::tree_bytes(&file)?;
             findings.push(of_tree(&file, &blob));
         }
     }
@@ -105,31 +105,29 @@ pub fn trees(named: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// The machine of a device tree. What RAM it has a boot loader writes.
+/// The machine of a device tree. Its RAM is often written by the boot loader.
 pub fn of_tree(file: &Path, blob: &[u8]) -> Finding {
     let (mut room, mut again) = (Box::new(Room::new()), Box::new(Room::new()));
     let read = Platform::from_fdt(blob, &mut room);
-    let (read, note) = match read {
+    let (bare, note) = match &read {
         Err(platform::Error::Registers {
             node,
             why: Unfit::InRam,
             ..
-        }) => {
-            let bare = Platform::from_fdt_with_ram(blob, platform::Ram::new(), &mut again);
-            (
-                bare,
-                Some(format!(
-                    "{node} is in the RAM as the file has it: the boot loader has to write that"
-                )),
-            )
-        }
+        }) => (
+            true,
+            Some(format!(
+                "{node} is in the RAM of the file: the boot loader has to write that"
+            )),
+        ),
         Err(
             platform::Error::NoNode("memory") | platform::Error::Property { node: "memory", .. },
-        ) => (
-            Platform::from_fdt_with_ram(blob, platform::Ram::new(), &mut again),
-            None,
-        ),
-        read => (read, None),
+        ) => (true, None),
+        _ => (false, None),
+    };
+    let read = match bare {
+        true => Platform::from_fdt_with_ram(blob, platform::Ram::new(), &mut again),
+        false => read,
     };
     match read {
         Ok(platform) => Finding::of(file, &platform, note),
@@ -180,7 +178,7 @@ impl Finding {
                 platform.cpus.len() + platform.cpus_ignored,
                 console.as_deref().unwrap_or("no console")
             ),
-            why: wrong.map(str::to_owned).or(note),
+            why: wrong.or(note),
             console,
         }
     }
@@ -208,21 +206,28 @@ impl Finding {
     }
 }
 
-/// Why a machine that is described well is none for Rouse.
-fn missing(platform: &Platform<'_>) -> Option<&'static str> {
+/// Why a machine that is described well is none for Rouse: first by what the image asks itself.
+fn missing(platform: &Platform<'_>) -> Option<String> {
     let by_table = |cpu: &platform::Cpu| matches!(cpu.enable, Enable::SpinTable(_));
-    if platform.timer.hyp.is_none() {
-        return Some("timer: no interrupt of EL2's timer is described");
-    }
-    if platform.psci.is_none() {
-        return Some(match platform.cpus.iter().any(by_table) {
-            true => {
-                "no PSCI: the CPUs are started by a spin-table, and nothing turns the machine off"
-            }
-            false => "no PSCI is described; a boot loader may add it",
-        });
-    }
-    None
+    let pool = carve::pool(platform.cpus.len() as u64);
+    let short = match platform.memory.is_empty() {
+        true => None,
+        false => carve::divide(&platform.memory, &platform.reserved, pool).err(),
+    };
+    let lacks = platform.lacks().map(str::to_owned);
+    lacks
+        .or_else(|| short.map(|short| short.to_string()))
+        .or_else(|| {
+            let by_table = platform.cpus.iter().any(by_table);
+            let why = match (by_table, platform.described_by) {
+                (true, _) => {
+                    "no PSCI: the CPUs are started by a spin-table, and nothing turns the machine off"
+                }
+                (false, Firmware::Fdt) => "no PSCI is described; a boot loader may add it",
+                (false, Firmware::Acpi) => "no PSCI is described",
+            };
+            platform.psci.is_none().then(|| why.to_owned())
+        })
 }
 
 /// A console, in the words of `rouse.uart=`.
@@ -250,7 +255,7 @@ fn brief(why: &str) -> &str {
     .unwrap_or(why)
 }
 
-/// How many are well, and the others by reason.
+/// How many are well, what to know of these, and the others by reason.
 pub fn summary(findings: &[Finding]) -> Vec<String> {
     let well = findings.iter().filter(|finding| finding.ok);
     let silent = well
@@ -262,16 +267,14 @@ pub fn summary(findings: &[Finding]) -> Vec<String> {
         well.count(),
         findings.len(),
     )];
-    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-    for why in findings
-        .iter()
-        .filter(|finding| !finding.ok)
-        .filter_map(|finding| finding.why.as_deref())
-    {
-        *reasons.entry(why).or_default() += 1;
+    let mut reasons: BTreeMap<(bool, &str), usize> = BTreeMap::new();
+    for finding in findings {
+        if let Some(why) = &finding.why {
+            *reasons.entry((!finding.ok, why)).or_default() += 1;
+        }
     }
-    for (why, count) in reasons {
-        let mut line = format!("{count:6}");
+    for ((refused, why), count) in reasons {
+        let mut line = format!("{count:6}{}", if refused { "" } else { " note:" });
         for word in why.split(' ') {
             if line.chars().count() + 1 + word.chars().count() > WIDTH {
                 lines.push(std::mem::replace(&mut line, " ".repeat(6)));
@@ -344,5 +347,31 @@ mod tests {
             .unwrap();
         bare[at] = b'M';
         assert!(of_tree("virt.dtb".as_ref(), &bare).ok);
+    }
+
+    /// QEMU's tree with room for one redistributor, and with its GIC in RAM.
+    #[test]
+    fn the_verdict_is_the_images() {
+        let virt = include_bytes!("../../../crates/platform/tests/virt.dtb");
+        let with = |from: [u32; 4], to: [u32; 4]| {
+            let [from, to] = [from, to].map(|cells| cells.map(u32::to_be_bytes).concat());
+            let at = virt.windows(16).position(|bytes| bytes == from).unwrap();
+            let mut tree = virt.to_vec();
+            tree[at..at + 16].copy_from_slice(&to);
+            of_tree("virt.dtb".as_ref(), &tree)
+        };
+        let gicr = [0, 0x80a_0000, 0, 0xf6_0000];
+        let small = with(gicr, [0, 0x80a_0000, 0, 0x2_0000]);
+        assert!(
+            !small.ok && small.line().contains("redistributors"),
+            "{small:?}"
+        );
+        let gicd = [0, 0x800_0000, 0, 0x1_0000];
+        // A file's RAM may be one that no machine has.
+        let in_ram = with(gicd, [0, 0x4000_0000, 0, 0x1_0000]);
+        let summary = summary(&[in_ram]).join("\n");
+        assert!(summary.starts_with("1 of 1 machines"), "{summary}");
+        assert!(summary.contains("     1 note: "), "{summary}");
+        assert!(summary.contains("is in the RAM of the file"), "{summary}");
     }
 }

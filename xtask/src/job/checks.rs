@@ -2,7 +2,7 @@
 //! Options of the machine, each checked on its own.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use foreign::Quoted;
@@ -14,6 +14,7 @@ use crate::board::{Board, Machine};
 use crate::cli::JobArgs;
 use crate::failure::bad_input;
 use crate::gem5::parameters::{Parameters, Values};
+use crate::output::named;
 use crate::terminal::note;
 
 /// What the machine is made of: what its board says, and what was asked for.
@@ -54,14 +55,25 @@ pub fn memory(args: &JobArgs, board: &Board) -> Result<Ram> {
     Ok(Ram::new(Some(memory), least))
 }
 
-/// A device tree's file, which has to be there and to be one.
-pub fn tree(path: &PathBuf) -> Result<PathBuf> {
+/// The bytes of a device tree's file, which has to be there and to be one.
+pub fn tree_bytes(path: &Path) -> Result<Vec<u8>> {
     let shown = path.display();
-    let read = fs::canonicalize(path).and_then(|path| Ok((fs::read(&path)?, path)));
-    let (bytes, path) = match read {
+    let bytes = match named::read("--dtb", path) {
         Ok(read) => read,
         Err(error) => bad_input!("--dtb: {shown}: {error}; name a flattened device tree"),
     };
+    match Tree::as_far_as_it_goes(&bytes).is_some() {
+        true => Ok(bytes),
+        false => bad_input!(
+            "--dtb: {shown} is no flattened device tree; name one, which `dtc -O dtb` makes of a source"
+        ),
+    }
+}
+
+/// A device tree for a boot.
+pub fn tree(path: &PathBuf) -> Result<PathBuf> {
+    let shown = path.display();
+    let bytes = tree_bytes(path)?;
     match Tree::new(&bytes) {
         Ok(tree) => {
             let odd: Vec<String> = tree.nodes().flat_map(|node| odd_names(&node)).collect();
@@ -73,11 +85,9 @@ pub fn tree(path: &PathBuf) -> Result<PathBuf> {
                     Quoted::new(first)
                 );
             }
-            Ok(path)
+            Ok(fs::canonicalize(path)?)
         }
-        Err(error) => bad_input!(
-            "--dtb: {shown} is no flattened device tree ({error}); name one, which `dtc -O dtb` makes of a source"
-        ),
+        Err(error) => bad_input!("--dtb: {shown}: {error}; name another"),
     }
 }
 

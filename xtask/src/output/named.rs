@@ -52,6 +52,18 @@ fn values(command: &Command, matches: &ArgMatches) -> Vec<(String, OsString)> {
         .collect()
 }
 
+/// Reads a file to which a value of `option` leads. A pipe, which may never end, is refused.
+///
+/// # Errors
+/// It can't be read, or is a folder or a device.
+pub fn read(option: &str, path: &Path) -> io::Result<Vec<u8>> {
+    note(option, path);
+    match fs::metadata(path)?.is_file() {
+        true => fs::read(path),
+        false => Err(io::Error::other("a folder, a pipe or a device")),
+    }
+}
+
 /// Notes that `path` is read, to which a value of `option` leads: the board of a name, a file of a folder.
 pub fn note(option: &str, path: &Path) {
     let path = match path.to_str() {

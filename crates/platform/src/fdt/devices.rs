@@ -35,7 +35,10 @@ pub fn redistributors(
         let unfit = |why| registers(&node, range.base, why);
         ranges.push(claims.take(range, FRAME).map_err(unfit)?);
     }
-    if ranges.len() < count.clamp(1, MAX_CPUS) {
+    if count == 0 {
+        return Err(gic_error("#redistributor-regions"));
+    }
+    if ranges.len() < count.min(MAX_CPUS) {
         return Err(gic_error("reg"));
     }
     Ok(())
@@ -105,7 +108,7 @@ pub fn timer(nodes: &Nodes<'_>) -> Result<Timer, Error> {
 
 /// The console, if the tree names one that is known, and its node.
 pub fn uart<'a>(nodes: &Nodes<'a>) -> Option<(Node<'a>, Uart)> {
-    let path = chosen(nodes, "stdout-path")?;
+    let path = chosen(nodes, "stdout-path").or_else(|| chosen(nodes, "linux,stdout-path"))?;
     let path = path.split(':').next()?;
     let node = match path.strip_prefix('/') {
         Some(path) => nodes.tree.find(path)?,
@@ -113,6 +116,10 @@ pub fn uart<'a>(nodes: &Nodes<'a>) -> Option<(Node<'a>, Uart)> {
     };
     // Its clocks may be off, and then an access never ends.
     if node.is_out_of_reach() {
+        return None;
+    }
+    // Registers that are elsewhere or the other way round are not written to.
+    if node.property("big-endian").is_some() || node.cell("reg-offset").is_some_and(|by| by != 0) {
         return None;
     }
     let base = node.regions().next()?.base;

@@ -83,7 +83,8 @@ impl<'a> Nodes<'a> {
         for name in node.strings("compatible") {
             let known = match name {
                 b"arm,gic-v3" => &mut self.gic,
-                b"arm,armv8-timer" => &mut self.timer,
+                // 32-bit trees name the latter, with the same interrupts.
+                b"arm,armv8-timer" | b"arm,armv7-timer" => &mut self.timer,
                 b"arm,psci-1.0" | b"arm,psci-0.2" => &mut self.psci,
                 b"arm,sbsa-gwdt" => {
                     self.watchdogs.add(watchdog(node));
@@ -101,6 +102,8 @@ impl<'a> Nodes<'a> {
             };
             if !node.is_off() {
                 known.get_or_insert(node);
+            } else if name == b"arm,gic-v3" {
+                self.other_gic.get_or_insert(Error::GicOff);
             }
         }
     }

@@ -26,7 +26,13 @@ fn lost_cells_fail() {
     second(&mut a);
     let lost = |change: fn(&mut Results)| gated("0", std::slice::from_ref(&a), change);
     failed(&lost(|b| drop(b.cells.pop())), "B has lost 1 cell");
-    failed(&lost(|b| b.cells[1].stats = None), "B has lost 1 cell");
+    failed(
+        &lost(|b| {
+            b.cells[1].stats = None;
+            b.cells[1].skipped = Some("not here".into());
+        }),
+        "B has lost 1 cell",
+    );
     failed(
         &lost(|b| b.incomplete = true),
         "1 of 1 runs of B incomplete",

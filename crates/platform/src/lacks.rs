@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why a machine that is described well is none for the hypervisor: the image asks before it takes
+//! a machine over, and `doctor` before anybody carries a disk to it.
+
+use crate::claims::FRAME;
+use crate::{Gic, Platform};
+
+/// Bytes of a redistributor's two frames (IHI 0069H, 12.10).
+const REDISTRIBUTOR: u64 = 2 * FRAME;
+
+impl Platform<'_> {
+    /// What the hypervisor needs of the machine and its description does not have, but for RAM:
+    /// [`crate::carve::divide`] tells whether there is enough of that.
+    #[must_use]
+    pub fn lacks(&self) -> Option<&'static str> {
+        if self.timer.hyp.is_none() {
+            return Some("timer: the machine is described without the interrupt of EL2's timer");
+        }
+        (self.gic.frames() < self.cpus.len() as u64)
+            .then_some("GIC: fewer redistributors are described than CPUs")
+    }
+}
+
+impl Gic<'_> {
+    /// The most redistributors that there is room for where they are described.
+    fn frames(&self) -> u64 {
+        let stride = self.stride.unwrap_or(REDISTRIBUTOR).max(1);
+        let in_range =
+            |size: u64| Some((size.checked_sub(REDISTRIBUTOR)? / stride).saturating_add(1));
+        let ranges = self.redistributors.iter();
+        ranges
+            .filter_map(|range| in_range(range.size))
+            .fold(0, u64::saturating_add)
+    }
+}
