@@ -100,7 +100,7 @@ fn introduce(variant: Variant, debugger: Option<&Debugger>, symbols: Option<Symb
             say!("");
             say!(
                 "(No debugger that knows arm64 is here: {}.)",
-                debugger::REMEDY
+                debugger::remedy()
             );
         }
     }

@@ -229,8 +229,7 @@ fn llvm_tools() -> Finding {
 fn debugger() -> Finding {
     match debugger::find() {
         Some(found) => Finding::new("debugger", format!("{}: {}", found.name(), found.version)),
-        None => {
-            Finding::new("debugger", "none knows arm64, optional: `debug`").remedy(debugger::REMEDY)
-        }
+        None => Finding::new("debugger", "none knows arm64, optional: `debug`")
+            .remedy(debugger::remedy()),
     }
 }

@@ -61,6 +61,7 @@ mod kvm;
 mod launch;
 mod limits;
 mod log;
+mod manager;
 mod memory;
 mod miri;
 mod mistake;

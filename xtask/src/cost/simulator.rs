@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, anyhow};
-use rustix::fs::{CWD, FileType, Mode, mknodat};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 
 use super::lines::{self, Missed, Names, misses};
 use super::trace::Window;
@@ -140,7 +141,7 @@ impl<T: Send + 'static> Reader<T> {
         path: &Path,
         read: impl FnOnce(&mut BufReader<File>) -> Result<T> + Send + 'static,
     ) -> Result<Self> {
-        mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+        mkfifo(path, Mode::S_IRUSR | Mode::S_IWUSR)
             .with_context(|| format!("{} can't be made a FIFO", path.display()))?;
         // Opening both ends does not wait for another one (Linux, fifo(7)).
         let keeper = OpenOptions::new().read(true).write(true).open(path)?;

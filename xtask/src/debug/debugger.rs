@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use crate::manager::{self, Tool};
 use crate::places;
 use crate::toolchain::output;
 
@@ -17,8 +18,14 @@ const GDBS: [&str; 6] = [
 ];
 /// LLDB knows it wherever it is.
 const LLDBS: [&str; 2] = ["lldb", "rust-lldb"];
-/// How one is got.
-pub const REMEDY: &str = "get gdb-multiarch (Debian), gdb (Fedora, Arch, Homebrew) or lldb";
+
+/// How to get one.
+pub fn remedy() -> String {
+    manager::install(Tool::Debugger).map_or_else(
+        || "install a gdb that knows arm64, or lldb".into(),
+        |way| format!("{way}, or lldb"),
+    )
+}
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Debugger {

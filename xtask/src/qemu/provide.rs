@@ -6,13 +6,13 @@
 //! they want.
 
 use std::ffi::OsString;
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
 use super::{Emulator, FLOOR, PROGRAM, VARIABLE};
 use crate::apt::{self, Remedy};
+use crate::manager::{self, Tool};
 use crate::places;
 use crate::terminal::note;
 
@@ -68,37 +68,15 @@ pub fn obstacle() -> Option<String> {
     if x86_64_linux && apt::usable() {
         return None;
     }
-    let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
-    let way = match cfg!(target_os = "macos") {
-        true => "brew install qemu",
-        false => way_of_distribution(&release),
+    // Debian's own manager, without Debian's keys.
+    let way = match x86_64_linux && Path::new("/etc/debian_version").exists() {
+        true => "apt-get install debian-archive-keyring (QEMU is then fetched)".into(),
+        false => manager::install(Tool::Qemu)
+            .unwrap_or_else(|| "install it with the system's packages".into()),
     };
     Some(format!(
-        "{way}, or build it (https://www.qemu.org/download) and set {VARIABLE}=/path/to/{PROGRAM}"
+        "{way}; {FLOOR} or newer is needed: or build it (https://www.qemu.org/download) and set {VARIABLE}=/path/to/{PROGRAM}"
     ))
-}
-
-/// How the distribution that wrote this `os-release` installs QEMU.
-fn way_of_distribution(release: &str) -> &'static str {
-    let ids = release.lines().filter_map(|line| {
-        line.strip_prefix("ID=")
-            .or_else(|| line.strip_prefix("ID_LIKE="))
-    });
-    let ids: Vec<&str> = ids
-        .flat_map(|ids| ids.trim_matches('"').split(' '))
-        .collect();
-    let ways = [
-        ("fedora", "dnf install qemu-system-aarch64"),
-        ("arch", "pacman -S qemu-system-aarch64"),
-        ("suse", "zypper install qemu-arm"),
-        ("alpine", "apk add qemu-system-aarch64"),
-        (
-            "debian",
-            "apt-get install debian-archive-keyring (QEMU is then fetched on its own)",
-        ),
-    ];
-    let way = ways.iter().find(|(id, _)| ids.contains(id));
-    way.map_or("install it with the system's packages", |(_, way)| way)
 }
 
 /// Fetches, checks and unpacks an emulator.
@@ -131,20 +109,4 @@ pub fn provide() -> Result<Emulator> {
     provided().with_context(|| {
         format!("the {PROGRAM} below target/tools does not start; set {VARIABLE} to one that does")
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_distribution_is_told_its_own_way() {
-        assert!(way_of_distribution("NAME=x\nID=fedora\n").starts_with("dnf"));
-        assert!(way_of_distribution("ID=manjaro\nID_LIKE=arch\n").starts_with("pacman"));
-        assert!(
-            way_of_distribution("ID=\"opensuse-leap\"\nID_LIKE=\"suse opensuse\"")
-                .starts_with("zypper")
-        );
-        assert!(way_of_distribution("").contains("packages"));
-    }
 }
