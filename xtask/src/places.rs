@@ -9,13 +9,15 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
+/// The variable that has the workspace's root.
+pub const ROOT: &str = "ROUSE_ROOT";
 const NO_FILE: &str = "this program has no file";
 
 /// The workspace's root: as `cargo xtask` says, or where this program was compiled. The
 /// latter is another place if the workspace was moved since.
 pub fn root() -> &'static Path {
-    static ROOT: OnceLock<PathBuf> = OnceLock::new();
-    ROOT.get_or_init(|| match env::var_os("ROUSE_ROOT") {
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    FOUND.get_or_init(|| match env::var_os(ROOT) {
         Some(root) => root.into(),
         None => {
             let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -27,6 +27,10 @@ pub trait Baseline: DeserializeOwned + Serialize {
     fn schema(&self) -> u32;
     /// Gives it a name.
     fn set_label(&mut self, label: &str);
+    /// Why it is nothing to compare with.
+    fn flaw(&self) -> Option<String> {
+        None
+    }
 }
 
 impl Baseline for Costs {
@@ -39,6 +43,17 @@ impl Baseline for Costs {
 
     fn set_label(&mut self, label: &str) {
         self.label = label.into();
+    }
+
+    /// The rest of such passes may be another path than the one that is meant.
+    fn flaw(&self) -> Option<String> {
+        let row = self.paths.iter().find(|row| row.set_aside != 0)?;
+        Some(format!(
+            "{} ({}): {} passes took something else along and are left out; count again",
+            row.path,
+            row.mode.name(),
+            row.set_aside
+        ))
     }
 }
 
@@ -116,6 +131,9 @@ pub fn newest<B: Baseline>() -> Result<PathBuf> {
 
 /// Keeps `base` under `label` and writes the page anew.
 pub fn save<B: Baseline>(mut base: B, label: &str) -> Result<String> {
+    if let Some(flaw) = base.flaw() {
+        bail!("--save: {flaw}; nothing is kept");
+    }
     let number = files::<B>()?.len();
     let slug = slug(label);
     base.set_label(label);
@@ -168,6 +186,20 @@ mod tests {
                 .paths
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn a_baseline_with_passes_set_aside_is_refused() {
+        let mut newest: Costs = read(&newest::<Costs>().unwrap()).unwrap();
+        assert_eq!(newest.flaw(), None);
+        newest.paths[1].set_aside = 1;
+        let kept = files::<Costs>().unwrap().len();
+        let error = save(newest, "flawed").unwrap_err().to_string();
+        assert!(
+            error.contains("1 passes took something else along"),
+            "{error}"
+        );
+        assert_eq!(files::<Costs>().unwrap().len(), kept);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Documents with tables of the results that are kept: one page of all boards, and blocks between two lines in others.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use anyhow::{Context, Result};
@@ -16,21 +17,46 @@ use crate::places;
 const PAGE: &str = "docs/measured.md";
 /// The line after a block.
 const END: &str = "<!-- until here -->\n";
-/// Columns of a terminal that blocks are for.
-const WIDTH: usize = 120;
 
 /// A block of a document: rows of the results of a run.
 struct Block {
     path: &'static str,
     run: &'static str,
     has: fn(&Cell) -> bool,
+    /// Columns of the terminal that it is for.
+    width: usize,
 }
 
-const BLOCKS: [Block; 1] = [Block {
-    path: "README.md",
-    run: SHOWN,
-    has: |cell| ROWS.contains(&&*cell.title()) && cell.what.host_poll_us == 0,
-}];
+const BLOCKS: [Block; 3] = [
+    Block {
+        path: "README.md",
+        run: SHOWN,
+        has: |cell| ROWS.contains(&&*cell.title()) && cell.what.host_poll_us == 0,
+        width: 120,
+    },
+    Block {
+        path: "docs/linux.md",
+        run: "linux",
+        has: |cell| cell.stats.is_some(),
+        width: 120,
+    },
+    Block {
+        path: "docs/neighbour.md",
+        run: "neighbour",
+        // Either the CPU is given away at once, or it is polled for and no IPI is sent.
+        has: |cell| {
+            let title = cell.title();
+            [
+                "one wfi ",
+                "spin none inject elide",
+                "poll-wfi wfi inject elide",
+            ]
+            .iter()
+            .any(|words| title.contains(words))
+        },
+        width: 160,
+    },
+];
 
 /// Rows that the README shows, by their titles.
 const ROWS: [&str; 5] = [
@@ -74,7 +100,7 @@ pub fn documents(kept: &[(String, Results)]) -> Result<Vec<Document>> {
 impl Block {
     /// The document's text with the block as it has to be.
     fn put_into(&self, text: &str, kept: &[(String, Results)]) -> Result<String> {
-        let Self { path, run, has } = self;
+        let Self { path, run, .. } = self;
         let begin = format!("<!-- cargo xtask publish: rows of {FOLDER}/{run}.json -->\n");
         let parts = text
             .split_once(&begin)
@@ -87,13 +113,29 @@ impl Block {
         let Some((_, results)) = kept.iter().find(|(name, _)| name == run) else {
             bad_input!("{FOLDER}/{run}.json is not there; run `cargo xtask publish {run}`");
         };
-        let rows = rows(results, *has);
+        let rows = self.rows(results);
         let run = Run::of(run)?;
         let made = match run.is_board() {
             true => String::new(),
             false => format!("$ {}\n{}\n\n", run.command(), source(results)),
         };
         Ok(format!("{before}{begin}```\n{made}{rows}```\n{END}{after}"))
+    }
+
+    /// The machine and some rows of a run, as a terminal has them.
+    fn rows(&self, results: &Results) -> String {
+        let mut some = results.clone();
+        some.cells.retain(self.has);
+        let lines = table::lines(&some, Some(self.width));
+        let tables: BTreeSet<String> = some.cells.iter().map(Cell::table).collect();
+        let tables = lines.split(String::is_empty).skip(1).take(tables.len());
+        let shown = lines.iter().take(1).map(String::as_str);
+        let below =
+            tables.flat_map(|table| [""].into_iter().chain(table.iter().map(String::as_str)));
+        shown
+            .chain(below)
+            .map(|line| format!("{}\n", line.trim_end()))
+            .collect()
     }
 }
 
@@ -102,22 +144,6 @@ fn source(results: &Results) -> String {
     let build = results.build.as_ref();
     let tree = build.map(results::Build::tree).unwrap_or_default();
     format!("{}, {tree}", results.tool)
-}
-
-/// The machine and some rows of a run, as a terminal has them.
-fn rows(results: &Results, has: fn(&Cell) -> bool) -> String {
-    let mut some = results.clone();
-    some.cells.retain(has);
-    let lines = table::lines(&some, Some(WIDTH));
-    let mut tables: Vec<String> = some.cells.iter().map(Cell::table).collect();
-    tables.dedup();
-    let tables = lines.split(String::is_empty).skip(1).take(tables.len());
-    let shown = lines.iter().take(1).map(String::as_str);
-    let below = tables.flat_map(|table| [""].into_iter().chain(table.iter().map(String::as_str)));
-    shown
-        .chain(below)
-        .map(|line| format!("{}\n", line.trim_end()))
-        .collect()
 }
 
 /// The page: a section for each board.
