@@ -57,6 +57,7 @@ fn judge(args: &CompareArgs) -> Result<(Document, Judgement)> {
         ),
         (a, b) => (a, b),
     };
+    side::check_distinct(a, b)?;
     let (a, b) = (Side::read("A", a)?, Side::read("B", b)?);
     for line in a.complaints().chain(b.complaints()) {
         note!("warning: {line}");

@@ -93,6 +93,20 @@ pub fn paused(cells: &[&Cell]) -> Option<String> {
     })
 }
 
+/// A note on governors that learn: they begin anew with each block of wake-ups.
+pub fn learned(cells: &[&Cell]) -> Option<String> {
+    let count = cells
+        .iter()
+        .filter(|cell| cell.what.wait.governor().is_some())
+        .count();
+    (count > 0).then(|| {
+        format!(
+            "a governor learns anew in each block of wake-ups: figures of {count} of {} cells depend on how many there are (n)",
+            cells.len()
+        )
+    })
+}
+
 /// What the columns mean, below the tables; how many samples have no path.
 pub fn legend<'c>(cells: impl Iterator<Item = &'c Cell> + Clone) -> Vec<String> {
     let apart = cells.filter_map(|cell| cell.critical.as_ref());

@@ -50,6 +50,7 @@ pub fn document(results: &Results) -> Document {
             let shown = pairs::thinned(&cells);
             lines.table(columns::of(&shown, scale));
             lines.extend(crate::path::paused(&cells));
+            lines.extend(crate::path::learned(&cells));
             if let left @ 1.. = cells.len() - shown.len() {
                 lines.push(format!(
                     "{left} cells between other CPUs: see results.csv, and the map of the report"

@@ -11,6 +11,7 @@ use results::{Build, Results};
 
 use crate::failure::bad_input;
 use crate::report::inputs::Input;
+use crate::{places, saved};
 
 /// The runs of one side; there is one at least.
 #[derive(Debug)]
@@ -70,6 +71,20 @@ impl Side {
         trees.retain(|tree| !tree.is_empty());
         trees.dedup();
         trees
+    }
+}
+
+/// The test between several boots takes each of them once: a boot is of one side.
+pub fn check_distinct(a: &[PathBuf], b: &[PathBuf]) -> Result<()> {
+    let place = |path: &PathBuf| saved::find(path).canonicalize().ok();
+    let of_a: Vec<PathBuf> = a.iter().filter_map(place).collect();
+    let both = |path: &&PathBuf| place(path).is_some_and(|path| of_a.contains(&path));
+    match b.iter().find(both) {
+        Some(path) if a.len() + b.len() > 2 => bad_input!(
+            "{} is among the runs of both A and B; name each run once",
+            places::shown(path)
+        ),
+        _ => Ok(()),
     }
 }
 

@@ -90,6 +90,11 @@ fn whose_run_is_whose_must_be_clear() {
         let several = compared(line, &a[..1 + usize::from(line == "A B")], &a).map(drop);
         assert!(is_bad_input(&several.unwrap_err()), "{line}");
     }
+    let both = compared("A --with B A", &a, &a).map(drop).unwrap_err();
+    assert!(
+        is_bad_input(&both) && both.to_string().contains("of both A and B"),
+        "{both}"
+    );
     compared("A --with B", &a, &a).unwrap();
     compared("A --with B", &a[..1], &a).unwrap();
 }
