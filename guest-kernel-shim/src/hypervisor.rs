@@ -148,13 +148,13 @@ pub fn cpu_suspend() -> i64 {
 /// Has EL2 compare what it keeps of this vCPU's interrupts with its list
 /// registers, by a mode of [`abi::audit`]; whether they agree.
 pub fn audit(mode: u64) -> bool {
-    !present() || call(u64::from(abi::CALL_AUDIT), [mode, 0, 0])[0] as i64 == abi::SUCCESS
+    !present() || call(abi::Call::Audit.function(), [mode, 0, 0])[0] as i64 == abi::SUCCESS
 }
 
 /// Ends the machine with `status`, with the state of every CPU if EL2 has it.
 pub fn dump(status: u64) -> ! {
     if present() {
-        call(u64::from(abi::CALL_DUMP), [status, 0, 0]);
+        call(abi::Call::Dump.function(), [status, 0, 0]);
     }
     exit(status)
 }
@@ -162,7 +162,7 @@ pub fn dump(status: u64) -> ! {
 /// Ends the machine with `status`.
 pub fn exit(status: u64) -> ! {
     if present() {
-        call(u64::from(abi::CALL_EXIT), [status, 0, 0]);
+        call(abi::Call::Exit.function(), [status, 0, 0]);
     }
     crate::output::line(format_args!("rouse: exit status {status}"));
     if CONDUIT.is_completed() {
@@ -198,7 +198,7 @@ pub fn set(value: KnobValue) {
         INVITED.store(true, Relaxed);
     }
     let (knob, word) = value.encode();
-    let status = call(u64::from(abi::CALL_SET), [knob as u64, word, 0])[0] as i64;
+    let status = call(abi::Call::Set.function(), [knob as u64, word, 0])[0] as i64;
     assert!(
         status == abi::SUCCESS,
         "hypervisor: knob {} does not take {word:#x}",
@@ -217,7 +217,7 @@ pub fn has_invited() -> bool {
 /// As [`set`], where it may be refused; whether it was done.
 pub fn try_set(value: KnobValue) -> bool {
     let (knob, word) = value.encode();
-    present() && call(u64::from(abi::CALL_SET), [knob as u64, word, 0])[0] as i64 == abi::SUCCESS
+    present() && call(abi::Call::Set.function(), [knob as u64, word, 0])[0] as i64 == abi::SUCCESS
 }
 
 /// Sets which waits of this vCPU trap.
@@ -242,19 +242,19 @@ pub fn set_deliver(deliver: Deliver) {
     assert!(taken, "hypervisor: an interrupt of this vCPU stays active");
 }
 
-/// Has EL2 watch the points at `address`; see [`abi::CALL_WATCH`].
+/// Has EL2 watch the points at `address`; see [`abi::Call::Watch`].
 ///
 /// # Panics
 /// Panics if the hypervisor refuses.
 pub fn watch(address: u64, period: u64) {
-    let status = call(u64::from(abi::CALL_WATCH), [address, period, 0])[0] as i64;
+    let status = call(abi::Call::Watch.function(), [address, period, 0])[0] as i64;
     assert!(
         status == abi::SUCCESS,
         "hypervisor: no watch at {address:#x}"
     );
 }
 
-/// Says that pass `pass` of `cell`, which is number `id`, begins; see [`abi::CALL_CELL`].
+/// Says that pass `pass` of `cell`, which is number `id`, begins; see [`abi::Call::Cell`].
 pub fn begin_cell(id: usize, pass: u32, cell: &Cell) {
     let mut words = CellWords::default();
     let names = DIMENSIONS.iter().filter(|info| info.names(cell));
@@ -271,7 +271,7 @@ pub fn end_cells() {
     say_cell(0, 0, CellWords::default());
 }
 
-/// What says text on the console in place of the UART, if that is there; see [`abi::CALL_CONSOLE`].
+/// What says text on the console in place of the UART, if that is there; see [`abi::Call::Console`].
 pub fn text() -> Option<fn(&ConsoleWords)> {
     (present() && put(&ConsoleWords::default())).then_some(|words| {
         put(words);
@@ -281,7 +281,7 @@ pub fn text() -> Option<fn(&ConsoleWords)> {
 /// Says `words` on the console; whether there is such a call.
 fn put(words: &ConsoleWords) -> bool {
     let mut registers: Registers = [0; 18];
-    registers[0] = u64::from(abi::CALL_CONSOLE);
+    registers[0] = abi::Call::Console.function();
     registers[1..1 + ConsoleWords::REGISTERS].copy_from_slice(&words.0);
     call_by(conduit(), &mut registers);
     registers[0] as i64 == abi::SUCCESS
@@ -289,23 +289,23 @@ fn put(words: &ConsoleWords) -> bool {
 
 fn say_cell(number: u64, pass: u32, words: CellWords) {
     let mut registers: Registers = [0; 18];
-    registers[0] = u64::from(abi::CALL_CELL);
+    registers[0] = abi::Call::Cell.function();
     registers[1] = number;
     registers[2] = u64::from(pass);
     registers[3..3 + CellWords::REGISTERS].copy_from_slice(&words.0);
     call_by(conduit(), &mut registers);
 }
 
-/// Hands on an interrupt of EL2's timer, which came here; see [`abi::CALL_TIMER`].
+/// Hands on an interrupt of EL2's timer, which came here; see [`abi::Call::Timer`].
 pub fn timer() {
-    call(u64::from(abi::CALL_TIMER), [0; 3]);
+    call(abi::Call::Timer.function(), [0; 3]);
 }
 
 /// This vCPU's counters. The call names itself in its syndrome, see
 /// [`abi::COUNTING`].
 pub fn counters() -> [u64; Counter::COUNT] {
     let mut registers: Registers = [0; 18];
-    registers[0] = u64::from(abi::CALL_COUNTERS);
+    registers[0] = abi::Call::Counters.function();
     let pointer = registers.as_mut_ptr();
     // SAFETY: as in `call_by`.
     unsafe {
@@ -319,7 +319,7 @@ pub fn counters() -> [u64; Counter::COUNT] {
 
 /// What is counted of this vCPU's neighbour.
 pub fn shared() -> [u64; Shared::COUNT] {
-    let answer = call(u64::from(abi::CALL_SHARED), [0; 3]);
+    let answer = call(abi::Call::Shared.function(), [0; 3]);
     core::array::from_fn(|n| answer[1 + n])
 }
 
@@ -329,35 +329,35 @@ pub fn shared() -> [u64; Shared::COUNT] {
 /// Panics if the hypervisor refuses.
 pub fn log(log: Option<&'static TimeLog>) {
     let address = log.map_or(0, |log| core::ptr::from_ref(log) as u64);
-    let status = call(u64::from(abi::CALL_LOG), [address, 0, 0])[0] as i64;
+    let status = call(abi::Call::Log.function(), [address, 0, 0])[0] as i64;
     assert!(status == abi::SUCCESS, "hypervisor: no log at {address:#x}");
 }
 
 /// Has EL2 leave nothing of `what` in a cache: [`abi::EVICT_IMAGE`], or the number of a vCPU;
 /// whether there is such a thing.
 pub fn evict(what: u64) -> bool {
-    call(u64::from(abi::CALL_EVICT), [what, 0, 0])[0] as i64 == abi::SUCCESS
+    call(abi::Call::Evict.function(), [what, 0, 0])[0] as i64 == abi::SUCCESS
 }
 
 /// Has this vCPU's exits come to the least vectors that there can be; whether they may.
 pub fn floor(which: Floor) -> bool {
-    call(u64::from(abi::CALL_FLOOR), [which as u64, 0, 0])[0] as i64 == abi::SUCCESS
+    call(abi::Call::Floor.function(), [which as u64, 0, 0])[0] as i64 == abi::SUCCESS
 }
 
 /// Whether there are such vectors: where they are, a number that none of them has is invalid, and else the call is not known.
 pub fn has_floors() -> bool {
-    call(u64::from(abi::CALL_FLOOR), [u64::MAX, 0, 0])[0] as i64 == abi::INVALID
+    call(abi::Call::Floor.function(), [u64::MAX, 0, 0])[0] as i64 == abi::INVALID
 }
 
 /// The last events of a vCPU at EL2, the newest first, as time and kind.
 pub fn events(vcpu: usize) -> [(u64, u64); abi::EVENTS] {
-    let answer = call(u64::from(abi::CALL_TRACE), [vcpu as u64, 0, 0]);
+    let answer = call(abi::Call::Trace.function(), [vcpu as u64, 0, 0]);
     core::array::from_fn(|n| (answer[1 + 2 * n], answer[2 + 2 * n]))
 }
 
 /// What the hypervisor says of the machine.
 pub fn info(info: Info) -> u64 {
-    call(u64::from(abi::CALL_INFO), [0; 3])[1 + info as usize]
+    call(abi::Call::Info.function(), [0; 3])[1 + info as usize]
 }
 
 /// Makes a call by the machine's conduit.

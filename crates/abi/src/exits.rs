@@ -38,7 +38,7 @@ pub const fn knob(knob: Knob) -> u64 {
 }
 
 /// Where [`AGREES`] is read if what EL2 keeps of the interrupts of the vCPU that reads agrees with its
-/// list registers, as by [`crate::CALL_AUDIT`] in the mode [`crate::audit::RUNNING_TOLD`]; else
+/// list registers, as by [`crate::Call::Audit`] in the mode [`crate::audit::RUNNING_TOLD`]; else
 /// [`CONTRADICTS`].
 pub const AUDIT: u64 = 0xc00;
 /// It agrees. Where there is no such register zero is read, which is neither.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The values of the knobs, and how [`CALL_SET`](crate::CALL_SET) passes them.
+//! The values of the knobs, and how [`Call::Set`](crate::Call::Set) passes them.
 
 use crate::{Knob, Neighbour};
 

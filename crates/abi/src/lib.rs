@@ -30,6 +30,7 @@ macro_rules! numbered {
     };
 }
 
+mod call;
 mod end;
 pub mod exits;
 mod knob;
@@ -41,6 +42,7 @@ mod uid;
 mod watch;
 mod words;
 
+pub use call::Call;
 pub use end::{End, Ended};
 pub use knob::{Deliver, KnobValue, Trap};
 pub use neighbour::{Neighbour, Shared};
@@ -57,67 +59,19 @@ pub const CALL_UID: u32 = 0x8600_ff01;
 pub const CALL_UID_STANDARD: u32 = 0x8500_ff01;
 /// The answer of Rouse, in the byte order of the convention.
 pub const UID: [u32; 4] = [0x7573_6f72, 0x2d65_2165, 0x9a1c_4be2, 0x31d7_05f3];
-/// Sets knob x1 of the calling vCPU to x2; x0 is [`SUCCESS`] or [`INVALID`].
-pub const CALL_SET: u32 = 0xc600_0001;
-/// x0 = [`SUCCESS`], x1.. = the [`Counter`]s of the calling vCPU since it
-/// started. The call does not count itself.
-pub const CALL_COUNTERS: u32 = 0xc600_0002;
-/// The immediate of the instruction by which the measuring guest makes [`CALL_COUNTERS`],
+/// The immediate of the instruction by which the measuring guest makes [`Call::Counters`],
 /// others having 0. It means nothing to the hypervisor. But it is in the syndrome, so a list of
 /// exceptions that an emulator writes shows from where to where the counters counted.
 pub const COUNTING: u16 = 1;
-/// x0 = [`SUCCESS`], x1.. = [`Info`].
-pub const CALL_INFO: u32 = 0xc600_0003;
-/// Ends the machine with exit status x1, which reaches the shell.
-pub const CALL_EXIT: u32 = 0xc600_0004;
-
-/// Watches [`WatchPoint`]s at guest physical address x1, one per vCPU, and
-/// stops the machine if nothing moves for x2 ticks;
-/// x2 = 0 ends it. x0 is [`SUCCESS`] or [`INVALID`].
-pub const CALL_WATCH: u32 = 0xc600_0005;
-/// x0 = [`SUCCESS`] or [`INVALID`]; x1.. = the last [`EVENTS`] events of vCPU x1
-/// (its number in the device tree) as pairs of time (virtual count) and [`Traced`], the newest first.
-pub const CALL_TRACE: u32 = 0xc600_0006;
-/// Has EL2 note what it traces of the calling vCPU in the [`TimeLog`] at guest physical
-/// address x1 as well, each as an [`event_word`]; x1 = 0 ends that, and so does turning the vCPU
-/// off. x0 is [`SUCCESS`] or [`INVALID`].
-pub const CALL_LOG: u32 = 0xc600_0007;
-/// Compares what EL2 keeps of the calling vCPU's interrupts with its list
-/// registers; x1 is one of [`audit`]. x0 is [`SUCCESS`], or [`INVALID`] where they
-/// contradict each other or the guest.
-pub const CALL_AUDIT: u32 = 0xc600_0008;
-/// Prints the state of every CPU and ends the machine with exit status x1.
-pub const CALL_DUMP: u32 = 0xc600_0009;
-/// Leaves nothing of EL2's memory in a cache that the guest has a wake-up go through: of its
-/// image if x1 is [`EVICT_IMAGE`], else of vCPU x1, its number in the device tree. What is in
-/// memory stays. x0 is [`SUCCESS`] or [`INVALID`]. Other CPUs go on; EL2 takes no interrupt
-/// here meanwhile, which is as long as some thousands of cache lines take.
-pub const CALL_EVICT: u32 = 0xc600_000a;
-/// Says that pass x2 of cell x1 - 1 begins, or, if x1 is 0, that none runs. It is what the deadline of
-/// a cell counts from, and what is named when one is over, with its words: x3 to x10 are those, as
-/// [`CellWords`] has them. x0 is [`SUCCESS`].
-pub const CALL_CELL: u32 = 0xc600_000b;
-/// Says that EL2's timer has interrupted the calling vCPU, which owns its interrupts: EL2 looks what
-/// it was for, and takes it back. Once a guest has made this call, interrupt or not, EL2 counts on
-/// it. x0 is [`SUCCESS`].
-pub const CALL_TIMER: u32 = 0xc600_000c;
-/// x0 = [`SUCCESS`], x1.. = [`Shared`] of the calling vCPU since it started.
-pub const CALL_SHARED: u32 = 0xc600_000d;
-/// Has the calling vCPU's exits come to the least vectors that there can be, the [`Floor`] with number x1; where
-/// the hypervisor was not told to allow it, there is no such call. x0 is [`SUCCESS`] or [`INVALID`].
-pub const CALL_FLOOR: u32 = 0xc600_000e;
-/// Says x1 to x16 on the console as if the calling vCPU had written them to its UART, as [`ConsoleWords`] has them. Two exits
-/// a character are one for 128 of them. x0 is [`SUCCESS`].
-pub const CALL_CONSOLE: u32 = 0xc600_000f;
-/// Has [`CALL_EVICT`] clean EL2's code, constants and variables.
+/// Has [`Call::Evict`] clean EL2's code, constants and variables.
 pub const EVICT_IMAGE: u64 = u64::MAX;
 /// Has it forget the translations of both stages and of EL2, on every CPU; and clean what such a call uses on its way,
 /// EL2's code and the memory of the calling CPU.
 pub const EVICT_TRANSLATIONS: u64 = u64::MAX - 1;
-/// Events that [`CALL_TRACE`] answers: what the convention's registers hold.
+/// Events that [`Call::Trace`] answers: what the convention's registers hold.
 pub const EVENTS: usize = 8;
 
-/// What [`CALL_AUDIT`] may expect of the guest.
+/// What [`Call::Audit`] may expect of the guest.
 pub mod audit {
     /// Nothing: other vCPUs interrupt it meanwhile.
     pub const RUNNING: u64 = 0;
@@ -242,7 +196,7 @@ numbered! {
         Base = "base",
         /// Bytes that the hypervisor has for each vCPU: state and stack.
         PerVcpu = "per-vcpu",
-        /// 1: the machine has a deadline, so that [`CALL_CELL`] is of use.
+        /// 1: the machine has a deadline, so that [`Call::Cell`] is of use.
         Deadline = "deadline",
         /// SGIs that belong to the secure world, as bits: they can be injected, and not delivered
         /// directly.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The floor of an exit: the same as other paths do, with vectors of EL2 that do what the architecture requires and
-//! nothing else ([`abi::CALL_FLOOR`]).
+//! nothing else ([`abi::Call::Floor`]).
 //!
 //! In these vectors a CPU can make no call and no access that traps. An interrupt (of the timer) ends those of `empty`,
 //! `send` and `wait`, a call those of `receive`.

@@ -2,7 +2,7 @@
 //! Calls by HVC and SMC: every class of function numbers, with random arguments,
 //! and the hypervisor's own calls with values that make no sense.
 
-use abi::Knob;
+use abi::{Call, Knob};
 use platform::Conduit;
 
 use super::beside;
@@ -46,7 +46,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
 fn periods(tally: &mut Tally) {
     let watch = |period| {
         let place = platform().memory[0].base;
-        call(u64::from(abi::CALL_WATCH), [place, period, 0])[0]
+        call(Call::Watch.function(), [place, period, 0])[0]
     };
     let now = clock::now();
     let long = [
@@ -69,22 +69,9 @@ fn periods(tally: &mut Tally) {
 
 /// Whether the function is served: PSCI belongs to another class.
 fn is_known(function: u64) -> bool {
-    const KNOWN: [u32; 12] = [
-        0x8000_0000,
-        0x8000_0001,
-        abi::CALL_UID,
-        abi::CALL_SET,
-        abi::CALL_COUNTERS,
-        abi::CALL_INFO,
-        abi::CALL_EXIT,
-        abi::CALL_WATCH,
-        abi::CALL_TRACE,
-        abi::CALL_LOG,
-        abi::CALL_EVICT,
-        abi::CALL_CONSOLE,
-    ];
     let function = function as u32;
-    KNOWN.contains(&function)
+    matches!(function, 0x8000_0000 | 0x8000_0001 | abi::CALL_UID)
+        || Call::of(function).is_some()
         || matches!(function >> 24, 0x84 | 0xc4) && function & 0xff_ffff < 0x20
 }
 
@@ -123,7 +110,7 @@ fn known(tally: &mut Tally, random: &mut Random) {
         }
     }
     for vcpu in [percpu::all().len() as u64, 64, 1 << 32, u64::MAX] {
-        let answer = call(u64::from(abi::CALL_TRACE), [vcpu, 0, 0])[0];
+        let answer = call(Call::Trace.function(), [vcpu, 0, 0])[0];
         tally.case(answer == INVALID, format_args!("events of vCPU {vcpu}"));
     }
     evictions(tally);
@@ -134,7 +121,7 @@ fn known(tally: &mut Tally, random: &mut Random) {
 fn nothing_said(tally: &mut Tally, random: &mut Random) {
     for conduit in [Conduit::Hvc, Conduit::Smc] {
         let mut registers: Registers = core::array::from_fn(|_| random.draw());
-        registers[0] = random.draw() << 32 | u64::from(abi::CALL_CONSOLE);
+        registers[0] = random.draw() << 32 | Call::Console.function();
         registers[1] &= !0xff;
         let before = registers;
         hypervisor::call_by(conduit, &mut registers);
@@ -147,7 +134,7 @@ fn nothing_said(tally: &mut Tally, random: &mut Random) {
 /// no other argument matters.
 fn evictions(tally: &mut Tally) {
     let cpus = percpu::all().len() as u64;
-    let evict = |what| call(u64::from(abi::CALL_EVICT), [what, u64::MAX, 1 << 40])[0];
+    let evict = |what| call(Call::Evict.function(), [what, u64::MAX, 1 << 40])[0];
     let common = [[abi::EVICT_IMAGE, abi::EVICT_TRANSLATIONS]; 4];
     for what in (0..cpus).chain(common.into_iter().flatten()) {
         let answer = evict(what);
@@ -168,7 +155,7 @@ fn evictions(tally: &mut Tally) {
 /// Knobs with values that they can't take are refused; with those that they can,
 /// turned back again.
 fn knobs(tally: &mut Tally, random: &mut Random) {
-    let turn = |knob: u64, value: u64| call(u64::from(abi::CALL_SET), [knob, value, 0])[0];
+    let turn = |knob: u64, value: u64| call(Call::Set.function(), [knob, value, 0])[0];
     for knob in 0..Knob::COUNT as u64 + 8 {
         for value in [2, 3, 4, 1 << 31, 1 << 32, u64::MAX, random.draw() | 1 << 40] {
             // Only the reader of interrupts changes how they are delivered.
@@ -207,14 +194,14 @@ fn watches(tally: &mut Tally) {
         hypervisor::info(abi::Info::Base) + (1 << 40),
     ];
     for place in places {
-        let answer = call(u64::from(abi::CALL_WATCH), [place, 1, 0])[0];
+        let answer = call(Call::Watch.function(), [place, 1, 0])[0];
         tally.case(
             answer == INVALID,
             format_args!("watch at {place:#x}: {answer:#x}"),
         );
         // At 0 there is to be none.
         let wanted = if place == 0 { SUCCESS } else { INVALID };
-        let answer = call(u64::from(abi::CALL_LOG), [place, 0, 0])[0];
+        let answer = call(Call::Log.function(), [place, 0, 0])[0];
         tally.case(
             answer == wanted,
             format_args!("log at {place:#x}: {answer:#x}"),

@@ -260,9 +260,9 @@ victim_returns:
     .endr
     .balign 2048
     "#,
-    set = const abi::CALL_SET,
+    set = const abi::Call::Set.function(),
     deliver = const abi::Knob::Deliver as usize,
-    audit = const abi::CALL_AUDIT,
+    audit = const abi::Call::Audit.function(),
     told = const abi::audit::RUNNING_TOLD,
 );
 

@@ -190,7 +190,7 @@ fn deliver(me: &PerCpu, random: &mut Random) {
         let (knob, word) = KnobValue::Deliver(deliver).encode();
         if hypervisor::present() {
             // Refused while another has an SGI active here.
-            hypervisor::call(u64::from(abi::CALL_SET), [knob as u64, word, 0]);
+            hypervisor::call(abi::Call::Set.function(), [knob as u64, word, 0]);
         }
     }
 }

@@ -42,7 +42,7 @@ static WORDS: [AtomicU64; CellWords::REGISTERS] = [const { AtomicU64::new(0) }; 
 /// When it began.
 static SINCE: AtomicU64 = AtomicU64::new(0);
 
-/// Whether the guest makes [`abi::CALL_TIMER`] of EL2's interrupt on a CPU whose interrupts it owns.
+/// Whether the guest makes [`abi::Call::Timer`] of EL2's interrupt on a CPU whose interrupts it owns.
 static HANDS_ON: AtomicBool = AtomicBool::new(false);
 
 /// Bits of [`RUNNING`] below the pass.

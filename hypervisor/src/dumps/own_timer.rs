@@ -6,7 +6,7 @@
 //!
 //! It interrupts a guest whatever that masks, because its interrupt is routed to EL2. A guest
 //! that owns its interrupts gets it as one of its own, and hands it on
-//! ([`abi::CALL_TIMER`]). Until the timer expires it costs nothing.
+//! ([`abi::Call::Timer`]). Until the timer expires it costs nothing.
 
 use core::sync::atomic::Ordering::Relaxed;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The least that an exit can cost: vectors that do only what the architecture requires, against which the costs of the
-//! real ones are held. With `rouse.floor` a vCPU may take them ([`abi::CALL_FLOOR`]); without it there is no such call.
+//! real ones are held. With `rouse.floor` a vCPU may take them ([`abi::Call::Floor`]); without it there is no such call.
 //!
 //! They check nothing, so a guest in them can do what no other guest can: send any SGI, and have any interrupt listed. The
 //! one that takes them is the measuring program, and nothing else runs beside it.

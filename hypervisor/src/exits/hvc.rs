@@ -3,7 +3,7 @@
 //! hypercalls of crate `abi`.
 
 use aarch64_cpu::registers::{ESR_EL2, ICH_VTR_EL2, ID_AA64MMFR1_EL1, Readable};
-use abi::{ConsoleWords, Counter, Info, Knob, KnobValue, Shared, TimeLog, Words};
+use abi::{Call, ConsoleWords, Counter, Info, Knob, KnobValue, Shared, TimeLog, Words};
 use arch::frame::Frame;
 use arch::layout;
 use trap::esr::{self, Esr};
@@ -31,7 +31,7 @@ const PSCI: core::ops::Range<u32> = 0..0x20;
 #[inline(always)]
 pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
     let function = frame.x[0] as u32;
-    if function != abi::CALL_COUNTERS {
+    if u64::from(function) != Call::Counters.function() {
         cpu.vcpu.counters.add(by);
     }
     match function {
@@ -43,48 +43,14 @@ pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
 
 #[inline(never)]
 fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
-    match function {
-        abi::CALL_SET => {
-            let knob = Knob::ALL.get(frame.x[1] as usize);
-            let value = knob.and_then(|&knob| KnobValue::decode(knob, frame.x[2]));
-            let done = value.and_then(|value| knobs::set(cpu, value));
-            frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
-        }
-        abi::CALL_COUNTERS => counters(cpu, frame),
-        abi::CALL_SHARED => shared(cpu, frame),
-        abi::CALL_INFO => info(frame),
-        abi::CALL_WATCH => {
-            failing::while_running();
-            let done = watchdog::watch(frame.x[1], frame.x[2]);
-            frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
-        }
-        abi::CALL_TRACE => traced(frame),
-        abi::CALL_LOG => {
-            let done = note_in(cpu, frame.x[1]);
-            frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
-        }
-        abi::CALL_AUDIT => {
-            let agrees = audit::audit(cpu, frame, frame.x[1]);
-            frame.x[0] = if agrees { abi::SUCCESS } else { abi::INVALID } as u64;
-        }
-        abi::CALL_EVICT => {
-            let done = caches::evict(frame.x[1]);
-            frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
-        }
-        abi::CALL_FLOOR if floor::allowed() => {
-            let done = floor::enter(frame.x[1]);
-            frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
-        }
-        abi::CALL_CONSOLE => console(frame),
-        abi::CALL_CELL | abi::CALL_TIMER => watched(cpu, frame, function),
-        abi::CALL_DUMP => dump::asked(frame.x[1]),
-        abi::CALL_EXIT => ending::exit(frame.x[1]),
-        abi::CALL_UID => {
+    match (Call::of(function), function) {
+        (Some(call), _) => own(cpu, frame, call),
+        (None, abi::CALL_UID) => {
             for (register, word) in frame.x.iter_mut().zip(abi::UID) {
                 *register = u64::from(word);
             }
         }
-        SMCCC_ARCH_FEATURES => {
+        (None, SMCCC_ARCH_FEATURES) => {
             let known = matches!(frame.x[1] as u32, SMCCC_VERSION | SMCCC_ARCH_FEATURES);
             frame.x[0] = if known { 0 } else { abi::NOT_SUPPORTED as u64 };
         }
@@ -96,11 +62,41 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
     }
 }
 
+/// Serves one of the hypervisor's own calls.
+#[inline(always)]
+fn own(cpu: &PerCpu, frame: &mut Frame, call: Call) {
+    let done = match call {
+        Call::Set => {
+            let knob = Knob::ALL.get(frame.x[1] as usize);
+            let value = knob.and_then(|&knob| KnobValue::decode(knob, frame.x[2]));
+            value.and_then(|value| knobs::set(cpu, value))
+        }
+        Call::Watch => {
+            failing::while_running();
+            watchdog::watch(frame.x[1], frame.x[2])
+        }
+        Call::Log => note_in(cpu, frame.x[1]),
+        Call::Audit => audit::audit(cpu, frame, frame.x[1]).then_some(()),
+        Call::Evict => caches::evict(frame.x[1]),
+        Call::Floor if floor::allowed() => floor::enter(frame.x[1]),
+        Call::Floor => return frame.x[0] = abi::NOT_SUPPORTED as u64,
+        Call::Counters => return counters(cpu, frame),
+        Call::Shared => return shared(cpu, frame),
+        Call::Info => return info(frame),
+        Call::Trace => return traced(frame),
+        Call::Console => return console(frame),
+        Call::Cell | Call::Timer => return watched(cpu, frame, call),
+        Call::Dump => dump::asked(frame.x[1]),
+        Call::Exit => ending::exit(frame.x[1]),
+    };
+    frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
+}
+
 /// Serves what the guest says for the deadlines.
 #[cold]
 #[inline(never)]
-fn watched(cpu: &PerCpu, frame: &mut Frame, function: u32) {
-    if function == abi::CALL_CELL {
+fn watched(cpu: &PerCpu, frame: &mut Frame, call: Call) {
+    if call == Call::Cell {
         failing::at_cell(cpu, frame.x[1], frame.x[2]);
         let words = Words(core::array::from_fn(|n| frame.x[3 + n]));
         deadline::begin_cell(frame.x[1], frame.x[2], words);

@@ -8,7 +8,7 @@ use platform::Region;
 use super::vm::vm;
 use crate::cpu::percpu::{PerCpu, boot_stack_guard};
 
-/// Evicts what [`abi::CALL_EVICT`] calls `what`; `None` if there is no such thing.
+/// Evicts what [`abi::Call::Evict`] calls `what`; `None` if there is no such thing.
 pub fn evict(what: u64) -> Option<()> {
     match what {
         abi::EVICT_IMAGE => pages::evict(image()),

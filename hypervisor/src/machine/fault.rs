@@ -4,7 +4,7 @@
 //!
 //! Nothing of this is looked at on a measured path: the machine's own faults are
 //! made while it starts, those of EL2 when the guest asks for a watch
-//! ([`abi::CALL_WATCH`]), which every guest does that wants one of them.
+//! ([`abi::Call::Watch`]), which every guest does that wants one of them.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The calls that a guest makes of the hypervisor.
+
+/// The number of the first one: a fast call of 64 bits to a vendor-specific hypervisor service (DEN0028F, 2.4 and 2.5).
+const FIRST: u32 = 0xc600_0001;
+
+numbered! {
+    /// A call: its arguments are in x1 and up, its answer in x0 and up. Numbers follow each other in this order, so that
+    /// two calls have never the same one; a new call is added at the end.
+    Call {
+        /// Sets knob x1 of the calling vCPU to x2; x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID).
+        Set = "set",
+        /// x0 = [`SUCCESS`](crate::SUCCESS), x1.. = the [`Counter`](crate::Counter)s of the calling vCPU since it
+        /// started. The call does not count itself.
+        Counters = "counters",
+        /// x0 = [`SUCCESS`](crate::SUCCESS), x1.. = [`Info`](crate::Info).
+        Info = "info",
+        /// Ends the machine with exit status x1, which reaches the shell.
+        Exit = "exit",
+        /// Watches [`WatchPoint`](crate::WatchPoint)s at guest physical address x1, one per vCPU, and
+        /// stops the machine if nothing moves for x2 ticks;
+        /// x2 = 0 ends it. x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID).
+        Watch = "watch",
+        /// x0 = [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID); x1.. = the last [`EVENTS`](crate::EVENTS) events of vCPU x1
+        /// (its number in the device tree) as pairs of time (virtual count) and [`Traced`](crate::Traced), the newest first.
+        Trace = "trace",
+        /// Has EL2 note what it traces of the calling vCPU in the [`TimeLog`](crate::TimeLog) at guest physical
+        /// address x1 as well, each as an [`event_word`](crate::event_word); x1 = 0 ends that, and so does turning the vCPU
+        /// off. x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID).
+        Log = "log",
+        /// Compares what EL2 keeps of the calling vCPU's interrupts with its list
+        /// registers; x1 is one of [`audit`](crate::audit). x0 is [`SUCCESS`](crate::SUCCESS), or [`INVALID`](crate::INVALID) where they
+        /// contradict each other or the guest.
+        Audit = "audit",
+        /// Prints the state of every CPU and ends the machine with exit status x1.
+        Dump = "dump",
+        /// Leaves nothing of EL2's memory in a cache that the guest has a wake-up go through: of its
+        /// image if x1 is [`EVICT_IMAGE`](crate::EVICT_IMAGE), else of vCPU x1, its number in the device tree. What is in
+        /// memory stays. x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID). Other CPUs go on; EL2 takes no interrupt
+        /// here meanwhile, which is as long as some thousands of cache lines take.
+        Evict = "evict",
+        /// Says that pass x2 of cell x1 - 1 begins, or, if x1 is 0, that none runs. It is what the deadline of
+        /// a cell counts from, and what is named when one is over, with its words: x3 to x10 are those, as
+        /// [`CellWords`](crate::CellWords) has them. x0 is [`SUCCESS`](crate::SUCCESS).
+        Cell = "cell",
+        /// Says that EL2's timer has interrupted the calling vCPU, which owns its interrupts: EL2 looks what
+        /// it was for, and takes it back. Once a guest has made this call, interrupt or not, EL2 counts on
+        /// it. x0 is [`SUCCESS`](crate::SUCCESS).
+        Timer = "timer",
+        /// x0 = [`SUCCESS`](crate::SUCCESS), x1.. = [`Shared`](crate::Shared) of the calling vCPU since it started.
+        Shared = "shared",
+        /// Has the calling vCPU's exits come to the least vectors that there can be, the [`Floor`](crate::Floor) with number x1; where
+        /// the hypervisor was not told to allow it, there is no such call. x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID).
+        Floor = "floor",
+        /// Says x1 to x16 on the console as if the calling vCPU had written them to its UART, as [`ConsoleWords`](crate::ConsoleWords) has them. Two exits
+        /// a character are one for 128 of them. x0 is [`SUCCESS`](crate::SUCCESS).
+        Console = "console",
+    }
+}
+
+impl Call {
+    /// The function's number, for x0.
+    #[must_use]
+    pub const fn function(self) -> u64 {
+        FIRST as u64 + self as u64
+    }
+
+    /// The call that has this number.
+    #[must_use]
+    pub fn of(function: u32) -> Option<Self> {
+        let index = function.wrapping_sub(FIRST) as usize;
+        Self::ALL.get(index).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_earlier_versions() {
+        assert_eq!(Call::Set.function(), 0xc600_0001);
+        assert_eq!(Call::Console.function(), 0xc600_000f);
+        for (number, &call) in (FIRST..).zip(Call::ALL) {
+            assert_eq!(call.function(), u64::from(number));
+            assert_eq!(Call::of(number), Some(call));
+        }
+        for function in [0, FIRST - 1, FIRST + Call::COUNT as u32, u32::MAX] {
+            assert_eq!(Call::of(function), None);
+        }
+    }
+}
