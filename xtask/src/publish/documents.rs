@@ -9,7 +9,7 @@ use page::table;
 use results::{Cell, Results};
 
 use super::SHOWN;
-use super::runs::{FOLDER, Run};
+use super::runs::{FOLDER, Run, others};
 use crate::failure::bad_input;
 use crate::places;
 
@@ -146,17 +146,33 @@ fn source(results: &Results) -> String {
     format!("{}, {tree}", results.tool)
 }
 
-/// The page: a section for each board.
+/// The page: a section for each board, with its tables where no board before it has the same figures.
 fn page(kept: &[(String, Results)]) -> Result<String> {
     let mut text = String::from(HEAD);
-    for (name, results) in kept {
+    let mut shown: Vec<(&str, &Results)> = Vec::new();
+    let (first, rest): (Vec<_>, Vec<_>) = kept.iter().partition(|(name, _)| name == SHOWN);
+    for (name, results) in first.into_iter().chain(rest) {
         let run = Run::of(name)?;
-        if run.is_board() {
-            text += &format!(
-                "\n## {name}\n\n{}; [{name}.json](../{FOLDER}/{name}.json)\n\n",
-                source(results)
-            );
-            text += &table::document(results).markdown(&run.command());
+        if !run.is_board() {
+            continue;
+        }
+        text += &format!(
+            "\n## {name}\n\n{}; [{name}.json](../{FOLDER}/{name}.json)\n\n",
+            source(results)
+        );
+        let like = shown
+            .iter()
+            .find(|(_, other)| others(name, other, results).is_none());
+        text += &match like {
+            Some((like, _)) => format!(
+                "`{}` has the figures of [{like}](#{like}) in all {} cells.\n",
+                run.command(),
+                results.cells.len()
+            ),
+            None => table::document(results).markdown(&run.command()),
+        };
+        if like.is_none() {
+            shown.push((name, results));
         }
     }
     Ok(text)
@@ -175,7 +191,7 @@ No board here is hardware: each is QEMU or gem5 with the properties that `cargo 
 
 #[cfg(test)]
 mod tests {
-    use super::super::runs::{kept, others};
+    use super::super::runs::kept;
     use super::*;
 
     #[test]
