@@ -209,7 +209,7 @@ fn timers() -> u32 {
 }
 
 /// Makes SGI or PPI `intid` pending for this CPU's vCPU; `hw` is the physical interrupt
-/// behind it. What comes next is the way back to the guest, or an ISB: a list register may
+/// behind it. Must be followed by the way back to the guest, or an ISB: a list register may
 /// have been written.
 #[inline(always)]
 pub fn inject(cpu: &PerCpu, intid: u32, hw: Option<u32>) {

@@ -22,7 +22,7 @@ use wire::Source;
 
 use crate::refuse;
 
-/// What to do about an image without guest.
+/// Advice for an image without guest.
 pub const PACK_IT: &str = "pack it with cargo xtask build";
 
 /// Whether every CPU that has come up has FEAT_LSE.
@@ -44,7 +44,7 @@ fn images() -> Images {
     find_payload().unwrap_or_else(|error| refuse!("{error}: {PACK_IT}"))
 }
 
-/// As [`payload`], or why there is none.
+/// Returns the [`payload`], or why there is none.
 pub fn find_payload() -> Result<Images, NoPayload> {
     header().images(u64::MAX - first())
 }

@@ -19,7 +19,7 @@ use crate::console::log;
 use crate::machine::memory::physical_end;
 use crate::machine::power::note_conduit;
 
-/// What is refused, to be said again without firmware.
+/// A refusal, to be printed again without firmware.
 pub struct Refused {
     /// The words.
     why: ArrayString<400>,
@@ -61,7 +61,7 @@ pub fn outside(refusal: &impl Display) -> Option<Refused> {
         (None, true) => false,
     };
     let mut why = ArrayString::new();
-    // What does not fit was said before.
+    // Text that does not fit was printed before.
     let _ = write!(why, "{refusal}");
     is_other.then_some(Refused {
         why,
