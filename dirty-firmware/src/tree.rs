@@ -25,7 +25,7 @@ const REG: u32 = 49;
 /// How CPUs are started.
 #[derive(Clone, Copy, Debug)]
 pub enum Start {
-    /// As QEMU's tree says.
+    /// Like in QEMU's tree.
     Unchanged,
     /// By PSCI, which this firmware answers.
     Psci,
@@ -33,14 +33,14 @@ pub enum Start {
     SpinTable(u64),
 }
 
-/// What is changed.
+/// Changes to QEMU's tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Changes {
     /// How CPUs are started.
     pub start: Start,
     /// RAM, as base and size, if it is not what QEMU says.
     pub banks: Option<[[u64; 2]; 2]>,
-    /// What is reserved, as base and size; size 0 is nothing.
+    /// Reserved RAM, as base and size; size 0 is nothing.
     pub reserved: [[u64; 2]; 2],
 }
 

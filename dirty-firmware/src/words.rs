@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is left behind, by words.
+//! Reads from words what is left behind.
 
 /// Declares the words.
 macro_rules! words {
     ($($(#[$doc:meta])* $field:ident = $word:literal;)*) => {
-        /// What is left behind.
+        /// State to be left, a flag for each word.
         #[derive(Clone, Copy, Debug, Default)]
         pub struct Words {
             $($(#[$doc])* pub $field: bool,)*
