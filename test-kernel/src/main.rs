@@ -112,7 +112,7 @@ fn end(number: usize) -> ! {
         "cpu-off" => {
             let first = platform.cpus[0].mpidr;
             while number > 0 && psci(&platform, AFFINITY_INFO, first, 0, 0) != OFF {}
-            // What is no whole line yet must not be lost.
+            // Text that is not a whole line yet must not be lost.
             let _ = write!(out, "kernel: the last word");
             psci(&platform, CPU_OFF, 0, 0, 0)
         }
