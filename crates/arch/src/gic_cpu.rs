@@ -40,7 +40,7 @@ pub fn send_sgi(intid: u32, mpidr: u64) {
     send_sgi_value(sgi_value(intid, mpidr));
 }
 
-/// As [`send_sgi`], with a value that [`sgi_value`] made.
+/// Like [`send_sgi`], with a value that [`sgi_value`] made.
 #[inline(always)]
 pub fn send_sgi_value(value: u64) {
     insn::dsb_ishst();

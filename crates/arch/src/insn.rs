@@ -62,7 +62,7 @@ plain! {
     ic_ialluis = "ic ialluis";
     /// Invalidates all EL2 stage-1 translations of this PE.
     tlbi_alle2 = "tlbi alle2";
-    /// The same on every PE of the domain.
+    /// Invalidates all EL2 stage-1 translations, inner shareable.
     tlbi_alle2is = "tlbi alle2is";
     /// Invalidates all stage-1 and stage-2 EL1&0 translations of this PE, of every VMID.
     tlbi_alle1 = "tlbi alle1";
