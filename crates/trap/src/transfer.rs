@@ -14,9 +14,9 @@ pub struct Transfer {
     pub second: Option<u32>,
     /// The base register; 31 is the stack pointer.
     pub base: u32,
-    /// What is added to it for the address.
+    /// Added to the base for the address.
     pub offset: i64,
-    /// What is added to it in the end.
+    /// Added to the base in the end.
     pub write_back: i64,
 }
 
