@@ -86,7 +86,7 @@ fn search(
 mod tests {
     use super::*;
 
-    /// The same wherever the walk begins.
+    /// Asserts the same result wherever the walk begins.
     fn locate(gic: &Gic<'_>, mpidr: u64, typer: impl Fn(u64) -> u64) -> Option<u64> {
         let found = super::locate(gic, mpidr, 0, &typer);
         for range in gic.redistributors {
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn nothing_is_read_where_no_frame_fits() {
-        // As QEMU's virt describes 61 frames of GICv4 in 0xf6_0000 bytes.
+        // QEMU's virt describes 61 frames of GICv4 in 0xf6_0000 bytes like this.
         let ranges = [Region {
             base: 0x080a_0000,
             size: 0xf6_0000,
