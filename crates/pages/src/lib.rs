@@ -40,7 +40,7 @@ impl Pool {
         }
     }
 
-    /// What was taken so far.
+    /// Returns the part that was taken so far.
     #[must_use]
     pub const fn taken(&self) -> Region {
         Region {
@@ -49,8 +49,8 @@ impl Pool {
         }
     }
 
-    /// Takes `bytes` bytes, rounded up to pages, zeroed. What firmware has left of them in a cache would
-    /// come over them where caches are off (DDI 0487K.a, B2.11), so it is cleaned before.
+    /// Takes `bytes` bytes, rounded up to pages, zeroed. Lines of them that firmware has left in a cache would
+    /// overwrite them where caches are off (DDI 0487K.a, B2.11), so they are cleaned before.
     ///
     /// # Panics
     /// Panics if the pool is exhausted: it was sized too small.
