@@ -28,7 +28,7 @@ const LOADER: u64 = 0x1000;
 /// Bytes of the smallest page that a kernel may have.
 const PAGE: u64 = 0x1000;
 
-/// What a header says.
+/// Contents of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Image {
     /// Bytes between a multiple of [`ALIGN`] and the image.
