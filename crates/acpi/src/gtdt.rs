@@ -31,7 +31,7 @@ const SECURE: u32 = 1 << 2;
 /// Adds the watchdogs to `watchdogs`. Without them the machine can still be used.
 ///
 /// # Errors
-/// What is wrong with the platform timers; what is in front of that was added.
+/// The first defect of the platform timers; what is in front of that was added.
 pub fn watchdogs(gtdt: &View<'_>, watchdogs: &mut Watchdogs) -> Result<(), Error> {
     // A table that is too short for them has none.
     if gtdt.len() < FIRST as usize {
