@@ -192,7 +192,7 @@ pub fn to_hypervisor(cpu: &PerCpu) -> Option<()> {
     Some(())
 }
 
-/// Takes delivery back whatever is active: that stays so.
+/// Has EL2 deliver, also while something is active: that stays so.
 pub fn reclaim(cpu: &PerCpu) {
     with(cpu, |delivery| {
         cpu.vcpu.switch.reclaim(delivery, &Of(cpu));
