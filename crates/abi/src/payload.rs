@@ -30,7 +30,7 @@ pub struct Extent {
     pub length: u64,
 }
 
-/// What is behind a header.
+/// Images after a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Images {
     /// The one that runs on every CPU.
@@ -61,7 +61,7 @@ impl PayloadHeader {
     /// Where each part begins: on a multiple of this.
     pub const ALIGN: u64 = 4096;
 
-    /// What is behind the header, which must be `room` bytes at most.
+    /// Returns the images after the header, which must be `room` bytes at most.
     ///
     /// # Errors
     /// [`NoPayload`] says why there is none.
@@ -83,7 +83,7 @@ impl PayloadHeader {
 }
 
 impl Extent {
-    /// What follows, of `length` bytes, if that is any.
+    /// Returns the next extent, of `length` bytes, if that is any.
     fn next(self, length: u64, room: u64) -> Result<Option<Self>, NoPayload> {
         if length == 0 {
             return Ok(None);
