@@ -79,7 +79,7 @@ fn the_most_urgent_spis_are_listed_with_their_priorities() {
     bank.end(0);
     list.refill(&mut bank);
     assert_eq!(bank.used(), [(0, 36, PENDING), (1, 35, PENDING)]);
-    // What waits becomes the most urgent and takes the place of the least.
+    // The waiting SPI becomes the most urgent and takes the place of the least.
     access(&mut distributor, 0x400 + 33, 1, Some(0x10));
     list.sync_spis(&mut bank, &mut distributor, SECOND);
     assert_eq!(bank.used(), [(0, 33, PENDING), (1, 35, PENDING)]);
@@ -198,7 +198,7 @@ fn requests_to_one_vcpu_stay_when_another_lets_go() {
     assert!(!distributor.release(SECOND));
     own.sync_spis(&mut registers, &mut distributor, first);
     assert_eq!(registers.used(), []);
-    // What was asked of the second is done: a new one is listed, and stays.
+    // The second has done what was asked of it: a new one is listed, and stays.
     write(&mut distributor, 0x204, 0b1001);
     list.sync_spis(&mut bank, &mut distributor, SECOND);
     assert_eq!(bank.used(), [(0, 32, PENDING), (1, 35, PENDING)]);
