@@ -80,7 +80,7 @@ use protocol::{
 use wait::request::{CALL, REQUESTS, RESCHED};
 use ways::Way;
 
-/// What is modelled.
+/// One modelled case.
 #[derive(Clone, Copy, Debug)]
 struct Scenario {
     way: Way,
@@ -88,7 +88,7 @@ struct Scenario {
     wanted: u32,
     /// Pending interrupts are not taken at the very unmasking.
     late: bool,
-    /// What each waker does, one thread each.
+    /// Wake-ups of each waker, one thread each.
     wakers: &'static [&'static [Wake]],
 }
 
@@ -130,7 +130,7 @@ fn check<P: Protocol>(scenario: Scenario) -> Arc<Coverage> {
     coverage
 }
 
-/// What the wakers do: each its wake-ups, one after the other.
+/// Wake-ups of each waker, one after the other.
 type Wakers = &'static [&'static [Wake]];
 
 /// Sets a request; the interrupt is left out where the target polls.
