@@ -29,7 +29,7 @@ pub enum Start {
     Unchanged,
     /// By PSCI, which this firmware answers.
     Psci,
-    /// Each by the release address of its number, behind this one.
+    /// Each by the release address of its number, after this one.
     SpinTable(u64),
 }
 
@@ -207,7 +207,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// The text at `at`, without the zero behind it.
+/// The text at `at`, without the zero after it.
 fn text(bytes: &[u8], at: usize) -> &[u8] {
     let rest = &bytes[at..];
     let end = rest.iter().position(|&byte| byte == 0);

@@ -63,7 +63,7 @@ words! {
     watchdog_soon = "watchdog-soon";
     /// The device tree ends with the RAM.
     tree_at_end = "tree-at-end";
-    /// It begins right behind the image.
+    /// It begins right after the image.
     tree_behind = "tree-behind-image";
     /// It is aligned to 8 bytes and no more.
     tree_unaligned = "tree-unaligned";

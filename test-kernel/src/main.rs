@@ -159,7 +159,7 @@ fn try_memory(out: &mut Port) {
     let _ = writeln!(out, "kernel: image at {base:#x}, claims {:#x}", image.size);
     if image.size > arch::layout::data().end - base {
         let last = ((base + image.size - 8) & !7) as *mut u64;
-        // SAFETY: behind everything of the image, and by the boot protocol its own.
+        // SAFETY: after everything of the image, and by the boot protocol its own.
         let read = unsafe {
             last.write_volatile(0x600d);
             last.read_volatile()

@@ -205,7 +205,7 @@ numbered! {
         SerrorsLeft = "serrors-left",
         /// SErrors taken at EL2 since then that had been corrected.
         SerrorsCorrected = "serrors-corrected",
-        /// Those behind which the CPU could go on.
+        /// SErrors since then after which the CPU could go on.
         SerrorsRestartable = "serrors-restartable",
     }
 }

@@ -2,7 +2,7 @@
 //! Lays out the page of registers by which the monitor of `vmm/` tells its guest: how often KVM
 //! left the vCPU that reads, by cause.
 //!
-//! There are 64-bit registers, one behind another. A read of the first one notes all values of
+//! There are 64-bit registers, one after another. A read of the first one notes all values of
 //! that vCPU, and answers its own; reads of the others answer what was noted. At [`TOGETHER`] are
 //! the sums over all vCPUs, which the first of those notes likewise. The accesses to the page
 //! themselves are not counted.

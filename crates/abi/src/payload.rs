@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The embedded guest, in one or two images, and its initial RAM disk, behind a header.
+//! The embedded guest, in one or two images, and its initial RAM disk, after a header.
 
 use core::fmt;
 
-/// Header in front of the guest's images, padded to [`PayloadHeader::SIZE`]. Behind it
+/// Header in front of the guest's images, padded to [`PayloadHeader::SIZE`]. After it
 /// is the guest with load and store exclusive, padded to pages, and if they are there the
 /// same guest with LSE atomics and the guest's initial RAM disk.
 #[repr(C)]
@@ -13,15 +13,15 @@ pub struct PayloadHeader {
     pub magic: u64,
     /// Bytes of the image that follows.
     pub length: u64,
-    /// Bytes of the image with LSE atomics behind it; 0 if there is none.
+    /// Bytes of the image with LSE atomics after it; 0 if there is none.
     pub lse: u64,
-    /// Bytes of the initial RAM disk behind that; 0 if there is none.
+    /// Bytes of the initial RAM disk after that; 0 if there is none.
     pub initrd: u64,
     /// Whose the guest is: `wire::Source` as a number.
     pub source: u64,
 }
 
-/// Where a part lies: bytes behind the header, and how many it has.
+/// Where a part lies: bytes after the header, and how many it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Of its first byte, counted from the end of the header.
@@ -97,7 +97,7 @@ impl Extent {
     }
 }
 
-/// Why there is no image behind a header.
+/// Why there is no image after a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoPayload {
     /// It is no header: nothing was packed.

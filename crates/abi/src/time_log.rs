@@ -62,7 +62,7 @@ impl TimeLog {
         self.count.store(0, Release);
     }
 
-    /// How many there were. Those are whole, and so is what their CPU stored before.
+    /// How many notes there were. They are whole, and so is what their CPU stored before.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count.load(Acquire)

@@ -3,7 +3,7 @@
 //! form: a constant per register with `get()` and `set()`.
 //!
 //! They are named by encoding (`S<op0>_<op1>_C<n>_C<m>_<op2>`), so that no
-//! assembler extension is needed. Field constants stand beside the register.
+//! assembler extension is needed. Field constants stand next to the register.
 
 /// Declares registers with their encoding and access.
 macro_rules! registers {

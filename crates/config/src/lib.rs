@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The text file beside a boot image, by which one says what to do without a
+//! The text file next to a boot image, by which one says what to do without a
 //! build: boot arguments, for people to edit.
 //!
 //! ```text

@@ -10,11 +10,11 @@
 //! frame before took, nothing answers.
 //!
 //! Machines with many CPUs mostly have the frames in the order in which the CPUs are
-//! started, so the walk begins behind the frame that was found last, and goes on from the
-//! start. Otherwise n CPUs would read n * n / 2 frames, each of them an exit for a guest.
-//! A walk from the start ends at the CPU's frame. One from another frame may have passed it,
-//! and a range may be described larger than it is filled: behind the frame that is the last
-//! one a read can abort. So that one ends where `Last` is set.
+//! started, so the walk begins after the frame that was found last, and goes on from the start.
+//! Otherwise n CPUs would read n * n / 2 frames, each of them an exit for a guest. A walk from the
+//! start ends at the CPU's frame. One from another frame may have passed it, and a range may be
+//! described larger than it is filled: after the frame that is the last one a read can abort. So
+//! that one ends where `Last` is set.
 
 use platform::{Gic, Region};
 

@@ -195,7 +195,7 @@ pub fn clean(region: Region) {
 /// IALLUIS` (DDI 0487K.a, D7.5, A64 cache maintenance instructions). `DC CIVAC` is complete
 /// with a DSB ([`clean`] ends with one), and is done first: an instruction cache that is
 /// invalidated before could be filled from a unified one that still has the line. `IC
-/// IALLUIS` is complete with the next DSB, and this PE fetches anew behind the ISB (the same,
+/// IALLUIS` is complete with the next DSB, and this PE fetches again after the ISB (the same,
 /// ordering and completion of cache maintenance). TLBs, branch predictors and the lines of
 /// translation tables stay as they are.
 pub fn evict(regions: impl IntoIterator<Item = Region>) {

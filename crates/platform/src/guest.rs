@@ -37,13 +37,13 @@ pub struct GuestTree<'a, C, B> {
     pub described_by: Firmware,
     /// The page of EL2's counters and knobs, and what it is compatible with, if there is one.
     pub exits: Option<(&'a str, Region)>,
-    /// Whether its CPUs have a standby state beside WFI.
+    /// Whether its CPUs have a standby state besides WFI.
     pub standby: bool,
     /// Seed of its kernel's random numbers, if that is to be known (`rng-seed`).
     pub seed: Option<u64>,
     /// Its initial RAM disk, if there is one.
     pub initrd: Option<Region>,
-    /// Boot arguments, as pieces to be put one behind the other.
+    /// Boot arguments, as pieces to be put one after the other.
     pub bootargs: B,
 }
 

@@ -7,7 +7,7 @@ use core::fmt;
 
 /// Bytes of the header.
 pub const HEADER: usize = 64;
-/// An Image stands its `text_offset` behind a multiple of this.
+/// An Image stands its `text_offset` after a multiple of this.
 pub const ALIGN: u64 = 2 << 20;
 /// Where the header has its fields.
 const TEXT_OFFSET: usize = 8;

@@ -86,7 +86,7 @@ const VIEWS: [View; 11] = [
     View::new(7, 1, !field(16)),
     // MMFR2: everything but nested virtualization.
     View::new(7, 2, !field(24)),
-    // MMFR3: Spec_FPACC. What TCR2_EL1 and SCTLR2_EL1 turn on traps.
+    // MMFR3: Spec_FPACC. Anything that TCR2_EL1 and SCTLR2_EL1 turn on traps.
     View::new(7, 3, field(60)),
     // MMFR4: E2H0, of which a guest at EL1 sees nothing else.
     View::new(7, 4, field(24)),

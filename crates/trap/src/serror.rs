@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SErrors: how bad one is by its syndrome, and whether EL2 may go on behind it.
+//! SErrors: how bad one is by its syndrome, and whether EL2 may go on after it.
 //!
 //! The syndrome is that of ESR_EL2 (D23.2.39, ISS encoding for an SError exception). DISR_EL1 has
 //! the same fields in the same places, for an SError that an error synchronization barrier has

@@ -10,7 +10,7 @@ use crate::abort::Access;
 pub struct Transfer {
     /// The one of the first register.
     pub access: Access,
-    /// The register of the second, at the address behind it.
+    /// The register of the second, at the address after it.
     pub second: Option<u32>,
     /// The base register; 31 is the stack pointer.
     pub base: u32,
@@ -98,7 +98,7 @@ impl Transfer {
         })
     }
 
-    /// The access of each register, and how far behind the first it is.
+    /// The access of each register, and how far after the first it is.
     pub fn accesses(&self) -> impl Iterator<Item = (u64, Access)> + use<> {
         let first = self.access;
         let second = self.second.map(|register| Access { register, ..first });

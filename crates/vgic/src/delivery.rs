@@ -171,7 +171,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     }
 
     /// The physical interrupt of a timer is active from when it was taken until its
-    /// virtual one ends. That may have been ended by register or taken back, or be a
+    /// virtual one ends. This one may have been ended by register or taken back, or be a
     /// software interrupt meanwhile, whose end does not reach the physical one. So the
     /// physical interrupts of those that are not `listed` end here, and come again if
     /// their lines are high.

@@ -178,7 +178,7 @@ pub trait Bank {
     fn empty(&self) -> u32;
     /// Register `n`.
     fn read(&self, n: usize) -> ListRegister;
-    /// Sets register `n`, as everything that follows sees it. What [`Self::empty`] reads is
+    /// Sets register `n`, as everything that follows sees it. [`Self::empty`] reads
     /// another register, so that takes a context synchronization event (DDI 0487K.a,
     /// D24.1.2.2).
     fn write(&mut self, n: usize, value: ListRegister);

@@ -135,7 +135,7 @@ fn describe(
     initrd: Option<Region>,
     tree: u64,
 ) {
-    // SAFETY: free RAM, where `place` has left room for it beside the guest's image.
+    // SAFETY: free RAM, where `place` has left room for it next to the guest's image.
     let buffer = unsafe { slice::from_raw_parts_mut(tree as *mut u8, TREE_SIZE) };
     let (first, others) = platform.cpus.split_first().expect("it is running");
     let startable = others.iter().filter(|cpu| cpu.enable == Enable::Psci);

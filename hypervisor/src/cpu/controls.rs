@@ -2,7 +2,7 @@
 //! Sets what a guest may do by itself: the control registers of EL2, as they are
 //! while a vCPU runs. `docs/isolation.md` has a line for each bit.
 //!
-//! The rule: the guest has without a trap what belongs to this CPU's EL1 alone. What
+//! The rule: the guest has without a trap what belongs to this CPU's EL1 alone. Everything that
 //! belongs to the machine, to EL2 or to another CPU traps, and so does what EL2 would have
 //! to save and load. Neither is announced in the feature registers (`trap::id`). Every
 //! register is written ([`arch::controls`]), because their reset values are UNKNOWN.

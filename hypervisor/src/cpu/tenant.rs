@@ -29,7 +29,7 @@ pub struct Tenant {
 
 /// State that two guests of a CPU can't have at the same time.
 pub struct Worlds {
-    /// General registers, PC and PSTATE of the neighbour. Those of the vCPU are on the stack of
+    /// General registers, PC and PSTATE of the neighbour. The vCPU's are on the stack of
     /// EL2, as in any exit.
     pub general: General,
     /// EL1 of the neighbour.

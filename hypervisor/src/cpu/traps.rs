@@ -119,7 +119,7 @@ pub fn set_tracing(on: bool) {
 /// Sets whether a timer whose interrupt came while IRQs were masked is looked at again
 /// when the guest acknowledges it, also where WFI does not trap. It is what makes such
 /// an interrupt follow its level. An interrupt that ends an untrapped WFI with IRQs
-/// masked can't be told from one that came beside it, so each wake-up by a timer has
+/// masked can't be told from one that came next to it, so each wake-up by a timer has
 /// one exit more. A guest that does not turn a timer off before it acknowledges can do
 /// without.
 pub fn set_recheck_timers(on: bool) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! SErrors that are asked for. No emulator that is used here has one of its own, so the syndrome is
-//! made up: it is written to ESR_EL2, and the vector is branched to as if it had been taken. What
-//! comes then is what comes behind a real one, up to the return.
+//! made up: it is written to ESR_EL2, and the vector is branched to as if it had been taken.
+//! Everything after that is as with a real one, up to the return.
 
 use plan::Fault;
 use trap::serror::Taken;

@@ -27,9 +27,9 @@ pub struct Tally(AtomicU64);
 
 /// SErrors that were pending when a CPU came to the hypervisor.
 pub static LEFT: Tally = Tally(AtomicU64::new(0));
-/// Those since then that were corrected.
+/// SErrors since then that were corrected.
 pub static CORRECTED: Tally = Tally(AtomicU64::new(0));
-/// Those since then behind which the CPU could go on.
+/// SErrors since then after which the CPU could go on.
 pub static RESTARTABLE: Tally = Tally(AtomicU64::new(0));
 
 impl Tally {
@@ -136,7 +136,7 @@ fn met_at_el2(cpu: &PerCpu, esr: Esr, taken: Taken) {
     }
 }
 
-/// Counts and shows an SError behind which it goes on.
+/// Counts and shows an SError after which it goes on.
 ///
 /// # Errors
 /// The action that is due, and why, where it can't go on.

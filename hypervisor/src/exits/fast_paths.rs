@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The common case of the exits that are measured most, in assembly: in their vectors
-//! and behind them.
+//! and after them.
 //!
 //! A Rust function may change nineteen registers, so the way to one saves and restores
 //! as many. These exits need two. Each is written out here for its one common case.

@@ -107,7 +107,7 @@ const TIMERS: u32 = 1 << 27 | 1 << 30;
 /// Has the second CPU get none of these any more: neither from hardware nor, of those that are
 /// injected, from EL2.
 fn lose(bits: u32) {
-    /// GICR_ICENABLER0, behind the first frame (IHI 0069H, 12.11).
+    /// GICR_ICENABLER0, after the first frame (IHI 0069H, 12.11).
     const DISABLE: u64 = 0x1_0180;
     let Some((number, other)) = vm().cpus.iter().enumerate().nth(1) else {
         return;

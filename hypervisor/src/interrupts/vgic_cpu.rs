@@ -188,7 +188,7 @@ impl Shared for Locked {
 /// Runs `use_it` on the interrupts of this CPU's vCPU.
 #[inline(always)]
 fn with<R>(cpu: &PerCpu, use_it: impl FnOnce(&mut Delivery<'_, ThisCpu<'_>, Locked>) -> R) -> R {
-    // SAFETY: this CPU's own list. What `use_it` calls is in crate `vgic`, and in the
+    // SAFETY: this CPU's own list. `use_it` calls crate `vgic` and the
     // two implementations above, and none of it comes here again.
     unsafe {
         cpu.vcpu.list.with(|list| {

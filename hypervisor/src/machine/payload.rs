@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's images behind the hypervisor's, as the packer left them, and which of
+//! The guest's images after the hypervisor's, as the packer left them, and which of
 //! them runs.
 //!
 //! A guest of ours is there twice: with load and store exclusive, which every CPU has,
@@ -55,7 +55,7 @@ pub fn source() -> Source {
 }
 
 fn header() -> &'static PayloadHeader {
-    // SAFETY: the header lies behind the image in the same file; without a
+    // SAFETY: the header lies after the image in the same file; without a
     // payload it is whatever RAM holds there, which the magic tells.
     unsafe { &*(layout::payload() as *const PayloadHeader) }
 }

@@ -115,7 +115,7 @@ fn an_spi_of_any_cpu_is_of_the_first_and_its_active_state_is_the_guests() {
     list.sync_spis(&mut bank, &mut distributor, first);
     assert_eq!(read(&mut distributor, 0x304), 1 << 18);
     assert_eq!(read(&mut distributor, 0x204), 0);
-    // Pending again meanwhile: the guest's end is to be told, and then it is listed anew.
+    // Pending again meanwhile: the guest's end is to be told, and then it is listed again.
     write(&mut distributor, 0x040, 50);
     list.sync_spis(&mut bank, &mut distributor, first);
     assert_eq!(bank.used(), [(0, 50, PENDING | ACTIVE)]);

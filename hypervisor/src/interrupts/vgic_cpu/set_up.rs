@@ -153,7 +153,7 @@ fn close_group0() {
     }
 }
 
-/// Enables the interrupts that EL2 takes: SGIs, the maintenance interrupt and its own timer's. Those
+/// Enables the interrupts that EL2 takes: SGIs, the maintenance interrupt and its own timer's. Interrupts
 /// of the guest's timers follow the guest's enables.
 fn enable(redistributor: &Redistributor, platform: &Platform<'_>) {
     for intid in 0..vgic::PRIVATE {
