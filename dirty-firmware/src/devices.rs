@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is left in the interrupt controller, the timers and the performance monitors, and what
+//! Leaves state in the interrupt controller, the timers and the performance monitors, and does what
 //! EL3 has to do to the first so that the non-secure side has one (IHI 0069H, 12.9 to 12.11).
 
 use aarch64_cpu::registers::{

@@ -26,7 +26,7 @@ arch::symbol_addresses! {
     image_end = __image_end;
 }
 
-/// What a CPU enters the next image with.
+/// State in which a CPU enters the next image.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Entry {
@@ -40,11 +40,11 @@ pub struct Entry {
     pub sctlr: u64,
     /// PSTATE: PAN (22), DAIF (9:6), level and stack pointer (3:0), as SPSR has them.
     pub pstate: u64,
-    /// What the general registers hold from x4 on; the boot protocol has x1 to x3 zero.
+    /// Value of the general registers from x4 on; the boot protocol has x1 to x3 zero.
     pub pattern: u64,
     /// Not 0: there is an event in the event register.
     pub event: u64,
-    /// Not 0: what both stack pointers hold.
+    /// Not 0: value of both stack pointers.
     pub stacks: u64,
 }
 

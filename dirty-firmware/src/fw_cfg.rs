@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What QEMU was given for this machine: the next image, and what is to be left. Read by
+//! Reads what QEMU was given for this machine: the next image, and what is to be left. Uses
 //! the DMA interface of its fw_cfg device (QEMU, docs/specs/fw_cfg.rst).
 
 /// The device on QEMU's `virt`.

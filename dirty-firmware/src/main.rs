@@ -74,7 +74,7 @@ const MASKED: u64 = 0xf << 6;
 /// PSTATE.PAN: what EL0 may use, EL2 may not, as long as E2H is set.
 const PAN: u64 = 1 << 22;
 
-/// What every CPU needs to know.
+/// Data that every CPU needs.
 struct Machine {
     platform: Platform<'static>,
     words: Words,
@@ -331,7 +331,7 @@ fn load(source: &FwCfg, words: Words) -> u64 {
     }
 }
 
-/// What the device tree has to say.
+/// Returns the changes to the device tree.
 fn changes(platform: &Platform<'_>, words: Words) -> Changes {
     let start = match (words.spin_table, words.at_once) {
         (true, _) => Start::SpinTable(cpus::release_base()),

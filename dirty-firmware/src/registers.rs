@@ -3,7 +3,7 @@
 //!
 //! The boot protocol leaves it to a higher exception level that no register is UNKNOWN
 //! (Linux, Documentation/arch/arm64/booting.rst), and says of few what they hold: what
-//! decides between values is any of them. Those that it names are as it says.
+//! decides between values is any of them. Registers that it names are as it says.
 
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, ID_AA64MMFR1_EL1, Readable};
 use arch::regs::feature_register;
@@ -80,7 +80,7 @@ fn exceptions(filled: &mut Filled) {
     }
 }
 
-/// What EL2 lets EL1 do, and what EL1 is told.
+/// Fills the registers by which EL2 decides what EL1 may do and reads.
 fn what_el1_may(filled: &mut Filled) {
     fill! { filled:
         "cptr_el2" = ONES, "mdcr_el2" = PATTERN | 0xff_0000, "hstr_el2" = PATTERN,
@@ -90,7 +90,7 @@ fn what_el1_may(filled: &mut Filled) {
     }
 }
 
-/// What only some CPUs have.
+/// Fills the registers that only some CPUs have.
 fn of_features(filled: &mut Filled) {
     let (mmfr0, mmfr1) = (ID_AA64MMFR0_EL1.get(), ID_AA64MMFR1_EL1.get());
 

@@ -25,22 +25,22 @@ const REG: u32 = 49;
 /// How CPUs are started.
 #[derive(Clone, Copy, Debug)]
 pub enum Start {
-    /// As QEMU's tree says.
+    /// Like in QEMU's tree.
     Unchanged,
     /// By PSCI, which this firmware answers.
     Psci,
-    /// Each by the release address of its number, behind this one.
+    /// Each by the release address of its number, after this one.
     SpinTable(u64),
 }
 
-/// What is changed.
+/// Changes to QEMU's tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Changes {
     /// How CPUs are started.
     pub start: Start,
     /// RAM, as base and size, if it is not what QEMU says.
     pub banks: Option<[[u64; 2]; 2]>,
-    /// What is reserved, as base and size; size 0 is nothing.
+    /// Reserved RAM, as base and size; size 0 is nothing.
     pub reserved: [[u64; 2]; 2],
 }
 
@@ -207,7 +207,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// The text at `at`, without the zero behind it.
+/// The text at `at`, without the zero after it.
 fn text(bytes: &[u8], at: usize) -> &[u8] {
     let rest = &bytes[at..];
     let end = rest.iter().position(|&byte| byte == 0);

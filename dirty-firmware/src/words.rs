@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is left behind, by words.
+//! Reads from words what is left behind.
 
 /// Declares the words.
 macro_rules! words {
     ($($(#[$doc:meta])* $field:ident = $word:literal;)*) => {
-        /// What is left behind.
+        /// State to be left, a flag for each word.
         #[derive(Clone, Copy, Debug, Default)]
         pub struct Words {
             $($(#[$doc])* pub $field: bool,)*
@@ -63,7 +63,7 @@ words! {
     watchdog_soon = "watchdog-soon";
     /// The device tree ends with the RAM.
     tree_at_end = "tree-at-end";
-    /// It begins right behind the image.
+    /// It begins right after the image.
     tree_behind = "tree-behind-image";
     /// It is aligned to 8 bytes and no more.
     tree_unaligned = "tree-unaligned";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a CPU has of its own, and how it is set up for a guest.
+//! A CPU's own state, and how it is set up for a guest.
 //!
 //! Nothing here knows what an exit or an interrupt is: every floor above reads and
 //! changes this state.

@@ -14,9 +14,9 @@ use spin::once::Once;
 
 use crate::cpu::percpu::PerCpu;
 
-/// What stays of the machine's description once it was read.
+/// The parts of the machine's description that stay once it was read.
 pub struct Machine {
-    /// As the firmware describes it.
+    /// The machine, as the firmware describes it.
     pub platform: Platform<'static>,
     /// RAM that is the guest's.
     pub guest: Region,

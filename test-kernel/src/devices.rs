@@ -8,7 +8,7 @@ use core::fmt::Write;
 use console::Port;
 use platform::Platform;
 
-/// GICR_IPRIORITYR0, behind the begin of a redistributor.
+/// GICR_IPRIORITYR0, after the begin of a redistributor.
 const PRIORITIES: u64 = 0x1_0400;
 /// UARTIBRD, UARTFBRD, UARTLCR_H, UARTCR, UARTIFLS, UARTIMSC (DDI 0183G, 3.2).
 const KEPT: [(u64, u32); 6] = [

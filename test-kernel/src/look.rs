@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a CPU finds when it is entered, beside what it has to find: what is promised to it
+//! Compares what a CPU finds when it is entered with what it has to find: what is promised to it
 //! (DEN0022F.b, 6.4; Linux, Documentation/arch/arm64/booting.rst), and what is there of a machine
-//! that is all its own. What firmware or another kernel left is none of it.
+//! that is all its own. Leftovers of firmware or another kernel do not belong to that.
 
 use core::fmt::Write;
 
@@ -22,10 +22,10 @@ use platform::Platform;
 const SCTLR: u64 = 0x30d0_0800;
 /// The priority of a CPU interface that handles nothing.
 const IDLE: u64 = 0xff;
-/// What [`floating_point`] brings through a register.
+/// Value that [`floating_point`] brings through a register.
 const WORD: u64 = 0x3ff0_0000_0000_0000;
 
-/// What is found wrong, on the console.
+/// Prints what is found wrong, and counts it.
 struct Look<'a> {
     out: &'a mut Port,
     number: usize,
@@ -59,7 +59,7 @@ pub fn around(out: &mut Port, platform: &Platform<'_>, number: usize) {
     timers(&mut look);
     interface(&mut look);
     interrupts(&mut look, platform, affinity);
-    // What EL2 lets EL1 do without asking.
+    // Rights that EL2 gives EL1 without asking.
     look.at("the trap of floating point", floating_point(), WORD);
     // HPMN of MDCR_EL2 is what EL1 reads as N; the traps of the monitors are there too.
     PMCNTENSET_EL0.set(1);

@@ -112,7 +112,7 @@ fn end(number: usize) -> ! {
         "cpu-off" => {
             let first = platform.cpus[0].mpidr;
             while number > 0 && psci(&platform, AFFINITY_INFO, first, 0, 0) != OFF {}
-            // What is no whole line yet must not be lost.
+            // Text that is not a whole line yet must not be lost.
             let _ = write!(out, "kernel: the last word");
             psci(&platform, CPU_OFF, 0, 0, 0)
         }
@@ -159,7 +159,7 @@ fn try_memory(out: &mut Port) {
     let _ = writeln!(out, "kernel: image at {base:#x}, claims {:#x}", image.size);
     if image.size > arch::layout::data().end - base {
         let last = ((base + image.size - 8) & !7) as *mut u64;
-        // SAFETY: behind everything of the image, and by the boot protocol its own.
+        // SAFETY: after everything of the image, and by the boot protocol its own.
         let read = unsafe {
             last.write_volatile(0x600d);
             last.read_volatile()

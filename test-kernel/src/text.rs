@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering::SeqCst;
 use console::Port;
 use wire::Line;
 
-/// What EL2 and our guest print, and what other kernels do, each of which a guest may print.
+/// Texts of EL2, of our guest and of other kernels, each of which a guest may print.
 const FORGED: [&str; 14] = [
     "ok 1 - does not panic: empty list",
     "panic: vm_fault: pmap",

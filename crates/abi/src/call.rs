@@ -35,9 +35,9 @@ numbered! {
         /// Prints the state of every CPU and ends the machine with exit status x1.
         Dump = "dump",
         /// Leaves nothing of EL2's memory in a cache that the guest has a wake-up go through: of its
-        /// image if x1 is [`EVICT_IMAGE`](crate::EVICT_IMAGE), else of vCPU x1, its number in the device tree. What is in
-        /// memory stays. x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID). Other CPUs go on; EL2 takes no interrupt
-        /// here meanwhile, which is as long as some thousands of cache lines take.
+        /// image if x1 is [`EVICT_IMAGE`](crate::EVICT_IMAGE), else of vCPU x1, its number in the device tree. Memory
+        /// keeps its contents. x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID). Other CPUs go on; EL2
+        /// takes no interrupt here meanwhile, which is as long as some thousands of cache lines take.
         Evict = "evict",
         /// Says that pass x2 of cell x1 - 1 begins, or, if x1 is 0, that none runs. It is what the deadline of
         /// a cell counts from, and what is named when one is over, with its words: x3 to x10 are those, as

@@ -33,7 +33,7 @@ impl fmt::Display for End {
     }
 }
 
-/// How and where: the console's last line, behind `rouse: `.
+/// How and where: the console's last line, after `rouse: `.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// How.
@@ -47,7 +47,7 @@ pub struct Ended {
 impl Ended {
     const STARTS: &str = "guest ended: ";
 
-    /// Reads a line of the console, from behind `rouse: `.
+    /// Reads a line of the console, from after `rouse: `.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let (how, by) = line.strip_prefix(Self::STARTS)?.split_once(" by vCPU ")?;

@@ -2,13 +2,13 @@
 //! A page of registers by which programs of the guest, which can't make hypercalls, read what
 //! EL2 counts and set its knobs: a device of the guest's tree, mapped by `/dev/mem`.
 //!
-//! Registers have 64 bits and are accessed as a whole. The accesses are not counted. What is at
-//! other offsets, and what a knob can't take, reads as zero and ignores writes, so a write that
+//! Registers have 64 bits and are accessed as a whole. The accesses are not counted. Other offsets
+//! read as zero and ignore writes, a knob ignores a value that it can't take: so a write that
 //! matters is read back.
 
 use crate::{Counter, Knob, Shared};
 
-/// What the page is compatible with in the guest's tree.
+/// The `compatible` of the page in the guest's tree.
 pub const COMPATIBLE: &str = "rouse,exits";
 
 /// Bytes of a register.
@@ -46,7 +46,7 @@ pub const AGREES: u64 = 1;
 /// It does not, and what is wrong was printed.
 pub const CONTRADICTS: u64 = 2;
 
-/// What is at an offset.
+/// Register at an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Register {
     /// A counter.

@@ -22,7 +22,7 @@ pub enum KnobValue {
     Trace(bool),
     /// Whether timers are looked at again when their interrupts are acknowledged.
     RecheckTimers(bool),
-    /// What the neighbour does.
+    /// The neighbour's work.
     Neighbour(Neighbour),
     /// Ticks of a slice; 0: there are none.
     Slice(u64),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the two images and the packer agree on: the hypercalls, the knobs,
+//! The interface of the two images and the packer: the hypercalls, the knobs,
 //! the counters and the header of the embedded guest.
 //!
 //! The hypercalls follow the SMC calling convention as 64-bit fast calls of
@@ -54,7 +54,7 @@ pub use words::{CellWords, ConsoleWords, Words};
 
 /// Asks which hypervisor this is; answers [`UID`] in w0 to w3.
 pub const CALL_UID: u32 = 0x8600_ff01;
-/// The same of the standard hypervisor service (DEN0028F, 6.1): Xen gives its own UID there, and
+/// Asks that of the standard hypervisor service (DEN0028F, 6.1): Xen gives its own UID there, and
 /// has no vendor-specific service.
 pub const CALL_UID_STANDARD: u32 = 0x8500_ff01;
 /// The answer of Rouse, in the byte order of the convention.
@@ -71,15 +71,15 @@ pub const EVICT_TRANSLATIONS: u64 = u64::MAX - 1;
 /// Events that [`Call::Trace`] answers: what the convention's registers hold.
 pub const EVENTS: usize = 8;
 
-/// What [`Call::Audit`] may expect of the guest.
+/// Modes of [`Call::Audit`]: what it may expect of the guest.
 pub mod audit {
     /// Nothing: other vCPUs interrupt it meanwhile.
     pub const RUNNING: u64 = 0;
     /// Nothing is owed to it: it has ended every interrupt, and no vCPU sends.
     pub const QUIET: u64 = 1;
-    /// As [`QUIET`]; and what is wrong is to be printed.
+    /// Like [`QUIET`], and prints what is wrong.
     pub const QUIET_TOLD: u64 = 2;
-    /// As [`RUNNING`]; and what is wrong is to be printed.
+    /// Like [`RUNNING`], and prints what is wrong.
     pub const RUNNING_TOLD: u64 = 3;
 }
 
@@ -91,7 +91,7 @@ pub const INVALID: i64 = -3;
 pub const NOT_SUPPORTED: i64 = -1;
 
 numbered! {
-    /// What can be set per vCPU while it runs; [`KnobValue`] says how.
+    /// Settings of a vCPU that can change while it runs; [`KnobValue`] says how.
     Knob {
         /// Which waits trap.
         Trap = "trap",
@@ -111,7 +111,7 @@ numbered! {
         /// Whether EL2 looks again at the timer of an interrupt that came while IRQs were
         /// masked, when the vCPU acknowledges it: an exit more for each. On after a reset.
         RecheckTimers = "recheck-timers",
-        /// What the neighbour of the vCPU does, as [`Neighbour::encode`] has it.
+        /// The work of the vCPU's neighbour, as [`Neighbour::encode`] encodes it.
         Neighbour = "neighbour",
         /// Ticks after which a vCPU that does not wait gives its CPU to its neighbour for as
         /// long; 0: it keeps it.
@@ -136,9 +136,9 @@ numbered! {
 }
 
 numbered! {
-    /// What EL2 counts per vCPU. Exits by cause first.
+    /// Counts of EL2 per vCPU. Exits by cause first.
     Counter {
-        /// Trapped WFI or WFIT; what ends its wait at EL2 is part of it.
+        /// Trapped WFI or WFIT, with the interrupt that ends its wait at EL2.
         Wfi = "exit.wfi",
         /// Trapped WFE or WFET.
         Wfe = "exit.wfe",
@@ -161,7 +161,7 @@ numbered! {
         Other = "exit.other",
         /// Doorbells: interrupts by which EL2 told another CPU to look at its pending word.
         Kick = "el2.kick",
-        /// Those that were not sent because one was on its way.
+        /// Doorbells that were not sent because one was on its way.
         KickSaved = "el2.kick-saved",
         /// Virtual interrupts listed.
         Listed = "el2.listed",
@@ -171,7 +171,7 @@ numbered! {
         PollMiss = "el2.poll-miss",
         /// Times that EL2 halted.
         Halt = "el2.halt",
-        /// Those of them that were not made by the path in assembly.
+        /// Halts that were not made by the path in assembly.
         SlowHalt = "el2.slow-halt",
     }
 }
@@ -180,7 +180,7 @@ numbered! {
 const _: () = assert!(Counter::COUNT <= 17 && Info::COUNT <= 17);
 
 numbered! {
-    /// What the guest can't read of the machine by itself.
+    /// Facts of the machine that the guest can't read by itself.
     Info {
         /// Version of this interface.
         Version = "version",
@@ -205,13 +205,13 @@ numbered! {
         SerrorsLeft = "serrors-left",
         /// SErrors taken at EL2 since then that had been corrected.
         SerrorsCorrected = "serrors-corrected",
-        /// Those behind which the CPU could go on.
+        /// SErrors since then after which the CPU could go on.
         SerrorsRestartable = "serrors-restartable",
     }
 }
 
 numbered! {
-    /// What EL2 notes when it traces.
+    /// Events that EL2 notes when it traces.
     Traced {
         /// Nothing yet.
         Nothing = "nothing",
@@ -225,7 +225,7 @@ numbered! {
         Poll = "poll",
         /// EL2 halts for the guest.
         Halt = "halt",
-        /// What it polled or halted for is there.
+        /// EL2's poll or halt has ended.
         Awake = "awake",
         /// Back to the guest.
         Resume = "resume",

@@ -2,7 +2,7 @@
 //! The neighbour: a second guest of a CPU, which runs while the first one waits, or in slices
 //! of its time.
 
-/// What the neighbour of a vCPU does.
+/// Work of the neighbour of a vCPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Neighbour {
     /// There is none: the CPU is the vCPU's alone.
@@ -40,7 +40,7 @@ impl Neighbour {
         }
     }
 
-    /// What `word` means, if it means one.
+    /// Decodes `word`, if it means one.
     #[must_use]
     pub const fn decode(word: u64) -> Option<Self> {
         let kib = word >> 8;
@@ -70,7 +70,7 @@ impl Neighbour {
 }
 
 numbered! {
-    /// What is counted of the neighbour of a vCPU.
+    /// Counts of the neighbour of a vCPU.
     Shared {
         /// Units that it has done, each [`UNIT`] instructions, or lines.
         Work = "neighbour.work",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The embedded guest, in one or two images, and its initial RAM disk, behind a header.
+//! The embedded guest, in one or two images, and its initial RAM disk, after a header.
 
 use core::fmt;
 
-/// Header in front of the guest's images, padded to [`PayloadHeader::SIZE`]. Behind it
+/// Header in front of the guest's images, padded to [`PayloadHeader::SIZE`]. After it
 /// is the guest with load and store exclusive, padded to pages, and if they are there the
 /// same guest with LSE atomics and the guest's initial RAM disk.
 #[repr(C)]
@@ -13,15 +13,15 @@ pub struct PayloadHeader {
     pub magic: u64,
     /// Bytes of the image that follows.
     pub length: u64,
-    /// Bytes of the image with LSE atomics behind it; 0 if there is none.
+    /// Bytes of the image with LSE atomics after it; 0 if there is none.
     pub lse: u64,
-    /// Bytes of the initial RAM disk behind that; 0 if there is none.
+    /// Bytes of the initial RAM disk after that; 0 if there is none.
     pub initrd: u64,
     /// Whose the guest is: `wire::Source` as a number.
     pub source: u64,
 }
 
-/// Where a part lies: bytes behind the header, and how many it has.
+/// Where a part lies: bytes after the header, and how many it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Of its first byte, counted from the end of the header.
@@ -30,7 +30,7 @@ pub struct Extent {
     pub length: u64,
 }
 
-/// What is behind a header.
+/// Images after a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Images {
     /// The one that runs on every CPU.
@@ -61,7 +61,7 @@ impl PayloadHeader {
     /// Where each part begins: on a multiple of this.
     pub const ALIGN: u64 = 4096;
 
-    /// What is behind the header, which must be `room` bytes at most.
+    /// Returns the images after the header, which must be `room` bytes at most.
     ///
     /// # Errors
     /// [`NoPayload`] says why there is none.
@@ -83,7 +83,7 @@ impl PayloadHeader {
 }
 
 impl Extent {
-    /// What follows, of `length` bytes, if that is any.
+    /// Returns the next extent, of `length` bytes, if that is any.
     fn next(self, length: u64, room: u64) -> Result<Option<Self>, NoPayload> {
         if length == 0 {
             return Ok(None);
@@ -97,7 +97,7 @@ impl Extent {
     }
 }
 
-/// Why there is no image behind a header.
+/// Why there is no image after a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoPayload {
     /// It is no header: nothing was packed.

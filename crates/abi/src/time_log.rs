@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::Traced;
 
-/// What one CPU noted, at one exception level, with the time of each note. That CPU alone
+/// Notes of one CPU, at one exception level, with their times. That CPU alone
 /// notes; any may read.
 #[repr(C, align(64))]
 #[derive(Debug)]
@@ -20,7 +20,8 @@ pub struct TimeLog {
 pub struct TimeNote {
     /// Virtual count, ticks.
     pub time: u64,
-    /// What begins then: a number with a meaning for each side, the guest's and that of EL2.
+    /// The activity that begins then: a number with a meaning for each side, the guest's and that
+    /// of EL2.
     pub word: u64,
 }
 
@@ -61,7 +62,7 @@ impl TimeLog {
         self.count.store(0, Release);
     }
 
-    /// How many there were. Those are whole, and so is what their CPU stored before.
+    /// How many notes there were. They are whole, and so is what their CPU stored before.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count.load(Acquire)

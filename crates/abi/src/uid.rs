@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn what_calls_answer_is_named() {
-        // As KVM leaves it in the registers.
+        // The words that KVM leaves in the registers.
         let kvm = [0xb66f_b428, 0xe911_c52e, 0x564b_caa9, 0x743a_004d];
         assert_eq!(uid(kvm).and_then(hypervisor), Some("KVM"));
         let xen = [0xdc12_18a7, 0x6943_98c6, 0xd179_cf9a, 0x67e6_de8d];

@@ -36,7 +36,7 @@ pub struct Noted {
     pub name: [u8; 16],
     /// Its number among those of the vCPU.
     pub step: u64,
-    /// What it was done with.
+    /// Its argument.
     pub data: u64,
 }
 
@@ -74,7 +74,7 @@ impl OperationLog {
         self.count.store(count + 1, Release);
     }
 
-    /// Those that are kept, the oldest first. Whole only while the vCPU notes
+    /// Returns the operations that are kept, the oldest first. Whole only while the vCPU notes
     /// none.
     pub fn iter(&self) -> impl Iterator<Item = Noted> + '_ {
         let count = self.count.load(Acquire);

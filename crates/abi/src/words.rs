@@ -7,9 +7,9 @@ use core::fmt::{self, Write};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Words<const REGISTERS: usize>(pub [u64; REGISTERS]);
 
-/// What a cell is.
+/// Words that describe a cell.
 pub type CellWords = Words<8>;
-/// What is said on the console.
+/// Text for the console.
 pub type ConsoleWords = Words<16>;
 
 /// Bytes of a register.

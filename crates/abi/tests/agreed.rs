@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What both images rely on without saying so.
+//! Checks what both images rely on without saying so.
 
 use abi::{
     Counter, Deliver, Extent, Images, Info, Knob, KnobValue, Neighbour, NoPayload, PayloadHeader,

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::madt::{GICC_FLAGS, GICC_MPIDR, Gicc, Madt};
 use crate::notes::Tolerated;
 
-/// What the GICC structures say besides of the CPUs.
+/// Counts of CPUs, from the GICC structures.
 #[derive(Debug, Default)]
 pub struct Cpus {
     /// Ones that are off and could be added.

@@ -76,16 +76,16 @@ pub enum Error {
         table: Table,
         /// Where in the table, in bytes.
         offset: usize,
-        /// What has to be there.
+        /// Description of what has to be there.
         expected: &'static str,
-        /// What is there.
+        /// Value that is there.
         found: u64,
     },
-    /// What the caller says of the RAM can't be used.
+    /// The caller's description of the RAM can't be used.
     Ram {
         /// The region in question.
         region: Region,
-        /// What it has to be.
+        /// Description of what it has to be.
         expected: &'static str,
     },
 }

@@ -18,8 +18,8 @@ const PSCI_COMPLIANT: u16 = 1 << 0;
 /// PSCI is called by HVC and not by SMC.
 const PSCI_USE_HVC: u16 = 1 << 1;
 
-/// What the hypervisor below calls itself, where the table is long enough and names one: Hypervisor
-/// Vendor Identity, of revision 6.
+/// Returns the name of the hypervisor below, where the table is long enough and names one:
+/// Hypervisor Vendor Identity, of revision 6.
 pub fn hypervisor(fadt: &View<'_>) -> Option<Name> {
     name(&fadt.array::<8>(HYPERVISOR).ok()?)
 }

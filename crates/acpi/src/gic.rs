@@ -27,7 +27,7 @@ const ITS: u64 = 2 * FRAME;
 /// (DEN0094C, 3.6), for firmware that names none.
 const MAINTENANCE: u32 = 25;
 
-/// What the table says of the interrupt controller, but for the ranges of redistributors.
+/// The table's description of the interrupt controller, but for the ranges of redistributors.
 #[derive(Debug)]
 pub struct Described {
     pub distributor: Region,

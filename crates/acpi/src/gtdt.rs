@@ -18,7 +18,7 @@ const PLATFORM_TIMERS: usize = 88;
 const PLATFORM_TIMERS_AT: usize = 92;
 /// Bytes in front of the first that there may be: those of revision 2.
 const FIRST: u32 = 96;
-/// Offset of the length of a platform timer, behind its type.
+/// Offset of the length of a platform timer, after its type.
 const LENGTH: usize = 1;
 /// Type of an Arm Generic Watchdog structure (5.2.25.2), its bytes, and offsets in it.
 const WATCHDOG: u8 = 1;
@@ -31,7 +31,7 @@ const SECURE: u32 = 1 << 2;
 /// Adds the watchdogs to `watchdogs`. Without them the machine can still be used.
 ///
 /// # Errors
-/// What is wrong with the platform timers; what is in front of that was added.
+/// The first defect of the platform timers; what is in front of that was added.
 pub fn watchdogs(gtdt: &View<'_>, watchdogs: &mut Watchdogs) -> Result<(), Error> {
     // A table that is too short for them has none.
     if gtdt.len() < FIRST as usize {

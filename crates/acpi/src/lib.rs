@@ -6,10 +6,10 @@
 //! other table is only looked at to know that it is another one. ACPI does not
 //! say where RAM is: the caller does, from the UEFI memory map.
 //!
-//! What a table says is believed only if its length and checksum are right and
-//! nothing in it contradicts the rest; otherwise the machine is refused with an
-//! [`Error`] that names table, offset and expectation. What is no defect but is
-//! worth printing at the first boot on a machine is in [`Notes`].
+//! A table is believed only if its length and checksum are right and nothing in it contradicts the
+//! rest; otherwise the machine is refused with an [`Error`] that names table, offset and
+//! expectation. [`Notes`] has what is not a defect but is worth printing at the first boot on a
+//! machine.
 //!
 //! The crate touches no register, allocates nothing and never panics.
 
@@ -52,7 +52,7 @@ pub trait Tables {
 pub struct Description<'a> {
     /// The machine.
     pub platform: Platform<'a>,
-    /// What has no place in it.
+    /// Findings that have no place in it.
     pub notes: Notes,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tables say beside the machine, for the first boot on it.
+//! Notes from the tables besides the machine, for the first boot on it.
 
 use core::fmt;
 
@@ -61,13 +61,13 @@ pub struct Notes {
     pub its: ArrayVec<u64, MAX_ITS>,
     /// Interrupt translation services beyond [`MAX_ITS`].
     pub its_ignored: usize,
-    /// What is not as it has to be and does no harm.
+    /// Defects that do no harm.
     pub tolerated: Tolerated,
     /// The table that names the console, and its interface type, also where that is not known here.
     pub uart_type: Option<(Table, u8)>,
     /// Why the console of the first table that names one is not used.
     pub wrong_console: Option<Error>,
-    /// What is wrong with the GTDT's platform timers, behind which watchdogs are not known.
+    /// The first defect of the GTDT's platform timers, after which watchdogs are not known.
     pub wrong_watchdogs: Option<Error>,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the loader says of the RAM, gathered region by region.
+//! Gathers what the loader says of the RAM, region by region.
 
 use platform::{Platform, Region, Reserved};
 
@@ -19,7 +19,7 @@ impl Ram {
         Self::default()
     }
 
-    /// Adds RAM. What follows directly on the region added before becomes part
+    /// Adds RAM. A region directly after the one added before becomes part
     /// of it; of more regions than fit, the largest are kept.
     ///
     /// # Errors

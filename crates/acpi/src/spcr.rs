@@ -15,7 +15,7 @@ const BIT_OFFSET: usize = 2;
 const ACCESS_SIZE: usize = 3;
 const ADDRESS: usize = 4;
 
-/// What the table says of the console.
+/// The table's description of the console.
 #[derive(Clone, Copy, Debug)]
 pub struct Console {
     /// Interface Type.

@@ -21,7 +21,7 @@ const LENGTH: usize = 4;
 /// Offset of the Checksum in it.
 const CHECKSUM: usize = 9;
 /// No table read here comes near this size, so a greater one is damage; what
-/// lies behind a table may be devices, which a checksum should not read.
+/// lies after a table may be devices, which a checksum should not read.
 const MAX_LENGTH: usize = 1 << 24;
 
 /// Part of a table, or the whole.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What EL2 decides about EL1: control registers of this CPU, all of them UNKNOWN after a
+//! Sets what EL2 decides about EL1: control registers of this CPU, all of them UNKNOWN after a
 //! reset where nothing else is said, so each is written before EL1 runs. The hypervisor writes
 //! them for a vCPU, and a guest that is started at EL2 for itself.
 //!
@@ -13,7 +13,7 @@ use aarch64_cpu::registers::{
 use crate::optional::Optional;
 use crate::regs::{CNTHCTL_EL2, HSTR_EL2, PMCR_EL0, VPIDR_EL2};
 
-/// What differs from one use to another.
+/// Control registers that differ from one use to another.
 #[derive(Clone, Copy, Debug)]
 pub struct Controls {
     /// CPTR_EL2 with E2H = 0 (D24.2.35).
@@ -29,7 +29,7 @@ pub struct Controls {
 }
 
 impl Controls {
-    /// Writes them on this CPU, all but HCR_EL2. What follows has to be a context
+    /// Writes them on this CPU, all but HCR_EL2. Must be followed by a context
     /// synchronization event.
     pub fn write(&self) {
         CPTR_EL2.set(self.cptr);

@@ -2,8 +2,9 @@
 //! The registers of a guest at EL1, for a CPU that has more than one: saved from the CPU and
 //! loaded into it as a whole.
 //!
-//! What EL2 keeps from a guest by a trap is not among them, and neither are the general registers,
-//! PC and PSTATE (the exception has them), floating point ([`Fp`]), and the timers, which go on.
+//! Registers that EL2 keeps from a guest by a trap are not among them, and neither are the general
+//! registers, PC and PSTATE (the exception has them), floating point ([`Fp`]), and the timers,
+//! which go on.
 
 use aarch64_cpu::registers::*;
 
@@ -12,7 +13,7 @@ use crate::regs::{CNTKCTL_EL1, MDSCR_EL1, VDISR_EL2};
 /// Declares [`El1`].
 macro_rules! el1 {
     ($($field:ident = $register:ident,)*) => {
-        /// What EL1 and EL0 have for themselves.
+        /// Registers that EL1 and EL0 have for themselves.
         #[derive(Clone, Debug)]
         #[repr(C)]
         #[expect(missing_docs, reason = "each is the register of its name")]
@@ -25,13 +26,13 @@ macro_rules! el1 {
                 Self { $($field: 0,)* }
             }
 
-            /// Those of the CPU, as they are now.
+            /// Reads them from the CPU, as they are now.
             #[inline(always)]
             pub fn save(&mut self) {
                 $(self.$field = $register.get();)*
             }
 
-            /// Makes them those of the CPU. What comes next is the return to EL1, or an ISB.
+            /// Writes them to the CPU. Must be followed by the return to EL1, or an ISB.
             #[inline(always)]
             pub fn load(&self) {
                 $($register.set(self.$field);)*
@@ -109,7 +110,7 @@ impl Fp {
         }
     }
 
-    /// Those of the CPU, as they are now. They must not trap at EL2 (CPTR_EL2.TFP).
+    /// Reads them from the CPU, as they are now. They must not trap at EL2 (CPTR_EL2.TFP).
     pub fn save(&mut self) {
         // SAFETY: it stores 528 bytes, the size of this, to this.
         unsafe {

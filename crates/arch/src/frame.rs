@@ -13,7 +13,7 @@ pub struct Frame {
     _align: u64,
 }
 
-// What `frame_macros` is written for.
+// Layout that `frame_macros` is written for.
 const _: () = assert!(offset_of!(Frame, x) == 0 && size_of::<Frame>() == 256);
 
 /// Assembler macros on a [`Frame`] at the stack pointer: `save_caller` makes it

@@ -40,7 +40,7 @@ pub fn send_sgi(intid: u32, mpidr: u64) {
     send_sgi_value(sgi_value(intid, mpidr));
 }
 
-/// As [`send_sgi`], with a value that [`sgi_value`] made.
+/// Like [`send_sgi`], with a value that [`sgi_value`] made.
 #[inline(always)]
 pub fn send_sgi_value(value: u64) {
     insn::dsb_ishst();
@@ -111,7 +111,7 @@ pub fn enable(split_eoi: bool) {
 /// Clears the active priorities of this PE's interface. They are UNKNOWN after a reset, and
 /// firmware may have left an interrupt active: none of the same or lower priority would ever
 /// come (IHI 0069H, 4.8.5). How many registers there are follows from the bits of preemption
-/// (12.2.1). Those of Group 0 are cleared if it is this level's: see [`has_group0`].
+/// (12.2.1). Registers of Group 0 are cleared if it is this level's: see [`has_group0`].
 pub fn forget_active(group0: bool) {
     /// ICC_CTLR_EL1.PRIbits (10:8): one less than there are.
     const FIRST: u64 = 5;

@@ -16,7 +16,7 @@ use crate::insn;
 pub struct Release {
     /// Affinity of the CPU that may go; all ones means none.
     mpidr: AtomicU64,
-    /// What it gets in x0.
+    /// Its x0.
     context: AtomicU64,
 }
 

@@ -62,7 +62,7 @@ plain! {
     ic_ialluis = "ic ialluis";
     /// Invalidates all EL2 stage-1 translations of this PE.
     tlbi_alle2 = "tlbi alle2";
-    /// The same on every PE of the domain.
+    /// Invalidates all EL2 stage-1 translations, inner shareable.
     tlbi_alle2is = "tlbi alle2is";
     /// Invalidates all stage-1 and stage-2 EL1&0 translations of this PE, of every VMID.
     tlbi_alle1 = "tlbi alle1";
@@ -120,7 +120,7 @@ pub fn hang() -> ! {
 pub fn tlbi_vaae1is(address: u64) {
     /// Bits 55:12 of the address, in a register in which other fields are 0.
     const PAGE: u64 = (1 << 44) - 1;
-    // SAFETY: translations are read anew from tables that it does not change; it changes
+    // SAFETY: translations are read again from tables that it does not change; it changes
     // no register and accesses no memory.
     unsafe {
         asm!("tlbi vaae1is, {0}", in(reg) address >> 12 & PAGE, options(nostack, preserves_flags));
@@ -196,7 +196,7 @@ pub unsafe fn dc_civac(address: usize) {
     unsafe { asm!("dc civac, {0}", in(reg) address, options(nostack, preserves_flags)) }
 }
 
-/// Functions that turn translation and caches on behind the last store without them.
+/// Functions that turn translation and caches on after the last store without them.
 macro_rules! clean_and_set_sctlr {
     ($($name:ident, $register:literal;)*) => {$(
         /// Cleans and invalidates the data cache from `start` to `end`, by lines of `line`

@@ -22,7 +22,7 @@ macro_rules! symbol_addresses {
 symbol_addresses! {
     /// Load address; the image is linked at 0, so it is also the relocation offset.
     base = _head;
-    /// Where the packer put what travels with the image, behind a header.
+    /// Where the packer put what travels with the image, after a header.
     payload = __payload;
     /// End of the code.
     text_end = __text_end;

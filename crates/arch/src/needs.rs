@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much memory an image takes beside its own, for the tool that packs and boots
+//! How much memory an image takes besides its own, for the tool that packs and boots
 //! it: symbols whose addresses are numbers of bytes. They take no room in the image.
 
 /// Says what an image needs: `needs!(symbol = bytes, ...)`.
@@ -8,7 +8,7 @@
 /// |---|---|
 /// | `__needs_fixed` | whatever it does |
 /// | `__needs_per_cpu` | for each CPU |
-/// | `__needs_per_neighbour` | for each CPU's neighbour, beside what it goes through |
+/// | `__needs_per_neighbour` | for each CPU's neighbour, besides what it goes through |
 /// | `__needs_per_pair` | for each pair of CPUs: as often as there are CPUs, squared |
 /// | `__needs_per_cell` | for each cell of the plan |
 /// | `__needs_per_cell_and_cpu` | for each CPU, of each cell of the plan |

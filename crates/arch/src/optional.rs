@@ -44,7 +44,7 @@ macro_rules! optional {
             }
 
             /// Writes it, which this CPU has and which is not left alone; with vectors in place that
-            /// ask [`left_alone`]. What follows has to be a context synchronization event.
+            /// ask [`left_alone`]. Must be followed by a context synchronization event.
             #[inline(always)]
             pub fn set(self, value: u64) {
                 match self { $(Self::$variant => {

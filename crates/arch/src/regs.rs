@@ -3,7 +3,7 @@
 //! form: a constant per register with `get()` and `set()`.
 //!
 //! They are named by encoding (`S<op0>_<op1>_C<n>_C<m>_<op2>`), so that no
-//! assembler extension is needed. Field constants stand beside the register.
+//! assembler extension is needed. Field constants stand next to the register.
 
 /// Declares registers with their encoding and access.
 macro_rules! registers {
@@ -121,7 +121,7 @@ registers! {
     /// The SError that an error synchronization barrier has deferred: A (31), and its syndrome.
     /// Needs FEAT_RAS; UNKNOWN after a reset.
     DISR_EL1 = "S3_0_C12_C1_1", read write;
-    /// What EL1 has in place of it while HCR_EL2.AMO is set (FEAT_RAS).
+    /// EL1's register in place of it while HCR_EL2.AMO is set (FEAT_RAS).
     VDISR_EL2 = "S3_4_C12_C1_1", read write;
     /// OS lock access: OSLK (0).
     OSLAR_EL1 = "S2_0_C1_C0_4", write;
@@ -131,34 +131,34 @@ registers! {
     MDSCR_EL1 = "S2_0_C0_C2_2", read write;
     /// Active priorities, Group 0.
     ICC_AP0R0_EL1 = "S3_0_C12_C8_4", read write;
-    /// The same, where there are 6 or 7 bits of preemption.
+    /// Active priorities, Group 0, where there are 6 or 7 bits of preemption.
     ICC_AP0R1_EL1 = "S3_0_C12_C8_5", write;
-    /// The same, where there are 7.
+    /// Active priorities, Group 0, where there are 7.
     ICC_AP0R2_EL1 = "S3_0_C12_C8_6", write;
-    /// As ICC_AP0R2_EL1.
+    /// Like ICC_AP0R2_EL1.
     ICC_AP0R3_EL1 = "S3_0_C12_C8_7", write;
-    /// As ICC_AP0R1_EL1, Group 1.
+    /// Like ICC_AP0R1_EL1, Group 1.
     ICC_AP1R1_EL1 = "S3_0_C12_C9_1", write;
-    /// As ICC_AP0R2_EL1, Group 1.
+    /// Like ICC_AP0R2_EL1, Group 1.
     ICC_AP1R2_EL1 = "S3_0_C12_C9_2", write;
-    /// As ICC_AP0R2_EL1, Group 1.
+    /// Like ICC_AP0R2_EL1, Group 1.
     ICC_AP1R3_EL1 = "S3_0_C12_C9_3", write;
-    /// As ICC_AP0R1_EL1, of the guest's interface.
+    /// Like ICC_AP0R1_EL1, of the guest's interface.
     ICH_AP0R1_EL2 = "S3_4_C12_C8_1", read write;
-    /// As ICC_AP0R2_EL1, of the guest's interface.
+    /// Like ICC_AP0R2_EL1, of the guest's interface.
     ICH_AP0R2_EL2 = "S3_4_C12_C8_2", read write;
-    /// As ICH_AP0R2_EL2.
+    /// Like ICH_AP0R2_EL2.
     ICH_AP0R3_EL2 = "S3_4_C12_C8_3", read write;
-    /// As ICH_AP0R1_EL2, Group 1.
+    /// Like ICH_AP0R1_EL2, Group 1.
     ICH_AP1R1_EL2 = "S3_4_C12_C9_1", read write;
-    /// As ICH_AP0R2_EL2, Group 1.
+    /// Like ICH_AP0R2_EL2, Group 1.
     ICH_AP1R2_EL2 = "S3_4_C12_C9_2", read write;
-    /// As ICH_AP0R2_EL2, Group 1.
+    /// Like ICH_AP0R2_EL2, Group 1.
     ICH_AP1R3_EL2 = "S3_4_C12_C9_3", read write;
 
     /// Traps of AArch32 system registers.
     HSTR_EL2 = "S3_4_C1_C1_3", read write;
-    /// What there is of memory partitioning: HAS_HCR (17).
+    /// Memory partitioning identification: HAS_HCR (17).
     MPAMIDR_EL1 = "S3_0_C10_C4_4", read;
 }
 
@@ -166,7 +166,7 @@ registers! {
 pub const IRQ_PENDING: u64 = 1 << 7;
 
 /// Reads the feature register S3_0_C0_C`crm`_`op2`; 0 unless `crm` is 1 to 7 and
-/// `op2` 0 to 7. Those that are not allocated read as zero (DDI 0487K.a, D24.3.1).
+/// `op2` 0 to 7. Registers that are not allocated read as zero (DDI 0487K.a, D24.3.1).
 #[must_use]
 pub fn feature_register(crm: u32, op2: u32) -> u64 {
     match crm {

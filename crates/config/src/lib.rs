@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The text file beside a boot image, by which one says what to do without a
+//! The text file next to a boot image, by which one says what to do without a
 //! build: boot arguments, for people to edit.
 //!
 //! ```text
@@ -60,7 +60,7 @@ pub fn parse<'a>(file: &[u8], room: &'a mut [u8]) -> Result<&'a str, Error> {
     Ok(words.text())
 }
 
-/// What the reader is in.
+/// Position of the reader.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
     Gap,
@@ -119,16 +119,16 @@ impl Place {
     }
 }
 
-/// What is wrong with a file, and where.
+/// The defect of a file, and where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The byte that can't be taken.
     pub place: Place,
-    /// What is wrong with it.
+    /// Its defect.
     pub defect: Defect,
 }
 
-/// What can be wrong with a byte.
+/// Defect of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defect {
     /// It is no printable ASCII.
@@ -213,7 +213,7 @@ mod tests {
             match read(&file) {
                 Ok(text) => {
                     prop_assert!(text.len() <= file.len());
-                    // What comes out is a file of the same words.
+                    // The output is a file of the same words.
                     prop_assert_eq!(read(text.as_bytes()).unwrap(), text);
                 }
                 Err(error) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What each UART needs for polled output: whether it takes a byte, how it gets one, and whether
+//! Drives each UART for polled output: asks whether it takes a byte, gives it one, and asks whether
 //! everything is sent. Speed, format and FIFOs are as firmware left them.
 
 use platform::UartKind;

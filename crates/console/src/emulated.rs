@@ -53,7 +53,7 @@ pub struct Pl011 {
 }
 
 impl Pl011 {
-    /// As they are after a reset.
+    /// Returns the registers as they are after a reset.
     #[must_use]
     pub const fn new() -> Self {
         let mut kept = [0; KEPT.len()];

@@ -103,7 +103,7 @@ pub unsafe fn enable_distributor(gic: &Gic<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the distributor says of itself.
+/// Identification registers of the distributor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// GICD_TYPER2: bit 8 says that SGIs can be delivered without hypervisor
@@ -131,7 +131,7 @@ pub unsafe fn identify(gic: &Gic<'_>) -> Identity {
 /// (IHI 0069H, 4.8.1).
 ///
 /// # Safety
-/// As for [`identify`].
+/// See [`identify`].
 #[must_use]
 pub unsafe fn has_two_states(gic: &Gic<'_>) -> bool {
     // SAFETY: as the caller promises; GICD_CTLR is the first register.
@@ -189,7 +189,7 @@ impl Redistributor {
     /// active when it starts again is its own.
     ///
     /// # Panics
-    /// As [`Self::disable_all`].
+    /// Like [`Self::disable_all`].
     pub fn quieten(&self) {
         self.disable_all(u32::MAX);
         self.clear_pending(u32::MAX);
@@ -205,7 +205,7 @@ impl Redistributor {
     /// Disables PPI `intid`, an extended one (1056 to 1119) too.
     ///
     /// # Panics
-    /// As [`Self::disable_all`].
+    /// Like [`Self::disable_all`].
     pub fn disable(&self, intid: u32) {
         if let Some(number) = intid.checked_sub(EXTENDED) {
             let register = GICR_ICENABLER0 + 4 * u64::from(number / 32 + 1);
@@ -280,7 +280,7 @@ impl Redistributor {
         self.read(GICR_ISACTIVER0)
     }
 
-    /// Those of `bits` that stay active. A deactivation by the CPU interface takes effect
+    /// Returns which of `bits` stay active. A deactivation by the CPU interface takes effect
     /// here some time later (IHI 0069H, 12.1.6), so this looks more than once before it
     /// believes that one is active.
     #[must_use]

@@ -10,11 +10,11 @@
 //! frame before took, nothing answers.
 //!
 //! Machines with many CPUs mostly have the frames in the order in which the CPUs are
-//! started, so the walk begins behind the frame that was found last, and goes on from the
-//! start. Otherwise n CPUs would read n * n / 2 frames, each of them an exit for a guest.
-//! A walk from the start ends at the CPU's frame. One from another frame may have passed it,
-//! and a range may be described larger than it is filled: behind the frame that is the last
-//! one a read can abort. So that one ends where `Last` is set.
+//! started, so the walk begins after the frame that was found last, and goes on from the start.
+//! Otherwise n CPUs would read n * n / 2 frames, each of them an exit for a guest. A walk from the
+//! start ends at the CPU's frame. One from another frame may have passed it, and a range may be
+//! described larger than it is filled: after the frame that is the last one a read can abort. So
+//! that one ends where `Last` is set.
 
 use platform::{Gic, Region};
 
@@ -86,7 +86,7 @@ fn search(
 mod tests {
     use super::*;
 
-    /// The same wherever the walk begins.
+    /// Asserts the same result wherever the walk begins.
     fn locate(gic: &Gic<'_>, mpidr: u64, typer: impl Fn(u64) -> u64) -> Option<u64> {
         let found = super::locate(gic, mpidr, 0, &typer);
         for range in gic.redistributors {
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn nothing_is_read_where_no_frame_fits() {
-        // As QEMU's virt describes 61 frames of GICv4 in 0xf6_0000 bytes.
+        // QEMU's virt describes 61 frames of GICv4 in 0xf6_0000 bytes like this.
         let ranges = [Region {
             base: 0x080a_0000,
             size: 0xf6_0000,

@@ -40,7 +40,7 @@ impl Pool {
         }
     }
 
-    /// What was taken so far.
+    /// Returns the part that was taken so far.
     #[must_use]
     pub const fn taken(&self) -> Region {
         Region {
@@ -49,8 +49,8 @@ impl Pool {
         }
     }
 
-    /// Takes `bytes` bytes, rounded up to pages, zeroed. What firmware has left of them in a cache would
-    /// come over them where caches are off (DDI 0487K.a, B2.11), so it is cleaned before.
+    /// Takes `bytes` bytes, rounded up to pages, zeroed. Lines of them that firmware has left in a cache would
+    /// overwrite them where caches are off (DDI 0487K.a, B2.11), so they are cleaned before.
     ///
     /// # Panics
     /// Panics if the pool is exhausted: it was sized too small.
@@ -195,7 +195,7 @@ pub fn clean(region: Region) {
 /// IALLUIS` (DDI 0487K.a, D7.5, A64 cache maintenance instructions). `DC CIVAC` is complete
 /// with a DSB ([`clean`] ends with one), and is done first: an instruction cache that is
 /// invalidated before could be filled from a unified one that still has the line. `IC
-/// IALLUIS` is complete with the next DSB, and this PE fetches anew behind the ISB (the same,
+/// IALLUIS` is complete with the next DSB, and this PE fetches again after the ISB (the same,
 /// ordering and completion of cache maintenance). TLBs, branch predictors and the lines of
 /// translation tables stay as they are.
 pub fn evict(regions: impl IntoIterator<Item = Region>) {

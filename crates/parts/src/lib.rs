@@ -31,7 +31,7 @@ pub const CAUSES: [&str; 9] = [
 /// How many parts there are.
 pub const COUNT: usize = 3 + CAUSES.len();
 
-/// What a CPU does at a time.
+/// Activity of a CPU at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// It runs the guest.
@@ -57,7 +57,7 @@ impl Part {
     }
 }
 
-/// What was counted.
+/// Sums over all samples and CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
     /// Ticks by part, of all CPUs.

@@ -5,7 +5,7 @@ use abi::{TimeLog, TimeNote, Traced, event_of};
 
 use crate::{CAUSES, Part, Window};
 
-/// What the guest notes: what it does from then on.
+/// Notes of the guest: its activity from then on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Guest {
@@ -17,7 +17,7 @@ pub enum Guest {
     Wfi,
 }
 
-/// What EL2 does in an exit.
+/// Activity of EL2 in an exit.
 #[derive(Clone, Copy, Debug)]
 enum Doing {
     Work,
@@ -152,7 +152,7 @@ impl<'l> Side<'l> {
         }
     }
 
-    /// What the note `word` of `log` tells.
+    /// Takes over the state by the note `word` of `log`.
     fn turn(&mut self, log: usize, word: u64) {
         if log == GUEST {
             self.unknown[GUEST] = false;

@@ -15,7 +15,7 @@ fn index(cause: &str) -> usize {
     3 + CAUSES.iter().position(|name| *name == cause).unwrap()
 }
 
-/// What both CPUs noted, at these times.
+/// Notes of both CPUs.
 #[derive(Default)]
 struct Logs([[TimeLog; 2]; CPUS]);
 
@@ -40,7 +40,7 @@ impl Logs {
 fn totals(mut account: Account<'_>, samples: &[(u64, u64)]) -> Totals {
     for &(start, end) in samples {
         account.sample(start, end);
-        // As far as certain, then all of it.
+        // Follows as far as certain, then all of it.
         account.follow(1, (start + end) / 2);
         account.follow(0, end);
         account.follow(1, end);

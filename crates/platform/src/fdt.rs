@@ -34,10 +34,10 @@ impl<'a> Platform<'a> {
         missing.map_or(Ok(platform), Err)
     }
 
-    /// As [`Self::from_fdt`], of a machine that has this RAM, whatever the tree says of it.
+    /// Like [`Self::from_fdt`], of a machine that has this RAM, whatever the tree says of it.
     ///
     /// # Errors
-    /// As [`Self::from_fdt`].
+    /// Like [`Self::from_fdt`].
     pub fn from_fdt_with_ram(
         blob: &'a [u8],
         memory: Ram,
@@ -108,7 +108,7 @@ fn uart_argument(blob: &[u8]) -> Option<&str> {
     core::str::from_utf8(&rest[..end.unwrap_or(rest.len())]).ok()
 }
 
-/// What is wrong with the registers of `node` at `base`.
+/// Error about the registers of `node` at `base`.
 fn registers(node: &Node<'_>, base: u64, why: Unfit) -> Error {
     let node = name(node.name).unwrap_or_default();
     Error::Registers { node, base, why }
@@ -118,13 +118,13 @@ fn chosen<'a>(nodes: &Nodes<'a>, name: &str) -> Option<&'a str> {
     nodes.chosen?.string(name)
 }
 
-/// What the node is compatible with that hypervisors describe themselves by (Linux bindings:
+/// Returns the `compatible` of the node by which hypervisors describe themselves (Linux bindings:
 /// arm/xen.txt, and Devicetree Specification, 2.3.1, for the property).
 fn hypervisor(nodes: &Nodes<'_>) -> Option<Name> {
     name(nodes.hypervisor?.property("compatible")?)
 }
 
-/// What the monitor's page of `vmm/` is compatible with: a name, and the version of what is in it.
+/// The `compatible` of the monitor's page of `vmm/`: a name, and the version of what is in it.
 pub const MONITOR: &str = "rouse,kvm-exits-2";
 /// With whatever version.
 const MONITORS: &str = "rouse,kvm-exits";
@@ -140,7 +140,7 @@ pub fn monitor(blob: &[u8]) -> Option<Region> {
     nodes.find(is)?.regions().next()
 }
 
-/// What such a page in the tree `blob` is compatible with if it is of another version than
+/// Returns the `compatible` of such a page in the tree `blob` if it is of another version than
 /// [`MONITOR`]: the monitor is older than the guest, or newer.
 #[must_use]
 pub fn other_monitor(blob: &[u8]) -> Option<&str> {
@@ -236,7 +236,7 @@ fn enable(cpu: Node<'_>, end: u64) -> Result<Enable, Error> {
     }
 }
 
-/// The nodes of RAM. That of the secure side is described as well, for it, and disabled for us.
+/// The nodes of RAM. The secure side's RAM is described as well, for it, and disabled for us.
 fn banks(tree: Tree<'_>) -> impl Iterator<Item = Node<'_>> {
     let children = tree
         .nodes()

@@ -12,7 +12,7 @@ use crate::fdt::{ACPI, DESCRIBED_BY};
 use crate::{Conduit, Firmware, Region, Timer, Uart, UartKind};
 use writer::Writer;
 
-/// What a guest is told of its machine.
+/// Description of a guest's machine.
 #[derive(Clone, Copy, Debug)]
 pub struct GuestTree<'a, C, B> {
     /// MPIDR affinity of each vCPU; the first one boots.
@@ -31,19 +31,19 @@ pub struct GuestTree<'a, C, B> {
     pub timer: Timer,
     /// How the guest calls PSCI, if there is one.
     pub conduit: Option<Conduit>,
-    /// What runs below, if the guest is to be told.
+    /// Name of the hypervisor below, if the guest is to know it.
     pub hypervisor: Option<&'a str>,
     /// By what the machine describes itself.
     pub described_by: Firmware,
     /// The page of EL2's counters and knobs, and what it is compatible with, if there is one.
     pub exits: Option<(&'a str, Region)>,
-    /// Whether its CPUs have a standby state beside WFI.
+    /// Whether its CPUs have a standby state besides WFI.
     pub standby: bool,
-    /// What its kernel's random numbers begin with, if that is to be known (`rng-seed`).
+    /// Seed of its kernel's random numbers, if that is to be known (`rng-seed`).
     pub seed: Option<u64>,
     /// Its initial RAM disk, if there is one.
     pub initrd: Option<Region>,
-    /// Boot arguments, as pieces to be put one behind the other.
+    /// Boot arguments, as pieces to be put one after the other.
     pub bootargs: B,
 }
 
@@ -96,7 +96,7 @@ where
         w.finish()
     }
 
-    /// What the guest can call.
+    /// Writes the nodes of what the guest can call.
     fn below(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
         if let Some(conduit) = self.conduit {
             w.begin("psci")?;

@@ -7,7 +7,7 @@ use core::fmt;
 
 /// Bytes of the header.
 pub const HEADER: usize = 64;
-/// An Image stands its `text_offset` behind a multiple of this.
+/// An Image stands its `text_offset` after a multiple of this.
 pub const ALIGN: u64 = 2 << 20;
 /// Where the header has its fields.
 const TEXT_OFFSET: usize = 8;
@@ -28,7 +28,7 @@ const LOADER: u64 = 0x1000;
 /// Bytes of the smallest page that a kernel may have.
 const PAGE: u64 = 0x1000;
 
-/// What a header says.
+/// Contents of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Image {
     /// Bytes between a multiple of [`ALIGN`] and the image.

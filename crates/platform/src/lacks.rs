@@ -9,7 +9,7 @@ use crate::{Gic, Platform};
 const REDISTRIBUTOR: u64 = 2 * FRAME;
 
 impl Platform<'_> {
-    /// What the hypervisor needs of the machine and its description does not have, but for RAM:
+    /// Returns what the hypervisor needs and the machine's description does not have, but for RAM:
     /// [`crate::carve::divide`] tells whether there is enough of that.
     #[must_use]
     pub fn lacks(&self) -> Option<&'static str> {

@@ -147,10 +147,10 @@ impl Timer {
     }
 }
 
-/// A machine. What there is of for each CPU lies in a [`Room`]: this is small, and may be moved.
+/// A machine. Lists with an entry for each CPU lie in a [`Room`]: this is small, and may be moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform<'a> {
-    /// CPUs in the order of the description, behind the one that [`Room::begin_with`] named.
+    /// CPUs in the order of the description, after the one that [`Room::begin_with`] named.
     pub cpus: &'a [Cpu],
     /// CPUs that were described and do not fit [`MAX_CPUS`].
     pub cpus_ignored: usize,
@@ -170,7 +170,7 @@ pub struct Platform<'a> {
     pub psci: Option<Conduit>,
     /// Command line.
     pub bootargs: &'a str,
-    /// What the description calls the hypervisor below, if it names one: the tree's
+    /// The description's name of the hypervisor below, if it names one: the tree's
     /// `/hypervisor`, or the FADT's Hypervisor Vendor Identity.
     pub hypervisor: Option<Name>,
     /// By what it was described.
@@ -203,7 +203,7 @@ pub enum Firmware {
     Acpi,
 }
 
-/// What it takes to report that a machine can't be used: read without any other
+/// Means to report that a machine can't be used: read without any other
 /// demand on its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report<'a> {

@@ -18,7 +18,7 @@ pub struct Room {
     pub ignored: usize,
     /// Ranges of redistributor frames.
     pub redistributors: ArrayVec<Region, MAX_CPUS>,
-    /// What devices have been given.
+    /// Addresses that devices have been given.
     pub claimed: Claimed,
     /// Where physical addresses end.
     pub end: u64,

@@ -10,7 +10,7 @@ use crate::{Error, Region};
 /// enough for the stack of EL2.
 pub const MAX_DEPTH: usize = 16;
 
-/// What a tree begins with (5.2).
+/// First word of a tree (5.2).
 pub const MAGIC: u32 = 0xd00d_feed;
 /// The version that is read, and that others have to be compatible with (5.2).
 const VERSION: u32 = 17;
@@ -22,7 +22,7 @@ const PROPERTY: u32 = 3;
 const NOP: u32 = 4;
 const END: u32 = 9;
 
-/// A tree. What is damaged of its structure is passed over.
+/// A tree. Damaged parts of its structure are passed over.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree<'a> {
     blob: &'a [u8],
@@ -33,7 +33,7 @@ pub struct Tree<'a> {
     reservations: &'a [u8],
 }
 
-/// What a token stands for.
+/// Meaning of a token.
 enum Item<'a> {
     Begin(&'a [u8]),
     End,
@@ -161,7 +161,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// As [`Self::item`], or what seems to have been there: what comes after damage may still be
+    /// Like [`Self::item`], or guesses what was there: what comes after damage may still be
     /// what a refusal needs. A tree that was checked has no such place.
     fn step(&self, at: usize) -> Option<(Item<'a>, usize)> {
         let tokens = [PROPERTY, BEGIN_NODE, END_NODE].into_iter();
@@ -197,12 +197,12 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// What stands at offset `at`, and where the next token is.
+    /// Returns what stands at offset `at`, and where the next token is.
     fn item(&self, at: usize) -> Option<(Item<'a>, usize)> {
         self.item_of(cell(self.blob.get(at..self.end)?, 0)?, at)
     }
 
-    /// What `token` stands for at offset `at`, and where the next one is.
+    /// Returns what `token` stands for at offset `at`, and where the next one is.
     fn item_of(&self, token: u32, at: usize) -> Option<(Item<'a>, usize)> {
         let rest = self.blob.get(at..self.end)?;
         let padded = |size: usize| size.checked_next_multiple_of(4)?.checked_add(at);
@@ -433,7 +433,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// What CPUs have at the address at which this bus has `address` (2.3.8).
+    /// Translates `address` of this bus to the one that CPUs see (2.3.8).
     fn to_cpu(self, mut address: u64) -> Option<u64> {
         let mut bus = self;
         while let Some(parent) = bus.parent() {

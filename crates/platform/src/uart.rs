@@ -97,7 +97,7 @@ impl UartKind {
         })
     }
 
-    /// What a node of this model is compatible with.
+    /// Returns the `compatible` of a node of this model.
     pub(crate) fn compatible(self) -> &'static str {
         let same = |other: &&(&str, Self)| match (self, other.1) {
             (Self::Ns16550 { .. }, Self::Ns16550 { .. }) => true,
@@ -118,7 +118,7 @@ impl UartKind {
         }
     }
 
-    /// What the address of its registers is a multiple of.
+    /// Returns the alignment of its registers, in bytes.
     #[must_use]
     pub const fn align(self) -> u64 {
         self.extent().1

@@ -29,7 +29,7 @@ pub struct Watchdog {
 /// The watchdogs of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watchdogs {
-    /// Those that there is room for.
+    /// Watchdogs that there is room for.
     pub found: ArrayVec<Watchdog, MAX_WATCHDOGS>,
     /// How many more are described.
     pub ignored: usize,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What trees of boards have and QEMU's has not. `bus.dtb` is an Armada 3700's in short: its devices are
+//! Reads trees of boards, for what QEMU's has not. `bus.dtb` is an Armada 3700's in short: its devices are
 //! on a bus that has other addresses.
 
 use platform::{Enable, Platform, Region, Report, Room, Timer, Uart, UartKind};

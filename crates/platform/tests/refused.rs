@@ -282,7 +282,7 @@ fn each_cpu_has_a_redistributor() {
 #[test]
 fn however_many_reservations_there_are_none_is_lost() {
     let mut tree = tree();
-    // The reservation map ends behind the header; entries go in front of that.
+    // The reservation map ends after the header; entries go in front of that.
     let entries: Vec<u8> = (1..=1000)
         .flat_map(|n| cells(&[0, n << 13, 0, 0x1000]))
         .collect();
@@ -346,7 +346,7 @@ fn the_cpu_that_runs_comes_first() {
 fn a_tree_that_is_deeper_than_any_machine_is_refused() {
     let mut tree = tree();
     let word = |tree: &[u8], at: usize| u32::from_be_bytes(tree[at..at + 4].try_into().unwrap());
-    // In front of END, behind the root's last child: the root ends later.
+    // In front of END, after the root's last child: the root ends later.
     let end = (word(&tree, 8) + word(&tree, 36)) as usize - 8;
     let depth = 2000;
     let mut nested: Vec<u8> = (0..depth).flat_map(|_| cells(&[1, 0x6100_0000])).collect();

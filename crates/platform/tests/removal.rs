@@ -105,7 +105,7 @@ fn the_tree_is_complete() {
     assert!(platform.uart.is_some() && platform.psci.is_some());
 }
 
-/// What is refused, and what the error says.
+/// Parts without which a tree is refused, each with its error.
 const REFUSED: &str = "\
 :#size-cells device tree: interrupt-controller: property 'reg' is missing or malformed
 /psci:method device tree: psci: property 'method' is missing or malformed
@@ -175,8 +175,8 @@ fn a_damaged_tree_is_refused() {
     }
 }
 
-/// Each token of the structure in turn is made another one. What is refused then can be reported:
-/// the console is known, and PSCI unless that is what is damaged.
+/// Each token of the structure in turn is made another one. A tree that is refused then can be
+/// reported: the console is known, and PSCI unless that is what is damaged.
 #[test]
 fn a_damaged_structure_is_reported() {
     let whole = report(TREE);

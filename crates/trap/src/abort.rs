@@ -40,12 +40,12 @@ impl Access {
         })
     }
 
-    /// What a load writes to its register when memory holds `raw`.
+    /// Returns what a load writes to its register when memory holds `raw`.
     #[must_use]
     pub const fn loaded(&self, raw: u64) -> u64 {
         let unused = 64 - 8 * self.size;
         if !self.sign_extend {
-            // What is zero-extended is alike in a W and in an X register.
+            // A zero-extended value is alike in a W and in an X register.
             return raw << unused >> unused;
         }
         let value = ((raw << unused) as i64 >> unused) as u64;
@@ -56,7 +56,7 @@ impl Access {
         }
     }
 
-    /// What a store writes to memory when its register holds `value`.
+    /// Returns what a store writes to memory when its register holds `value`.
     #[must_use]
     pub const fn stored(&self, value: u64) -> u64 {
         let unused = 64 - 8 * self.size;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a guest reads in the feature registers, ID_AA64PFR0_EL1 to
+//! Computes what a guest reads in the feature registers, ID_AA64PFR0_EL1 to
 //! ID_AA64MMFR4_EL1 and their AArch32 companions (op0 3, op1 0, CRn 0, CRm 1 to
 //! 7; D24.3): what the CPU has, without what EL2 keeps from it. A feature whose
 //! registers trap must not be announced, or a guest that believes it ends in an
@@ -15,13 +15,13 @@ const fn field(low: u32) -> u64 {
     0xf << low
 }
 
-/// What a field says at most, where that is less than the CPU has.
+/// Maximum of a field, where that is less than the CPU has.
 struct Limit {
     low: u32,
     most: u64,
 }
 
-/// What a guest sees of a register: the fields in `shown`, some of them limited.
+/// A guest's view of a register: the fields in `shown`, some of them limited.
 struct View {
     crm: u32,
     op2: u32,
@@ -86,7 +86,7 @@ const VIEWS: [View; 11] = [
     View::new(7, 1, !field(16)),
     // MMFR2: everything but nested virtualization.
     View::new(7, 2, !field(24)),
-    // MMFR3: Spec_FPACC. What TCR2_EL1 and SCTLR2_EL1 turn on traps.
+    // MMFR3: Spec_FPACC. Anything that TCR2_EL1 and SCTLR2_EL1 turn on traps.
     View::new(7, 3, field(60)),
     // MMFR4: E2H0, of which a guest at EL1 sees nothing else.
     View::new(7, 4, field(24)),
@@ -100,7 +100,7 @@ pub const fn is_feature_register(name: u32) -> bool {
     rest == encoding(3, 0, 0, 0, 0) && crm >= 1 && crm <= 7
 }
 
-/// What the guest reads where the CPU has `value` in the feature register `name`.
+/// Returns what the guest reads where the CPU has `value` in the feature register `name`.
 #[must_use]
 pub fn seen(name: u32, value: u64) -> u64 {
     let (crm, op2) = (name >> 1 & 15, name >> 17 & 7);

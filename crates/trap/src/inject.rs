@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a synchronous exception that EL2 gives to EL1 looks like
+//! Builds a synchronous exception that EL2 gives to EL1
 //! (the pseudocode AArch64.TakeException; D1.3, exceptions).
 
 use crate::esr::{Esr, IL, INST_ABORT_LOWER};

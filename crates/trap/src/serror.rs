@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SErrors: how bad one is by its syndrome, and whether EL2 may go on behind it.
+//! SErrors: how bad one is by its syndrome, and whether EL2 may go on after it.
 //!
 //! The syndrome is that of ESR_EL2 (D23.2.39, ISS encoding for an SError exception). DISR_EL1 has
 //! the same fields in the same places, for an SError that an error synchronization barrier has
-//! deferred. What the kinds of errors mean is said in the chapter on the RAS PE architecture, PE
-//! error state classification.
+//! deferred. The chapter on the RAS PE architecture, PE error state classification, says what the
+//! kinds of errors mean.
 
 use core::fmt;
 
@@ -19,7 +19,7 @@ const DFSC_UNCATEGORIZED: u32 = 0;
 /// DISR_EL1.A: an error synchronization barrier has deferred an SError.
 const DEFERRED: u64 = 1 << 31;
 
-/// What a syndrome says of an SError.
+/// Kind of an SError, by its syndrome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// CE: it was corrected.
@@ -52,10 +52,10 @@ pub enum Taken {
     InEl2,
 }
 
-/// What may come next.
+/// Action that may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// What was interrupted goes on.
+    /// The interrupted code goes on.
     GoOn,
     /// The guest can't go on. EL2 can.
     EndGuest,
@@ -116,8 +116,8 @@ impl Verdict {
     /// it was, as of a guest's own exclusive access to memory that it has made Non-cacheable. Where
     /// nothing was used, EL2 has nothing of it, and what comes next is the guest's.
     ///
-    /// What was pending at the start is of software that is gone: nothing of it is used any more,
-    /// and RAM that is still wrong reports again once it is read.
+    /// An SError pending at the start is of software that is gone: nothing of that is used any
+    /// more, and RAM that is still wrong reports again once it is read.
     #[must_use]
     pub const fn next(self, taken: Taken) -> Next {
         match (self, taken) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a write of ICC_SGI1R_EL1 asks for (IHI 0069H, 12.2).
+//! Decodes a write of ICC_SGI1R_EL1 (IHI 0069H, 12.2).
 
 /// A request to send an SGI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

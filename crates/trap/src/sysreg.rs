@@ -12,7 +12,7 @@ pub const ICC_ASGI1R_EL1: u32 = encoding(3, 0, 12, 11, 6);
 /// ICC_SGI0R_EL1.
 pub const ICC_SGI0R_EL1: u32 = encoding(3, 0, 12, 11, 7);
 
-/// What a trapped access to another register ends in.
+/// Result of a trapped access to another register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// A read gives this, a write is ignored.
@@ -21,13 +21,13 @@ pub enum Answer {
     Feature,
     /// The OS lock, which is the guest's own.
     OsLock,
-    /// What the virtual interrupt controller makes of it.
+    /// The virtual interrupt controller handles it.
     Interface(Register),
     /// There is no such register.
     Undefined,
 }
 
-/// What `access` ends in.
+/// Returns the result of `access`.
 #[must_use]
 pub fn answer(access: SystemRegister) -> Answer {
     match access.encoding {

@@ -10,13 +10,13 @@ use crate::abort::Access;
 pub struct Transfer {
     /// The one of the first register.
     pub access: Access,
-    /// The register of the second, at the address behind it.
+    /// The register of the second, at the address after it.
     pub second: Option<u32>,
     /// The base register; 31 is the stack pointer.
     pub base: u32,
-    /// What is added to it for the address.
+    /// Added to the base for the address.
     pub offset: i64,
-    /// What is added to it in the end.
+    /// Added to the base in the end.
     pub write_back: i64,
 }
 
@@ -98,7 +98,7 @@ impl Transfer {
         })
     }
 
-    /// The access of each register, and how far behind the first it is.
+    /// The access of each register, and how far after the first it is.
     pub fn accesses(&self) -> impl Iterator<Item = (u64, Access)> + use<> {
         let first = self.access;
         let second = self.second.map(|register| Access { register, ..first });

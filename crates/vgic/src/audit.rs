@@ -112,7 +112,7 @@ impl List {
         Ok(())
     }
 
-    /// As [`Self::audit`], where the guest has ended every interrupt and no vCPU
+    /// Like [`Self::audit`], where the guest has ended every interrupt and no vCPU
     /// sends: nothing may be left. Where hardware delivers (`direct`) it may send,
     /// and only list registers and queue have to be empty.
     ///

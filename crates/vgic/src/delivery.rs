@@ -16,7 +16,7 @@ use crate::list::List;
 use crate::lr::{Asked, Bank, ListRegister};
 use crate::private::Private;
 
-/// What a CPU has for the interrupts of its vCPU: list registers, and the physical
+/// A CPU's means for the interrupts of its vCPU: list registers, and the physical
 /// interrupts behind the guest's timers. INTIDs are a bit each.
 pub trait Interface: Bank {
     /// SGIs that come physically, as themselves; the others come by request of another
@@ -25,11 +25,11 @@ pub trait Interface: Bank {
 
     /// List registers whose interrupt has ended and was to say so (ICH_EISR_EL2).
     fn ended(&self) -> u32;
-    /// What [`Bank::ask`] asked for last, as the CPU has it.
+    /// The last request of [`Bank::ask`], as the CPU has it.
     fn asked(&self) -> Asked;
     /// PPIs with a physical interrupt of the same number behind them.
     fn timers(&self) -> u32;
-    /// Those of them whose lines are high.
+    /// Timers of [`Self::timers`] whose lines are high.
     fn lines(&self) -> u32;
     /// The vCPU, as the distributor knows it.
     fn vcpu(&self) -> Vcpu;
@@ -55,12 +55,12 @@ impl Shared for &RefCell<Distributor> {
     }
 }
 
-/// What a maintenance interrupt was for.
+/// Purpose of a maintenance interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maintenance {
     /// Nothing of this: something else made it pending.
     Nothing,
-    /// What waited for a list register has one now.
+    /// An interrupt that waited for a list register has one now.
     Refilled,
     /// The guest has ended what another vCPU waits for: [`Delivery::evaluate`] is due.
     Ended,
@@ -71,7 +71,7 @@ pub enum Maintenance {
 pub struct Delivery<'a, I, S> {
     /// Its SGIs and PPIs.
     pub private: &'a Private,
-    /// What is in its list registers, or waits for one.
+    /// Interrupts in its list registers, or waiting for one.
     pub list: &'a mut List,
     /// The CPU.
     pub interface: I,
@@ -171,7 +171,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     }
 
     /// The physical interrupt of a timer is active from when it was taken until its
-    /// virtual one ends. That may have been ended by register or taken back, or be a
+    /// virtual one ends. This one may have been ended by register or taken back, or be a
     /// software interrupt meanwhile, whose end does not reach the physical one. So the
     /// physical interrupts of those that are not `listed` end here, and come again if
     /// their lines are high.

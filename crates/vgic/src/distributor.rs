@@ -57,13 +57,13 @@ pub struct Distributor {
     /// Requests to the holder: take the pending state, the active state back.
     pub(crate) withdraw: u64,
     pub(crate) deactivate: u64,
-    /// As the holders last saw them in their lists.
+    /// States that the holders last saw in their lists.
     pub(crate) listed_pending: u64,
     pub(crate) listed_active: u64,
 }
 
 impl Distributor {
-    /// As after reset, for a machine of `cpus` vCPUs.
+    /// State after reset, for a machine of `cpus` vCPUs.
     #[must_use]
     pub const fn new(cpus: usize) -> Self {
         Self {

@@ -40,18 +40,18 @@ use crate::{INTIDS, PRIVATE};
 /// Most interrupts without a register: every INTID that there is.
 const QUEUE: usize = INTIDS as usize;
 
-/// What becomes of a private INTID that arrives.
+/// Handling of a private INTID that arrives.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Arrival {
-    /// What a register is to hold; [`ListRegister::EMPTY`] if that is not all
+    /// Value for a register; [`ListRegister::EMPTY`] if that is not all
     /// that there is to do.
     value: ListRegister,
     /// The register where it is, if it is listed, or was last.
     slot: u64,
 }
 
-/// What is in the list registers of one vCPU, and what is in none.
+/// Interrupts in the list registers of one vCPU, and those in none.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct List {
@@ -63,7 +63,7 @@ pub struct List {
     /// Of each, the value again if its register is the first, or else [`ListRegister::EMPTY`].
     firsts: [ListRegister; PRIVATE as usize],
     arrivals: [Arrival; PRIVATE as usize],
-    /// What is pending or active and has no register.
+    /// Interrupts that are pending or active and have no register.
     queue: ArrayVec<ListRegister, QUEUE>,
 }
 
@@ -94,7 +94,7 @@ impl List {
         }
     }
 
-    /// What has no list register.
+    /// Returns the interrupts without list register.
     pub(crate) fn queued(&self) -> &[ListRegister] {
         &self.queue
     }
@@ -102,7 +102,7 @@ impl List {
     /// Offset of the INTID, 64 bits, below which a private interrupt may be listed without a look at what waits.
     pub const STRAIGHT: usize = offset_of!(Self, straight);
     /// Offset of what the first register is to hold when INTID 0 arrives, 64 bits; 0 if it goes to another one, or
-    /// that is not all that there is to do. That of the next INTID follows.
+    /// that is not all that there is to do. The value for the next INTID follows.
     pub const FIRSTS: usize = offset_of!(Self, firsts);
     /// Offset of what a register is to hold when INTID 0 arrives, 64 bits; 0 if that is not all that there is to do.
     pub const ARRIVALS: usize = offset_of!(Self, arrivals) + offset_of!(Arrival, value);
@@ -129,7 +129,7 @@ impl List {
     }
 
     /// Lists private `intid` as [`List::expect`] said, if its register is empty
-    /// and nothing waits; whether that was so. What the assembly does, for a
+    /// and nothing waits; whether that was so. Does what the assembly does, for a
     /// hypervisor without it.
     #[inline(always)]
     pub fn arrive(&mut self, bank: &mut impl Bank, intid: u32) -> bool {
@@ -151,7 +151,7 @@ impl List {
         }
     }
 
-    /// The same where a context synchronization event follows ([`Bank::write_last`]).
+    /// Like [`Self::inject`], where a context synchronization event follows ([`Bank::write_last`]).
     #[inline(always)]
     pub fn inject_last(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, hw: Option<u32>) {
         let new = ListRegister::pending(intid, priority, hw);
@@ -236,7 +236,7 @@ impl List {
         self.remember(waiting.intid(), slot);
     }
 
-    /// As [`Self::refill`]; `listed` is what was read of the registers.
+    /// Like [`Self::refill`]; `listed` is what was read of the registers.
     fn refill_from(&mut self, listed: &mut Listed, bank: &mut impl Bank) {
         while let Some(next) = self.most_urgent() {
             let waiting = self.queue[next];

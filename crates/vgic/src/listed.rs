@@ -17,12 +17,12 @@ pub const fn mask(count: usize) -> u32 {
 pub struct Listed {
     /// Number and value, in no order.
     pub registers: ArrayVec<(usize, ListRegister), 16>,
-    /// Those that are free, a bit each.
+    /// Registers that are free, a bit each.
     empty: u32,
 }
 
 impl Listed {
-    /// What `bank` holds.
+    /// Reads what `bank` holds.
     pub fn read(bank: &impl Bank) -> Self {
         let mut listed = Self::new();
         listed.fill(bank);
@@ -37,7 +37,7 @@ impl Listed {
         }
     }
 
-    /// What [`Self::read`] does, in place: a value that is returned is copied.
+    /// Does what [`Self::read`] does, in place: a value that is returned is copied.
     pub fn fill(&mut self, bank: &impl Bank) {
         let all = mask(bank.count());
         self.empty = bank.empty() & all;

@@ -120,7 +120,7 @@ impl ListRegister {
         self.is_pending() && !self.is_active()
     }
 
-    /// As an acknowledge leaves it.
+    /// Returns it as an acknowledge leaves it.
     #[must_use]
     pub const fn acknowledged(self) -> Self {
         Self(self.0 & !PENDING | ACTIVE)
@@ -159,7 +159,7 @@ impl ListRegister {
     }
 }
 
-/// What a list needs of its CPU (ICH_HCR_EL2, 12.4.5).
+/// Requests of a list to its CPU (ICH_HCR_EL2, 12.4.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// The maintenance interrupt while no list register is in the pending state (NPIE).
@@ -178,11 +178,11 @@ pub trait Bank {
     fn empty(&self) -> u32;
     /// Register `n`.
     fn read(&self, n: usize) -> ListRegister;
-    /// Sets register `n`, as everything that follows sees it. What [`Self::empty`] reads is
+    /// Sets register `n`, as everything that follows sees it. [`Self::empty`] reads
     /// another register, so that takes a context synchronization event (DDI 0487K.a,
     /// D24.1.2.2).
     fn write(&mut self, n: usize, value: ListRegister);
-    /// The same where such an event comes before any of them is looked at again: the
+    /// Sets register `n` where such an event comes before any of them is looked at again: the
     /// return to the guest, for instance.
     fn write_last(&mut self, n: usize, value: ListRegister) {
         self.write(n, value);

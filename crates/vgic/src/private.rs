@@ -3,7 +3,7 @@
 //!
 //! Any CPU may write a vCPU's redistributor, and the vCPU's own CPU reads it on
 //! every interrupt, so the registers are atomics and the owner takes no lock.
-//! What touches list registers is left as a request ([`Requests`]), which the owner
+//! A change that touches list registers is left as a request ([`Requests`]), which the owner
 //! serves in [`List::sync`].
 
 use core::fmt;
@@ -33,7 +33,7 @@ pub struct Private {
     pub(crate) sleeping: AtomicU32,
     /// Enabled and forwarded by the distributor, as of the owner's last look at both.
     ready: AtomicU32,
-    /// As the owner last saw it in its list registers; pending without what is so
+    /// State that the owner last saw in its list registers; pending without what is so
     /// because of its line.
     pub(crate) listed_pending: AtomicU32,
     pub(crate) listed_active: AtomicU32,
@@ -46,7 +46,7 @@ impl Default for Private {
 }
 
 impl Private {
-    /// As after reset: disabled, not pending.
+    /// State after reset: disabled, not pending.
     #[must_use]
     pub fn new() -> Self {
         Self {

@@ -8,7 +8,8 @@
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire};
 
-/// What is set and not yet at the holder (31:0), and what the holder is to clear (63:32).
+/// INTIDs that are set and not yet at the holder (31:0), and those that the holder is to clear
+/// (63:32).
 #[derive(Debug)]
 pub struct Requests(AtomicU64);
 
@@ -50,12 +51,12 @@ impl Requests {
         self.change(|set, _| (set, 0)).1
     }
 
-    /// What is set and not yet at the holder.
+    /// Returns what is set and not yet at the holder.
     pub fn to_set(&self) -> u32 {
         halves(self.0.load(Acquire)).0
     }
 
-    /// What the holder is to clear.
+    /// Returns what the holder is to clear.
     pub fn to_clear(&self) -> u32 {
         halves(self.0.load(Acquire)).1
     }

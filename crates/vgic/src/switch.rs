@@ -8,7 +8,7 @@
 //! - any CPU holds it while it writes the physical redistributor for the guest, and writes
 //!   only if hardware delivers.
 //!
-//! What the owner holds moves from holder to holder, and never becomes a request
+//! State that the owner holds moves from holder to holder, and never becomes a request
 //! ([`crate::Private`]): a request is newer than what it is about. A switch to hardware
 //! serves the requests from before on the lists, after it has said that hardware delivers. A CPU that has
 //! not seen that has already gone on, and may have sent an interrupt that is
@@ -51,7 +51,7 @@ pub trait Physical {
     fn set_priority(&self, intid: u32, priority: u8);
 }
 
-/// What becomes of a request to a vCPU.
+/// Outcome of a request to a vCPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
     /// It is done.
@@ -99,7 +99,7 @@ impl Switch {
         self.direct.load(Relaxed)
     }
 
-    /// What others ask of the vCPU's CPU.
+    /// Returns the word by which others ask something of the vCPU's CPU.
     #[must_use]
     pub const fn word(&self) -> &AtomicU32 {
         &self.word
@@ -202,7 +202,7 @@ impl Switch {
         Some(())
     }
 
-    /// The same whatever is active: that stays so.
+    /// Has the hypervisor deliver, also while something is active: that stays so.
     pub fn reclaim<I: Interface, S: Shared>(
         &self,
         delivery: &mut Delivery<'_, I, S>,
@@ -222,8 +222,8 @@ impl Switch {
         delivery: &Delivery<'_, I, S>,
         physical: &impl Physical,
     ) {
-        // What software set of the timers' is the guest's still; when the level is high that can't
-        // be told, and it is the level.
+        // Timers' interrupts that software set are still the guest's; when the level is high that
+        // can't be told, and it is the level.
         let set = core::mem::take(lines_set) & !delivery.interface.lines();
         let pending = physical.pending() & (SGIS | set);
         physical.clear_pending(pending);

@@ -17,11 +17,11 @@ const IDLE: u32 = 0xff;
 
 /// The registers of a virtual CPU interface that are no list registers.
 pub trait Registers {
-    /// What the interface is like (ICH_VTR_EL2).
+    /// Features of the interface (ICH_VTR_EL2).
     fn kind(&self) -> u64;
     /// RSS and ExtRange, in their places in ICC_CTLR_EL1.
     fn ranges(&self) -> u64;
-    /// What the guest has set in it (ICH_VMCR_EL2).
+    /// The guest's settings of it (ICH_VMCR_EL2).
     fn settings(&self) -> u64;
     /// Sets that.
     fn set_settings(&mut self, settings: u64);
@@ -31,14 +31,14 @@ pub trait Registers {
     fn set_active_priorities(&mut self, n: usize, bits: u32);
 }
 
-/// What is due after an access.
+/// Action that is due after an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// Nothing.
     Nothing,
     /// [`Delivery::evaluate`].
     Here,
-    /// The same on every vCPU.
+    /// [`Delivery::evaluate`] on every vCPU.
     Everywhere,
 }
 

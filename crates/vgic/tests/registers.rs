@@ -12,7 +12,7 @@ trait Frames {
     /// Bytes of its frames.
     const SIZE: u64;
 
-    /// What a read gives, and whether a write is to be followed.
+    /// Returns what a read gives, and whether a write is to be followed.
     fn access(&mut self, access: Access) -> (u64, bool);
 
     fn read_part(&mut self, offset: u64, size: u32) -> u64 {
@@ -136,7 +136,7 @@ fn the_words_of_the_distributor() {
                 (vec![(offset, ONES), (offset + 0x80, ONES)], true)
             }
             0x184 | 0x188 | 0x284 | 0x288 | 0x384 | 0x388 => (vec![], true),
-            // Those of SGIs and PPIs are the redistributors'.
+            // Registers of SGIs and PPIs are the redistributors'.
             0x400..0x420 | 0x6000..0x6100 => (vec![], true),
             0x420..0x460 => (vec![(offset, ONES)], true),
             0xc08..0xc18 => (vec![(offset, 0xaaaa_aaaa)], false),
@@ -233,7 +233,7 @@ fn spis_are_set_and_cleared_by_intid() {
         for word in [0x204, 0x208] {
             distributor.write(word, ONES);
         }
-        // What is above the field, bits 12 to 0, is not looked at.
+        // Bits above the field, which is 12 to 0, are not looked at.
         assert!(distributor.write(0x048, intid | 0xffff_e000));
         let pending = distributor.read(0x204) | distributor.read(0x208) << 32;
         assert_eq!(pending, !bit, "{intid}");
@@ -258,7 +258,7 @@ fn check_parts<F: Frames>(mut frames: F, start: u64, size: u32, mask: u64) {
             assert_eq!(frames.read_part(start + 8, size), 0);
         }
     }
-    // What is not aligned, or is larger, is no access to it.
+    // An access that is not aligned, or is larger, is not one to it.
     frames.write_part(start, size, ones);
     let wrong = [(1, 2), (1, 4), (2, 4), (3, 4), (1, 8), (4, 8)];
     let larger = (size < 8).then_some((0, 8));

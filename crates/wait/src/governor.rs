@@ -38,7 +38,7 @@ impl Tunables {
         shrink: 2,
     };
 
-    /// The same times in another unit.
+    /// Converts the times to another unit.
     #[must_use]
     pub fn scaled(self, convert: impl Fn(u64) -> u64) -> Self {
         Self {

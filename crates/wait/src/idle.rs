@@ -167,7 +167,7 @@ impl<T: Target, P: Pause> Idle<T> for PollHalt<P> {
     }
 }
 
-/// As [`PollHalt`], with a limit that follows [`Guest`].
+/// Like [`PollHalt`], with a limit that follows [`Guest`].
 #[derive(Clone, Copy, Debug)]
 pub struct Haltpoll<P> {
     pause: P,

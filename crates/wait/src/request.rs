@@ -38,7 +38,7 @@ pub const CALL: u32 = 1 << 2;
 /// Every request bit.
 pub const REQUESTS: u32 = RESCHED | CALL;
 
-/// What a waker has to do after it set its request.
+/// Duty of a waker after it set its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// Send the interrupt.

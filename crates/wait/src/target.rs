@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an idle loop needs of the CPU that runs it.
+//! Defines what an idle loop needs of the CPU that runs it.
 //!
 //! A guest implements [`Target`] by its instructions, a model by the machine that
 //! it checks. The loops of [`idle`](crate::idle) are compiled against either, so
@@ -16,7 +16,7 @@ pub const fn after(count: u64, ticks: u64) -> u64 {
     count.saturating_add(ticks)
 }
 
-/// What a loop counts of itself, for [`Target::count`].
+/// Counts of a loop, for [`Target::count`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// Polls that reached their limit.

@@ -370,7 +370,7 @@ fn a_cpu_that_relaxes_asks_in_each_look_whether_it_is_to() {
     let still = || asked.replace(asked.get() + 1) < 27;
     let cpu = Scripted::new(&[1000]);
     let taken = idle::relax_while(&cpu, RESCHED, still);
-    // As many YIELDs as answers, and the time of nothing else.
+    // Takes one YIELD for each answer, and the time of nothing else.
     assert_eq!((taken, asked.get(), cpu.now(), cpu.word()), (0, 28, 27, 0));
     let taken = idle::relax_while(&cpu, RESCHED, || true);
     assert_eq!((taken, cpu.now(), cpu.word()), (RESCHED, 1000, 0));

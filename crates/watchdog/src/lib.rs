@@ -17,7 +17,7 @@ const ENABLED: u32 = 1 << 0;
 /// WCS: its signals.
 const SIGNALS: u32 = 3 << 1;
 
-/// What a watchdog was found to do.
+/// State in which a watchdog was found and left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It was off, with this WCS.

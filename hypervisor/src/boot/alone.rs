@@ -23,7 +23,7 @@ use crate::machine::power::stop;
 use crate::machine::vm::{self, TREE_SIZE};
 use crate::{refuse, say, stage};
 
-/// What runs below, where nothing names it.
+/// Name of the hypervisor below, where nothing names it.
 const UNKNOWN: &str = "unknown";
 
 /// Runs on the first CPU at EL1, with MMU and caches off, on the boot stack.
@@ -32,7 +32,7 @@ extern "C" fn el1_start(dtb: u64) -> ! {
     run_guest(&from_tree(dtb))
 }
 
-/// As [`el1_start`], for a machine that [`efi`] has described.
+/// Like [`el1_start`], for a machine that [`efi`] has described.
 #[unsafe(no_mangle)]
 extern "C" fn el1_start_described() -> ! {
     efi::say_refused();
@@ -135,7 +135,7 @@ fn describe(
     initrd: Option<Region>,
     tree: u64,
 ) {
-    // SAFETY: free RAM, where `place` has left room for it beside the guest's image.
+    // SAFETY: free RAM, where `place` has left room for it next to the guest's image.
     let buffer = unsafe { slice::from_raw_parts_mut(tree as *mut u8, TREE_SIZE) };
     let (first, others) = platform.cpus.split_first().expect("it is running");
     let startable = others.iter().filter(|cpu| cpu.enable == Enable::Psci);

@@ -18,7 +18,7 @@ use crate::machine::memory::physical_end;
 use crate::machine::power;
 use crate::{refuse, say, stage};
 
-/// What was discovered of the machine before it is taken over.
+/// Discoveries about the machine before it is taken over.
 pub struct Discovered {
     /// The machine.
     pub platform: Platform<'static>,
@@ -28,9 +28,9 @@ pub struct Discovered {
     pub tree: Option<Region>,
 }
 
-/// What ACPI tables say besides, and where they are.
+/// Further contents of the ACPI tables, and where the tables are.
 pub struct Acpi {
-    /// What has no place in [`Platform`].
+    /// Findings that have no place in [`Platform`].
     pub notes: acpi::Notes,
     pub tables: ArrayVec<acpi::Listed, { acpi::MAX_LISTED }>,
 }
@@ -95,7 +95,7 @@ pub fn is_e2h_clear() -> bool {
     HCR_EL2.get() & E2H == 0
 }
 
-/// What this CPU can run.
+/// Finds which level this CPU can run.
 pub fn fit() -> Result<Level, Unfit> {
     match CurrentEL.read(CurrentEL::EL) {
         1 => Ok(Level::El1),
@@ -221,7 +221,7 @@ pub unsafe fn device_tree(address: u64) -> Result<&'static [u8], platform::Error
     if magic != platform::TREE_MAGIC {
         return Err(platform::Error::Malformed(0));
     }
-    // A greater size is damage. What is read of it serves to say so.
+    // A greater size is damage. The part that is read serves to report it.
     let size = size.min(TREE_MOST);
     // SAFETY: the tree is `size` bytes long by its own header.
     Ok(unsafe { core::slice::from_raw_parts(address as *const u8, size as usize) })

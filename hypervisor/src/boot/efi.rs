@@ -9,7 +9,7 @@
 //! taking over a machine, and no device is touched through firmware's own page
 //! tables, which lack whatever firmware did not need.
 //!
-//! What can be refused is refused before that point, by firmware's console, and then by the port
+//! Refusals come before that point, by firmware's console, and then by the port
 //! that the boot arguments or the description name, unless that is the same one
 //! ([`console::outside`]): on some servers the first is not the one that people see. Then
 //! the machine is turned off. One that waits in firmware's menu costs as much as one that
@@ -41,10 +41,10 @@ use crate::say;
 
 pub use console::say_refused;
 
-/// What was found out, for [`crate::boot::start`].
+/// Findings for [`crate::boot::start`].
 static DISCOVERED: Once<Discovered> = Once::new();
 
-/// What the console calls while firmware is in charge.
+/// Functions that the console calls while firmware is in charge.
 static FIRMWARE: Firmware = Firmware {
     print,
     power_off: shut_down,
@@ -206,7 +206,7 @@ unsafe fn exit() -> MemoryMapOwned {
 /// Ends firmware's services, to start the hypervisor.
 ///
 /// # Safety
-/// As [`exit`].
+/// Like [`exit`].
 unsafe fn leave() -> ! {
     // SAFETY: as the caller promises.
     let _ = unsafe { exit() };
@@ -227,7 +227,7 @@ fn clean_and_leave() -> ! {
     }
 }
 
-/// What [`efi_start`] has found out.
+/// Returns the findings of [`efi_start`].
 ///
 /// # Panics
 /// Panics if it did not run.

@@ -33,10 +33,10 @@ unsafe extern "C" {
     fn _el2_primary();
     fn _el2_held();
     fn _efi_entry();
-    /// As [`leave_firmware`], at EL1, for [`crate::boot::alone`].
+    /// Like [`leave_firmware`], at EL1, for [`crate::boot::alone`].
     ///
     /// # Safety
-    /// As for [`leave_firmware`].
+    /// See [`leave_firmware`].
     #[link_name = "_el1_leave_firmware"]
     pub fn leave_firmware_at_el1() -> !;
     /// Starts the image at `entry`, with the device tree at `tree`, as the boot protocol asks.

@@ -45,7 +45,7 @@ pub fn split(
     let size = carve::pool(count) + neighbours.map_or(0, |kib| count * place::needs(kib));
     let Division { hypervisor, guest } =
         carve::divide(&platform.memory, &taken, size).unwrap_or_else(|short| refuse!("{short}"));
-    // What the loader left in the caches must not come over what is written
+    // Lines that the loader left in the caches must not overwrite what is written
     // past them from here on.
     pages::clean(hypervisor);
     // SAFETY: free RAM by the description, and taken out of what others get.
@@ -70,8 +70,8 @@ pub fn split(
         cpus,
     };
     map(&machine, &mut pool, hypervisor, discovered);
-    // What was written with the caches off is in memory; drop what caches may
-    // hold of it from before. The image's variables come last: `memory::enter`.
+    // Writes with the caches off are in memory; drop older copies from the caches. The image's
+    // variables come last: `memory::enter`.
     pages::clean(hypervisor);
     machine
 }

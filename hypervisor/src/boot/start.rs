@@ -45,7 +45,7 @@ extern "C" fn el2_start(dtb: u64) -> ! {
     take_over(&discovered)
 }
 
-/// As [`el2_start`], for a machine that [`efi`] has described.
+/// Like [`el2_start`], for a machine that [`efi`] has described.
 #[unsafe(no_mangle)]
 extern "C" fn el2_start_described() -> ! {
     efi::say_refused();

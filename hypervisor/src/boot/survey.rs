@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What kind of machine this is, for the first boot on one: `rouse.survey`.
+//! Prints what kind of machine this is, for the first boot on one: `rouse.survey`.
 //!
 //! Everything that decides how the hypervisor behaves is printed before a guest
 //! runs, so that a machine that fails later can be understood from its console.
-//! What may end badly comes last, and says so before it is tried. The console of
+//! A step that may end badly comes last, and is announced before it is tried. The console of
 //! a server may keep no more than 64 KiB: a machine of 64 CPUs takes half of it.
 
 use core::fmt;

@@ -21,7 +21,7 @@ pub struct Line {
     source: Source,
     /// The last character that was sent.
     last: u8,
-    /// What our guest has said of a line by calls.
+    /// The part of a line that our guest has printed by calls.
     gathered: ArrayVec<u8, 256>,
 }
 

@@ -20,7 +20,7 @@ static FAILED: AtomicBool = AtomicBool::new(false);
 /// The firmware that is in charge, if one is.
 static FIRMWARE: AtomicPtr<Firmware> = AtomicPtr::new(ptr::null_mut());
 
-/// What firmware does for the hypervisor while it is in charge. Functions, because
+/// Services of firmware to the hypervisor while it is in charge. Functions, because
 /// those that call it lie below the ones that know how.
 pub struct Firmware {
     /// Writes to its console.
@@ -122,7 +122,7 @@ pub fn while_held(work: impl FnOnce()) {
 /// Uses another port from now on; how many bytes the last one lost.
 ///
 /// # Safety
-/// As for [`open`].
+/// See [`open`].
 pub unsafe fn change(uart: Uart) -> u64 {
     // SAFETY: the caller's promise is the one that `Port::new` asks for.
     let new = unsafe { Port::new(uart) };
@@ -130,7 +130,7 @@ pub unsafe fn change(uart: Uart) -> u64 {
     old.map_or(0, |port| port.lost())
 }
 
-/// As [`print`], without waiting for the CPU that holds the console: for a CPU that
+/// Like [`print`], without waiting for the CPU that holds the console: for a CPU that
 /// reports a failure, and before locks work.
 pub fn print_unlocked(text: fmt::Arguments<'_>) {
     if let Some(firmware) = firmware() {

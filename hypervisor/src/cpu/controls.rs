@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a guest may do by itself: the control registers of EL2, as they are
+//! Sets what a guest may do by itself: the control registers of EL2, as they are
 //! while a vCPU runs. `docs/isolation.md` has a line for each bit.
 //!
-//! The rule: the guest has without a trap what belongs to this CPU's EL1 alone. What
+//! The rule: the guest has without a trap what belongs to this CPU's EL1 alone. Everything that
 //! belongs to the machine, to EL2 or to another CPU traps, and so does what EL2 would have
 //! to save and load. Neither is announced in the feature registers (`trap::id`). Every
 //! register is written ([`arch::controls`]), because their reset values are UNKNOWN.
@@ -81,7 +81,7 @@ pub fn leave(names: &str) -> Result<(), &str> {
 
 /// Tries the registers that firmware may keep ([`Optional`]), on the first CPU. Each is named on the
 /// console before it is written: firmware that does not know it may end the machine instead of
-/// handing an UNDEFINED back. Those that are left alone are not tried.
+/// handing an UNDEFINED back. Registers that are left alone are not tried.
 pub fn try_optional() {
     log::print(format_args!("rouse: stage registers: trying"));
     for register in Optional::ALL {
@@ -101,7 +101,7 @@ pub fn try_optional() {
     });
 }
 
-/// Those of this CPU's that are left alone.
+/// Returns this CPU's registers that are left alone.
 fn left_here() -> impl Iterator<Item = &'static Optional> {
     let all = Optional::ALL.iter();
     all.filter(|register| register.is_left() && register.is_there())

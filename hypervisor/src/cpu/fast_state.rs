@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the fast paths of `exits::fast_paths` read and count. They are assembly, so
+//! State that the fast paths of `exits::fast_paths` read and count. They are assembly, so
 //! each value lies where one load reaches it.
 
 use core::sync::atomic::AtomicU64;
@@ -8,7 +8,7 @@ use core::sync::atomic::AtomicU64;
 /// target list (IHI 0069H, 12.2).
 pub const SGI_FIELDS: u64 = 0x00ff_f1ff_0fff_ffff;
 
-/// What the fast paths look at and count: half a cache line, the other half of
+/// State that the fast paths look at and count: half a cache line, the other half of
 /// which has the first counters. Only the CPU that it belongs to touches it.
 #[repr(C)]
 pub struct FastPaths {
@@ -23,15 +23,15 @@ pub struct FastPaths {
     pub waited: AtomicU64,
 }
 
-/// What they look at where a trapped WFI is not just a halt.
+/// State that they look at where a trapped WFI is not just a halt.
 #[repr(C)]
 pub struct Waits {
-    /// As [`FastPaths::halt_if`], with polling for [`Self::poll`] ticks before the
+    /// Like [`FastPaths::halt_if`], with polling for [`Self::poll`] ticks before the
     /// halt.
     pub poll_if: AtomicU64,
     /// See `poll_if`.
     pub poll: AtomicU64,
-    /// As [`FastPaths::halt_if`], where the interrupt that ends the wait is the
+    /// Like [`FastPaths::halt_if`], where the interrupt that ends the wait is the
     /// guest's; [`NEVER`], which is -1, where it is not.
     pub direct_if: AtomicU64,
     /// WFIs that halted until something else came.

@@ -3,7 +3,7 @@
 
 use wait::governor::Host;
 
-/// What EL2 does in a trapped WFI.
+/// Action of EL2 in a trapped WFI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitMode {
     Halt,
@@ -33,7 +33,7 @@ impl Halt {
         }
     }
 
-    /// What a wait without deadline is.
+    /// Returns the mode of a wait without deadline.
     pub fn mode(&self) -> WaitMode {
         match (self.limit(), &self.adaptive) {
             (None, _) => WaitMode::Halt,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What one CPU asks of another at EL2, a bit each, in the other one's pending word
+//! Requests of one CPU to another at EL2, a bit each, in the other one's pending word
 //! ([`crate::cpu::vcpu::Vcpu::switch`]). `interrupts::kick` says how they get there.
 
 pub use vgic::switch::{EVALUATE, SGIS};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What belongs to one physical CPU, found through TPIDR_EL2.
+//! State of one physical CPU, found through TPIDR_EL2.
 //!
 //! Each CPU has a [`Slot`] of its own: its stacks, each above a guard page that
 //! is not mapped, and the [`PerCpu`] on cache lines of its own.
@@ -71,7 +71,7 @@ pub struct Slot {
     /// Left out of the page tables: running over a stack faults.
     report_guard: Guard,
     report_stack: [u8; REPORT_STACK_SIZE],
-    /// As well.
+    /// Left out likewise.
     guard: Guard,
     stack: [u8; STACK_SIZE],
     per_cpu: PerCpu,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a CPU did last at EL2, with time stamps, in a ring of its own.
+//! Rings of each CPU's last events at EL2, with time stamps.
 
 use core::fmt;
 use core::ptr::null_mut;
@@ -17,9 +17,9 @@ pub const EVENTS: usize = 64;
 pub struct Event {
     /// Virtual count, ticks.
     pub time: u64,
-    /// What happened, a [`Traced`].
+    /// The kind of event, a [`Traced`].
     pub what: u64,
-    /// What it happened with.
+    /// The event's data.
     pub data: u64,
 }
 

@@ -16,7 +16,7 @@ pub struct Tenant {
     pub memory: Region,
     /// VTTBR_EL2 and VTCR_EL2 of its map.
     pub stage2: (u64, u64),
-    /// What it does, as [`Neighbour::encode`] has it.
+    /// Its work, as [`Neighbour::encode`] encodes it.
     does: AtomicU64,
     /// Ticks of a slice; 0: there are none.
     pub slice: AtomicU64,
@@ -27,9 +27,9 @@ pub struct Tenant {
     counts: [AtomicU64; Shared::COUNT],
 }
 
-/// What two guests of a CPU can't have at the same time.
+/// State that two guests of a CPU can't have at the same time.
 pub struct Worlds {
-    /// General registers, PC and PSTATE of the neighbour. Those of the vCPU are on the stack of
+    /// General registers, PC and PSTATE of the neighbour. The vCPU's are on the stack of
     /// EL2, as in any exit.
     pub general: General,
     /// EL1 of the neighbour.
@@ -98,7 +98,7 @@ impl Tenant {
         count.store(count.load(Relaxed) + more, Relaxed);
     }
 
-    /// What was counted by [`Self::add`].
+    /// Returns a count that [`Self::add`] made.
     pub fn count(&self, what: Shared) -> u64 {
         self.counts[what as usize].load(Relaxed)
     }

@@ -22,7 +22,7 @@ pub trait Trace {
     fn neighbour(cpu: &PerCpu) -> Option<&'static Tenant>;
 }
 
-/// Those that note nothing, of a CPU without neighbour.
+/// Handlers that note nothing, of a CPU without neighbour.
 pub struct Off;
 
 impl Trace for Off {
@@ -35,7 +35,7 @@ impl Trace for Off {
     }
 }
 
-/// Those of a CPU that may have a neighbour.
+/// Handlers of a CPU that may have a neighbour.
 pub struct Shared;
 
 impl Trace for Shared {
@@ -48,7 +48,7 @@ impl Trace for Shared {
     }
 }
 
-/// Those that note events.
+/// Handlers that note events.
 pub struct On;
 
 impl Trace for On {

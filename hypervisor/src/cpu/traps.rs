@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What of the guest traps on this CPU, and by which vectors: HCR_EL2, VBAR_EL2, and
+//! Sets what of the guest traps on this CPU, and by which vectors: HCR_EL2, VBAR_EL2, and
 //! what the fast paths may do without asking.
 
 use core::sync::atomic::AtomicU64;
@@ -19,11 +19,11 @@ use crate::cpu::percpu::PerCpu;
 arch::symbol_addresses! {
     /// The vectors without tracing, in `exits::vectors`.
     plain = el2_vectors;
-    /// Those that have a timer looked at again, [`watches_timers`].
+    /// The vectors that have a timer looked at again, [`watches_timers`].
     watching = el2_vectors_watching;
     /// The vectors with tracing.
     traced = el2_vectors_traced;
-    /// Those of a CPU that has a neighbour.
+    /// The vectors of a CPU that has a neighbour.
     shared = el2_vectors_shared;
 }
 
@@ -54,8 +54,8 @@ pub const HCR_NEIGHBOUR: u64 = HCR_GUEST & !(3 << 40 | 1 << 53) | HCR_INJECT | H
 const HCR_TWED: u64 = 1 << 59;
 
 /// Halts until there is an interrupt, of which none is taken here, also one that its guest gets
-/// directly: that would not end the wait ([`HCR_INJECT`]), so it is EL2's meanwhile. What comes
-/// next is a context synchronization event.
+/// directly: that would not end the wait ([`HCR_INJECT`]), so it is EL2's meanwhile. Must be
+/// followed by a context synchronization event.
 #[inline(always)]
 pub fn halt_for_any() {
     let hcr = HCR_EL2.get();
@@ -72,7 +72,7 @@ pub fn set_trap(trap: Trap) {
     choose_vectors(is_tracing(), trap);
 }
 
-/// The same for a vCPU that begins: nothing traps, and it has no neighbour yet.
+/// Resets the traps for a vCPU that begins: nothing traps, and it has no neighbour yet.
 pub fn reset() {
     route(Trap::NONE);
     alone(is_tracing(), Trap::NONE);
@@ -119,7 +119,7 @@ pub fn set_tracing(on: bool) {
 /// Sets whether a timer whose interrupt came while IRQs were masked is looked at again
 /// when the guest acknowledges it, also where WFI does not trap. It is what makes such
 /// an interrupt follow its level. An interrupt that ends an untrapped WFI with IRQs
-/// masked can't be told from one that came beside it, so each wake-up by a timer has
+/// masked can't be told from one that came next to it, so each wake-up by a timer has
 /// one exit more. A guest that does not turn a timer off before it acknowledges can do
 /// without.
 pub fn set_recheck_timers(on: bool) {
@@ -157,7 +157,7 @@ fn choose_vectors(tracing: bool, trap: Trap) {
     }
 }
 
-/// The same where there is no neighbour, or it makes no difference.
+/// Sets the vectors where there is no neighbour, or it makes no difference.
 #[inline(always)]
 fn alone(tracing: bool, trap: Trap) {
     VBAR_EL2.set(if tracing {

@@ -43,17 +43,17 @@ pub enum NotOff {
 /// no line away that this CPU is about to use.
 #[repr(C, align(64))]
 pub struct Vcpu {
-    /// What is handled in assembly.
+    /// State of the paths in assembly.
     pub fast_paths: FastPaths,
     /// Exits and events.
     pub counters: Counters,
     /// Its list registers and what waits for one.
     pub list: Local<vgic::List>,
-    /// What else a trapped WFI in assembly looks at.
+    /// Further state that a trapped WFI in assembly looks at.
     pub waits: Waits,
     /// How EL2 waits for it in a trapped WFI.
     pub halt: Local<Halt>,
-    /// What it did last, if that is traced.
+    /// Its last events, if they are traced.
     pub trace: Ring,
     /// Accesses to addresses where nothing is.
     pub refused: AtomicU64,

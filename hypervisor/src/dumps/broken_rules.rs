@@ -154,7 +154,7 @@ fn wait_can_end() {
     /// HCR_EL2.FMO and IMO.
     const ROUTES: u64 = 1 << 3 | 1 << 4;
     let (cpu, hcr) = (PerCpu::this(), HCR_EL2.get());
-    // What ends the wait on an emulator is pending before.
+    // An interrupt is pending beforehand, to end the wait on an emulator.
     cpu.redistributor().enable_all(machine().doorbell());
     cpu.redistributor().set_pending(machine().doorbell());
     insn::dsb_sy();

@@ -37,7 +37,7 @@ static RUN: AtomicU64 = AtomicU64::new(NEVER);
 static CELL: AtomicU64 = AtomicU64::new(NEVER);
 /// The cell that runs + 1, and its pass from bit 32 on; 0 is none.
 static RUNNING: AtomicU64 = AtomicU64::new(0);
-/// What it is, for people. A CPU that looks while the next one begins may see some of both.
+/// Its words, for people. A CPU that looks while the next one begins may see some of both.
 static WORDS: [AtomicU64; CellWords::REGISTERS] = [const { AtomicU64::new(0) }; _];
 /// When it began.
 static SINCE: AtomicU64 = AtomicU64::new(0);

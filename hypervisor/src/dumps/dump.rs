@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is printed when the hypervisor itself is wrong, and how it then ends.
+//! Prints the state when the hypervisor itself is wrong, and ends the machine.
 //!
 //! The CPU that failed prints first, then asks every other one, by a kick, to
 //! print its own state and to stop; one that does not answer in time is named.
@@ -27,7 +27,7 @@ use crate::machine::{machine, memory, power, vm};
 
 /// Exit status of a machine whose hypervisor failed.
 const STATUS: u64 = 70;
-/// That of one that a deadline has ended.
+/// Exit status of a machine that a deadline has ended.
 const STATUS_LATE: u64 = 71;
 /// Seconds that a CPU which reports a failure has to end the machine, once a deadline is over.
 const PATIENCE: u64 = 10;
@@ -166,7 +166,7 @@ fn take_console(why: core::fmt::Arguments<'_>) {
     match first {
         0 => log::fail(),
         first if first == cpu + 1 => {
-            // What is broken enough to fail here twice is not asked a third time.
+            // A CPU broken enough to fail here twice is not asked a third time.
             if exclusive && !AGAIN.swap(true, SeqCst) {
                 dump!("panic: EL2 on CPU {cpu:#x} again, while it reported: {why}");
                 dump!("exit status {STATUS}");
@@ -295,7 +295,7 @@ fn tell(cpu: &PerCpu) {
 
 /// Prints the state of this CPU and its vCPU.
 fn state(cpu: &PerCpu) {
-    // What was written of the list registers is to be seen below.
+    // Writes of the list registers are to be seen below.
     insn::isb();
     dump!("CPU {:#x}:", cpu.mpidr);
     dump!(

@@ -57,7 +57,7 @@ pub fn review(cpu: &PerCpu) {
 pub fn expired(cpu: &PerCpu) {
     let now = CNTPCT_EL0.get();
     if now < cpu.look.load(Relaxed) {
-        // It was for a wait, or was set anew meanwhile.
+        // It was for a wait, or was set again meanwhile.
         return rearm(None);
     }
     let lost = watchdog::is_due(cpu, now);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! SErrors that are asked for. No emulator that is used here has one of its own, so the syndrome is
-//! made up: it is written to ESR_EL2, and the vector is branched to as if it had been taken. What
-//! comes then is what comes behind a real one, up to the return.
+//! made up: it is written to ESR_EL2, and the vector is branched to as if it had been taken.
+//! Everything after that is as with a real one, up to the return.
 
 use plan::Fault;
 use trap::serror::Taken;
@@ -22,7 +22,7 @@ const RECOVERABLE: u64 = SERROR | 0b011 << 10;
 const CORRECTED: u64 = SERROR | 0b110 << 10;
 /// DFSC 0: uncategorized.
 const UNCATEGORIZED: u64 = SERROR & !0x3f;
-/// What is in DISR_EL1 of a restartable one that was deferred.
+/// DISR_EL1 of a restartable one that was deferred.
 const DEFERRED: u64 = 1 << 31 | 0b010 << 10 | 0x11;
 
 unsafe extern "C" {
@@ -87,7 +87,8 @@ el2_as_if_serror:
     "#,
 );
 
-/// What DISR_EL1 is before the barrier at the start: 0, unless firmware is to have left an SError.
+/// Returns the value of DISR_EL1 before the barrier at the start: 0, unless firmware is to have
+/// left an SError.
 pub fn left() -> u64 {
     if is(Fault::SerrorLeft) { DEFERRED } else { 0 }
 }

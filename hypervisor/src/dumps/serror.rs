@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! SErrors. All of them are EL2's (HCR_EL2.AMO), unless firmware takes them first (SCR_EL3.EA).
-//! What the syndrome says decides, see [`trap::serror`]: those behind which it can go on are
+//! The syndrome decides, see [`trap::serror`]: those after which it can go on are
 //! counted and shown, others end the guest or the machine.
 //!
 //! EL2 runs with SErrors masked. One that becomes pending meanwhile is taken at the next return to
@@ -25,11 +25,11 @@ use crate::say;
 /// SErrors of one kind.
 pub struct Tally(AtomicU64);
 
-/// Those that were pending when a CPU came to the hypervisor.
+/// SErrors that were pending when a CPU came to the hypervisor.
 pub static LEFT: Tally = Tally(AtomicU64::new(0));
-/// Those since then that were corrected.
+/// SErrors since then that were corrected.
 pub static CORRECTED: Tally = Tally(AtomicU64::new(0));
-/// Those since then behind which the CPU could go on.
+/// SErrors since then after which the CPU could go on.
 pub static RESTARTABLE: Tally = Tally(AtomicU64::new(0));
 
 impl Tally {
@@ -101,7 +101,7 @@ pub fn take_left(cpu: &PerCpu) {
             met_at_el2(cpu, esr, Taken::AtStart);
         }
     }
-    // What can't be deferred.
+    // SErrors that can't be deferred.
     if ISR_EL1.get() & PENDING != 0 {
         let_in(cpu, Taken::AtStart, by_unmasking);
     }
@@ -136,10 +136,10 @@ fn met_at_el2(cpu: &PerCpu, esr: Esr, taken: Taken) {
     }
 }
 
-/// Counts and shows an SError behind which it goes on.
+/// Counts and shows an SError after which it goes on.
 ///
 /// # Errors
-/// What has to be done, and why, where it can't go on.
+/// The action that is due, and why, where it can't go on.
 fn meet(cpu: &PerCpu, esr: Esr, taken: Taken) -> Result<(), (Next, Verdict)> {
     let verdict = serror::judge(esr, id::has_ras());
     let next = verdict.next(taken);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the guest shows of each vCPU in its own memory: what it has received and still
+//! Reads what the guest shows of each vCPU in its own memory: what it has received and still
 //! waits for, and what it did last.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -39,7 +39,7 @@ fn point(number: usize) -> &'static WatchPoint {
     unsafe { &*place.add(number) }
 }
 
-/// What all of them have received, together.
+/// Sums what all of them have received.
 pub fn progress() -> u64 {
     let points = (0..vm().cpus.len()).map(point);
     points.map(|point| point.progress.load(Acquire)).sum()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The common case of the exits that are measured most, in assembly: in their vectors
-//! and behind them.
+//! and after them.
 //!
 //! A Rust function may change nineteen registers, so the way to one saves and restores
 //! as many. These exits need two. Each is written out here for its one common case.
@@ -32,11 +32,11 @@
 //!   does (`fast_line_watch`, [`crate::interrupts::vgic_cpu::watch`]). This is not done
 //!   after a wait, nor in the vectors for a guest whose WFI may be what was interrupted.
 //!
-//! What a core has to do besides counts as well (`cargo xtask cost --board gem5`). Behind a write of a system register
-//! its pipeline fills again, and a store has to be out before the next such write: so one counter is counted, and
-//! behind the last of them where that can be. What is behind an ERET is fetched too. If the next line's turn comes while the
-//! return takes effect, it is looked for in the guest's translation: 30 cycles on gem5's `minor` where an ERET was
-//! the fourth instruction of its line. None is.
+//! Further work of a core counts as well (`cargo xtask cost --board gem5`). After a write of a system register
+//! its pipeline fills again, and a store has to be out before the next such write: so one counter is counted, and after
+//! the last of them where that can be. Code after an ERET is fetched too. If the next line's turn comes while the
+//! return takes effect, it is looked for in the guest's translation: 30 cycles on gem5's `minor` where an ERET was the
+//! fourth instruction of its line. None is.
 //!
 //! The offsets of what is used below come from the types.
 

@@ -3,7 +3,7 @@
 //! real ones are held. With `rouse.floor` a vCPU may take them ([`abi::Call::Floor`]); without it there is no such call.
 //!
 //! They check nothing, so a guest in them can do what no other guest can: send any SGI, and have any interrupt listed. The
-//! one that takes them is the measuring program, and nothing else runs beside it.
+//! one that takes them is the measuring program, and nothing else runs next to it.
 //!
 //! - `empty`: HVC, and back.
 //! - `send`: a write of ICC_SGI1R_EL1 by the guest. The syndrome has to be read, the SGI sent, and ELR_EL2 moved past the

@@ -138,7 +138,7 @@ fn counters(cpu: &PerCpu, frame: &mut Frame) {
     }
 }
 
-/// What is counted of the neighbour. As with the counters, looking at them does not change any.
+/// Answers with the counts of the neighbour. Looking at them changes none, as with the counters.
 fn shared(cpu: &PerCpu, frame: &mut Frame) {
     let by = match Esr(ESR_EL2.get()).class() {
         esr::SMC64 => Counter::Smc,

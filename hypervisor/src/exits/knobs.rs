@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the guest can change of its vCPU while it runs.
+//! Sets what the guest can change of its vCPU while it runs.
 
 use abi::{Deliver, KnobValue};
 use arch::insn;

@@ -47,7 +47,7 @@ fn sum(counter: Counter) -> u64 {
     each.sum()
 }
 
-/// What a knob has, of those that read back.
+/// Returns the value of a knob that reads back.
 fn value(cpu: &PerCpu, knob: Knob) -> u64 {
     let value = match knob {
         Knob::Trap => KnobValue::Trap(traps::trap()),

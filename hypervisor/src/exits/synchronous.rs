@@ -17,7 +17,7 @@ use crate::cpu::trace::{Off, Shared, Trace, Traced};
 use crate::exits::registers::{fast_value, skip, value};
 use crate::exits::{hvc, inject, mmio, sgi, sysreg, wfx};
 
-/// What the stub does after a handler.
+/// The stub's action after a handler.
 #[repr(u64)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Next {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The exit by a system register that is neither measured nor the guest's own.
-//! What each ends in is said in `trap::sysreg`; why each traps in [`crate::cpu::controls`].
+//! `trap::sysreg` says what each ends in; [`crate::cpu::controls`] why each traps.
 
 use abi::Counter;
 use arch::frame::Frame;

@@ -76,7 +76,7 @@ fn halt<T: Trace>(cpu: &PerCpu, deadline: Option<u64>, direct: bool) {
     }
 }
 
-/// As [`idle`], where an interrupt is listed: unless nothing is left of it.
+/// Like [`idle`], where an interrupt is listed: unless nothing is left of it.
 #[cold]
 #[inline(never)]
 fn idle_if_gone<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
@@ -86,7 +86,7 @@ fn idle_if_gone<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
     }
 }
 
-/// As [`idle`], polling first and with a deadline.
+/// Like [`idle`], polling first and with a deadline.
 #[cold]
 fn idle_until<T: Trace>(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct: bool) {
     let start = CNTVCT_EL0.get();

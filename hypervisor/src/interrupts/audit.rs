@@ -26,7 +26,7 @@ use crate::machine::fault;
 use crate::machine::vm::vm;
 use crate::say;
 
-/// What is wrong.
+/// Cause of a failed audit.
 enum Finding {
     /// The list registers, the queue or the registers of the vGIC.
     Vgic(vgic::Fault),
@@ -107,7 +107,7 @@ const TIMERS: u32 = 1 << 27 | 1 << 30;
 /// Has the second CPU get none of these any more: neither from hardware nor, of those that are
 /// injected, from EL2.
 fn lose(bits: u32) {
-    /// GICR_ICENABLER0, behind the first frame (IHI 0069H, 12.11).
+    /// GICR_ICENABLER0, after the first frame (IHI 0069H, 12.11).
     const DISABLE: u64 = 0x1_0180;
     let Some((number, other)) = vm().cpus.iter().enumerate().nth(1) else {
         return;
@@ -120,7 +120,7 @@ fn lose(bits: u32) {
         last: number + 1 == vm().cpus.len(),
         lines: 0,
     };
-    // What it reads as, and whether it changed, is no matter.
+    // The value read, and whether it changed, do not matter.
     let _ = virtually.access(vgic::Access {
         offset: DISABLE,
         size: size_of::<u32>() as u32,
@@ -224,6 +224,6 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         | Fault::CellHang
         | Fault::SoakLeak => {}
     }
-    // What looks at the list registers next finds it.
+    // The next look at the list registers finds it.
     insn::isb();
 }

@@ -30,7 +30,7 @@ struct Settings {
 }
 
 impl Settings {
-    /// What the guest has set in the virtual interface (ICH_VMCR_EL2: VPMR
+    /// Reads the guest's settings of the virtual interface (ICH_VMCR_EL2: VPMR
     /// 31:24, VBPR1 20:18, VEOIM 9, VENG1 1; IHI 0069H, 12.4.8).
     fn of_guest() -> Self {
         let vmcr = ICH_VMCR_EL2.get();
@@ -53,7 +53,7 @@ impl Settings {
         ICH_VMCR_EL2.set(vmcr);
     }
 
-    /// What is set in the physical interface.
+    /// Reads the settings of the physical interface.
     fn of_machine() -> Self {
         Self {
             priority_mask: ICC_PMR_EL1.get(),
@@ -94,10 +94,10 @@ pub fn direct(cpu: &PerCpu) -> Option<()> {
 
 /// Takes the CPU interface back from a vCPU that is turned off, in the middle of
 /// a handler perhaps: running priorities are lost, as with a real interface that
-/// loses power. What is active stays so, as in a real redistributor.
+/// loses power. Active interrupts stay active, as in a real redistributor.
 pub fn reclaim(cpu: &PerCpu) {
     if cpu.vcpu.switch.is_direct() {
-        // Those of Group 0 as well, which only a guest can have used: EL2 would
+        // Forgets those of Group 0 too, which only a guest can have used: else EL2 would
         // not get an interrupt of its own any more.
         gic_cpu::forget_active(vgic_cpu::has_group0());
         vgic_cpu::reclaim(cpu);
@@ -119,7 +119,7 @@ pub fn inject(cpu: &PerCpu) -> Option<()> {
     let settings = Settings::of_machine();
     vgic_cpu::to_hypervisor(cpu)?;
     settings.to_guest();
-    // What could not be delivered directly is due now.
+    // Interrupts that could not be delivered directly are due now.
     vgic_cpu::evaluate(cpu);
     Some(())
 }

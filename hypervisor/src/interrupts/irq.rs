@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Physical interrupts: the exit by one, and those that EL2 takes while it waits.
 //!
-//! Only what came as an exception is an exit. What ended a wait at EL2 is acknowledged
+//! Only what came as an exception is an exit. An interrupt that ended a wait at EL2 is acknowledged
 //! there, with interrupts masked, and part of the exit by the WFI.
 
 use core::ops::Range;
@@ -26,7 +26,7 @@ const EXTENDED_SPIS: Range<u32> = 4096..5120;
 const SPECIAL: Range<u32> = 1020..1024;
 const EXTENDED_PPIS: Range<u32> = 1056..1120;
 
-/// What the guest did when an interrupt came: a type of its own for each, so that neither
+/// The guest's state when an interrupt came: a type of its own for each, so that neither
 /// asks for the other.
 trait Came {
     /// It ran, so this is an exit.
@@ -67,7 +67,7 @@ fn count<C: Came>(cpu: &PerCpu, cause: Counter) {
     }
 }
 
-/// The same for what ended a wait.
+/// Handles an interrupt that ended a wait.
 pub extern "C" fn waited(intid: u32) {
     handle::<Waiting>(PerCpu::this(), intid);
 }

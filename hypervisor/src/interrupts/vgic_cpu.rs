@@ -188,7 +188,7 @@ impl Shared for Locked {
 /// Runs `use_it` on the interrupts of this CPU's vCPU.
 #[inline(always)]
 fn with<R>(cpu: &PerCpu, use_it: impl FnOnce(&mut Delivery<'_, ThisCpu<'_>, Locked>) -> R) -> R {
-    // SAFETY: this CPU's own list. What `use_it` calls is in crate `vgic`, and in the
+    // SAFETY: this CPU's own list. `use_it` calls crate `vgic` and the
     // two implementations above, and none of it comes here again.
     unsafe {
         cpu.vcpu.list.with(|list| {
@@ -209,7 +209,7 @@ fn timers() -> u32 {
 }
 
 /// Makes SGI or PPI `intid` pending for this CPU's vCPU; `hw` is the physical interrupt
-/// behind it. What comes next is the way back to the guest, or an ISB: a list register may
+/// behind it. Must be followed by the way back to the guest, or an ISB: a list register may
 /// have been written.
 #[inline(always)]
 pub fn inject(cpu: &PerCpu, intid: u32, hw: Option<u32>) {

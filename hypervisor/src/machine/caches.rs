@@ -12,11 +12,11 @@ use crate::cpu::percpu::{PerCpu, boot_stack_guard};
 pub fn evict(what: u64) -> Option<()> {
     match what {
         abi::EVICT_IMAGE => pages::evict(image()),
-        // The last call before a sample: the way here has brought code and this CPU's memory back into caches. What the
-        // way to the guest uses, its stubs and the top of the stack, comes back once more.
+        // The last call before a sample: the way here has brought code and this CPU's memory back into caches. The way
+        // to the guest brings its stubs and the top of the stack back once more.
         abi::EVICT_TRANSLATIONS => {
             pages::evict([layout::text().into(), PerCpu::this().memory()]);
-            // What a TLBI orders is done when the DSB completes (DDI 0487K.a, D8.17.5).
+            // A TLBI has taken effect when the DSB completes (DDI 0487K.a, D8.17.5).
             insn::dsb_ishst();
             insn::tlbi_alle1is();
             insn::tlbi_alle2is();

@@ -51,8 +51,8 @@ pub unsafe fn enter(regime: &Regime) {
     insn::tlbi_alle2();
     insn::dsb_nsh();
     insn::isb();
-    // What was written until here went to memory; what caches have of it from before, and the
-    // stack is in it, is dropped last (DDI 0487K.a, B2.11).
+    // Writes until here went to memory; older copies in caches, the stack's too, are dropped last
+    // (DDI 0487K.a, B2.11).
     let data = layout::data();
     let sctlr = regime.sctlr.load(Relaxed);
     // SAFETY: as the caller promises. With translation off every address is mapped.
@@ -167,7 +167,7 @@ impl<'p> GuestMap<'p> {
     }
 }
 
-/// What a walk through a map found.
+/// Findings of a walk through a map.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Audit {
     /// Blocks and pages.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's images behind the hypervisor's, as the packer left them, and which of
+//! The guest's images after the hypervisor's, as the packer left them, and which of
 //! them runs.
 //!
 //! A guest of ours is there twice: with load and store exclusive, which every CPU has,
@@ -22,7 +22,7 @@ use wire::Source;
 
 use crate::refuse;
 
-/// What to do about an image without guest.
+/// Advice for an image without guest.
 pub const PACK_IT: &str = "pack it with cargo xtask build";
 
 /// Whether every CPU that has come up has FEAT_LSE.
@@ -44,7 +44,7 @@ fn images() -> Images {
     find_payload().unwrap_or_else(|error| refuse!("{error}: {PACK_IT}"))
 }
 
-/// As [`payload`], or why there is none.
+/// Returns the [`payload`], or why there is none.
 pub fn find_payload() -> Result<Images, NoPayload> {
     header().images(u64::MAX - first())
 }
@@ -55,7 +55,7 @@ pub fn source() -> Source {
 }
 
 fn header() -> &'static PayloadHeader {
-    // SAFETY: the header lies behind the image in the same file; without a
+    // SAFETY: the header lies after the image in the same file; without a
     // payload it is whatever RAM holds there, which the magic tells.
     unsafe { &*(layout::payload() as *const PayloadHeader) }
 }

@@ -57,8 +57,8 @@ pub fn stop() -> ! {
     off(SYSTEM_OFF)
 }
 
-/// The same without a word, and without asking the console whether it has sent everything: where
-/// the console itself may be what is broken.
+/// Turns the machine off without a word, and without asking the console whether it has sent
+/// everything: the console itself may be broken.
 pub fn stop_in_silence() -> ! {
     if let Some(conduit) = conduit() {
         call(conduit, SYSTEM_OFF);

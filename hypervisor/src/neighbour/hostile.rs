@@ -4,7 +4,7 @@
 //! It gives each register of its own a value, of which none is the vCPU's, and looks whether it has
 //! that value still after some time, in which turns end and begin. Then it does what would harm the
 //! vCPU if it had an effect: with its interrupts, timers, PMU, debug registers, keys, memory, by calls, by
-//! invalidating TLBs and caches, and by consuming and making events. What traps it steps over.
+//! invalidating TLBs and caches, and by consuming and making events. It steps over whatever traps.
 
 use core::ops::Range;
 

@@ -18,9 +18,9 @@ use crate::machine::memory::GuestMap;
 pub const CODE: u64 = 0;
 /// Its stage-1 table.
 pub const TABLE: u64 = PAGE;
-/// What it counts.
+/// Offset of the words that it counts in.
 pub const COUNTS: u64 = 2 * PAGE;
-/// What it goes through.
+/// Offset of the memory that it goes through.
 pub const BUFFER: u64 = 3 * PAGE;
 
 /// VMID of every neighbour. Each CPU has one, with a map of its own: without VTTBR_EL2.CnP what

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a neighbour executes, and the state in which it begins.
+//! Writes the program of a neighbour, and the state in which it begins.
 //!
 //! Each program counts the units that it has done, and what it found changed that nothing but
 //! itself may change: its registers (`work`) or its memory (`cache`). A unit ends with a
@@ -160,8 +160,8 @@ pub fn begin(tenant: &Tenant, does: Neighbour) -> Option<()> {
 /// Puts instructions of this image's constants at `to`.
 fn copy(tenant: &Tenant, to: u64, from: core::ops::Range<u64>) {
     for place in from.clone().step_by(8) {
-        // SAFETY: between two of this image's symbols, from an address that is aligned. What is
-        // behind an odd number of instructions is in the same section, or its padding.
+        // SAFETY: between two of this image's symbols, from an address that is aligned. The word
+        // after an odd number of instructions is in the same section, or its padding.
         let instructions = unsafe { (place as *const u64).read() };
         word(tenant, to + (place - from.start)).store(instructions, Relaxed);
     }
@@ -176,6 +176,6 @@ fn finish(tenant: &Tenant) {
     });
     insn::ic_ialluis();
     insn::dsb_ish();
-    // What TLBs hold of the one before is not wrong: its map and its table are the same.
+    // TLB entries of the one before are not wrong: its map and its table are the same.
     insn::isb();
 }

@@ -13,7 +13,7 @@ use aarch64_cpu::registers::{VBAR_EL2, Writeable};
 
 use crate::cpu::tenant::General;
 
-/// What ended it.
+/// Cause that ended the neighbour's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Back {

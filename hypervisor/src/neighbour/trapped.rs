@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the neighbour does that it may not: for it there is nothing there.
+//! Handles what the neighbour may not do: for it there is nothing there.
 
 use aarch64_cpu::registers::{
     CPTR_EL2, ELR_EL1, ESR_EL1, ESR_EL2, FAR_EL1, FAR_EL2, Readable, SCTLR_EL1, SPSR_EL1, VBAR_EL1,

@@ -254,7 +254,7 @@ pub fn leave(cpu: &PerCpu) {
     }
 }
 
-/// What was counted of the neighbour of `cpu`, which any CPU may ask.
+/// Returns a count of the neighbour of `cpu`, which any CPU may ask.
 pub fn count(cpu: &PerCpu, what: Shared) -> u64 {
     let Some(tenant) = cpu.tenant() else {
         return 0;

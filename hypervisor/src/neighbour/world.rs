@@ -49,7 +49,7 @@ const COUNTING: u64 = 1;
 // is looked into. Cortex-A57 and A72 may execute it speculatively (errata 1319537 and 1319367),
 // Cortex-A55 and A76 likewise (1530923, 1165522): there a neighbour is not kept apart by this alone.
 
-/// What is the vCPU's of this CPU's registers besides [`el1::El1`].
+/// The vCPU's share of this CPU's registers besides [`el1::El1`].
 struct Left {
     pc: u64,
     pstate: u64,
@@ -120,7 +120,7 @@ impl Left {
         }
         ELR_EL2.set(self.pc);
         SPSR_EL2.set(self.pstate);
-        // What the neighbour's WFE took may have been an event for the vCPU. The exception return makes
+        // The event that the neighbour's WFE took may have been the vCPU's. The exception return makes
         // good for it (D1.7.1); QEMU's does not (`eret_sets_event` in docs/fidelity.md).
         insn::sevl();
         // The timer's interrupt may be due, and the list registers are looked at next.
@@ -134,7 +134,7 @@ fn has_pmu() -> bool {
     !matches!(ID_AA64DFR0_EL1.get() >> 8 & 0xf, 0 | 0xf)
 }
 
-/// What traps the virtual timer of EL1, where it can trap (ID_AA64MMFR0_EL1.ECV).
+/// Returns the bits that trap the virtual timer of EL1, where it can trap (ID_AA64MMFR0_EL1.ECV).
 fn virtual_timer() -> u64 {
     match ID_AA64MMFR0_EL1.get() >> 60 {
         0 => 0,

@@ -7,7 +7,7 @@ use platform::Room;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// The same bytes wherever one looks.
+/// Gives the same bytes at every address.
 struct Everywhere(Vec<u8>);
 
 impl Tables for Everywhere {
@@ -33,7 +33,7 @@ fn read(tables: &impl Tables, rsdp: u64) {
     let mut room = Room::new();
     let description = acpi::read(tables, rsdp, &ram, "", &mut room);
     match description {
-        // What was accepted holds what a platform is promised to hold.
+        // An accepted description holds what a platform is promised to hold.
         Ok(description) => {
             let platform = description.platform;
             assert!(!platform.cpus.is_empty() && !platform.gic.redistributors.is_empty());
@@ -58,7 +58,7 @@ fn read(tables: &impl Tables, rsdp: u64) {
 
 const PIECES: [u64; 6] = [RSDP, XSDT, FADT, MADT, GTDT, SPCR];
 
-/// Makes the checksums right, so that what is behind them is read.
+/// Makes the checksums right, so that what is after them is read.
 fn repair(memory: &mut Memory) {
     for address in PIECES {
         let piece = memory.at(address);

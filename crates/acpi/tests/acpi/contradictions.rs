@@ -33,7 +33,7 @@ fn cpus_that_are_off_are_not_used() {
     assert_eq!(description.platform.cpus.len(), 1);
     assert_eq!(description.platform.gic.redistributors.len(), 1);
     assert_eq!(description.notes.online_capable, 1);
-    // What an unusable one says is nothing to go by.
+    // An unusable one is nothing to go by.
     let junk = Gicc {
         maintenance: 99,
         ..Gicc::new(u64::MAX, 1).off()

@@ -116,7 +116,7 @@ fn consoles_by_type() {
         assert_eq!(read.notes.uart_type, Some((acpi::Table::Spcr, interface)));
         read.platform.uart.map(|uart| uart.kind)
     };
-    // What firmware says of a PL011's accesses is not believed.
+    // Firmware is not believed about a PL011's accesses.
     for interface in [0x03, 0x0d, 0x0e] {
         assert_eq!(kind(interface, 8, 1), Some(UartKind::Pl011));
     }

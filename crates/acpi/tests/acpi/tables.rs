@@ -131,7 +131,7 @@ pub fn gtdt(gsivs: [u32; 3]) -> Vec<u8> {
     table(b"GTDT", 3, 104, &fields)
 }
 
-/// The same with platform timers, of these bytes.
+/// Builds a GTDT with platform timers, of these bytes.
 pub fn gtdt_with(count: u32, timers: &[u8]) -> Vec<u8> {
     let mut table = gtdt([30, 27, 26]);
     table[88..92].copy_from_slice(&count.to_le_bytes());

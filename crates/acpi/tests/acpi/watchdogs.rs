@@ -12,7 +12,7 @@ fn with(count: u32, timers: &[Vec<u8>]) -> Machine {
     machine
 }
 
-/// Those that are found, and the offset of what is wrong.
+/// Returns the watchdogs found, and the offset of what is wrong.
 fn found(machine: &Machine) -> (Vec<Watchdog>, Option<usize>) {
     let read = machine.read().unwrap();
     let wrong = read.notes.wrong_watchdogs.map(|error| match error {

@@ -12,7 +12,7 @@ use arrayvec::ArrayVec;
 /// The least that a redistributor has: two frames (IHI 0069H, 12.10).
 const REDISTRIBUTOR: u64 = 2 * FRAME;
 
-/// What is wrong with the GIC's node.
+/// Error about `property` of the GIC's node.
 const fn gic_error(property: &'static str) -> Error {
     Error::Property {
         node: "interrupt-controller",
@@ -68,7 +68,7 @@ pub fn gic<'a>(
     let maintenance = match interrupts.property() {
         // It has one.
         Some(property) => interrupts.ppi("", 0).flatten().ok_or(gic_error(property))?,
-        // What the Base System Architecture names (DEN0094C, 3.6).
+        // The Base System Architecture names it (DEN0094C, 3.6).
         None => 25,
     };
     if timer.has(maintenance) {

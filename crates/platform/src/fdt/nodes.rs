@@ -5,7 +5,7 @@
 use crate::tree::{Node, Tree};
 use crate::{Error, Watchdog, Watchdogs, name};
 
-/// What is in place of a GICv3 (bindings: arm,gic).
+/// Controllers in place of a GICv3 (bindings: arm,gic).
 const OLDER_GICS: [&[u8]; 8] = [
     b"arm,gic-400",
     b"arm,cortex-a15-gic",
@@ -17,11 +17,11 @@ const OLDER_GICS: [&[u8]; 8] = [
     b"qcom,msm-qgic2",
 ];
 
-/// Those that are looked at. Of several of a kind the first one counts, depth first.
+/// Nodes that are looked at. Of several of a kind the first one counts, depth first.
 pub struct Nodes<'a> {
     pub tree: Tree<'a>,
     gic: Option<Node<'a>>,
-    /// What is in place of a GICv3, if that is known.
+    /// Names the controller in place of a GICv3, if that is known.
     other_gic: Option<Error>,
     pub timer: Option<Node<'a>>,
     pub psci: Option<Node<'a>>,
@@ -59,7 +59,7 @@ impl<'a> Nodes<'a> {
             .ok_or_else(|| other().unwrap_or(Error::NoNode("GICv3 (arm,gic-v3)")))
     }
 
-    /// What the root names as the controller of the machine's interrupts.
+    /// Names the controller of the machine's interrupts, by the root.
     fn named_controller(&self) -> Option<Error> {
         let parent = self.tree.find("/")?.cell("interrupt-parent")?;
         let controller = self.tree.by_phandle(parent)?;

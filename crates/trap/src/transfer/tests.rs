@@ -75,7 +75,7 @@ const OTHERS: [(u32, &str); 33] = [
     (0x2981_0841, "stp w1, w2, [x2, #8]!"),
 ];
 
-/// What an assembler would read.
+/// Writes what an assembler would read.
 fn text(transfer: &Transfer, no_allocate: bool) -> String {
     let Transfer { access, second, .. } = transfer;
     let Access {
@@ -133,8 +133,8 @@ fn what_an_assembler_encodes_is_read_back() {
     }
 }
 
-/// What has to be in an instruction, bits and values, from the diagrams of C6.2: of single ones (size, V, opc, bit 21),
-/// by the index; and of pairs (opc, V, L).
+/// Checks the bits and values that the diagrams of C6.2 demand of an instruction: of single ones (size, V, opc, bit
+/// 21), by the index; and of pairs (opc, V, L).
 fn is_documented(word: u32) -> bool {
     let single =
         word & 0x3f20_0400 == 0x3800_0400 && !matches!(word >> 22 & 0x3ff, 0x3e2..=0x3e3 | 0x2e3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What software reads and writes of listed interrupts by register: pending and active
+//! Reads and writes listed interrupts for registers: pending and active
 //! states, and priorities.
 
 use super::{Bank, List};
@@ -72,7 +72,7 @@ impl List {
         all.any(|one| one.is_active())
     }
 
-    /// What is listed of the private INTIDs.
+    /// Returns what is listed of the private INTIDs.
     pub(crate) fn private(&self, bank: &impl Bank) -> Here {
         let mut here = Here::default();
         if self.queue.is_empty() && bank.empty() & mask(bank.count()) == mask(bank.count()) {

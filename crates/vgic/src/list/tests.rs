@@ -68,7 +68,7 @@ impl Bank for Fake {
     }
 }
 
-/// What a guest can do, and what can happen to it.
+/// Actions of a guest, and events that can happen to it.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Inject(u32),
@@ -96,7 +96,7 @@ fn priority(intid: u32) -> u8 {
 struct World {
     bank: Fake,
     list: List,
-    /// What the guest is owed.
+    /// States that the guest has to see.
     owed: BTreeMap<u32, State>,
 }
 
@@ -149,14 +149,14 @@ impl World {
         self.check(injected);
     }
 
-    /// What the guest has acknowledged last.
+    /// Returns what the guest has acknowledged last.
     fn innermost(&self) -> Option<u32> {
         let active = self.owed.iter().filter(|(_, state)| state.active);
         let active = active.map(|(&intid, _)| intid);
         active.min_by_key(|&intid| priority(intid))
     }
 
-    /// What traps refills the registers.
+    /// Acknowledges; where that traps, the registers are refilled.
     fn acknowledge(&mut self) -> Option<u32> {
         let taken = self
             .bank
@@ -184,7 +184,7 @@ impl World {
             return false;
         }
         state.pending = true;
-        // As the hypervisor does: the short way where that is all.
+        // Like in the hypervisor: the short way where that is all.
         if intid < PRIVATE {
             let value = ListRegister::pending(intid, priority(intid), hardware(intid));
             self.list.expect(intid, Some(value));

@@ -80,7 +80,7 @@ impl World {
         self.distributor.access(access).0
     }
 
-    /// As the hypervisor does: all, and again if one let go of something.
+    /// Syncs like the hypervisor: all, and again if one let go of something.
     fn sync(&mut self) {
         loop {
             let distributor = &mut self.distributor;
@@ -162,7 +162,7 @@ fn it_follows_its_route_and_is_never_in_two_lists() {
     assert!(world.pending(0) && !world.pending(1));
 }
 
-/// As the hypervisor does when hardware delivers from now on.
+/// Unlists like the hypervisor when hardware delivers from now on.
 fn unlist(world: &mut World, vcpu: usize) -> bool {
     let (list, bank) = &mut world.lists[vcpu];
     let distributor = &mut world.distributor;

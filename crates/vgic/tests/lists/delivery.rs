@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is done on a CPU with timers and SGIs of its own.
+//! Tests delivery on a CPU with timers and SGIs of its own.
 
 use std::cell::RefCell;
 
@@ -418,7 +418,7 @@ fn what_was_set_active_is_anybodys_to_end() {
         assert_eq!((due, active(&delivery, None)), (Due::Everywhere, 0));
         let _ = delivery.evaluate();
         assert!(!delivery.interface.bank.asked.traps);
-        // What is in the queue says that it has ended where it was to.
+        // A queued interrupt says that it has ended where it was to.
         delivery.interface.active = 1 << 27;
         delivery.inject(27, Some(27));
         delivery.private.activate(1 << 27);

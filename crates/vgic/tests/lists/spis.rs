@@ -79,7 +79,7 @@ fn the_most_urgent_spis_are_listed_with_their_priorities() {
     bank.end(0);
     list.refill(&mut bank);
     assert_eq!(bank.used(), [(0, 36, PENDING), (1, 35, PENDING)]);
-    // What waits becomes the most urgent and takes the place of the least.
+    // The waiting SPI becomes the most urgent and takes the place of the least.
     access(&mut distributor, 0x400 + 33, 1, Some(0x10));
     list.sync_spis(&mut bank, &mut distributor, SECOND);
     assert_eq!(bank.used(), [(0, 33, PENDING), (1, 35, PENDING)]);
@@ -115,7 +115,7 @@ fn an_spi_of_any_cpu_is_of_the_first_and_its_active_state_is_the_guests() {
     list.sync_spis(&mut bank, &mut distributor, first);
     assert_eq!(read(&mut distributor, 0x304), 1 << 18);
     assert_eq!(read(&mut distributor, 0x204), 0);
-    // Pending again meanwhile: the guest's end is to be told, and then it is listed anew.
+    // Pending again meanwhile: the guest's end is to be told, and then it is listed again.
     write(&mut distributor, 0x040, 50);
     list.sync_spis(&mut bank, &mut distributor, first);
     assert_eq!(bank.used(), [(0, 50, PENDING | ACTIVE)]);
@@ -198,7 +198,7 @@ fn requests_to_one_vcpu_stay_when_another_lets_go() {
     assert!(!distributor.release(SECOND));
     own.sync_spis(&mut registers, &mut distributor, first);
     assert_eq!(registers.used(), []);
-    // What was asked of the second is done: a new one is listed, and stays.
+    // The second has done what was asked of it: a new one is listed, and stays.
     write(&mut distributor, 0x204, 0b1001);
     list.sync_spis(&mut bank, &mut distributor, SECOND);
     assert_eq!(bank.used(), [(0, 32, PENDING), (1, 35, PENDING)]);

@@ -12,7 +12,7 @@ use vgic::{
     Redistributor, Vcpu,
 };
 
-/// What a vCPU does; switches may be refused.
+/// Action of a vCPU; switches may be refused.
 #[derive(Clone, Copy, Debug)]
 pub enum Does {
     /// Has hardware deliver.
@@ -23,7 +23,7 @@ pub enum Does {
     Off,
 }
 
-/// What another CPU does to an interrupt.
+/// Action of another CPU on an interrupt.
 #[derive(Clone, Copy, Debug)]
 pub enum Writes {
     Set(u32),
@@ -38,7 +38,7 @@ pub enum Writes {
     SendHigh(u32),
 }
 
-/// What of the vCPU is on its CPU.
+/// The part of the vCPU that is on its CPU.
 pub type OnCpu<'a> = Delivery<'a, Hardware, &'a RefCell<Distributor>>;
 
 /// The switch, or one with a rule broken.
@@ -141,7 +141,7 @@ impl Physical for Gicr {
     fn set_priority(&self, _: u32, _: u8) {}
 }
 
-/// What all CPUs share.
+/// State that all CPUs share.
 pub struct World<P> {
     switch: P,
     private: Private,
@@ -180,7 +180,7 @@ impl<P: Protocol> World<P> {
         assert!(frames.access(access).1);
     }
 
-    /// What another CPU does.
+    /// Carries out the action of another CPU.
     pub fn write(&self, write: Writes) {
         let (offset, intid) = match write {
             Writes::SendLow(intid) => return self.gicr.set_pending(1 << intid),
@@ -349,7 +349,7 @@ impl<'a, P: Protocol> Target<'a, P> {
         }
     }
 
-    /// As `vgic_cpu::evaluate`.
+    /// Like `vgic_cpu::evaluate`.
     pub fn evaluate(&mut self) {
         let world = self.world;
         if !world.switch.write(&world.private, &world.gicr) {
@@ -357,7 +357,7 @@ impl<'a, P: Protocol> Target<'a, P> {
         }
     }
 
-    /// As `kick::serve`.
+    /// Like `kick::serve`.
     fn serve(&mut self) {
         let bits = self.world.switch.take();
         if bits & EVALUATE != 0 {
@@ -434,7 +434,7 @@ impl<'a, P: Protocol> Target<'a, P> {
             if direct {
                 assert_eq!(enabled & bit != 0, last.enabled, "whether {intid} can come");
             }
-            // What can be delivered does not wait for anybody.
+            // An interrupt that can be delivered does not wait for anybody.
             assert!(
                 !last.enabled || waiting & bit == 0,
                 "{intid} is pending and waits"
@@ -443,7 +443,7 @@ impl<'a, P: Protocol> Target<'a, P> {
     }
 }
 
-/// What the last writes to an interrupt say.
+/// State by the last writes to an interrupt.
 #[derive(Default)]
 struct Last {
     pending: bool,

@@ -41,7 +41,7 @@ use vgic::switch::Switch;
 /// at most. Where there is more they are one less.
 const PREEMPTIONS: usize = 3;
 
-/// What the vCPU does, and each of the others.
+/// Actions of the vCPU, and those of each other CPU.
 type Scenario = (&'static [Does], &'static [&'static [Writes]]);
 
 /// Every execution.
@@ -81,7 +81,7 @@ const BACK: &[Does] = &[Direct, Inject];
 const AGAIN: &[Does] = &[Direct, Inject, Direct];
 const TURNED_OFF: &[Does] = &[Direct, Off];
 
-/// What one of the others writes, to one interrupt or to one after the other.
+/// Writes of one of the others, to one interrupt or to one after the other.
 const ALONE: &[&[Writes]] = &[
     &[Activate(3)],
     &[Activate(3), Deactivate(3)],

@@ -11,7 +11,7 @@ use crate::machine::{Gicr, OnCpu, Protocol};
 
 /// Whether something is active is looked at before the lock is taken.
 pub const LOOKS_UNLOCKED: u32 = 0;
-/// What is active becomes a request when a vCPU is turned off, and is looked for again.
+/// The active state becomes a request when a vCPU is turned off, and is looked for again.
 pub const KEEPS_AS_REQUEST: u32 = 5;
 /// Only the first sender rings.
 pub const RINGS_ONCE: u32 = 6;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the loops are made of: one poll, one halt.
+//! Steps of the loops: one poll, one halt.
 
 use crate::poll::{self, Pause};
 use crate::target::{Measure, Target};

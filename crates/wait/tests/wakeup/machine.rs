@@ -32,7 +32,7 @@ pub struct Wake {
     pub elide: bool,
 }
 
-/// What happened in all executions of a model, to show that it was not empty.
+/// Counts events in all executions of a model, to show that it was not empty.
 /// These counters are not loom's: they change nothing.
 #[derive(Debug, Default)]
 pub struct Coverage {
@@ -57,7 +57,7 @@ fn count(counter: &AtomicU64) {
     counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
 }
 
-/// What target and wakers share.
+/// State that target and wakers share.
 pub struct World {
     /// The word under test.
     pub request: Request,
@@ -65,7 +65,7 @@ pub struct World {
     lines: AtomicU32,
     /// Ends a WFI.
     event: Notify,
-    /// What each wake-up hands over: 1 once it is there.
+    /// Payload of each wake-up: 1 once it is there.
     payloads: Vec<AtomicU32>,
     /// The bit of each wake-up.
     bits: Vec<u32>,
@@ -226,7 +226,7 @@ impl<P: Protocol> Cpu<P> {
             assert!(found != 0 || excused, "payload not there");
         }
         if taken & CALL != 0 && self.look(CALL).count_ones() == self.expected_calls() {
-            // As `call::run`: the last call lets the task go on.
+            // Like `call::run`: the last call lets the task go on.
             self.self_woken.set(true);
             self.interrupted.set(true);
             self.world.request.wake(RESCHED, false);

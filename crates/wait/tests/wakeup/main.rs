@@ -20,7 +20,7 @@
 //!   nothing ends, which exceeds loom's limit of branches.
 //! - An interrupt that is pending when interrupts are unmasked is taken at once
 //!   or one step later (`late`): the architecture says only that it is soon.
-//! - What a waker stores before it wakes is a relaxed store, and the target
+//! - A waker's store before it wakes is relaxed, and the target
 //!   reads it relaxed once it has taken the request. A missing ordering shows as
 //!   a payload that is not there, or as a target that waits for it for ever.
 //! - The interrupt itself orders what came before it, because there is a DSB
@@ -43,7 +43,7 @@
 //!   steps, so that a poll ends soon; which of the others' steps come before that is
 //!   explored.
 //! - EL2, which makes a WFI end late.
-//! - What loom does not do: it explores no load buffering, and no store is later
+//! - Orders that loom lacks: it explores no load buffering, and no store is later
 //!   than the read-modify-write of another thread that ran after it. So a
 //!   missing DSB is two mutants: one whose interrupt orders nothing, and one
 //!   whose interrupt overtakes the request. Of one
@@ -80,7 +80,7 @@ use protocol::{
 use wait::request::{CALL, REQUESTS, RESCHED};
 use ways::Way;
 
-/// What is modelled.
+/// One modelled case.
 #[derive(Clone, Copy, Debug)]
 struct Scenario {
     way: Way,
@@ -88,7 +88,7 @@ struct Scenario {
     wanted: u32,
     /// Pending interrupts are not taken at the very unmasking.
     late: bool,
-    /// What each waker does, one thread each.
+    /// Wake-ups of each waker, one thread each.
     wakers: &'static [&'static [Wake]],
 }
 
@@ -130,7 +130,7 @@ fn check<P: Protocol>(scenario: Scenario) -> Arc<Coverage> {
     coverage
 }
 
-/// What the wakers do: each its wake-ups, one after the other.
+/// Wake-ups of each waker, one after the other.
 type Wakers = &'static [&'static [Wake]];
 
 /// Sets a request; the interrupt is left out where the target polls.
@@ -198,7 +198,7 @@ const ONE: &[(u32, Wakers)] = &[
     (RESCHED, &[&[send(RESCHED), send(CALL)]]),
 ];
 
-/// A timer that ticks, and a waker beside it.
+/// A timer that ticks, and a waker besides it.
 const TICKS: &[(u32, Wakers)] = &[
     (REQUESTS, &[&[TICKS_ONCE]]),
     (REQUESTS, &[&[TICKS_ONCE], &[send(RESCHED)]]),

@@ -29,7 +29,7 @@ const HANDED: usize = 1;
 /// How the mutant fails.
 const FOR_NOTHING: &str = "in the work it is woken for nothing";
 
-/// What both sides share.
+/// State that both sides share.
 struct Shared {
     world: Arc<World>,
     /// Number of the work that was posted last.

@@ -43,10 +43,10 @@ pub enum TickCheck {
     BeforeMask,
 }
 
-/// The operations on the request word and what the loops are made of. What a mutant
-/// does not override is the real thing.
+/// The operations on the request word and the steps of the loops. An operation that a mutant does
+/// not override is the real one.
 pub trait Protocol: Sized + 'static {
-    /// What the DSB before the interrupt orders.
+    /// Ordering by the DSB before the interrupt.
     const BARRIER: Ordering = Release;
     /// The interrupt is there before the request is.
     const OVERTAKES: bool = false;
@@ -83,7 +83,7 @@ pub trait Protocol: Sized + 'static {
     }
 }
 
-/// As it is.
+/// The real protocol.
 pub struct Real;
 impl Protocol for Real {}
 
@@ -133,7 +133,7 @@ impl Protocol for TakeNotAtomic {
     }
 }
 
-/// What a waker does about a word that was `old` before its request.
+/// Returns what a waker does about a word that was `old` before its request.
 fn notice(old: u32, bit: u32, polling: bool) -> Notice {
     if old & bit != 0 {
         Notice::Coalesced

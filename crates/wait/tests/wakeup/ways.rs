@@ -26,12 +26,12 @@ pub enum Way {
     /// [`Poll`] for the first wait, [`Halt`] for the others: what a CPU does that
     /// parks after a measurement.
     PollThenWfi,
-    /// The same with [`Limited`], which may find nothing.
+    /// Like [`Self::PollThenWfi`] with [`Limited`], which may find nothing.
     LimitedThenWfi,
-    /// The same with [`idle::poll_while`]: a CPU that is made to poll, and then no
-    /// longer.
+    /// Like [`Self::PollThenWfi`] with [`idle::poll_while`]: a CPU that is made to poll, and then
+    /// no longer.
     ForcedThenWfi,
-    /// The same with [`idle::relax_while`].
+    /// Like [`Self::PollThenWfi`] with [`idle::relax_while`].
     RelaxedThenWfi,
     /// [`idle::halt_unless`] the tick came: a CPU that idles by governor.
     WfiOrTick,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boot arguments: what was typed, or the text file beside the image.
+//! The boot arguments: what was typed, or the text file next to the image.
 //!
 //! Load options are the arguments if they name an option of ours. A boot
 //! manager may pass anything there, binary data too, and a shell puts the
@@ -18,7 +18,7 @@ use uefi::{Status, cstr16};
 
 use crate::say;
 
-/// What every option of ours begins with.
+/// Prefix of every option of ours.
 const OURS: &str = "rouse.";
 
 /// The arguments, for as long as the machine runs.
@@ -61,7 +61,7 @@ pub fn read() -> Result<&'static str, Error> {
     Ok(core::str::from_utf8(&room[..*length]).unwrap_or(""))
 }
 
-/// Those that were read; empty text if that was not tried, or failed.
+/// Returns the arguments that were read; empty text if that was not tried, or failed.
 pub fn known() -> &'static str {
     let text = TEXT.get().map(|(room, length)| &room[..*length]);
     core::str::from_utf8(text.unwrap_or_default()).unwrap_or("")

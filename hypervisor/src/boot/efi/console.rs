@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a refusal is said beside firmware's console.
+//! Where a refusal is printed besides firmware's console.
 
 use core::fmt::{Display, Write};
 
@@ -19,7 +19,7 @@ use crate::console::log;
 use crate::machine::memory::physical_end;
 use crate::machine::power::note_conduit;
 
-/// What is refused, to be said again without firmware.
+/// A refusal, to be printed again without firmware.
 pub struct Refused {
     /// The words.
     why: ArrayString<400>,
@@ -61,7 +61,7 @@ pub fn outside(refusal: &impl Display) -> Option<Refused> {
         (None, true) => false,
     };
     let mut why = ArrayString::new();
-    // What does not fit was said before.
+    // Text that does not fit was printed before.
     let _ = write!(why, "{refusal}");
     is_other.then_some(Refused {
         why,
@@ -99,7 +99,7 @@ fn described() -> Option<(Option<Uart>, Conduit)> {
     Some((uart, psci?))
 }
 
-/// Whether firmware's console is at a serial port, beside a screen or not: one of the paths in the
+/// Whether firmware's console is at a serial port, besides a screen or not: one of the paths in the
 /// variable ConOut goes through a UART (UEFI Specification 2.10, 3.3 and 10.3.4.15). Which port that
 /// is, a path does not say.
 fn is_serial() -> bool {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What firmware may leave of its tables and services, made while it is still in charge where
+//! Makes what firmware may leave of its tables and services, while it is still in charge where
 //! boot argument `rouse.fault` asks for it. Offsets are those of the ACPI specification 6.5,
 //! 5.2.5 to 5.2.8, and of the SPCR.
 
@@ -215,7 +215,7 @@ fn seal(table: &mut [u8]) {
     table[CHECKSUM] = negated_sum(table);
 }
 
-/// What makes the sum of all bytes 0.
+/// Returns the byte that makes the sum of all bytes 0.
 fn negated_sum(bytes: &[u8]) -> u8 {
     bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_sub(*byte))
 }

@@ -18,7 +18,7 @@ pub fn region(entry: &MemoryDescriptor) -> Region {
 }
 
 /// Whether `entry` is ordinary RAM that is free once firmware's services end.
-/// What this image occupies is among it.
+/// That includes this image's own RAM.
 fn is_free(entry: &MemoryDescriptor) -> bool {
     let free = [
         MemoryType::CONVENTIONAL,
@@ -42,7 +42,7 @@ pub fn ram(map: &impl MemoryMap) -> Ram {
         .filter(|region| region.base >= from && region.size > 0)
         .min_by_key(|region| region.base)
     {
-        // What does not end within the address space is not RAM.
+        // A region that does not end within the address space is not RAM.
         let _ = ram.usable(next);
         from = next.end();
     }

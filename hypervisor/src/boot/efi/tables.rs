@@ -27,7 +27,7 @@ pub enum Source {
 
 /// Looks among the configuration tables. Where both are there, ACPI is taken:
 /// servers promise to describe themselves by it (DEN0044, Server Base Boot
-/// Requirements), and a tree beside it is often a remainder.
+/// Requirements), and a tree next to it is often a remainder.
 pub fn find() -> Source {
     system::with_config_table(|tables| {
         let address = |guid| {

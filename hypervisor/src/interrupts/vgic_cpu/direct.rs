@@ -109,7 +109,7 @@ impl Physical for Of<'_> {
 
     fn set_pending(&self, intids: u32) {
         if intids != 0 {
-            // What the CPU that takes it reads has to be visible before (IHI 0069H, 12.1.6).
+            // Data for the CPU that takes it has to be visible before (IHI 0069H, 12.1.6).
             arch::insn::dsb_ishst();
             self.0.redistributor().set_pending(intids);
         }
@@ -192,7 +192,7 @@ pub fn to_hypervisor(cpu: &PerCpu) -> Option<()> {
     Some(())
 }
 
-/// The same whatever is active: that stays so.
+/// Has EL2 deliver, also while something is active: that stays so.
 pub fn reclaim(cpu: &PerCpu) {
     with(cpu, |delivery| {
         cpu.vcpu.switch.reclaim(delivery, &Of(cpu));

@@ -64,7 +64,7 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
     let group0 = gic_cpu::has_group0();
     HAS_GROUP0.store(group0, Relaxed);
     close_group0();
-    // Those of the secure world read as 0, whatever is written (IHI 0069H, 12.11, GICR_ISENABLER0).
+    // SGIs of the secure world read as 0, whatever is written (IHI 0069H, 12.11, GICR_ISENABLER0).
     direct::note_secure(SGIS & !redistributor.enabled());
     // SAFETY: as the caller promises.
     let two_states = unsafe { gic::has_two_states(&platform.gic) };
@@ -153,7 +153,7 @@ fn close_group0() {
     }
 }
 
-/// Enables the interrupts that EL2 takes: SGIs, the maintenance interrupt and its own timer's. Those
+/// Enables the interrupts that EL2 takes: SGIs, the maintenance interrupt and its own timer's. Interrupts
 /// of the guest's timers follow the guest's enables.
 fn enable(redistributor: &Redistributor, platform: &Platform<'_>) {
     for intid in 0..vgic::PRIVATE {

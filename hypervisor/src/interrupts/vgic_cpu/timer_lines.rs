@@ -45,8 +45,8 @@ const fn is_high(control: u64) -> bool {
 }
 
 /// A timer's interrupt was listed when it came: if the guest has IRQs masked and
-/// did not wait, has its next access to the interface trap. What
-/// `exits::fast_paths` does by itself.
+/// did not wait, has its next access to the interface trap. `exits::fast_paths` does that by
+/// itself.
 pub fn watch() {
     if SPSR_EL2.get() & IRQ_MASKED != 0 && traps::watches_timers() {
         ICH_HCR_EL2.set(ICH_HCR_EL2.get() | TRAP_GROUP1);
