@@ -28,5 +28,5 @@ fn run(arguments: &Arguments<'static>, pool: &mut Pool) -> u64 {
     0
 }
 
-/// What this program has a CPU do that was started.
+/// Task of a CPU that was started: none.
 fn nothing() {}

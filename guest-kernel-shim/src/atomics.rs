@@ -2,8 +2,8 @@
 //! The atomic instructions that this image is compiled to, and whether CPUs have them.
 //!
 //! There are two images of the same source: with load and store exclusive, and with the
-//! instructions of FEAT_LSE. What is compiled is what the compiler makes of it, without a
-//! branch. On a CPU without FEAT_LSE the second one must not get to an atomic operation.
+//! instructions of FEAT_LSE. The compiler chooses the instructions, without a branch. On a CPU
+//! without FEAT_LSE the second one must not get to an atomic operation.
 
 use core::fmt;
 use core::sync::atomic::AtomicBool;
@@ -14,7 +14,7 @@ use platform::Platform;
 
 use crate::{hypervisor, output};
 
-/// What this image is compiled to.
+/// Atomic instructions that this image is compiled to.
 pub const OWN: Atomics = if cfg!(target_feature = "lse") {
     Atomics::Lse
 } else {
@@ -44,7 +44,7 @@ pub fn lse_everywhere() -> bool {
 /// hypervisor.
 ///
 /// # Safety
-/// As for [`output::open_alone`].
+/// Like [`output::open_alone`].
 pub unsafe fn check_first(platform: &Platform<'_>) {
     if fits_cpu() {
         return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an alarm and its handler tell each other.
+//! State that an alarm and its handler share.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cells, one after another and interleaved: see [`plan::PASSES`]. What a cell
-//! has is reported after each of its passes.
+//! The cells, one after another and interleaved: see [`plan::PASSES`]. The results of a cell are
+//! reported after each of its passes.
 
 mod pass;
 
@@ -204,11 +204,11 @@ fn block_after(entry: &mut Entry, count: u32, before: impl Before) {
     };
     entry.made += u64::from(made);
     entry.counts.add(&Counts::ZERO, &counts);
-    // What the last call of a block left for this CPU's own task.
+    // Requests that the last call of a block left for this CPU's own task.
     PerCpu::this().request.take(wait::request::REQUESTS);
 }
 
-/// The same on the executor.
+/// Runs a block of tasks on the executor.
 #[inline(never)]
 fn block_of_tasks(entry: &mut Entry, count: u32, seed: u64) {
     let Some(samples) = entry.samples.take() else {
@@ -235,7 +235,7 @@ fn block_of_tasks(entry: &mut Entry, count: u32, seed: u64) {
         .samples
         .as_ref()
         .map_or(0, |samples| samples.total.count());
-    // As many tasks have made them as there are times `count`.
+    // Each task has made `count` of them.
     let tasks = (samples - before) / u64::from(count.max(1));
     entry.made += tasks * u64::from(samples::made(cell.workload, count));
     entry.counts.add(&Counts::ZERO, &counts);
@@ -247,7 +247,7 @@ fn block_of_tasks(entry: &mut Entry, count: u32, seed: u64) {
     }
 }
 
-/// The same of what one CPU does by itself.
+/// Runs a block of a workload that one CPU does by itself.
 #[inline(never)]
 fn block_alone(entry: &mut Entry, count: u32) {
     let Some(samples) = entry.samples.as_deref_mut() else {

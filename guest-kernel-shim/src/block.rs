@@ -7,8 +7,8 @@
 //!
 //! How busy a CPU was lately goes on from a block of a cell to the next one of it, as in a
 //! kernel, which never forgets that: blocks are short beside the time in which half of it
-//! decays. What a CPU does between them is not the cell's and does not count. A governor
-//! begins anew, as do counts.
+//! decays. The work of a CPU between them is not the cell's and does not count. A governor begins
+//! again, as do counts.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -37,8 +37,8 @@ pub struct Block {
 }
 
 impl Block {
-    /// What all CPUs share, before anyone begins; `busy` is how an earlier block of the cell
-    /// left them.
+    /// Prepares the state that all CPUs share, before anyone begins; `busy` is how an earlier block
+    /// of the cell left them.
     pub fn prepare(&self, busy: &Busy) {
         for (cpu, load) in online().zip(busy) {
             *cpu.busy.lock() = *load;
@@ -62,7 +62,7 @@ impl Block {
         cpu.load.store(load.average(), Relaxed);
         cpu.usage.with(|place| *place = usage);
         cpu.device.with(|device| *device = None);
-        // What an earlier block left behind.
+        // Clears the state of an earlier block.
         Totals::of(&cpu.stats, None);
         cpu.steps.clear();
         me.request.take(REQUESTS);
@@ -99,7 +99,7 @@ impl Block {
         }
     }
 
-    /// What all CPUs counted.
+    /// Sums the counts of all CPUs.
     pub fn totals() -> Totals {
         let mut sum = Totals::ZERO;
         for cpu in online() {

@@ -60,12 +60,11 @@ pub fn wait_at_most(limit: u64, reached: impl Fn() -> bool) -> bool {
     true
 }
 
-/// What a tick is: one instruction of the machine, or time. Where it is one of the
-/// machine, CPUs run one after another. Found out once, by the first CPU before there are
-/// others.
+/// Whether a tick is one instruction of the machine, and not time. In that case CPUs run one after
+/// another. Found out once, by the first CPU before there are others.
 pub fn counts_instructions() -> bool {
-    /// As large as a pointer: two bytes would put the pointers that the linker packs
-    /// behind them out of reach of a plain load, also those of measured paths.
+    /// Is as large as a pointer: two bytes would put the pointers that the linker packs
+    /// after them out of reach of a plain load, also those of measured paths.
     #[repr(align(8))]
     struct Found(Once<bool>);
     static FOUND: Found = Found(Once::new());

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a CPU counts while it takes part in a measurement.
+//! Counts of a CPU while it takes part in a measurement.
 
 use abi::{Counter, Shared};
 
 use crate::tally::{Event, Tally};
 use crate::{clock, exits, hypervisor, pmu};
 
-/// What a CPU counted while it took part.
+/// Counts of a CPU while it took part.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
     /// By the hypervisor, or a monitor.
@@ -35,7 +35,7 @@ impl Counts {
         ticks: 0,
     };
 
-    /// What this CPU, whose tally it is, has counted up to now.
+    /// Returns the counts of this CPU, whose tally it is, up to now.
     pub fn now(tally: &Tally) -> Self {
         Self {
             exits: exits::now(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is done about each interrupt: the one place that knows everything that has
-//! some. The vectors come here by the names of two symbols.
+//! Handles each interrupt: the one place that knows everything that has some. The vectors come here
+//! by the names of two symbols.
 
 use aarch64_cpu::registers::{CNTP_CTL_EL0, CNTV_CTL_EL0, Writeable};
 use arch::{gic_cpu, insn};
@@ -19,8 +19,7 @@ fn handle(intid: u32) {
     let cpu = PerCpu::this();
     cpu.tally.add(Event::Taken);
     match intid {
-        // What is requested is in the request word; a busy CPU that does not
-        // look there looks here.
+        // The request word holds the requests; a busy CPU that does not look there looks here.
         RESCHED => cpu.interrupted.store(true, Relaxed),
         CALL => call::serve(cpu),
         _ => unexpected(cpu, intid),

@@ -25,7 +25,7 @@ pub struct Entry {
     pub cell: Cell,
     /// Why it is not run.
     pub skipped: Option<SkipReason>,
-    /// What bounds it.
+    /// Bounds on its wake-ups and ticks.
     pub limits: Limits,
     /// How far it is.
     pub pace: Pace,
@@ -33,16 +33,16 @@ pub struct Entry {
     pub core_hz: Seen,
     /// Its samples, if it is.
     pub samples: Option<&'static mut Samples>,
-    /// What was counted.
+    /// Counts of its blocks.
     pub counts: Counts,
     /// Samples, and what was made like them in each block but is none: what the counts
     /// are of.
     pub made: u64,
-    /// What was counted of those with time stamps.
+    /// Counts of the samples with time stamps.
     pub stamped: Counts,
     /// Where the CPUs were within those.
     pub parts: Totals,
-    /// What the kernel counted, for workloads that run on it.
+    /// Counts of the kernel, for workloads that run on it.
     pub kernel: stats::Totals,
     /// How requests came, where it is time that has them come.
     pub load: Load,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is left to do at EL2 where a machine without hypervisor starts us there: EL1 gets the
+//! Leaves EL2 where a machine without hypervisor starts us there: EL1 gets the
 //! machine, and nothing that a reset or firmware left stands in its way.
 
 use aarch64_cpu::registers::{HCR_EL2, ICH_HCR_EL2, SCTLR_EL1, VTTBR_EL2, Writeable};

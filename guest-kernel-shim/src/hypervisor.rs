@@ -46,7 +46,7 @@ pub fn discover(conduit: Option<Conduit>, named: Option<Name>) {
     OTHER.call_once(|| known.and_then(|known| name(known.as_bytes())).or(named));
 }
 
-/// What a call for a UID answers.
+/// Returns the answer to a call for a UID.
 fn uid(function: u32) -> [u32; 4] {
     let answer = call(u64::from(function), [0; 3]);
     core::array::from_fn(|n| answer[n] as u32)
@@ -99,7 +99,7 @@ pub fn tell(arguments: &Arguments<'_>) -> Result<(), Mistaken> {
     Ok(())
 }
 
-/// What this guest runs under: Rouse if that answers, else what the boot arguments say.
+/// Returns what this guest runs under: Rouse if that answers, else by the boot arguments.
 pub fn under() -> Under {
     match (present(), TOLD.get()) {
         (true, _) => Under::Rouse,
@@ -108,7 +108,7 @@ pub fn under() -> Under {
     }
 }
 
-/// What of it the whole boot has alike.
+/// Returns the hypervisor's knobs where the whole boot has them alike.
 pub fn given() -> Option<Given> {
     TOLD.get()?.1
 }
@@ -214,7 +214,7 @@ pub fn has_invited() -> bool {
     INVITED.load(Relaxed)
 }
 
-/// As [`set`], where it may be refused; whether it was done.
+/// Like [`set`], where it may be refused; returns whether it was done.
 pub fn try_set(value: KnobValue) -> bool {
     let (knob, word) = value.encode();
     present() && call(abi::Call::Set.function(), [knob as u64, word, 0])[0] as i64 == abi::SUCCESS
@@ -271,7 +271,7 @@ pub fn end_cells() {
     say_cell(0, 0, CellWords::default());
 }
 
-/// What says text on the console in place of the UART, if that is there; see [`abi::Call::Console`].
+/// Returns the function that prints text without the UART, if there is one; see [`abi::Call::Console`].
 pub fn text() -> Option<fn(&ConsoleWords)> {
     (present() && put(&ConsoleWords::default())).then_some(|words| {
         put(words);
@@ -317,7 +317,7 @@ pub fn counters() -> [u64; Counter::COUNT] {
     core::array::from_fn(|n| registers[1 + n])
 }
 
-/// What is counted of this vCPU's neighbour.
+/// Returns the counts of this vCPU's neighbour.
 pub fn shared() -> [u64; Shared::COUNT] {
     let answer = call(abi::Call::Shared.function(), [0; 3]);
     core::array::from_fn(|n| answer[1 + n])
@@ -355,7 +355,7 @@ pub fn events(vcpu: usize) -> [(u64, u64); abi::EVENTS] {
     core::array::from_fn(|n| (answer[1 + 2 * n], answer[2 + 2 * n]))
 }
 
-/// What the hypervisor says of the machine.
+/// Returns the hypervisor's value of `info`.
 pub fn info(info: Info) -> u64 {
     call(abi::Call::Info.function(), [0; 3])[1 + info as usize]
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The interrupts of this kernel: two SGIs. Checks enable others, which are
-//! noted in the CPU's [`Journal`], and told to the listener. What is done about each is
-//! said in [`crate::dispatch`].
+//! noted in the CPU's [`Journal`], and told to the listener. [`crate::dispatch`] handles each of
+//! them.
 
 use abi::Info;
 use arch::gic_cpu;
@@ -84,7 +84,7 @@ pub fn listen(listener: Option<Listener>) {
     LISTENER.store(pointer(listener), Release);
 }
 
-/// The same until [`listen_no_more_first`], and what it does not expect it hands on by
+/// Like [`listen`] until [`listen_no_more_first`]; `listener` hands on what it does not expect by
 /// [`tell_next`].
 pub fn listen_first(listener: Listener) {
     let behind = LISTENER.load(Acquire);
@@ -92,8 +92,8 @@ pub fn listen_first(listener: Listener) {
     LISTENER.store(pointer(Some(listener)), Release);
 }
 
-/// Ends [`listen_first`]. What is behind stays known: another CPU may be in the handler, on
-/// its way from the first listener to the one behind it, and must not miss it.
+/// Ends [`listen_first`]. The second listener stays known: another CPU may be in the handler, on
+/// its way from the first listener to the second, and must not miss it.
 pub fn listen_no_more_first() {
     LISTENER.store(BEHIND.load(Acquire), Release);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a cell asks of a CPU: how it waits, how it is woken, and the knobs that it
-//! turns at both levels.
+//! Settings of a CPU for a cell: how it waits, how it is woken, and the knobs that it turns at both
+//! levels.
 
 use abi::{KnobValue, Neighbour};
 use arch::insn;
@@ -72,7 +72,7 @@ pub fn turn(cell: &Cell) {
         hypervisor::set(KnobValue::HostPoll(clock::ticks(cell.host_poll_us)));
         hypervisor::set(KnobValue::HostPollAdaptive(adaptive));
         hypervisor::set(KnobValue::GuestPolls(cell.hint == Hint::Tell));
-        // What is measured acknowledges a timer's interrupt before it turns the timer off.
+        // The measured code acknowledges a timer's interrupt before it turns the timer off.
         hypervisor::set(KnobValue::RecheckTimers(false));
         turn_exits(cell.trap, cell.deliver);
         if cell.neighbour.is_there() {

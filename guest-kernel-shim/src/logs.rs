@@ -38,7 +38,7 @@ pub fn begin(cpu: &PerCpu) {
     NEAR.store(cpu.index, Relaxed);
 }
 
-/// Those of `cpu`, which is one of both.
+/// Returns the logs of `cpu`, which is one of both.
 pub fn logs(cpu: &PerCpu) -> Option<&'static Logs> {
     Some(&all_logs()?[usize::from(cpu.index != NEAR.load(Relaxed))])
 }

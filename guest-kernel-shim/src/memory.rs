@@ -83,7 +83,7 @@ pub unsafe fn enter(pool: &mut Pool, regions: impl Iterator<Item = (Region, Use)
     insn::tlbi_vmalle1();
     insn::dsb_nsh();
     insn::isb();
-    // What was written until here went to memory. A hypervisor that has this memory mapped
+    // Writes until here went to memory. A hypervisor that has this memory mapped
     // with caches may have read it before, by speculation too, and what it read would be
     // found once caches are on (DDI 0487K.a, B2.10, mismatched memory attributes). Nothing is
     // taken from the pool below; the stack is in the data, so that part comes last.

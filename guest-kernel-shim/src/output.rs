@@ -23,10 +23,10 @@ pub unsafe fn open(uart: Uart) {
     *PORT.lock() = Some(unsafe { Port::new(uart) });
 }
 
-/// The same without the lock, which is an atomic operation.
+/// Like [`open`], without the lock, which is an atomic operation.
 ///
 /// # Safety
-/// As for [`open`]; and no other CPU runs yet.
+/// Like [`open`]; and no other CPU runs yet.
 pub unsafe fn open_alone(uart: Uart) {
     // SAFETY: the caller's promises, the second of which makes this the only access.
     unsafe { *PORT.as_mut_ptr() = Some(Port::new(uart)) };

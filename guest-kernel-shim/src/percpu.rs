@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What belongs to one CPU, found through TPIDR_EL1.
+//! State of one CPU, found through TPIDR_EL1.
 
 use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
@@ -40,13 +40,13 @@ pub struct PerCpu {
     pub vector_at: AtomicU64,
     /// Function calls that it served in this block.
     pub served: AtomicU32,
-    /// What it did so far.
+    /// Counts of its events so far.
     pub tally: Tally,
     /// Its redistributor, once it has set it up.
     pub redistributor: Once<Redistributor>,
     /// Interrupts that a check is waiting for.
     pub journal: Journal,
-    /// What it counted in the last job that it took part in.
+    /// Its counts in the last job that it took part in.
     pub counts: SpinMutex<Counts>,
     /// When its alarm rang.
     pub bell: Bell,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the machine was found to model.
+//! Features that the machine was found to model.
 
 mod answer;
 mod caches;

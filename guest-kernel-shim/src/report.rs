@@ -28,7 +28,7 @@ pub fn order(pass: u32, forwards: bool, cells: usize) {
     send(line.field("direction", direction).field("cells", cells));
 }
 
-/// What is going to be measured, before it is.
+/// Reports the plan, before it is measured.
 pub fn plan(plan: &Plan, entries: &[Entry], work: &Work) {
     let skipped = entries.iter().filter(|entry| entry.skipped.is_some());
     let line = record("plan")

@@ -13,7 +13,7 @@ use crate::{atomics, boot, clock, hypervisor, interrupts, memory, output, percpu
 /// Starts every CPU but this one and waits until each runs. One that does not
 /// is reported and left out.
 pub fn start_others() {
-    // What the others read before their caches are on.
+    // Data that the others read before their caches are on.
     memory::data().into_iter().for_each(pages::clean);
     for cpu in percpu::all().iter().skip(1) {
         let status = start(cpu);

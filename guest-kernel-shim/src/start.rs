@@ -20,7 +20,7 @@ use crate::{
 /// Where the lists of the machine's description are.
 static ROOM: Place<Room> = Place::new(Room::new());
 
-/// What a program does when all CPUs run: the exit status.
+/// Body of a program, run when all CPUs run: returns the exit status.
 pub type Run = fn(&Arguments<'static>, &mut Pool) -> u64;
 
 /// Runs on the first CPU with MMU and caches off, on the boot stack: brings
@@ -36,7 +36,7 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     let room = unsafe { ROOM.take() };
     room.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
     let mut platform = Platform::from_fdt(blob, room).unwrap_or_else(|error| panic!("{error}"));
-    // What is below may not describe a console. Whatever else is wrong is told when there is one.
+    // The platform may not describe a console. Other faults are reported when there is one.
     let (told, _) = Arguments::<Names>::read(platform.bootargs);
     if let Some(Named::Ready(uart)) = told.uart.and_then(Named::parse) {
         platform.uart = Some(uart);
@@ -104,7 +104,7 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
 }
 
 /// Stops the generic watchdogs that a loader left running, with the MMU off: on the bare machine
-/// nothing has done it before. What was found is told when there is a console.
+/// nothing has done it before. The watchdogs found are reported when there is a console.
 fn stop_watchdogs(
     platform: &Platform<'_>,
     keep: bool,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a CPU did: counted by itself, read by the one that reports.
+//! Events of a CPU: counted by itself, read by the one that reports.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// What is counted, by the name that records give it.
+/// Counted events, by the names that records give them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Event {

@@ -71,7 +71,7 @@ impl Target for PerCpu {
     }
 }
 
-/// The same CPU, with a DSB before each WFI.
+/// A CPU with a DSB before each WFI.
 pub struct Barred<'c, T>(pub &'c T);
 
 impl<T: Target> Target for Barred<'_, T> {
@@ -132,7 +132,7 @@ impl<T: Target, I: for<'c> Idle<Barred<'c, T>>> Idle<T> for BehindBarrier<I> {
     }
 }
 
-/// The same CPU, which notes when it begins and ends to poll and to halt: see crate `parts`.
+/// A CPU that notes when it begins and ends to poll and to halt: see crate `parts`.
 pub struct Noting {
     cpu: &'static PerCpu,
     log: &'static TimeLog,

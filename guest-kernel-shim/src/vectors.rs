@@ -21,7 +21,7 @@ use crate::interrupts;
 use crate::percpu::PerCpu;
 use crate::tally::{Event, Tally};
 
-// What the assembly takes for granted.
+// Assumptions of the assembly.
 const _: () = assert!(interrupts::RESCHED == 0);
 
 arch::symbol_addresses! {

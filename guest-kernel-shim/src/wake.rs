@@ -35,8 +35,8 @@ impl Waker {
         }
     }
 
-    /// The same for a target that waits as this CPU does, by `idle`: whether an event
-    /// is needed is then no test of the loop that wakes.
+    /// Returns the waker of a target that waits as this CPU does, by `idle`: whether an event is
+    /// needed is then no test of the loop that wakes.
     #[inline(always)]
     pub fn of_a_peer(self, idle: &impl Idle<PerCpu>) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl Waker {
         self.target.request.wake(self.bit, false);
     }
 
-    /// Wakes the target. What the caller stored before is visible to it.
+    /// Wakes the target. The caller's stores before it are visible to the target.
     #[inline(always)]
     pub fn wake(&self, me: &PerCpu) {
         match self.target.request.wake(self.bit, self.elide) {

@@ -123,7 +123,7 @@ pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
     let number = post(me, Work::Job(job), workers);
     turn(&job.cell);
     trace(job.traced);
-    // As members do: an interrupt that an earlier wait had no use for would be taken for one
+    // Members do likewise: an interrupt that an earlier wait had no use for would be taken for one
     // of this job, and its first sample would have one look more.
     begin(me);
     until(|| READY.load(Acquire) == size);
@@ -205,9 +205,9 @@ fn stand_by(me: &PerCpu, number: u32, cell: &Cell) {
     DONE.fetch_add(1, AcqRel);
 }
 
-/// What is measured begins with the same state, whatever was measured before. An event that is left over is
-/// one WFE less that waits; and where an exception return is no event, as in QEMU, a loop of WFEs may go on for
-/// ever as it began: a trapped WFE is an exit in each round trip, or in none.
+/// Gives every measurement the same state to begin with, whatever was measured before. An event that is left
+/// over is one WFE less that waits; and where an exception return is no event, as in QEMU, a loop of WFEs may
+/// go on for ever as it began: a trapped WFE is an exit in each round trip, or in none.
 fn start_alike() {
     arch::insn::forget_events();
 }
@@ -253,7 +253,7 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
         Workload::Ipi => idle::with(&setting, &mut Called),
         _ => block.run(),
     }
-    // What a member does after its last answer must not be in the leader's last
+    // The work of a member after its last answer must not be in the leader's last
     // sample: where one thread runs all CPUs it would be.
     until(|| OVER.load(Acquire) == number);
     let end = Counts::now(&me.tally);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is run, over and over: one module per workload. A workload has a part
+//! Workloads, run over and over: one module per workload. A workload has a part
 //! for the CPU that measures and one for each CPU that takes part.
 
 pub mod arrivals;

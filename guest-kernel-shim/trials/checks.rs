@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the platform below owes a guest, tried out: `rouse.check=all`, or the
+//! Tries out what the platform below owes a guest: `rouse.check=all`, or the
 //! name of one, with the traps and the delivery that the plan names first.
 //! Each check is a claim about the Arm documents, not about the
 //! hypervisor, so it has to hold on the bare machine as well.

@@ -99,7 +99,7 @@ const fn immediate(path: u8, edge: u8) -> u16 {
 /// A path, or several that are taken at once.
 struct Errand {
     paths: &'static [Path],
-    /// What traps meanwhile, where there is a hypervisor that injects.
+    /// Traps meanwhile, where there is a hypervisor that injects.
     trap: Trap,
     run: fn(),
 }
@@ -192,7 +192,7 @@ fn possible() -> bool {
     hypervisor::try_set(KnobValue::Neighbour(Neighbour::Work)) && hypervisor::try_set(none)
 }
 
-/// Turns every CPU's knobs. What is delivered directly is not trapped either.
+/// Turns every CPU's knobs. With direct delivery nothing traps either.
 fn turn(trap: Trap, deliver: Option<Deliver>) {
     static CHOICE: SpinMutex<(Trap, Deliver)> = SpinMutex::new((Trap::None, Deliver::Inject));
     let Some(deliver) = deliver else { return };
@@ -203,7 +203,7 @@ fn turn(trap: Trap, deliver: Option<Deliver>) {
     *CHOICE.lock() = (trap, deliver);
     workers::everywhere(|| {
         let (trap, deliver) = *CHOICE.lock();
-        // As in a cell that is measured.
+        // Like a cell that is measured.
         hypervisor::set(KnobValue::RecheckTimers(false));
         hypervisor::set_trap(trap);
         hypervisor::set_deliver(deliver);

@@ -5,13 +5,13 @@
 //! way of delivery; meanwhile the first two go on measuring, as they would with a
 //! quiet neighbour. A case is one access in one shape with one expectation, taken
 //! from the Arm documents: a value, an exception with its syndrome, an error code.
-//! What survives is counted, what comes out otherwise is named.
+//! Cases that turn out as expected are counted, others are named.
 //!
 //! Faults are part of the work here, so the hostile vCPU has vectors of its own
 //! ([`attempt`]), writes the instructions that it tries into a page of code
 //! ([`stubs`]) and looks at any address through a page of its own ([`window`]).
-//! What ends in a vCPU that is never heard of again is done by others, which are
-//! turned on for it ([`victims`]).
+//! Accesses that end in a vCPU that is never heard of again are done by others, which are turned on
+//! for it ([`victims`]).
 
 mod attempt;
 mod beside;
@@ -109,7 +109,7 @@ const CLASSES: &[Class] = &[
     Class::new("ruin", ruin::run).cpus(5).once(),
 ];
 
-/// What the hostile CPU is to do: a class, and how it is delivered to.
+/// Order for the hostile CPU: a class, and how it is delivered to.
 static ORDER: SpinMutex<Option<(&'static Class, Deliver)>> = SpinMutex::new(None);
 static SEED: AtomicU64 = AtomicU64::new(1);
 /// It is done with that.

@@ -77,7 +77,7 @@ fn forget_unused() {
     }
 }
 
-/// What they were, and what they have to be.
+/// Registers as they were, and as they have to be.
 pub struct System {
     before: [u64; NAMES.len()],
     put: [u64; NAMES.len()],

@@ -7,8 +7,7 @@ use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::report::record::{record, send};
 use guest_kernel_shim::report::unit::Values;
 
-/// What CPUs measured beside a hostile one: their round trips, and the median, in
-/// ticks.
+/// Writes the results of CPUs next to a hostile one: their round trips, and the median, in ticks.
 pub fn hostile(class: &str, deliver: plan::Deliver, trips: u64, median: u64) {
     let p50 = Values::of(PerCpu::this()).value(median);
     let line = record("hostile").field("class", class);

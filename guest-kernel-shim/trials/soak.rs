@@ -5,8 +5,8 @@
 //!
 //! [`tokens`] wander from CPU to CPU. Each one that arrives is a step of the CPU
 //! that it arrives at: the CPU draws an [`operation`], does it, and passes the
-//! token on; without a token it waits, in a way that it draws anew now and
-//! then. What is drawn in a step is a function of seed, CPU and number of the
+//! token on; without a token it waits, in a way that it draws again now and
+//! then. Each draw of a step is a function of seed, CPU and number of the
 //! step, so the sequence of each CPU is that of the seed on any machine, and on
 //! one that counts instructions the whole run repeats.
 //!
@@ -56,9 +56,9 @@ use self::violation::SEED;
 /// Nothing moving for this long is a lost wake-up, microseconds; far longer
 /// than any CPU of an overloaded emulator stands still.
 const WATCH_US: u32 = 20_000_000;
-/// The same where one is lost on purpose.
+/// Likewise where one is lost on purpose.
 const WATCH_LOSS_US: u32 = 20_000;
-/// What is done beside waking and waiting.
+/// Operations besides waking and waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mix {
     /// Every operation.
@@ -125,7 +125,7 @@ fn watch(points: u64, microseconds: u32) {
     }
 }
 
-/// What every CPU does; one that was off begins here again.
+/// Runs the soak on every CPU; one that was off begins here again.
 fn runner() {
     let me = PerCpu::this();
     redistributor(me).enable_all(check::enabled());

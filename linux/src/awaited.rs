@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a thread of a soak waits for, as others can read it while it waits.
+//! Wait of a soak's thread, as others can read it while it waits.
 
 use std::fmt;
 
-/// What is waited for.
+/// Event that is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A timer.
     Timer,
     /// An answer of this CPU, by a pipe.
     Pipe(usize),
-    /// The same by a futex.
+    /// An answer of this CPU, by a futex.
     Futex(usize),
     /// Every CPU that runs a thread of this process, by membarrier.
     Barrier,
@@ -37,7 +37,7 @@ impl fmt::Display for What {
 }
 
 impl What {
-    /// As a number, none of which is 0.
+    /// Encodes it as a number, never 0.
     #[must_use]
     pub const fn encode(self) -> u64 {
         match self {

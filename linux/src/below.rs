@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is below the kernel, as the device tree has it, beside what the boot arguments say.
+//! Finds what is below the kernel by the device tree, besides what the boot arguments say.
 
 use std::fs;
 use std::path::Path;
@@ -10,11 +10,10 @@ use platform::MONITOR;
 
 /// Where the kernel shows the device tree.
 const TREE: &str = "/sys/firmware/devicetree/base";
-/// What Xen's node is compatible with (Linux,
-/// Documentation/devicetree/bindings/arm/xen.txt).
+/// Compatible string of Xen's node (Linux, Documentation/devicetree/bindings/arm/xen.txt).
 const XEN: &str = "xen,xen";
 
-/// What was found below.
+/// The level below, as it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// Nothing that names itself.
@@ -27,7 +26,7 @@ pub enum Found {
     Xen,
 }
 
-/// What the kernel runs under, and what of it the whole boot has alike.
+/// The level below the kernel, and its knobs where the whole boot has them alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Below {
     /// Its word.
@@ -37,7 +36,7 @@ pub struct Below {
 }
 
 impl Found {
-    /// What the tree has.
+    /// Finds it in the device tree of this machine.
     #[must_use]
     pub fn here() -> Self {
         Self::in_tree(Path::new(TREE))
@@ -67,7 +66,7 @@ impl Found {
         found.last().unwrap_or(Self::Nothing)
     }
 
-    /// What `arguments` say of it, if that can be.
+    /// Adds what `arguments` say of it, if that can be.
     ///
     /// # Errors
     /// Something else is there, or too little was said.
@@ -125,7 +124,7 @@ mod tests {
     use super::*;
     use plan::Trap;
 
-    /// What is found where a tree has a node with these names.
+    /// Returns the finding where a tree has a node with these names.
     fn found(names: &str) -> Found {
         let kept = tempfile::tempdir().unwrap();
         let place = kept.path();

@@ -25,7 +25,7 @@ struct Entry {
     cell: Cell,
     skipped: Option<String>,
     limits: Limits,
-    /// What a pass takes, guessed, microseconds.
+    /// Guessed duration of a pass, microseconds.
     guess_us: u64,
     pace: Pace,
     total: Box<Histogram>,
@@ -33,7 +33,7 @@ struct Entry {
     made: u64,
 }
 
-/// What there is to measure with.
+/// State of the measurement.
 pub struct Bench {
     plan: Plan,
     page: Option<Page>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel counts, read from /proc: interrupts by kind, switches of tasks.
+//! Counts of the kernel, read from /proc: interrupts by kind, switches of tasks.
 
 use std::collections::BTreeMap;
 use std::{fs, io};
@@ -9,9 +9,9 @@ pub type Counts = BTreeMap<String, u64>;
 
 /// Interrupts of all CPUs, those between CPUs not left out.
 const TAKEN: &str = "irq.taken";
-/// Those that one CPU sent to another, or to itself, counted where they arrived.
+/// Interrupts that one CPU sent to another, or to itself, counted where they arrived.
 const SENT: &str = "ipi.sent";
-/// What /proc/interrupts calls interrupts, and the counter that each is in besides.
+/// Names of interrupts in /proc/interrupts, and the counter that each is in besides.
 const KINDS: [(&str, &str); 4] = [
     ("arch_timer", "linux.timer"),
     ("Rescheduling interrupts", "linux.resched"),
@@ -25,7 +25,7 @@ const IDLE_US: &str = "linux.idle-us";
 /// Microseconds of its unit (USER_HZ is 100 on arm64).
 const USER_TICK_US: u64 = 10_000;
 
-/// What has been counted up to now.
+/// Reads the counts up to now.
 ///
 /// # Errors
 /// Says which file can't be read.
@@ -38,7 +38,7 @@ pub fn now() -> io::Result<Counts> {
     Ok(counts)
 }
 
-/// What is in /proc/interrupts: a line for each interrupt, with a number for each CPU.
+/// Parses /proc/interrupts: a line for each interrupt, with a number for each CPU.
 fn of_interrupts(text: &str) -> Counts {
     let mut lines = text.lines();
     let cpus = lines
@@ -74,7 +74,7 @@ fn of_interrupts(text: &str) -> Counts {
     counts
 }
 
-/// What is in /proc/stat.
+/// Parses /proc/stat.
 fn of_stat(text: &str) -> Counts {
     let field = |name: &str, n: usize| {
         let mut lines = text.lines().map(str::split_whitespace);

@@ -28,7 +28,7 @@ pub struct Idles {
 }
 
 impl Idles {
-    /// What runs. `words` are those that the first process was started with: a word of the
+    /// Finds what runs. `words` are those that the first process was started with: a word of the
     /// command line that the kernel does not know is one of them.
     #[must_use]
     pub fn read(words: impl IntoIterator<Item = String>) -> Self {
@@ -136,7 +136,7 @@ fn states_in(cpus: &Path) -> Counts {
 mod tests {
     use super::*;
 
-    /// What is read where sysfs has these files.
+    /// Reads a sysfs that has these files.
     fn idles(files: &[(&str, &str)], told: &str, words: &[&str]) -> Idles {
         let place = tempfile::tempdir().unwrap();
         for (name, text) in files {

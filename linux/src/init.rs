@@ -15,7 +15,7 @@ use plan::Arguments;
 
 use crate::{bench, output, soak};
 
-/// What the kernel shows, and where.
+/// The kernel's file systems, and where they are mounted.
 const SYSTEMS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
 /// How long the kernel may work on what is left of its boot before something is measured. In an emulator that counts
 /// instructions it takes no time, but for the work.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What wake-ups cost on Linux: a program of user space that runs workloads on pinned threads
+//! Measures what wake-ups cost on Linux: a program of user space that runs workloads on pinned threads
 //! and writes the same records as Rouse's own guest.
 //!
-//! As the first process of an initramfs it mounts what it needs, reads what to measure from the
-//! kernel's command line, and turns the machine off at its end. Started by hand on any arm64
+//! Started as the first process of an initramfs it mounts what it needs, reads what to measure from
+//! the kernel's command line, and turns the machine off at its end. Started by hand on any arm64
 //! Linux it writes the records to its standard output. docs/linux.md says what they mean.
 
 pub mod awaited;

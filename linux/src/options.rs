@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is to be measured, as options of this program or as boot arguments: `--workload
-//! linux-pipe` is `rouse.workload=linux-pipe`.
+//! Options of the measurement, of this program or as boot arguments: `--workload linux-pipe` is
+//! `rouse.workload=linux-pipe`.
 
 use plan::{Arguments, PREFIX, Plan, Word, Workload};
 
-/// What `--help` says.
+/// Text of `--help`.
 pub const HELP: &str = "\
 Measures what wake-ups cost on arm64 Linux, and writes records to its standard output:
 rouse-linux > serial.log, then `cargo xtask report serial.log` where Rouse's source is.
@@ -30,7 +30,7 @@ Usage: rouse-linux [OPTIONS]
 Threads are pinned to the first two CPUs. To map /dev/mem, by which Rouse is asked, it has to run as root.
 ";
 
-/// What is asked for.
+/// Request of a command line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
     /// The help.
@@ -72,7 +72,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Command, String> {
     plan(&text).map(|_| Command::Run(text))
 }
 
-/// What boot arguments say that is to be measured: every workload of Linux, unless some are named.
+/// Parses the plan in boot arguments: every workload of Linux, unless some are named.
 ///
 /// # Errors
 /// Says what is wrong.

@@ -42,7 +42,7 @@ impl<W: Write> Output<W> {
         let line = line
             .finish()
             .ok_or_else(|| io::Error::other("a record is too long"))?;
-        // As a whole: other output comes before or behind it.
+        // In one write: other output comes before or after it.
         self.to.write_all(format!("{line}\n").as_bytes())
     }
 

@@ -83,7 +83,7 @@ impl Page {
         self.is_rouses
     }
 
-    /// What was counted, of all vCPUs together.
+    /// Returns the counts of all vCPUs together.
     pub fn counts(&self) -> Counts {
         let named = |counter: Counter, at| (counter.name().to_owned(), self.read(at));
         if self.is_rouses {
@@ -99,7 +99,7 @@ impl Page {
             .collect()
     }
 
-    /// What was counted of the neighbours of all vCPUs together; nothing where there are none.
+    /// Returns the counts of the neighbours of all vCPUs together; nothing where there are none.
     pub fn neighbours(&self) -> Counts {
         let counts = Shared::ALL.iter().filter(|_| self.is_rouses);
         counts
@@ -116,7 +116,7 @@ impl Page {
     }
 
     /// Whether what Rouse knows of the interrupts of this thread's vCPU agrees with its registers.
-    /// What does not it prints.
+    /// Rouse prints what does not.
     pub fn audit(&self) -> bool {
         self.read(exits::AUDIT) == exits::AGREES
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was measured, as the records of docs/records.md.
+//! Writes the results, as the records of docs/records.md.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use wire::Line;
 use crate::counts::Counts;
 use crate::output::Output;
 
-/// What the kinds of a block begin with if its cell has more passes to come.
+/// Prefix of the kinds of a block if its cell has more passes to come.
 const PART: &str = "part-";
 /// Fields that a line of counters holds whatever their values are.
 const PER_LINE: usize = 5;
@@ -22,13 +22,13 @@ const BUCKETS: usize = 160;
 pub struct Told<'e> {
     /// Number in its boot.
     pub id: usize,
-    /// What it is.
+    /// Its parameters.
     pub cell: &'e Cell,
     /// Why it is not run.
     pub skipped: Option<&'e str>,
     /// Its samples.
     pub total: &'e Histogram,
-    /// What was counted meanwhile.
+    /// Counts during its samples.
     pub counts: &'e Counts,
     /// Wake-ups that are counted.
     pub made: u64,
@@ -38,10 +38,10 @@ pub struct Told<'e> {
     pub idles_by: &'e str,
 }
 
-/// What is the same for all cells.
+/// Properties of the boot that are the same for all cells.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'f> {
-    /// What Linux runs under.
+    /// Name of what Linux runs under.
     pub under: &'f str,
     /// CPUs.
     pub cpus: usize,

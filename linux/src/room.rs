@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What Rouse set aside for neighbours when it booted.
+//! Memory that Rouse set aside for neighbours when it booted.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use plan::{Arguments, Names, Neighbour, Word};
 pub struct Room(Option<u32>);
 
 impl Room {
-    /// What the words at the boot ask for, which the kernel shows: Rouse reads the same ones.
+    /// Reads the words at the boot, which the kernel shows: Rouse reads the same ones.
     #[must_use]
     pub fn here() -> Self {
         Self::told(&fs::read_to_string("/proc/cmdline").unwrap_or_default())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A soak: threads on every CPU wait for timers and wake each other in all ways, while CPUs go off
-//! and come back, for so many seconds of the machine's clock. What comes too late is a stall: it is
-//! named, and ends the machine.
+//! and come back, for so many seconds of the machine's clock. A wake-up that comes too late is a
+//! stall: it is named, and ends the machine.
 //!
 //! Every wait has a time by which it has to be over. The thread that waited looks whether it was,
 //! and the threads that wait for timers look for those that still wait.
@@ -39,7 +39,7 @@ const SEED: u64 = 1;
 /// Audits for each look at the counters, which are some dozens, each an exit.
 const COUNTS_EACH: u64 = 16;
 
-/// What all threads share.
+/// State that all threads share.
 struct Soak {
     seed: u64,
     cpus: Vec<usize>,
@@ -49,7 +49,7 @@ struct Soak {
     threads: Threads,
     watch: Watch,
     tally: Tally,
-    /// What Rouse had counted when it was asked last.
+    /// Counts of Rouse when it was asked last.
     counts: Mutex<Counts>,
     over: AtomicBool,
 }

@@ -90,8 +90,8 @@ impl<'b> Block<'b> {
         Ok(ticks)
     }
 
-    /// What the kernel and what is below have counted. That is asked first at the end and last at
-    /// the begin: what reading /proc takes is not the samples'.
+    /// Reads the counts of the kernel and of what is below. The latter are read first at the end
+    /// and last at the begin: the time to read /proc is not the samples'.
     fn counted(&self) -> io::Result<Counts> {
         let is_end = self.began != 0;
         let first = if is_end { self.below()? } else { Counts::new() };
@@ -101,7 +101,7 @@ impl<'b> Block<'b> {
         Ok(all)
     }
 
-    /// What the hypervisor has counted: of the neighbours outermost, as that makes exits.
+    /// Reads the hypervisor's counts: of the neighbours outermost, as that makes exits.
     fn below(&self) -> io::Result<Counts> {
         let is_end = self.began != 0;
         let counts = || self.page.map(Page::counts).unwrap_or_default();
@@ -111,7 +111,7 @@ impl<'b> Block<'b> {
         Ok(all)
     }
 
-    /// What was counted of the neighbours, if there are some.
+    /// Reads the counts of the neighbours, if there are some.
     fn neighbours(&self) -> io::Result<Counts> {
         let Some(page) = self.page.filter(|_| self.has_neighbours) else {
             return Ok(Counts::new());
@@ -124,7 +124,7 @@ impl<'b> Block<'b> {
     }
 }
 
-/// What the kernel lacks for a workload, if something.
+/// Returns what the kernel lacks for a workload, if something.
 pub fn lacking(workload: Workload) -> Option<String> {
     match workload {
         Workload::LinuxSeccompNotify => answered::lacking(),

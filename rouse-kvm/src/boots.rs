@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is booted for a command line on a host: one guest after another.
+//! Boots of a command line on a host: one guest after another.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::words::{Metric, Words};
 /// A boot of the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boot {
-    /// What it is called.
+    /// Its level below, with trap and knobs, for people to read.
     pub title: String,
     /// The image.
     pub image: Atomics,
@@ -21,20 +21,20 @@ pub struct Boot {
     pub words: Vec<String>,
 }
 
-/// What a command line asks for.
+/// Request of a command line.
 #[derive(Debug)]
 pub struct Job {
-    /// What the guests run under.
+    /// Level that the guests run under.
     pub under: Under,
     /// The boots of one run.
     pub boots: Vec<Boot>,
 }
 
 impl Job {
-    /// What `words` ask for on `host`.
+    /// Builds the boots that `words` ask for on `host`.
     ///
     /// # Errors
-    /// What of it can't be tried there.
+    /// Says what can't be tried there.
     pub fn new(words: &Words, host: &Host) -> Result<Self, Failure> {
         let mut plan = words.plan.plan().map_err(Failure::bad_input)?;
         plan.cycles = words.metric == Metric::Cycles;
@@ -198,7 +198,7 @@ mod tests {
         ] {
             assert!(arguments.contains(word), "{arguments}");
         }
-        // What the guest will run: busy, where nothing could trap, beside trapped WFI.
+        // The guest will run busy, where nothing could trap, besides trapped WFI.
         let told = plan::Arguments::parse(arguments).unwrap();
         assert!(told.given_alone);
     }

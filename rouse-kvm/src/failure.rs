@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What goes wrong, and with which status this program ends.
+//! Failures, and with which status this program ends.
 
 use std::fmt;
 

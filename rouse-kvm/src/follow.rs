@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// The longest line that is kept; what is behind it is left out.
 const LONGEST: usize = 1 << 20;
 
-/// What asks for an end from outside.
+/// Reasons from outside to end.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// The signal that came; 0 is none.
@@ -100,7 +100,7 @@ pub fn follow(
     (console.collector.finish(), ended.or(failure))
 }
 
-/// What of the guest's console decides how it ended.
+/// State of the guest's console that decides how it ended.
 #[derive(Debug, Default)]
 struct Console {
     collector: Collector,
@@ -127,7 +127,7 @@ impl Console {
     }
 }
 
-/// How it ended, if not well. What the process itself had to say is on standard error.
+/// Returns how it ended, if not well. The process's own messages are on standard error.
 fn judge(child: &mut Child, console: &Console) -> Option<Failure> {
     let status = match child.wait() {
         Ok(status) => status,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the machine is that this runs on, as far as the boots depend on it.
+//! The machine that this runs on, as far as the boots depend on it.
 
 use plan::{Trap, Under};
 
 use crate::failure::Failure;
 use crate::words::Words;
 
-/// What this program says where there is no KVM for it.
+/// Message of this program where there is no KVM for it.
 #[cfg_attr(all(target_os = "linux", target_arch = "aarch64"), allow(dead_code))]
 pub const ELSEWHERE: &str =
     "KVM runs arm64 guests on arm64 Linux only; copy this file to such a machine";
@@ -14,11 +14,11 @@ pub const ELSEWHERE: &str =
 /// The machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// How its KVM runs.
     pub under: Under,
-    /// What that traps.
+    /// Instructions that its KVM traps.
     pub trap: Trap,
     /// Whether its CPUs have FEAT_LSE.
     pub lse: bool,
@@ -83,7 +83,7 @@ impl Host {
     }
 }
 
-/// What KVM traps on a host that was booted by `arguments` (Linux,
+/// Returns what KVM traps on a host that was booted by `arguments` (Linux,
 /// Documentation/admin-guide/kernel-parameters.txt). Where they do not say it, WFI traps unless
 /// the guest asks for SGIs without active state, which ours does not, and WFE only where a task
 /// waits for the vCPU's CPU, which is pinned.

@@ -8,8 +8,8 @@
 //! | with the word `boot` | runs one guest under KVM, and nothing else ([`vmm`]) |
 //! | otherwise | measures: boots the guests that are behind it in its file, each in a process of its own, and shows what they found |
 //!
-//! What measures opens files and writes them, and never enters a guest. What enters a guest
-//! may not open anything by then (`vmm/src/machine/filter.rs`).
+//! The process that measures opens files and writes them, and never enters a guest. One that enters
+//! a guest may not open anything by then (`vmm/src/machine/filter.rs`).
 
 #![forbid(unsafe_code)]
 

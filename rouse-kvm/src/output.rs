@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What goes to standard output, to standard error, and to a file. Nothing is overwritten.
+//! Writes to standard output, to standard error, and to a file. Nothing is overwritten.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -54,7 +54,7 @@ impl Output {
     /// Prints the table of `results`, and writes them where they are wanted.
     ///
     /// # Errors
-    /// What could not be printed or written.
+    /// Says what could not be printed or written.
     pub fn close(mut self, results: &Results) -> Result<(), Failure> {
         if results.has_cells() {
             let width = None;

@@ -73,7 +73,7 @@ pub struct Words {
     pub table: bool,
 }
 
-/// What is counted.
+/// Quantity that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Metric {
     /// Time.

@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn ram_that_is_too_small_is_told_with_what_does() {
-        // What the header claims beyond the file is needed too.
+        // Memory that the header claims beyond the file is needed too.
         assert_eq!(load(&image(0, 3 * MIB), 100, 0, 4 * MIB), Err(6));
         assert_eq!(load(&image(0, 0), 3 * MIB, 0, 4 * MIB), Err(6));
         assert!(load(&image(0, 3 * MIB), 100, 0, 6 * MIB).is_ok());

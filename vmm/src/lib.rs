@@ -4,7 +4,7 @@
 //!
 //! It gives a guest RAM, vCPUs that are each pinned to a CPU of the host, KVM's own
 //! GICv3, timers and PSCI, and a console. There is no disk, no network and no input.
-//! What does not depend on KVM is here for every host, so that it is tested on any:
+//! Code that does not depend on KVM is here for every host, so that it is tested on any:
 //!
 //! | module | |
 //! |---|---|

@@ -3,8 +3,7 @@
 //!
 //! Each vCPU is a thread of its own on a CPU of its own. The first thread waits for one of
 //! them to end, or for a console that is silent too long, and executes on other CPUs if
-//! there are any. What the program may do from the start of the guest on is bounded by
-//! `filter`.
+//! there are any. `filter` bounds what the program may do from the start of the guest on.
 
 mod breach;
 mod bus;
@@ -87,7 +86,7 @@ impl End {
         }
     }
 
-    /// What is to be said of it.
+    /// Returns the message about it, if there is one.
     #[must_use]
     pub fn words(&self) -> Option<&str> {
         match self {
@@ -157,7 +156,7 @@ fn with_parent() -> Result<(), Obstacle> {
         .map_err(|error| Obstacle(format!("--with-parent: {error}; leave it out")))
 }
 
-/// What the threads share.
+/// State that the threads share.
 struct Together {
     /// All start at once, after the filter.
     start: Barrier,

@@ -13,7 +13,7 @@ pub const KIB: u64 = 1 << 10;
 /// A MiB.
 pub const MIB: u64 = 1 << 20;
 
-/// What `--help` prints.
+/// Text of `--help`.
 pub const HELP: &str = "\
 Run a guest's image under KVM
 
@@ -51,7 +51,7 @@ Exit status: 0 the guest turned its machine off; 1 it crashed, hung, or wrote to
 2 it could not be started; 3 it reset its machine.
 ";
 
-/// What is to be run, and how.
+/// Guest to run, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The file of the guest's image.
@@ -64,7 +64,7 @@ pub struct Options {
     pub memory: u64,
     /// The file of its initial RAM disk, if it has one.
     pub initrd: Option<PathBuf>,
-    /// What its kernel's random numbers begin with, if that is to be known.
+    /// Seed of its kernel's random numbers, if that is to be known.
     pub seed: Option<u64>,
     /// CPUs of the host that the vCPUs are pinned to, if they are named.
     pub pins: Option<Vec<usize>>,
@@ -76,7 +76,7 @@ pub struct Options {
     pub mode: Option<Mode>,
     /// Whether the guest has a PMU.
     pub pmu: bool,
-    /// What to do against the bound, as a test of it.
+    /// Action against the bound, as a test of it.
     pub break_bound: Option<Breach>,
     /// Whether to end when the parent process does.
     pub with_parent: bool,
@@ -144,7 +144,7 @@ impl Mode {
     }
 }
 
-/// What a command line asks for.
+/// Request of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// To run a guest.

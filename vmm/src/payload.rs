@@ -17,7 +17,7 @@ use std::fmt;
 
 use crc::{CRC_64_XZ, Crc};
 
-/// What a trailer begins with.
+/// First bytes of a trailer.
 const MAGIC: [u8; 8] = *b"RSEGUEST";
 /// The form of what is described here.
 const VERSION: u64 = 1;
@@ -25,14 +25,14 @@ const VERSION: u64 = 1;
 const TRAILER: usize = 48;
 const CHECKSUM: Crc<u64> = Crc::<u64>::new(&CRC_64_XZ);
 
-/// What is behind a program.
+/// Guests after a program in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payload<'f> {
     /// The guest that every CPU can run.
     pub llsc: &'f [u8],
     /// The one with LSE atomics.
     pub lse: &'f [u8],
-    /// What they were built from, and with.
+    /// Description of what they were built from, and with.
     pub build: &'f str,
 }
 
@@ -84,7 +84,7 @@ impl<'f> Payload<'f> {
         file
     }
 
-    /// What is behind the program in `file`.
+    /// Finds the guests after the program in `file`.
     ///
     /// # Errors
     /// [`Damage`] says what is not right.

@@ -9,7 +9,7 @@ use abi::monitor::{REGISTERS, TOGETHER};
 const HEADER: usize = 24;
 const DESCRIPTOR: usize = 16;
 
-/// What is read of them, by KVM's names (Linux, arch/arm64/kvm/guest.c and
+/// Statistics that are read, by KVM's names (Linux, arch/arm64/kvm/guest.c and
 /// include/linux/kvm_host.h).
 const NAMES: [&str; 9] = [
     "exits",
@@ -90,7 +90,7 @@ impl Places {
 /// The values of all registers.
 pub type Values = [u64; REGISTERS.len()];
 
-/// What a vCPU has noted: of its own, and of all together.
+/// Statistics that a vCPU has noted: its own, and those of all together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Noted {
     own: Values,

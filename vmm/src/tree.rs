@@ -25,7 +25,7 @@ const LEVEL: u32 = 4;
 /// KVM's (Documentation/virt/kvm/devices/vcpu.rst, 2.1).
 const TIMERS: [u32; 4] = [13, 14, 11, 10];
 
-/// What the tree describes.
+/// Machine that the tree describes.
 #[derive(Clone, Debug)]
 pub struct Guest<'a> {
     /// The affinity of each CPU, as its MPIDR_EL1 has it.
@@ -36,7 +36,7 @@ pub struct Guest<'a> {
     pub arguments: &'a str,
     /// Where its initial RAM disk is, if it has one.
     pub initrd: Option<Range<u64>>,
-    /// What its kernel's random numbers begin with, if that is to be known.
+    /// Seed of its kernel's random numbers, if that is to be known.
     pub seed: Option<u64>,
     /// Whether it may ask how often its vCPUs were left.
     pub exits: bool,
@@ -101,7 +101,7 @@ fn cpus(tree: &mut FdtWriter, affinities: &[u64]) -> Result<(), Error> {
     tree.end_node(cpus)
 }
 
-/// What KVM and this program emulate for `cpus` CPUs.
+/// Adds the devices that KVM and this program emulate for `cpus` CPUs.
 fn devices(tree: &mut FdtWriter, cpus: usize) -> Result<(), Error> {
     let gic = tree.begin_node(&format!("intc@{DISTRIBUTOR:x}"))?;
     tree.property_string("compatible", "arm,gic-v3")?;
@@ -188,7 +188,7 @@ mod tests {
         let mut blob = blob(&GUEST).unwrap();
         assert_eq!(platform::monitor(&blob), Some(page));
         assert_eq!(platform::other_monitor(&blob), None);
-        // As an older monitor has it.
+        // A tree of an older monitor.
         let name = platform::MONITOR.as_bytes();
         let at = blob.windows(name.len()).position(|window| window == name);
         blob[at.unwrap() + name.len() - 1] = b'0';

@@ -50,7 +50,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// As [`Table::set_enabled`].
+    /// Like [`Table::set_enabled`].
     pub fn set_enabled(&mut self, index: usize, enabled: bool) -> Result<(), TableError> {
         self.states.set_enabled(index, enabled)
     }
@@ -104,7 +104,7 @@ impl Device {
         &self.states
     }
 
-    /// What was counted so far.
+    /// Returns the counts so far.
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics

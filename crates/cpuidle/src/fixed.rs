@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `fixed:<us>`: polls for a fixed time, then halts.
 //!
-//! What `arm_poll_idle` (H. Okanovic, April 2024) comes to where nothing else is
+//! Equals `arm_poll_idle` (H. Okanovic, April 2024) where nothing else is
 //! to be chosen: its poll limit is not cut to what [`Table::poll_limit_ns`] says,
 //! so that the limit under test is the one that is used. It halts in the
 //! shallowest halting state, as there.

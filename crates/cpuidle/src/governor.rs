@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a governor is asked and what it answers.
+//! Questions to a governor and its answers.
 
 use crate::{FOREVER, Table};
 
-/// What is known when a CPU has nothing to do.
+/// Facts that are known when a CPU has nothing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// The time, ns, by a clock that never goes back.
@@ -37,7 +37,7 @@ impl Moment {
     }
 }
 
-/// What a governor decides.
+/// Decision of a governor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// Index of the state.
@@ -67,7 +67,7 @@ impl Choice {
     }
 }
 
-/// What ended a stay in a state.
+/// Cause of the end of a stay in a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Wake {
     /// A request in the CPU's word, seen or announced by an interrupt.
@@ -82,14 +82,14 @@ pub enum Wake {
     PollTimeout,
 }
 
-/// What became of a choice.
+/// Result of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Index of the state that was entered.
     pub state: usize,
     /// Time from entering to having left it, exit latency included, ns.
     pub residency_ns: u64,
-    /// What ended it.
+    /// Cause of the stay's end.
     pub wake: Wake,
 }
 

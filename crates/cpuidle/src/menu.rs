@@ -28,7 +28,7 @@ const BUCKET_ENDS_NS: [u64; 5] = [10_000, 100_000, 1_000_000, 10_000_000, 100_00
 const BUCKETS: usize = BUCKET_ENDS_NS.len() + 1;
 /// From here on a stay is as good as its timer, ns.
 const MAX_INTERESTING_NS: u64 = 50_000_000;
-/// What a stay is taken for that only the tick ended, ns.
+/// Assumed length of a stay that only the tick ended, ns.
 const UNENDED_NS: u64 = MAX_INTERESTING_NS / 10 * 9;
 /// By how many times of it a task that waits for I/O shortens the tolerated latency.
 const PER_WAITER: u64 = 10;
@@ -42,7 +42,7 @@ pub enum Release {
     /// Linux 6.14 (early 2025): I/O counts no more; a short typical interval saves the
     /// question for the timer.
     V6_14,
-    /// As it is now, Linux 7.1 (2026): outliers leave at both ends, the latency is not
+    /// Linux 7.1 (2026), as it is now: outliers leave at both ends, the latency is not
     /// bounded by the prediction, and a poll gives way to short states only.
     Now,
 }
@@ -57,11 +57,11 @@ pub struct Menu {
     /// Time to the timer at the last choice, ns; [`KTIME_MAX`] if not asked for.
     next_timer_ns: u64,
     bucket: usize,
-    /// What became of the last choice is not known.
+    /// The result of the last choice is not known.
     open: bool,
 }
 
-/// What is expected, ns.
+/// Expected times, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Forecast {
     /// Length of the stay.
@@ -168,7 +168,7 @@ impl Menu {
         bound.min(moment.latency_limit_ns)
     }
 
-    /// What is to be learnt from a stay, ns.
+    /// Returns the length to learn from a stay, ns.
     fn measured(&self, states: &Table, outcome: &Outcome) -> u64 {
         let exit_ns = states.at(outcome.state).exit_latency_ns;
         let measured_ns = match outcome.wake {

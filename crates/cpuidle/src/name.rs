@@ -42,17 +42,17 @@ macro_rules! governors {
 governors! {
     /// Timers and typical intervals, as it is now.
     Menu = "menu",
-    /// That of early 2025.
+    /// Timers and typical intervals, as in early 2025.
     Menu614 = "menu-6.14",
-    /// That of early 2023.
+    /// Timers and typical intervals, as in early 2023.
     Menu62 = "menu-6.2",
     /// Timer events, as it is now.
     Teo = "teo",
-    /// That of early 2023.
+    /// Timer events, as in early 2023.
     Teo62 = "teo-6.2",
-    /// That with util-awareness, as it was posted.
+    /// Timer events with util-awareness, as it was posted.
     TeoUtilV6 = "teo-util-v6",
-    /// The same with its correction.
+    /// Timer events with util-awareness, with its correction.
     TeoUtil65 = "teo-util-6.5",
     /// One state deeper or shallower at a time.
     Ladder = "ladder",

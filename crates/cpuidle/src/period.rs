@@ -2,15 +2,15 @@
 //! The idle loop of a CPU with a governor: one stay in an idle state after another,
 //! until there is something to do.
 //!
-//! What is done and in which order stands here; how it is done is the CPU's matter,
+//! The steps and their order stand here; how each is done is the CPU's matter,
 //! a [`Driver`]. The guest's is a CPU, that of `cargo xtask governors` a trace.
 
 use crate::{Choice, Device, Kind, Moment, Outcome, Wake};
 
-/// What an idle period needs of its CPU: in Linux, what a cpuidle driver does and
+/// Requirements of an idle period on its CPU: in Linux, what a cpuidle driver does and
 /// the clock, timers and tick around it.
 pub trait Driver {
-    /// What ends an idle period: a request, or whatever else there is to do.
+    /// Event that ends an idle period: a request, or whatever else there is to do.
     type Event: Copy;
 
     /// The time by a clock that never goes back, in the clock's ticks.
@@ -44,11 +44,11 @@ pub trait Driver {
     /// it; the event that is there then, and whether the state was entered at all.
     fn halt(&self, choice: &Choice, way: Way) -> (Option<Self::Event>, bool);
 
-    /// What kind of wake-up `event` is.
+    /// Returns the kind of wake-up that `event` is.
     fn cause(&self, event: Self::Event) -> Wake;
 }
 
-/// What entering a state takes. (A copy of the whole [`State`](crate::State) would be one of
+/// Parameters of entering a state. (A copy of the whole [`State`](crate::State) would be one of
 /// memory, in every stay.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {

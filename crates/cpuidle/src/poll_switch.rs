@@ -51,7 +51,7 @@ impl<const CPUS: usize> PollSwitch<CPUS> {
         Ok(self.0[cpu].swap(on, AcqRel) != on)
     }
 
-    /// What reading the attribute of `cpu` gives.
+    /// Returns the text that a read of the attribute of `cpu` gives.
     #[must_use]
     pub fn show(&self, cpu: usize) -> &'static str {
         match self.is_on(cpu) {
@@ -74,9 +74,8 @@ impl<const CPUS: usize> PollSwitch<CPUS> {
     }
 }
 
-/// What a text says, by the rules of Linux's `kstrtobool`: its first character decides, or its
-/// first two if that is `o`, in either case. What follows is not looked at, a line's end for
-/// instance.
+/// Parses a text by the rules of Linux's `kstrtobool`: its first character decides, or its first
+/// two if that is `o`, in either case. The rest is not looked at, a line's end for instance.
 fn truth(text: &[u8]) -> Result<bool, Invalid> {
     match text {
         [b'y' | b'Y' | b't' | b'T' | b'1', ..] => Ok(true),

@@ -35,7 +35,7 @@ impl Psd {
         Self::with_limit(timeout_ms, tick_ns, 0)
     }
 
-    /// As [`Psd::new`], with a latency limit of `limit_ns` instead of 0.
+    /// Like [`Psd::new`], with a latency limit of `limit_ns` instead of 0.
     #[must_use]
     pub const fn with_limit(timeout_ms: u32, tick_ns: u64, limit_ns: u64) -> Self {
         Self {

@@ -2,8 +2,8 @@
 //! Tables by name: `poll+wfi+standby`, `wfi:2:10+deep`, `arm_poll_idle:100`.
 //!
 //! A table is a list of states from shallow to deep, each with times of its own or with
-//! the default ones, or the two states of a driver. The same text is an option, a boot
-//! argument and a word in results, and the guest and the replay read it here.
+//! the default ones, or the two states of a driver. Such a text is an option, a boot argument and a
+//! word in results, and the guest and the replay read it here.
 
 mod misread;
 
@@ -15,7 +15,7 @@ use crate::{Kind, State, Table};
 
 /// Longest exit latency, target residency and poll limit, us: a second.
 const MAX_US: u32 = 1_000_000;
-/// What the driver is called.
+/// Name of the driver.
 const DRIVER: &str = "arm_poll_idle";
 
 /// Declares the states, each once.
@@ -118,14 +118,14 @@ impl States {
     /// Exit latency of `standby` where none is given, us.
     pub const STANDBY_US: u32 = 100;
 
-    /// What states are called.
+    /// Names of states.
     pub const NAMES: [&'static str; Label::ALL.len()] = Label::WORDS;
 
     /// Reads what [`Display`](fmt::Display) prints.
     ///
     /// # Errors
     ///
-    /// What is wrong, with what would be right. Whether the times of `standby` fit the others
+    /// Says what is wrong, with what would be right. Whether the times of `standby` fit the others
     /// is not known before [`Self::table`], if they are not given.
     pub fn parse(text: &str) -> Result<Self, Misread<'_>> {
         if let Some(rest) = text.strip_prefix(DRIVER) {

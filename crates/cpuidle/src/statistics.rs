@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is counted about the choices, as Linux defines it
-//! (`Documentation/admin-guide/pm/cpuidle.rst`, "Representation of Idle States").
+//! Statistics of the choices, as Linux defines them (`Documentation/admin-guide/pm/cpuidle.rst`,
+//! "Representation of Idle States").
 
 use crate::{MAX_STATES, Table};
 

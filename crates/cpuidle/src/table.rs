@@ -13,7 +13,7 @@ pub const MAX_STATES: usize = 8;
 const POLL_MAX_OF_TICK: u64 = 16;
 const POLL_MIN_NS: u64 = 10_000;
 
-/// What is wrong with a table; the number is that of the state.
+/// Fault of a table; the number is that of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum TableError {
     /// There is none, or more than [`MAX_STATES`].
@@ -71,7 +71,7 @@ impl Table {
         if tick_ns == 0 {
             return Err(TableError::NoTick);
         }
-        // What is never there is never enabled.
+        // A state that is never there is never enabled.
         let nothing = State {
             enabled: false,
             ..State::new("", Kind::Standby, u64::MAX, u64::MAX)

@@ -30,14 +30,14 @@
 use crate::tick::{KTIME_MAX, SAFE_TICKS, SHORT_NS, next_event, until_timer};
 use crate::{Choice, FOREVER, Governor, MAX_STATES, Moment, Outcome, Table, Wake};
 
-/// What a metric grows by at an event.
+/// Growth of a metric at an event.
 pub(crate) const PULSE: u32 = 1024;
 /// Binary logarithm of the part that a metric loses at each event.
 const DECAY_SHIFT: u32 = 3;
 /// Latency limits below this count as nothing.
 const LATENCY_THRESHOLD_NS: u64 = SHORT_NS / 2;
 
-/// What was learnt about stays between one residency and the next.
+/// Metrics of stays between one residency and the next.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bin {
     hits: u32,
@@ -126,7 +126,7 @@ impl Teo {
         }
     }
 
-    /// What wake-ups so far say about how deep it is worth to go.
+    /// Returns how deep it is worth to go by the wake-ups so far.
     fn by_experience(&self, states: &Table) -> usize {
         let deepest = states.deepest(FOREVER, FOREVER);
         let (mut intercepts, mut hits) = (0, 0);

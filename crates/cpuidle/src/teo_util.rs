@@ -14,8 +14,8 @@
 //!
 //! Beside the bins that [`Teo`](crate::Teo) has, this version keeps the bins of
 //! the last [`RECENT`] wake-ups: more than half of them intercepted is as good a
-//! reason to go shallower as more than half of the decayed sums. What the bins
-//! get does not depend on how close the timer was, the timer is always asked for,
+//! reason to go shallower as more than half of the decayed sums. The bins'
+//! increments do not depend on how close the timer was, the timer is always asked for,
 //! and a wake-up by the tick counts as one at the timer if that was beyond it.
 //!
 //! The sources contradict each other on what "shallower" means ("one state", "to
@@ -36,7 +36,7 @@ const CAPACITY: u32 = 1024;
 /// The share of its capacity above which a CPU is utilised: 1/64.
 const UTIL_THRESHOLD: u32 = CAPACITY >> 6;
 
-/// What is done about a CPU that is utilised.
+/// Treatment of a CPU that is utilised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Util {
     /// Nothing: Linux 6.2.
@@ -47,7 +47,7 @@ pub enum Util {
     Corrected,
 }
 
-/// What was learnt about stays between one residency and the next.
+/// Metrics of stays between one residency and the next.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bin {
     hits: u32,
@@ -71,7 +71,7 @@ pub struct TeoUtil {
     sleep_length_ns: u64,
 }
 
-/// What speaks for a state shallower than the candidate.
+/// Sums that speak for a state shallower than the candidate.
 #[derive(Clone, Copy)]
 struct Early {
     intercepts: Option<u32>,
@@ -163,8 +163,8 @@ impl TeoUtil {
     }
 }
 
-/// What a stay in the bin of `index` lasts, if nothing else is known, ns. What is behind the
-/// last state reads as 0 there, and so here: half the residency of the last.
+/// Returns the length of a stay in the bin of `index`, if nothing else is known, ns. A residency
+/// after the last state reads as 0 there, and so here: half the residency of the last.
 fn middle_of_bin(states: &Table, index: usize) -> u64 {
     let residency = |index: usize| {
         let state = states.states().get(index);

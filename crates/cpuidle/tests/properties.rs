@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What holds for every governor, whatever it is told.
+//! Properties of every governor, whatever it is told.
 
 use cpuidle::{Device, FOREVER, Kind, Moment, Name, Outcome, Psd, Setup, State, Table, Wake};
 use proptest::prelude::*;
@@ -165,7 +165,7 @@ proptest! {
         }
     }
 
-    /// The same steps, the same choices and counts.
+    /// Equal steps give equal choices and counts.
     #[test]
     fn choices_repeat(table in table(), name in name(), steps in prop::collection::vec(step(), 1..60)) {
         let run = || {

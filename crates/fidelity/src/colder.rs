@@ -17,7 +17,7 @@ const TIMES: u64 = 2;
 const YES: usize = 75;
 const NO: usize = 50;
 
-/// What the times of walks over the same lines show, some when the lines had just been used,
+/// Judges the times of walks over the same lines, some when the lines had just been used,
 /// some when they had been cleaned and invalidated: each cold one is held against each warm
 /// one. With the median of the cold ones.
 pub fn colder(warm: [u64; WALKS], mut cold: [u64; WALKS]) -> Verdict {

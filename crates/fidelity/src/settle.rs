@@ -22,7 +22,7 @@ const BOUND_US: u32 = 2000;
 /// resumes CPUs after a whole number of milliseconds can match one of them, not all.
 const LONGER_US: u32 = 300;
 
-/// What one trial showed, with the length of the wait.
+/// Result of one trial, with the length of the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Yes.
@@ -35,8 +35,8 @@ pub enum Verdict {
     Void(&'static str),
 }
 
-/// What the trials showed, with the length of the shortest of those that agree: the one
-/// with the least disturbance.
+/// Result of the trials, with the length of the shortest of those that agree: the one with the
+/// least disturbance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// Yes.
@@ -60,10 +60,10 @@ pub fn settle(mut trial: impl FnMut(u32) -> Verdict) -> Finding {
     Finding::NotSure(tally.why.unwrap_or("the trials contradict each other"))
 }
 
-/// What the trials so far have shown.
+/// Results of the trials so far.
 #[derive(Default)]
 struct Tally {
-    /// What the last valid one said.
+    /// Result of the last valid one.
     last: Option<bool>,
     /// Valid ones in a row that said so.
     agreed: u32,
@@ -102,7 +102,7 @@ impl Tally {
         })
     }
 
-    /// Enters a trial in doubt. What valid ones have shown stays.
+    /// Enters a trial in doubt. The results of valid ones stay.
     fn doubt(&mut self, ticks: u64) -> Option<Finding> {
         self.why = Some("the CPU may have been away until the alarm rang");
         self.doubts += 1;

@@ -18,7 +18,7 @@ const SPACINGS: u64 = 8;
 /// smallest increment: also of a counter whose steps are not all alike, as the 41 or 42 ticks of
 /// one that makes 1 GHz from 24 MHz. If no two did, increments are steps times some number that
 /// readings have chosen, and the step is their greatest common divisor. Readings that are all
-/// equally long would choose always the same, hence the rounds. What takes the CPU away meanwhile
+/// equally long would choose always the same, hence the rounds. Preemption meanwhile
 /// changes neither.
 pub fn counter_step(mut read: impl FnMut(u64) -> u64) -> Option<u64> {
     let mut before = read(0);

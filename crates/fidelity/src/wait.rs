@@ -29,7 +29,7 @@ pub struct Wait {
     pub rang: Option<u64>,
 }
 
-/// What ended a wait.
+/// Cause of the end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Something other than the alarm.
@@ -38,7 +38,7 @@ pub enum End {
     Alarm,
 }
 
-/// What a second CPU did during a wait.
+/// Action of a second CPU during a wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Action {
     /// When it began to act.
@@ -76,7 +76,7 @@ impl Wait {
         self.end >= due && self.end - due <= due.saturating_sub(when) / 16
     }
 
-    /// What ended it. The alarm counts only if the wait began long before the alarm was
+    /// Returns the cause of its end. The alarm counts only if the wait began long before the alarm was
     /// due, so that there was a wait to end, and if the alarm rang on time. If it rang
     /// late, this CPU may have been descheduled the whole time, with the wait long over.
     ///

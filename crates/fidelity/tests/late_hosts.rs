@@ -229,7 +229,7 @@ fn an_idle_host_is_always_answered() {
     }
 }
 
-/// As an emulator that counts instructions has it, and a counter slower than the core.
+/// Times of an emulator that counts instructions, and of a counter slower than the core.
 #[test]
 fn walks_that_take_the_same_show_no_caches_and_few_ticks_are_enough() {
     let same = fidelity::colder([450; fidelity::WALKS], [450; fidelity::WALKS]);

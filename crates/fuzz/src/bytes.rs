@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values from the bytes of an input; zeroes behind its end.
 
-/// What is left of an input.
+/// Rest of an input.
 #[derive(Clone, Debug)]
 pub struct Bytes<'d>(pub &'d [u8]);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What people write: the file beside a boot image, and a UART's name.
+//! Texts that people write: the file next to a boot image, and a UART's name.
 
 use config::{Defect, LIMIT, parse};
 use platform::UartKind;

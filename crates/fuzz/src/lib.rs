@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What comes from outside, at random. A target is a function of bytes, which
+//! Inputs from outside, at random. A target is a function of bytes, which
 //! must return: it panics where something it was promised does not hold. Three
 //! things run it:
 //!

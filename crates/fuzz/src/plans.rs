@@ -6,7 +6,7 @@ use plan::{Arguments, Cell, Machine, Plan, Shard};
 /// The most combinations that are expanded here: it takes their square.
 const MOST: usize = 200;
 
-/// What can be read prints as what reads the same, and expands to cells, each
+/// A plan that can be read prints as what reads the same, and expands to cells, each
 /// once, which the shards divide.
 pub fn read(data: &[u8]) {
     let text = String::from_utf8_lossy(data);

@@ -14,7 +14,7 @@ pub fn read(data: &[u8]) {
     }
 }
 
-/// What can be read can be written and reads the same again.
+/// A record that can be read can be written and reads the same again.
 fn parse(line: &str) {
     let Ok(record) = Record::parse(line) else {
         return;

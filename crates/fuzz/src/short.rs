@@ -28,7 +28,7 @@ const EDGES: [u64; 12] = [
 /// inputs made from them; if there is no file, from nothing.
 ///
 /// # Panics
-/// As `run` does, after the input was written to `target/fuzz/`, which it says;
+/// Like `run`, after the input was written to `target/fuzz/`, which it reports;
 /// if the folder can't be read.
 pub fn run(corpus: &Path, made: usize, run: impl Fn(&[u8])) {
     let files = read(corpus);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a description of a machine promises, whatever it was read from.
+//! Promises of a machine's description, whatever it was read from.
 
 use platform::claims::{END, FRAME};
 use platform::{Platform, Region, Uart, UartKind, carve};
@@ -62,7 +62,7 @@ pub fn uart(uart: &Uart) {
     );
 }
 
-/// What is mapped and used as a device's is its alone, and can be there.
+/// A region that is mapped and used as a device's is its alone, and can be there.
 fn registers(platform: &Platform<'_>) {
     let gic = &platform.gic;
     let frames: Vec<Region> = [gic.distributor]
@@ -106,7 +106,7 @@ fn interrupts(platform: &Platform<'_>) {
     assert!(ppis.windows(2).all(|pair| pair[0] != pair[1]), "{ppis:?}");
 }
 
-/// What is free is RAM, and not in use.
+/// Free memory is RAM, and not in use.
 fn free(memory: &[Region], reserved: &[Region]) {
     let Some(free) = carve::largest_free(memory, reserved, PAGE) else {
         return;

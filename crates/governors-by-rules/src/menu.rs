@@ -8,7 +8,7 @@ use crate::typical::{SAMPLES, UNKNOWN, trimmed_above, trimmed_both};
 const MAGNITUDES: usize = 6;
 /// A correction factor that corrects nothing.
 const UNITY: u32 = 8192;
-/// What one event adds to a factor at most; the factor loses an eighth each time.
+/// Most that one event adds to a factor; the factor loses an eighth each time.
 const PULSE: u64 = 1024;
 const SHORT_NS: u64 = 15_000;
 const LONG_NS: u64 = 50_000_000;
@@ -123,7 +123,7 @@ pub struct Menu {
     learnt: bool,
 }
 
-/// What M3 yields.
+/// Result of M3.
 struct Prediction {
     ns: u64,
     timer_ns: u64,

@@ -16,9 +16,9 @@ const REMEMBERED: usize = 9;
 pub enum Utilisation {
     /// 6.2: not at all.
     Ignored,
-    /// As posted in January 2023; 6.3 to 6.5.2 (U2, U3).
+    /// Posted in January 2023; 6.3 to 6.5.2 (U2, U3).
     Posted,
-    /// As corrected in July 2023; 6.5.3 (U4, U5).
+    /// Corrected in July 2023; 6.5.3 (U4, U5).
     Corrected,
 }
 
@@ -28,7 +28,7 @@ struct Bin {
     intercepts: u32,
 }
 
-/// What an early answer says of the tick (T6, T7, U4 or U6).
+/// Effect of an early answer on the tick (T6, T7, U4 or U6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyAnswer {
     /// Until 6.5: T11 decides.
@@ -59,7 +59,7 @@ struct Candidate {
     ns: i64,
 }
 
-/// What T6 and T7 find.
+/// Result of T6 and T7.
 struct First {
     candidate: Candidate,
     /// The first enabled state; 0 where a case of its own decided.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a governor is asked, told and answers: a plain trace (rules G1 to G10).
+//! Questions to a governor, its reports and its answers: a plain trace (rules G1 to G10).
 
 /// The most states of a table (G8).
 pub const MAX_STATES: usize = 10;
@@ -100,7 +100,7 @@ impl Table {
     }
 }
 
-/// What a governor knows when it chooses.
+/// State that a governor knows when it chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// Until the next timer with the tick stopped (G4). Can be negative; [`NO_TIMER`] without one.

@@ -2,7 +2,7 @@
 //! Requests that come when it is time for them, whatever became of those before: an
 //! open loop.
 //!
-//! What a request waited counts from the time at which it was meant to come. If the
+//! The wait of a request counts from the time at which it was meant to come. If the
 //! one that sends is late, or those before are still being served, that is in it.
 
 use core::iter;

@@ -9,11 +9,11 @@
 //! | not worth it | the CPU idles on average for less than the first domain's search takes |
 //! | not worth going on | ... for less than the searches so far and the next domain's take |
 //!
-//! What a search takes is measured: of each domain the longest so far, which decays by 3 of
+//! The cost of a search is measured: of each domain the longest so far, which decays by 3 of
 //! 256 once a second. (Until 5.15 there was a fixed limit, `sysctl_sched_migration_cost`, in
 //! place of the second exit. It is left as the least bound of the average.)
 
-/// What moving a task is taken to cost, ns: Linux's `sysctl_sched_migration_cost`. An average
+/// Assumed cost of moving a task, ns: Linux's `sysctl_sched_migration_cost`. An average
 /// of idle times goes up to twice that, or to twice what the searches take if that is more.
 pub const MIGRATION_NS: u64 = 500_000;
 /// After so long without a longer search the cost of a domain decays, ns.
@@ -21,7 +21,7 @@ const DECAY_NS: u64 = 1_000_000_000;
 /// Domains of 2, 4, ... up to 64 CPUs.
 const DOMAINS: usize = 6;
 
-/// What is known of a CPU's run queue from outside.
+/// State of a CPU's run queue, as known from outside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
     /// Tasks that run or wait to.
@@ -37,7 +37,7 @@ impl Queue {
     }
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Run queues that were looked at.
@@ -49,7 +49,7 @@ pub struct Found {
     pub overloaded: Option<bool>,
 }
 
-/// What the searches of a domain cost.
+/// Cost of the searches of a domain.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
     /// The longest, ns.
@@ -71,12 +71,12 @@ impl Cost {
     }
 }
 
-/// What decides whether a CPU searches, and how far.
+/// Decides whether a CPU searches, and how far.
 #[derive(Clone, Debug)]
 pub struct Newidle {
     /// How long it idles before it gets a task, on average, ns.
     idle_ns: u64,
-    /// What bounds that: the longest search, ns.
+    /// Bound of that: the longest search, ns.
     max_ns: u64,
     domains: [Cost; DOMAINS],
 }
@@ -246,7 +246,7 @@ mod tests {
             newidle.idled(2900);
         }
         assert!(newidle.idle_ns() < 3000 && !newidle.is_worth(true));
-        // What 5.15 asked, whether it is half a millisecond, is not asked.
+        // The question of 5.15, whether it is half a millisecond, is not asked.
         assert!(newidle.idle_ns() < MIGRATION_NS);
     }
 

@@ -17,7 +17,7 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 /// No element. It is 0, so that zeroed memory is links to nothing.
 const NONE: u32 = 0;
 
-/// What leads from an element to the next one.
+/// Link from an element to the next one.
 #[derive(Debug)]
 pub struct Link(AtomicU32);
 
@@ -56,7 +56,7 @@ constructors!(Link List);
 impl List {
     /// Adds element `number`, whose link is `link`; whether the list was empty.
     ///
-    /// What was stored before is visible to the CPU that takes the element. The
+    /// Earlier stores are visible to the CPU that takes the element. The
     /// operation is sequentially consistent, as is [`Self::take`]: where one
     /// side adds itself and then looks at a condition, and the other one makes
     /// the condition true and then empties the list, one of them sees the other.

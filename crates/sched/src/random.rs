@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is drawn at random, and can be drawn again.
+//! Random numbers that can be drawn again.
 
 /// Marsaglia's xorshift64* (S. Vigna, "An experimental exploration of Marsaglia's
 /// xorshift generators, scrambled", 2016): nothing depends on its quality.

@@ -63,7 +63,7 @@ mod tests {
     fn distributions_have_their_mean_and_range() {
         const MEAN: u64 = 100_000;
         const COUNT: u64 = 100_000;
-        // As evenly as can be, instead of at random: what is drawn is then the
+        // Evenly spaced, instead of at random: what is drawn is then the
         // distribution itself.
         let all = || (0..COUNT).map(|n| u64::MAX / COUNT * n + u64::MAX / COUNT / 2);
         let mean = |of: fn(u64, u64) -> u64| all().map(|n| of(MEAN, n)).sum::<u64>() / COUNT;

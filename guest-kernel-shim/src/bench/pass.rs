@@ -16,9 +16,9 @@ use crate::{clock, report};
 /// Most iterations with time stamps.
 const STAMPED: u32 = 200;
 
-/// What cells use one after another.
+/// Buffers that cells use one after another.
 pub struct Scratch {
-    /// What a cell had counted before its pass.
+    /// Samples that a cell had before its pass.
     before: &'static mut Histogram,
     /// Where the time of the cell's wake-ups goes.
     stamped: Option<&'static mut Stamped>,
@@ -92,7 +92,7 @@ pub fn close(id: usize, entry: &mut Entry, plan: &Plan, scratch: &mut Scratch, w
             workers::lead::on(leader, &mut || stamped(entry, most.min(STAMPED)));
         }
     }
-    // What is compact is for consoles that keep little: each cell once.
+    // Compact output is for consoles that keep little: each cell once.
     if whole || !plan.compact {
         report::cell(id, entry, plan, work);
     }

@@ -16,8 +16,8 @@ use crate::{clock, pmu};
 /// How many times as fast a core is found that only seems to change its clock.
 const PLANTED: u64 = 2;
 
-/// What was found at the passes of a cell, Hz: at the begin and at the end of each, 0 if a
-/// clock stood.
+/// Frequencies at the passes of a cell, Hz: at the begin and at the end of each, 0 if a clock
+/// stood.
 pub type Seen = ArrayVec<[u64; 2], { PASSES as usize }>;
 
 /// Whether there is something to see: a tick is time, and the PMU a core's. An emulator that counts

@@ -11,11 +11,11 @@ use crate::clock;
 pub struct Work {
     /// Passes over cells that are done, or not needed any more.
     pub done: usize,
-    /// Those that there can be.
+    /// Passes that there can be.
     pub of: usize,
     /// Microseconds of the guest that they should have taken, as guessed before.
     pub done_us: u64,
-    /// The same of all.
+    /// Microseconds of all passes, as guessed.
     pub of_us: u64,
 }
 
@@ -38,7 +38,7 @@ impl Work {
     }
 }
 
-/// What a pass over a cell should take; nothing if it is not run.
+/// Guesses the microseconds of a pass over a cell; 0 if it is not run.
 fn guess_us(entry: &Entry) -> u64 {
     match entry.skipped {
         Some(_) => 0,

@@ -52,7 +52,7 @@ impl Forcing for Never {
     }
 }
 
-/// As [`IdlePollBy::Posted`].
+/// Like [`IdlePollBy::Posted`].
 pub struct Posted;
 
 impl Forcing for Posted {
@@ -106,10 +106,10 @@ fn count(cpu: &Cpu, me: &PerCpu, start: u64) {
     cpu.polls(false);
 }
 
-/// As [`IdlePollBy::Pointer`].
+/// Like [`IdlePollBy::Pointer`].
 pub struct Pointer;
 
-/// What the pointer points to.
+/// Function that the pointer points to.
 type Step<T, P, const BARRIER: bool> = fn(&mut Governed<P, Pointer, BARRIER>, &T) -> u32;
 
 impl Forcing for Pointer {
@@ -137,7 +137,7 @@ impl Forcing for Pointer {
     }
 }
 
-/// What a CPU that is looked at as `T` is to call.
+/// Returns the steps of a CPU that is looked at as `T`: chosen and forced.
 fn steps<T: Here, P: Pause, const BARRIER: bool>() -> [*mut (); 2] {
     let steps = [
         Governed::chosen as Step<T, P, BARRIER>,

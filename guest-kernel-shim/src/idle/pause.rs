@@ -101,7 +101,7 @@ impl Instruction for WfeSev {
     }
 }
 
-/// As [`Wfe`], with the deadline in the instruction.
+/// Like [`Wfe`], with the deadline in the instruction.
 pub struct Wfet;
 
 impl Instruction for Wfet {

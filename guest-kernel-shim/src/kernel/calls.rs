@@ -60,7 +60,7 @@ fn put(me: &PerCpu, to: usize, function: Function, argument: u64) -> (&'static C
     (call, cpu(to).calls.push(number, &call.link))
 }
 
-/// The same on several CPUs; [`Call::wait`] of each waits for all. If one of them is to be
+/// Calls `function` on several CPUs; [`Call::wait`] of each waits for all. If one of them is to be
 /// told, it is told as by [`single`]; several are interrupted, polling or not.
 pub fn many(me: &PerCpu, to: impl Iterator<Item = usize>, function: Function, argument: u64) {
     let mut told = CpuSet::NONE;

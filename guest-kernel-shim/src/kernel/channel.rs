@@ -81,7 +81,7 @@ impl Channel {
         self.level.fetch_update(SeqCst, Acquire, change).is_ok()
     }
 
-    /// Those that wait to send, or to receive.
+    /// Returns the tasks that wait to send, or to receive.
     fn waiting(&self, senders: bool) -> &List {
         if senders {
             &self.senders

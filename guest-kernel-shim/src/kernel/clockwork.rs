@@ -66,8 +66,7 @@ pub fn set(at: u64) {
     insn::isb();
 }
 
-/// What the timer's handler and the executor tell each other; only the CPU
-/// itself uses it.
+/// State that the timer's handler and the executor share; only the CPU itself uses it.
 pub struct Rung {
     /// The kernel runs on this CPU.
     pub on: AtomicBool,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel has of one CPU, and its run queue.
+//! State of the kernel for one CPU, and its run queue.
 
 use core::future::Future;
 use core::sync::atomic::AtomicBool;
@@ -24,7 +24,7 @@ use super::task::Task;
 /// Tasks that a CPU can have.
 pub const TASKS: usize = 640;
 
-/// What the kernel has of one CPU.
+/// State of the kernel for one CPU.
 #[repr(align(64))]
 pub struct Cpu {
     /// Its number.
@@ -37,7 +37,7 @@ pub struct Cpu {
     pub runnable: AtomicU32,
     /// Its average load, for others to see.
     pub load: AtomicU32,
-    /// What it does when it idles by governor.
+    /// Its functions for idling by governor.
     pub steps: Steps,
     /// It is in an interrupt handler of this kernel.
     pub in_handler: AtomicBool,
@@ -46,7 +46,7 @@ pub struct Cpu {
     last: AtomicU32,
     /// Deadlines.
     pub timers: Local<Clockwork>,
-    /// What its timer has told: see [`super::timer`].
+    /// Events of its timer: see [`super::timer`].
     pub rung: Rung,
     /// How busy it was, and since when that is not in it.
     pub usage: Local<Usage>,
@@ -56,11 +56,11 @@ pub struct Cpu {
     pub outgoing: &'static [Call],
     /// Where its futures are.
     pub memory: Local<Memory>,
-    /// What it counts.
+    /// Its counters.
     pub stats: Stats,
     /// How busy it was when the last block ended, or is when the next one begins.
     pub busy: SpinMutex<Load>,
-    /// What it counted in the last block.
+    /// Its counts in the last block.
     pub totals: SpinMutex<Totals>,
 }
 
@@ -71,7 +71,7 @@ pub struct Usage {
     pub load: Load,
     /// Up to when it is in the average, ns.
     pub until_ns: u64,
-    /// What decides whether it searches for work before it idles.
+    /// Decides whether it searches for work before it idles.
     pub newidle: Newidle,
 }
 
@@ -126,7 +126,7 @@ impl Cpu {
         }
     }
 
-    /// As [`Self::push`], for a task that counts as runnable already.
+    /// Like [`Self::push`], for a task that counts as runnable already.
     pub fn append(&self, new: &Task) {
         new.next.store(0, Relaxed);
         let number = new.number + 1;

@@ -17,14 +17,14 @@ pub struct Call {
     pub busy: AtomicBool,
     /// The function.
     pub function: AtomicPtr<()>,
-    /// What it is given.
+    /// Argument of the function.
     pub argument: AtomicU64,
     /// When the function began, ticks.
     pub began: AtomicU64,
 }
 
 impl Call {
-    /// As many as `count` in memory of `pool`, none of which is on its way. There is one for
+    /// Makes `count` calls in memory of `pool`, none of which is on its way. There is one for
     /// each pair of CPUs, so memory that is zero is all that they get: to make each by itself
     /// took more than everything else that a machine of 512 CPUs does for its calls.
     pub fn place(pool: &mut Pool, count: usize) -> &'static [Self] {

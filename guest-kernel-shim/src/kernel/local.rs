@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What only one CPU may touch, checked at run time.
+//! Values that only one CPU may touch, checked at run time.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::AtomicBool;

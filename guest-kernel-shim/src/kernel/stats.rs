@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel counts of one block of a cell.
+//! Counters of the kernel for one block of a cell.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -9,7 +9,7 @@ use cpuidle::{Device, States, Tally};
 /// Idle states that are reported, by what they are called.
 pub const STATES: [&str; States::NAMES.len()] = States::NAMES;
 
-/// What is counted, by the name that records give it.
+/// Counted values, by the names that records give them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Stat {
@@ -50,7 +50,7 @@ pub enum Stat {
     /// Samples of `io` that read, and the ticks that they took.
     Reads,
     Reading,
-    /// Those that wrote.
+    /// Samples of `io` that wrote, and the ticks that they took.
     Writes,
     Writing,
     /// Samples of `frames`, and those that ended after their deadline.
@@ -104,8 +104,8 @@ impl Stats {
         Self([const { AtomicU64::new(0) }; Stat::ALL.len()])
     }
 
-    /// Counts one more; only the CPU itself calls this. What handlers count is
-    /// counted nowhere else.
+    /// Counts one more; only the CPU itself calls this. Events that handlers count are counted
+    /// nowhere else.
     #[inline(always)]
     pub fn add(&self, stat: Stat) {
         self.add_many(stat, 1);
@@ -123,13 +123,13 @@ impl Stats {
         self.0[stat as usize].load(Relaxed)
     }
 
-    /// What was counted since the last time.
+    /// Takes the counts since the last time.
     fn take(&self) -> [u64; Stat::ALL.len()] {
         core::array::from_fn(|n| self.0[n].swap(0, Relaxed))
     }
 }
 
-/// What was counted of a cell, by all its CPUs.
+/// Counts of a cell, over all its CPUs.
 #[derive(Clone, Copy, Debug)]
 pub struct Totals {
     /// By [`Stat`].
@@ -179,7 +179,7 @@ impl Totals {
     }
 }
 
-/// What the CPU of `idle` counted about the state that is called `name`, if it has that.
+/// Returns the counts of the CPU of `idle` for the state `name`, if it has that.
 fn tally(idle: &Device, name: &str) -> Tally {
     let mut states = idle.states().states().iter();
     let index = states.position(|state| state.name == name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a CPU does that idles by governor, as pointers that others can change, and whether
-//! it polls because it is made to.
+//! Steps of a CPU that idles by governor, as pointers that others can change, and whether it polls
+//! because it is made to.
 
 use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr};
@@ -8,9 +8,9 @@ use core::sync::atomic::{AtomicBool, AtomicPtr};
 /// The functions of a CPU that idles by governor and can be made to poll by a pointer: steps of
 /// the type that it runs at the moment.
 pub struct Steps {
-    /// What it does.
+    /// The step that it runs.
     pub now: AtomicPtr<()>,
-    /// As the governor says.
+    /// The governor's choice.
     pub chosen: AtomicPtr<()>,
     /// Polls.
     pub forced: AtomicPtr<()>,

@@ -88,7 +88,7 @@ pub fn enqueue(task: &'static Task) {
     }
 }
 
-/// What the running block has in common, on a line of its own.
+/// State that the running block has in common, on a line of its own.
 #[repr(align(64))]
 pub struct Common {
     /// How calls reach a CPU that polls: a [`CallBy`].

@@ -132,7 +132,7 @@ impl Task {
     }
 }
 
-/// What is to be done with a task that has stopped running.
+/// Action on a task that has stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
     /// Nothing: it waits.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the machine makes of the instructions that wait: tried out, because
+//! Effects of the instructions that wait on the machine: tried out, because
 //! nothing says so. Every trial is bounded by the [`alarm`](crate::alarm), or, where
 //! interrupts are masked, by events that another CPU sends until it is over; the
 //! wait's own books say what ended it, and [`fidelity`] what that shows.
@@ -45,7 +45,7 @@ pub fn sev_wakes_wfe() -> Answer {
     })
 }
 
-/// What the second CPU stores to.
+/// The line that the second CPU stores to.
 #[repr(align(64))]
 struct Line(AtomicU32);
 static LINE: Line = Line(AtomicU32::new(0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A wait that is watched: it is bounded by the alarm, and its books say what
-//! ended it. The same for a second CPU that acts meanwhile.
+//! ended it. Likewise for a second CPU that acts meanwhile.
 
 use arch::insn;
 use core::sync::atomic::Ordering::{Acquire, Release};
@@ -53,7 +53,7 @@ static FROM: AtomicU64 = AtomicU64::new(0);
 static UNTIL: AtomicU64 = AtomicU64::new(0);
 
 /// Has the second CPU do `task`, which calls [`act`], during `wait`, which calls
-/// [`say`]. What it did, if it came to that before the wait was over.
+/// [`say`]. Returns its action too, if it came to that before the wait was over.
 pub fn beside(task: fn(), wait: impl FnOnce() -> Wait) -> (Wait, Option<Action>) {
     WAITS.store(false, Release);
     OVER.store(false, Release);
@@ -71,8 +71,8 @@ pub fn beside(task: fn(), wait: impl FnOnce() -> Wait) -> (Wait, Option<Action>)
 }
 
 /// Says that this CPU is about to wait: only from now on the other one counts the
-/// time to its action, however long it took this one to get here. What it does
-/// before the wait proper is not lost either, but stays in the event register.
+/// time to its action, however long it took this one to get here. An action before the wait proper
+/// is not lost either, but stays in the event register.
 pub fn say() {
     WAITS.store(true, Release);
 }

@@ -8,8 +8,8 @@ use wire::Line;
 
 use super::record::{NEXT, send};
 
-/// What the kinds of a block begin with if its cell is not complete: a reader that
-/// does not know such blocks skips them.
+/// Prefix of the kinds of a block if its cell is not complete: a reader that does not know such
+/// blocks skips them.
 const PART: &str = "part-";
 
 /// The block of a cell that is being written.

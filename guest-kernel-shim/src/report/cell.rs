@@ -153,7 +153,7 @@ fn name(prefix: &str, info: &Info) -> ArrayString<40> {
     name
 }
 
-/// What belongs to the executor, in lines of its own.
+/// Writes the executor's part, in lines of its own.
 fn system(block: &Block, cell: &Cell) {
     if cell.system().next().is_some() {
         let line = block.record("more");

@@ -57,7 +57,7 @@ pub fn counts(block: &Block, entry: &Entry, compact: bool) {
     }
 }
 
-/// What the neighbours of the CPUs that took part did, and for how long these did.
+/// Writes the counts of the neighbours of the CPUs that took part, and for how long these did.
 fn neighbours(block: &Block, entry: &Entry) {
     let line = block.record("count");
     let first = line.field("neighbour.ticks", entry.counts.ticks);
@@ -76,7 +76,7 @@ fn neighbours(block: &Block, entry: &Entry) {
     );
 }
 
-/// What the executor counted.
+/// Writes the executor's counts.
 pub fn kernel(block: &Block, totals: &stats::Totals) {
     let span = block.record("count");
     send(span.field("span.ticks", totals.span));

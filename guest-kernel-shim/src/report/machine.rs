@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the machine is, and what its values count.
+//! Describes the machine, and what its values count.
 
 use aarch64_cpu::registers::{MIDR_EL1, Readable};
 use abi::Info;
@@ -14,7 +14,7 @@ use crate::features::features;
 use crate::machine::platform;
 use crate::{atomics, clock, hypervisor, percpu, probe};
 
-/// What the machine is: `boot`, `machine`, `feature`, `probe` and `unit`. The plan of `arguments`
+/// Describes the machine: `boot`, `machine`, `feature`, `probe` and `unit`. The plan of `arguments`
 /// may ask for samples in cycles of the core; their fault may have the counter look coarse, or cores
 /// look different.
 pub fn machine(arguments: &Arguments<'_>) {

@@ -31,7 +31,7 @@ pub fn send(line: Line) {
     }
 }
 
-/// What this guest runs under.
+/// Returns the name of what this guest runs under.
 pub fn under() -> &'static str {
     hypervisor::under().name()
 }

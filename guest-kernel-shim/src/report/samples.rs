@@ -23,7 +23,7 @@ pub enum Detail {
     All,
 }
 
-/// What was measured of a cell, written as `values`.
+/// Writes the samples of a cell as `values`.
 pub fn measured(block: &Block, samples: &Samples, detail: Detail, values: Values) {
     let put = |name, histogram: &Histogram| {
         statistics(block, name, histogram, values);

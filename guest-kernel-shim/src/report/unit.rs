@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the values of samples count, chosen once, before the first of them is
+//! Unit of the values of samples, chosen once, before the first of them is
 //! written: instructions, ticks, or cycles of the core where they were asked
 //! for and can be had. Samples are kept in ticks; [`Values`] converts.
 
@@ -24,7 +24,7 @@ static CYCLES: Once = Once::new();
 pub struct Values(Option<Ratio>);
 
 impl Values {
-    /// Those of samples that `cpu` took.
+    /// Unit of samples that `cpu` took.
     pub fn of(cpu: &PerCpu) -> Self {
         let ratio = known(cpu).and_then(Result::ok);
         Self(ratio.filter(|_| CYCLES.is_completed()))
@@ -102,7 +102,7 @@ fn known(cpu: &PerCpu) -> Option<PerTick> {
     found.map(|ratio| ratio.map(Ratio::nearly_whole))
 }
 
-/// Those of the CPUs that may measure something of `plan`.
+/// Ratios of the CPUs that may measure something of `plan`.
 fn ratios(plan: &Plan) -> impl Iterator<Item = PerTick> {
     cores::measuring(plan).filter_map(|(_, cpu)| known(cpu))
 }

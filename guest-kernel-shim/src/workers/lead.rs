@@ -12,14 +12,14 @@ use super::post::{self, POSTED, Turn, begin};
 use super::serve_until;
 use crate::percpu::PerCpu;
 
-/// What the next leader runs.
+/// Work of the next leader.
 struct Work(*mut (dyn FnMut() + Send));
 
 // SAFETY: what it points to may be used by another CPU (`FnMut() + Send`), and only by that one:
 // `on` does not touch it between handing it over and its end.
 unsafe impl Send for Work {}
 
-/// What is between the CPU that hands the lead over and the one that takes it.
+/// State between the CPU that hands the lead over and the one that takes it.
 struct Handed {
     /// The work, until it is taken.
     work: Option<Work>,

@@ -82,8 +82,8 @@ pub fn make(me: &PerCpu, cell: &Cell, begun: impl FnOnce(), over: impl Fn() -> b
             let all = bystanders(cell).count();
             until(|| STOPPED.load(Acquire) == all);
             redistributor.disable_all(1 << SGI);
-            // What the handler has ended may be shown as active for a while: the interface of
-            // the CPU and the redistributor are two (IHI 0069H, 12.1.6).
+            // An interrupt that the handler has ended may be shown as active for a while: the
+            // interface of the CPU and the redistributor are two (IHI 0069H, 12.1.6).
             let none = || (redistributor.pending() | redistributor.active()) & 1 << SGI == 0;
             assert!(clock::wait_for(none), "noise has left an interrupt behind");
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is posted for workers: jobs and functions for all, tasks for one of them.
+//! Work posted for workers: jobs and functions for all, tasks for one of them.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
@@ -26,8 +26,8 @@ pub struct Job {
     pub traced: bool,
 }
 
-/// What a CPU does that finds a lock held: under an emulator with one thread the holder
-/// needs a turn.
+/// Yields on a CPU that finds a lock held: under an emulator with one thread the holder needs a
+/// turn.
 pub struct Turn;
 
 impl RelaxStrategy for Turn {
@@ -36,7 +36,7 @@ impl RelaxStrategy for Turn {
     }
 }
 
-/// What was posted last, and its number: a change is what members wait for.
+/// The work posted last, and its number: a change is what members wait for.
 ///
 /// Only [`wait::post::post`] changes it, so a CPU that finds work here has its wake-up already.
 pub static POSTED: SpinMutex<Posted, Turn> = SpinMutex::new(Posted {
@@ -52,7 +52,7 @@ pub struct Posted {
     pub work: Option<Work>,
 }
 
-/// What is posted to all.
+/// Work that is posted to all.
 #[derive(Clone, Copy)]
 #[expect(
     clippy::large_enum_variant,

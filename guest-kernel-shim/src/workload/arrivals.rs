@@ -31,7 +31,7 @@ use crate::workload::times::Times;
 /// The times of a block's requests, ticks from its beginning: pair after pair.
 static DRAWN: Once<&'static [AtomicU64]> = Once::new();
 
-/// What the two sides of a pair tell.
+/// Measurements by the two sides of a pair.
 struct Pair {
     /// When the block began.
     begun: AtomicU64,
@@ -56,9 +56,9 @@ static PAIRS: [Pair; 16] = [const {
 pub struct Load {
     /// Intervals between requests.
     pub intervals: u64,
-    /// What they were meant to take together, ticks.
+    /// Their intended sum, ticks.
     pub asked: u64,
-    /// What they took together, from one request that was taken to the next, ticks.
+    /// Their actual sum, from one request that was taken to the next, ticks.
     pub reached: u64,
     /// The most requests of a pair that had come and were not served.
     pub longest: u64,
@@ -93,7 +93,7 @@ pub fn place(pool: &mut Pool, requests: u64) {
     DRAWN.call_once(|| pool.fill((0..requests as usize).map(|_| AtomicU64::new(0))));
 }
 
-/// Those of a pair in a block of `count` samples.
+/// Returns the times of a pair in a block of `count` samples.
 fn times(pair: usize, count: u32) -> &'static [AtomicU64] {
     let each = made(Workload::Notify, count) as usize;
     let drawn = DRAWN.get().copied().unwrap_or_default();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is done before each sample, outside of it.
+//! Work before each sample, outside of it.
 
 use plan::Cell;
 
 use crate::{clock, cold, percpu};
 
-/// What a loop of samples does before each of them. A type of its own for each, so that
+/// Work of a loop of samples before each of them. A type of its own for each, so that
 /// the loop without the one has nothing of the other: what stands between samples can change
 /// the code of the sample by an instruction.
 pub trait Before: Copy {
@@ -38,7 +38,7 @@ pub struct Cold {
 }
 
 impl Cold {
-    /// That of `cell`.
+    /// Returns the work that `cell` asks for.
     pub fn of(cell: &Cell) -> Self {
         Self {
             gap: clock::ticks(cell.gap_us),

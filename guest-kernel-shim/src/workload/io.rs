@@ -41,7 +41,7 @@ fn channels(index: usize) -> (&'static Channel, &'static Channel) {
     (&CHANNELS[2 * index], &CHANNELS[2 * index + 1])
 }
 
-/// What is asked of a device.
+/// A request to a device.
 struct Request {
     writes: bool,
     /// It interrupts the CPU that submitted it.

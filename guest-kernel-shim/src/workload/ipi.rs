@@ -25,7 +25,7 @@ pub struct Caller<'s, B> {
     pub wakers: &'s [Waker],
     /// Calls that are samples.
     pub count: u32,
-    /// What is done before each of them.
+    /// Work before each of them.
     pub before: B,
     /// Every target is interrupted, so one broadcast serves for all.
     pub at_once: bool,

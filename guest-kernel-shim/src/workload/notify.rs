@@ -14,7 +14,7 @@ use crate::kernel::channel::Channel;
 use crate::workload::samples::{made, record, rounds};
 use crate::workload::shared::CHANNELS;
 
-/// What is asked for and what is answered, for each pair.
+/// Request and answer of a pair.
 struct Letter {
     request: AtomicU64,
     answer: AtomicU64,

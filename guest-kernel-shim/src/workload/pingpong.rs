@@ -17,7 +17,7 @@ pub struct Near<'s, B> {
     pub waker: Waker,
     /// Round trips that are samples.
     pub count: u32,
-    /// What is done before each of them.
+    /// Work before each of them.
     pub before: B,
     /// Where samples go.
     pub samples: &'s mut Samples,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tasks of a workload share.
+//! State that the tasks of a workload share.
 
 use platform::MAX_CPUS;
 

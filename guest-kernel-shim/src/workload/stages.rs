@@ -10,9 +10,8 @@
 //! the sample exactly.
 //!
 //! EL2's stamps come from logs of both CPUs in the guest's memory, read between two
-//! samples. What stamping costs shows as the difference between
-//! [`Stamped::traced`] and `total`. The same logs, with the guest's, tell where
-//! the CPUs were meanwhile: crate `parts`.
+//! samples. The cost of stamping is the difference between [`Stamped::traced`] and `total`. With
+//! the guest's logs they also tell where the CPUs were meanwhile: crate `parts`.
 
 use abi::{TimeLog, Traced, event_of};
 use core::sync::atomic::AtomicU64;
@@ -99,7 +98,7 @@ pub struct Near<'s, B> {
     pub waker: Waker,
     /// Round trips.
     pub count: u32,
-    /// What is done before each of them.
+    /// Work before each of them.
     pub before: B,
     /// Where samples go.
     pub samples: &'s mut Stamped,
@@ -130,8 +129,8 @@ impl<B: Before> Body for Near<'_, B> {
 }
 
 impl<B: Before> Near<'_, B> {
-    /// As [`clock::pause`], and follows the other CPU, which may note a lot: each trapped look
-    /// of a poll.
+    /// Pauses like [`clock::pause`], and follows the other CPU, which may note a lot: each trapped
+    /// look of a poll.
     fn pause(&mut self) {
         let end = clock::now() + self.before.gap();
         while clock::now() < end {
@@ -173,7 +172,7 @@ impl<B: Before> Near<'_, B> {
         self.samples.traced.record(end - start);
         self.account.sample(start, end);
         self.account.follow(0, end);
-        // What the other one noted before it stored this is there.
+        // The other CPU's notes from before it stored this are there.
         self.account.follow(1, running);
         self.end = end;
     }

@@ -8,7 +8,7 @@ use plan::Spread;
 use sched::random::Random;
 use sched::spread;
 
-/// What times are drawn from: `rouse.seed`.
+/// Seed that times are drawn from: `rouse.seed`.
 static SEED: AtomicU64 = AtomicU64::new(1);
 
 /// How many wake-ups of the cell came before the block.
@@ -22,7 +22,7 @@ pub fn draw_from(seed: u64, done: u32) {
     DONE.store(done.into(), Relaxed);
 }
 
-/// What the times of stream `stream` are drawn from: others in each block of a cell, the
+/// Returns the random numbers for the times of stream `stream`: others in each block of a cell, the
 /// same in all cells.
 pub fn random(stream: u64) -> Random {
     Random::at(SEED.load(Relaxed), stream, DONE.load(Relaxed))
@@ -30,7 +30,7 @@ pub fn random(stream: u64) -> Random {
 
 /// Times that are distributed as a cell says.
 pub struct Times {
-    /// What they are drawn from.
+    /// Random numbers that they are drawn from.
     pub random: Random,
     /// How they are distributed.
     pub spread: Spread,

@@ -18,8 +18,8 @@ static OURS: [AtomicU64; 4096] = [const { AtomicU64::new(0) }; 4096];
 static THEIRS: AtomicU64 = AtomicU64::new(0);
 static END: AtomicU64 = AtomicU64::new(0);
 
-/// What was written just before is there behind it, code and constants are what they were,
-/// and no write of another CPU is lost.
+/// Writes from just before it are there after it, code and constants are what they were, and no
+/// write of another CPU is lost.
 pub fn keeps_memory() -> Result<(), Failure> {
     let image = checksum();
     THEIRS.store(0, Release);

@@ -84,7 +84,7 @@ pub fn broadcast_spares_the_sender() -> Result<(), Failure> {
 
 /// Interrupts at once, more than list registers hold.
 pub fn more_than_there_are_list_registers() -> Result<(), Failure> {
-    /// What the other CPU is to wait for, or has reached.
+    /// Step that the other CPU is to wait for, or has reached.
     static STEP: AtomicU32 = AtomicU32::new(0);
     const MASKED: u32 = 1;
     const SENT: u32 = 2;

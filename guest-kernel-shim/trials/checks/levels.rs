@@ -28,7 +28,7 @@ use timer::pause;
 /// ICC_CTLR_EL1.EOImode.
 const SPLIT: u64 = 1 << 1;
 
-/// What a timer that was turned off left behind is gone.
+/// The interrupt of a timer that was turned off is gone.
 pub fn gone_with_the_level() -> Result<(), Failure> {
     with_each(|timer| {
         timer.raise();
@@ -47,7 +47,7 @@ pub fn gone_with_the_level() -> Result<(), Failure> {
     })
 }
 
-/// The same where nothing but the acknowledge looks.
+/// Likewise where nothing but the acknowledge looks.
 pub fn gone_without_a_look() -> Result<(), Failure> {
     with_each(|timer| {
         for _ in 0..3 {
@@ -188,7 +188,7 @@ pub fn split(on: bool) {
     insn::isb();
 }
 
-/// The same rules where the end and the deactivation are two steps.
+/// The rules hold where the end and the deactivation are two steps.
 pub fn ended_in_two_steps() -> Result<(), Failure> {
     with_each(|timer| {
         let split_ends = || {
@@ -218,7 +218,7 @@ pub fn ended_in_two_steps() -> Result<(), Failure> {
     })
 }
 
-/// What another CPU reads of it is the level.
+/// Another CPU that reads it finds the level.
 pub fn seen_from_another() -> Result<(), Failure> {
     /// How far the two are.
     static STEP: AtomicU32 = AtomicU32::new(0);

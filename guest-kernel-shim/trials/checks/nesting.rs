@@ -171,7 +171,7 @@ pub fn set_active() -> Result<(), Failure> {
     })
 }
 
-/// The same of SPIs. One that software has set active is ended like any other.
+/// Likewise for SPIs. One that software has set active is ended like any other.
 pub fn shared() -> Result<(), Failure> {
     let gic = &machine::platform().gic;
     // SAFETY: the description is true, and nothing else uses these SPIs.

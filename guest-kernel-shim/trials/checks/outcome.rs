@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What comes of a check.
+//! Result of a check.
 
-/// What went wrong.
+/// Reason why a check failed.
 pub type Failure = &'static str;
 
 /// `Err(why)` unless `condition`.

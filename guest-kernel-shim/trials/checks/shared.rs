@@ -25,7 +25,7 @@ const MOST_LONGER: u32 = 12;
 const WAIT_US: u32 = 300;
 const SLICE_US: u32 = 100;
 
-/// What the neighbours of a check do.
+/// Kinds of neighbours in a check.
 const NEIGHBOURS: [Neighbour; 3] = [Neighbour::Work, Neighbour::Cache(16), Neighbour::Hostile];
 
 /// Whether there may be a neighbour: the plan names one.
@@ -61,7 +61,7 @@ pub fn kept_apart() -> Result<(), Failure> {
     ensure(checksum() == image, "code or constants changed")
 }
 
-/// What is counted of one neighbour between two looks.
+/// Counts of one neighbour between two looks.
 struct Tally([u64; Shared::COUNT]);
 
 impl Tally {

@@ -87,7 +87,7 @@ pub fn sgi() {
     send(marked::<{ Path::SgiSend as u8 }>);
 }
 
-/// The same with an SGI that EL2 may not send as itself.
+/// Likewise, with an SGI that EL2 may not send as itself.
 pub fn doorbell() {
     /// The first that is always so.
     const INTID: u32 = 8;
@@ -169,7 +169,7 @@ pub fn broadcast() {
             while !me.take_interrupted() {
                 insn::wfi();
                 insn::unmask_irq();
-                // What is pending is taken before what is behind a context synchronization event (DDI 0487K.a, D1.3.6).
+                // A pending interrupt is taken before code after a context synchronization event (DDI 0487K.a, D1.3.6).
                 // Without one nothing says that it is taken between these two: on gem5's o3 it never was.
                 insn::isb();
                 insn::mask_irq();

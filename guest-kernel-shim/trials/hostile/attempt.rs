@@ -38,7 +38,7 @@ impl Trap {
     }
 }
 
-/// What came of an attempt.
+/// Result of an attempt.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Outcome {

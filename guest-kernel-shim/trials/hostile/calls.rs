@@ -130,7 +130,7 @@ fn nothing_said(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// What there is can be evicted, again and again while others run; nothing else can, and
+/// Everything that exists can be evicted, again and again while others run; nothing else can, and
 /// no other argument matters.
 fn evictions(tally: &mut Tally) {
     let cpus = percpu::all().len() as u64;
@@ -170,7 +170,7 @@ fn knobs(tally: &mut Tally, random: &mut Random) {
             }
         }
     }
-    // Those of the neighbour among them.
+    // The neighbour's knobs among them.
     beside::begin();
     for knob in [u64::MAX, 1 << 32, 1 << 63] {
         tally.case(turn(knob, 0) == INVALID, format_args!("knob {knob:#x}"));

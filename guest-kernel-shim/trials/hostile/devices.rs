@@ -98,7 +98,7 @@ fn is_plain(shape: Shape, place: u64) -> bool {
     matches!(shape.kind, Kind::Load | Kind::Store) && place.is_multiple_of(shape.size)
 }
 
-/// What neither the syndrome nor the instruction describes is refused, as an abort; the rest is served.
+/// An access that neither syndrome nor instruction describes is refused, as an abort; the rest is served.
 fn every_shape(tally: &mut Tally, address: u64) {
     for shape in shapes::all() {
         let place = window::show(address, As::Normal);
@@ -117,8 +117,8 @@ fn every_shape(tally: &mut Tally, address: u64) {
     }
 }
 
-/// What is not aligned faults by itself if the guest says that it is a device,
-/// and is served or refused if it says that it is memory.
+/// An unaligned access faults by itself if the guest says that it is a device, and is served or
+/// refused if it says that it is memory.
 fn every_alignment(tally: &mut Tally, address: u64) {
     for how in [As::Device, As::Normal] {
         for skew in 1..8 {

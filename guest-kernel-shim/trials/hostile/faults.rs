@@ -51,7 +51,7 @@ arch::symbol_addresses! {
 
 /// ESR_EL1.EC of SVC.
 const SVC: u64 = 0x15;
-/// What each of them ends in: a class of ESR_EL1 (D24.2.40).
+/// Classes of ESR_EL1 that each of them may end in (D24.2.40).
 const CLASSES: [&[u64]; 16] = [
     &[0x00],
     &[0x00],

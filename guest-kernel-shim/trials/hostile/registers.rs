@@ -32,7 +32,7 @@ const fn encoding(op0: u32, op1: u32, crn: u32, crm: u32, op2: u32) -> u32 {
     (op0 - 2) << 14 | op1 << 11 | crn << 7 | crm << 3 | op2
 }
 
-/// What a read is expected to end in.
+/// Expected end of a read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expected {
     /// Either, by what the CPU has.
@@ -41,7 +41,7 @@ enum Expected {
     Value,
 }
 
-/// What the architecture and the hypervisor's promise say of a read.
+/// Returns the end of a read by the architecture and the hypervisor's promise.
 fn reading(n: u32) -> Expected {
     match parts(n) {
         // Registers of EL2, EL3 and the Secure EL1, and EL2's names of EL1's.

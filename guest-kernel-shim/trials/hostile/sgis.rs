@@ -99,7 +99,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     clear(me);
 }
 
-/// As many as there can be, to anybody: the others go on.
+/// Sends as many as there can be, to anybody: the others go on.
 fn storm(tally: &mut Tally, random: &mut Random) {
     stubs::write(&[WRITES[0].1, stubs::RET]);
     for _ in 0..20 {

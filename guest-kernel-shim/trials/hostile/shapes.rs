@@ -3,7 +3,7 @@
 
 use core::arch::global_asm;
 
-/// What an instruction does to memory.
+/// Effect of an instruction on memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Loads one general register: a syndrome describes it.
@@ -31,7 +31,7 @@ pub enum Kind {
 pub struct Shape {
     /// The instruction.
     pub name: &'static str,
-    /// What it does.
+    /// Effect on memory.
     pub kind: Kind,
     /// Bytes.
     pub size: u64,

@@ -152,7 +152,7 @@ fn fetch(tally: &mut Tally, address: u64) {
     tally.case(good, format_args!("fetch from IPA {address:#x}: {outcome}"));
 }
 
-/// What it does have is its own: the same by its address and through the window.
+/// The guest's memory is its own: the same by its address and through the window.
 fn own_memory(tally: &mut Tally) {
     let base = arch::layout::base();
     for page in 0..8 {

@@ -80,10 +80,10 @@ pub fn write(code: &[u32]) {
     }
 }
 
-/// Puts `code` into the page, and a return behind it, and tries it with x0 and x1.
+/// Puts `code` into the page, and a return after it, and tries it with x0 and x1.
 ///
 /// # Safety
-/// As for [`attempt`].
+/// Like [`attempt`].
 pub unsafe fn run(code: &[u32], a: u64, b: u64) -> Outcome {
     let mut padded = [RET; 16];
     padded[..code.len()].copy_from_slice(code);

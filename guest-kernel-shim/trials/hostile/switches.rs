@@ -27,7 +27,7 @@ const CLEAR_ACTIVE: u64 = 0x1_0380;
 const GROUP: u64 = 0x1_0080;
 const PRIORITY: u64 = 0x1_0400;
 
-/// What is written to the victim meanwhile.
+/// Registers of the victim that are written meanwhile.
 const WRITES: [&[u64]; 3] = [
     &[SET_ACTIVE],
     &[SET_ACTIVE, CLEAR_ACTIVE],

@@ -60,7 +60,7 @@ fn set(tally: &mut Tally, virt: bool, control: u64, enabled: bool, deadline: u64
     let came = take(intid, due);
     write(virt, u64::MAX, 0);
     redistributor.disable_all(1 << intid);
-    // What came before it was turned off may still be listed.
+    // Interrupts from before it was turned off may still be listed.
     while take(intid, false) {}
     redistributor.clear_pending(1 << intid);
     tally.case(

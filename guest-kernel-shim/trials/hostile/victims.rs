@@ -305,7 +305,7 @@ arch::symbol_addresses! {
     enable = victim_enable;
 }
 
-/// What victims count.
+/// Counts of victims.
 #[repr(align(64))]
 struct Count(AtomicU64, AtomicU64);
 static COUNT: Count = Count(AtomicU64::new(0), AtomicU64::new(0));

@@ -84,7 +84,7 @@ fn wake(needed: bool) {
     }
 }
 
-/// As many waits as fit, one after another, that something ends at once.
+/// Executes as many waits as fit, one after another, that something ends at once.
 fn storm(tally: &mut Tally, trap: Trap) {
     for (name, instruction) in [("WFE", WFE), ("WFI", WFI)] {
         stubs::write(&[instruction, stubs::RET]);

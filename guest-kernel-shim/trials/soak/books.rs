@@ -3,8 +3,8 @@
 //!
 //! A [`Channel`] is one INTID at one receiver. Where one CPU alone sends on it,
 //! and only after the last one was taken, two can't merge into one, and as many
-//! have to be taken as were sent. What may have merged, or may have been taken
-//! back, is counted: by so many fewer may be taken. More may never be.
+//! have to be taken as were sent. Interrupts that may have merged, or may have been taken back, are
+//! counted: by so many fewer may be taken. More may never be.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
@@ -184,7 +184,7 @@ pub fn settle(cpu: &PerCpu) {
     }
 }
 
-/// The same for the SPIs, which any CPU may take.
+/// Settles the SPIs, which any CPU may take.
 pub fn settle_spis() {
     for (channel, intid) in SPIS.iter().zip(SPI..) {
         settle_one(channel, intid);

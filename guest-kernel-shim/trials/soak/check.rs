@@ -36,7 +36,7 @@ pub fn enabled() -> u32 {
     interrupts::sgis() | 1 << timer.virt | 1 << timer.phys | 1 << PPI
 }
 
-/// What is expected of a CPU from one check to the next.
+/// Expected state of a CPU from one check to the next.
 struct Before {
     counters: [AtomicU64; Counter::COUNT],
     /// The stack pointer at the last quiescent point; 0 before the first.
@@ -67,8 +67,8 @@ pub fn masks(after: &str) {
     }
 }
 
-/// What identifies distributor and redistributor does not change, and pending
-/// and active registers can be read at any time.
+/// The identification of distributor and redistributor does not change, and pending and active
+/// registers can be read at any time.
 pub fn identification(me: &PerCpu, random: &mut Random) {
     let redistributor = redistributor(me);
     match random.below(5) {
@@ -143,7 +143,7 @@ pub fn audit() {
     }
 }
 
-/// What this CPU can check of itself when no CPU sends any more.
+/// Checks this CPU by itself when no CPU sends any more.
 pub fn quiet(me: &PerCpu) {
     masks("all");
     books::settle(me);
@@ -168,7 +168,7 @@ pub fn quiet(me: &PerCpu) {
 /// No interrupt is pending or active, for the registers nor for EL2.
 fn nothing_left(me: &PerCpu) {
     let redistributor = redistributor(me);
-    // What may have merged may still be on its way.
+    // An interrupt that may have merged may still be on its way.
     let clean = || {
         let state = redistributor.pending() | redistributor.active();
         state & enabled() == 0 && hypervisor::audit(mode::QUIET)
@@ -182,7 +182,7 @@ fn nothing_left(me: &PerCpu) {
     }
 }
 
-/// What one CPU checks for all, when each has checked itself.
+/// Checks, on one CPU for all, when each has checked itself.
 pub fn all_quiet() {
     books::settle_spis();
     for cpu in percpu::all() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a CPU does in a step, beside passing a token on. Every operation leaves
+//! Operations of a CPU in a step, besides passing a token on. Every operation leaves
 //! masks and enables as it found them; what it changes otherwise (knobs,
 //! priorities, routes) may stay until the next quiescent point.
 
@@ -39,7 +39,7 @@ macro_rules! operations {
             /// Every one, by its name, with how often it comes.
             pub const ALL: &[(Self, &'static str, u64)] = &[$((Self::$name, $text, $weight),)*];
 
-            /// Does it. What it draws depends on `random` alone.
+            /// Does it. Its draws depend on `random` alone.
             pub fn run(self, me: &'static PerCpu, random: &mut Random) {
                 match self {
                     $(Self::$name => {
@@ -117,7 +117,7 @@ operations! {
     Counters = "counters", 3, |me, _| check::counters(me);
     /// EL2's own look at the list registers.
     Audit = "audit", 3, |_, _| check::audit();
-    /// What its neighbour does. Drawn apart ([`Operation::draw`]).
+    /// Its neighbour's work. Drawn apart ([`Operation::draw`]).
     Neighbour = "neighbour", 0, neighbour::change;
     /// Off, and on again by another.
     Off = "off", 1, |me, random| if me.index != 0 { power::off(me, random) };
@@ -252,7 +252,7 @@ fn disable(me: &PerCpu, random: &mut Random) {
     redistributor(me).enable_all(chosen);
 }
 
-/// It is not acknowledged meanwhile. What was active already is ended early, and no matter.
+/// It is not acknowledged meanwhile. One that was active already is ended early, and no matter.
 fn activate(random: &mut Random) {
     let target = redistributor(random.of(percpu::all()));
     let bit = 1 << (OWN + random.below(u64::from(sgis() - OWN)) as u32);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the soak reports.
+//! Reports of the soak.
 
 use core::sync::atomic::Ordering::Acquire;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a CPU does with a token that has arrived.
+//! Steps of a CPU with a token that has arrived.
 
 use guest_kernel_shim::percpu::PerCpu;
 

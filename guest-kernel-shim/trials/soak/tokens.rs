@@ -174,7 +174,7 @@ pub fn wake(me: &PerCpu, target: &'static PerCpu) {
     Waker::new(target, RESCHED, interrupts::RESCHED, false, false).wake(me);
 }
 
-/// As many tokens have to be on their way as were dealt: at quiescence.
+/// Checks at quiescence that as many tokens are on their way as were dealt.
 pub fn check() {
     let waiting = |inbox: &Inbox| inbox.tasks.load(Acquire) + inbox.calls.load(Acquire);
     let found: u32 = INBOXES.iter().map(waiting).sum();

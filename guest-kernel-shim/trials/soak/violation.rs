@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happens when an invariant does not hold: the machine stops, and shows
-//! what every CPU did last.
+//! Stops the machine when an invariant does not hold, and shows what every CPU did last.
 
 use core::fmt;
 use core::sync::atomic::Ordering::{AcqRel, Acquire};
@@ -45,7 +44,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What each CPU did last.
+/// Last operations of each CPU.
 pub static LOGS: [OperationLog; MAX_CPUS] = [const { OperationLog::new() }; MAX_CPUS];
 
 /// The seed of the run, with which it can be repeated.

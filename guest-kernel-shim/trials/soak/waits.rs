@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a CPU does without a token: it waits, in every way that there is.
+//! Waits of a CPU without a token, in every way that there is.
 
 use plan::{Cell, Deliver, Hint, HostPoll, Trap, Wait, Wake, Word, Workload};
 

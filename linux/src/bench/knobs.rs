@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What of a cell is below Linux: Rouse's knobs, which every vCPU has for itself. Those of
-//! other hypervisors were turned at their boot.
+//! Knobs of a cell below Linux: Rouse's, which every vCPU has for itself. Other hypervisors' knobs
+//! were turned at their boot.
 
 use std::io;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the machine is, and what is going to be measured on it.
+//! Describes the machine, and what is going to be measured on it.
 
 use std::path::Path;
 use std::{fs, io};
@@ -13,7 +13,7 @@ use crate::clock;
 const MIDR: &str = "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1";
 
 impl Bench {
-    /// What of the machine decides which cells can run.
+    /// Properties of the machine that decide which cells can run.
     pub(super) fn machine(&self, instructions: bool) -> Machine {
         Machine {
             cpus: self.cpus.len(),

@@ -27,7 +27,7 @@ impl Tally {
         let [timers, pipes, futexes, barriers] =
             [&self.timers, &self.pipes, &self.futexes, &self.barriers]
                 .map(|count| count.load(Relaxed));
-        // What the summary of every soak has: a round trip is two wake-ups.
+        // Fields that the summary of every soak has: a round trip is two wake-ups.
         let steps = timers + pipes + futexes + barriers;
         [
             ("steps", steps),

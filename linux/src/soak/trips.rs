@@ -23,18 +23,18 @@ const MOST: u64 = 8;
 /// Two ends of a pipe.
 type Pipe = (OwnedFd, OwnedFd);
 
-/// What CPUs get from others.
+/// Requests and answers to each CPU.
 #[derive(Debug)]
 pub struct Mail {
     boxes: Vec<Letters>,
 }
 
-/// What a CPU gets.
+/// Requests and answers to a CPU.
 #[derive(Debug)]
 struct Letters {
     /// Requests: the CPU that asks, and a token.
     asked: Pipe,
-    /// What is answered: tokens.
+    /// Answers: tokens.
     answered: Pipe,
     /// The token of each CPU that asks by a futex; 0 is none.
     asked_by: Vec<AtomicU32>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is waited for, and until when.
+//! Events that are waited for, and until when.
 
 use std::fs;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -12,7 +12,7 @@ use crate::{clock, init, output};
 /// How long a wake-up may take, milliseconds, where ticks are instructions. Linux's own loops that
 /// wait for another CPU may keep their turn in the emulator up to the next timer (docs/linux.md).
 const WAKE_UP_MS: u64 = 1000;
-/// The same where they are a time, which the host also takes some of.
+/// Milliseconds where ticks are a time, which the host also takes some of.
 const WAKE_UP_MS_OF_TIME: u64 = 20_000;
 /// How many times as long it may take to turn a CPU off or on.
 const HOTPLUG: u64 = 5;
@@ -117,7 +117,7 @@ impl Watch {
 }
 
 /// Has the kernel panic where it would only complain: about a CPU that does not schedule, that RCU
-/// waits for, or a task that waits for ever. Those that it does not have it can't complain about.
+/// waits for, or a task that waits for ever. It can't complain about those that it does not have.
 pub fn have_the_kernel_panic() {
     for name in [
         "softlockup_panic",

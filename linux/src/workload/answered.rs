@@ -26,8 +26,8 @@ const WARM_UP: u32 = 32;
 /// The argument of the last call.
 const LAST: u64 = u64::MAX;
 
-/// What a call with `token` is answered: a positive number, which neither the kernel's own answer
-/// nor that of a call before is.
+/// Returns the answer to a call with `token`: a positive number, which neither the kernel's own
+/// answer nor that of a call before is.
 const fn answer_to(token: u64) -> i64 {
     (token ^ 0x5a5a_5a5a) as i64
 }

@@ -94,7 +94,7 @@ fn samples(block: &mut Block<'_>, near: &impl Side) -> io::Result<u64> {
     block.end()
 }
 
-/// What is read from, and what is written to.
+/// Pipes to read from, and to write to.
 struct Pipes(OwnedFd, OwnedFd);
 
 impl Side for Pipes {
@@ -109,10 +109,10 @@ impl Side for Pipes {
     }
 }
 
-/// The same of counters, which have one more than the token: 0 is none.
+/// Counters to read from, and to write to. They hold one more than the token: 0 is none.
 struct Events<'e>(&'e OwnedFd, &'e OwnedFd);
 
-/// What a counter has when the other side is gone, or more.
+/// Value of a counter when the other side is gone, or more.
 const GONE: u64 = 1 << 32;
 
 impl Side for Events<'_> {
@@ -136,7 +136,7 @@ impl Drop for Events<'_> {
     }
 }
 
-/// The same of words.
+/// Words to read from, and to write to.
 struct Words<'w>(&'w AtomicU32, &'w AtomicU32);
 
 const NO_TOKEN: u32 = u32::MAX;

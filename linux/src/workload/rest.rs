@@ -29,7 +29,7 @@ pub fn run(block: &mut Block<'_>, period_us: u32) -> io::Result<u64> {
     for round in 0..WARM_UP + block.count {
         if round == WARM_UP {
             block.begin()?;
-            // What reading the counters took is no lateness.
+            // The time to read the counters is not lateness.
             deadline = nanoseconds(clock_gettime(ClockId::Monotonic)) + period;
         }
         let until = Timespec {

@@ -15,7 +15,7 @@ use crate::options::Breach;
 /// Does it. If this program is still there after it, there is no bound.
 pub fn go_on_after(breach: Breach) -> Obstacle {
     let executable = libc::PROT_READ | libc::PROT_EXEC;
-    // What came of it does not matter: it must not come to anything.
+    // Its result does not matter: it must not come to anything.
     match breach {
         Breach::Open => drop(File::open("/proc/version")),
         Breach::Socket => drop(UdpSocket::bind("127.0.0.1:0")),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the guest reaches by its physical addresses, RAM and the GIC left out: the console.
+//! The guest's physical address space, RAM and the GIC left out: the console.
 
 use std::fmt;
 use std::io;

@@ -112,7 +112,7 @@ impl Cpu {
     }
 }
 
-/// What a call of PSCI that ends the machine means.
+/// Returns the cause of the end for a call of PSCI that ends the machine.
 fn system(event: u32) -> Cause {
     match event {
         KVM_SYSTEM_EVENT_SHUTDOWN => Cause::Off,

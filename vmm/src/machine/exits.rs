@@ -27,7 +27,7 @@ struct Counted {
     own: AtomicU64,
 }
 
-/// What a vCPU reads of all statistics.
+/// View of a vCPU of all statistics.
 #[derive(Debug)]
 pub struct Exits {
     all: Arc<[Counted]>,

@@ -11,7 +11,7 @@ use super::Obstacle;
 use crate::layout::{self, Loaded};
 use crate::options::{MIB, Options};
 
-/// What a guest starts from.
+/// Files that a guest starts from.
 #[derive(Debug)]
 pub struct Files {
     /// Its image.
@@ -21,7 +21,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Those that `options` name.
+    /// Reads the files that `options` name.
     pub fn read(options: &Options) -> Result<Self, Obstacle> {
         let unread = |path: &Path, error, remedy| {
             let shown = path.display();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What this program may ask of the host's kernel while the guest runs.
+//! Bounds what this program may ask of the host's kernel while the guest runs.
 //!
 //! It tends to run as root. A guest that took it over through one of its devices could do
 //! no more than this: enter vCPUs, read their registers, raise a line, write to what is

@@ -13,7 +13,7 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use super::RESET;
 use crate::archive;
 
-/// What the kernel shows, and where.
+/// The kernel's file systems, and where they are mounted.
 const SYSTEMS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
 
 /// Whether this is the first process.

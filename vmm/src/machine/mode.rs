@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use super::Obstacle;
 use crate::options::Mode;
 
-/// What the kernel says once, at its start, behind the mode.
+/// Text after the mode in the kernel's log, once, at its start.
 const SAID: &str = " mode initialized";
 
 /// Refuses unless KVM runs as `wanted`.
@@ -35,7 +35,7 @@ pub fn found() -> io::Result<Option<Mode>> {
     Ok(said()?.and_then(|mode| Mode::of(&mode)))
 }
 
-/// The same in the kernel's words.
+/// Finds the mode in the kernel's words.
 fn said() -> io::Result<Option<String>> {
     let log = log()?;
     let mut said = log

@@ -21,7 +21,7 @@ pub const PSTATE: u64 = CORE + 66;
 /// MPIDR_EL1.
 pub const MPIDR_EL1: u64 = system(3, 0, 0, 0, 5);
 
-/// What a dump shows of the system.
+/// Registers of the system that a dump shows.
 const SHOWN: [(&str, u64); 8] = [
     ("pc", PC),
     ("pstate", PSTATE),

@@ -10,7 +10,7 @@ use crate::{Moment, Table};
 /// is enabled does not count, as in `menu_select()`.
 pub fn first_at_once(states: &Table, moment: &Moment, forecast: &Forecast) -> bool {
     let limit_ns = moment.latency_limit_ns;
-    // What is beyond the table never pays.
+    // A state beyond the table never pays.
     let next = states.at(1);
     let needless = forecast.timer_ns < next.target_residency_ns || limit_ns < next.exit_latency_ns;
     limit_ns == 0 || states.count() == 1 || (states.at(0).enabled && needless)

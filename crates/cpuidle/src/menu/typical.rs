@@ -31,7 +31,7 @@ pub struct Intervals {
     oldest: usize,
 }
 
-/// What is to be known of the samples between two values.
+/// Summary of the samples between two values.
 struct Summary {
     count: u64,
     average: u64,
@@ -89,7 +89,7 @@ impl Intervals {
         self.without_largest(|kept| kept.max == 0)
     }
 
-    /// As [`Self::typical_of_low`], if a stay of that kind may be below `bound_us`.
+    /// Like [`Self::typical_of_low`], if a stay of that kind may be below `bound_us`.
     pub fn typical_below(&self, bound_us: u64) -> Option<u64> {
         self.without_largest(|kept| kept.min >= bound_us)
     }

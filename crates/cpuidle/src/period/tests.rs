@@ -9,7 +9,7 @@ use crate::FOREVER;
 use crate::table::tests::{TICK, table};
 use crate::{Name, Setup};
 
-/// What a stay comes to.
+/// Course of a stay.
 #[derive(Clone, Copy)]
 struct Stay {
     /// How long it is, ns.
@@ -186,8 +186,8 @@ fn the_tick_is_set_as_the_governor_wants_it() {
     assert_eq!(late.ticks.take(), [(3_000_000, Some(1_000_000))]);
 }
 
-/// What a stay without an event was ended by: `haltpoll` tells a poll that ran out, and
-/// a tick is taken back once it is known.
+/// A stay without an event tells what ended it: `haltpoll` tells a poll that ran out, and a tick is
+/// taken back once it is known.
 #[test]
 fn what_ended_a_stay_is_told() {
     let ticked = Stay {

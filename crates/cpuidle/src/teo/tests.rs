@@ -200,7 +200,7 @@ fn metrics_decay_to_nothing() {
     assert_eq!(metric, 0);
 }
 
-/// The same intercepts, and state 2 off: 2 * 1920 > 2704 already at bin 2, whose
+/// Intercepts as before, and state 2 off: 2 * 1920 > 2704 already at bin 2, whose
 /// state can't be had; at bin 1 it is still true, and 1 <= 2.
 #[test]
 fn a_disabled_state_is_passed_over() {

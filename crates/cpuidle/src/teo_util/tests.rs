@@ -105,7 +105,7 @@ fn load_takes_one_state_off() {
     };
     let mut governor = TeoUtil::new(Util::Corrected);
     assert_eq!(governor.select(&states, &stopped, || 10 * MS).state, 3);
-    // As posted the 10 ms are still expected: no tick. Nor is anything too shallow.
+    // `Posted` still expects the 10 ms: no tick. Nor is anything too shallow.
     assert_eq!(chosen(select(Util::Posted, 17, 10_000)), (2, true));
     let mut governor = TeoUtil::new(Util::Posted);
     assert_eq!(governor.select(&states, &stopped, || 10 * MS).state, 2);

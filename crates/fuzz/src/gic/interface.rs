@@ -59,7 +59,7 @@ impl Interface {
         Some(one.intid())
     }
 
-    /// ICV_EOIR1_EL1. What it deactivates, with EOImode 0, has to have the priority that it drops.
+    /// ICV_EOIR1_EL1. An interrupt that it deactivates, with EOImode 0, has to have the priority that it drops.
     pub fn end(&mut self, intid: u32) {
         let dropped = self.running.trailing_zeros();
         self.running &= self.running.wrapping_sub(1);
@@ -73,7 +73,7 @@ impl Interface {
         self.deactivate_if(intid, |_| true);
     }
 
-    /// What is in no list register ICH_HCR_EL2.EOIcount counts, and that is all.
+    /// For an INTID in no list register, only ICH_HCR_EL2.EOIcount counts.
     fn deactivate_if(&mut self, intid: u32, is_it: impl Fn(&ListRegister) -> bool) {
         let mut registers = self.registers.iter_mut();
         let active = registers.find(|one| one.0 & ACTIVE != 0 && one.intid() == intid);
@@ -110,7 +110,7 @@ impl Interface {
         self.bits(|one| one.0 & (PENDING | ACTIVE | HW | EOI) == EOI)
     }
 
-    /// What it was asked for last.
+    /// Returns the last request to it.
     pub const fn asked(&self) -> Asked {
         self.asked
     }
@@ -121,7 +121,7 @@ impl Interface {
         self.ended() != 0 || self.asked.refill && !self.used().any(pending)
     }
 
-    /// What the registers hold.
+    /// Returns the list registers in use.
     pub fn used(&self) -> impl Iterator<Item = &ListRegister> + Clone {
         let used = |one: &&ListRegister| one.0 & (PENDING | ACTIVE) != 0;
         self.registers.iter().filter(used)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual GIC of crate `vgic` on a modelled CPU interface per vCPU. What puts its
-//! parts together is [`vgic::Delivery`], as in the hypervisor; when it does what is as in
+//! The virtual GIC of crate `vgic` on a modelled CPU interface per vCPU. [`vgic::Delivery`] puts
+//! its parts together, as in the hypervisor; when it does what is as in
 //! `hypervisor/src/exits/mmio.rs` and `hypervisor/src/interrupts/irq.rs`.
 
 use std::cell::RefCell;
@@ -41,13 +41,13 @@ pub struct Cpu {
     pub list: List,
     /// Its CPU interface.
     pub interface: Interface,
-    /// What is behind its timers' interrupts.
+    /// Physical state of its timers' interrupts.
     pub physical: Physical,
     /// It has shown the others what it holds.
     shown: bool,
 }
 
-/// What [`vgic::Interface`] asks for: a modelled CPU interface, and what is behind it.
+/// Hardware that [`vgic::Interface`] asks for: a modelled CPU interface, and the physical state behind it.
 struct Hardware<'a> {
     number: usize,
     interface: &'a mut Interface,
@@ -386,7 +386,7 @@ impl Machine {
         self.delivery(cpu).publish();
     }
 
-    /// What [`Delivery::audit`] says of `cpu`, and physical interrupts that are active
+    /// Returns the result of [`Delivery::audit`] for `cpu`, and physical interrupts that are active
     /// for nothing.
     pub fn audit(&mut self, cpu: usize) -> (Result<(), vgic::Fault>, u32) {
         let delivery = self.delivery(cpu);

@@ -126,7 +126,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// As after reset, with CPU interfaces that let everything through.
+    /// State after reset, with CPU interfaces that let everything through.
     pub fn new() -> Self {
         Self {
             private: [[Interrupt::default(); PRIVATE as usize]; CPUS],
@@ -250,7 +250,7 @@ impl Spec {
         }
     }
 
-    /// What such a register reads.
+    /// Returns the value of such a register.
     pub fn read(&self, cpu: usize, bits: Bits, first: u32) -> u32 {
         (0..32).fold(0, |value, n| {
             let one = self.at(cpu, first + n);

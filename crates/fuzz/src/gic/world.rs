@@ -13,7 +13,7 @@ use super::interface::Interface;
 use super::machine::{Machine, TIMERS};
 use super::spec::{Active, Bits, CPUS, INTIDS, PRIVATE, Spec, affinity};
 
-/// What a guest can do, and what can happen to it.
+/// Actions of a guest, and events that can happen to it.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// A CPU acknowledges.
@@ -80,7 +80,7 @@ pub struct World {
 }
 
 impl World {
-    /// As after reset, with `registers` list registers per CPU, 1 to 16.
+    /// State after reset, with `registers` list registers per CPU, 1 to 16.
     #[must_use]
     pub fn new(registers: usize) -> Self {
         let spec = Spec::new();
@@ -179,11 +179,11 @@ impl World {
         self.settled();
     }
 
-    /// What follows a step by itself, and must hold after it.
+    /// Does what follows a step by itself, and checks what must hold after it.
     fn settled(&mut self) {
         self.machine.fire();
         self.machine.maintenance();
-        // What waited for the end of another one.
+        // Interrupts that waited for the end of another one.
         self.machine.fire();
         self.note_shown();
         assert_eq!(self.machine.listed_twice(), None);
@@ -193,8 +193,8 @@ impl World {
         }
     }
 
-    /// What `cpu` acknowledged and has not ended is active there, and of its private
-    /// interrupts what was set so; without any, nothing is.
+    /// Checks that interrupts that `cpu` acknowledged and has not ended are active there, and of
+    /// its private interrupts those that were set so; without any, nothing is.
     fn check_active(&mut self, cpu: usize) {
         let here = |intid: u32| match self.spec.at(cpu, intid).active {
             Active::No => false,

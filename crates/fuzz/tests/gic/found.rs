@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the random sequences have found, each as short as it can be.
+//! Findings of the random sequences, each as short as it can be.
 
 use fuzz::gic::{Bits, Step, World};
 

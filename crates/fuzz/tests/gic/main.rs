@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 /// INTIDs that steps are about: few, so that they meet.
 const PRIVATE: [u32; 8] = [0, 1, 7, 15, 16, 27, 30, 31];
-/// Those of them with a line.
+/// INTIDs among them with a line.
 const TIMERS: [u32; 2] = [27, 30];
 const SHARED: [u32; 5] = [32, 33, 63, 64, 95];
 
@@ -128,7 +128,7 @@ proptest! {
         world.compare();
     }
 
-    /// As after reset, where nothing is enabled yet.
+    /// Starts after reset, where nothing is enabled yet.
     #[test]
     fn from_reset(registers in 1usize..=4, steps in vec(step(), 1..60)) {
         let mut world = World::new(registers);

@@ -10,7 +10,7 @@ const FAR_NS: u64 = 1_000_000_000_000;
 /// The nearest timer: less is below the resolution of the clocks that this is about.
 const SOON_NS: u64 = 20;
 
-/// What a trace is made of.
+/// Kind of events in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Course {
     /// Requests a few us apart, now and then a pause.
@@ -35,7 +35,7 @@ impl Course {
     ];
 }
 
-/// What is changed on the way.
+/// Changes on the way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spice {
     /// Latency limits come and go.
@@ -60,7 +60,7 @@ struct Period {
     io_waiters: u32,
 }
 
-/// What is asked.
+/// Question to a governor.
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
     pub now_ns: u64,

@@ -117,8 +117,8 @@ impl Both {
         (first, second)
     }
 
-    /// What `cpuidle` promises and Linux does not: a choice is enabled, or else it is the
-    /// shallowest enabled state.
+    /// Applies a promise of `cpuidle` that Linux does not make: a choice is enabled, or else it is
+    /// the shallowest enabled state.
     fn allowed(&self, choice: Choice) -> Choice {
         let states = self.second_table.states();
         if !states[choice.state].disabled {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is compared with what: governors and tables.
+//! Pairs that are compared: governors and tables.
 
 use cpuidle::{Kind, Name};
 use governors_by_rules::{

@@ -15,10 +15,10 @@ fn sleeps_until(timer: Timer) -> bool {
     timer.expired()
 }
 
-/// What is gone ends no wait: it lasts until the next reason to end it. That a
-/// wait ends for none is allowed (DDI 0487K.a, D1.7.2), that each does is not
-/// what one waits for. What is pending is read before, because a hypervisor may
-/// not know of a timer that was turned off before it is asked.
+/// An interrupt that is gone ends no wait: it lasts until the next reason to end it. A wait may end
+/// for none (DDI 0487K.a, D1.7.2), but each that does is not what one waits for. The pending state
+/// is read before, because a hypervisor may not know of a timer that was turned off before it is
+/// asked.
 pub fn gone_from_a_later_wait() -> Result<(), Failure> {
     with_each(|timer| {
         let raise = || timer.raise();

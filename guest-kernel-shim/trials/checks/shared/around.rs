@@ -3,7 +3,7 @@
 
 use core::mem::offset_of;
 
-/// What the CPU does.
+/// Action of the CPU between the two readings of its registers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// It executes WFI, with an interrupt on its way.
@@ -131,7 +131,7 @@ unsafe extern "C" {
     fn check_around(put: *const Registers, found: *mut Registers, way: u64);
 }
 
-/// What registers with the values `put` have behind `way`.
+/// Returns the registers with the values `put` after `way`.
 pub fn around(put: &Registers, way: Way) -> Registers {
     let mut found = put.clone();
     found.general = [0; 31];

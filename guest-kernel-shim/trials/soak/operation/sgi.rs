@@ -95,8 +95,7 @@ pub fn burst(me: &'static PerCpu, random: &mut Random) {
     }
 }
 
-/// As many as there are to itself, so that more are pending than there are list
-/// registers.
+/// Sends as many as there are to itself, so that more are pending than there are list registers.
 pub fn while_masked(me: &'static PerCpu, random: &mut Random) {
     insn::mask_irq();
     for intid in core::iter::once(own(me)).chain(shared()..sgis()) {

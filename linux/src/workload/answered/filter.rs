@@ -103,7 +103,7 @@ pub fn make_call(token: u64) -> i64 {
 }
 
 /// # Safety
-/// That of the call.
+/// The call's own conditions.
 #[inline(always)]
 unsafe fn system_call(number: u64, arguments: [u64; 3]) -> i64 {
     let [first, second, third] = arguments;

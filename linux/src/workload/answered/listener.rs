@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a supervisor gets, and what it answers (seccomp_unotify(2)).
+//! Calls that a supervisor gets, and its answers (seccomp_unotify(2)).
 
 use std::io;
 use std::os::fd::OwnedFd;
