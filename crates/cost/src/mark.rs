@@ -7,7 +7,7 @@ use crate::Path;
 const MOVZ: u32 = 0xd280_001f;
 /// Where its immediate is.
 const IMMEDIATE: u32 = 0xffff << 5;
-/// What the upper byte of every mark's immediate is.
+/// Upper byte of every mark's immediate.
 const MAGIC: u16 = 0x5200;
 
 /// Which end of a path.
@@ -22,7 +22,7 @@ pub enum Edge {
 /// A mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// What it delimits.
+    /// Path that it delimits.
     pub path: Path,
     /// Which end.
     pub edge: Edge,

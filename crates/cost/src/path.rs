@@ -19,7 +19,7 @@ macro_rules! paths {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What it is, for people.
+            /// Describes it for people.
             #[must_use]
             pub const fn about(self) -> &'static str {
                 match self { $(Self::$variant => $about,)* }
@@ -35,9 +35,9 @@ paths! {
     Service = "service", "hypercall that is answered";
     /// A wake-up, up to the return from the write of ICC_SGI1R_EL1.
     SgiSend = "sgi-send", "SGI to another CPU, at the sender";
-    /// The same, at a target that runs.
+    /// That SGI, at a target that runs.
     SgiReceive = "sgi-receive", "the same, at a target that runs";
-    /// As [`Path::SgiSend`], of an SGI that goes by the target's pending word and a doorbell.
+    /// Like [`Path::SgiSend`], of an SGI that goes by the target's pending word and a doorbell.
     DoorbellSend = "doorbell-send", "SGI by pending word and doorbell, at the sender";
     /// The doorbell interrupt, and the listing of the SGI.
     DoorbellReceive = "doorbell-receive", "the same, at a target that runs";
@@ -47,7 +47,7 @@ paths! {
     Wfi = "wfi", "WFI, from entry to return, ended by an SGI";
     /// The SGI that ends it, up to the return from the write of ICC_SGI1R_EL1.
     WfiSend = "wfi-send", "the SGI that ends it, at the sender";
-    /// The same on a CPU with a neighbour, which has it meanwhile.
+    /// Like [`Path::Wfi`], on a CPU with a neighbour, which has it meanwhile.
     Switch = "switch", "the same, which gives the CPU to a neighbour: to it and back";
     /// WFE with nothing to wait for.
     Wfe = "wfe", "WFE";

@@ -85,7 +85,7 @@ impl Entry {
     /// Bytes of an entry.
     pub const SIZE: usize = 16;
 
-    /// As bytes: kind, a byte, a halfword, a word, a doubleword.
+    /// Encodes it: kind, a byte, a halfword, a word, a doubleword.
     #[must_use]
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let (kind, byte, half, word, double) = match self {

@@ -56,7 +56,7 @@ impl Image {
 }
 
 impl Chart {
-    /// As a file.
+    /// Encodes it as a file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -53,7 +53,7 @@ impl Counts {
         counts
     }
 
-    /// As many numbers.
+    /// Returns all its numbers.
     #[must_use]
     pub fn to_array(self) -> [u64; Self::LEN] {
         let mut all = [0; Self::LEN];
@@ -68,7 +68,7 @@ impl Counts {
         self.levels.iter().sum()
     }
 
-    /// Those that are bookkeeping.
+    /// Instructions that are bookkeeping.
     #[must_use]
     pub fn bookkeeping(&self) -> u64 {
         self.classes.iter().sum()
@@ -81,13 +81,13 @@ impl Counts {
         Self::from_array(std::array::from_fn(|n| one[n] + other[n]))
     }
 
-    /// As many of everything, so many times.
+    /// Multiplies every count by `times`.
     #[must_use]
     pub fn times(self, times: u64) -> Self {
         Self::from_array(self.to_array().map(|number| number * times))
     }
 
-    /// What is more than in `before`.
+    /// Subtracts `before`.
     ///
     /// # Panics
     /// If `before` has more of anything: counts only grow.

@@ -26,7 +26,7 @@ struct Open {
     clock: Counts,
     /// The CPUs that take part, by their positions.
     parties: BTreeSet<usize>,
-    /// What each CPU had executed when it began.
+    /// Counts of each CPU when it began.
     executed: Vec<Counts>,
     exits: Exits,
     halts: u64,
@@ -43,14 +43,14 @@ struct Stop {
     resumed: Counts,
 }
 
-/// What is known of a CPU.
+/// Known state of a CPU.
 #[derive(Clone, Debug)]
 struct Cpu {
     tpidr: Tpidr,
     /// Its affinity, if that is known.
     affinity: Option<u64>,
     clock: Counts,
-    /// What it has executed.
+    /// Instructions that it has executed.
     executed: Counts,
     /// Instructions of all CPUs when it stopped last.
     stopped: u64,
@@ -410,7 +410,7 @@ impl Cutter {
         }
     }
 
-    /// What the CPUs that take part in a sample have executed since it began.
+    /// Instructions that the CPUs of a sample have executed since it began.
     fn executed_by_parties(&self, open: &Open) -> Counts {
         let cpus = self.cpus.iter().enumerate();
         let parties = cpus.filter(|&(n, _)| open.parties.contains(&n));

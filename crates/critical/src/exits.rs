@@ -63,7 +63,7 @@ impl Cause {
     pub const fn of_syndrome(esr: u64) -> Self {
         /// ISS of a system register's access, but for register and direction.
         const REGISTER: u64 = 0x003f_fc1e;
-        /// That of ICC_SGI1R_EL1: op0 3, op1 0, CRn 12, CRm 11, op2 5.
+        /// ISS of ICC_SGI1R_EL1: op0 3, op1 0, CRn 12, CRm 11, op2 5.
         const SGI1R: u64 = 3 << 20 | 5 << 17 | 12 << 10 | 11 << 1;
         match esr >> 26 & 0x3f {
             0x01 if esr & 1 == 0 => Self::Wfi,

@@ -85,7 +85,7 @@ impl Kind {
         self.0 & other.0 == other.0
     }
 
-    /// The same, as bookkeeping of `class`.
+    /// Returns it as bookkeeping of `class`.
     #[must_use]
     pub const fn of_class(self, class: Class) -> Self {
         Self(self.0 & !(7 << Self::CLASS) | (class as u16 + 1) << Self::CLASS)

@@ -11,12 +11,12 @@ use crate::{Counts, Exits};
 pub struct Sample {
     /// Its value, as the guest has it: by how much the counter went on.
     pub value: u64,
-    /// What all CPUs executed.
+    /// Instructions that all CPUs executed.
     pub work: Counts,
-    /// What of that the CPUs executed that took part in it: the one that measures, and each
-    /// that one of them told something in the meantime, or was told something by.
+    /// Instructions of the CPUs that took part in it: the one that measures, and each that one of
+    /// them told something in the meantime, or was told something by.
     pub parties: Counts,
-    /// What is on the path.
+    /// Instructions on the path.
     pub path: Counts,
     /// Exceptions that were taken to EL2.
     pub exits: Exits,

@@ -65,7 +65,7 @@ pub fn is_hidden(c: char) -> bool {
 /// Writes `text`, what is hidden as `\u{1b}`, unless `own` says that it is meant.
 ///
 /// # Errors
-/// Those of `to`.
+/// Errors of `to`.
 pub fn escape(to: &mut impl Write, text: &str, own: impl Fn(char) -> bool) -> fmt::Result {
     text.chars()
         .try_for_each(|c| match is_hidden(c) && !own(c) {

@@ -102,7 +102,7 @@ impl Ratio {
         Some(of_sorted(&parts, 500)?.convert(read_hz))
     }
 
-    /// What is to be compared with the other's to compare both.
+    /// Product to compare with the other's, to compare both.
     fn cross(&self, other: &Self) -> u128 {
         u128::from(self.wanted) * u128::from(other.read)
     }

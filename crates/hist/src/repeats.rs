@@ -17,7 +17,7 @@
 
 use crate::{Histogram, index, lowest, nearest_rank};
 
-/// What is printed of a distribution, in thousandths.
+/// Quantiles that are printed of a distribution, in thousandths.
 pub const QUANTILES: [(&str, u64); 4] = [("p50", 500), ("p90", 900), ("p99", 990), ("p999", 999)];
 
 /// Values that a pass must have to be judged. Of fewer, the 99th percentile is their
@@ -68,7 +68,7 @@ mod tests {
     /// Whether `second` repeats `first`.
     fn judged(first: &[u64], second: &[u64]) -> bool {
         let (mut all, mut before) = (Histogram::new(), Histogram::new());
-        // What an earlier cell left in the copy does not matter.
+        // Values that an earlier cell left in the copy do not matter.
         before.record(7);
         first.iter().for_each(|&value| all.record(value));
         before.copy_from(&all);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The same cells on each machine: a table, a chart for each machine with an axis
-//! of its own, and in what the orders differ.
+//! Compares the same cells on each machine: a table, a chart for each machine with an axis of its
+//! own, and in what the orders differ.
 
 use maud::{Markup, html};
 use results::merge::Run;

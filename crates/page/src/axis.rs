@@ -136,7 +136,7 @@ impl Axis {
         values.into_iter().zip(texts).collect()
     }
 
-    /// What is to be said of the scale.
+    /// Returns the caption's words about the scale.
     pub fn note(&self) -> &'static str {
         match self.kind {
             Kind::Linear => "",

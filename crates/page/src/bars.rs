@@ -8,7 +8,7 @@ use crate::svg::{Anchor, Canvas, Drawing, WIDTH, number, width_of};
 /// A group: the bars of one row of labels.
 #[derive(Debug)]
 pub struct Group {
-    /// What they have in common.
+    /// Its name, and what is special of it below.
     pub label: (String, String),
     /// The bars.
     pub bars: Vec<Bar>,
@@ -21,7 +21,7 @@ pub struct Bar {
     pub class: &'static str,
     /// Its length.
     pub value: f64,
-    /// What is shown when it is pointed at.
+    /// Text of the tooltip.
     pub hint: String,
 }
 
@@ -46,7 +46,8 @@ impl Group {
     }
 }
 
-/// What charts beside each other share, so that bars of one length have one value in all of them.
+/// Scale that charts next to each other share, so that bars of one length have one value in all of
+/// them.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared {
     axis: Axis,
@@ -54,7 +55,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// What is needed for these groups, of all the charts.
+    /// Fits the scale to these groups, of all the charts.
     pub fn of<'g>(groups: impl Iterator<Item = &'g Group> + Clone) -> Self {
         let values = groups.clone().flat_map(|group| &group.bars);
         let values = values.map(|bar| bar.value);
@@ -72,7 +73,7 @@ pub fn chart(groups: &[Group], unit: &str, about: &str) -> Drawing {
     chart_in(Shared::of(groups.iter()), groups, unit, about)
 }
 
-/// The same, on axes that are those of other charts too.
+/// Likewise, on axes that are those of other charts too.
 pub fn chart_in(shared: Shared, groups: &[Group], unit: &str, about: &str) -> Drawing {
     let Shared { axis, left } = shared;
     let bottom = 4.0 + groups.iter().map(|group| group.height() + GAP).sum::<f64>();

@@ -17,7 +17,7 @@ pub struct Panel<'r> {
     pub run: &'r Run,
     /// How its values are shown.
     pub scale: Scale,
-    /// What they are of: run, workload, shape.
+    /// Title of the cells: run, workload, shape.
     pub title: String,
     /// The measured ones.
     pub cells: Vec<&'r Cell>,
@@ -64,27 +64,27 @@ impl<'r> Panel<'r> {
         Self { cells, ..self }
     }
 
-    /// What a value of it counts.
+    /// Returns the unit of its values.
     pub fn unit(&self) -> &'r str {
         self.scale.unit_of(&self.run.results, &self.cells)
     }
 
-    /// What leads in its charts.
+    /// Chooses the quantity that leads in its charts.
     pub fn lead(&self) -> By {
         By::of(&self.cells)
     }
 
-    /// What that is: `instructions on the path, bookkeeping left out, per round trip`.
+    /// Describes that: `instructions on the path, bookkeeping left out, per round trip`.
     pub fn lead_measure(&self) -> String {
         self.measured(self.lead().between())
     }
 
-    /// What a value of it is: `instructions per round trip`.
+    /// Describes a value: `instructions per round trip`.
     pub fn measure(&self) -> String {
         self.measured("")
     }
 
-    /// The same, with what the value is `of`.
+    /// Likewise, with what the value is `of`.
     pub fn measured(&self, of: &str) -> String {
         let operation = operation_of(self.cells[0]);
         format!("{}{of} per {operation}", self.unit())
@@ -111,7 +111,7 @@ impl<'r> Panel<'r> {
         self.plain_but(&[])
     }
 
-    /// As [`Self::plain`], with all values of the dimensions `kept`.
+    /// Like [`Self::plain`], with all values of the dimensions `kept`.
     pub fn plain_but(&self, kept: &[&str]) -> (Vec<&'r Cell>, String) {
         let mut cells = self.cells.clone();
         let mut notes = Vec::new();
@@ -176,7 +176,7 @@ pub fn waiting(cell: &Cell) -> (String, String) {
     (format!("{}{mark}", cell.what.wait), special.join(", "))
 }
 
-/// The same in one text.
+/// Likewise in one text.
 pub fn waiting_text(cell: &Cell) -> String {
     let (wait, special) = waiting(cell);
     format!("{wait} {special}").trim_end().to_owned()

@@ -7,9 +7,9 @@ use results::{CoreClock, Results};
 /// CPUs that are named.
 const NAMED: usize = 8;
 
-/// What is known of their clocks: the range, and the largest drift, in one line; then those CPUs
-/// that are not like most, and those that drifted, with what that means. Nothing where no clock
-/// is known.
+/// Describes the CPUs' clocks: the range, and the largest drift, in one line; then those CPUs that
+/// are not like most, and those that drifted, with what that means. Nothing where no clock is
+/// known.
 pub fn lines(results: &Results) -> Vec<String> {
     let clocks = &results.machine.core_clocks;
     let Some((middle, differ)) = differing(clocks) else {

@@ -33,7 +33,8 @@ impl Column {
         }
     }
 
-    /// The same for people: without what a terminal would act on, and no text longer than a quote.
+    /// Returns it for people: without what a terminal would act on, and no text longer than a
+    /// quote.
     pub(crate) fn for_people(&self) -> Self {
         let shown = |text: &String| Quoted::new(text).to_string();
         Self {

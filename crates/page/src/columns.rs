@@ -93,7 +93,7 @@ fn of_made(cell: &Cell, count: u64) -> String {
     }
 }
 
-/// What Linux counted, where it is the guest.
+/// Columns of Linux's counters, where it is the guest.
 fn linux(cells: &[&Cell]) -> Vec<Column> {
     /// Titles of columns, and counters.
     const SHOWN: [(&str, &str); 3] = [
@@ -147,7 +147,7 @@ fn noise(cells: &[&Cell]) -> Option<Column> {
     any.then(|| Column::numbers("noise/op", "rounds", texts.collect()))
 }
 
-/// What a wake-up takes by stated watts, if any cell has that.
+/// Column of the energy of a wake-up by stated watts, if any cell has that.
 fn energy(cells: &[&Cell]) -> Option<Column> {
     let texts = cells.iter().map(|cell| match &cell.energy_model {
         Some(model) => format!("{:.2}", model.uj_per_wakeup),
@@ -197,7 +197,7 @@ fn words(cells: &[&Cell]) -> Vec<Column> {
         let texts: Vec<String> = cells.iter().map(|cell| marked(cell, info)).collect();
         columns.extend(match info.show {
             Show::Title | Show::Sweep { .. } => None,
-            // What Linux decides by itself is no choice.
+            // A decision of Linux itself is not a choice.
             Show::Column if is_linux && !cells.iter().any(|cell| info.applies(&cell.what)) => None,
             Show::Column => Some(Column::words(info.key, texts)),
             Show::IfDifferent | Show::Special(_) => different(info.key, texts),
@@ -231,16 +231,16 @@ fn different(title: &str, texts: Vec<String>) -> Option<Column> {
     differ.then(|| Column::words(title, texts))
 }
 
-/// What marks a wait that depends on something that the machine does not model.
+/// Mark of a wait that depends on something that the machine does not model.
 pub const MARK: &str = "*";
 
-/// What marks a wait that was measured while the core's clock moved.
+/// Mark of a wait that was measured while the core's clock moved.
 pub const MOVED: &str = "~";
 
-/// What marks a wait whose median is not much longer than a step of the counter.
+/// Mark of a wait whose median is not much longer than a step of the counter.
 pub const COARSE: &str = "^";
 
-/// What marks a number of samples that is small because each took long.
+/// Mark of a number of samples that is small because each took long.
 pub const FEWER: &str = "<";
 
 /// How many of its passes each cell has, if any was cut short.
@@ -280,7 +280,7 @@ fn limits(cells: &[&Cell]) -> Vec<Column> {
     columns.collect()
 }
 
-/// What the counter makes of the event stream's period, where that is the subject.
+/// Column of the event stream's period as the counter makes it, where that is the subject.
 fn made(cells: &[&Cell]) -> Option<Column> {
     let subject = |cell: &Cell| cell.event_stream_made_ns != 0 && cell.what.workload.is_alone();
     let texts = cells.iter().map(|cell| match cell.event_stream_made_ns {

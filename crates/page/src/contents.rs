@@ -3,7 +3,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
-/// What a section begins with, up to its name.
+/// Beginning of a section, up to its name.
 const SECTION: &str = "<section id=\"";
 const TITLE: [&str; 2] = ["<h2>", "</h2>"];
 

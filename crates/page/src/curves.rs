@@ -10,7 +10,7 @@ use crate::svg::{Anchor, Canvas, Drawing, WIDTH, number, width_of};
 pub struct Line {
     /// Classes of its colour and pattern.
     pub class: String,
-    /// What it is.
+    /// Text at the line's end, or in the legend.
     pub name: String,
     /// Where it goes through.
     pub points: Vec<(f64, f64)>,
@@ -159,7 +159,7 @@ fn spread(places: &[f64], least: f64) -> Vec<f64> {
         let free = spread.last().map_or(f64::NEG_INFINITY, |last| last + least);
         spread.push(place.max(free));
     }
-    // What was pushed out at the bottom comes back up.
+    // Places that were pushed out at the bottom come back up.
     let mut free = BOTTOM;
     for place in spread.iter_mut().rev() {
         *place = place.min(free);

@@ -3,7 +3,7 @@
 
 /// The first 32 bits of the fractional parts of the cube roots of the first 64 primes (4.2.2).
 const ROUNDS: [u32; 64] = roots(3);
-/// Those of the square roots of the first eight (5.3.3).
+/// Likewise for the square roots of the first eight (5.3.3).
 const BEGIN: [u32; 8] = roots(2);
 
 /// The first 32 bits of the fractional parts of the roots of primes.

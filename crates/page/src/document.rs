@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a command answers, before it is decided where that goes: lines and tables, in their order.
+//! A command's answer, before it is decided where that goes: lines and tables, in their order.
 //!
 //! | form | module | for |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! | CSV | [`csv`](Document::csv) | a spreadsheet; the tables alone |
 //! | JSON | [`json`](Document::json) | programs |
 //!
-//! All have every line and every number. What a number depends on, a star, a note, a unit, is a line
-//! as well, so no form can lose it.
+//! All have every line and every number. A star, a note, a unit, on which a number depends, is a
+//! line as well, so no form can lose it.
 
 mod data;
 mod mail;
@@ -53,13 +53,13 @@ impl Document {
         self.0.extend(further.0);
     }
 
-    /// What it consists of.
+    /// Returns its lines and tables, in their order.
     pub fn blocks(&self) -> &[Block] {
         &self.0
     }
 
-    /// The same for people: what is quoted in it, a name, a note, a reason, may be another's, and must not act on a
-    /// terminal, nor begin a line.
+    /// Returns it for people: a quoted name, note or reason may be another's, and must not act on a terminal, nor
+    /// begin a line.
     fn for_people(&self) -> Self {
         let blocks = self.0.iter().map(|block| match block {
             Block::Line(line) => Block::Line(Quoted::up_to(LINE, line).to_string()),
@@ -73,7 +73,7 @@ impl Document {
         self.painted(width, &grid::plain)
     }
 
-    /// The same with colours.
+    /// Likewise with colours.
     pub fn painted(&self, width: Option<usize>, paint: Paint<'_>) -> Vec<String> {
         let shown = self.for_people();
         let lines = shown.0.iter().flat_map(|block| match block {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is around a chart: its caption, its legend, its axes.
+//! Frames a chart: its caption, its legend, its axes.
 
 use maud::{Markup, Render, html};
 
@@ -12,11 +12,11 @@ pub type Entry = (String, String, String);
 /// A chart with its caption and legend.
 #[derive(Debug)]
 pub struct Figure {
-    /// What it shows.
+    /// Subject of the chart.
     pub caption: String,
-    /// What has to be known of that.
+    /// Notes that its reader needs.
     pub note: String,
-    /// What its colours and patterns are.
+    /// Meanings of its colours and patterns.
     pub legend: Vec<Entry>,
     /// The chart.
     pub chart: Drawing,
@@ -69,7 +69,7 @@ impl Render for Figure {
     }
 }
 
-/// What a section has: charts, and sentences between them.
+/// Part of a section: a chart, or a sentence between charts.
 #[derive(Debug)]
 pub enum Item {
     /// A chart.

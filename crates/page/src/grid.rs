@@ -36,7 +36,7 @@ pub fn lines<C: Borrow<Column>>(columns: &[C]) -> Vec<String> {
     painted(&columns, &plain)
 }
 
-/// The same with colours.
+/// Likewise with colours.
 fn painted(columns: &[&Column], paint: Paint<'_>) -> Vec<String> {
     let rows = rows(columns);
     let mut lines = Vec::new();
@@ -60,11 +60,11 @@ fn painted(columns: &[&Column], paint: Paint<'_>) -> Vec<String> {
     lines
 }
 
-/// What stands for no value.
+/// Texts for no value.
 pub const NOTHING: [&str; 4] = ["·", "-", "?", ""];
 
-/// As [`lines`], but no wider than `width`, if there is one: without columns of numbers,
-/// from the right, first those that have none. A last line names them.
+/// Like [`lines`], but no wider than `width`, if there is one: without columns of numbers, from the
+/// right, first those that have none. A last line names them.
 pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>, paint: Paint<'_>) -> Vec<String> {
     let Some(width) = width else {
         return painted(&columns, paint);
@@ -95,7 +95,7 @@ pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>, paint: Paint<'_>)
     lines
 }
 
-/// What a column is called where its group does not stand over it.
+/// Name of a column where its group does not stand over it.
 pub fn name(column: &Column) -> String {
     match column.group() {
         "" => column.title().into(),

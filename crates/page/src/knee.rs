@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where a curve bends most: the point of a sweep from which more brings less.
 //!
-//! By V. Satopää, J. Albrecht, D. Irwin, B. Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCSW 2011: the point that is
-//! farthest from the chord between the first and the last one, both coordinates taken from 0 to 1. What is swept is
-//! spread by factors, so its logarithm is taken.
+//! By V. Satopää, J. Albrecht, D. Irwin, B. Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCSW 2011: the point that
+//! is farthest from the chord between the first and the last one, both coordinates taken from 0 to 1. Swept values are
+//! spread by factors, so their logarithm is taken.
 
 /// Least distance from the chord, of the range of the values: a curve that bends less has no knee.
 const LEAST: f64 = 0.1;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What leads: which of a cell's medians is shown where there is room for one, and which
-//! ratios are made of.
+//! Chooses which of a cell's medians leads: it is shown where there is room for one, and ratios are
+//! made of it.
 
 use plan::Workload;
 use results::{Cell, Results, Stats};
 
 use crate::path;
 
-/// What leads of some cells that are held against each other.
+/// Quantity that leads in cells that are held against each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// The path from the waker's store to the task, without bookkeeping: where the
@@ -44,7 +44,7 @@ impl By {
         stats.map(|stats| stats.p50)
     }
 
-    /// What distributions are of.
+    /// Returns the distribution of this quantity.
     pub fn stats(self, cell: &Cell) -> Option<Stats> {
         match self {
             Self::Path => cell.critical.as_ref().map(|critical| critical.path),
@@ -52,7 +52,7 @@ impl By {
         }
     }
 
-    /// Values of those, and how often each came.
+    /// Values of it, and how often each came.
     pub fn histogram(self, cell: &Cell) -> &[(u64, u64)] {
         let all = match self {
             Self::Path => cell.critical.as_ref().map(|critical| &critical.histogram),
@@ -61,8 +61,8 @@ impl By {
         all.map_or(&[], Vec::as_slice)
     }
 
-    /// What stands behind the unit at the end of a clause: ` on the path, bookkeeping left
-    /// out`, or nothing.
+    /// Words after the unit at the end of a clause: ` on the path, bookkeeping left out`, or
+    /// nothing.
     pub const fn shown(self) -> &'static str {
         match self {
             Self::Path => " on the path, bookkeeping left out",
@@ -70,7 +70,7 @@ impl By {
         }
     }
 
-    /// The same where the clause goes on.
+    /// Likewise where the clause goes on.
     pub const fn between(self) -> &'static str {
         match self {
             Self::Path => " on the path, bookkeeping left out,",

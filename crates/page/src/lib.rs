@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What people see of results: `report.html` ([`html()`]), and what the tables of a
-//! terminal ([`table`], [`grid`]) share with it. [`scale`] says in which unit, [`columns`] has the columns of
-//! the cells, [`summary`] the headline, [`machines`] the same cells side by side.
-//! Nothing here reads or writes a file.
+//! Presents results to people: `report.html` ([`html()`]), and what the tables of a terminal ([`table`],
+//! [`grid`]) share with it. [`scale`] chooses the unit, [`columns`] has the columns of the cells, [`summary`]
+//! the headline, [`machines`] the same cells side by side. Nothing here reads or writes a file.
 //!
 //! The page is one file that needs nothing else. Its one script adds what sorts and filters tables; without
 //! it the page says the same. The charts are SVG, drawn here. They are small, all of one width, and laid
@@ -54,7 +53,7 @@ use scale::Scale;
 
 /// The style sheet.
 const STYLE: &str = include_str!("style.css");
-/// What sorts and filters tables.
+/// Sorts and filters tables.
 const SCRIPT: &str = include_str!("script.js");
 
 /// The page asks for nothing, and runs no script but its own, whatever texts a log brings into it.
@@ -73,7 +72,7 @@ pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Mark
     chart_of(name, &[line], along, unit)
 }
 
-/// The same of several lines. Names that have no room at the lines' ends are in a legend, by numbers.
+/// Likewise of several lines. Names that have no room at the lines' ends are in a legend, by numbers.
 pub fn chart_of(name: &str, lines: &[Line], along: &str, unit: &str) -> Markup {
     let about = format!("{name}: {unit} over {along}");
     let draw = |lines: &[Line]| curves::sweep(lines, along, unit, &about);

@@ -85,7 +85,7 @@ pub fn section(runs: &[Run]) -> Markup {
     }
 }
 
-/// What must be known before any number is believed.
+/// Lists shortcomings that must be known before any number is believed.
 fn lacks(results: &Results) -> Markup {
     let found = |wanted: &Value| -> Vec<&str> {
         let probes = results.fidelity.iter();
@@ -227,7 +227,7 @@ fn emulated(emulator: &Emulator) -> String {
     }
 }
 
-/// What was chosen of a machine that is modelled: numbers are of that choice.
+/// Lists parameters chosen of a machine that is modelled: numbers are of that choice.
 fn parameters(parameters: &BTreeMap<String, Parameter>) -> Markup {
     html! {
         @if !parameters.is_empty() {

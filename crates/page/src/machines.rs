@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The same cells on several machines, each in its own unit.
+//! Compares cells on several machines, each in its own unit.
 //!
-//! An instruction is no part of a cycle, nor a cycle of an instruction, so values
-//! of two machines are never put on one axis, subtracted or divided. What can be
-//! held against each other are pure numbers: a cell's ratio to a reference cell of
-//! its own machine, and the order in which a machine puts its cells.
+//! An instruction is not a part of a cycle, nor a cycle of an instruction, so values of two
+//! machines are never put on one axis, subtracted or divided. Only pure numbers can be held against
+//! each other: a cell's ratio to a reference cell of its own machine, and the order in which a
+//! machine puts its cells.
 
 mod order;
 
@@ -65,7 +65,7 @@ pub fn groups(runs: &[Run]) -> Vec<Group<'_>> {
     groups
 }
 
-/// What `run` measured of a cell like `cell`.
+/// Returns the cell like `cell` that `run` measured.
 fn measured<'r>(run: &'r Run, cell: &Cell) -> Option<&'r Cell> {
     let mut cells = run.results.cells.iter();
     // The texts of all words are much to compare, and with many pairs there are many cells.
@@ -73,7 +73,7 @@ fn measured<'r>(run: &'r Run, cell: &Cell) -> Option<&'r Cell> {
     cells.find(|other| alike(other) && other.key() == cell.key())
 }
 
-/// What is said of the machines' orders, a line each.
+/// Describes the machines' orders, a line each.
 pub fn sentences(groups: &[Group<'_>]) -> Vec<String> {
     groups.iter().flat_map(Group::sentences).collect()
 }
@@ -89,12 +89,12 @@ impl<'r> Group<'r> {
         self.rows.iter().filter_map(|row| row[run]).collect()
     }
 
-    /// What leads of a machine's cells.
+    /// Chooses the quantity that leads in a machine's cells.
     fn lead(&self, run: usize) -> By {
         By::of(&self.cells(run))
     }
 
-    /// What the others are held against: a row that every machine has measured.
+    /// Returns the row that others are held against: one that every machine has measured.
     fn reference(&self) -> Option<&Row<'r>> {
         let whole = |row: &&Row<'_>| row.iter().all(Option::is_some);
         let is_reference = |row: &&Row<'_>| {
@@ -150,8 +150,8 @@ impl<'r> Group<'r> {
         columns
     }
 
-    /// What tells its cells apart: words, then numbers that differ where all words
-    /// are the same. A limit that goes with a way of waiting need not be told.
+    /// Keys that tell its cells apart: words, then numbers that differ where all words are the
+    /// same. A limit that goes with a way of waiting need not be named.
     fn keys(&self) -> Vec<&'static str> {
         let (numbers, words): (Vec<&str>, Vec<&str>) = keys().partition(|key| is_number(key));
         let differ = |rows: &[&Row<'_>], key: &str| {
@@ -231,7 +231,7 @@ fn word(cell: &Cell, key: &str) -> String {
     cell.word(key).unwrap_or_default()
 }
 
-/// What a machine counts.
+/// Names the unit of a machine.
 fn unit(run: &Run) -> String {
     let scale = Scale::of(&run.results);
     let unit = scale.unit(&run.results);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What of a cost is that of what the guest runs under: each cell beside the same one on the
-//! bare machine, and beside Rouse's.
+//! Shows the part of the layer below the guest in a cost: each cell next to the same one on the
+//! bare machine, and next to Rouse's.
 
 use std::collections::BTreeSet;
 
@@ -68,8 +68,8 @@ pub fn times(ratio: f64) -> String {
     }
 }
 
-/// What a wake-up costs by what the guest runs under, in one sentence: by an interrupt, and
-/// without one. `None` if it ran under one thing only, or times are those of a host's threads.
+/// Compares the costs of a wake-up by the layer below the guest, in one sentence: by an interrupt,
+/// and without one. `None` if it ran under one thing only, or times are those of a host's threads.
 pub fn sentence(results: &Results, scale: Scale) -> Option<String> {
     if scale.of_host {
         return None;
@@ -86,7 +86,7 @@ pub fn sentence(results: &Results, scale: Scale) -> Option<String> {
         scale.unit(results),
         told(&sleep)
     );
-    // What polls for long enough never executes what could trap.
+    // A CPU that polls for long enough never executes what could trap.
     let is_polled = |cell: &Cell| {
         let what = &cell.what;
         (what.wait, what.wake, what.trap) == (Wait::PollWfi, Wake::Elide, Trap::None)

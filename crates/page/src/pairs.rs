@@ -14,7 +14,7 @@ pub const MANY: usize = 12;
 /// Cells of one kind, each between other CPUs.
 #[derive(Debug)]
 pub struct Group<'c> {
-    /// What they are, without the pair.
+    /// Title of the cells, without the pair.
     pub title: String,
     key: (Under, plan::Cell, &'c str),
     /// The cells, in their order.
@@ -88,7 +88,7 @@ pub fn left_out(group: &Group<'_>) -> Option<String> {
     }
 }
 
-/// What the groups of a run show, in a line for each, and one for each level of affinity.
+/// Describes the groups of a run, in a line for each, and one for each level of affinity.
 pub fn lines(results: &Results, scale: Scale) -> Vec<String> {
     let groups = groups(results.cells.iter());
     groups

@@ -6,7 +6,7 @@ use results::{Cell, Critical};
 
 use crate::column::{Column, TOO_FEW, rate};
 
-/// What samples are that were taken apart.
+/// Measure of samples that were taken apart.
 pub const WORK: &str = "work of all CPUs";
 
 /// Whether all cells were.
@@ -14,7 +14,7 @@ pub fn of_all(cells: &[&Cell]) -> bool {
     !cells.is_empty() && cells.iter().all(|cell| cell.critical.is_some())
 }
 
-/// What leads: the path, and how much of it is left when bookkeeping is left out; none
+/// Columns that lead: the path, and how much of it is left when bookkeeping is left out; none
 /// unless all cells have it.
 pub fn columns(cells: &[&Cell]) -> Vec<Column> {
     type Field = fn(&Critical) -> u64;
@@ -107,7 +107,7 @@ pub fn learned(cells: &[&Cell]) -> Option<String> {
     })
 }
 
-/// What the columns mean, below the tables; how many samples have no path.
+/// Explains the columns, below the tables, and how many samples have no path.
 pub fn legend<'c>(cells: impl Iterator<Item = &'c Cell> + Clone) -> Vec<String> {
     let apart = cells.filter_map(|cell| cell.critical.as_ref());
     if apart.clone().next().is_none() {
@@ -161,7 +161,7 @@ mod tests {
         let plain = Cell::default();
         let told = paused(&[&plain, &cell]).unwrap();
         assert!(told.contains("in 1 of 2 cells"), "{told}");
-        // Those of the samples are in the column.
+        // Exits of the samples are in the column.
         if let Some(critical) = &mut cell.critical {
             critical.exits.insert("wfi".into(), 24);
         }

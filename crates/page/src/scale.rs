@@ -60,7 +60,7 @@ impl Scale {
         cell.cycles_hz.map_or(self, |hertz| self.at(hertz))
     }
 
-    /// The same where values are cycles of a core with this clock.
+    /// Adapts it to values that are cycles of a core with this clock.
     fn at(self, hertz: u64) -> Self {
         if self.frequency == 0 {
             return self;
@@ -172,7 +172,7 @@ impl Scale {
     }
 }
 
-/// What one sample of a cell is.
+/// Names one sample of a cell.
 pub fn operation_of(cell: &Cell) -> &'static str {
     match cell.what.is_open() {
         true => "request, from the time at which it was meant to come to the task that serves it",
@@ -180,7 +180,7 @@ pub fn operation_of(cell: &Cell) -> &'static str {
     }
 }
 
-/// What one sample of a workload is.
+/// Names one sample of a workload.
 pub const fn operation(workload: Workload) -> &'static str {
     match workload {
         Workload::Pingpong

@@ -37,7 +37,7 @@ pub fn shortfalls(results: &Results) -> Vec<String> {
     lines
 }
 
-/// That a cell has lost samples with time stamps: what it shows of them is of the others.
+/// Reports a cell that has lost samples with time stamps: what it shows of them is of the others.
 fn lost_stamps(cell: &Cell) -> Option<String> {
     let stamped = cell.counters.get("stamped")?;
     let count = |name: &str| stamped.get(name).copied().unwrap_or(0);
@@ -87,7 +87,7 @@ fn coarse(results: &Results) -> Option<String> {
     ))
 }
 
-/// What the figures of energy are made of.
+/// Describes the models behind the figures of energy.
 fn models(results: &Results) -> Vec<String> {
     let mut lines = Vec::new();
     for model in results

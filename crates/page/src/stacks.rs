@@ -8,7 +8,7 @@ use crate::svg::{Anchor, Canvas, Drawing, WIDTH, number, width_of};
 /// A line of the chart.
 #[derive(Debug)]
 pub enum Row {
-    /// What the stacks below it have in common.
+    /// Heading of the stacks below it.
     Heading(String),
     /// A bar.
     Stack(Stack),
@@ -17,7 +17,7 @@ pub enum Row {
 /// A bar of parts.
 #[derive(Debug)]
 pub struct Stack {
-    /// What it is.
+    /// Name of the bar.
     pub label: String,
     /// Class of its colour, name and length of each part.
     pub parts: Vec<(&'static str, String, f64)>,

@@ -27,7 +27,7 @@ const BOLD: f64 = 1.15;
 pub struct File {
     /// Its name, without a folder.
     pub name: String,
-    /// What is in it.
+    /// Its contents.
     pub text: String,
 }
 
@@ -242,7 +242,7 @@ mod tests {
         values.flat_map(|(value, _)| value.split(' ')).collect()
     }
 
-    /// What a file lacks to stand alone.
+    /// Lists what a file lacks to stand alone.
     fn lacks(text: &str) -> Vec<String> {
         let (style, _) = text.split_once("</style>").unwrap();
         // They name a text for the page's reader and need no rule.

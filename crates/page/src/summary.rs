@@ -8,7 +8,7 @@ use crate::columns::MARK;
 use crate::lead::By;
 use crate::scale::{Scale, operation};
 
-/// What waits are compared with: the way that Linux would like to wait.
+/// Wait that others are compared with: the way that Linux would like to wait.
 const REFERENCE: Wait = Wait::PollWfi;
 const WORKLOAD: Workload = Workload::Pingpong;
 
@@ -19,7 +19,7 @@ pub struct Way {
     pub name: String,
     /// The best median.
     pub p50: u64,
-    /// That in medians of the reference.
+    /// The best median, in medians of the reference.
     pub ratio: f64,
 }
 
@@ -68,7 +68,7 @@ pub fn sentence(results: &Results, scale: Scale) -> String {
     }
 }
 
-/// What no number of the run contains because the machine does not model it; `None` where
+/// Lists what no number of the run contains because the machine does not model it; `None` where
 /// values are not instructions.
 pub fn left_out(results: &Results) -> Option<String> {
     let messaging = measured(results).any(|cell| cell.what.workload == Workload::Messaging);
@@ -87,8 +87,8 @@ pub fn left_out(results: &Results) -> Option<String> {
     })
 }
 
-/// What it costs if guest or hypervisor poll where WFI traps; `None`
-/// unless all four were measured, and values are more than times of a host's threads.
+/// Compares polling by guest and by hypervisor where WFI traps; `None` unless all four were
+/// measured, and values are more than times of a host's threads.
 pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
     if scale.of_host {
         return None;
@@ -136,7 +136,7 @@ pub fn headline(results: &Results) -> Vec<Way> {
         .collect()
 }
 
-/// What leads in them.
+/// Chooses the quantity that leads in them.
 pub(crate) fn lead(results: &Results) -> By {
     By::of_workload(results, WORKLOAD)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run shows on a terminal.
+//! Shows a run on a terminal.
 
 mod medians;
 mod repeated;
@@ -145,7 +145,7 @@ fn atomics(results: &Results) -> String {
     }
 }
 
-/// What the probes found, sorted by answer.
+/// Lists the probes' findings, sorted by answer.
 fn fidelity(results: &Results) -> Vec<String> {
     let mut models = Vec::new();
     let mut lacks = Vec::new();
@@ -187,7 +187,7 @@ fn heading(table: &str, results: &Results, cells: &[&Cell], scale: Scale) -> Str
     )
 }
 
-/// What the mark at a wait means, if any has it.
+/// Explains the mark at a wait, if any has it.
 fn marks(results: &Results) -> Vec<String> {
     let cells = results.cells.iter().filter(|cell| cell.stats.is_some());
     let missing: BTreeSet<&str> = cells

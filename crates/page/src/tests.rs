@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What must hold of the page whatever is on it.
+//! Properties of the page that hold whatever is on it.
 
 use results::samples::{in_cycles, results};
 use results::{Cell, Results, Stage, Stats};

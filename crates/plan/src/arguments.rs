@@ -22,10 +22,10 @@ macro_rules! arguments {
         guest { $($(#[$doc:meta])* $field:ident: $type:ty = $key:tt, $read:expr;)* }
         hypervisor { $($(#[$own_doc:meta])* $own:ident: $own_type:ty = $own_key:tt, $own_read:expr;)* }
     ) => {
-        /// What an image is told.
+        /// Boot arguments of an image.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Arguments<'a, P = Plan> {
-            /// What is to be measured.
+            /// Plan of the measurements.
             pub plan: P,
             $($(#[$doc])* pub $field: $type,)*
             $($(#[$own_doc])* pub $own: $own_type,)*
@@ -70,13 +70,13 @@ pub const COST_COLD: &str = "cost-cold";
 pub const DEADLINE: &str = "deadline";
 /// Seconds that a pass of a cell may take.
 pub const CELL_DEADLINE: &str = "cell-deadline";
-/// What chance is made of.
+/// Seed of random choices.
 pub const SEED: &str = "seed";
 /// Gives the guest's CPUs a standby state.
 pub const GUEST_STANDBY: &str = "guest-standby";
 /// Keeps a CPU for the deadlines.
 pub const KEEP_CPU: &str = "keep-cpu";
-/// What traps in a boot, where cells can't turn that.
+/// Waits that trap in a boot, where cells can't turn that.
 pub(crate) const GIVEN_TRAP: &str = "given-trap";
 /// How long what is below polls, likewise.
 pub(crate) const GIVEN_HOST_POLL_US: &str = "given-host-poll-us";
@@ -104,19 +104,19 @@ arguments! {
         fault: Option<Fault> = "fault", word;
         /// The class of hostile guests that is run instead, or `all`.
         hostile: Option<&'a str> = "hostile", text;
-        /// What the guest runs under, where that does not say so itself.
+        /// Layer below the guest, where that layer does not name itself.
         under: Option<Under> = "under", word;
-        /// What traps in this boot, under that.
+        /// Waits that trap in this boot, under that layer.
         given_trap: Option<Trap> = GIVEN_TRAP, word;
         /// How long that polls on a trapped WFI, microseconds.
         given_host_poll_us: Option<u64> = GIVEN_HOST_POLL_US, count;
         /// No other boot has another trap.
         given_alone: bool = GIVEN_ALONE, on;
-        /// What chance is made of.
+        /// Seed of random choices.
         seed: Option<u64> = SEED, count;
         /// Wake-ups of a soak, which is run instead.
         soak: Option<u64> = "soak", count;
-        /// The same without other operations.
+        /// Likewise, without other operations.
         stress: Option<u64> = "stress", count;
         /// Seconds of a soak of Linux, by the program that measures it otherwise.
         linux_soak: Option<u64> = "linux-soak", count;
@@ -178,7 +178,7 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// What becomes of the arguments that say what is to be measured.
+/// Receiver of the arguments that make a plan.
 pub trait Part<'a>: Default {
     /// Takes one argument.
     ///
@@ -240,7 +240,7 @@ impl<'a> Arguments<'a> {
 }
 
 impl<'a, P: Part<'a>> Arguments<'a, P> {
-    /// The same, with what can be read although something is wrong: where to say so.
+    /// Likewise, with what can be read although something is wrong: where to report that.
     #[must_use]
     pub fn read(text: &'a str) -> (Self, Option<Error<'a>>) {
         let mut arguments = Self::default();
@@ -299,8 +299,8 @@ pub fn keys() -> impl Iterator<Item = &'static str> {
     names.chain(KEYS).chain(HYPERVISORS).copied()
 }
 
-/// What the guest gets of `bootargs`: all but the words of the hypervisor, with the
-/// spaces between them as they were. Put one behind the other, the pieces are the text.
+/// Returns the guest's part of `bootargs`: all but the words of the hypervisor, with the spaces
+/// between them as they were. Concatenated, the pieces are the text.
 pub fn guest_part(bootargs: &str) -> impl Iterator<Item = &str> + Clone {
     let mut text = bootargs.trim_ascii_end();
     // No spaces are left of words that were taken from the end.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the dimensions of a cell say together, and why it can't be run.
+//! Derives properties of a cell from all its dimensions, and the reason why it can't be run.
 
 use core::fmt;
 
@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl Cell {
-    /// The same for the guest where there is no hypervisor: nothing traps, nothing is injected,
-    /// and nothing polls below it.
+    /// Returns the cell for a guest without hypervisor: nothing traps, nothing is injected, and
+    /// nothing polls below it.
     #[must_use]
     pub fn on_bare_machine(&self) -> Self {
         Self {
@@ -26,8 +26,8 @@ impl Cell {
         }
     }
 
-    /// The same, but for a wait that is not its own: Linux decides by itself how it idles, so
-    /// nothing that follows from the wait that others have applies to it.
+    /// Returns the cell, but for a wait that is not its own: Linux decides by itself how it idles,
+    /// so nothing that follows from the wait that others have applies to it.
     pub(crate) fn as_it_waits(mut self) -> Self {
         if self.workload.is_linux() {
             self.wait = Self::default().wait;
@@ -156,7 +156,7 @@ impl Cell {
         }
     }
 
-    /// What keeps the others from making its noise.
+    /// Returns the reason that keeps the other CPUs from making its noise.
     pub(crate) fn silenced(&self, machine: &Machine) -> Option<SkipReason> {
         let noise = self.noise;
         match self.partners() {
@@ -268,8 +268,8 @@ impl Cell {
         (!near).then_some(made.max(1) as u32)
     }
 
-    /// What the machine has to model for the cell to show what its wait is
-    /// meant to do, by the names of the probes.
+    /// Names the probes of what the machine has to model for the cell to show what its wait is
+    /// meant to do.
     pub fn depends_on(&self) -> impl Iterator<Item = &'static str> {
         let wait = match self.wait.governor() {
             Some(_) if !self.polls() => &[],
@@ -320,13 +320,13 @@ impl Cell {
         SLOWEST_FIRST.map(|dimension| DIMENSIONS[dimension].rank(self))
     }
 
-    /// What belongs to the workloads on the executor and applies.
+    /// Returns the dimensions of the workloads on the executor that apply.
     pub fn system(&self) -> impl Iterator<Item = &'static Info> {
         let system = DIMENSIONS.iter().filter(|info| info.place == Place::System);
         system.filter(|info| info.applies(self))
     }
 
-    /// What it is, without what is a number: `pingpong one wfi none inject ipi`.
+    /// Names the cell, without numbers: `pingpong one wfi none inject ipi`.
     pub fn title(&self) -> impl fmt::Display + '_ {
         Title(self)
     }
@@ -347,8 +347,8 @@ impl fmt::Display for Title<'_> {
 }
 
 impl Info {
-    /// Whether `cell` is called by it, in one line. What Linux decides by itself is no part of
-    /// its name.
+    /// Whether `cell` is called by it, in one line. A decision of Linux itself is not a part
+    /// of its name.
     #[must_use]
     pub fn names(&self, cell: &Cell) -> bool {
         match (self.place, self.show) {

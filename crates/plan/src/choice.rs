@@ -11,7 +11,7 @@ use core::fmt;
 
 use crate::{Atomics, Dimension, LinuxCpuidle, List, Plan, Value};
 
-/// What a boot has one of.
+/// Dimensions of which a boot has one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The atomic instructions of the guest, if they were asked for; else the best that the
@@ -30,7 +30,7 @@ impl Choice {
 }
 
 impl fmt::Display for Choice {
-    /// What was asked for, each behind a comma: `, atomics lse`.
+    /// Writes the values that were asked for, each after a comma: `, atomics lse`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(atomics) = self.atomics {
             write!(f, ", atomics {atomics}")?;

@@ -50,7 +50,7 @@ impl CpuSet {
         *self == Self::NONE
     }
 
-    /// Those of `cpus` CPUs that are in it.
+    /// Iterates over its members among `cpus` CPUs.
     #[inline]
     pub fn iter(&self, cpus: usize) -> impl Iterator<Item = usize> + Clone + use<> {
         // From one bit to the next, as callers do this in what they measure; words that are

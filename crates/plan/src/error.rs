@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is wrong with boot arguments.
+//! Errors in boot arguments.
 
 use core::fmt;
 
@@ -8,12 +8,12 @@ use cpuidle::Misread;
 use crate::words::family;
 use crate::{PREFIX, Shard, magnitude};
 
-/// What is wrong with a plan's text.
+/// Error in a plan's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error<'a> {
     /// There is no such argument.
     UnknownKey {
-        /// What was given.
+        /// Name as given.
         key: &'a str,
         /// The argument that comes nearest.
         nearest: &'static str,
@@ -22,7 +22,7 @@ pub enum Error<'a> {
     UnknownName {
         /// Argument.
         key: &'a str,
-        /// What was given.
+        /// Value as given.
         word: &'a str,
         /// The value that comes nearest.
         nearest: &'static str,
@@ -31,23 +31,23 @@ pub enum Error<'a> {
     Count {
         /// Argument.
         key: &'a str,
-        /// What was given.
+        /// Value as given.
         word: &'a str,
     },
     /// The dimension has no such value.
     UnknownWord {
         /// Dimension.
         key: &'a str,
-        /// What was given.
+        /// Value as given.
         word: &'a str,
-        /// What could have been.
+        /// Values that the dimension has.
         known: &'static [&'static str],
     },
     /// Not a number, or outside of the range.
     Number {
         /// Dimension.
         key: &'a str,
-        /// What was given.
+        /// Value as given.
         word: &'a str,
         /// Smallest value.
         min: u32,
@@ -58,21 +58,21 @@ pub enum Error<'a> {
     Cpus {
         /// Dimension.
         key: &'a str,
-        /// What was given.
+        /// Value as given.
         word: &'a str,
     },
     /// Not two CPUs.
     Pair {
         /// Dimension.
         key: &'a str,
-        /// What was given.
+        /// Value as given.
         word: &'a str,
     },
     /// Not a table of idle states.
     States {
         /// Dimension.
         key: &'a str,
-        /// What is wrong with it.
+        /// Mistake in the table.
         why: Misread<'a>,
     },
     /// More values than a list holds.
@@ -84,7 +84,7 @@ pub enum Error<'a> {
     },
     /// Not a part of a number of parts.
     Shard {
-        /// What was given.
+        /// Value as given.
         word: &'a str,
         /// The part that comes nearest.
         nearest: Shard,
@@ -93,7 +93,7 @@ pub enum Error<'a> {
     Several {
         /// Dimension.
         key: &'a str,
-        /// What was given.
+        /// Words as given.
         words: &'a str,
     },
     /// It has no value.

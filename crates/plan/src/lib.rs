@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is to be measured.
+//! The plan of a measurement: the cells that it measures.
 //!
-//! What tells one cell from another stands in one table, [`DIMENSIONS`]: words,
-//! values, defaults, when each applies and what contradicts it, and how options,
-//! records, results, tables and charts call it. docs/architecture.md says how one
-//! is added.
+//! [`DIMENSIONS`] is the one table of what tells cells apart: words, values, defaults, when each
+//! applies and what contradicts it, and how options, records, results, tables and charts call it.
+//! docs/architecture.md describes how one is added.
 //!
 //! A [`Plan`] holds a list of values per dimension. It travels to the guest as
 //! boot arguments (`rouse.wait=wfi,wfe`), is read there by the same code that
@@ -54,10 +53,10 @@ pub use words::*;
 
 use dimensions::SLOWEST_FIRST;
 
-/// What starts every boot argument that is ours.
+/// Prefix of every boot argument that is ours.
 pub const PREFIX: &str = "rouse.";
 
-/// What is to be measured; see the [crate] documentation.
+/// Plan of a measurement; see the [crate] documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The values of each dimension.
@@ -272,7 +271,7 @@ impl Plan {
             | SkipReason::NoTarget
             | SkipReason::NoCaller
             | SkipReason::Offline { .. } => true,
-            // What came with the defaults is dropped: these workloads plan the waits
+            // Combinations that came with the defaults are dropped: these workloads plan the waits
             // that make sense.
             SkipReason::StreamAlone | SkipReason::NoLimit => {
                 (lists.wait.named || cell.wait == Wait::Wfe)
@@ -302,8 +301,8 @@ impl Plan {
         }
     }
 
-    /// What the default leaves out to stay readable: a broadcast is shown to
-    /// CPUs that halt, and EL2 polls in `pingpong` alone, unless more is asked for.
+    /// Whether the default leaves it out to stay readable: a broadcast is shown to CPUs that halt,
+    /// and EL2 polls in `pingpong` alone, unless more is asked for.
     fn is_left_out(&self, cell: &Cell) -> bool {
         let lists = &self.lists;
         let broadcast = cell.shape == Shape::Broadcast && cell.wait != Wait::Wfi;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is meant by a number that is refused: `1e20`, `2.5`, `-1`.
+//! Interprets a number that is refused: `1e20`, `2.5`, `-1`.
 
 /// The whole number that `word` comes nearest to from below, as far as 64 bits go; 0 for
 /// negative ones. `None` if it is no number at all.

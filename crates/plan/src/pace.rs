@@ -34,10 +34,10 @@ const FIRST: u32 = 20;
 /// Time that a cell may take unless some is named, milliseconds of the guest, where
 /// it counts instructions: one is 10^6 of them, which take an emulator long.
 const MS_OF_INSTRUCTIONS: u32 = 10;
-/// The same where it is time.
+/// Likewise where it counts time.
 const MS_OF_TIME: u32 = 500;
 
-/// What bounds a cell.
+/// Bounds of a cell's wake-ups and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Wake-ups at most.
@@ -53,7 +53,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Those of `cell` where the counter has `frequency` and counts `instructions`, or time.
+    /// Computes the limits of `cell` where the counter has `frequency` and counts `instructions`,
+    /// or time.
     #[must_use]
     pub fn of(plan: &Plan, cell: &Cell, frequency: u64, instructions: bool) -> Self {
         let ticks = |us: u64| (u128::from(us) * u128::from(frequency) / 1_000_000) as u64;
@@ -93,7 +94,7 @@ pub struct Pace {
     in_pass: u32,
     /// Ticks so far, pauses left out.
     used: u64,
-    /// What a pass has at most, once that is known.
+    /// Wake-ups of a pass at most, once that is known.
     per_pass: Option<u32>,
 }
 
@@ -204,7 +205,7 @@ impl Cell {
     /// progress is weighed by before anything has been measured. At least 1.
     #[must_use]
     pub fn guess_us(&self, limits: &Limits, frequency: u64) -> u64 {
-        /// What it takes to begin and to report a pass.
+        /// Time to begin and to report a pass.
         const BLOCK_US: u64 = 60;
         let ns =
             |ticks: u64| (u128::from(ticks) * 1_000_000_000 / u128::from(frequency.max(1))) as u64;

@@ -13,7 +13,7 @@ use core::fmt;
 
 use platform::MAX_CPUS;
 
-/// As many pairs `all` is without a number: those of 64 CPUs in both directions are fewer.
+/// Most pairs of `all` without a number: those of 64 CPUs in both directions are fewer.
 pub const MOST: u32 = 4096;
 
 /// The CPUs that a wake-up is between.
@@ -28,9 +28,9 @@ pub enum Pair {
     },
     /// Every two, or a sample of them.
     All {
-        /// As many at most.
+        /// Pairs at most.
         most: u32,
-        /// What they are drawn by, if they are more.
+        /// Seed by which they are drawn, if they are more.
         seed: u32,
     },
 }
@@ -47,7 +47,7 @@ impl Pair {
     /// Sender and receiver.
     ///
     /// # Panics
-    /// Panics if it is not two CPUs. That of a cell of [`Plan::cells`](crate::Plan::cells) is.
+    /// Panics if it is not two CPUs. The pair of a cell of [`Plan::cells`](crate::Plan::cells) is.
     #[must_use]
     pub const fn cpus(self) -> [usize; 2] {
         match self {
@@ -175,7 +175,7 @@ impl Pairs {
         (low, low + 1 + number - before(low))
     }
 
-    /// As many as `most` of them, evenly spread, drawn by `seed`; all if they are no more.
+    /// Draws at most `most` of them by `seed`, evenly spread; all if they are no more.
     pub fn sample(self, most: u32, seed: u32) -> impl Iterator<Item = Pair> {
         let all = self.count();
         let taken = all.min(most.into());

@@ -8,7 +8,7 @@ use cpuidle::Broken;
 use crate::arguments::{GIVEN_ALONE, GIVEN_HOST_POLL_US, GIVEN_TRAP};
 use crate::{Cell, CpuSet, Noise, PREFIX, Pair, Trap, Under};
 
-/// What of the machine decides whether a cell can run.
+/// Properties of the machine that decide whether a cell can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// CPUs.
@@ -23,13 +23,13 @@ pub struct Machine {
     pub frequency: u64,
     /// Linux is the guest, with the program that measures it.
     pub linux: bool,
-    /// What the guest runs under.
+    /// Layer below the guest.
     pub under: Under,
-    /// What a whole boot has alike, where cells can't turn it; others are in other boots.
+    /// Settings that a whole boot has alike, where cells can't turn them; other boots have others.
     pub given: Option<Given>,
     /// CPUs run at once, and not one after another.
     pub cpus_at_once: bool,
-    /// What was cleaned out of the caches takes longer to load.
+    /// Data that was cleaned out of the caches takes longer to load.
     pub caches: bool,
     /// An event that comes while an interrupt is acknowledged loses the interrupt.
     pub event_loses_irq: bool,
@@ -39,7 +39,7 @@ pub struct Machine {
 /// guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// What traps.
+    /// Waits of the guest that trap.
     pub trap: Trap,
     /// How long it polls on a trapped WFI, microseconds; 0 is off.
     pub host_poll_us: u32,
@@ -102,7 +102,7 @@ pub enum SkipReason {
     NeverPolls,
     /// The trap is of an instruction that the wait does not execute.
     NothingTraps,
-    /// What is below traps this, and only its boot changes that.
+    /// The layer below traps this, and only its boot changes that.
     TrapIsGiven(Trap),
     /// Shapes `dry` and `self` have no receiver that waits.
     ShapeNeedsBusy,
@@ -175,7 +175,7 @@ pub enum SkipReason {
     NoBystander,
     /// Noise, and too few CPUs take no part.
     FewBystanders {
-        /// What they are to do.
+        /// Noise that they are to make.
         noise: Noise,
         /// CPUs that would do.
         cpus: usize,

@@ -13,7 +13,7 @@ const MAX_ITERATIONS: u32 = 1_000_000_000;
 const MAX_CELL_MS: u32 = 3_600_000;
 
 impl Plan {
-    /// What is said of a plan beside its dimensions.
+    /// Names of a plan's arguments besides its dimensions.
     pub const OTHERS: &'static [&'static str] = &[
         "stages",
         "iterations",

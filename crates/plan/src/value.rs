@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a dimension can have as values: words, numbers, sets of CPUs, pairs of them, tables of
-//! idle states.
+//! Values that a dimension can have: words, numbers, sets of CPUs, pairs of them, tables of idle
+//! states.
 
 use core::fmt;
 
@@ -17,13 +17,13 @@ pub const MOST: usize = 24;
 
 /// A value of a dimension.
 pub trait Value: Copy + PartialEq + fmt::Display + 'static {
-    /// What it must be within.
+    /// Range that it must be within.
     type Range: Copy;
 
     /// Its words; empty if it has none.
     const WORDS: &'static [&'static str];
 
-    /// What stands between two of them.
+    /// Separator of two of them.
     const SEPARATOR: char = ',';
 
     /// Reads one.

@@ -63,7 +63,7 @@ ways! {
     Busy = "busy",
     /// Reads the request word again and again.
     Spin = "spin",
-    /// As `spin`, with YIELD before each look.
+    /// Like `spin`, with YIELD before each look.
     Yield = "yield",
     /// WFE with the monitor armed on the request word, bounded by the event stream.
     Wfe = "wfe",
@@ -76,7 +76,7 @@ ways! {
     /// Polls by the best method present up to a limit, then WFI: the bare loop, without a
     /// governor.
     PollWfi = "poll-wfi",
-    /// As `poll-wfi`, with the limit adapted to what the last waits would have needed.
+    /// Like `poll-wfi`, with the limit adapted to what the last waits would have needed.
     Haltpoll = "haltpoll",
 }
 
@@ -243,8 +243,8 @@ impl Wait {
         }
     }
 
-    /// What the machine has to model for `workload` to show what this wait is
-    /// meant to do, by the names of the probes.
+    /// Names the probes of what the machine has to model for `workload` to show what this wait is
+    /// meant to do.
     #[must_use]
     pub const fn depends_on(self, workload: Workload) -> &'static [&'static str] {
         match self {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The words that options, boot arguments, records and results share.
 //!
-//! What is asked of a word is an exhaustive match: a new word does not compile
-//! until every question about it is answered.
+//! Each question about a word is an exhaustive match: a new word does not compile until every one
+//! is answered.
 
 mod cpuidle;
 mod fault;
@@ -65,8 +65,8 @@ pub trait Word: Copy + PartialEq + fmt::Display + 'static {
     }
 }
 
-/// What the names of a family begin with, like `governor:`, or `linux-` of the workloads of
-/// another program; nothing for others.
+/// Prefix of a family's names, like `governor:`, or `linux-` of the workloads of another program;
+/// nothing for others.
 pub(crate) fn family(name: &str) -> &str {
     const LINUX: &str = "linux-";
     match name.split_once(':') {
@@ -91,7 +91,7 @@ words! {
     Calls {
         /// The CPU whose number is the caller's plus the offset.
         Single = "single",
-        /// Those of the mask.
+        /// CPUs of the mask.
         Mask = "mask",
         /// All others.
         All = "all",
@@ -105,16 +105,16 @@ words! {
         Resched = "resched",
         /// By interrupt, always.
         Ipi = "ipi",
-        /// As `resched`, but the scheduler does not search for work where there was none.
+        /// Like `resched`, but the scheduler does not search for work where there was none.
         SkipNewidle = "skip-newidle",
-        /// As `resched`, but the idle loop returns at once where nothing is to run.
+        /// Like `resched`, but the idle loop returns at once where nothing is to run.
         SmIdle = "sm-idle",
     }
 
     /// How a governed CPU is made to poll.
     IdlePollBy {
-        /// As the patch of January 2023 does: by a switch that the idle loop looks at. It polls
-        /// by YIELD, and the scheduler's tick goes on.
+        /// By a switch that the idle loop looks at, like in the patch of January 2023. It polls by
+        /// YIELD, and the scheduler's tick goes on.
         Posted = "posted",
         /// By a pointer to what it does when it idles. It polls by the best instruction that
         /// there is, without a tick, and looks each 100 us whether it still is to.
@@ -139,7 +139,7 @@ words! {
         Wfi = "wfi",
     }
 
-    /// What the CPUs do that take no part in what is measured.
+    /// Activity of the CPUs that take no part in what is measured.
     Noise {
         /// Nothing: they halt.
         None = "none",
@@ -201,7 +201,7 @@ words! {
 
     /// How EL2 chooses how long it polls before it halts for a trapped WFI.
     HostPoll {
-        /// As long as `host-poll-us` says.
+        /// For `host-poll-us`.
         Fixed = "fixed",
         /// By KVM's rules, which grow and shrink the limit.
         Adaptive = "adaptive",
@@ -217,13 +217,13 @@ words! {
 
     /// Whether caches hold what a wake-up uses.
     Cache {
-        /// As the wake-up before left them.
+        /// Whatever the wake-up before left in them.
         Warm = "warm",
         /// None does: cleaned and invalidated before each sample.
         Cold = "cold",
     }
 
-    /// What a CPU executes before WFI.
+    /// Barrier that a CPU executes before WFI.
     WfiBarrier {
         /// Nothing.
         None = "none",
@@ -247,7 +247,7 @@ words! {
         Off = "off",
     }
 
-    /// What the guest's image runs under.
+    /// Layer below the guest's image.
     Under {
         /// The hypervisor.
         Rouse = "rouse",
@@ -259,7 +259,7 @@ words! {
         Kvm = "kvm",
         /// KVM's part at EL2 alone, its host at EL1.
         KvmNvhe = "kvm-nvhe",
-        /// The same, which also keeps the host out of guests (pKVM).
+        /// Likewise, and keeps the host out of guests (pKVM).
         KvmProtected = "kvm-protected",
     }
 }

@@ -202,7 +202,7 @@ fn an_image_runs_what_is_its_own_and_says_what_it_is() {
     // To skip every cell; but not where it would be said of a machine that has it.
     assert_eq!(on(lse, Llsc, false), Ok(vec![Lse]));
     assert_eq!(on(lse, Llsc, true), Err(OtherImage::Asked(Lse)));
-    // What a boot is told is what the host asks for, word by word.
+    // A boot gets what the host asks for, word by word.
     let both = plan("rouse.atomics=all rouse.wait=wfi");
     assert_eq!(both.atomics().collect::<Vec<_>>(), [Llsc, Lse]);
     let told = |plan: &Plan, linux| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What some plans expand to, on three machines: `golden/plans.txt`.
+//! Cells that some plans expand to, on three machines: `golden/plans.txt`.
 //!
 //! A change of it changes what people get for the options that they type. With
 //! `UPDATE=1` in the environment the file is written anew, for a look at the difference.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the guest gets of the boot arguments.
+//! The guest's part of the boot arguments.
 
 use plan::guest_part;
 use proptest::prelude::*;

@@ -229,7 +229,8 @@ fn a_plan_expands_to_the_product_of_its_lists() {
             }
         }
         let cells: Vec<Cell> = plan.cells(&MACHINE).collect();
-        // What can't be run and was not asked for by the reason's own dimension is not listed.
+        // Cells that can't be run and were not asked for by the reason's own dimension are not
+        // listed.
         let listed = |cell: &&Cell| cells.contains(cell) || cell.skip_reason(&MACHINE).is_none();
         let expected: Vec<Cell> = expected.iter().filter(listed).copied().collect();
         assert_eq!(cells.len(), expected.len(), "{text}");

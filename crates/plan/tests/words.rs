@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is said of words, in tables that were written down apart from the code.
+//! Properties of words, in tables that were written down apart from the code.
 
 use plan::*;
 

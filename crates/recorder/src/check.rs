@@ -134,7 +134,7 @@ fn level() -> Option<u8> {
     read(|handles| handles.pstate).map(registers::level)
 }
 
-/// A block is translated: asks to be called for what matters. What the calls get is kept for
+/// A block is translated: asks to be called for what matters. Arguments of the calls are kept for
 /// ever, as the emulator may execute it for ever.
 extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     let Some(level) = level() else { return };

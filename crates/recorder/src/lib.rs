@@ -64,7 +64,7 @@ struct Step {
     mark: Option<Mark>,
 }
 
-/// What is known of a CPU.
+/// Known state of a CPU.
 struct Cpu {
     /// PSTATE, and the place where its value goes.
     pstate: *mut api::Handle,
@@ -154,8 +154,8 @@ extern "C" fn starts(index: c_uint, _: api::Data) {
     cpu.value = Value::new();
 }
 
-/// A block is translated: asks to be called for each of its instructions. What
-/// they are called with is kept for ever, as the emulator may run it for ever.
+/// A block is translated: asks to be called for each of its instructions. The
+/// argument of the calls is kept for ever, as the emulator may run it for ever.
 extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     let known: &'static Block = Box::leak(Box::new(Block {
         level: AtomicU8::new(UNKNOWN),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What belongs to one CPU, and is touched by the one thread that runs it.
+//! Values that belong to one CPU, and are touched by the one thread that runs it.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_uint;
@@ -20,7 +20,7 @@ impl<T> PerCpu<T> {
         Self(all)
     }
 
-    /// That of CPU `index`, for the callback that runs for it.
+    /// Returns the value of CPU `index`, for the callback that runs for it.
     ///
     /// # Safety
     /// To be called once per callback, with the index that the callback got.

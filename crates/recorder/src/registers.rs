@@ -44,7 +44,7 @@ impl Value {
         (read == 0).then(|| self.number())
     }
 
-    /// What was read, as a number.
+    /// Returns the value read, as a number.
     fn number(&self) -> u64 {
         // SAFETY: the array is this plugin's, and has been filled.
         let bytes = unsafe {

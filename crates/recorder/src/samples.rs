@@ -29,10 +29,11 @@ static STATE: Mutex<Option<State>> = Mutex::new(None);
 /// Something of [`Cutter`] is under way: most callbacks need look no further.
 static BUSY: AtomicBool = AtomicBool::new(false);
 
-/// What all CPUs have executed, the blocks that they are in as a whole; see [`Counts`].
+/// Instructions that all CPUs have executed, the blocks that they are in as a whole; see
+/// [`Counts`].
 static EXECUTED: [AtomicU64; Counts::LEN] = [const { AtomicU64::new(0) }; Counts::LEN];
 
-/// What a block adds to them.
+/// Counts that a block adds to them.
 type Added = Vec<(&'static AtomicU64, u64)>;
 
 /// Instructions of a vector table of EL2 from which on its vectors are for lower
@@ -72,7 +73,7 @@ struct Step {
     word: u32,
     /// The register that the instruction before has written, if it is [`Kind::VALUE`].
     value: u8,
-    /// What follows in its block.
+    /// Counts of the rest of its block.
     rest: Counts,
 }
 
@@ -176,7 +177,7 @@ extern "C" fn enters(_: c_uint, data: api::Data) {
     }
 }
 
-/// What all CPUs have executed, but for the `rest` of a block.
+/// Instructions that all CPUs have executed, but for the `rest` of a block.
 fn executed(rest: Counts) -> Counts {
     let all = EXECUTED.each_ref().map(|number| number.load(Relaxed));
     Counts::from_array(all).since(rest)
@@ -191,7 +192,7 @@ fn word(instruction: *const api::Instruction) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
-/// Has the emulator call for `instruction`. What it calls with is kept for ever, as the
+/// Has the emulator call for `instruction`. The argument of the call is kept for ever, as the
 /// emulator may execute it for ever.
 fn calls(instruction: *mut api::Instruction, step: Step) {
     let synchronises = step.kind.has(Kind::SYNC);

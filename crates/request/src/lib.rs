@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is asked for on a command line, for every program that measures: the options of a
-//! plan ([`PlanArgs`], with one for each dimension of [`plan::DIMENSIONS`]), the plan that
-//! they describe, and the boots that it takes ([`givens()`]).
+//! Requests on a command line, for every program that measures: the options of a plan
+//! ([`PlanArgs`], with one for each dimension of [`plan::DIMENSIONS`]), the plan that they
+//! describe, and the boots that it takes ([`givens()`]).
 
 #![forbid(unsafe_code)]
 

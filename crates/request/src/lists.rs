@@ -15,12 +15,12 @@ const EXECUTOR: &str =
 pub struct ListArgs(pub(crate) BTreeMap<&'static str, String>);
 
 impl ListArgs {
-    /// What was given for dimension `key`.
+    /// Returns the values given for dimension `key`.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
     }
 
-    /// What was given, by dimension.
+    /// Iterates over the values given, by dimension.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.0.iter().map(|(key, values)| (*key, values.as_str()))
     }

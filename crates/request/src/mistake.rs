@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a command line that means nothing is told.
 
-/// What is wrong with a command line, in one line.
+/// Describes the mistake in a command line, in one line.
 #[must_use]
 pub fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is measured, and how often: options, and the plan that they describe.
+//! Options of a measurement, and the plan that they describe.
 
 use clap::Args;
 use plan::{Dimension, Plan, Stages};
@@ -69,7 +69,7 @@ impl PlanArgs {
     /// The plan that the options describe.
     ///
     /// # Errors
-    /// What a word is that no option takes, and which do.
+    /// Names the word that its option does not take, and words that it does.
     pub fn plan(&self) -> Result<Plan, String> {
         let mut plan = Plan::default();
         let others = [

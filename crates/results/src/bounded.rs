@@ -178,7 +178,7 @@ mod tests {
             error.contains("cells[0].pass_p50[1024]: ") && error.contains("add up"),
             "{error}"
         );
-        // What a machine says of itself is shown as it is.
+        // A machine's feature is shown as it is.
         assert!(read(r#"{"machine":{"features":{"a":18446744073709551615}}}"#).is_ok());
     }
 }

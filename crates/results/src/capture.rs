@@ -9,7 +9,7 @@ use plan::{Under, Word};
 use crate::records::{Collector, Records};
 use crate::{Repeated, Results};
 
-/// What is in the line by which the hypervisor says which deadline is over, before that.
+/// Text before the deadline's name, in the line by which the hypervisor reports one that is over.
 pub const LATE: &str = "rouse: deadline: ";
 
 /// Which deadline ended a boot in `text`, by the hypervisor's words.
@@ -60,7 +60,7 @@ fn pieces(line: &str) -> impl Iterator<Item = &str> {
         .map(|(from, to)| &line[from..to])
 }
 
-/// What the boots in `text` measured; `None` if no record of it is whole.
+/// Collects the results of the boots in `text`; `None` if no record of it is whole.
 pub fn results(text: &str) -> Option<Results> {
     let boots = boots(text);
     let mut results = Results::new("", "", None);

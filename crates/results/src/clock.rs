@@ -38,7 +38,7 @@ pub fn moved(first: Option<u64>, passes: &[[u64; 2]]) -> Option<f64> {
     (share > MOVED).then(|| (share * 1000.0).round() / 1000.0)
 }
 
-/// What was seen: a clock that stood has no frequency.
+/// Clocks that were seen: one that stood has no frequency.
 fn seen(passes: &[[u64; 2]]) -> impl Iterator<Item = u64> {
     passes.iter().flatten().copied().filter(|&hz| hz != 0)
 }

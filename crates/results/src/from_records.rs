@@ -29,9 +29,9 @@ const MACHINE: [&str; 12] = [
     "atomics",
 ];
 impl Results {
-    /// Adds what a boot under `under` reported. The machine is described by
-    /// the first boot that describes one. What counts something else than the
-    /// boots before is left out: one table has one unit.
+    /// Adds the report of a boot under `under`. The machine is described by the first boot that
+    /// describes one. Cells of another unit than the boots before are left out: one table has one
+    /// unit.
     pub fn add(&mut self, under: Option<Under>, records: &Records) {
         if self.unit.is_empty() {
             self.describe(records);
@@ -108,7 +108,7 @@ impl Results {
         machine.firmware = field("firmware").into();
         machine.hypervisor = field("hypervisor").into();
         let features = records.features.iter();
-        // What the machine is said to have besides what has a place of its own.
+        // Properties of the machine that have no place of their own.
         let more = records
             .machine
             .iter()
@@ -218,8 +218,8 @@ fn convert(
     })
 }
 
-/// What values of a cell count, where a boot counts `unit`. Time in which every CPU
-/// was idle is no instruction.
+/// Unit of a cell's values, where a boot counts `unit`. Time in which every CPU was idle is not an
+/// instruction.
 fn unit_of<'u>(cell: &plan::Cell, unit: &'u str) -> &'u str {
     match unit {
         "insns" if cell.has_idle_time() => VIRTUAL,

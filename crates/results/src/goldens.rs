@@ -34,7 +34,7 @@ pub fn logs() -> Vec<(String, Results)> {
         let text = fs::read_to_string(path).expect("the log can be read");
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let mut results = capture::results(&text).expect("the log has records");
-        // What a plugin of the emulator saw in the same boot, where one looked on.
+        // Samples that a plugin of the emulator saw in the same boot, where one looked on.
         if let Ok(seen) = fs::read_to_string(path.with_extension("samples")) {
             results.add_samples(0, plan::Under::Rouse, critical::from_text(&seen));
         }
@@ -43,7 +43,7 @@ pub fn logs() -> Vec<(String, Results)> {
     named.collect()
 }
 
-/// The same as runs.
+/// Returns the logs as runs.
 pub fn runs() -> Vec<Run> {
     let runs = logs().into_iter().map(|(label, results)| Run {
         commands: vec![format!("cargo xtask report {label}.log")],

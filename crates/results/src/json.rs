@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
-/// What lies deeper stands on the line that it begins on.
+/// Depth below which values stand on the line that they begin on.
 const DEPTH: usize = 2;
 
 /// The text of `value`, with a line end.
@@ -26,7 +26,7 @@ pub fn text(value: &impl Serialize) -> Result<String> {
 #[derive(Debug, Default)]
 struct Shallow {
     depth: usize,
-    /// What was closed last, or is being written, has anything in it.
+    /// The value that was closed last, or is being written, has anything in it.
     filled: bool,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run found: `results.json`, schema 1, and `results.csv`; `docs/results.md`
-//! tells every field.
+//! Results of a run: `results.json`, schema 1, and `results.csv`; `docs/results.md` describes every
+//! field.
 //!
 //! [`records`] collects what a boot sends, [`capture`] finds the boots of a log.
 //! [`Results::add`] makes results of them, [`Results::to_json`] and [`csv()`] write them.

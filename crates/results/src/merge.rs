@@ -12,12 +12,12 @@ use plan::{Shape, Under, Workload};
 
 use crate::{Cell, Machine, Origin, Results, Serrors, core_clocks};
 
-/// What was measured on one machine, each cell once.
+/// Measurements on one machine, each cell once.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What tells it from the others.
+    /// Name that tells it from the others.
     pub label: String,
-    /// What it has.
+    /// Its machine and its cells.
     pub results: Results,
     /// How it was made, as far as that is known.
     pub commands: Vec<String>,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the neighbours of a cell's CPUs got, from what was counted (`docs/neighbour.md`).
+//! Share and work of the neighbours of a cell's CPUs, from counters (`docs/neighbour.md`).
 
 use crate::Cell;
 
-/// What the neighbours of the CPUs that took part got.
+/// Share and work of the neighbours of the CPUs that took part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbours {
     /// Part of the CPUs' time that passed in their turns because a vCPU waited, 0 to 1: ticks of the
@@ -31,7 +31,8 @@ impl Neighbours {
 }
 
 impl Cell {
-    /// What its neighbours got; `None` where it has none. `frequency` is the counter's, Hz.
+    /// Computes its neighbours' share and work; `None` where it has none. `frequency` is the
+    /// counter's, Hz.
     #[must_use]
     pub fn neighbours(&self, frequency: u64) -> Option<Neighbours> {
         let counts = self.counters.get("neighbour")?;

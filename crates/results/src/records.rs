@@ -20,7 +20,7 @@ pub use boot::{ClockRecords, Probe, Records, Size, Step};
 pub use cell::{CellRecords, Stat};
 use cell::{fields, text};
 
-/// What the kinds of a block begin with whose cell has more passes to come.
+/// Prefix of the kinds of a block whose cell has more passes to come.
 const PART: &str = "part-";
 /// The kinds that blocks are made of.
 const BLOCK: [&str; 9] = [
@@ -57,7 +57,7 @@ pub struct Collector {
     spoilt: Vec<(Option<u64>, String)>,
     expected: u64,
     numbers: Numbers,
-    /// What of the work is done, as last reported.
+    /// Progress of the work, as last reported.
     pub step: Step,
     /// The cell that was run last.
     pub at: String,
@@ -90,7 +90,7 @@ impl Collector {
         true
     }
 
-    /// What has been read, with what must have been lost.
+    /// Returns the records read, with what must have been lost.
     pub fn finish(mut self) -> Records {
         // A block that was on its way when a boot was cut short is not damaged.
         let on_its_way = |block: &mut Block| !block.spoilt;
@@ -109,8 +109,8 @@ impl Collector {
         self.records
     }
 
-    /// What a block that was not whole is worth saying: its cell is lost, or has
-    /// less than it had; if a newer block of it is whole, nothing is.
+    /// Reports a block that was not whole: its cell is lost, or has less than it had; nothing if a
+    /// newer block of it is whole.
     fn judge_spoilt(&mut self) {
         for (id, title) in std::mem::take(&mut self.spoilt) {
             let records = &mut self.records;
@@ -130,12 +130,12 @@ impl Collector {
         }
     }
 
-    /// What was going to be measured, if that is known yet.
+    /// Size of the plan, if that is known yet.
     pub const fn plan(&self) -> Option<Size> {
         self.records.plan
     }
 
-    /// What the soak has done so far.
+    /// Counts of the soak so far.
     pub const fn soak(&self) -> &BTreeMap<String, u64> {
         &self.records.soak
     }

@@ -12,7 +12,7 @@ pub fn lines() -> Vec<String> {
     lines_in("insns", "1000000000", None)
 }
 
-/// The same in another unit, with another counter, and a core whose clock is known.
+/// Likewise in another unit, with another counter, and a core whose clock is known.
 pub fn lines_in(unit: &str, counter: &str, core: Option<&str>) -> Vec<String> {
     let line = |seq: u64, kind: &str, fields: &[(&str, &str)]| {
         let fields = fields.iter();

@@ -14,7 +14,7 @@ use crate::Results;
 /// # Panics
 /// Never: a schema is JSON.
 pub fn text() -> String {
-    // What is written, not what is read: a field that is always written is required.
+    // Describes written files, not read ones: a field that is always written is required.
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schema = settings.into_generator().into_root_schema_for::<Results>();
     RecursiveTransform(closed).transform(&mut schema);
@@ -23,8 +23,8 @@ pub fn text() -> String {
         .expect("a schema is JSON")
 }
 
-/// An object whose fields are named has no others: a name that is spelt wrongly is an
-/// error. What has any names, as counters have, says so itself.
+/// Forbids other names in an object whose fields are named: a name that is spelt wrongly is an
+/// error. Objects with any names, like counters, declare that themselves.
 fn closed(schema: &mut Schema) {
     let named = schema.get("properties").is_some_and(Value::is_object);
     if named && schema.get("additionalProperties").is_none() {

@@ -2,7 +2,7 @@
 //! The words of a cell in `results.json`: where the table of the dimensions says,
 //! numbers as numbers, the rest as text.
 //!
-//! What is missing is neutral; a word that is not known is an error that names it.
+//! A missing word is neutral; one that is not known is an error that names it.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub fn serialize<S: Serializer>(cell: &Cell, serializer: S) -> Result<S::Ok, S::
     map.end()
 }
 
-/// What [`serialize`] writes, by the same table.
+/// Schema of what [`serialize`] writes, by the same table.
 pub fn schema(_: &mut SchemaGenerator) -> Schema {
     let mut fields = Map::new();
     let mut required = Vec::new();
@@ -73,7 +73,7 @@ pub fn schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "properties": fields, "required": required })
 }
 
-/// What a dimension is, with its words: the help of its option.
+/// Describes a dimension, with its words: the help of its option.
 pub fn help(info: &Info) -> String {
     let list = |family: &str| info.family(family).collect::<Vec<_>>().join(", ");
     let help = info.help.replace("{words}", &list(""));

@@ -13,7 +13,7 @@ use results::compare::{Comparison, LEVEL, Verdict};
 use results::merge::Run;
 use results::{Cell, Results, Stats};
 
-/// What was recorded of the boots of `file`, in their order; of `side`, if it has two.
+/// Reads the recorded boots of `file`, in their order; of `side`, if it has two.
 fn boots(file: &str, side: Option<&str>) -> Vec<Results> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/spread");
     let text = fs::read_to_string(folder.join(file)).unwrap();
@@ -63,13 +63,13 @@ fn side(boots: impl Iterator<Item = Results>) -> Vec<Run> {
     boots.map(run).collect()
 }
 
-/// What came of comparisons of identical images.
+/// Outcome of comparisons of identical images.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Alarms {
     comparisons: usize,
     /// Figures that were compared.
     figures: usize,
-    /// Those that were called better or worse.
+    /// Figures that were called better or worse.
     cells: usize,
     /// Comparisons in which one was called so.
     any: usize,
@@ -134,8 +134,8 @@ fn two_cpus_on_a_busy_host() {
     assert_eq!((alarms.comparisons, alarms.cells), (5, 0));
 }
 
-/// What the method promises: with the sides drawn at random, which takes from the host whatever it
-/// did in the meantime, one comparison in twenty at most has any alarm.
+/// Promise of the method: with the sides drawn at random, which takes from the host whatever it did
+/// in the meantime, one comparison in twenty at most has any alarm.
 #[test]
 fn sides_drawn_at_random_have_no_more_alarms_than_the_level() {
     let boots = boots("one-cpu.csv", None);
@@ -193,8 +193,8 @@ fn five_per_cent_more_are_found_with_the_runs_that_are_asked_for() {
     assert!(found >= 2 * times * 7 / 10, "{found}");
 }
 
-/// What was measured with 5 % more in the hypervisor's SGI path, and the number of runs that was
-/// asked for: the cell that takes the path is worse, the other one is not.
+/// Compares runs with 5 % more in the hypervisor's SGI path, as many as were asked for: the cell
+/// that takes the path is worse, the other one is not.
 #[test]
 fn a_slowdown_of_the_sgi_path_is_found() {
     let side = |name| side(boots("planted.csv", Some(name)).into_iter());

@@ -15,7 +15,7 @@ use crate::shared::Shared;
 pub struct Step {
     /// Where.
     pub place: Place,
-    /// What it does.
+    /// Its operation.
     pub operation: Operation,
 }
 
@@ -43,7 +43,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Its bytes within their line, a bit for each. What it has of the next line is left out.
+    /// Its bytes within their line, a bit for each. Bytes of the next line are left out.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let many = 1u32.checked_shl(self.size.into()).unwrap_or(u32::MAX);
@@ -103,7 +103,7 @@ impl Controls {
         root(base, control)
     }
 
-    /// The same if TTBR0_ELx were `base`.
+    /// Likewise if TTBR0_ELx were `base`.
     #[must_use]
     pub fn root_from(&self, level: u8, base: u64) -> Option<(u64, u8)> {
         root(base, self.tables[usize::from(level)].1)
@@ -155,7 +155,7 @@ pub struct Cpu {
     number: u16,
     controls: Controls,
     rules: Rules,
-    /// What was begun last and not known to be done.
+    /// Instruction that was begun last and is not known to be done.
     begun: Option<(Step, Option<u64>)>,
 }
 
@@ -250,7 +250,7 @@ impl Cpu {
         self.rules.entered(&now, level);
     }
 
-    /// What was begun is done: nothing else came of it.
+    /// Completes the instruction that was begun: nothing else came of it.
     pub fn settle(&mut self, shared: &Shared) {
         let Some((step, value)) = self.begun.take() else {
             return;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an instruction is to the rules (DDI 0487K.a, C4.1, C5.1 and C6.2). Most
-//! instructions are nothing.
+//! Decodes instructions for the rules (DDI 0487K.a, C4.1, C5.1 and C6.2). Most instructions are
+//! nothing to them.
 
 mod used;
 
 use crate::register::{CNTPCT_EL0, CNTVCT_EL0, Register};
 
-/// What an instruction does that a rule may look at.
+/// Operation of an instruction that a rule may look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// MRS of a register into X`into`.
@@ -75,7 +75,7 @@ pub enum Operation {
     Float,
 }
 
-/// What a DSB waits for.
+/// Accesses that a DSB waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Barrier {
     /// Only for this PE: NSH.
@@ -91,7 +91,7 @@ pub struct Barrier {
 pub enum Invalidated {
     /// Nothing as a whole: it names an address, or an ASID.
     Part,
-    /// Stage 1 of EL1, of the VMID of VTTBR_EL2: VMALLE1. What stage 2 alone translates stays.
+    /// Stage 1 of EL1, of the VMID of VTTBR_EL2: VMALLE1. Entries of stage 2 alone stay.
     Stage1,
     /// EL1, of the VMID of VTTBR_EL2, both stages: VMALLS12E1.
     Guest,
@@ -103,7 +103,7 @@ pub enum Invalidated {
     El3,
 }
 
-/// What a DC does to a line.
+/// Effect of a DC on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Maintenance {
     /// The line is written to the point of coherency. Every DC writes it to the point of
@@ -124,7 +124,7 @@ pub enum Wait {
     Bounded,
 }
 
-/// What `word` does, if a rule looks at it.
+/// Decodes `word`, if a rule looks at it.
 #[must_use]
 pub fn decode(word: u32) -> Option<Operation> {
     match word >> 22 {
@@ -133,7 +133,7 @@ pub fn decode(word: u32) -> Option<Operation> {
     }
 }
 
-/// As [`decode`], where the instructions `after` it in its block are known.
+/// Like [`decode`], where the instructions `after` it in its block are known.
 #[must_use]
 pub fn decode_before(word: u32, after: impl IntoIterator<Item = u32>) -> Option<Operation> {
     let operation = decode(word)?;
@@ -314,7 +314,7 @@ fn is_measured(mrs: u32, after: impl IntoIterator<Item = u32>) -> bool {
             let (target, second) = (word & 0x1f, word >> 10 & 0x1f);
             let pair = word >> 27 & 7 == 0b101;
             let general = word >> 26 & 1 == 0;
-            // What goes to the stack is only put aside.
+            // A store to the stack only puts the value aside.
             let aside = word >> 5 & 0x1f == 31;
             if general
                 && is_store(word)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What breaks a rule, and where; as a line of text between the program that found it and the
-//! one that shows it.
+//! Findings: breaks of a rule, and where; as a line of text between the program that found one and
+//! the one that shows it.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub struct Finding {
     pub place: Place,
     /// Another instruction that belongs to it.
     pub other: Option<Place>,
-    /// What happened there.
+    /// Description of the break.
     pub what: String,
 }
 

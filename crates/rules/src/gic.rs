@@ -35,7 +35,7 @@ impl Frame {
     /// The register at physical address `address` of the device that an emulator calls `name`.
     #[must_use]
     pub fn locate(name: &str, address: u64) -> Option<(Self, u64)> {
-        // As QEMU names them.
+        // QEMU's names.
         if name.starts_with("gicv3_redist") {
             let offset = address % REDISTRIBUTOR;
             return Some((Self::Redistributor(address - offset), offset));

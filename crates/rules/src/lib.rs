@@ -8,8 +8,8 @@
 //! what every CPU executes, in program order, and reports what breaks a rule.
 //!
 //! [`decode`](decode::decode) tells which instructions matter. A [`Cpu`] is told of those,
-//! of its accesses to memory and of its exceptions, by the one thread that runs it. What
-//! CPUs have in common is in [`Shared`]. Each rule is a module of `rules`, whose comment says
+//! of its accesses to memory and of its exceptions, by the one thread that runs it. State
+//! that CPUs have in common is in [`Shared`]. Each rule is a module of `rules`, whose comment says
 //! what it looks at and what it can't see; [`RULES`] lists them. A rule keeps
 //! what it has to by what it is of, a register, a line or an entry of a table, in a map or a set: a
 //! machine has so many of them and no more, however long it runs. It forgets none of it, with two

@@ -32,7 +32,7 @@ impl<T: Default> Lines<T> {
         }
     }
 
-    /// That of the line with physical address `address`.
+    /// Value of the line with physical address `address`.
     #[inline]
     pub fn of(&self, address: u64) -> Option<&T> {
         let line = address / LINE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a rule is.
+//! Interface of a rule.
 
 use crate::cpu::{Access, Controls};
 use crate::decode::Operation;
@@ -8,18 +8,18 @@ use crate::shared::Shared;
 #[cfg(test)]
 use crate::testing::Example;
 
-/// What people are told of a rule.
+/// Description of a rule, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
     /// Its name.
     pub name: &'static str,
-    /// What has to be so.
+    /// Condition that has to hold.
     pub says: &'static str,
     /// Document and section.
     pub cites: &'static str,
 }
 
-/// What a CPU is doing when a rule is asked.
+/// State of a CPU when a rule is asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Now<'a> {
     /// The CPU.
@@ -29,7 +29,7 @@ pub struct Now<'a> {
     pub place: Place,
     /// Registers as the CPU wrote them.
     pub controls: &'a Controls,
-    /// What CPUs have in common.
+    /// State that CPUs have in common.
     pub shared: &'a Shared,
 }
 
@@ -50,7 +50,7 @@ impl Now<'_> {
 /// A rule, with what it has to remember of a CPU. It is told what has been executed: an
 /// instruction that was trapped or faulted has not.
 pub trait Rule: Default {
-    /// What people are told of it.
+    /// Description, for people.
     const ABOUT: About;
 
     /// An instruction was executed. `value` is that of its general register: what was
@@ -70,11 +70,11 @@ pub trait Rule: Default {
     /// An exception was taken to `level`.
     fn entered(&mut self, _now: &Now<'_>, _level: u8) {}
 
-    /// What breaks it.
+    /// Examples that break it.
     #[cfg(test)]
     fn breaks() -> Vec<Example>;
 
-    /// What keeps it and looks like breaking it.
+    /// Examples that keep it and look like breaking it.
     #[cfg(test)]
     fn keeps() -> Vec<Example>;
 }

@@ -31,7 +31,7 @@ use crate::rule::{About, Now, Rule};
 /// Makes the table.
 macro_rules! rules {
     ($($module:ident :: $rule:ident,)*) => {
-        /// What every rule remembers of a CPU.
+        /// State of every rule for a CPU.
         #[derive(Debug, Default)]
         pub struct Rules { $($module: $module::$rule,)* }
 

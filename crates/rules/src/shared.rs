@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the CPUs of a machine have in common: memory, what one does to another, findings.
+//! State that the CPUs of a machine have in common: memory, what one does to another, findings.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -10,9 +10,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::finding::{Finding, Place};
 use crate::rules::{Coherence, InUse, Sends, Written};
 
-/// What the CPUs have in common.
+/// State that the CPUs have in common.
 pub struct Shared {
-    /// What is known of memory's lines.
+    /// Known state of memory's lines.
     pub(crate) coherence: Coherence,
     /// Which lines were written since instructions of them could be fetched.
     pub(crate) written: Written,
@@ -28,7 +28,7 @@ pub struct Shared {
     machine: Box<dyn Machine>,
 }
 
-/// What has to be known of the machine, and where findings go.
+/// Access to the machine, and the place where findings go.
 pub trait Machine: Send + Sync {
     /// The word at a physical address.
     fn read(&self, physical: u64) -> Option<u64>;

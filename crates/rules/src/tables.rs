@@ -30,9 +30,9 @@ pub struct Tables(HashMap<u64, Table>);
 /// An entry that has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What it was.
+    /// Entry before.
     pub old: u64,
-    /// What it is.
+    /// Entry after.
     pub new: u64,
     /// The level of the lookup.
     pub level: u8,
@@ -75,8 +75,8 @@ impl Tables {
         }
     }
 
-    /// What the store to `address` changed; `new` is what is there now. `None` if nothing did,
-    /// or if it is in no table.
+    /// Returns the change by the store to `address`; `new` is what is there now. `None` if nothing
+    /// changed, or if it is in no table.
     pub fn change(&mut self, address: u64, new: u64) -> Option<Change> {
         let table = self.0.get_mut(&(address & !(TABLE - 1)))?;
         let entry = &mut table.entries[(address % TABLE / 8) as usize];

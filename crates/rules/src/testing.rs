@@ -73,7 +73,7 @@ pub fn mapped(descriptor: u64) -> Program {
 /// A program and its name.
 pub type Example = (&'static str, Program);
 
-/// What CPUs execute, one instruction after another.
+/// Instructions that CPUs execute, one after another.
 #[derive(Clone, Debug, Default)]
 pub struct Program(Vec<(u16, u8, Event)>, u16, u8, bool);
 
@@ -92,7 +92,7 @@ enum Event {
     Gic(u32, Mapped),
     /// Instructions there are fetched.
     Fetch(u64),
-    /// What a loader or a store brought to memory.
+    /// A loader or a store brought this to memory.
     Memory(u64, u64),
     /// The last instruction traps.
     Traps(u8),
@@ -115,12 +115,12 @@ impl Program {
         self
     }
 
-    /// What follows is at this level.
+    /// Sets the level of what follows.
     pub fn level(self, level: u8) -> Self {
         Self(self.0, self.1, level, self.3)
     }
 
-    /// What follows is executed by this CPU.
+    /// Sets the CPU that executes what follows.
     pub fn cpu(self, cpu: u16) -> Self {
         Self(self.0, cpu, self.2, self.3)
     }
@@ -208,7 +208,7 @@ impl Program {
         self.with(Event::Fetch(address))
     }
 
-    /// What came last traps to `level`.
+    /// Traps the last instruction to `level`.
     pub fn traps(self, level: u8) -> Self {
         self.with(Event::Traps(level))
     }
@@ -218,7 +218,7 @@ impl Program {
         self.with(Event::Interrupt(level))
     }
 
-    /// What is found. The instructions lie one behind the other.
+    /// Returns the findings. The instructions lie one after another.
     pub fn run(&self) -> Vec<Finding> {
         let machine = Emulated::default();
         let shared = Shared::new(machine.clone());

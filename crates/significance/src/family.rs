@@ -5,7 +5,7 @@
 //! Journal of Statistics 6, 1979): the smallest of n p-values is multiplied by n, the
 //! next by n - 1, and so on, none below the one before. The probability that any figure
 //! that is the same on both sides falls at or below a level is at most this level,
-//! however the figures depend on each other. Those of one boot do depend on each other.
+//! however the figures depend on each other. Figures of one boot do depend on each other.
 //!
 //! The price is that each test has to be surer, and ranks can only be so sure: see [`runs_needed`].
 
@@ -71,7 +71,7 @@ mod tests {
         #[test]
         fn it_rejects_what_the_procedure_rejects(
             p_values in proptest::collection::vec(0.0f64..0.2, 1..12), level in 0.001f64..0.2) {
-            // As published: down the sorted list, until one is too large.
+            // The published procedure: down the sorted list, until one is too large.
             let mut sorted = p_values.clone();
             sorted.sort_by(f64::total_cmp);
             let count = sorted.len();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What difference the test sees, and how many runs it needs for one.
+//! Smallest difference that the test sees, and the runs that it needs for one.
 //!
 //! The model: figures of both sides are spread as those are that there are, and one side is
 //! shifted. It is that of B. J. Collings, M. A. Hamilton (Estimating the Power of the Two-Sample

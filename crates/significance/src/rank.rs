@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same, by looking at every way to divide the figures.
+    /// P-value by looking at every way to divide the figures.
     fn by_hand(a: &[f64], b: &[f64]) -> f64 {
         let all = [a, b].concat();
         let ranks = ranks(&all);

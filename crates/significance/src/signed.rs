@@ -35,7 +35,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same, by looking at every way to give signs.
+    /// P-value by looking at every way to give signs.
     fn by_hand(differences: &[f64]) -> f64 {
         let signed: Vec<f64> = differences
             .iter()

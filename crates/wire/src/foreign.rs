@@ -7,9 +7,9 @@
 
 use crate::MARK;
 
-/// What a line of EL2 or of our guest begins with that is no record.
+/// Prefix of a line of EL2 or of our guest that is not a record.
 pub const OURS: &str = "rouse: ";
-/// What breaks them.
+/// Character that breaks them.
 pub const BREAK: u8 = b'\\';
 
 /// Whose text a guest's output is.
@@ -38,7 +38,7 @@ impl Source {
         }
     }
 
-    /// As a number.
+    /// Returns its number.
     #[must_use]
     pub const fn encode(self) -> u64 {
         self as u64
@@ -53,7 +53,7 @@ impl Source {
             .unwrap_or(&Self::Foreign)
     }
 
-    /// What may not come through: nothing, or one mark or both.
+    /// Marks that may not come through: none, one or both.
     const fn marks(self) -> &'static [&'static str] {
         match self {
             Self::Ours => &[],

@@ -23,7 +23,7 @@ use core::fmt::{self, Display, Write};
 use arrayvec::ArrayString;
 use crc::{CRC_32_ISO_HDLC, Crc};
 
-/// What every line of this version starts with.
+/// Prefix of every line of this version.
 pub const MARK: &str = "@r1 ";
 /// The longest line, in bytes, without its line end.
 pub const MAX_LINE: usize = 240;

@@ -395,7 +395,7 @@ fn the_work_of_bystanders_is_not_that_of_the_parties() {
         machine.el1(2).pause(TARGET);
         machine.el1(4).load(TARGET, WORD);
         machine.el1(7).store(TARGET, WORD + 4);
-        // What it does after its answer is not on the path, but keeps it from the next call.
+        // Work after its answer is not on the path, but keeps it from the next call.
         machine.el1(50).pause(TARGET);
         machine.el1(2).load(NEAR, WORD + 4);
         machine.el1(3).end(NEAR);

@@ -16,7 +16,7 @@ const LEVELS: [Level; 3] = [
     ("EL2", |work| work.el2),
     ("EL3", |work| work.el3),
 ];
-/// What CPUs did after the path or beside it.
+/// Work of CPUs after the path or next to it.
 const BESIDE: &str = "beside the path";
 
 /// The work of a sample: the path by level, and the rest.
@@ -58,7 +58,7 @@ pub fn without_stamps(panel: &Panel<'_>) -> Option<Figure> {
     )
 }
 
-/// What of all samples with a path is that of one.
+/// Divides a count of all samples with a path by their number.
 fn per_path(critical: &Critical, count: u64) -> f64 {
     count as f64 / critical.samples.max(1) as f64
 }

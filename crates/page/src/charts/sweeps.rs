@@ -81,7 +81,7 @@ fn chart(
     let mut lines = lines(panel, info, &applying);
     let knees: Vec<String> = lines.iter().filter_map(knee_of).collect();
     if info.key == LIMIT {
-        // What it would cost not to poll at all.
+        // Cost without any polling.
         let unlimited = cells.iter().filter(|cell| cell.what.wait == Wait::Wfi);
         for mut line in unlimited.flat_map(|cell| beginning(panel, info, cell)) {
             let value = line.points[0].1;

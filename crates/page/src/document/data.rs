@@ -10,8 +10,8 @@ use crate::{Column, grid};
 const SCHEMA: u32 = 1;
 
 impl Document {
-    /// As a JSON object: `schema`, `command`, and `blocks`, each of which has either `line`, a text, or `columns`, a list of
-    /// objects with `group`, `title` and `texts`, the rows as they are shown.
+    /// Returns a JSON object: `schema`, `command`, and `blocks`, each of which has either `line`, a text, or `columns`,
+    /// a list of objects with `group`, `title` and `texts`, the rows as they are shown.
     #[must_use]
     pub fn json(&self, command: &str) -> Value {
         let blocks = self.blocks().iter().map(|block| match block {

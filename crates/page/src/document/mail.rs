@@ -17,7 +17,7 @@ pub const WIDTH: usize = 76;
 const WORDS: usize = 44;
 
 impl Document {
-    /// As a mail; `command` repeats what made it.
+    /// Returns a mail; `command` repeats what made it.
     #[must_use]
     pub fn mail(&self, command: &str) -> String {
         let mut lines = Vec::new();
@@ -68,7 +68,7 @@ fn wrapped(line: &str, more: &str) -> Vec<String> {
     lines
 }
 
-/// What programs for mails show alike everywhere.
+/// Replaces characters that programs for mails don't show alike.
 fn ascii(text: &str) -> String {
     let mut ascii = String::new();
     for c in text.chars() {

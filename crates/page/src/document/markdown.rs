@@ -6,7 +6,7 @@ use crate::Column;
 use crate::grid;
 
 impl Document {
-    /// As Markdown; `command` repeats what made it.
+    /// Returns Markdown; `command` repeats what made it.
     #[must_use]
     pub fn markdown(&self, command: &str) -> String {
         let mut text = String::new();

@@ -20,7 +20,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// That of cells with these medians; `None` if there are not two.
+    /// Compares the orders of cells with these medians; `None` if there are not two.
     pub fn of(a: Vec<u64>, b: Vec<u64>) -> Option<Self> {
         let cells = 0..a.len().min(b.len());
         let swapped = |&(i, j): &(usize, usize)| {
@@ -96,7 +96,7 @@ mod tests {
     fn the_same_order_is_said_to_be_the_same() {
         let same = "by cycles (B) the 3 cells are in the same order as by insns (A).";
         assert_eq!(sentence(&[1, 5, 9], &[100, 101, 999]).unwrap(), same);
-        // What one finds equal is no other order.
+        // A tie on one machine is not another order.
         assert_eq!(sentence(&[5, 5, 9], &[101, 100, 101]).unwrap(), same);
         assert_eq!(sentence(&[1], &[1]), None);
         assert_eq!(sentence(&[], &[]), None);

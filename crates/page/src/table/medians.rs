@@ -7,11 +7,11 @@ use results::{Cell, Results, keys};
 use crate::Column;
 use crate::scale::Scale;
 
-/// What values of cells count, cell by cell.
+/// Units of the cells' values, cell by cell.
 pub struct Units<'r>(Vec<&'r str>);
 
 impl<'r> Units<'r> {
-    /// Those of `cells`, of which `first` is a run.
+    /// Finds the units of `cells`, of which `first` is a run.
     pub fn of(cells: impl Iterator<Item = &'r Cell>, first: &'r Results, scale: Scale) -> Self {
         Self(cells.map(|cell| scale.unit_of(first, &[cell])).collect())
     }
@@ -32,12 +32,12 @@ impl<'r> Units<'r> {
     }
 }
 
-/// What tells these cells from each other.
+/// Columns that tell these cells from each other.
 pub fn names(cells: Vec<&Cell>) -> Vec<Column> {
     let mut columns = Vec::new();
     for key in keys() {
         let decided = |cell: &Cell| match Info::find(key) {
-            // What Linux decides by itself is not told as if it were a choice.
+            // A decision of Linux itself is not shown like a choice.
             Some(info) => !cell.what.workload.is_linux() || info.applies(&cell.what),
             None => true,
         };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is shown of a run that was repeated: how far its repetitions lie apart.
+//! Shows a run that was repeated: how far its repetitions lie apart.
 
 use results::Results;
 use results::compare::{Compared, Comparison, Figures, LEVEL, Quantity, Verdict};
@@ -110,7 +110,7 @@ fn figure(of: &Figures, figure: f64, scale: Scale) -> String {
     scale.show_figure((figure as u64, of.bounds(figure)))
 }
 
-/// What the last column means, and how many runs it takes.
+/// Explains the last column, and how many runs it takes.
 fn what_is_seen(found: &Comparison<'_>, runs: usize) -> Vec<String> {
     if found.exact {
         return Vec::new();
@@ -137,7 +137,7 @@ mod tests {
             let mut results = results();
             results.unit = unit.into();
             let stats = results.cells[1].stats.as_mut().unwrap();
-            // As many as a median needs.
+            // Samples that a median needs.
             (stats.count, stats.p50) = (20, median);
             Run {
                 label: format!("run {}", number + 1),

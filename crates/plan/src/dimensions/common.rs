@@ -7,7 +7,7 @@
 macro_rules! common_and {
     ($($system:tt)*) => {
         dimensions! {
-            /// What is run.
+            /// Operation that is measured.
             workload: Workload {
                 key: "workload",
                 help: "What is run: ipi, pingpong, ipistorm, messaging, pipe, notify, io, timer, idle, frames, stream (the \
@@ -72,7 +72,7 @@ macro_rules! common_and {
                     }
                 },
             }
-            /// What traps.
+            /// Waits of the guest that trap.
             trap: Trap {
                 key: "trap",
                 help: "Which waits of the guest trap: none, wfi, wfe, both",
@@ -310,7 +310,7 @@ macro_rules! common_and {
                     unseen.then_some(SkipReason::NoCaches)
                 },
             }
-            /// What the CPUs do meanwhile that take no part.
+            /// Activity of the CPUs that take no part.
             noise: Noise {
                 key: "noise",
                 help: "What the CPUs do that take no part in what is measured: none, stream (through memory larger than \
@@ -382,7 +382,7 @@ macro_rules! common_and {
                     table.err().map(SkipReason::States)
                 },
             }
-            /// What else each CPU could do.
+            /// Second guest of each CPU that takes part.
             neighbour: Neighbour {
                 key: "neighbour",
                 help: "A second guest on each CPU that takes part, which has it while WFI traps and waits, and in slices: \

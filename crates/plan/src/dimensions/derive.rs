@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What follows from the table of the dimensions: cells, lists and their product, and
-//! what the host knows ([`Info`](super::Info)).
+//! Derives from the table of the dimensions: cells, lists and their product, and the host's
+//! description of each ([`Info`](super::Info)).
 
 use core::fmt;
 
@@ -148,7 +148,7 @@ pub(super) use {dimensions, or};
 
 /// Whether `value` prints as `text`.
 pub fn is_text(text: &str, value: &impl fmt::Display) -> bool {
-    /// What is left of the text.
+    /// Text that is not matched yet.
     struct Rest<'t>(&'t str);
     impl fmt::Write for Rest<'_> {
         fn write_str(&mut self, part: &str) -> fmt::Result {

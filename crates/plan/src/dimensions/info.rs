@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the host knows of a dimension.
+//! Descriptions of dimensions, for the host.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::words;
 use crate::{Machine, SkipReason};
 
-/// What the host has to know of a dimension.
+/// A dimension, as the host's options, records, tables and charts need it.
 #[derive(Debug)]
 pub struct Info {
     /// Its name: option, boot argument, and with `_` for `-` the field of records
@@ -16,12 +16,12 @@ pub struct Info {
     pub key: &'static str,
     /// Other names of the option.
     pub aliases: &'static [&'static str],
-    /// What the option is for, with its words, unit and default. `{words}` stands for
-    /// the words, `{governor}` for those of that family; see [`Info::family`].
+    /// Help of the option: its purpose, words, unit and default. `{words}` stands for the words,
+    /// `{governor}` for those of that family; see [`Info::family`].
     pub help: &'static str,
     /// Its words; empty if its values are none.
     pub words: &'static [&'static str],
-    /// What its values are.
+    /// Type of its values.
     pub kind: Kind,
     /// Where records and results have it.
     pub place: Place,
@@ -29,7 +29,7 @@ pub struct Info {
     pub show: Show,
     /// Whether it makes a difference to the cell.
     pub(super) applies: fn(&Cell) -> bool,
-    /// What stands against its value, if it applies.
+    /// Returns the reason that forbids its value, if it applies.
     pub(super) contradicts: fn(&Cell, &Machine) -> Option<SkipReason>,
     pub(super) set: for<'a> fn(&mut Cell, &'a str, &'a str) -> Result<(), Error<'a>>,
     pub(super) write: fn(&Cell, &mut fmt::Formatter<'_>) -> fmt::Result,
@@ -37,7 +37,7 @@ pub struct Info {
     pub(super) rank: fn(&Cell) -> u64,
 }
 
-/// What values are.
+/// Type of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One of some words.
@@ -67,13 +67,13 @@ pub enum Place {
 /// How tables and charts show a dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Show {
-    /// As the table's title: there is one for each value.
+    /// In the table's title: there is one table for each value.
     Title,
     /// A column of words.
     Column,
     /// A column of words where they tell cells apart.
     IfDifferent,
-    /// The same; and charts, under this name, where it is not neutral.
+    /// Likewise; and charts, under this name, where it is not neutral.
     Special(&'static str),
     /// A column of microseconds where it is not 0 everywhere, and a chart over it.
     Sweep {
@@ -145,7 +145,7 @@ impl Info {
         (self.set)(cell, self.key, word)
     }
 
-    /// What stands against its value in `cell`, to which it applies.
+    /// Returns the reason that forbids its value in `cell`, to which it applies.
     pub(crate) fn contradicts(&self, cell: &Cell, machine: &Machine) -> Option<SkipReason> {
         (self.contradicts)(cell, machine)
     }

@@ -8,7 +8,7 @@ use super::{Word, words};
 words! {
     /// How Linux, as the guest, idles. A kernel chooses once, at its boot.
     LinuxCpuidle {
-        /// As it does by itself.
+        /// By Linux's own choice.
         Default = "default",
         /// It polls, and never executes WFI.
         Nohlt = "nohlt",
@@ -18,9 +18,9 @@ words! {
         Haltpoll = "haltpoll",
         /// By states of the machine, which this governor chooses.
         Ladder = "governor:ladder",
-        /// The same.
+        /// Likewise.
         Menu = "governor:menu",
-        /// The same.
+        /// Likewise.
         Teo = "governor:teo",
     }
 }
@@ -48,7 +48,7 @@ impl LinuxCpuidle {
         }
     }
 
-    /// What the kernel is told (Linux, Documentation/admin-guide/kernel-parameters.txt and
+    /// Arguments of the kernel (Linux, Documentation/admin-guide/kernel-parameters.txt and
     /// Documentation/virt/guest-halt-polling.rst).
     #[must_use]
     pub const fn arguments(self) -> &'static [&'static str] {

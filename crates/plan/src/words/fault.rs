@@ -96,7 +96,7 @@ words! {
         CoreDrifts = "core-drifts",
         /// The guest requests wake-ups without an interrupt.
         LostWakeUp = "lost-wake-up",
-        /// The same, in a soak.
+        /// Likewise, in a soak.
         SoakLostWakeUp = "soak-lost-wake-up",
         /// A bit is left in a request word.
         SoakLeak = "soak-leak",

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What else a CPU could do while its vCPU waits.
+//! Work that a CPU could do while its vCPU waits.
 
 use core::fmt;
 
 use super::{Word, words};
 
 words! {
-    /// What the neighbour of each vCPU does: a second guest of its CPU.
+    /// Activity of the neighbour of each vCPU: a second guest of its CPU.
     Neighbour {
         /// There is none.
         None = "none",
@@ -47,7 +47,7 @@ impl Neighbour {
 }
 
 words! {
-    /// What of a vCPU gives its CPU to the neighbour, beside a WFI that traps.
+    /// Instruction by which a vCPU gives its CPU to the neighbour, besides a WFI that traps.
     YieldOn {
         /// Nothing.
         None = "none",

@@ -6,7 +6,7 @@ use core::fmt;
 use super::{Word, words};
 
 words! {
-    /// What is run.
+    /// Operation that is measured.
     Workload {
         /// One CPU interrupts another and waits until its handler has run.
         Ipi = "ipi",
@@ -215,8 +215,8 @@ impl Workload {
         }
     }
 
-    /// Whether its median tells nothing of wake-ups: most of its samples wait for none, and
-    /// a few for many. What it costs is in the mean, which is the time of all of them.
+    /// Whether its median tells nothing of wake-ups: most of its samples wait for none, and a few
+    /// for many. Its cost is in the mean, which is the time of all of them.
     #[must_use]
     pub const fn has_blind_median(self) -> bool {
         match self {

@@ -78,7 +78,7 @@ fn a_boot_alone_has_what_its_trap_makes_no_difference_to() {
     assert_eq!(cells(&plan, Trap::Wfi), trapped);
     let free = pairs(&[("busy", "none"), ("wfe", "none"), ("wfi", "none")]);
     assert_eq!(cells(&plan, Trap::None), free);
-    // What was named and can't be had is told, once.
+    // A word that was named and can't be had is reported, once.
     plan.set("trap", "none,wfi").unwrap();
     let told = cells(&plan, Trap::Wfi);
     let mut skipped = told.difference(&trapped);

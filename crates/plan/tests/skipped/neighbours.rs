@@ -46,7 +46,7 @@ fn neighbours_are_rouses_and_interrupts_end_their_turns() {
     );
 }
 
-/// What says something of neighbours makes no cells where there are none, or where no WFE traps.
+/// Dimensions of neighbours make no cells where there are none, or where no WFE traps.
 #[test]
 fn slices_and_yields_apply_beside_neighbours() {
     let cells = |text: &str| {

@@ -146,7 +146,7 @@ fn a_boot_without_its_beginning_is_not_the_one_before() {
     }
 }
 
-/// What a bad line does to one byte in a hundred.
+/// Damage by a bad line to one byte in a hundred.
 #[derive(Clone, Copy, Debug)]
 enum Harm {
     Flip(u8),
@@ -185,7 +185,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     };
     let read = numbers(&read);
     for (key, mut cell) in read {
-        // What values count may be lost, never changed.
+        // The unit of values may be lost, never changed.
         prop_assert!(cell.unit.is_empty() || cell.unit == "insns");
         cell.unit = "insns".into();
         let cell = serde_json::to_value(&cell).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is compared of a cell, and what the runs say of it.
+//! Figures of a cell that are compared, and the runs' verdict on them.
 
 use significance::{FEWEST, detectable, median, residuals};
 
@@ -15,7 +15,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Those of `cells`, one of each run; `None` if a run has none.
+    /// Collects the figures of `cells`, one of each run; `None` if a run has none.
     fn of(quantity: Quantity, cells: &[&Cell], how: How) -> Option<Self> {
         let figures = cells.iter().map(|cell| quantity.of(cell, how));
         let figures: Option<Vec<f64>> = figures.collect();
@@ -64,7 +64,7 @@ impl Figures {
     }
 }
 
-/// What can be said of B against A.
+/// Verdict on B against A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is less.
@@ -90,7 +90,7 @@ pub struct Compared {
     pub a: Figures,
     /// In B.
     pub b: Figures,
-    /// What the runs say.
+    /// Verdict of the runs.
     pub verdict: Verdict,
     /// Where it was tested: the p-value, with what the number of tests adds.
     pub p_value: Option<f64>,
@@ -123,7 +123,7 @@ impl Compared {
         self.b.median() - self.a.median()
     }
 
-    /// The same in per cent of A; infinite where A has none.
+    /// Likewise in per cent of A; infinite where A has none.
     pub fn percent(&self) -> f64 {
         match self.by() {
             0.0 => 0.0,

@@ -16,20 +16,20 @@ use super::setting::Differs;
 /// A cell that both sides measured, or neither.
 #[derive(Debug)]
 pub struct Pair<'r> {
-    /// What it is.
+    /// The cell, as one run has it.
     pub cell: &'r Cell,
     /// It in the runs of A that measured it.
     pub a: Vec<&'r Cell>,
     /// It in those of B.
     pub b: Vec<&'r Cell>,
-    /// What could be compared; what leads first.
+    /// Figures that could be compared; the leading one first.
     pub figures: Vec<Compared>,
     /// The stage that changed most in the direction of the whole, and by how much.
     pub stage: Option<(String, f64)>,
 }
 
 impl Pair<'_> {
-    /// What it is judged by: the path, or the median of its samples.
+    /// Returns the figure that judges it: the path, or the median of its samples.
     pub fn total(&self) -> Option<&Compared> {
         self.figures.first().filter(|first| first.quantity.leads())
     }
@@ -41,7 +41,7 @@ impl Pair<'_> {
             .find(|figure| figure.quantity == quantity)
     }
 
-    /// What is to be said of that.
+    /// Returns the verdict on that.
     pub fn verdict(&self) -> Verdict {
         match self.total() {
             Some(total) => total.verdict,
@@ -69,11 +69,11 @@ pub struct Lost<'r> {
 pub struct Comparison<'r> {
     /// Cells of both.
     pub pairs: Vec<Pair<'r>>,
-    /// What A measured, and B did not, or not in each run.
+    /// Cells that A measured, and B did not, or not in each run.
     pub lost: Vec<Lost<'r>>,
     /// Cells that B has more often than it has runs.
     pub again: Vec<Lost<'r>>,
-    /// What B alone measured.
+    /// Cells that B alone measured.
     pub added: Vec<&'r Cell>,
     /// Values repeat from run to run, so that each difference is one of the code: no test is needed.
     pub exact: bool,
@@ -169,7 +169,7 @@ impl<'r> Comparison<'r> {
         self.pairs.iter_mut().for_each(find_stage);
     }
 
-    /// That samples of some cells are taken apart on one side, and not on the other: what is held against each
+    /// Finds cells whose samples are taken apart on one side, and not on the other: what is held against each
     /// other is less then than it could be.
     pub fn paths_differ(&self) -> Option<Differs> {
         let sides = self

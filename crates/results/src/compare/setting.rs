@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What else than the code differs between runs.
+//! Differences between runs besides the code.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::clock::MOVED;
 use crate::merge::Run;
 use crate::{Build, Results};
 
-/// What can differ, by name.
+/// Names of the aspects that can differ.
 pub const ASPECTS: [&str; 16] = [
     "board",
     "cpu",
@@ -45,8 +45,8 @@ pub struct Differs {
 /// A value of a run: its aspect, its name if the aspect has several, and its text.
 type Setting = (&'static str, String, String);
 
-/// What differs between the runs of A and those of B, or among those of one side. What a run
-/// does not tell, as one from a log does not, differs from nothing.
+/// Lists differences between the runs of A and those of B, or among those of one side. A run
+/// that lacks a setting, as one from a log may, differs in it from nothing.
 pub fn differences(a: &[Run], b: &[Run]) -> Vec<Differs> {
     let settings = |runs: &[Run]| -> Vec<Setting> {
         runs.iter().flat_map(|run| settings(&run.results)).collect()
@@ -101,7 +101,7 @@ fn is_one_clock(hertz: &[&String], share: f64) -> bool {
     most.saturating_sub(least) as f64 <= least as f64 * share
 }
 
-/// What a run was measured with, as far as it tells.
+/// Lists the settings that a run was measured with, as far as it tells.
 fn settings(results: &Results) -> Vec<Setting> {
     let machine = &results.machine;
     let number = |number: u64| match number {
@@ -183,7 +183,7 @@ fn text(value: &Value) -> String {
 pub enum Order {
     /// By turns, more or less: what changes meanwhile meets both.
     Mixed,
-    /// Those of one side mostly before those of the other.
+    /// Runs of one side mostly before those of the other.
     Apart,
     /// A run does not tell when it began.
     Unknown,

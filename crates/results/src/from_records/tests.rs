@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What results keep of records, and what they refuse.
+//! Records that results keep, and records that they refuse.
 
 use plan::Workload;
 

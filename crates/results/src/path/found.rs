@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was found in samples goes to the cells that they are of.
+//! Adds findings in samples to the cells that they are of.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ const fn is_taken_apart(workload: Workload) -> bool {
 }
 
 impl Results {
-    /// Adds the `samples` of the last boot to its cells, which are those from number `first` on: cells are known
-    /// by their number in a boot. A guest that ran alone was not under `under`, which was looked at. What is not as the guest
-    /// measured it is a problem; that nothing could look on is worth a note.
+    /// Adds the `samples` of the last boot to its cells, which are those from number `first` on: cells are known by
+    /// their number in a boot. A guest that ran alone was not under `under`, which was looked at. Samples that are not
+    /// as the guest measured them are a problem; that nothing could look on is worth a note.
     pub fn add_samples(&mut self, first: usize, under: Under, samples: Result<Samples, String>) {
         let cells = self.cells.iter_mut().skip(first);
         let of_boot = |cell: &&mut Cell| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a boot reported.
+//! Records of a boot.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::Serrors;
 /// Everything that one boot reported.
 #[derive(Debug, Default)]
 pub struct Records {
-    /// What was going to be measured, if the boot said so.
+    /// Size of the plan, if the boot reported it.
     pub plan: Option<Size>,
     /// Fields of `machine`.
     pub machine: BTreeMap<String, String>,
@@ -17,19 +17,19 @@ pub struct Records {
     pub features: BTreeMap<String, String>,
     /// Values of `probe`, by name, with their details.
     pub probes: BTreeMap<String, Probe>,
-    /// What values count, and how that was found out.
+    /// Unit of values, and how that was found out.
     pub unit: Option<(String, String)>,
-    /// What is known of the clock of each CPU that measures, by its place.
+    /// Clock of each CPU that measures, by its place.
     pub core_clocks: BTreeMap<u64, ClockRecords>,
     /// Whole cells.
     pub cells: Vec<CellRecords>,
     /// Cells of which no block is whole, but one was damaged: what is known of them.
     pub damaged: Vec<String>,
-    /// What else is wrong with the records.
+    /// Other problems of the records.
     pub problems: Vec<String>,
-    /// What the soak has done, by name.
+    /// Counts of the soak, by name.
     pub soak: BTreeMap<String, u64>,
-    /// SErrors that the run went on behind.
+    /// SErrors after which the run went on.
     pub serrors: Serrors,
     /// Texts for people.
     pub notes: Vec<String>,
@@ -52,7 +52,7 @@ pub struct ClockRecords {
     pub cycles_hz: Option<u64>,
 }
 
-/// What a fidelity probe found.
+/// Finding of a fidelity probe.
 #[derive(Debug, Default)]
 pub struct Probe {
     /// `true`, `false`, `not-run` or `not-sure`.
@@ -66,7 +66,7 @@ pub struct Probe {
 pub struct Size {
     /// Cells.
     pub cells: u64,
-    /// Those of them that can't run.
+    /// Cells that can't run.
     pub skipped: u64,
     /// Passes over the others.
     pub passes: u64,
@@ -85,14 +85,14 @@ pub struct Step {
     pub done: u64,
     /// All parts.
     pub of: u64,
-    /// What was done, in microseconds as guessed before.
+    /// Work that was done, in microseconds as guessed before.
     pub done_us: u64,
     /// The cell that was last has ended.
     pub ended: bool,
 }
 
 impl Records {
-    /// What is not there of what was going to be measured, for people.
+    /// Lists what is missing of the plan, for people.
     pub fn missing(&self) -> Option<String> {
         let mut missing = Vec::new();
         let parts = self.cells.iter().filter(|cell| cell.is_part()).count();

@@ -50,7 +50,7 @@ impl CellRecords {
         pair.map_or("0", |(sender, _)| sender)
     }
 
-    /// What it is, in one line.
+    /// Names it, in one line.
     pub fn title(&self) -> String {
         format!("cell {} ({})", self.id, self.words())
     }

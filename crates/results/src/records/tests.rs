@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is lost on the way, and what must come of it.
+//! Records that are lost on the way, and what must come of it.
 
 use super::*;
 use crate::samples::lines;

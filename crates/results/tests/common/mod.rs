@@ -11,7 +11,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What of `results` is not as the schema says, which docs/results.schema.json is.
+/// Lists violations of the schema in `results`, which docs/results.schema.json is.
 pub fn follow(results: &Value) -> Vec<String> {
     let schema = serde_json::from_str(&results::schema::text()).unwrap();
     let validator = jsonschema::draft202012::new(&schema).unwrap();

@@ -37,7 +37,7 @@ fn a_boot_begins_with_its_first_record_or_where_the_numbers_go_back() {
     // The beginning of the second is lost.
     assert_eq!(boots(0, 17, 7), [(false, 1), (true, 2)]);
     assert_eq!(boots(0, lines.len(), 17), [(true, 2), (true, 1)]);
-    // What follows without a step back is of the same.
+    // Records that follow without a step back are of the same boot.
     assert_eq!(boots(0, 17, 20), [(true, 1)]);
     let noise = capture::boots("rouse: stage mmu: on\n@r1 broken #00000000\n");
     assert!(noise.is_empty());
@@ -90,7 +90,7 @@ fn what_a_block_lacks_makes_it_no_result() {
     ] {
         assert_eq!(spoilt(at, record), lost, "{record}");
     }
-    // What a newer writer adds is none of this reader's business.
+    // An addition by a newer writer is not this reader's business.
     let (whole, damaged) = spoilt(12, "colour id=1 v=1");
     assert_eq!((whole.len(), damaged.len()), (2, 0));
     assert_eq!(spoilt(18, "skipped id=0").0, [1]);

@@ -54,7 +54,7 @@ fn parts_are_joined_in_the_order_of_the_plan() {
     for texts in [&results.missing, &results.damaged, &results.problems] {
         assert_eq!(texts.join(" "), "one two");
     }
-    // What both were told is said once.
+    // A note of both is reported once.
     assert_eq!(results.notes, ["hot", "one", "two"]);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What stands where: in results, in results.csv, on the lines of results.json.
+//! Places of values: in results, in results.csv, on the lines of results.json.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ fn records_become_results() {
         (machine.gic.as_str(), machine.firmware.as_str()),
         ("v3", "fdt")
     );
-    // What has no place of its own is a feature, with the type that it looks like.
+    // A value without a place of its own is a feature, with the type that it looks like.
     let features = json!({"wfxt": true, "cache": 64});
     assert_eq!(serde_json::to_value(&machine.features).unwrap(), features);
     let fidelity = json!({"wfe_halts": "not-sure", "sev": false});

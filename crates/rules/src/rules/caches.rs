@@ -48,7 +48,7 @@ pub const TABLE_IN_USE: u8 = 4;
 /// Lines of which the writer is kept: a break of others is found all the same, and reported without it.
 const WRITERS: usize = 1 << 16;
 
-/// What is known of memory.
+/// Known state of memory.
 #[derive(Debug)]
 pub struct Coherence {
     lines: Lines<AtomicU8>,
@@ -283,7 +283,7 @@ impl Coherence {
         }
     }
 
-    /// What is known of the line with physical address `address`.
+    /// Known state of the line with physical address `address`.
     #[inline]
     pub fn line(&self, address: u64) -> Option<&AtomicU8> {
         self.lines.of(address)
@@ -333,7 +333,7 @@ impl CachesAgree {
         }
     }
 
-    /// What was written without caches is read through one.
+    /// Reports a read through a cache of what was written without one.
     #[cold]
     fn stale(&mut self, now: &Now<'_>, address: u64, line: &AtomicU8) {
         line.fetch_and(!BESIDE, Relaxed);

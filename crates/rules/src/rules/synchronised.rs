@@ -29,7 +29,7 @@ const MMU_AND_CACHES: u64 = 5;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Synchronised {
-    /// What was written, and where: each register once, so none is forgotten.
+    /// Registers that were written, and where: each once, so none is forgotten.
     written: BTreeMap<Register, Place>,
     /// One of them that accesses depend on.
     translation: Option<(Register, Place)>,

@@ -413,13 +413,13 @@ fn tables() -> Program {
         .then(ISB)
 }
 
-/// The same in use.
+/// The tables, in use.
 #[cfg(test)]
 fn in_use() -> Program {
     tables().write(SCTLR_EL2, 5).then(ISB)
 }
 
-/// The same, replaced by others, of one page too.
+/// The tables, replaced by others, of one page too.
 #[cfg(test)]
 fn replaced() -> Program {
     in_use()

@@ -79,7 +79,7 @@ const UNKNOWN: &[(Register, u64)] = &[
     (ICH_LR3_EL2, ALL),
 ];
 
-/// What acts on EL1 wherever it runs below an EL2.
+/// Registers that act on EL1 wherever it runs below an EL2.
 pub const OF_EL1: &[Register] = &[
     SCTLR_EL1,
     VPIDR_EL2,
@@ -91,9 +91,9 @@ pub const OF_EL1: &[Register] = &[
     CNTVOFF_EL2,
     CNTHCTL_EL2,
 ];
-/// What does so with stage 2, HCR_EL2.VM.
+/// Likewise with stage 2, HCR_EL2.VM.
 const OF_STAGE_2: &[Register] = &[VTTBR_EL2, VTCR_EL2];
-/// What does so with a virtual CPU interface, ICH_HCR_EL2.En: of list registers those that every
+/// Likewise with a virtual CPU interface, ICH_HCR_EL2.En: of list registers those that every
 /// interface of the emulator has.
 const OF_INTERFACE: &[Register] = &[
     ICH_VMCR_EL2,
@@ -128,7 +128,7 @@ impl WrittenBeforeRead {
         }
     }
 
-    /// What acts on EL1 and was not written, with commas between.
+    /// Lists registers that act on EL1 and were not written, with commas between.
     fn missing(&self, hcr: u64) -> String {
         let stage_2 = if hcr & 1 != 0 { OF_STAGE_2 } else { &[] };
         let interface = if self.has_interface {

@@ -74,7 +74,8 @@ fn time_takes_five_runs_however_far_apart_they_are() {
     assert_eq!(verdict(&five, &[410, 411, 412, 413, 414]), Verdict::Worse);
     assert_eq!(verdict(&five, &[310, 311, 312, 313, 314]), Verdict::Better);
     assert_eq!(verdict(&five, &five), Verdict::NoDifference);
-    // What is the same in every run is no test, and no difference; of few runs it says nothing.
+    // A value that is the same in every run is not a test, nor a difference; of few runs it tells
+    // nothing.
     assert_eq!(verdict(&[7; 5], &[7; 5]), Verdict::NoDifference);
     assert_eq!(verdict(&[7; 2], &[7; 2]), Verdict::TooFew);
 }
