@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `cost`: what each path costs, counted from its execution.
 //!
-//! The guest takes every path again and again between two marks (crate `cost`,
-//! `guest-kernel-shim/trials/cost.rs`); a plugin of the emulator writes down what
-//! each CPU executes there (`crates/recorder`). What is made of it is made here:
-//! [`trace`] reads it, [`visit`] finds the stays at EL2, [`tally`] counts,
-//! [`costs`] puts it together.
+//! The guest takes every path again and again between two marks (crate `cost`, `guest-kernel-shim/trials/cost.rs`); a
+//! plugin of the emulator writes down what each CPU executes there (`crates/recorder`). The counting is done here:
+//! [`trace`] reads it, [`visit`] finds the stays at EL2, [`tally`] counts, [`costs`] puts it together.
 
 mod against;
 mod card;
@@ -107,7 +105,7 @@ fn begun(bench: &Bench, board: &str) -> Costs {
     }
 }
 
-/// Counts what was asked for. What was counted before an error is kept all the same.
+/// Counts what was asked for. After an error, `costs` still has what was counted before.
 fn count(args: &CostArgs, bench: &Bench, costs: &mut Costs) -> Result<()> {
     measure(bench, &args.board, costs)?;
     if args.scale {
@@ -117,7 +115,7 @@ fn count(args: &CostArgs, bench: &Bench, costs: &mut Costs) -> Result<()> {
     Ok(())
 }
 
-/// Counts everything but that. What was counted before an error is kept all the same.
+/// Counts everything but that. After an error, `costs` still has what was counted before.
 fn measure(bench: &Bench, board: &str, costs: &mut Costs) -> Result<()> {
     for mode in Mode::ALL {
         let recorded = bench.record(mode, recorder::CPUS, recorder::ALL_PATHS)?;

@@ -60,16 +60,15 @@ pub use sample::page as sample;
 pub struct Experiment {
     /// Its name on the command line.
     name: &'static str,
-    /// What it asks.
     question: &'static str,
     /// Whose figures are beside ours.
     source: &'static str,
     boots: &'static [Boot],
-    /// What its figures count; `None`: times, which whatever the board counts will do for.
+    /// Metric of its figures; `None`: times, for which whatever the board counts will do.
     metric: Option<Metric>,
-    /// What comes of them.
+    /// Draws the conclusions from its boots.
     conclude: fn(&Runs) -> Result<Outcome>,
-    /// What can be compared with the source, and what can't.
+    /// Which figures can be compared with the source's, and which can't.
     comparable: &'static str,
 }
 
@@ -142,7 +141,7 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
         document.extend([String::new(), written.verdicts.line()]);
         args.format.show_with(&document, || json::text(&written))?;
     }
-    // What is not whole replaces no older file unless there is something in it.
+    // An incomplete report replaces no older file unless there is something in it.
     if let Some(copy) = copy.filter(|_| !done.reports.is_empty()) {
         copy.write(&data)?;
     }
@@ -256,7 +255,7 @@ impl Experiment {
 }
 
 impl Experiment {
-    /// What a boot measures, which is called `name`; `beside` says that others may run meanwhile.
+    /// Measures a boot, which is called `name`; `beside`: others may run meanwhile.
     fn boot(
         &self,
         planned: &Planned,

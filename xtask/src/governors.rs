@@ -95,7 +95,7 @@ struct Request {
     setting: Setting,
 }
 
-/// What came out.
+/// Results of the replays.
 struct Answer {
     request: Request,
     oracle: Ledger,

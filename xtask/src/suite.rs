@@ -132,7 +132,7 @@ fn follow_the_schema(written: &[String]) -> Result<String> {
         .env("ROUSE_RESULTS", written.join("\n"))
         .env("RUST_BACKTRACE", "0")
         .args(["test", "--quiet"])
-        // Those that the tests of the host are compiled for, so that it is compiled with them.
+        // Packages that the tests of the host are compiled for, so that it is compiled with them.
         .args(host::packages())
         .args(["--test", "schema"])
         .args(["--", "--exact", "named_files_follow_it"]);

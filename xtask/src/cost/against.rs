@@ -6,13 +6,13 @@ use anyhow::{Result, bail};
 use super::costs::Costs;
 use super::gate::{self, Change};
 
-/// What is not as in a baseline.
+/// Differences from a baseline.
 pub struct Against<'b> {
     base: &'b Costs,
     /// That another compiler made what is compared.
     other: Option<String>,
     changes: Vec<Change>,
-    /// What is no longer counted.
+    /// Names of costs that are no longer counted.
     gone: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ impl<'b> Against<'b> {
         }
     }
 
-    /// What is shown.
+    /// Lines to show.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!(
             "against `{}` ({}):",

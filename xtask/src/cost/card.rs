@@ -30,7 +30,7 @@ const MODELS: [&str; 3] = ["minor", "hpi", "o3"];
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Card {
     pub schema: u32,
-    /// What it is called in the history.
+    /// Name in the history.
     #[serde(default)]
     pub label: String,
     pub board: String,
@@ -42,7 +42,7 @@ pub struct Card {
     /// The parts of an injected IPI to a CPU that runs, by model: cycles, warm, in the order of [`PARTS`](super::parts::PARTS).
     #[serde(default)]
     pub wake_ups: BTreeMap<String, Vec<u64>>,
-    /// The same to a CPU that waits; empty in older ones.
+    /// Likewise to a CPU that waits; empty in older ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub waits: BTreeMap<String, Vec<u64>>,
     /// The lines that each path missed with nothing in caches, by model and path; empty in older ones.
@@ -58,7 +58,7 @@ pub struct Cycles {
     /// Cycles from the guest's last instruction before (of an interrupt: from EL2's first) to its first one behind, without
     /// what a WFI waits: the median pass.
     pub warm: u64,
-    /// The same with nothing in caches and TLBs; none where that is not taken.
+    /// Likewise with nothing in caches and TLBs; none where that is not taken.
     pub cold: Option<u64>,
 }
 
@@ -68,7 +68,7 @@ impl Card {
         self.models.get(model)?.get(path.name()).copied()
     }
 
-    /// What `path` takes warm, as a multiple of the least; `None` where there is none.
+    /// Warm cycles of `path`, as a multiple of the least; `None` where there is none.
     pub fn ratio(&self, model: &str, path: Path) -> Option<f64> {
         let least = self.cycles(model, path.floor()?)?;
         Some(self.cycles(model, path)?.warm as f64 / least.warm as f64)
@@ -120,7 +120,7 @@ pub fn begun(args: &CostArgs) -> Card {
     }
 }
 
-/// Measures what was asked for: one model, or all of them. What was measured before an error is kept all the same.
+/// Measures what was asked for: one model, or all of them. After an error, `card` still has what was measured before.
 pub fn measure(args: &CostArgs, card: &mut Card) -> Result<()> {
     let board = Board::load(&args.board)?;
     board.gem5("cost")?;
@@ -165,7 +165,8 @@ pub fn measure(args: &CostArgs, card: &mut Card) -> Result<()> {
     ended
 }
 
-/// What each path takes on `model`. One that never shows itself alone is told: with 16 list registers no interrupt waits for one.
+/// Cycles of each path on `model`. One that never shows itself alone is reported: with 16 list registers no interrupt
+/// waits for one.
 fn paths(model: &str, warm: &Recorded, cold: &Recorded) -> BTreeMap<String, Cycles> {
     let mut paths = BTreeMap::new();
     for &path in Path::ALL {

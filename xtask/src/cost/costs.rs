@@ -16,7 +16,7 @@ use super::visit;
 /// Values by number of vCPUs, by what they are of.
 pub type Lines = BTreeMap<String, BTreeMap<u32, u64>>;
 
-/// What the guest runs on.
+/// Machine that the guest runs on.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -37,7 +37,7 @@ impl std::fmt::Display for Mode {
 impl Mode {
     pub const ALL: [Self; 3] = [Self::Inject, Self::Direct, Self::None];
 
-    /// As it is written.
+    /// Word for it in options and files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Inject => "inject",
@@ -46,7 +46,7 @@ impl Mode {
         }
     }
 
-    /// What the guest runs under.
+    /// Hypervisor that the guest runs under, if any.
     pub const fn under(self) -> Under {
         match self {
             Self::Inject | Self::Direct => Under::Rouse,
@@ -105,7 +105,7 @@ pub fn guest_insns(row: Option<&Row>) -> String {
 pub struct Costs {
     /// Version of this format.
     pub schema: u32,
-    /// What it is called in the history.
+    /// Name in the history.
     #[serde(default)]
     pub label: String,
     pub board: String,
@@ -132,7 +132,7 @@ impl Costs {
     }
 }
 
-/// Those of `windows` that show `path` and nothing else; how many there were of it.
+/// Selects from `windows` the ones that show `path` and nothing else; how many there were of it.
 pub fn clean(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
     let (mut windows, all) = exited(windows, path, mode);
     let (_, interrupts) = visit::expected(path);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a stay at EL2 takes, from the times of a trace.
+//! Ticks of a stay at EL2, from the times of a trace.
 //!
-//! A stay is counted from the commit of the guest's last instruction before it to that of the first one behind it: the
-//! entry and the return are in it, and so is what the guest's pipeline needs to fill again. What a core waits in WFI is
-//! no part of it. Before an interrupt the guest did something else, which has nothing to do with it, so there a stay is
+//! A stay is counted from the commit of the guest's last instruction before it to that of the first one after it: the
+//! entry and the return are in it, and so is what the guest's pipeline needs to fill again. The time that a core waits
+//! in WFI is not. Before an interrupt the guest did something else, which has nothing to do with it, so there a stay is
 //! counted from its own first instruction.
 
 use cost::Level;

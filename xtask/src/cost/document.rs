@@ -250,7 +250,7 @@ fn numbers(page: &mut String, baselines: &[Costs]) {
     page.push_str(BOOT);
 }
 
-/// What operations cost with more vCPUs, as of the last baseline that has it.
+/// Costs of operations with more vCPUs, from the last baseline that has them.
 fn scale(page: &mut String, costs: &Costs) {
     let counts = super::scale::counts(&costs.scale);
     let _ = write!(

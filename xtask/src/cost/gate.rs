@@ -6,7 +6,7 @@ use super::costs::{Costs, Row};
 /// Most that anything may grow, per cent.
 const MOST: f64 = 2.0;
 
-/// What names of numbers that are not gated begin with.
+/// Prefixes of the names of numbers that are not gated.
 const FREE: [&str; 2] = [super::numbers::BYTES, super::numbers::BOOT];
 
 /// Something that grew or shrank.

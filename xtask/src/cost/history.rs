@@ -17,7 +17,7 @@ use crate::failure::{BadInput, bad_input};
 use crate::output::{Output, named};
 use crate::{files, mistake, places};
 
-/// What baselines are of.
+/// Figures that baselines are kept of.
 pub trait Baseline: DeserializeOwned + Serialize {
     /// Where they are kept.
     const FOLDER: &'static str;

@@ -157,7 +157,7 @@ fn insns(card: &Card, path: Path) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("/"))
 }
 
-/// What an injected IPI takes, both sides.
+/// Sentences on the cycles of an injected IPI, both sides.
 pub fn sentences(card: &Card) -> Vec<String> {
     let models = card.models.keys();
     let sentence = |model: &String| {

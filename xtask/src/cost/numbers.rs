@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is one number each: sizes, the length of a boot, round trips.
+//! Costs that are one number each: sizes, the length of a boot, round trips.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::session;
 /// Numbers by name.
 pub type Numbers = BTreeMap<String, u64>;
 
-/// What the names of sizes begin with.
+/// Prefix of the names of sizes.
 pub const BYTES: &str = "bytes: ";
 /// Name of the length of a boot.
 pub const BOOT: &str = "insns: reset to the guest's first, 1 CPU";
@@ -74,9 +74,9 @@ pub fn per_vcpu(recorded: &Recorded) -> Result<Numbers> {
     Ok([(format!("{BYTES}hypervisor, per vCPU"), bytes)].into())
 }
 
-/// Instructions from reset to the measuring guest's first one, on a machine of one CPU:
-/// no CPU waits for another there, so that it is the same every time. What the
-/// emulator runs in place of a boot loader, five instructions, is part of it.
+/// Instructions from reset to the measuring guest's first one, on a machine of one CPU: no CPU waits for another there,
+/// so that it is the same every time. The five instructions that the emulator runs in place of a boot loader are part
+/// of it.
 pub fn boot(bench: &Bench) -> Result<Numbers> {
     let little =
         "rouse.workload=stream rouse.wait=wfe rouse.event-stream-us=100 rouse.iterations=4";

@@ -8,7 +8,7 @@ use super::trace::{Step, Window};
 use super::visit;
 use super::word::{Kind, kind};
 
-/// What a wake-up consists of, in its order.
+/// Parts of a wake-up, in its order.
 pub const PARTS: [&str; 9] = [
     // From the guest's write of ICC_SGI1R_EL1, which traps, to EL2's.
     "send",

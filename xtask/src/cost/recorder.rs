@@ -27,13 +27,13 @@ const LENT: &str = "rouse.neighbour=work rouse.floor";
 /// CPUs of the boots that count paths: one that sends, one that receives.
 pub const CPUS: u32 = 2;
 
-/// What boots need.
+/// Emulator, images and limits of boots.
 #[derive(Debug)]
 pub struct Bench {
     pub emulator: Emulator,
     /// The images, with the trials as guest.
     pub built: Built,
-    /// The same with the measuring program.
+    /// The images, with the measuring program.
     pub measuring: Built,
     plugin: PathBuf,
     board: String,
@@ -43,12 +43,12 @@ pub struct Bench {
     pub limits: LimitArgs,
 }
 
-/// What came of a boot.
+/// Record of a boot.
 #[derive(Debug)]
 pub struct Recorded {
-    /// What was executed.
+    /// Passes of the paths, with the instructions executed.
     pub trace: Trace,
-    /// What the console said.
+    /// Text that the console printed.
     pub console: String,
 }
 
@@ -77,7 +77,7 @@ impl Bench {
         self.record_of(&self.built, mode, cpus, &arguments)
     }
 
-    /// The same of any image.
+    /// Likewise for any image.
     pub fn record_of(
         &self,
         built: &Built,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an operation costs with more and more vCPUs.
+//! Costs of operations with more and more vCPUs.
 //!
 //! Two kinds of lines. The hypervisor's own part is recorded like the costs of paths: an
 //! SGI to one vCPU has to cost the same however many there are, and a broadcast
@@ -24,14 +24,13 @@ use page::{Column, chart, document};
 /// Numbers of vCPUs that are tried, as far as the board has them.
 const CPUS: [u32; 6] = [2, 4, 8, 16, 32, 64];
 
-/// What a line is called that must not rise.
+/// Names of lines that must not rise.
 const SGI: &str = "EL2: SGI to one, both sides";
 const DOORBELL: &str = "EL2: SGI by doorbell to one, both sides";
-/// What a line is called that must be straight.
+/// Name of the line that must be straight.
 const BROADCAST: &str = "EL2: SGI to all others, all CPUs";
 
-/// Measures every line up to `most` vCPUs. What was measured before an error is in
-/// `lines` all the same.
+/// Measures every line up to `most` vCPUs. After an error, `lines` still has what was measured before.
 pub fn measure(bench: &Bench, board: &str, most: u32, lines: &mut Lines) -> Result<()> {
     for cpus in CPUS.into_iter().filter(|&cpus| cpus <= most) {
         for (name, value) in hypervisor(bench, cpus)? {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is shown of costs.
+//! Tables of costs for the terminal.
 
 use cost::Path;
 use page::Column;
@@ -9,7 +9,7 @@ use super::against::Against;
 use super::costs::{Costs, Mode, Row, guest_insns};
 use super::scale;
 
-/// What the first table shows.
+/// Heading of the first table.
 const HEADING: &str = "hypervisor, per pass; the guest's instructions of the pass, and of the same path on the bare machine";
 /// Groups and titles of a tally's counts, in their order.
 const COUNTS: [(&str, &str); 12] = [

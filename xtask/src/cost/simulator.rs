@@ -32,7 +32,7 @@ const COLD: &str = "rouse.cost-cold";
 /// Bytes that are read of a trace at once.
 const CHUNK: usize = 1 << 20;
 
-/// What boots on a model of a core need.
+/// Parameters of boots on a model of a core.
 #[derive(Debug)]
 pub struct Simulator<'a> {
     pub board: &'a str,
@@ -41,13 +41,13 @@ pub struct Simulator<'a> {
     pub limits: &'a LimitArgs,
 }
 
-/// What came of a boot.
+/// Record of a boot.
 #[derive(Debug)]
 pub struct Recorded {
     pub windows: Vec<Window>,
     /// The lines that each path missed, of a cold boot.
     pub missed: BTreeMap<String, Missed>,
-    /// What the console said.
+    /// Text that the console printed.
     pub console: String,
     /// The emulator, by name and version.
     pub emulator: String,
@@ -128,7 +128,7 @@ fn period(job: &Job) -> Result<u64> {
     Ok(1_000_000 / clock.value)
 }
 
-/// What gem5 writes to a FIFO, read while it is written: it is longer than what is kept of it.
+/// Reader of gem5's output to a FIFO while it is written: it is longer than what is kept of it.
 struct Reader<T> {
     /// Keeps the FIFO open, so that it ends when this is closed and not before it has begun.
     keeper: File,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a piece of a path consists of.
+//! Counts of a piece of a path.
 
 use std::collections::BTreeSet;
 

@@ -23,7 +23,7 @@ pub struct Step {
     pub word: u32,
     /// Its address.
     pub pc: u64,
-    /// What it accessed.
+    /// Its loads and stores.
     pub accesses: Vec<Access>,
     /// When it was committed, in ticks of a simulator; 0 where only instructions are counted.
     pub tick: u64,
@@ -48,7 +48,7 @@ pub struct Window {
     pub path: Path,
     /// Number of the CPU.
     pub cpu: u16,
-    /// What was executed.
+    /// Instructions that were executed.
     pub steps: Vec<Step>,
     /// A loop in it is not complete.
     pub spun: bool,

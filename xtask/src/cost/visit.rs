@@ -112,20 +112,20 @@ pub fn expected(path: Path) -> (&'static [Cause], Option<usize>) {
     }
 }
 
-/// What of the guest's own instructions belongs to a path.
+/// Part of the guest's own instructions that belongs to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Own {
     /// All.
     All,
     /// The interrupt handler; the rest waits for it.
     Handler,
-    /// What comes after the last call.
+    /// After the last call.
     AfterCall,
     /// Nothing that says anything.
     Nothing,
 }
 
-/// What of the guest's instructions belongs to `path`.
+/// Part of the guest's instructions that belongs to `path`.
 pub fn own(path: Path) -> Own {
     match path {
         // The neighbour's are at EL1 as well.

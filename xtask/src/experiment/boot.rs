@@ -12,7 +12,7 @@ pub type Lists = &'static [(&'static str, &'static str)];
 pub struct Boot {
     /// Its name.
     pub label: &'static str,
-    /// What the guest runs under.
+    /// Hypervisor that the guest runs under, if any.
     pub under: Under,
     /// How many CPUs; the board's number if `None`.
     pub cpus: Option<u32>,
@@ -25,18 +25,18 @@ pub struct Boot {
     pub repeats: &'static [Repeat],
 }
 
-/// What is special in one repetition of a boot.
+/// Differences of one repetition of a boot.
 #[derive(Clone, Copy)]
 pub struct Repeat {
     /// Its name, which is also part of a folder's.
     pub name: &'static str,
-    /// What times are drawn from; the guest's own default if `None`.
+    /// Seed of the times; the guest's own default if `None`.
     pub seed: Option<u64>,
     /// How many CPUs, if not as the boot says: where tasks run, and in which order.
     pub cpus: Option<u32>,
     /// Values other than the boot's.
     pub lists: Lists,
-    /// What is asked for in its place where cores are simulated.
+    /// Smaller request in its place where cores are simulated.
     pub brief: Option<Brief>,
 }
 
@@ -50,7 +50,7 @@ pub struct Brief {
 }
 
 impl Repeat {
-    /// As the boot says.
+    /// Repeats the boot without a difference.
     pub const SAME: Self = Self {
         name: "same",
         seed: None,
@@ -120,7 +120,7 @@ impl Boot {
         }
     }
 
-    /// What is asked for in place of a repetition where cores are simulated, if it is less.
+    /// Request in place of a repetition where cores are simulated, if it is less.
     pub fn brief(&self, repeat: &Repeat) -> Option<(Self, Repeat)> {
         let brief = repeat.brief?;
         let boot = Self {
@@ -131,7 +131,7 @@ impl Boot {
         Some((boot, Repeat { lists, ..*repeat }))
     }
 
-    /// What is asked for on `board`; with another `choice` of seeds, if there is one.
+    /// Arguments of the job on `board`; with another `choice` of seeds, if there is one.
     pub fn args(&self, board: &str, repeat: &Repeat, choice: Option<u32>) -> JobArgs {
         let mut args = JobArgs::on(board);
         let special = |key: &str| repeat.lists.iter().any(|(other, _)| *other == key);

@@ -13,7 +13,7 @@ use super::outcome::Table;
 pub enum Chart {
     /// Lines over a quantity.
     Curves {
-        /// What it shows.
+        /// Heading: what is measured.
         title: String,
         /// The quantity, with its unit.
         along: &'static str,
@@ -23,7 +23,7 @@ pub enum Chart {
     },
     /// Bars of several series, in groups.
     Bars {
-        /// What it shows.
+        /// Heading: what is measured.
         title: String,
         /// The unit of the bars' values.
         unit: String,
@@ -37,7 +37,7 @@ pub enum Chart {
 /// A line of a chart.
 #[derive(Serialize)]
 pub struct Curve {
-    /// What it is of.
+    /// Name of the series.
     pub name: String,
     /// Classes of its colour and pattern in the style sheet.
     #[serde(skip)]
@@ -59,7 +59,7 @@ pub enum Series {
 const COLOURS: [&str; 6] = [
     "c-blue", "c-orange", "c-green", "c-red", "c-purple", "c-sky",
 ];
-/// The same as lines.
+/// Likewise for lines.
 const LINES: [&str; 6] = [
     "line c-blue",
     "line c-orange",
@@ -70,7 +70,7 @@ const LINES: [&str; 6] = [
 ];
 
 impl Series {
-    /// The same column of a table that the source made.
+    /// Makes it a column of a table that the source made.
     pub const fn of_source(self) -> Self {
         match self {
             Self::Here(column, name) | Self::Published(column, name) => {
@@ -188,7 +188,7 @@ impl Chart {
         }
     }
 
-    /// As the page shows it among `all` of its experiment: bars of one unit have one scale.
+    /// Draws it for the page, among `all` of its experiment: bars of one unit have one scale.
     pub fn drawn(&self, all: &[Self]) -> Markup {
         match self {
             Self::Curves {

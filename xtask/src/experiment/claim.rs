@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a source says, what of it is tested, and our numbers for it, boot by boot.
+//! A source's statement, the part of it that is tested, and our numbers for it, boot by boot.
 
 use std::collections::BTreeSet;
 
@@ -19,9 +19,9 @@ const LEAST: f64 = 1.0;
 /// Something that the source says, and what our numbers say of it: one figure
 /// against another, in every boot.
 pub struct Claim {
-    /// What the source says: its sentence in few words, or its number with the unit.
+    /// The source's statement: its sentence in few words, or its number with the unit.
     source: String,
-    /// What of that is tested, if it is more than the comparison says.
+    /// Part of it that is tested, if the comparison does not tell.
     tested: Option<String>,
     test: Test,
     /// The smallest effect that is one, if that was said.
@@ -30,7 +30,7 @@ pub struct Claim {
     unit: Option<&'static str>,
     one: (String, ByBoot<f64>),
     other: (String, ByBoot<f64>),
-    /// What it takes that the machine lacks: names of probes.
+    /// Names of the probes that it takes and the machine lacks.
     missing: BTreeSet<String>,
     /// Why it is otherwise here, should it be.
     reason: Option<&'static str>,
@@ -124,7 +124,7 @@ impl Claim {
         }
     }
 
-    /// What our numbers say.
+    /// Judges our numbers.
     pub fn verdict(&self) -> Verdict {
         match self.missing.is_empty() {
             true => self.by_counts(),
@@ -162,12 +162,12 @@ impl Claim {
         }
     }
 
-    /// What the source says.
+    /// The source's statement.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// What of it is tested, in words.
+    /// Describes the part of it that is tested.
     pub fn what_is_tested(&self) -> String {
         let (one, other) = (&self.one.0, &self.other.0);
         let unit = self.unit.unwrap_or("%");
@@ -211,7 +211,7 @@ impl Claim {
         }
     }
 
-    /// Our numbers, boot by boot. What there is of one boot only holds for all.
+    /// Our numbers, boot by boot; a figure of one boot only holds for all.
     fn ours(&self) -> Vec<Ours<'_>> {
         let (one, other) = (self.one.1.named(), self.other.1.named());
         let boots = one.len().max(other.len());
@@ -269,7 +269,7 @@ impl Claim {
 
 impl Serialize for Claim {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        /// As it is written.
+        /// Form of a claim in files.
         #[derive(Serialize)]
         struct Written<'c> {
             source: &'c str,
@@ -407,7 +407,7 @@ mod tests {
 
     #[test]
     fn pairs_are_of_one_boot() {
-        // What the boots have in common cancels out.
+        // Factors that the boots have in common cancel out.
         let (a, b) = (by_boot([10.0, 20.0, 40.0]), by_boot([20.0, 40.0, 80.0]));
         let half = Test::Size {
             expected: -50.0,

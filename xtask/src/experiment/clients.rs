@@ -105,7 +105,7 @@ impl Cells<'_> {
             .by_boot(|run| Ok(throughput(&self.find(run, pairs, wake)?)))
     }
 
-    /// What is lost where they are, per cent.
+    /// Loss of throughput where they are, per cent.
     fn loss(&self, pairs: &str) -> Result<ByBoot<f64>> {
         self.runs.by_boot(|run| self.lost(run, pairs))
     }

@@ -177,7 +177,7 @@ fn periods(runs: &Runs) -> Result<(Table, Vec<Claim>)> {
     Ok((table, claims))
 }
 
-/// What the microseconds of a table were taken from.
+/// Note on the unit that a table's microseconds were taken from.
 fn measured_in(unit: &str) -> String {
     match unit {
         "insns" => " of the counter, which counts instructions".into(),

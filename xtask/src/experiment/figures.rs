@@ -35,7 +35,7 @@ impl<T> ByBoot<T> {
         &self.figures
     }
 
-    /// What they depend on that the machine lacks: names of probes.
+    /// Names of the probes that they depend on and the machine lacks.
     pub const fn missing(&self) -> &BTreeSet<String> {
         &self.missing
     }
@@ -54,8 +54,8 @@ impl ByBoot<f64> {
     }
 }
 
-/// A figure that was not measured here: a source's, or a bound. What was measured comes from
-/// [`Runs`](super::find::Runs), which knows what it depends on.
+/// A figure that was not measured here: a source's, or a bound. Measured ones come from [`Runs`](super::find::Runs),
+/// which knows what they depend on.
 #[derive(Clone, Copy)]
 pub struct Constant(pub f64);
 

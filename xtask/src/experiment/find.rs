@@ -96,7 +96,7 @@ impl Runs {
         Ok(ByBoot::new(figures).despite(self.missing.take()))
     }
 
-    /// The same of one figure, of boots that are not repeated.
+    /// Likewise for one figure, of boots that are not repeated.
     pub fn once(&self, of: impl FnOnce() -> Result<f64>) -> Result<ByBoot<f64>> {
         self.watched(|| Ok(vec![(String::new(), of()?)]))
     }
@@ -192,7 +192,7 @@ impl<'r> Run<'r> {
         cells.find(|other| other.stats.is_some() && other.is_like(cell))
     }
 
-    /// What is looked for, in words.
+    /// Describes the cell that is looked for.
     fn what(self, run: &str, words: Words<'_>) -> String {
         let words = words.iter().map(|(key, word)| format!("{key} {word}"));
         let words = words.collect::<Vec<_>>().join(", ");
@@ -227,8 +227,7 @@ pub struct Found<'r> {
     missing: &'r Missing,
     /// Ticks, which counters are in, in a second.
     frequency: f64,
-    /// What samples are in, in a second: ticks, of which each may be an
-    /// instruction, or cycles.
+    /// Units of its samples in a second: ticks, of which each may be an instruction, or cycles.
     per_second: f64,
 }
 
@@ -250,12 +249,12 @@ impl<'r> Found<'r> {
         self.missing.borrow_mut().extend(probes);
     }
 
-    /// What its values count.
+    /// Unit of its values.
     pub fn unit(&self) -> &'r str {
         &self.cell.unit
     }
 
-    /// What its wait depends on and the machine does not model: names of probes.
+    /// Names of the probes that its wait depends on and the machine does not model.
     pub fn not_modelled(&self) -> &'r [String] {
         &self.cell.not_modelled
     }
@@ -308,7 +307,7 @@ impl<'r> Found<'r> {
         self.stats().map_or(0.0, |stats| stats.mean)
     }
 
-    /// What its neighbours got.
+    /// Figures of its neighbours; fails without them.
     pub fn neighbours(&self) -> Result<Neighbours> {
         self.depends();
         let neighbours = self.cell.neighbours(self.frequency as u64);

@@ -66,7 +66,7 @@ const UTIL: usize = 2;
 /// Which governors are compared: the first with the second.
 const PAIRS: [(usize, usize); 3] = [(TEO, MENU), (UTIL, MENU), (UTIL, TEO)];
 
-/// What a governor made of the frames.
+/// Figures of the frames under a governor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Figures {
     /// Mean, ms.

@@ -133,7 +133,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  the power are not measured; energy by a proxy is in `frames`.",
 };
 
-/// What the mix is made of: the name of a part, its boot and what its cells have beside.
+/// Parts of the mix: name, boot, and the further words of their cells.
 const PARTS: [(&str, &str, Words<'static>); 6] = [
     ("io-60", "io", &[("device-us", "60")]),
     ("io-400", "io", &[("device-us", "400")]),
@@ -168,7 +168,7 @@ const PUBLISHED: [(&str, [f64; 3]); 5] = [
     ("wake-up of asynctask, us", WAKE_UP),
 ];
 
-/// What a governor made of a part, or of all.
+/// Figures of a governor for a part, or for all.
 #[derive(Clone, Copy, Default)]
 struct Figures {
     too_deep: f64,

@@ -111,7 +111,7 @@ fn storm<'r>(runs: &'r Runs, by: &str, crowd: &str) -> Result<Vec<Found<'r>>> {
     CALLERS.iter().map(find).collect()
 }
 
-/// What caller and callee execute for a call, in each run.
+/// Instructions that caller and callee execute for a call, in each run.
 fn parties(runs: &Runs, by: &str, crowd: &str) -> Result<ByBoot<f64>> {
     let cells = storm(runs, by, crowd)?;
     let each = CALLERS.iter().zip(cells);
@@ -231,7 +231,7 @@ fn orders(runs: &Runs) -> Result<Vec<Claim>> {
     ])
 }
 
-/// What holds of our own figures, so that the others can be believed.
+/// Claims on our own figures alone, so that the others can be believed.
 fn own(runs: &Runs) -> Result<Vec<Claim>> {
     let few = |by: &str| {
         let words = [("call-by", by), ("deliver", "direct"), ("crowd", "none")];

@@ -137,7 +137,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// What becomes of the time halted on a mostly idle system.
+/// Table and claims: time halted on a mostly idle system.
 fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     let mut table = Table::new(
         "Mostly idle: time halted, and polls per wake-up, one every 10 ms on one of two CPUs",
@@ -208,7 +208,7 @@ fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     Ok(table)
 }
 
-/// What the limit is worth where waits are short.
+/// Table and claims: the limit's effect where waits are short.
 fn limits(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     let titles = LIMITS.map(|limit| format!("{limit} us"));
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();

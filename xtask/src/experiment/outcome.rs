@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What comes of an experiment.
+//! Outcome of an experiment.
 
 use serde::Serialize;
 
@@ -17,14 +17,14 @@ pub struct Outcome {
     /// Charts, which the page has and the terminal has not.
     pub charts: Vec<Chart>,
     pub claims: Vec<Claim>,
-    /// What has to be known to read it.
+    /// Facts that one has to know to read it.
     pub notes: Vec<String>,
 }
 
 /// A table in the shape of the source's.
 #[derive(Serialize)]
 pub struct Table {
-    /// What it shows.
+    /// Heading: what is measured.
     pub title: String,
     /// Titles of its columns, after that of the rows.
     pub columns: Vec<String>,

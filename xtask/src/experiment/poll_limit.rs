@@ -15,7 +15,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "H. Okanovic, \"[PATCH 3/3] arm64: cpuidle: Add arm_poll_idle\", April 2024: \
              MLPerf BERT on m7g.16xlarge, queries per second",
     boots: &[
-        // What does not poll can't be woken without an interrupt.
+        // A CPU that does not poll can't be woken without an interrupt.
         Boot {
             label: "none",
             under: Under::Rouse,
@@ -111,7 +111,7 @@ fn place(limit: &str) -> usize {
     known.position(|(other, _)| *other == limit).unwrap_or(0)
 }
 
-/// What `limit` gains over no polling, per cent.
+/// Gain of `limit` over no polling, per cent.
 fn gain(rates: &Rates, limit: &str) -> f64 {
     100.0 * (rates[place(limit)] / rates[0] - 1.0)
 }
@@ -158,7 +158,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// What the source's curve says, of one column of ours.
+/// Claims of the source's curve, for one column of ours.
 fn claims_of(wait: &str, rates: &ByBoot<Rates>) -> Vec<Claim> {
     let at = |limit: &'static str| rates.map(|rates| rates[place(limit)]);
     let gained = |limit: &'static str| rates.map(|rates| gain(rates, limit));

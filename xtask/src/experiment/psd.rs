@@ -147,7 +147,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  interrupts: how many of them a request has there, and how its time is distributed, is not known.",
 };
 
-/// What of a cell is compared.
+/// Figures of a cell that are compared.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     /// Requests per second of one submitter.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is written of an experiment, and how much there is of all of them.
+//! Reports on experiments, and how much there is of all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,13 +21,13 @@ use crate::terminal::{note, print_document};
 /// `text` and `ours` as texts; 2 had neither `tool`, `command` and `machine`, nor `runs`.
 const SCHEMA: u32 = 3;
 
-/// What is written of all experiments.
+/// Document on all experiments.
 #[derive(Serialize)]
 pub struct Written<'r> {
     schema: u32,
     /// Name and version of the program that wrote it.
     tool: &'r str,
-    /// What shows it again.
+    /// Command that shows it again.
     pub command: String,
     /// Where the first boot was measured; each run has its own.
     machine: Option<&'r Machine>,
@@ -60,24 +60,24 @@ fn counts<'c>(claims: impl Iterator<Item = &'c Claim>) -> Counts {
     Counts::of(claims.map(|claim| (claim.verdict(), claim.by_counts())))
 }
 
-/// What is written of an experiment.
+/// Report on an experiment.
 #[derive(Serialize)]
 pub struct Report {
     pub name: &'static str,
-    /// What it asks.
+    /// Question that it asks.
     pub question: &'static str,
     /// Whose figures are beside ours.
     pub source: &'static str,
-    /// What can be compared with the source, and what can't.
+    /// Which figures can be compared with the source's, and which can't.
     pub comparable: &'static str,
     /// Medians of every cell, by boot, in order: what has to repeat.
     pub medians: Vec<(String, Vec<Option<u64>>)>,
     /// Its boots: where each was measured, and what its samples depend on and the machine lacks. No cells.
     #[serde(serialize_with = "origins")]
     pub runs: Vec<Run>,
-    /// What its samples depend on and the machine lacks, by the way of waiting.
+    /// Sentences on what its samples depend on and the machine lacks, by the way of waiting.
     pub caveats: Vec<String>,
-    /// What came of them.
+    /// Its tables, charts, claims and notes.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
@@ -106,7 +106,7 @@ fn origins<S: Serializer>(runs: &[Run], to: S) -> std::result::Result<S::Ok, S::
     to.collect_seq(runs.iter().map(|run| Origin::of(&run.label, &run.results)))
 }
 
-/// The same boot without its cells.
+/// Copies a boot's results without its cells.
 pub fn without_cells(label: &str, results: &Results) -> Run {
     let mut results = results.clone();
     results.cells.clear();
@@ -117,7 +117,7 @@ pub fn without_cells(label: &str, results: &Results) -> Run {
     }
 }
 
-/// What samples depend on and the machine lacks, a line for each way of waiting.
+/// Lists what samples depend on and the machine lacks, a line for each way of waiting.
 pub fn caveats<'r>(all: impl Iterator<Item = &'r Results>) -> Vec<String> {
     let all: Vec<&Results> = all.collect();
     let counts =
@@ -141,12 +141,12 @@ pub fn caveats<'r>(all: impl Iterator<Item = &'r Results>) -> Vec<String> {
     told.chain(counted).collect()
 }
 
-/// What came of the experiments so far.
+/// Reports and errors of the experiments so far.
 #[derive(Default)]
 pub struct Done {
-    /// What is there.
+    /// Of those that succeeded.
     pub reports: Vec<Report>,
-    /// Why others are not.
+    /// Of the others.
     pub errors: Vec<anyhow::Error>,
 }
 

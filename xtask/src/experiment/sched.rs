@@ -106,7 +106,7 @@ const APART: f64 = 2.0;
 /// Costs before and after.
 type Costs = [f64; 2];
 
-/// What an operation costs before and after, in a boot.
+/// Costs of an operation before and after, in a boot.
 fn costs(run: Run<'_>, boot: &str, workload: &str) -> Result<Costs> {
     let before = run.cell(boot, &[("workload", workload), ("wait", "wfi")])?;
     let after = [

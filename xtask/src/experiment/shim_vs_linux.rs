@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `shim-vs-linux`: whether Rouse's own guest idles as the kernel does that it stands for.
 //!
-//! A pipe of the guest's executor stands beside a pipe of Linux, a timer beside a timer. How much
-//! work a wake-up is differs by a factor of ten, as the one has no files and no processes. What an idle
-//! loop decides does not depend on that: interrupts, exits, what a trap or a poll changes.
+//! A pipe of the guest's executor stands next to a pipe of Linux, a timer next to a timer. How much work a wake-up is
+//! differs by a factor of ten, as the one has no files and no processes. An idle loop's decisions do not depend on
+//! that: interrupts, exits, the effect of a trap or a poll.
 
 use anyhow::Result;
 use plan::Under;
@@ -51,7 +51,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             lists: &[
                 ("workload", "pipe"),
                 ("wait", "wfi,yield,governor:menu"),
-                // What Linux finds in the tree, to which it adds WFI.
+                // States that Linux finds in the tree, to which it adds WFI.
                 ("states", "wfi+standby:110:200"),
                 ("wfi-barrier", "dsb"),
                 ("wake", "ipi"),
@@ -109,7 +109,7 @@ impl Side {
     }
 }
 
-/// What stands beside each other: what it is called, the guest's, Linux's.
+/// Cells that stand next to each other: their name, the guest's, Linux's.
 #[derive(Clone, Copy)]
 struct Pair {
     name: &'static str,
@@ -175,7 +175,7 @@ const ROWS: [(Pair, &str); 6] = [
     (TIMER, "wfi"),
 ];
 
-/// What is counted, on both sides of a pair.
+/// Counts of both sides of a pair.
 struct Figures<'r>(&'r Runs);
 
 impl Figures<'_> {
@@ -333,7 +333,7 @@ fn claims(figures: &Figures<'_>) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// What polling instead of WFI changes, per cent of a round trip.
+/// Claim on the change by polling instead of WFI, per cent of a round trip.
 fn changed_by_polling(figures: &Figures<'_>) -> Result<Claim> {
     let [shim, linux] = figures.both(|run, side| {
         let median = |pair: &Pair| Ok::<_, anyhow::Error>(side(pair).find(run, "none")?.median());

@@ -126,7 +126,7 @@ fn named(document: &str) -> BTreeSet<&str> {
         if let Some(place) = cells.iter().position(|cell| *cell == "experiment") {
             column = Some(place);
         } else if let Some(cell) = column.and_then(|place| cells.get(place)) {
-            // What is between two marks of code.
+            // Texts between two marks of code.
             named.extend(cell.split('`').skip(1).step_by(2));
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-/// What our numbers say of a claim.
+/// How our numbers compare with a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// They say the same.
@@ -30,7 +30,7 @@ impl Verdict {
         Self::NotModelled,
     ];
 
-    /// As it is written in files.
+    /// Word for it in files.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Agrees => "agrees",
@@ -41,7 +41,7 @@ impl Verdict {
         }
     }
 
-    /// As it is shown: what contradicts the source stands out.
+    /// Word for it to show: a contradiction of the source stands out.
     pub const fn shown(self) -> &'static str {
         match self {
             Self::Differs => "DIFFERS",
@@ -127,8 +127,7 @@ impl Counts {
     }
 }
 
-/// What is tested of an effect. Effects are per cent of the second of two figures
-/// that are compared, or their difference.
+/// How an effect is tested. Effects are per cent of the second of two figures that are compared, or their difference.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Test {

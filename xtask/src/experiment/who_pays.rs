@@ -59,7 +59,7 @@ const fn sliced_boot(label: &'static str, lists: super::boot::Lists) -> Boot {
 
 /// Gaps between two round trips, microseconds: all, of which a boot may have less.
 const GAPS: [&str; 6] = ["5", "20", "50", "200", "1000", "5000"];
-/// The same as one text.
+/// [`GAPS`], joined by commas.
 const ALL_GAPS: &str = "5,20,50,200,1000,5000";
 /// The gap at which slices are looked at.
 const SLICED_GAP: &str = "200";
@@ -222,7 +222,7 @@ fn gaps(runs: &Runs) -> Vec<&'static str> {
     GAPS.into_iter().filter(has).collect()
 }
 
-/// Those of these points.
+/// Gaps of these points.
 fn gaps_of(points: &[Point]) -> Vec<&'static str> {
     let has = |gap: &&str| points.iter().any(|point| point.gap == *gap);
     GAPS.into_iter().filter(has).collect()

@@ -11,7 +11,7 @@ use cpuidle::{FOREVER, Wake};
 
 use super::trace::{Interval, Trace};
 
-/// What wakes the CPU.
+/// Pattern of the wake-ups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// Interrupts that don't know of each other, and timers four times as rare.
@@ -29,9 +29,9 @@ pub enum Kind {
 /// A trace to be made.
 #[derive(Clone, Copy, Debug)]
 pub struct Generated {
-    /// What wakes the CPU.
+    /// Pattern of its wake-ups.
     pub kind: Kind,
-    /// What chance is made of.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// Intervals.
     pub count: u64,

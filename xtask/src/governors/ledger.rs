@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a row of choices cost.
+//! Costs of a row of choices.
 
 use cpuidle::Statistics;
 

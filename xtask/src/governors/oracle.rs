@@ -16,7 +16,7 @@ use super::replay::Setting;
 use super::states::States;
 use super::trace::Trace;
 
-/// What the oracle makes of `trace`. The PSD window does not bind it.
+/// Replays `trace` with the oracle's choices. The PSD window does not bind it.
 pub fn oracle(trace: &Trace, states: &States, setting: &Setting) -> Ledger {
     let mut ledger = Ledger::default();
     for interval in &trace.intervals {

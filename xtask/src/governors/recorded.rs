@@ -2,12 +2,11 @@
 //! Traces that Linux recorded: the event `power:cpu_idle` as text, from `perf script`,
 //! from ftrace's file `trace`, from `trace-cmd report`.
 //!
-//! A CPU says which state it enters, and 4294967295 when it has left it (Linux,
-//! Documentation/trace/events-power.rst). What is between is an idle interval; [`cpu`] says
-//! what ended it, as far as other events of the recording tell.
+//! A CPU says which state it enters, and 4294967295 when it has left it (Linux, Documentation/trace/events-power.rst).
+//! The time between is an idle interval; [`cpu`] says what ended it, as far as other events of the recording tell.
 //!
-//! Where events were lost, what is under way on their CPU is left out: it would make one long interval of
-//! two. What is said to be lost somewhere is refused, and so is an order of events that no CPU has.
+//! Where events were lost, what is under way on their CPU is left out: it would make one long interval of two. A loss
+//! at an unknown place is refused, and so is an order of events that no CPU has.
 
 mod cpu;
 mod evidence;
@@ -23,20 +22,20 @@ use cpu::Cpu;
 use evidence::Evidence;
 use line::{Event, Line, What};
 
-/// What a recording says.
+/// A CPU's part of a recording.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// The CPU.
     pub cpu: u32,
     /// How many CPUs have intervals.
     pub cpus: usize,
-    /// Those of the CPU, in order.
+    /// Idle intervals of the CPU, in order.
     pub intervals: Vec<Interval>,
     /// How often events of any CPU were lost.
     pub losses: usize,
 }
 
-/// What text of ftrace begins with, and text of trace-cmd.
+/// Beginnings of text of ftrace, and of trace-cmd.
 const HEADS: [&str; 3] = ["# tracer:", "cpus=", "version = "];
 
 /// The intervals of `wanted`, or of the CPU that has most of them; what is wrong and where, if
@@ -83,7 +82,7 @@ pub fn parse(text: &str, wanted: Option<u32>) -> Result<Recorded, String> {
     })
 }
 
-/// What there is in a recording.
+/// Contents of a recording.
 #[derive(Default)]
 struct Found {
     /// Lines of Linux.
@@ -141,7 +140,7 @@ impl Found {
     }
 }
 
-/// What the recording has of each CPU: its intervals, and the flaw that is after them.
+/// Intervals of each CPU of the recording, and the flaw that is after them.
 type Cpus = BTreeMap<u32, (Vec<Interval>, Option<String>)>;
 
 /// The CPU that is wanted, or the one with the most intervals, of several the first; how many there are, and its intervals.

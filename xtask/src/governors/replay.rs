@@ -28,7 +28,7 @@ pub struct Setting {
     pub psd_ms: u32,
 }
 
-/// What `name` makes of `trace`.
+/// Replays `trace` with the governor `name`.
 pub fn replay(name: Setup, trace: &Trace, states: &States, setting: &Setting) -> Ledger {
     let mut device = Device::new(states.table, name);
     device.set_latency_limit(setting.latency_limit_ns);
@@ -106,7 +106,7 @@ impl Cpu<'_> {
 
 /// Its clock is in nanoseconds.
 impl Driver for Cpu<'_> {
-    /// What woke it.
+    /// Cause of the wake-up.
     type Event = Wake;
 
     fn now(&self) -> u64 {

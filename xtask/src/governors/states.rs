@@ -65,7 +65,7 @@ impl From<Word> for Kind {
     }
 }
 
-/// What a stay in a state costs, in thousandths of a nanosecond of a running CPU.
+/// Cost of a stay in a state, in thousandths of a nanosecond of a running CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// Of entering and leaving it.
@@ -84,19 +84,19 @@ impl Cost {
 /// The states and their costs.
 #[derive(Clone, Debug)]
 pub struct States {
-    /// What governors see of them.
+    /// Governors' view of them.
     pub table: Table,
-    /// What they cost; the price of disabled ones means nothing.
+    /// Their costs; the price of disabled ones means nothing.
     pub costs: Vec<Cost>,
 }
 
 impl States {
-    /// Those of the file that comes with xtask.
+    /// Parses the file that comes with xtask.
     pub fn of_default() -> Self {
         Self::parse(DEFAULT).unwrap_or_else(|why| unreachable!("states.toml: {why}"))
     }
 
-    /// Those of a table, or of the file with this name.
+    /// Parses a table, or the file with this name.
     pub fn named(text: &str) -> Result<Self> {
         if text.contains(['.', '/']) {
             return Self::read(Path::new(text));
@@ -108,7 +108,7 @@ impl States {
         })
     }
 
-    /// Those of a table with the times that the guest takes; what is wrong with it, if it is.
+    /// Parses a table with the times that the guest takes; what is wrong with it, if it is.
     fn of_table(text: &str) -> Result<Self, String> {
         let states = cpuidle::States::parse(text).map_err(|why| why.to_string())?;
         let table = states.table(cpuidle::States::STANDBY_US, Hz::HZ_250.tick_ns());
@@ -153,7 +153,7 @@ impl States {
         Ok(Self { table, costs })
     }
 
-    /// The same states on a CPU with another tick.
+    /// Replaces the tick of the states' CPU.
     pub fn ticking(self, hz: Hz) -> Self {
         let table = Table::new(self.table.states(), hz.tick_ns());
         Self {

@@ -26,7 +26,7 @@ const COLUMNS: [&str; 6] = [
 /// Longest time in a trace, ns: 1000 s. Nothing that is added up can overflow.
 pub const LONGEST_NS: u64 = 1_000_000_000_000;
 
-/// What happened between two tasks.
+/// Idle interval between two tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     /// Time from having nothing to do to the event that ended it, ns; from 1 on.

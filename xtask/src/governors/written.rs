@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The same as JSON; docs/governors.md says what is in it.
+//! The answer as JSON; docs/governors.md says what is in it.
 
 use cpuidle::{FOREVER, State};
 use serde::Serialize;

@@ -21,7 +21,7 @@ fn chosen<'a>(arguments: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> 
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     let text = String::from_utf8(output.stdout).expect("names are text");
-    // What was shown before is marked by it.
+    // `(*)` marks a package that was shown before.
     let lines = text.lines().map(|line| line.trim_end_matches(" (*)"));
     lines.map(|line| line.trim_end().to_owned()).collect()
 }

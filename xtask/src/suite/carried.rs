@@ -21,7 +21,7 @@ use crate::kvm::{self, Host, program};
 use crate::partial::Scratch;
 use crate::{launch, session};
 
-/// What is measured, by both.
+/// Request to both.
 const ITERATIONS: u64 = 60;
 const LISTS: [(&str, &str); 3] = [
     ("workload", "pingpong"),
@@ -31,7 +31,7 @@ const LISTS: [(&str, &str); 3] = [
 /// How far medians may lie apart, per cent. The guest is the same, and so are the instructions
 /// of a wake-up; the host beside it has one process more.
 const APART: f64 = 1.0;
-/// What the host's kernel traps here.
+/// Traps of the host's kernel here.
 const TRAP: Trap = Trap::None;
 
 /// Words of runs that can't be tried, and what is said of them.
@@ -113,7 +113,7 @@ fn job() -> JobArgs {
 /// The request in the program's words, and `others`.
 fn words(others: &[&str]) -> Vec<String> {
     let mut words = job().load.plan.words();
-    // The same CPUs as those that `run` takes, and as late.
+    // CPUs and lateness are those of `run`.
     words.extend(owned(&["--pin=1,2", "--memory=512M", "--rest=3"]));
     words.retain(|word| {
         let key = word.split('=').next();
@@ -127,7 +127,7 @@ fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// What a host says on which `program` makes these runs.
+/// Boots a host on which `program` makes these runs, and returns its output.
 fn boot(before: &Before, program: Vec<u8>, runs: &[Vec<String>]) -> Result<String> {
     let place = Scratch::new()?;
     let host = Host::of(program)?;

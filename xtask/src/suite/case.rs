@@ -90,7 +90,7 @@ pub struct Case {
     /// Its name: that of the file.
     #[serde(skip)]
     pub name: String,
-    /// What it shows.
+    /// Property that it shows.
     #[expect(
         dead_code,
         reason = "for readers of the file; required so that it is written"
@@ -103,16 +103,16 @@ pub struct Case {
     guest: Option<Kernel>,
     /// The firmware to boot by.
     firmware: Option<Firmware>,
-    /// What must come of the run.
+    /// Requirements on the run.
     #[serde(default)]
     expect: Expect,
-    /// What must hold for cells.
+    /// Requirements on cells.
     #[serde(default, rename = "cell")]
     cells: Vec<Expected>,
     /// Which of them must cost less than others.
     #[serde(default)]
     order: Vec<Order>,
-    /// What must be left of a log that is cut short.
+    /// Requirements on the rest of a log that is cut short.
     #[serde(default)]
     cut: Vec<Cut>,
     /// Further runs that must come to the same.
@@ -152,8 +152,8 @@ impl Case {
             .unwrap_or(i64::MAX)
     }
 
-    /// What this computer lacks to run it: an emulator that no distribution packages, firmware that
-    /// can't be fetched.
+    /// Names what this computer lacks to run it: an emulator that no distribution packages, firmware that can't be
+    /// fetched.
     pub fn lacks(&self) -> Option<String> {
         match self.board()?.machine {
             Machine::Qemu(qemu) => qemu.lacks(),
@@ -234,12 +234,11 @@ impl Case {
         append.unwrap_or_default().len()
     }
 
-    /// What of the images it reaches, as far as its options tell: ways to boot, to deliver and to trap,
-    /// firmware and kernels of its own, and what a boot argument of `rouse.` asks for. Nothing if the
-    /// rules can't be watched, if a kernel of Linux runs, or if boots under several hypervisors are
-    /// compared, which count what they can.
+    /// Parts of the images that it reaches, as far as its options tell: ways to boot, to deliver and to trap, firmware
+    /// and kernels of its own, and what a boot argument of `rouse.` asks for. Nothing if the rules can't be watched, if
+    /// a kernel of Linux runs, or if boots under several hypervisors are compared, which count what they can.
     pub fn reaches(&self) -> BTreeSet<String> {
-        /// What of it each value is apart.
+        /// Options of which each value is a part of its own.
         const BY_VALUE: [&str; 3] = ["boot", "deliver", "trap"];
         let append = self.run.get("append").and_then(toml::Value::as_str);
         let arguments = append.unwrap_or_default().split(' ');
@@ -279,8 +278,8 @@ impl Case {
         self.expect.wants_success()
     }
 
-    /// What of its first run breaks rules of the architecture. The CPUs run in parallel, so
-    /// numbers mean nothing, and nothing else is compared.
+    /// Watches its first run for breaches of the rules of the architecture. The CPUs run in parallel, so numbers mean
+    /// nothing, and nothing else is compared.
     pub fn strict(&self) -> Result<Session> {
         let mut args = options(&self.run)?;
         args.job.metric = Some(Metric::Time);

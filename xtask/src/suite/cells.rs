@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a test expects of the cells that it selects; `case` shows how it is written.
+//! A test's requirements on the cells that it selects; `case` shows how they are written.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -83,7 +83,7 @@ impl fmt::Display for Path {
 /// Words that cells have which are chosen: each one or any of a list.
 pub type Select = BTreeMap<String, toml::Value>;
 
-/// What must hold for every cell that is selected.
+/// Requirements on every cell that is selected.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expected {

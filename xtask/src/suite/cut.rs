@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is left of a run whose log is cut short, as `report` reads it.
+//! Rest of a run whose log is cut short, as `report` reads it.
 
 use anyhow::{Context, Result, ensure};
 use results::Results;

@@ -93,7 +93,7 @@ fn as_listed(cause: &str) -> &str {
     }
 }
 
-/// What an exception is for EL2.
+/// Kinds of exceptions to EL2.
 enum Entry<'c> {
     /// An exit by this cause.
     Exit(&'c str),
@@ -144,7 +144,7 @@ fn read(lines: impl BufRead) -> Result<Counts> {
     Ok(exits)
 }
 
-/// What an exception with syndrome `esr` (DDI 0487K.a, D23.2.39) is, or an interrupt.
+/// Classifies an exception with syndrome `esr` (DDI 0487K.a, D23.2.39), or an interrupt.
 fn entry(esr: u32, interrupt: bool) -> Entry<'static> {
     /// The ISS of a write of ICC_SGI1R_EL1 from x0, and where it names that register.
     const SGI: u32 = 0x3a_3016;

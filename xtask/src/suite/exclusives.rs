@@ -23,7 +23,7 @@ use crate::interrupt;
 /// Instructions on the way from a load exclusive to its wait: what was loaded is looked at.
 const WAY: usize = 16;
 
-/// What an image has of atomic instructions.
+/// Counts of an image's instructions for atomic access.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
     /// Single atomic instructions.

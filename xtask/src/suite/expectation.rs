@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a test that boots expects of its run; `case` shows how it is written.
+//! Requirements of a test that boots on its run; `case` shows how they are written.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::verdict;
 /// Status of a run that is refused.
 const BAD_INPUT: &str = "bad-input";
 
-/// What must come of the run.
+/// Requirements on the run.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expect {

@@ -11,11 +11,11 @@ use tempfile::NamedTempFile;
 use crate::job::DirtyFirmware;
 use crate::{images, partial};
 
-/// What a test wants of it.
+/// Options of it for a test.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Firmware {
-    /// What it is to leave; it refuses a word that it does not know.
+    /// State that it is to leave; it refuses a word that it does not know.
     leaves: Vec<String>,
 }
 

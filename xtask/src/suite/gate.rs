@@ -24,7 +24,7 @@ pub struct Gate {
     what: What,
 }
 
-/// What it does.
+/// Action of a test.
 #[derive(Debug)]
 enum What {
     /// A command that has to end as it should.
@@ -43,7 +43,7 @@ struct Line {
     planted: Option<&'static str>,
     /// Exit status.
     status: i32,
-    /// What it says.
+    /// Text that its output contains.
     says: &'static str,
 }
 

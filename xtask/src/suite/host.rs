@@ -27,7 +27,7 @@ const UNCHANGED: &str = "not run: they passed before, and nothing of them has ch
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     name: &'static str,
-    /// What this computer lacks to run them.
+    /// Names the thing that this computer lacks to run them.
     lacks: fn() -> Option<String>,
     tests: fn() -> Result<Tests>,
 }
@@ -38,9 +38,9 @@ struct Tests {
     environment: Vec<(&'static str, OsString)>,
     /// Which are compiled, and how.
     compiled: Vec<OsString>,
-    /// What their programs are told.
+    /// Arguments of their programs.
     told: &'static [&'static str],
-    /// What they look at besides their programs; `None` if nothing says where that ends.
+    /// Inputs besides their programs; `None` if nothing says where they end.
     given: Option<Given>,
 }
 
@@ -100,14 +100,14 @@ pub fn aloud(how: How) -> Result<()> {
     Ok(())
 }
 
-/// The same beside others: what Cargo says goes to a file.
+/// Tasks that run them next to others: Cargo's output goes to a file.
 pub fn tasks(how: How<'_>) -> Vec<Task<'_>> {
     let kinds = KINDS.into_iter();
     let tasks = kinds.map(|kind| Task::new(kind.name, (kind.lacks)(), move || kind.aside(how)));
     tasks.collect()
 }
 
-/// What Cargo said of them last.
+/// Returns Cargo's last output on them.
 pub fn said() -> Result<String> {
     let run = KINDS.iter().filter(|kind| (kind.lacks)().is_none());
     let texts = run.map(|kind| {
@@ -152,7 +152,7 @@ impl Kind {
         passed.as_ref().map_or(Ok(()), Passed::forget)?;
         self.run(&tests, how.filter, &path)?;
         if let Some(passed) = passed {
-            // What was edited meanwhile may have been compiled and run in its place.
+            // Files edited meanwhile may have been compiled and run.
             let now = tests.passed(self.name)?;
             now.filter(|now| *now == passed)
                 .map_or(Ok(()), |now| now.keep())?;

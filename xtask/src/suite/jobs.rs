@@ -18,7 +18,7 @@ use results::{Cell, Results};
 use crate::partial::Scratch;
 use crate::{places, spent};
 
-/// What all have.
+/// Arguments of every run.
 const WORDS: [&str; 7] = [
     "run",
     "--workload=pingpong",
@@ -58,7 +58,7 @@ pub fn run() -> Result<()> {
     are_in(&some.cells, &one.cells)
 }
 
-/// What was measured, but for when it began.
+/// Results of a run, without the time when it began.
 fn measured(cells: [&str; 3], jobs: &str, folder: &Path) -> Result<Results> {
     let mut command = Command::new(places::program()?);
     command.args(WORDS).args(cells);
@@ -97,7 +97,7 @@ fn settle(some: &mut [Cell], all: &[Cell]) -> Result<()> {
     Ok(())
 }
 
-/// The same cell in `all`.
+/// Finds the cell in `all`.
 fn found<'a>(cell: &Cell, all: &'a [Cell]) -> Result<&'a Cell> {
     let mut others = all.iter();
     let same = others.find(|other| other.key() == cell.key());

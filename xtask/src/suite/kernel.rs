@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 
 use crate::{images, partial};
 
-/// What a test wants in the header of the Image.
+/// Fields of the Image's header that a test sets.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Kernel {

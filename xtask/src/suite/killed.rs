@@ -44,7 +44,7 @@ const LINE: [&str; 14] = [
 ];
 const UNDER_WAY: &str = "rouse: survey end";
 
-/// What was measured is kept when this signal comes, and the exit status is `status`.
+/// Checks that results are kept when this signal comes, and that the exit status is `status`.
 pub fn keeps(signal: &str, status: i32) -> Result<()> {
     let out = fresh(&format!("killed-by-{signal}"))?;
     let mut run = Run::start(&out)?;
@@ -98,7 +98,7 @@ pub fn leaves_no_emulator() -> Result<()> {
             .with_context(|| format!("the emulator, process {emulator}, is left"))?;
     }
     ensure!(!out.exists(), "{} is there but not complete", out.display());
-    // What it has measured is the next run's to name, not to remove.
+    // Its results are the next run's to name, not to remove.
     sweep(out.parent().context("it is in a folder")?);
     let kept = out.with_file_name("killed-outright-killed");
     let log = fs::read_to_string(kept.join("serial.log"));
@@ -150,7 +150,7 @@ pub fn second_ends_at_once() -> Result<()> {
 /// This program at work; it does not outlive the test.
 struct Run {
     process: Child,
-    /// What it complains about: a file, which never fills up.
+    /// Its standard error: a file, which never fills up.
     complaints: File,
 }
 
@@ -196,7 +196,7 @@ impl Run {
         within(|| spent::try_wait(&mut self.process).ok().flatten()).context("it did not end")
     }
 
-    /// What it said since: its output, its complaints.
+    /// Reads its output and its standard error.
     fn said(&mut self) -> Result<(String, String)> {
         let (mut said, mut complained) = (String::new(), String::new());
         if let Some(stdout) = &mut self.process.stdout {
@@ -240,7 +240,7 @@ fn send(signal: &str, process: u32) -> Result<()> {
     Ok(())
 }
 
-/// What `done` gives, once it does.
+/// Calls `done` until it returns a value.
 fn within<T>(mut done: impl FnMut() -> Option<T>) -> Result<T> {
     let since = Instant::now();
     while since.elapsed() < PATIENCE {

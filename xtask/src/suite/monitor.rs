@@ -106,7 +106,7 @@ const RUNS: [(&[&str], &[&str]); 20] = [
     (&["reset"], &["the guest has reset its machine"]),
 ];
 
-/// The same on a host whose Linux was told to have no KVM.
+/// Likewise on a host whose Linux was told to have no KVM.
 const WITHOUT_KVM: [(&[&str], &[&str]); 1] = [(&["off"], &["refused: /dev/kvm is missing"])];
 
 /// Boots hosts, and compares what they say.
@@ -167,7 +167,7 @@ pub fn machine() -> Result<Command> {
     Ok(command)
 }
 
-/// What the machine, which has files in `place`, says until it ends, which it has to by itself.
+/// Returns the output of the machine, which has files in `place`, until it ends, which it has to by itself.
 pub fn said(mut command: Command, place: &Path, before: &Before) -> Result<String> {
     let boot = before.boot(&qemu::ensure()?.exact, &command, place, &[])?;
     if let Some(went) = boot.went() {

@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use crate::dist::sums;
 use crate::places;
 
-/// What tests depend on: contents by name.
+/// Inputs of tests: contents by name.
 pub type Given = BTreeMap<String, Vec<u8>>;
 
 /// Tests, as they are now.
@@ -87,7 +87,7 @@ mod tests {
         assert!(now("program", "page").stands());
         assert!(!now("prograM", "page").stands());
         assert!(!now("program", "pagE").stands());
-        // What ran and did not pass is not what had.
+        // A run that did not pass forgets the pass.
         first.forget().unwrap();
         first.forget().unwrap();
         assert!(!first.stands());

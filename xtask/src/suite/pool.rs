@@ -17,13 +17,13 @@ use crate::terminal::{print_lines, say};
 /// A test.
 pub struct Task<'a> {
     name: &'a str,
-    /// What this computer lacks to run it.
+    /// Thing that this computer lacks to run it.
     lacks: Option<String>,
     run: Box<dyn FnOnce() -> Result<String> + Send + 'a>,
 }
 
 impl<'a> Task<'a> {
-    /// What `run` returns is shown if it succeeds; it is skipped if something is lacking.
+    /// Task that shows what `run` returns if it succeeds; it is skipped if something is lacking.
     pub fn new(
         name: &'a str,
         lacks: Option<String>,
@@ -34,12 +34,12 @@ impl<'a> Task<'a> {
     }
 }
 
-/// As many at a time as this computer has CPUs.
+/// Number of CPUs of this computer.
 pub fn all_cpus() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// What came of tests.
+/// Outcomes of tests.
 #[derive(Debug, Default)]
 pub struct Tally {
     tests: usize,
@@ -48,7 +48,7 @@ pub struct Tally {
     took: Vec<Took>,
 }
 
-/// What came of a test.
+/// Outcome of a test.
 enum Outcome {
     Ok(String),
     Skipped(String),

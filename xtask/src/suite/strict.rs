@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests that boot, with the rules of the architecture watched.
 //!
-//! What is found has to be in `tests/strict/known.toml`, and what is there has to be found
-//! where it says, if it says where:
+//! Each finding has to be in `tests/strict/known.toml`, and each entry there has to be found where it says, if it says
+//! where:
 //!
 //! ```toml
 //! [[known]]

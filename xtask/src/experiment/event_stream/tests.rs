@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is concluded from machines made up.
+//! Conclusions from machines made up.
 
 use plan::Wait;
 use plan::Workload::{self, Overshoot, Stream};
@@ -8,8 +8,7 @@ use results::{Cell, Results, Stats};
 use super::*;
 use crate::experiment::verdict::Verdict;
 
-/// What a machine makes of a poll by the event stream alone, all in ticks of a
-/// nanosecond: its overshoot, from limit and period.
+/// Overshoot of a poll by the event stream alone on a machine, from limit and period, all in ticks of a nanosecond.
 type Over = fn(u64, u64) -> u64;
 
 /// A machine of which WFE leaves 100 ns after the edge.
@@ -227,7 +226,7 @@ fn the_counters_of_the_boards_make_five_different_periods() {
     }
 }
 
-/// What is shown of it on a terminal.
+/// Renders it for a terminal.
 fn shown(outcome: &Outcome) -> String {
     let mut document = page::document::Document::default();
     outcome.show(&mut document);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the source's table says of each pair of governors.
+//! Claims of the source's table, for each pair of governors.
 
 use super::{GOVERNORS, MENU, Ours, PAIRS, ROWS, Row, figure};
 use crate::experiment::outcome::{Claim, Test, Way};
 
 /// How far a change may be from a published one of tens of per cent, points.
 const BAND: f64 = 10.0;
-/// The same of a change of a few per cent.
+/// Likewise for a change of a few per cent.
 const SMALL: f64 = 2.0;
 
 /// A claim for each row and each pair.

@@ -18,7 +18,7 @@ pub struct Spent {
     run: f64,
     /// Stays in each state, and time until they were left.
     stays: [(f64, f64); COUNT],
-    /// What it took, thousandths of a nanosecond of a CPU that runs.
+    /// Energy that it took, thousandths of a nanosecond of a CPU that runs.
     energy: f64,
 }
 
@@ -47,7 +47,7 @@ impl Spent {
         spent
     }
 
-    /// What it takes with the powers of `states`.
+    /// Computes the energy with the powers of `states`.
     fn priced(&self, states: &States) -> f64 {
         let stays = self.stays.iter().zip(&states.costs);
         let asleep = stays

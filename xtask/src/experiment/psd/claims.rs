@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the author of PSD and its reviewers say, and our numbers for it.
+//! Statements of the author of PSD and its reviewers, and our numbers for them.
 
 use anyhow::Result;
 
@@ -10,7 +10,7 @@ use crate::experiment::outcome::{ByBoot, Claim, Constant, Test, Way};
 
 /// How far a change may be from a published one of tens of per cent, points.
 const BAND: f64 = 10.0;
-/// The same of a change of a few per cent; what is no more apart counts as equal.
+/// Likewise for a change of a few per cent; what is no more apart counts as equal.
 const SMALL: f64 = 2.0;
 /// Deviation of the source's writes, per cent: what is no more apart cannot be told apart there.
 const DEVIATION: f64 = 3.73;

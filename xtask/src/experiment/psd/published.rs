@@ -20,7 +20,7 @@ pub const BOTH: usize = 4;
 /// A value for each column; NaN where the source has none.
 pub type Values = [f64; 5];
 
-/// What is run, and what was published of it: the first is a rate.
+/// Cells, and what was published of them: the first is a rate.
 pub struct Row {
     pub name: &'static str,
     /// Label of its boot, and what tells its cells from the others there.
@@ -29,7 +29,7 @@ pub struct Row {
     pub published: &'static [(&'static str, Values)],
 }
 
-/// What tells reads and writes from each other where a boot has both, apart.
+/// Words that tell reads and writes from each other where a boot has both, apart.
 pub const READS: [(&str, &str); 1] = [("writes", "0")];
 pub const WRITES: [(&str, &str); 1] = [("writes", "100")];
 

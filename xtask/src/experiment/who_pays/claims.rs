@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is expected of the settings, each claim with what would refute it.
+//! Expectations of the settings, each claim with what would refute it.
 
 use anyhow::{Context, Result};
 
@@ -16,7 +16,7 @@ const HALF: f64 = 5.0;
 const LONGEST: &str = "5000";
 /// A gap in which every limit ends, us.
 const LONG: &str = "1000";
-/// What a poll's price may differ from its limit by, beside a tenth of it, us: two more switches.
+/// Largest difference between a poll's price and its limit, besides a tenth of it, us: two more switches.
 const SWITCHED: f64 = 2.0;
 /// How far an adaptive poll may be from none, points.
 const ADAPTED: f64 = 2.0;
@@ -58,7 +58,7 @@ pub fn claims(runs: &Runs) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// What a guest that polls leaves, whatever its limit.
+/// Claims on what a guest that polls leaves, whatever its limit.
 fn polled(runs: &Runs, gaps: &[&str]) -> Result<Vec<Claim>> {
     let each = gaps.iter().map(|gap| {
         let most = runs.by_boot(|run| {
@@ -81,7 +81,7 @@ fn polled(runs: &Runs, gaps: &[&str]) -> Result<Vec<Claim>> {
     each.collect()
 }
 
-/// What a limit of polling costs where it is shorter than the gap.
+/// Claims on the cost of a limit of polling that is shorter than the gap.
 fn limits(runs: &Runs) -> Result<Vec<Claim>> {
     let given = |setting| {
         of(runs, setting, LONG, |found| {
@@ -105,7 +105,7 @@ fn limits(runs: &Runs) -> Result<Vec<Claim>> {
     each.into_iter().collect()
 }
 
-/// What polling at EL2 costs.
+/// Claims on the cost of polling at EL2.
 fn host(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> {
     let mut claims = vec![
         Claim::below(
@@ -136,7 +136,7 @@ fn host(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// What giving the CPU away costs the wake-up.
+/// Claims on what giving the CPU away costs the wake-up.
 fn latencies(runs: &Runs) -> Result<Vec<Claim>> {
     let below = |one: Setting, other: Setting, gap: &str, source: &str| -> Result<Claim> {
         Ok(Claim::below(
@@ -159,7 +159,7 @@ fn latencies(runs: &Runs) -> Result<Vec<Claim>> {
     ])
 }
 
-/// What slices do.
+/// Claims on slices.
 fn sliced(runs: &Runs) -> Result<Vec<Claim>> {
     let [spin, halt, untrapped] = SLICED;
     let p90 = |setting| {

@@ -19,7 +19,7 @@ pub struct Point {
     pub share: f64,
 }
 
-/// What was measured of each setting at each gap.
+/// Collects a point for each setting at each gap where it was measured.
 pub fn points(run: Run<'_>, settings: &[Setting], gaps: &[&'static str]) -> Result<Vec<Point>> {
     let mut points = Vec::new();
     for setting in settings {
@@ -75,7 +75,7 @@ fn crossing([first, second]: [f64; 2], [at_first, at_second]: [f64; 2]) -> f64 {
     first - at_first / slope
 }
 
-/// What the vCPUs of a setting take of the CPUs for a round trip, us of the counter.
+/// Time of the CPUs that the vCPUs of a setting take for a round trip, us of the counter.
 fn own(setting: Setting, run: Run<'_>, gap: &str) -> Result<f64> {
     let found = setting.find(run, gap)?.context("it was skipped")?;
     Ok(found.us_per_sample(1.0 - found.neighbours()?.share()))

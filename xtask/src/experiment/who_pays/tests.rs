@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is concluded from machines made up.
+//! Conclusions from machines made up.
 
 use plan::{HostPoll, Neighbour, Trap, Wait, Word};
 use results::{Cell, Results, Stats};
@@ -29,7 +29,7 @@ enum Wrong {
     GivenPolls,
 }
 
-/// What a cell has that counts here: its wait, whether WFI traps, and how long who polls, us.
+/// Properties of a cell that count here: its wait, whether WFI traps, and how long who polls, us.
 #[derive(Clone, Copy)]
 struct Way {
     wait: Wait,
@@ -165,7 +165,7 @@ fn runs(wrong: Wrong, gaps: &[u32]) -> Runs {
 
 const ALL: [u32; 6] = [5, 20, 50, 200, 1000, 5000];
 
-/// What differs on such a machine: what is tested of each claim that does not agree.
+/// Sources of the claims that do not agree on such a machine.
 fn differing(wrong: Wrong) -> Vec<String> {
     let outcome = conclude(&runs(wrong, &ALL)).unwrap();
     let claims = outcome.claims.iter();
@@ -217,7 +217,7 @@ fn where_cores_are_simulated_there_are_fewer_gaps() {
         (all.charts[0].lines().len(), few.charts[0].lines().len()),
         (6, 4)
     );
-    // As the boots have them there.
+    // The boots have these gaps there.
     for boot in EXPERIMENT.boots {
         let (brief, repeat) = boot.brief(&boot.repeats[0]).unwrap();
         assert!(brief.iterations < boot.iterations);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One CPU of a recording: from its events to its idle intervals. What ended an interval is the
-//! first event that says so from the entry on, before the next entry ([`super::evidence`]).
+//! One CPU of a recording: from its events to its idle intervals. An interval was ended by the first event that says so
+//! from the entry on, before the next entry ([`super::evidence`]).
 
 use cpuidle::{FOREVER, Wake};
 
@@ -19,11 +19,11 @@ pub struct Cpu {
     /// How long it ran before the interval that is under way.
     busy_ns: u64,
     done: Vec<Interval>,
-    /// What can't have happened, after which there is no telling.
+    /// Contradiction after which there is no telling.
     flaw: Option<String>,
 }
 
-/// What it does.
+/// State of the CPU.
 #[derive(Clone, Copy, Debug, Default)]
 enum Now {
     /// The recording has not said yet, or not since events were lost.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the events of a CPU say about why it left an idle state (docs/governors.md, "What Linux
-//! recorded").
+//! Evidence, in the events of a CPU, of why it left an idle state (docs/governors.md, "What Linux recorded").
 
 use cpuidle::Wake;
 
-/// What an event says.
+/// Meaning of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// This ended it.
@@ -24,7 +23,7 @@ pub enum Evidence {
 /// Names of interrupts of timers have one of these in them.
 const TIMERS: [&str; 5] = ["timer", "tick", "hpet", "twd", "clockevent"];
 
-/// What the event `name` with this text says, if that is anything.
+/// Evidence of the event `name` with this text, if it is any.
 pub fn of(name: &str, text: &str) -> Option<Evidence> {
     use Evidence::{Broadcast, By, Ipi, Switch, Tick, TimerIrq};
     match name {
@@ -78,9 +77,8 @@ fn leading(text: &str) -> Option<u32> {
     text[..end].parse().ok()
 }
 
-/// What is known when `now` comes after `before`: the first that ended it counts. What belongs to
-/// the same interrupt says more precisely what it was, and the tick keeps nothing else from
-/// being the reason.
+/// Combines `now` with `before`, after which it comes: the first that ended it counts. Events of the same interrupt say
+/// more precisely what it was, and the tick keeps nothing else from being the reason.
 pub fn later(before: Option<Evidence>, now: Evidence) -> Option<Evidence> {
     use Evidence::{Broadcast, By, Ipi, Switch, Tick, TimerIrq};
     Some(match (before, now) {

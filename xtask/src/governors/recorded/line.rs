@@ -13,13 +13,13 @@
 use super::super::text::quoted;
 use super::evidence::{self, Evidence};
 
-/// What the state is called in the exit: -1 of 32 bits.
+/// Number of a state that means the exit: -1 of 32 bits.
 const EXIT: u32 = u32::MAX;
 const IDLE: &str = "cpu_idle";
 /// Bytes of a task's name at most (Linux, `TASK_COMM_LEN`, without the zero at its end).
 const TASK: usize = 15;
 
-/// What a line says.
+/// A line, parsed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     /// Something that happened on a CPU.
@@ -47,7 +47,7 @@ pub struct Event {
     pub what: What,
 }
 
-/// What happened.
+/// Kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// The CPU enters this state.
@@ -202,8 +202,8 @@ fn formless(line: &str) -> Line {
     })
 }
 
-/// What says that events were lost: of ftrace and trace-cmd a line of its own, `CPU:1 [LOST 5 EVENTS]` and `CPU:1 [5 EVENTS
-/// DROPPED]`; of perf a record, which may have no CPU, and what perf says at its end.
+/// Recognizes a loss of events: of ftrace and trace-cmd a line of its own, `CPU:1 [LOST 5 EVENTS]` and `CPU:1 [5 EVENTS
+/// DROPPED]`; of perf a record, which may have no CPU, and a line at its end.
 fn lost(line: &str) -> Option<Line> {
     let line = line.trim_start_matches([' ', '\t', '"']);
     if let Some(rest) = line.strip_prefix("CPU:")

@@ -102,7 +102,7 @@ fn a_report_of_trace_cmd_is_read() {
     assert_eq!(told(&recorded), wanted);
 }
 
-/// What goes on with [`TRACE_CMD`], where it is wrong, and what is said.
+/// Lines after [`TRACE_CMD`], the line of the error, and the error.
 #[test]
 fn what_can_not_be_is_refused_with_line_and_remedy() {
     let idle = |time: &str, state: &str| {
@@ -188,7 +188,7 @@ fn ended(state: u32, lines: &[&str]) -> Vec<(u64, Wake, u64)> {
     told(&read(&text, Some(0)).unwrap())
 }
 
-/// What told what, on either side of the exit, in words of ftrace, perf and trace-cmd.
+/// Events on either side of the exit and the wake that they tell, in words of ftrace, perf and trace-cmd.
 #[test]
 fn each_event_tells_what_it_can_wherever_it_stands() {
     use Wake::{Interrupt, Request, Timer};
@@ -415,7 +415,7 @@ fn a_loss_that_is_marked_may_be_summed_up() {
     assert_eq!(read(&text, None).unwrap().intervals.len(), 2);
 }
 
-/// What is wrong on one CPU does not keep another from being replayed.
+/// A flaw on one CPU does not keep another from being replayed.
 #[test]
 fn a_flaw_is_of_its_cpu() {
     let twice = "a-0 [007] 1.1: cpu_idle: state=1 cpu_id=7\n";
@@ -518,7 +518,7 @@ fn a_ring_that_was_overwritten_is_read() {
     );
 }
 
-/// What a kernel has written, of two CPUs. The first exit of CPU 0 has no entry, and the last entry of each no exit.
+/// Output of a kernel, of two CPUs. The first exit of CPU 0 has no entry, and the last entry of each no exit.
 #[test]
 fn a_recording_of_debian_is_read_as_by_hand() {
     use Wake::{Request, Timer};
