@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What shows that a run gets on.
+//! Progress of a run: whether a line of the console shows any.
 //!
 //! A machine that hangs need not be silent: a guest repeats a complaint, firmware
 //! tries the next boot over and over, a watchdog reports the same stall with another
@@ -9,8 +9,8 @@
 //!   doing the same again. Of `progress` the work done must have grown: it is sent
 //!   whether or not anything was;
 //! - a boot stage that was not there yet;
-//! - any other line by its words: one whose words, those with digits left out, were
-//!   not said yet. The same words with other numbers are a loop, or a clock.
+//! - any other line by its words: one whose words, those with digits left out, were not printed yet. Equal words with
+//!   other numbers are a loop, or a clock.
 //!
 //! Another kernel as guest that counts for minutes and says nothing new meanwhile
 //! needs a longer `--timeout`.
@@ -19,13 +19,12 @@ use std::collections::HashSet;
 
 use wire::Record;
 
-/// What a boot stage begins with.
+/// Prefix of a boot stage.
 const STAGE: &str = "rouse: stage ";
-/// How many lines are remembered. What says more different things than this is
-/// noise, and no longer counts.
+/// How many lines are remembered. A console with more different lines than this is noise, and no longer counts.
 const MOST: usize = 20_000;
 
-/// What was there before.
+/// Lines and records so far.
 #[derive(Debug, Default)]
 pub struct Advance {
     /// Number of the next record.
@@ -41,7 +40,7 @@ impl Advance {
         match Record::parse(line) {
             Ok(record) => self.is_new(&record),
             Err(wire::Damage::NotARecord) => self.is_said_first(line),
-            // What it was is not known.
+            // A damaged record is not known to be new.
             Err(wire::Damage::Checksum | wire::Damage::Form) => false,
         }
     }

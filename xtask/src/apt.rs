@@ -21,16 +21,16 @@ const MIRROR: &str = "http://deb.debian.org/debian/";
 const SUITES: &str = "trixie trixie-backports";
 /// Where sources are taken from: of the release before as well.
 const SOURCES: &str = "bookworm trixie";
-/// What a step said that failed.
+/// File for the output of a step that failed.
 const LOG: &str = "log";
 /// Where packages are that were fetched.
 const ARCHIVES: &str = "cache/archives";
 
-/// What is missing without a package, and what to do where it can't be fetched.
+/// A missing package, and what to do where it can't be fetched.
 #[derive(Debug)]
 pub struct Remedy {
     pub missing: &'static str,
-    /// As a command.
+    /// Remedy, as a command.
     pub instead: &'static str,
 }
 
@@ -91,7 +91,7 @@ impl Tools {
         self.lists("deb", SUITES, architecture, remedy)
     }
 
-    /// The same for sources, and for packages of this machine that build them.
+    /// Likewise for sources, and for packages of this machine that build them.
     pub fn sources<'t>(&'t self, remedy: &'t Remedy) -> Result<Apt<'t>> {
         self.lists("deb deb-src", SOURCES, None, remedy)
     }
@@ -360,7 +360,7 @@ mod tests {
         }
         assert!(!told.contains('\n'), "{told}");
         drop(apt);
-        // What apt said stays, and nothing else.
+        // Output of apt stays, and nothing else.
         let log = fs::read_to_string(folder.join(LOG)).unwrap();
         assert!(log.contains("xen"), "{log}");
         assert!(!folder.join("cache").exists());

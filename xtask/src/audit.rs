@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is known of the dependencies: `cargo xtask test --audit`.
+//! Checks the dependencies: `cargo xtask test --audit`.
 //!
 //! Everything comes from committed files and from what Cargo has fetched; nothing
 //! is asked of the network. `xtask/audit.toml` says what is let pass, and why.
@@ -73,7 +73,7 @@ pub fn run(advisories: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// What is built here and for the target, if Cargo.lock is up to date.
+/// Returns the packages that are built here and for the target, if Cargo.lock is up to date.
 fn dependencies() -> Result<Vec<Package>> {
     let host = toolchain::output("rustc", &["--print", "host-tuple"]).unwrap_or_default();
     let metadata = |lock: &[&str]| {
@@ -138,7 +138,7 @@ fn duplicates(packages: &[Package], allowed: &Allowed) -> Vec<String> {
     shown.collect()
 }
 
-/// What is allowed and not there any more.
+/// Lists names that are allowed and not there any more.
 fn left_over(packages: &[Package], allowed: &Allowed) -> Vec<String> {
     let names = allowed.exceptions.keys().chain(allowed.duplicates.keys());
     let gone = names.filter(|name| !packages.iter().any(|package| package.name == **name));

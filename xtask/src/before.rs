@@ -6,9 +6,9 @@
 //! and its date be the same. So what a machine says follows from the emulator, its command, and the contents of the files
 //! that the command names; `suite/jobs.rs` has the rare exception.
 //!
-//! What it said is kept below `target/tests/boots`, until the test fails. While emulator, command and contents are the same, the
-//! machine is not booted, and what it said is judged anew. A change of this program then costs no boot; a change of the
-//! hypervisor or of a guest costs each boot of it.
+//! The machine's output is kept below `target/tests/boots`, until the test fails. While emulator, command and contents
+//! are the same, the machine is not booted, and the kept output is judged again. A change of this program then costs no
+//! boot; a change of the hypervisor or of a guest costs each boot of it.
 //!
 //! A boot that was ended from here, or that broke off, is not kept.
 
@@ -41,7 +41,7 @@ pub struct Went {
 }
 
 impl Went {
-    /// What the console said.
+    /// Returns the console's output.
     pub fn console(&self) -> String {
         let lines = self.lines.iter().filter_map(|line| match line {
             Line::Console(line) => Some(line.as_str()),
@@ -57,7 +57,7 @@ pub struct Before {
     folder: PathBuf,
     /// All boots are made, whatever is known of them.
     again: bool,
-    /// What this run of the test had or made.
+    /// Boots and names in this run of the test.
     of_now: Mutex<Now>,
 }
 
@@ -95,8 +95,8 @@ impl Before {
         }
     }
 
-    /// The boot by this command of this `emulator`, by its own words, which may put files into `place`. What looks at the boot has
-    /// these files, by the names of its options: those that are not there yet it writes.
+    /// Returns the boot by this command of this `emulator`, by its own words, which may put files into `place`. Its
+    /// recorder has these files, by the names of its options: those that are not there yet it writes.
     pub fn boot(
         &self,
         emulator: &str,
@@ -124,7 +124,7 @@ impl Before {
             let name = name.to_string_lossy();
             // Another run may be making one, under a name with a dot.
             if !name.contains('.') && !now.names.contains(&*name) {
-                // What is left of it now, the next run removes.
+                // The next run removes the remains.
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
@@ -153,7 +153,7 @@ pub struct Boot<'b> {
     before: &'b Before,
     /// Stands for all that it depends on.
     name: String,
-    /// What a recorder writes, by the names of its options.
+    /// Files that a recorder writes, by the names of its options.
     written: Vec<(&'static str, PathBuf)>,
 }
 
@@ -209,8 +209,8 @@ impl Boot<'_> {
     }
 }
 
-/// What stands for a boot: the sum of what the emulator calls itself, of its command with contents in the place of files, and of
-/// what a recorder reads. The program that the command names may be a script that starts the emulator.
+/// Cache key of a boot: hash of the emulator's own words, of the command with each path replaced by the file's
+/// contents, and of what a recorder reads. The program that the command names may be a script that starts the emulator.
 fn name(
     emulator: &str,
     command: &Command,
@@ -248,7 +248,7 @@ fn with_contents(word: &str) -> Result<String> {
     Ok(parts.collect::<Result<Vec<_>>>()?.join(","))
 }
 
-/// What stands for the contents of a file. Each command names the emulator's, so it is made once.
+/// Hash of a file's contents. Each command names the emulator's, so it is made once.
 fn sum(path: &Path) -> Result<Arc<String>> {
     static SUMS: Once<(PathBuf, u64, SystemTime), String> = Once::new();
     let shown = || places::shown(path);
@@ -259,7 +259,7 @@ fn sum(path: &Path) -> Result<Arc<String>> {
     })
 }
 
-/// What stands for these bytes: XXH3 of 128 bits (xxHash, doc/xxhash_spec.md). No hash to keep from being forged.
+/// Hash of these bytes: XXH3 of 128 bits (xxHash, doc/xxhash_spec.md). Not a cryptographic hash.
 pub fn digits(bytes: &[u8]) -> String {
     format!("{:032x}", XxHash3_128::oneshot(bytes))
 }

@@ -30,12 +30,12 @@ pub struct Board {
     folder: PathBuf,
     /// One line for people.
     pub about: String,
-    /// What it has of the machine that it stands for; for people.
+    /// Properties of the machine that it stands for; for people.
     pub models: Vec<String>,
-    /// What it has not, or has otherwise.
+    /// Properties that it has not, or has otherwise.
     pub lacks: Vec<String>,
     pub cpus: Cpus,
-    /// What each of them takes in each state, by stated figures: a model.
+    /// Power of each of them in each state, by stated figures: a model.
     pub watts: Option<Watts>,
     /// The machine that they are part of.
     pub machine: Machine,
@@ -53,8 +53,8 @@ pub struct Cpus {
     pub model: String,
     /// Properties that QEMU starts each known model with; of gem5's, what it is.
     pub models: BTreeMap<String, String>,
-    /// Those of them without FEAT_LSE. What runs is the machine's choice; this is for what has
-    /// to be known before it boots.
+    /// Models among them without FEAT_LSE. The machine chooses which image runs; this is for what has to be known
+    /// before it boots.
     #[serde(default)]
     pub without_lse: Vec<String>,
     /// Frequency of the counter, Hz, for each metric.
@@ -170,7 +170,7 @@ impl Board {
         Ok(format!("{model}{separator}{properties},cntfrq={frequency}"))
     }
 
-    /// What to count when `asked` was asked for; the first that it has, if nothing was.
+    /// Returns the metric to count when `asked` was asked for; the first that it has, if nothing was.
     pub fn metric(&self, asked: Option<Metric>) -> Result<Metric> {
         let first = self.metrics().next();
         let Some(metric) = asked.or(first) else {
@@ -182,7 +182,7 @@ impl Board {
         self.counter_hz(metric).map(|_| metric)
     }
 
-    /// What it can count.
+    /// Returns the metrics that it can count.
     pub fn metrics(&self) -> impl Iterator<Item = Metric> {
         self.cpus.counter_hz.keys().copied()
     }
@@ -193,7 +193,7 @@ impl Board {
         frequency.copied().ok_or_else(|| self.has_no(metric))
     }
 
-    /// What to do where a metric is asked for that it has not.
+    /// Names the remedy where a metric is asked for that it has not.
     fn has_no(&self, metric: Metric) -> anyhow::Error {
         let why = match metric {
             Metric::Cycles => ", QEMU does not model them",

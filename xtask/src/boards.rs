@@ -7,7 +7,7 @@ use crate::board::{Board, Machine, Starts, names};
 use crate::gem5::parameters::{DEFAULT, Parameters};
 use crate::terminal::{print_lines, say};
 
-/// What no emulated board has; so that not every file has to say it.
+/// Limits of all emulated boards; so that not every file has to state them.
 const COMMON: &str = "\
 Boards of QEMU model no caches, pipelines or power states: a number is instructions (--metric insns), or time of the
 emulator (--metric time), never of the machine. Cycles (--metric cycles) are of a core that is modelled, with the
@@ -52,7 +52,7 @@ fn lines(board: &Board) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// What is particular to QEMU.
+/// Adds the properties of QEMU's boards.
 fn qemu(board: &Board, add: &mut impl FnMut(&str, &[String])) {
     add("counter", &[counter(board)]);
     let loaded =
@@ -73,7 +73,7 @@ fn qemu(board: &Board, add: &mut impl FnMut(&str, &[String])) {
     add("boots", &[boots.into(), bare.into()]);
 }
 
-/// What is particular to gem5: its parameters, with their values in each preset.
+/// Adds the properties of gem5's boards: their parameters, with their values in each preset.
 fn made_of(board: &Board, file: &str, add: &mut impl FnMut(&str, &[String])) -> Result<()> {
     let models = board.cpus.models.iter();
     let cores: Vec<String> = models

@@ -2,10 +2,10 @@
 //! The verb `book`: the documents as a site that can be searched, by mdBook.
 //!
 //! The documents stay where they are, since they link to each other and are linked to there.
-//! mdBook wants all pages below one folder, with `SUMMARY.md` at its top. So they are
-//! [laid out](layout) as in the repository, with the README at the top, and every link leads
-//! where it leads there. What mdBook makes is [looked through](links): a link that leads nowhere
-//! fails, and so does a page that docs/SUMMARY.md forgets ([`summary`]).
+//! mdBook wants all pages below one folder, with `SUMMARY.md` at its top. So they are [laid out](layout) as in the
+//! repository, with the README at the top, and every link leads where it leads there. mdBook's output is
+//! [looked through](links): a link that leads nowhere fails, and so does a page that docs/SUMMARY.md
+//! forgets ([`summary`]).
 
 mod layout;
 mod links;

@@ -44,7 +44,7 @@ use crate::xen::Xen;
 use crate::{interrupt, launch, memory, qemu, toolchain};
 use follow::Watch;
 
-/// What boots need.
+/// Emulator and images for boots.
 #[derive(Debug)]
 pub struct Ready {
     pub emulator: Emulator,
@@ -52,7 +52,7 @@ pub struct Ready {
     pub built: Built,
 }
 
-/// What a guest can't run under here, and why.
+/// Missing hypervisors, and why each can't be had here.
 pub type Lacks = Vec<(Under, Error)>;
 
 impl Ready {
@@ -109,7 +109,7 @@ impl Ready {
     }
 }
 
-/// What the terminal shows of a boot while it runs; the log has everything.
+/// Part of a boot's lines that the terminal shows while it runs; the log has everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Show {
     Nothing,
@@ -126,15 +126,15 @@ pub struct Launch<'a> {
     pub job: &'a Job,
     /// Which of its boots.
     pub variant: Variant,
-    /// What it is called where something of it is kept.
+    /// Its name where something of it is kept.
     pub title: String,
     /// Where people see that something goes on.
     pub progress: Progress,
-    /// What looks at the instructions that are executed.
+    /// Recorder of the instructions that are executed.
     pub recorder: Option<Recorder<'a>>,
 }
 
-/// What looks at the instructions that CPUs execute.
+/// Recorder of the instructions that CPUs execute.
 #[derive(Clone, Debug)]
 pub enum Recorder<'a> {
     /// A plugin of QEMU.
@@ -151,14 +151,14 @@ pub enum Recorder<'a> {
 /// consoles goes to the log as it comes.
 #[derive(Debug)]
 pub struct Boots<'a, L> {
-    /// What boots.
+    /// Emulator of all boots.
     pub emulator: &'a Emulator,
-    /// What is booted.
+    /// Images that are booted.
     pub built: &'a Built,
     show: Show,
     /// The consoles' log.
     pub log: L,
-    /// What else they left.
+    /// Files besides the log.
     pub kept: Kept,
 }
 
@@ -239,7 +239,7 @@ impl<'a, L: Write> Boots<'a, L> {
     }
 }
 
-/// What looks at a boot: a plugin, and its options.
+/// Returns the plugin that looks at a boot, and its options.
 fn looked_at<'a>(launch: &'a Launch) -> Vec<(&'static str, &'a Path)> {
     match &launch.recorder {
         Some(Recorder::Plugin { plugin, options }) => {

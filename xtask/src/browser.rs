@@ -16,7 +16,7 @@ use crate::places;
 
 /// The variable that names a browser's program; crates/browser reads it.
 pub const VARIABLE: &str = "ROUSE_CHROMIUM";
-/// What is missing without it, and what to do instead.
+/// The missing browser, and a way without it.
 const REMEDY: Remedy = Remedy {
     missing: "a headless browser",
     instead: "set ROUSE_CHROMIUM=/path/to/chromium",
@@ -65,7 +65,7 @@ pub fn find() -> Option<PathBuf> {
     named.or_else(|| Some(prefix().join(START)).filter(|start| start.is_file()))
 }
 
-/// What this computer lacks to look at pages, with the remedy.
+/// Returns what this computer lacks to look at pages, with the remedy.
 pub fn lacks() -> Option<String> {
     let Remedy { missing, instead } = &REMEDY;
     match find() {

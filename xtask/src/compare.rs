@@ -22,7 +22,7 @@ pub fn compare(args: &CompareArgs) -> Result<()> {
     told(args)
 }
 
-/// The same where standard output is claimed already.
+/// Likewise where standard output is claimed already.
 pub fn told(args: &CompareArgs) -> Result<()> {
     let (document, judgement) = judge(args)?;
     args.format.show_document(&document)?;
@@ -33,7 +33,7 @@ pub fn told(args: &CompareArgs) -> Result<()> {
     }
 }
 
-/// What is shown, and whether B passes.
+/// Returns the document, and whether B passes.
 fn judge(args: &CompareArgs) -> Result<(Document, Judgement)> {
     let gate = args.fail_if_worse.as_deref().map(Gate::parse).transpose()?;
     let level = percent("--level", &args.level)?;

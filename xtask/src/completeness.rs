@@ -78,7 +78,7 @@ mod tests {
             Completeness::count(7, &results).to_string(),
             "cells: 2 complete, 1 partial, 4 missing"
         );
-        // What the guest lists beyond what was expected is not missing.
+        // Cells that the guest lists beyond those expected are not missing.
         assert_eq!(Completeness::count(1, &results).missing, 0);
     }
 }

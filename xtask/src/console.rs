@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the lines of the board's console mean.
+//! Meaning of the lines of the board's console.
 //!
 //! A guest that is not ours writes to the same line. Nothing that it prints has a meaning: whoever passes its text
 //! on breaks the marks by which lines of ours are known ([`wire::Guard`]). That is EL2, or the monitor under KVM; on
@@ -12,19 +12,19 @@ use wire::{Guard, OURS, Source};
 use crate::symbols::Symbols;
 use crate::terminal;
 
-/// What starts the line that names a deadline, and the lines of its dump.
+/// Prefix of the line that names a deadline, and of the lines of its dump.
 const LATE: &str = results::capture::LATE;
 
-/// What a line of ours that begins a dump has in it.
+/// Mark in a line of ours that begins a dump.
 const PANIC: &str = "rouse: panic:";
 
-/// What kernels print when they give up, Linux and the BSDs among them.
+/// Prefixes by which kernels give up, Linux and the BSDs among them.
 const PANICS: [&str; 2] = ["Kernel panic - not syncing: ", "panic: "];
 /// Characters that are quoted of a guest's line.
 const QUOTED: usize = 120;
 
-/// What EDK2, whose boot manager has this name, says when it does not start the
-/// image, and what that means. Guests may say such things too, without the name.
+/// Complaints of EDK2, whose boot manager has this name, when it does not start the image, and their meaning. Guests
+/// may print such too, without the name.
 const BOOT_MANAGER: &str = "BdsDxe: ";
 const NOT_STARTED: [(&str, &str); 4] = [
     (": Access Denied", SECURE_BOOT),
@@ -36,7 +36,7 @@ const SECURE_BOOT: &str = "firmware's Secure Boot does not let the image start, 
     signed: turn Secure Boot off, or sign the image with a key that the firmware has";
 const NOTHING: &str = "firmware finds nothing that it can start; serial.log says what it tried";
 
-/// What a line was.
+/// Kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A record, or the remains of one.
@@ -47,7 +47,7 @@ pub enum Kind {
     Exit,
     /// The machine is none to run on.
     Refused,
-    /// What the machine is, for a first boot.
+    /// A description of the machine, for a first boot.
     Survey,
     /// Something else.
     Other,
@@ -66,19 +66,19 @@ pub struct Console {
     pub ended: Option<Ended>,
     /// Why the machine is none to run on.
     pub refused: Option<String>,
-    /// What the machine is, line by line, if it was asked for.
+    /// Description of the machine, line by line, if it was asked for.
     pub survey: Vec<String>,
     /// Which deadline of the hypervisor's is over.
     pub late: Option<String>,
     /// Lines of a dump, the functions' names added.
     pub crash: Vec<String>,
-    /// The last line that is not ours, and the last of those by which a kernel gives up: hints for people, which
-    /// decide nothing.
+    /// The last line that is not ours, and the last one by which a kernel gives up: hints for people, which decide
+    /// nothing.
     last: Option<String>,
     panicked: Option<String>,
     /// Names of functions.
     pub symbols: Symbols,
-    /// What makes a foreign guest's text harmless that comes here as it was written.
+    /// Makes a foreign guest's text harmless that comes here as it was written.
     guard: Guard,
     /// Only a foreign guest writes here, or an image of ours has begun: firmware has had its say.
     firmware_is_over: bool,
@@ -103,7 +103,7 @@ impl Console {
         passed
     }
 
-    /// The same of what there is of a line that has not ended.
+    /// Likewise for the part so far of a line that has not ended.
     pub fn passed_so_far(&self, begun: &str) -> String {
         pass(&mut self.guard.clone(), begun)
     }
@@ -177,7 +177,7 @@ impl Console {
         }
     }
 
-    /// What a guest printed that may say why it does not go on, as the end of a sentence; empty if it printed
+    /// Quotes output of a guest that may explain why it does not go on, as the end of a sentence; empty if it printed
     /// nothing.
     pub fn hint(&self) -> String {
         let quoted = |line: &str| {

@@ -19,7 +19,7 @@ use crate::terminal::print_lines;
 use crate::{failure::bad_input, places, toolchain};
 use page::grid::{self, Column};
 
-/// What of a crate's lines must be covered, in percent.
+/// Least share of a crate's lines that must be covered, in percent.
 const LEAST: f64 = 90.0;
 /// Crates that touch registers, or that only test.
 const NOT_PURE: [&str; 5] = ["arch", "console", "fuzz", "gic", "pages"];
@@ -96,7 +96,7 @@ fn pure_crates() -> Result<Vec<String>> {
         .collect())
 }
 
-/// What is in a folder, sorted.
+/// Lists a folder, sorted.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).with_context(|| places::shown(folder))?;
     let mut paths: Vec<PathBuf> = entries

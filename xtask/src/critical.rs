@@ -24,7 +24,7 @@ use crate::job::{Job, Variant};
 use crate::once::Once;
 use crate::partial::Scratch;
 
-/// What is known of images, by their files: boots share them.
+/// Charts of images, by their files: boots share them.
 static IMAGES: Once<PathBuf, Image> = Once::new();
 
 /// Prepared for a boot.
@@ -38,9 +38,8 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// What looks at the samples of `job` in a boot by `emulator`. `None` where there is
-    /// nothing to look at: values have to be instructions, samples marked, and the guest ours. An
-    /// error says why it can't look.
+    /// Prepares to look at the samples of `job` in a boot by `emulator`. `None` where there is nothing to look at:
+    /// values have to be instructions, samples marked, and the guest ours. An error says why it can't look.
     pub fn new(
         emulator: &Emulator,
         job: &Job,
@@ -86,7 +85,7 @@ impl Watcher {
         }
     }
 
-    /// What it has found, after the boot; an error says why there is nothing.
+    /// Returns the samples that it found, after the boot; an error says why there is nothing.
     pub fn samples(&self) -> Result<::critical::Samples, String> {
         let text = fs::read_to_string(&self.samples);
         let text = text.map_err(|_| "the emulator ended early".to_owned())?;
@@ -101,7 +100,7 @@ fn has_marks(job: &Job) -> bool {
     marked && job.metric == Metric::Insns
 }
 
-/// Builds the plugin if `job` will have it look on. What goes wrong is told by the boot that needs it.
+/// Builds the plugin if `job` will have it look on. The boot that needs it reports a failure.
 pub fn prepare(emulator: &Emulator, job: &Job) {
     if let (Emulator::Qemu(qemu), true) = (emulator, has_marks(job)) {
         let _ = plugin(qemu.command());

@@ -76,7 +76,7 @@ fn wait_for_debugger(command: &mut Command, stub: &Path) {
     command.args(["-S", "-chardev", &device, "-gdb", "chardev:stub"]);
 }
 
-/// What to load where, if that is always the same place.
+/// Returns the symbols to load and where, if that is always the same place.
 fn symbols<'b>(job: &Job, variant: Variant, built: &'b Built) -> Option<Symbols<'b>> {
     let elf = match variant.under {
         Under::Rouse => &built.hypervisor,

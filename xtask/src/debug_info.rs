@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the compiler wrote down of an image: which lines its instructions are of.
+//! Debug information of an image: which lines its instructions are of.
 
 use std::fmt;
 use std::path::Path;

@@ -55,7 +55,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     Ok(())
 }
 
-/// What is asked for of what a boot has one of: a disk is booted as it is.
+/// Returns the one choice of a boot: a disk is booted as it is.
 fn one_choice(load: &Load) -> Result<Choice> {
     match load.plan.choices(load.linux())[..] {
         [choice] => Ok(choice),
@@ -95,7 +95,7 @@ fn default_path(load: &Load) -> Result<PathBuf> {
     Ok(folder.join(format!("rouse-{}.disk", load.board.name)))
 }
 
-/// What to do with the disk.
+/// Describes the next step with the disk.
 fn next_step(load: &Load) -> String {
     let docs = places::shown(&places::inside("docs/bring-up.md"));
     let mut said = format!(

@@ -10,9 +10,8 @@
 //! SHA256SUMS        sums of all other files: [sums]
 //! ```
 //!
-//! The same commit makes the same folder, bit for bit, wherever and whenever it is made.
-//! So nothing in it may tell the machine that made it; [`traces`] looks at every file
-//! before any is written.
+//! A commit makes the same folder, bit for bit, wherever and whenever it is made. So nothing in it may tell the machine
+//! that made it; [`traces`] looks at every file before any is written.
 
 mod cargo;
 mod licences;

@@ -15,8 +15,8 @@
 //! and no longer, so that the signals by which the emulator's threads prod each
 //! other pass as ever.
 //!
-//! What is done when, and for how long, is drawn from the seed. When the emulator
-//! gets there is the host's matter, so two runs of a seed are alike and not equal.
+//! Each disturbance, its time and its duration are drawn from the seed. When the emulator gets there is the host's
+//! matter, so two runs of a seed are alike and not equal.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -41,7 +41,7 @@ use crate::qemu::Pauser;
 
 pub use system::obstacle;
 
-/// What was done, how often.
+/// Number of disturbances of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// One thread held.

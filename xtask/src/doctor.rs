@@ -173,7 +173,7 @@ fn host_kernel() -> Finding {
     )
 }
 
-/// What Debian's apt fetches once when `user` first needs it, or `named` names.
+/// Finding on a tool that Debian's apt fetches once when `user` first needs it, or `named` names.
 fn fetched(tool: &'static str, provided: Option<PathBuf>, user: &str, named: &str) -> Finding {
     match provided {
         Some(path) => Finding::new(tool, places::shown(&path)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What emulates a board: QEMU or gem5.
+//! Emulators of a board: QEMU or gem5.
 
 use std::path::Path;
 use std::process::Command;
@@ -31,8 +31,8 @@ impl Emulator {
         })
     }
 
-    /// The command of one boot of `job`. What the emulator has to put
-    /// somewhere goes to `place`, its monitor for instance.
+    /// Returns the command of one boot of `job`. Files that the emulator has to put somewhere go to `place`, its
+    /// monitor for instance.
     pub fn command(
         &self,
         job: &Job,
@@ -70,7 +70,7 @@ impl Emulator {
         }
     }
 
-    /// What the results of `job` say of it.
+    /// Describes it for the results of `job`.
     pub fn describe(&self, job: &Job) -> results::Emulator {
         match self {
             Self::Qemu(qemu) => results::Emulator {

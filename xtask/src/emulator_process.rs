@@ -66,7 +66,7 @@ impl End {
         }
     }
 
-    /// What it is called, if it is a mishap.
+    /// Describes the end, if it is a mishap.
     pub fn mishap(self) -> Option<String> {
         match self {
             Self::Killed | Self::Well => None,
@@ -80,7 +80,7 @@ impl End {
 #[derive(Debug)]
 pub struct EmulatorProcess {
     child: Child,
-    /// What there is of its console's line.
+    /// The line of its console that has not ended.
     console: Arc<Mutex<Lines>>,
 }
 
@@ -109,13 +109,12 @@ impl EmulatorProcess {
         self.child.id()
     }
 
-    /// What there is of a line of the console that has not ended. Every line before it has been sent by now.
+    /// Returns the line of the console that has not ended. Every line before it has been sent by now.
     pub fn begun(&self) -> String {
         locked(&self.console).begun().to_owned()
     }
 
-    /// What its threads do, and those of the processes that it has started; `None`
-    /// where the host does not tell.
+    /// Samples its threads, and those of the processes that it has started; `None` where the host does not tell.
     pub fn sample(&self) -> Option<Sample> {
         let mut sample = Sample::new();
         add_process(self.child.id().into(), &mut sample);

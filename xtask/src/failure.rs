@@ -18,7 +18,7 @@ impl BadInput {
         Self(message.into()).into()
     }
 
-    /// The same as the context of another error. An error as context would lose its type.
+    /// Returns it as the context of another error. An error as context would lose its type.
     pub fn context(message: impl Into<String>) -> Self {
         Self(message.into())
     }

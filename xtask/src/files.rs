@@ -10,7 +10,7 @@ use anyhow::Result;
 use crate::failure::BadInput;
 use crate::places;
 
-/// What some editors and spreadsheets begin a text with: the mark of UTF-8.
+/// UTF-8's byte order mark, with which some editors and spreadsheets begin a text.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The bytes of a text, without the mark that it may begin with.
@@ -49,7 +49,7 @@ pub fn lock(path: &Path, waits: impl FnOnce()) -> Result<File> {
     Ok(file)
 }
 
-/// What can't be done to `path`, and why.
+/// Error of an operation on `path`, with the remedy.
 pub fn refused(path: &Path, done: &str, error: &io::Error) -> anyhow::Error {
     let remedy = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room there",

@@ -14,7 +14,7 @@ use crate::log::Log;
 use crate::output::follow;
 use crate::{files, partial, places};
 
-/// What is behind the name of a folder that lacks something.
+/// Suffix of the name of a folder that lacks something.
 const INCOMPLETE: &str = "-incomplete";
 
 /// A folder in the making, beside the place where it will be.
@@ -22,16 +22,16 @@ const INCOMPLETE: &str = "-incomplete";
 pub struct Folder {
     target: PathBuf,
     partial: partial::Folder,
-    /// What could not be written, and why.
+    /// Files that could not be written, and why.
     lost: Vec<String>,
 }
 
-/// What became of a folder.
+/// Outcome of closing a folder.
 #[derive(Debug)]
 pub struct Closed {
     /// Where it is, for people.
     pub place: String,
-    /// What it lacks, and where that is, if it lacks anything.
+    /// Files that it lacks, and where it is, if it lacks any.
     pub lacks: Option<String>,
 }
 
@@ -121,7 +121,7 @@ impl Folder {
         Log::create(self.inside("serial.log"))
     }
 
-    /// Writes a file in it. What can't be written is told when it is closed.
+    /// Writes a file in it. A failure to write is reported when it is closed.
     pub fn write(&mut self, name: &str, text: &str) {
         if let Err(error) = fs::write(self.inside(name), text) {
             // Half a file is worse than none.

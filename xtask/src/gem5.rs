@@ -26,7 +26,7 @@ use crate::toolchain::output;
 const FLOOR: (u32, u32) = (24, 0);
 /// Names a program to use instead of looking for one.
 const VARIABLE: &str = "GEM5";
-/// What it is called on the search path.
+/// Its names on the search path.
 const PROGRAMS: [&str; 3] = ["gem5.fast", "gem5.opt", "gem5"];
 /// The question to it, in its Python.
 const ASK: &str = "import _m5.core, m5.objects\n\
@@ -60,8 +60,8 @@ pub fn find(named: Option<&Path>) -> Result<Emulator> {
     bad_input!("gem5 is missing: {REMEDY}")
 }
 
-/// What a program says of itself, if it runs Python as gem5 does. (Its option
-/// --build-info would tell, but fails in 24.0.)
+/// Output of a program about itself, if it runs Python as gem5 does. (Its option --build-info would tell, but fails in
+/// 24.0.)
 fn said(program: &OsStr) -> Option<String> {
     let place = Scratch::new().ok()?;
     let place = format!("--outdir={}", place.path().display());

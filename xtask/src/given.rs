@@ -74,7 +74,7 @@ impl Given {
         matches!(self.initrd, Some(Initrd::Measuring))
     }
 
-    /// What the options give, read and checked.
+    /// Reads and checks the files that the options give.
     pub fn read(args: &GivenArgs) -> Result<Option<Self>> {
         let Some(name) = &args.guest else {
             return Ok(None);
@@ -98,8 +98,8 @@ impl Given {
     }
 }
 
-/// What is wrong with a guest, as the end of a sentence. How much memory it needs is the
-/// machine's matter: [`crate::memory`].
+/// Checks a guest; the error is the end of a sentence. How much memory it needs is the machine's matter:
+/// [`crate::memory`].
 fn checked(image: Vec<u8>) -> Result<Vec<u8>, String> {
     kind::check(&image)?;
     match image.len() > MOST {
@@ -116,8 +116,7 @@ fn too_large(size: usize) -> String {
     )
 }
 
-/// Reads an initial RAM disk. What it is the kernel finds out; a file that no kernel takes for
-/// one is a mistake.
+/// Reads an initial RAM disk. The kernel finds out its format; a file that no kernel takes for one is a mistake.
 fn initrd(path: &Path) -> Result<Vec<u8>> {
     let file = read(
         "--initrd",
@@ -137,8 +136,8 @@ fn initrd(path: &Path) -> Result<Vec<u8>> {
     Ok(file)
 }
 
-/// What files begin with that Linux unpacks (Linux, Documentation/driver-api/early-userspace/
-/// buffer-format.rst; the formats' own magic numbers).
+/// First bytes of files that Linux unpacks (Linux, Documentation/driver-api/early-userspace/buffer-format.rst; the
+/// formats' own magic numbers).
 const ARCHIVES: [&[u8]; 9] = [
     b"070701",
     b"070702",

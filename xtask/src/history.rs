@@ -69,7 +69,7 @@ impl Row<'_> {
 /// Does what `cargo xtask history` promises.
 pub fn history(args: &HistoryArgs) -> Result<()> {
     let mut runs = runs(&args.folders)?;
-    // As text, these moments sort as they follow each other.
+    // These moments are in order if sorted as text.
     runs.sort_by(|a, b| a.results.began.cmp(&b.results.began));
     let [first, .., last] = runs.as_slice() else {
         bad_input!(
@@ -201,7 +201,7 @@ fn commit(run: &Run) -> String {
     build.map(Build::short_tree).unwrap_or_default()
 }
 
-/// What tells a run from others, as far as it is known.
+/// Identifies a run, as far as that is known.
 fn told(run: &Run) -> String {
     let results = &run.results;
     let cpu = &results.machine.cpu;
@@ -245,7 +245,7 @@ fn document(runs: &[Run], rows: &[Row<'_>]) -> Document {
             rows.len()
         ),
     ]);
-    // What changed stands first.
+    // Changed rows come first.
     let all: Vec<&Row<'_>> = changed.into_iter().chain(same).collect();
     let mut columns = names(all.iter().map(|row| row.cell).collect());
     if all.iter().any(|row| row.of_paths != all[0].of_paths) {

@@ -33,7 +33,7 @@ const DOCUMENT: &str = "docs/hypervisors.md";
 const NUMBERS: &str = "docs/hypervisors.json";
 /// The document whose first table is the first of the page.
 const README: &str = "README.md";
-/// What a cell may differ from the page's before that is told: other versions differ by less.
+/// Share by which a cell may differ from the page's unreported: other versions differ by less.
 const NEAR: f64 = 0.10;
 
 /// Does what `cargo xtask hypervisors` promises.

@@ -51,7 +51,7 @@ const PACKED: &str = "rouse.img";
 /// Name of the file of another kernel's initial RAM disk.
 const INITRD: &str = "initrd";
 
-/// What is packed behind the hypervisor.
+/// The guest that is packed after the hypervisor.
 #[derive(Clone, Copy, Debug)]
 pub enum Guest<'a> {
     /// A program of our own.
@@ -82,7 +82,7 @@ impl Guest<'_> {
         }
     }
 
-    /// What images are for, for which others are not: the board, and which guest.
+    /// Name of the board and the guest that images are for.
     fn kind(&self, board: &str) -> String {
         match self {
             Self::Ours(Program::Measuring) => board.to_owned(),
@@ -95,16 +95,16 @@ impl Guest<'_> {
 /// An image of the guest.
 #[derive(Debug)]
 pub struct GuestFiles {
-    /// What is booted on the bare machine.
+    /// Image for the bare machine.
     pub image: PathBuf,
-    /// The same with its symbols, if it is ours.
+    /// Its ELF file with symbols, if it is ours.
     pub elf: Option<PathBuf>,
 }
 
-/// What was built. All of it stays as it is while this is there, whatever others build.
+/// Files that were built. All of them stay as they are while this is there, whatever others build.
 #[derive(Debug)]
 pub struct Built {
-    /// What is booted: the hypervisor with all images of the guest.
+    /// Image to boot: the hypervisor with all images of the guest.
     pub packed: PathBuf,
     /// The hypervisor with its symbols.
     pub hypervisor: PathBuf,
@@ -296,8 +296,8 @@ fn alone(package: &'static str) -> Result<Vec<u8>> {
     Ok(compiled.flat.clone())
 }
 
-/// What runs guests under KVM, with the virtual machine monitor in it: a static program of
-/// arm64 Linux.
+/// Builds the program that runs guests under KVM, with the virtual machine monitor in it: a static program of arm64
+/// Linux.
 pub fn monitor() -> Result<Vec<u8>> {
     linux_program(MONITOR, MONITOR)
 }

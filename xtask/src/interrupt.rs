@@ -20,8 +20,8 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::signal_name;
 
 const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
-/// What comes sooner after the first is no second one: `timeout` and others send
-/// one to the program and one to its group.
+/// A signal that comes sooner after the first is not a second one: `timeout` and others send one to the program and one
+/// to its group.
 const SAME: Duration = Duration::from_secs(1);
 
 /// The signal that came last, 0 before; there once they are caught.
@@ -32,7 +32,7 @@ static CAUGHT: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 pub struct Signal(i32);
 
 impl Signal {
-    /// What a program ends with that it has ended.
+    /// Exit status of a program that it has ended.
     pub fn exit_status(self) -> u8 {
         u8::try_from(128 + self.0).unwrap_or(u8::MAX)
     }

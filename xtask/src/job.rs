@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is to be booted: the options, checked before anything is built.
+//! A job to boot: the options, checked before anything is built.
 
 pub mod checks;
 mod deadlines;
@@ -35,7 +35,7 @@ use crate::{side_by_side, watts};
 /// One request to boot and measure.
 #[derive(Debug)]
 pub struct Job {
-    /// What is booted.
+    /// Images to boot, and their arguments.
     pub load: Load,
     /// How it gets there.
     pub boot: Boot,
@@ -45,7 +45,7 @@ pub struct Job {
     pub host_kernel: Option<PathBuf>,
     /// The Xen to use, if not Debian's.
     pub xen: Option<PathBuf>,
-    /// What Xen is told besides.
+    /// Xen's further arguments.
     pub xen_args: Option<String>,
     /// How often all of that is done.
     pub repeat: usize,
@@ -55,19 +55,19 @@ pub struct Job {
     pub cpus: u32,
     /// Name of the CPU model.
     pub model: String,
-    /// What is counted.
+    /// Unit of the values.
     pub metric: Metric,
     /// RAM, as the emulator takes it.
     pub memory: Ram,
     /// A device tree to boot with.
     pub dtb: Option<PathBuf>,
-    /// What the machine is made of, where that can be chosen.
+    /// Parameters of the machine, where they can be chosen.
     pub parameters: Values,
     /// The gem5 to use.
     pub gem5: Option<PathBuf>,
     /// How long a boot may take.
     pub limits: Limits,
-    /// What a CPU takes in each state, for a model of energy.
+    /// Power of a CPU in each state, for a model of energy.
     pub watts: Option<Watts>,
     /// Whether the guest is to end by a reset.
     pub expect_reset: bool,
@@ -86,7 +86,7 @@ pub struct Job {
 pub struct DirtyFirmware {
     /// Its file.
     pub file: PathBuf,
-    /// What it leaves, as words with commas between them.
+    /// State that it leaves, as words with commas between them.
     pub leaves: String,
 }
 
@@ -327,9 +327,8 @@ impl Job {
     }
 }
 
-/// How long a boot may go without progress, unless asked otherwise. What the board
-/// allows is for the wake-ups of a cell by default: there need be no progress within
-/// a cell. More of them take longer, and the pauses between them come on top.
+/// How long a boot may go without progress, unless asked otherwise. The board's limit is for the wake-ups of a cell by
+/// default: there need be no progress within a cell. More of them take longer, and the pauses between them come on top.
 fn patience(load: &Load) -> Duration {
     let plan = &load.plan;
     let lists = &plan.lists;

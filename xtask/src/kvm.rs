@@ -26,22 +26,21 @@ pub const MACHINE: &str = "virt,virtualization=on,gic-version=3,dtb-randomness=o
 const OTHERS: u32 = 2;
 /// RAM of the host beside its guest's, MiB: more than kernel and initramfs take.
 const MEMORY: u64 = 1024;
-/// What of it files of guests may take, MiB. Each is there three times: in the archive, unpacked, and
-/// as the monitor has read it.
+/// Part of it that files of guests may take, MiB. Each is there three times: in the archive, unpacked, and as the
+/// monitor has read it.
 const FILES: u64 = 256;
 
-/// What it is told of the trap of an instruction (Linux,
-/// Documentation/admin-guide/kernel-parameters.txt).
+/// Values of its argument for the trap of an instruction (Linux, Documentation/admin-guide/kernel-parameters.txt).
 const POLICIES: [&str; 2] = ["notrap", "trap"];
 
-/// What boots.
+/// Machine and programs of a boot.
 #[derive(Debug)]
 pub struct Boot<'a> {
     /// vCPUs.
     pub cpus: u32,
     /// RAM of the guest, MiB.
     pub memory: u64,
-    /// What the kernel is told beside what it always is.
+    /// The kernel's arguments besides the usual ones.
     pub arguments: String,
     /// The monitor's command lines, one after another.
     pub runs: &'a [Vec<String>],
@@ -49,7 +48,7 @@ pub struct Boot<'a> {
     pub guests: &'a [(&'a str, &'a [u8])],
 }
 
-/// What the kernel is told of KVM: its `mode` if it is not to choose it, and what traps.
+/// The kernel's arguments for KVM: its `mode` if it is not to choose it, and what traps.
 pub fn arguments(mode: &str, trap: Trap) -> String {
     let [wfi, wfe] = [trap.wfi(), trap.wfe()].map(|traps| POLICIES[usize::from(traps)]);
     let mode = match mode {
@@ -104,7 +103,7 @@ impl Host {
         command
             .args(["-smp", &(boot.cpus + OTHERS).to_string()])
             .args(["-m", &format!("{}M", boot.memory + own_memory(guests))])
-            // What the kernel draws from the machine is the same each time.
+            // The kernel's input from the machine is the same each time.
             .args(["-seed", "1", "-rtc", "base=2026-01-01,clock=vm"])
             .arg("-kernel")
             .arg(&self.kernel)

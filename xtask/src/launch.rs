@@ -153,7 +153,7 @@ pub fn mode(metric: Metric) -> Mode {
     }
 }
 
-/// Puts firmware into the machine. What it remembers is forgotten at the end.
+/// Puts firmware into the machine. Its variables are forgotten at the end.
 fn flash(command: &mut Command, of: &Firmware) -> Result<()> {
     let code = firmware(&of.code)?;
     let Some(variables) = &of.variables else {

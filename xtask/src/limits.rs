@@ -26,7 +26,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What was asked for; `patience` is the time without progress if none was.
+    /// Takes the limits that were asked for; `patience` is the time without progress if none was.
     pub fn new(args: &LimitArgs, patience: Duration) -> Self {
         Self {
             without_progress: args.timeout.map_or(patience, Duration::from_secs),

@@ -21,7 +21,7 @@ pub struct Log {
     written: u64,
     /// Why it is not where it should be.
     lost: Option<io::Error>,
-    /// What no disk would take.
+    /// Bytes that no disk would take.
     memory: Vec<u8>,
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a machine has RAM enough for what it is to boot, found out before it does.
 //!
-//! RAM is divided here by the hypervisor's own rule ([`carve::divide`]), with the
-//! images where QEMU puts them. What firmware takes is not known here: there the
-//! hypervisor has the last word, and refuses.
+//! RAM is divided here by the hypervisor's own rule ([`carve::divide`]), with the images where QEMU puts them.
+//! Firmware's share is not known here: there the hypervisor has the last word, and refuses.
 
 mod others;
 
@@ -33,14 +32,14 @@ const IMAGE: u64 = RAM + ALIGN;
 /// before half of the RAM, or this much of it; and its size.
 const TREE_AT_MOST: u64 = 128 * MIB;
 const TREE: u64 = MIB;
-/// What the hypervisor has for the guest's own tree (hypervisor/src/machine/vm.rs, `TREE_SIZE`).
+/// Bytes for the guest's own tree in the hypervisor (hypervisor/src/machine/vm.rs, `TREE_SIZE`).
 const GUEST_TREE: u64 = 0x2_0000;
 /// Sizes of RAM that may be enough.
 const ENOUGH_MIB: [u64; 12] = [32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384];
 /// The least with which EDK2 starts: with 96 MiB it says nothing and stands.
 const FIRMWARE_STARTS_MIB: u64 = 128;
-/// What is left for firmware beside all that we need. Of 128 and of 160 MiB, EDK2 and the hypervisor left 92 and 132 in one
-/// piece.
+/// RAM left for firmware besides all that we need. Of 128 and of 160 MiB, EDK2 and the hypervisor left 92 and 132 in
+/// one piece.
 const FIRMWARE_TAKES_MIB: u64 = 64;
 /// More RAM than anything needs.
 const MOST_MIB: u64 = 1 << 20;
@@ -112,7 +111,7 @@ fn enough(job: &Job, built: &Built) -> Result<Option<String>> {
     Ok(sizes.find(fit).map(|mib| format!("{mib}M")))
 }
 
-/// What has to find a place.
+/// Bytes that have to find a place.
 #[derive(Clone, Debug)]
 struct Needs {
     /// Bytes of the file that is booted.
@@ -201,7 +200,7 @@ fn neighbours(job: &Job, variant: Variant) -> Option<u64> {
     read.plan.neighbours.map(|kib| u64::from(kib) * 1024)
 }
 
-/// What our own guest takes for what it is to measure in this boot.
+/// Bytes that our own guest takes for what it is to measure in this boot.
 fn guests_own(elf: &Path, job: &Job, variant: Variant) -> Result<u64> {
     let taken = Taken::read(elf)?;
     let machine = job.machine(variant.under)?;
@@ -238,7 +237,7 @@ fn guests_own(elf: &Path, job: &Job, variant: Variant) -> Result<u64> {
     Ok(taken.fixed + cpus * taken.per_cpu + cpus * cpus * taken.per_pair + cells)
 }
 
-/// What an image takes beside its own memory, as its symbols say: crates/arch/src/needs.rs.
+/// Bytes of an image besides its own memory, from its symbols: crates/arch/src/needs.rs.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     fixed: u64,

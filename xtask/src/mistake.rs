@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is wrong in a file of TOML or JSON.
+//! Mistakes in a file of TOML or JSON.
 
 use std::fmt::Display;
 
@@ -13,7 +13,7 @@ pub fn of_json(error: &serde_json::Error) -> String {
     shortened(error)
 }
 
-/// What serde says, which quotes a value whole.
+/// Shortens serde's message, which quotes a value whole.
 fn shortened(error: &impl Display) -> String {
     let mut text = error.to_string();
     for mark in ['"', '`'] {

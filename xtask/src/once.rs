@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is compiled once in the life of this program. All its boots then run the same, though a
-//! file may be edited while they do, and none of them waits for Cargo to find that nothing has
-//! changed.
+//! Makes each thing once in the life of this program, by a compiler above all. All its boots then run the same,
+//! though a file may be edited while they do, and none of them waits for Cargo to find that nothing has changed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 
-/// What was made, by what it was made of.
+/// Results, by what they were made of.
 #[derive(Debug)]
 pub struct Once<K, V>(Mutex<BTreeMap<K, Arc<V>>>);
 
@@ -18,8 +17,8 @@ impl<K: Ord, V> Once<K, V> {
         Self(Mutex::new(BTreeMap::new()))
     }
 
-    /// What is made of `key`, by `make` if none has done so. Others wait meanwhile. What could not
-    /// be made is tried again.
+    /// Returns the result for `key`, made by `make` if none has done so. Others wait meanwhile. A failure is tried
+    /// again.
     pub fn get(&self, key: K, make: impl FnOnce() -> Result<V>) -> Result<Arc<V>> {
         // A panic in `make` leaves the map as it was.
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);

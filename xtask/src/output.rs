@@ -10,8 +10,8 @@
 //! | a block device | refused, unless the verb may write disks and was told to: then written through and synced |
 //! | a folder, a socket | refused |
 //!
-//! What can't be written is refused before there is anything to write, and so is what another option names: nothing that a verb
-//! reads is replaced.
+//! Files that can't be written are refused before there is anything to write, and so are those that another option
+//! names: nothing that a verb reads is replaced.
 
 pub mod named;
 
@@ -29,7 +29,7 @@ use crate::failure::{BadInput, bad_input};
 use crate::terminal::{self, note};
 use crate::{partial, places};
 
-/// What a file is written or left out by.
+/// Bytes that are written, or left out as zeros, at a time.
 const BLOCK: usize = 4096;
 /// Links that lead to links, before it must be a circle.
 const LINKS: usize = 40;
@@ -56,7 +56,7 @@ enum To {
     Disk(File),
 }
 
-/// What may be written besides files.
+/// Permission to write disks besides files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disks {
     /// This verb writes no disks.
@@ -165,7 +165,7 @@ impl To {
     /// A file that is replaced, or does not exist yet.
     fn file(named: &Path) -> io::Result<Self> {
         let target = follow(named)?;
-        // What must not be written must not be replaced either.
+        // A file that must not be written must not be replaced either.
         let old = match OpenOptions::new().write(true).open(&target) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             old => Some(old?.metadata()?),
@@ -285,7 +285,7 @@ fn write_disk(mut device: File, bytes: &[u8]) -> Result<()> {
     device.sync_all().context("it did not take everything")
 }
 
-/// What tells a path that was asked for from one that is made up, for people.
+/// Returns `path` as messages show it; `-` is standard output.
 pub fn shown(path: &Path) -> String {
     match path.to_str() {
         Some("-") => "standard output".into(),

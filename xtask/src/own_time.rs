@@ -22,7 +22,7 @@ use std::time::Duration;
 /// the host is busy, or was suspended, and nothing of what the emulator did.
 pub const SPAN: Duration = Duration::from_secs(1);
 
-/// What a thread does.
+/// State of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It waits for something that happens, or has ended.
@@ -36,7 +36,7 @@ pub enum State {
 /// A thread at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// What it does.
+    /// Its state.
     pub state: State,
     /// How long it has run since it began.
     pub ran: Duration,
@@ -64,7 +64,7 @@ impl OwnTime {
         }
     }
 
-    /// What it shows.
+    /// Returns the emulator's own time so far.
     pub const fn now(&self) -> Duration {
         self.now
     }

@@ -38,12 +38,12 @@ const PE_IMAGE_SIZE: usize = 80;
 const PE_SECTION_SIZE: usize = 232;
 const PE_SECTION_ADDRESS: usize = 236;
 const PE_SECTION_FILE_SIZE: usize = 240;
-/// What is put behind the hypervisor.
+/// Parts that are put after the hypervisor.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts<'a> {
     /// The guest.
     pub guest: &'a [u8],
-    /// The same with LSE atomics.
+    /// The guest with LSE atomics.
     pub lse: Option<&'a [u8]>,
     /// Its initial RAM disk.
     pub initrd: Option<&'a [u8]>,

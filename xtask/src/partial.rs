@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is in the making: files and folders beside the place where they will be,
-//! or for as long as a program runs.
+//! Files and folders in the making, next to the place where they will be, or for as long as a program runs.
 //!
 //! Each has a name that says so, and is locked as long as its maker lives: the
 //! kernel gives the lock back however the maker ends. So the next run can
@@ -30,14 +29,14 @@ use crate::failure::bad_input;
 use crate::{files, places};
 use lock::{ignore_unsupported, is_still, lock};
 
-/// What the names begin and end with.
+/// Prefix and suffix of the names.
 const PREFIX: &str = ".rouse.";
 const SUFFIX: &str = ".partial";
 /// The variable that names the folder of scratch.
 const TMPDIR: &str = "TMPDIR";
 /// Bytes of a folder's path in which a socket fits: some systems take 104 with the zero behind them.
 const SHORT: usize = 70;
-/// What anybody may do with a new file, before the umask.
+/// Permissions of a new file, before the umask.
 const FILE_MODE: u32 = 0o666;
 
 /// A folder that will be called something else, and is removed unless it comes to that.
@@ -89,7 +88,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if self.lock.is_some() {
-            // What is left of it now, the next run removes.
+            // The next run removes the remains.
             let _ = fs::remove_dir_all(&self.path);
         }
     }
@@ -194,7 +193,7 @@ impl Shared {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let gone = path.with_file_name(format!("{PREFIX}{name}.old{SUFFIX}"));
         if fs::rename(path, &gone).is_ok() {
-            // What is left of it now, the next run removes.
+            // The next run removes the remains.
             let _ = fs::remove_dir_all(&gone);
         }
     }

@@ -21,13 +21,13 @@ const TERMINAL: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Progress {
     title: String,
-    /// What is done per second, if that is to be shown.
+    /// Unit of the rate, if that is to be shown.
     unit: Option<&'static str>,
     start: Instant,
     shown: Option<Instant>,
     /// When the work began, and how much was done then.
     begun: Option<(Instant, u64)>,
-    /// What is known of the time that is left, where cells are measured.
+    /// Estimate of the time that is left, where cells are measured.
     estimate: Option<Estimate>,
     /// How a plan is told, if it is: by what one is guessed to take.
     speed: Option<Speed>,
@@ -117,7 +117,7 @@ impl Progress {
         }
     }
 
-    /// What was done per second so far.
+    /// Returns the rate so far.
     fn rate(&self, done: u64) -> Option<String> {
         let (unit, (begun, before)) = (self.unit?, self.begun?);
         let new = done.checked_sub(before).filter(|new| *new > 0)?;

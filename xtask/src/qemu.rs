@@ -56,7 +56,7 @@ impl Version {
 #[derive(Clone, Debug)]
 pub struct Emulator {
     program: PathBuf,
-    /// What stands before the arguments proper.
+    /// Words before the arguments proper.
     prefix: Vec<OsString>,
     pub version: Version,
     /// The line in which it tells its version, with the revision of its package.
@@ -94,7 +94,7 @@ impl Emulator {
     }
 }
 
-/// What can be said of an emulator without installing one.
+/// Result of a search for an emulator, without installing one.
 #[derive(Debug)]
 pub enum Found {
     /// It can be used.

@@ -41,7 +41,7 @@ pub fn report(args: &ReportArgs) -> Result<()> {
         let complaints = input.complaints();
         complaints.iter().for_each(|line| note!("warning: {line}"));
     }
-    // What is already a results.json, and alone, need not be written again.
+    // An input that is already a results.json, and alone, need not be written again.
     let as_it_is = watts.is_none() && matches!(inputs.as_slice(), [input] if !input.is_log);
     if inputs.iter().all(|input| input.results.cells.is_empty()) {
         bad_input!("no cell of this is whole; capture the console again, or name other inputs");
@@ -92,7 +92,7 @@ pub fn report(args: &ReportArgs) -> Result<()> {
     }
 }
 
-/// What was measured, run by run.
+/// Tables of all runs.
 fn document(runs: &[Run]) -> Document {
     let mut document = Document::default();
     for run in runs {
@@ -133,7 +133,7 @@ impl Places {
             (None, _) => fresh()?,
         };
         let shown = places::shown(&folder);
-        // What a run measured is not to be replaced by what is made from it.
+        // Results of a run are not to be replaced by ones that are made from them.
         if data && folder.join("serial.log").exists() && folder.join("results.json").exists() {
             bad_input!(
                 "--out: {shown} is a run's folder with results of its own; name another one"
@@ -153,7 +153,7 @@ fn is_page(out: &Path) -> bool {
     let extension = out.extension().and_then(|extension| extension.to_str());
     let named = matches!(extension, Some("html" | "htm")) || out == Path::new("-");
     let exists = out.metadata().map(|what| what.file_type());
-    // What is there and neither folder nor file is for the page, if it can be written at all.
+    // A place that is neither folder nor file is for the page, if it can be written at all.
     exists.map_or(named, |what| !what.is_dir() && (named || !what.is_file()))
 }
 

@@ -39,7 +39,7 @@ pub fn folder(name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// What is at `path`; a name that is no path is that of a saved run.
+/// Resolves `path`; a name that is not a path names a saved run.
 pub fn find(path: &Path) -> PathBuf {
     let saved = all().join(path);
     match is_name(path) && !path.exists() && saved.exists() {
@@ -96,7 +96,7 @@ mod tests {
                 .unwrap()
                 .ends_with("saved/no-run-has-this-name")
         );
-        // What is there is what was meant.
+        // An existing file is what was meant.
         assert_eq!(find(Path::new("src")), Path::new("src"));
         assert_eq!(
             find(Path::new("no-run-has-this-name")),

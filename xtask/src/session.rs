@@ -26,14 +26,14 @@ use crate::timings::{self, Part};
 use crate::verdict::{Failure, judge_results, unwritten};
 use crate::{interrupt, report, side_by_side};
 
-/// What came of a job.
+/// Result of a job.
 #[derive(Debug)]
 pub struct Session {
-    /// What was measured, in all repetitions; cells of complete blocks only.
+    /// Results of all repetitions; cells of complete blocks only.
     pub results: Results,
-    /// What did not happen of what was asked for.
+    /// Failure to do all that was asked for.
     pub failure: Option<Failure>,
-    /// What broke rules of the architecture, where they were watched.
+    /// Violations of rules of the architecture, where they were watched.
     pub found: Vec<Found>,
     /// Everything that the console said.
     pub console: String,
@@ -59,8 +59,8 @@ pub fn beside(job: &Job, folder: Folder, show: Show, others: bool) -> Result<Ses
     run.close(failure, folder)
 }
 
-/// The same for two jobs with names, by turns, so that what changes meanwhile meets both alike.
-/// What ends one ends the other.
+/// Likewise for two jobs with names, by turns, so that what changes meanwhile meets both alike. A failure that ends one
+/// ends the other.
 pub fn alternately(
     names: [&str; 2],
     jobs: [&Job; 2],

@@ -12,10 +12,10 @@ use std::thread;
 
 use crate::spent::Account;
 
-/// What an emulator takes beside the RAM of its machine: itself, and code that it has translated.
+/// Bytes of an emulator besides the RAM of its machine: itself, and code that it has translated.
 const BESIDES: u64 = 512 << 20;
 
-/// As many at a time as this computer has CPUs, and memory for: each an emulator with `ram` bytes.
+/// Returns how many emulators, each with `ram` bytes, fit this computer's CPUs and memory at a time.
 pub fn emulators(ram: u64) -> NonZeroUsize {
     let fit = available().map_or(usize::MAX, |bytes| {
         usize::try_from(bytes / (ram + BESIDES)).unwrap_or(usize::MAX)
@@ -98,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    /// What is taken of 0 to 5, where `stop` is the last.
+    /// Returns the results taken of 0 to 5, where `stop` is the last.
     fn taken(jobs: usize, stop: usize, work: impl Fn(usize) + Sync) -> Vec<usize> {
         let mut taken = Vec::new();
         in_order(

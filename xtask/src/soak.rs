@@ -69,7 +69,7 @@ struct Soak {
     summary: Summary,
 }
 
-/// What a round has left.
+/// Results of a round.
 struct Left {
     outcome: Outcome,
     kept: Kept,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What processor time a test takes: its own thread's, and that of every process that
-//! was started for it. It says the same on a host that is busy with something else.
+//! Processor time of a test: its own thread's, and that of every process that was started for it. It is the same on a
+//! host that is busy with something else.
 //!
 //! The host keeps one sum of the processes that this program has waited for, and tests
 //! run side by side. So a process is looked at when it has ended and is not yet waited
@@ -44,7 +44,7 @@ impl Account {
         done
     }
 
-    /// What was added.
+    /// Returns the sum.
     pub fn total(&self) -> Duration {
         let ticks = self.0.load(Ordering::Relaxed);
         USER_TICK * u32::try_from(ticks).unwrap_or(u32::MAX)
@@ -55,19 +55,19 @@ impl Account {
     }
 }
 
-/// As [`Command::status`].
+/// Like [`Command::status`].
 pub fn status(command: &mut Command) -> io::Result<ExitStatus> {
     wait(&mut command.spawn()?)
 }
 
-/// As [`Command::output`], of a program that reads nothing.
+/// Like [`Command::output`], for a program that reads nothing.
 pub fn output(command: &mut Command) -> io::Result<Output> {
     let command = command.stdin(Stdio::null());
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     rest(command.spawn()?)
 }
 
-/// As [`Child::wait_with_output`], of a program that reads nothing.
+/// Like [`Child::wait_with_output`], for a program that reads nothing.
 pub fn rest(mut child: Child) -> io::Result<Output> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (stdout, stderr) = thread::scope(|scope| {
@@ -92,7 +92,7 @@ fn all(source: Option<impl Read>) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// As [`Child::wait`].
+/// Like [`Child::wait`].
 pub fn wait(child: &mut Child) -> io::Result<ExitStatus> {
     if ended(child, true) {
         note(child);
@@ -100,7 +100,7 @@ pub fn wait(child: &mut Child) -> io::Result<ExitStatus> {
     child.wait()
 }
 
-/// As [`Child::try_wait`].
+/// Like [`Child::try_wait`].
 pub fn try_wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
     if ended(child, false) {
         note(child);
@@ -144,15 +144,15 @@ const fn ended(_: &Child, _: bool) -> bool {
     false
 }
 
-/// What this thread has taken.
+/// Processor time of this thread.
 fn own() -> u64 {
     // utime and stime are fields 14 and 15.
     read("/proc/thread-self/stat", 14..=15).unwrap_or(0)
 }
 
-/// What a process and those that it waited for have taken.
+/// Processor time of a process and of those that it waited for.
 fn ticks(process: &str) -> Option<u64> {
-    // The same, and cutime and cstime.
+    // Likewise, and cutime and cstime.
     read(&format!("/proc/{process}/stat"), 14..=17)
 }
 
@@ -198,8 +198,7 @@ mod tests {
         assert_eq!(status.code(), None);
     }
 
-    /// What runs until it has taken so much, of which each process says that of those it
-    /// has waited for.
+    /// Command that runs until it has taken so much; each process reports that of those it has waited for.
     #[cfg(target_os = "linux")]
     fn busy(ticks: u32) -> Command {
         let mut command = Command::new("sh");

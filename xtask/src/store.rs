@@ -77,8 +77,8 @@ fn make(parent: &Path, name: &str, files: &[Named]) -> io::Result<()> {
     }
 }
 
-/// What the folder is called. Kernels of other people are large, and this is done before each boot. A
-/// number that two contents share does no harm: [`has`] compares.
+/// Name of the folder. Kernels of other people are large, and this is done before each boot. A number that two contents
+/// share does no harm: [`has`] compares.
 fn name(kind: &str, files: &[Named], salt: u32) -> String {
     let mut hasher = XxHash64::with_seed(salt.into());
     for (file, bytes) in files {

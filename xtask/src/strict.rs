@@ -27,7 +27,7 @@ use crate::symbols::{Level, Site, Symbols};
 const WRAPPERS: &str = "crates/arch/";
 /// Folders with assembly.
 const ASSEMBLY: [&str; 3] = ["hypervisor/src", "guest-kernel-shim", "crates/arch/src"];
-/// What a comment begins with that says why a finding is none.
+/// Prefix of a comment that explains why a finding is none.
 const SILENCE: &str = "strict ";
 
 /// Prepared for a boot.
@@ -90,8 +90,8 @@ impl Checker {
         }
     }
 
-    /// What it has found in our images, after the boot, without what a comment explains.
-    /// What firmware and other kernels do is their own matter.
+    /// Returns the findings in our images, after the boot, without those that a comment explains. Firmware and other
+    /// kernels are not judged.
     pub fn found(&self, symbols: &Symbols) -> Result<Vec<Found>> {
         let text = fs::read_to_string(&self.findings).context("the recorder left no findings")?;
         let findings = text.lines().filter_map(Finding::parse);
@@ -168,7 +168,7 @@ fn named(site: &Site) -> String {
     }
 }
 
-/// The same with the line.
+/// Image, function, file and line.
 fn at(site: &Site) -> String {
     match frame(site) {
         Some(frame) => {

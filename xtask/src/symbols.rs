@@ -13,9 +13,9 @@ use object::{Object, ObjectSymbol, SymbolKind};
 
 use crate::debug_info::{Frame, Lines};
 
-/// What the hypervisor is called on the console.
+/// Name of the hypervisor on the console.
 pub const HYPERVISOR: &str = "hypervisor";
-/// What the guest is called on the console.
+/// Name of the guest on the console.
 pub const GUEST: &str = "guest";
 
 /// Where the console says that image `name` is.
@@ -119,9 +119,9 @@ impl Symbols {
 /// Where in an image an instruction is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// What the image is called on the console.
+    /// Name of the image on the console.
     pub image: &'static str,
-    /// The symbol that it is behind.
+    /// The symbol before it.
     pub symbol: String,
     /// The functions that it is of, the innermost one first: see [`Lines::frames`].
     pub frames: Vec<Frame>,
@@ -149,7 +149,7 @@ impl Level {
 }
 
 impl Functions {
-    /// Those of an ELF file; none if it is no such file.
+    /// Reads the functions of an ELF file; none if it is no such file.
     fn of(elf: &[u8]) -> Self {
         let Ok(file) = ElfFile64::<object::Endianness>::parse(elf) else {
             return Self::default();

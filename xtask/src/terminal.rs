@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is said to people: results on standard output, everything else on standard
-//! error.
+//! Output for people: results on standard output, everything else on standard error.
 //!
 //! Where standard output is asked for as the place of a file ([`divert`]), nothing
 //! but that file goes there.
@@ -40,7 +39,7 @@ pub(crate) use note;
 static BEGUN: AtomicBool = AtomicBool::new(false);
 /// Whether standard output belongs to a file that was asked for.
 static DIVERTED: AtomicBool = AtomicBool::new(false);
-/// What was wrong when something that was asked for could not be printed.
+/// Error when something that was asked for could not be printed.
 static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
 
 /// From now on standard output is a file's, and what [`say!`] prints goes to standard
@@ -71,7 +70,7 @@ pub fn plain(line: &str) -> String {
 /// Characters of a line on standard error: ours have fewer, and so has a console's that can be read.
 const LONGEST: usize = 2000;
 
-/// Prints a line. What can't be is told by [`finish`]: a run goes on for what it writes.
+/// Prints a line. [`finish`] reports a failure: a run goes on for what it writes.
 pub fn print(line: fmt::Arguments<'_>) {
     put(&escaped(&line.to_string()));
 }
@@ -154,7 +153,7 @@ fn escaped_unless(text: &str, own: impl Fn(char) -> bool) -> String {
     escaped
 }
 
-/// What goes to `stream` of a file's bytes: all, but to a terminal what may.
+/// Bytes of a file that go to `stream`: all, but to a terminal those that may.
 pub fn bytes_for<'b>(stream: &impl IsTerminal, bytes: &'b [u8]) -> Cow<'b, [u8]> {
     match stream.is_terminal() {
         true => {
@@ -235,7 +234,7 @@ mod tests {
         assert_eq!(plain(line), "rouse: a\tb \u{e4}");
     }
 
-    /// What is printed elsewhere would not be escaped.
+    /// Text that is printed elsewhere would not be escaped.
     #[test]
     fn nothing_else_prints() {
         fn look_in(folder: &Path) {

@@ -52,11 +52,11 @@ impl Part {
     }
 }
 
-/// What each part took so far.
+/// Time of each part so far.
 static TAKEN: Mutex<Vec<(Part, Duration)>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// What parts within the one that runs on this thread took.
+    /// Time of the parts within the one that runs on this thread.
     static INSIDE: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
 }
 

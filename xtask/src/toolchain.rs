@@ -17,9 +17,9 @@ use crate::failure::{BadInput, bad_input};
 use crate::places;
 use crate::terminal::note;
 
-/// What both images are built for.
+/// Target of both images.
 pub const TARGET: &str = "aarch64-unknown-none-softfloat";
-/// What the virtual machine monitor is built for: static programs of Linux.
+/// Target of the virtual machine monitor: static programs of Linux.
 pub const LINUX: &str = "aarch64-unknown-linux-musl";
 
 /// Why nothing can be built.
@@ -70,7 +70,7 @@ fn rustc() -> OsString {
     }
 }
 
-/// What `rustc -vV` says. The first line is that of `rustc --version`.
+/// Output of `rustc -vV`. The first line is that of `rustc --version`.
 fn compiler() -> Option<&'static str> {
     static SAID: OnceLock<Option<String>> = OnceLock::new();
     let said = SAID.get_or_init(|| output(rustc(), &["-vV"]));
@@ -140,7 +140,7 @@ pub fn host() -> Option<String> {
     host.map(str::to_owned)
 }
 
-/// What images are built from and with; `None` if no compiler answers.
+/// Compiler and tree that images are built with; `None` if no compiler answers.
 ///
 /// It is asked once: what boots is compiled once, too.
 pub fn build() -> Option<Build> {
@@ -160,7 +160,7 @@ fn ask() -> Option<Build> {
     })
 }
 
-/// What `rustc -vV` says of the compiler.
+/// Parses the output of `rustc -vV`.
 fn compiled_by(said: &str) -> Build {
     let line = |name: &str| {
         let mut lines = said.lines();
@@ -199,8 +199,8 @@ pub fn rustc_version() -> Option<String> {
     Some(compiler()?.lines().next()?.to_owned())
 }
 
-/// What differs from the commit, as `git status` lists it. It is asked once: Git looks at each file for this, which is most of
-/// what it takes to say what the tree is.
+/// Changes since the commit, as `git status` lists them. Asked once: Git looks at each file for this, which is most of
+/// the time that it takes to describe the tree.
 fn changes() -> Option<&'static str> {
     static CHANGES: OnceLock<Option<String>> = OnceLock::new();
     let said = CHANGES.get_or_init(|| output("git", &["status", "--porcelain"]));
@@ -212,7 +212,7 @@ fn is_changed(changes: &str) -> bool {
     changes.lines().any(|line| !line.starts_with("??"))
 }
 
-/// What `git describe --dirty` calls the tree; `None` if it is none of Git's.
+/// Name of the tree as `git describe --dirty` prints it; `None` if it is not a tree of Git's.
 pub fn tree() -> Option<String> {
     static TREE: OnceLock<Option<String>> = OnceLock::new();
     let ask = || {

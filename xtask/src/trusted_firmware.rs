@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Trusted Firmware-A for QEMU's `virt`: what most boards have at EL3.
 //!
-//! Debian has its source, which is fetched, checked by apt and built once below `target/tools`,
-//! with [`compiler`] in seconds. What it starts is packed with it at each boot ([`package`]).
+//! Debian has its source, which is fetched, checked by apt and built once below `target/tools`, with [`compiler`] in
+//! seconds. The next stage is packed with it at each boot ([`package`]).
 
 mod compiler;
 mod package;
@@ -24,7 +24,7 @@ use crate::terminal::note;
 pub const NEXT: u64 = 0x6000_0000;
 
 const SOURCE: &str = "arm-trusted-firmware";
-/// What is missing without it, and what to do instead.
+/// The missing firmware, and a way without it.
 const REMEDY: Remedy = Remedy {
     missing: "Trusted Firmware-A",
     instead: "use --board virt-el3",
@@ -35,11 +35,11 @@ struct Release {
     number: &'static str,
     /// Debian's version of its source.
     version: &'static str,
-    /// What it needs besides [`FLAGS`].
+    /// Flags that it needs besides [`FLAGS`].
     flags: &'static [&'static str],
 }
 
-/// That of Debian 13, and that of Debian 12.
+/// Release of Debian 13, and of Debian 12.
 const RELEASES: [Release; 2] = [
     Release {
         number: "2.12.1",

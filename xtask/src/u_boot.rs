@@ -13,7 +13,7 @@ const PACKAGE: &str = "u-boot-qemu";
 const VERSION: &str = "2025.01-3+deb13u1";
 /// The file in it that is started with an MMU off, at any address.
 const FILE: &str = "usr/lib/u-boot/qemu_arm64/u-boot.bin";
-/// What is missing without it, and what to do instead.
+/// The missing firmware, and a way without it.
 const REMEDY: Remedy = Remedy {
     missing: "U-Boot",
     instead: "use --board virt-uefi",

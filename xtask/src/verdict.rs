@@ -11,7 +11,7 @@ use crate::boot::{Ending, Outcome, Stall};
 use crate::cli::Metric;
 use crate::interrupt::Signal;
 
-/// What went wrong: in a word, as tests expect it, and in a sentence.
+/// A failure: in a word, as tests expect it, and in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// One of [`WORDS`].
@@ -38,7 +38,7 @@ impl Failure {
         }
     }
 
-    /// The same of a Linux whose program has written nothing, with the reasons that this can have.
+    /// Adds the reasons that a Linux can have whose program has written nothing.
     pub fn of_silent_linux(mut self) -> Self {
         // A refusal is a line of its console.
         if self.word == REFUSED {
@@ -94,7 +94,7 @@ impl Failure {
 
 /// The word of a run that did what it should.
 pub const OK: &str = "ok";
-/// What can come of a run.
+/// Words for all outcomes of a run.
 pub const WORDS: [&str; 19] = [
     OK,
     CRASH,
@@ -135,7 +135,7 @@ const NO_RESET: &str = "no-reset";
 const NOTHING: &str = "nothing-measured";
 const UNWRITTEN: &str = "unwritten";
 
-/// What is wrong with how a boot ended. `unfinished`: its last record is due.
+/// Judges how a boot ended. `unfinished`: its last record is due.
 pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failure> {
     let stage = outcome.console.last_stage();
     let (word, why) = match &outcome.ending {
@@ -185,7 +185,7 @@ fn shown(stall: &Stall) -> String {
     format!("no progress for {own} s of the emulator's own time ({wall} s by the clock)")
 }
 
-/// What is wrong with a guest's end that is not to turn the machine off.
+/// Judges a guest's end that is not to turn the machine off.
 fn judge_end(ended: &Ended) -> (&'static str, String) {
     let Ended { vcpu, mpidr, .. } = ended;
     let by = format!("vCPU {vcpu} (MPIDR {mpidr:#x})");
@@ -209,7 +209,7 @@ fn has_reset(by: &str) -> String {
     format!("{by} has reset the machine; --expect-reset if it should")
 }
 
-/// As [`judge`]d, for a guest that should reset the machine.
+/// Like [`judge`], for a guest that should reset the machine.
 pub fn judge_reset(outcome: &Outcome, under: Under, judged: Option<Failure>) -> Option<Failure> {
     match &outcome.ending {
         Ending::Reset => None,
@@ -223,14 +223,14 @@ pub fn judge_reset(outcome: &Outcome, under: Under, judged: Option<Failure>) -> 
     }
 }
 
-/// What is wrong with what a run measured, of which `metric` was asked for.
+/// Judges the results of a run, of which `metric` was asked for.
 pub fn judge_results(results: &Results, metric: Metric) -> Option<Failure> {
     judge_records(results)
         .or_else(|| judge_unit(results, metric))
         .or_else(|| judge_cells(results))
 }
 
-/// What a folder `lacks` that can't be written.
+/// Failure of a folder that `lacks` files which can't be written.
 pub fn unwritten(lacks: String) -> Failure {
     Failure {
         word: UNWRITTEN,

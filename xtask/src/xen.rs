@@ -19,13 +19,13 @@ const PACKAGE: &str = "xen-hypervisor-4.20-arm64";
 const PINNED: &str = "4.20.4+63-g7abfd2bce2-0+deb13u1";
 const FILE: &str = "boot/xen-4.20-arm64";
 const ARCHITECTURE: &str = "arm64";
-/// What is missing without one, and what to do instead.
+/// The missing hypervisor, and a way without it.
 const REMEDY: Remedy = Remedy {
     missing: "Xen",
     instead: "name an arm64 Image of Xen by --xen",
 };
 
-/// What stands in front of what it tells of itself on its console.
+/// Prefixes of its version and scheduler on its console.
 const VERSION: &str = "Xen version ";
 const SCHEDULER: &str = "Using scheduler: ";
 /// The option that names a scheduler; Xen takes another one, and says nothing, if it has no such.

@@ -23,7 +23,7 @@ fn xtask<A: AsRef<OsStr>>(arguments: &[A]) -> Output {
     command.output().unwrap()
 }
 
-/// What is wrong with what was printed.
+/// Mistakes in the output.
 fn wrong(output: &Output) -> Option<String> {
     let printed = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     let lines = printed.iter().flat_map(|text| text.split('\n'));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a shell sees of forms: documents alone on standard output, rules for completion, the
-//! manual, charts as files.
+//! Forms as a shell sees them: documents alone on standard output, rules for completion, the manual, charts as files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -65,7 +64,7 @@ fn standard_output_has_the_document_alone() {
         cells.map(|cell| cell["stats"].clone()).collect()
     };
     assert_eq!(stats(&shown), stats(&known));
-    // As a table it says where the page is, too.
+    // The table's output names the page's place, too.
     let output = report("table");
     assert!(text(&output.stdout).contains("report: ") && output.stderr.is_empty());
 }
@@ -98,7 +97,7 @@ fn what_has_no_file_of_its_own_is_told_as_tables() {
     );
     let command = shown["command"].as_str().unwrap();
     assert!(command.starts_with("cargo xtask compare "), "{command}");
-    // What has a file is that file.
+    // A form that has a file is that file.
     let output = done(xtask(&REPLAY).args(["--format", "json"]));
     let copied = done(xtask(&REPLAY).args(["--json", "-"]));
     assert_eq!(text(&output.stdout), text(&copied.stdout));
@@ -218,7 +217,7 @@ fn the_manual_has_the_verbs_and_their_options() {
     assert!(text(&output.stderr).contains("there is no verb `rum`; use run"));
 }
 
-/// What `docs/mails.md` says around the mails.
+/// Text of `docs/mails.md` around the mails.
 const MAILS: [(&str, &[&str]); 2] = [
     (
         "# Mails\n\nResults as they are sent to a mailing list: what `--format mail` writes ([output](output.md#forms)), \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What could not be tried for want of an emulator ends with status 2, and says
-//! what is missing and what to do.
+//! A command that could not be tried for want of an emulator ends with status 2, and names what is missing and what to
+//! do.
 
 use std::process::{Command, Stdio};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a shell sees of where output goes: verbs that boot nothing, and whole commands.
+//! Places of output as a shell sees them: verbs that boot nothing, and whole commands.
 
 use std::fs::{self, File};
 use std::path::Path;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a path of ours begins with.
+/// Prefixes of our paths.
 const TOPS: [&str; 8] = [
     "boards/",
     "crates/",
@@ -72,7 +72,7 @@ fn walks(text: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// What a walk names more than once.
+/// Paths that a walk names more than once.
 fn repeated(walk: &str) -> Vec<&str> {
     let mut seen = BTreeSet::new();
     let lines = walk.lines().flat_map(named);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `cargo xtask report` writes, where, and what it says, by what it is given.
+//! Files and messages of `cargo xtask report`, by its inputs.
 
 use std::fs;
 use std::path::{Path, PathBuf};

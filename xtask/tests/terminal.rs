@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a terminal shows: tables that fit it, colours unless `NO_COLOR` is set; a pipe has neither.
+//! Output on a terminal: tables that fit it, colours unless `NO_COLOR` is set; a pipe has neither.
 
 #![cfg(target_os = "linux")]
 
@@ -16,7 +16,7 @@ const ESCAPE: char = '\u{1b}';
 fn replay(more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
     command.args(REPLAY).args(more).stdin(Stdio::null());
-    // What the one that tests has set is not what is tested.
+    // Variables of the tester's environment are not what is tested.
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "COLUMNS"] {
         command.env_remove(name);
     }
@@ -24,7 +24,7 @@ fn replay(more: &[&str]) -> Command {
     command
 }
 
-/// What `command` shows on a terminal of so many columns.
+/// Returns the output of `command` on a terminal of so many columns.
 fn shown(mut command: Command, columns: u16) -> String {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();

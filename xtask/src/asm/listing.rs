@@ -12,7 +12,7 @@ pub struct Counts {
     pub executed: BTreeMap<u64, u64>,
 }
 
-/// What stands for instructions that were left out.
+/// Stands for instructions that were left out.
 const GAP: &str = "            ...";
 
 /// The functions of `text` that were executed, without what is far from

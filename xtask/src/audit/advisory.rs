@@ -18,7 +18,7 @@ pub struct Advisory {
     pub id: String,
     /// The crate.
     package: String,
-    /// What kind of information it is, if it is no vulnerability.
+    /// Kind of information, if it is not a vulnerability.
     pub informational: Option<String>,
     /// Versions that it does not concern.
     good: Vec<VersionReq>,

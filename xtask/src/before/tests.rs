@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is kept of boots, without booting.
+//! Tests of kept boots, without booting.
 
 use super::*;
 
@@ -47,7 +47,7 @@ impl Place {
         let Line::Console(line) = &went.lines[0] else {
             panic!("{went:?}");
         };
-        // What a recorder wrote is of the same boot.
+        // The samples of the recorder are of that boot.
         assert_eq!(&fs::read_to_string(&samples).unwrap(), line);
         went
     }

@@ -142,7 +142,7 @@ fn machine(
     }
 }
 
-/// What puts the image into RAM.
+/// Chooses how the image gets into RAM.
 fn loader(image_base: Option<u64>, keys: &QemuKeys) -> Result<Loader> {
     let firmware = keys.firmware.as_ref().or(keys.trusted_firmware.as_ref());
     if firmware.is_some() && image_base.is_some() {

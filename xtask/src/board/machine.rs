@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a board's machine is made by, with what only that kind has.
+//! A board's machine by its emulator, with the settings that only that kind has.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub enum Machine {
 pub struct Qemu {
     /// Size of RAM.
     pub memory: String,
-    /// What puts the image into RAM.
+    /// How the image gets into RAM.
     pub loader: Loader,
     /// The console under the hypervisor, if it is not the machine's own.
     pub console: Option<Console>,
@@ -32,7 +32,7 @@ pub struct Qemu {
     pub machine: BTreeMap<Under, String>,
 }
 
-/// What puts the image into RAM.
+/// Loaders of the image into RAM.
 #[derive(Debug)]
 pub enum Loader {
     /// QEMU itself.
@@ -54,7 +54,7 @@ pub struct Trusted {
     pub starts: Starts,
 }
 
-/// What firmware at EL3 starts below it.
+/// Program that firmware at EL3 starts below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Starts {
@@ -82,7 +82,7 @@ pub struct Console {
     pub device: String,
     /// The boot argument that names it.
     pub argument: String,
-    /// What firmware writes to the machine's own console is not shown.
+    /// Firmware's output on the machine's own console is not shown.
     #[serde(default)]
     pub alone: bool,
 }
@@ -105,7 +105,7 @@ pub struct Gem5 {
 }
 
 impl Qemu {
-    /// What it starts from and can't be had here.
+    /// Returns why firmware that it starts from can't be had here.
     pub fn lacks(&self) -> Option<String> {
         let Loader::Trusted(trusted) = &self.loader else {
             return None;

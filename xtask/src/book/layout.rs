@@ -16,8 +16,7 @@ pub fn write(root: &Path, pages: &[String], to: &Path) -> Result<()> {
     for page in pages {
         let text = copy(&root.join(page), &source.join(page))?;
         for file in files(page, &String::from_utf8_lossy(&text)) {
-            // Other pages are copied by themselves. What is missing is found later, as a link that
-            // leads nowhere.
+            // Other pages are copied by themselves. A missing one is found later, as a link that leads nowhere.
             if file.extension().is_none_or(|end| end != "md") && root.join(&file).is_file() {
                 copy(&root.join(&file), &source.join(&file))?;
             }

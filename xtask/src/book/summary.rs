@@ -26,7 +26,7 @@ pub fn pages(root: &Path) -> Result<Vec<String>> {
     Ok(pages)
 }
 
-/// What is wrong with a list of pages where there are these documents.
+/// Mistakes in a list of pages where there are these documents.
 fn wrong(
     pages: &[String],
     documents: &BTreeSet<String>,
@@ -44,7 +44,7 @@ fn wrong(
     wrong
 }
 
-/// What a text of Markdown links to.
+/// Targets of the links in a text of Markdown.
 pub fn linked(text: &str) -> impl Iterator<Item = &str> {
     let behind = text.split("](").skip(1);
     behind.filter_map(|rest| Some(rest.split_once(')')?.0))

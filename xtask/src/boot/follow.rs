@@ -32,21 +32,21 @@ const TICK: Duration = Duration::from_millis(50);
 const AT_ONCE: usize = 1000;
 /// How long the last lines of an emulator that has ended may be on their way.
 const LAST_LINES: Duration = Duration::from_secs(2);
-/// What is wrong when the log takes nothing.
+/// Complaint when the log takes nothing.
 const NO_LOG: &str = "serial.log can't be written";
 /// How many lines of the emulator itself are kept.
 const SAID: usize = 200;
 
-/// What came of a boot.
+/// Outcome of a boot.
 #[derive(Debug)]
 pub struct Outcome {
     /// How it ended.
     pub ending: Ending,
-    /// What the console said.
+    /// The console's output.
     pub console: Console,
     /// The CPUs' registers when they had to be looked at.
     pub registers: Vec<String>,
-    /// What the emulator itself said, its last lines.
+    /// The emulator's own output, its last lines.
     pub said: Vec<String>,
     /// How it was disturbed, if it was.
     pub disturbed: Option<Done>,
@@ -76,7 +76,7 @@ pub struct Watch<'a> {
     pub limits: Limits,
     /// The seed with which the emulator is disturbed, if it is.
     pub disturb: Option<u64>,
-    /// What the terminal shows of it.
+    /// Part of it that the terminal shows.
     pub show: Show,
     /// Where people see that something goes on.
     pub progress: Progress,
@@ -111,7 +111,7 @@ pub fn follow(
             End::Killed
         }
     };
-    // What was still on its way, a line without end for instance.
+    // Lines that were still on their way, one without end for instance.
     while let Ok(line) = lines.recv_timeout(LAST_LINES) {
         follower.take(line, &mut watch)?;
     }
@@ -130,7 +130,7 @@ pub fn follow(
     })
 }
 
-/// The same without a boot, of one that went like this.
+/// Like [`follow`] without a boot, for one that went like this.
 pub fn as_before(
     went: Went,
     console: Console,
@@ -147,7 +147,7 @@ pub fn as_before(
 struct Follower<'a, L> {
     console: Console,
     log: &'a mut L,
-    /// What the emulator itself said last.
+    /// The emulator's last lines.
     said: VecDeque<String>,
     advance: Advance,
     /// Whether something has shown that it gets on since the last sample.
@@ -157,9 +157,9 @@ struct Follower<'a, L> {
     grace: Option<Duration>,
     /// All lines, if they are to be kept.
     lines: Option<Vec<Line>>,
-    /// What the log has of a line that has not ended.
+    /// Part in the log of a line that has not ended.
     begun: String,
-    /// What the terminal has of it.
+    /// Part of it on the terminal.
     shown: String,
 }
 
@@ -180,7 +180,7 @@ impl<'a, L: Write> Follower<'a, L> {
         }
     }
 
-    /// What came of a boot that was `stopped`, if it had to be, ended so, and gave this `report`.
+    /// Returns the outcome of a boot that was `stopped`, if it had to be, ended so, and gave this `report`.
     fn outcome(self, stopped: Option<Ending>, end: End, report: Option<Shutdown>) -> Outcome {
         Outcome {
             ending: Ending::of(stopped, &self.console, &end, report, &self.said),
@@ -211,11 +211,11 @@ impl<'a, L: Write> Follower<'a, L> {
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    // The same signal may have ended both.
+                    // One signal may have ended both.
                     return Ok(interrupt::signal().map(Ending::Interrupted));
                 }
             }
-            // What was said before a time is over counts.
+            // Lines from before a time is over count.
             for line in lines.try_iter().take(AT_ONCE) {
                 self.take(line, watch)?;
             }

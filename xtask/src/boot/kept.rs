@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What boots leave beside the log of their consoles: the texts of the files in which
-//! people look for what happened.
+//! Files that boots leave besides the log of their consoles: the texts in which people look for what happened.
 
 use std::env;
 
@@ -19,7 +18,7 @@ pub struct Kept {
     commands: String,
     dump: String,
     survey: String,
-    /// What the emulators said.
+    /// The emulators' output.
     said: String,
 }
 
@@ -45,7 +44,7 @@ impl Kept {
         self.commands += &format!("\n# {title}\n{command}\n");
     }
 
-    /// The boot `title` has ended. What the terminal is to show of that is shown.
+    /// Adds the boot `title`, which has ended, and shows on the terminal what is to be shown.
     pub fn add(&mut self, title: &str, outcome: &Outcome, show: Show) {
         if let Some(done) = outcome.disturbed {
             self.commands += &format!("# disturbed: {done}\n");
@@ -97,7 +96,7 @@ fn show_last_words(outcome: &Outcome) {
     }
 }
 
-/// What command.txt begins with: how this was started, and by what.
+/// Start of command.txt: how this was started, and by what.
 fn heading(emulator: &str) -> String {
     let words: Vec<String> = env::args()
         .skip(1)

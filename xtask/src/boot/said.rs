@@ -14,7 +14,7 @@ use crate::limits::Limits;
 
 const TICK: Duration = Duration::from_millis(50);
 
-/// What a machine says up to the line that `is_last`, or until it ends or says nothing more.
+/// Returns a machine's lines up to the one that `is_last`, or until it ends or prints nothing more.
 pub fn said(
     mut command: Command,
     limits: Limits,

@@ -16,7 +16,7 @@ struct State<'l, L> {
     log: &'l mut L,
     /// The boot that writes.
     turn: usize,
-    /// What those after it have said.
+    /// Output of those after it.
     held: BTreeMap<usize, Vec<u8>>,
 }
 
@@ -38,7 +38,7 @@ impl<'l, L: Write> Turns<'l, L> {
     /// The boot that writes has ended: it is the turn of the next one.
     ///
     /// # Errors
-    /// Those of the log.
+    /// Errors of the log.
     pub fn next(&self) -> io::Result<()> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.turn += 1;
@@ -50,7 +50,7 @@ impl<'l, L: Write> Turns<'l, L> {
     }
 }
 
-/// What a boot writes to.
+/// Log of one boot.
 #[derive(Debug)]
 pub struct Writer<'t, 'l, L: Write> {
     turns: &'t Turns<'l, L>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What keeps B from passing.
+//! Gate that B passes or not.
 
 use anyhow::Result;
 use results::Results;
@@ -56,7 +56,7 @@ impl Gate {
         }
     }
 
-    /// What is worse by more than the gate allows.
+    /// Names the quantities that are worse by more than the gate allows.
     fn worse(self, found: &Comparison<'_>) -> Option<String> {
         let told = Quantity::ALL.iter().filter_map(|&quantity| {
             let figures = found.figures().map(|(_, figure)| figure);
@@ -96,7 +96,7 @@ pub fn runs(count: usize) -> String {
     }
 }
 
-/// What A measured and B did not.
+/// Counts the cells that A measured and B did not.
 fn lost(found: &Comparison<'_>) -> Option<String> {
     let lost = found.lost.len();
     (lost > 0).then(|| format!("B has lost {}", cells(lost)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a comparison shows.
+//! Text of a comparison.
 
 use foreign::Quoted;
 use results::Cell;
@@ -65,7 +65,7 @@ pub fn document(
     lines
 }
 
-/// What a side is.
+/// Describes a side.
 fn side(name: &str, side: &Side) -> String {
     let results = side.first();
     let parts = [&results.board, &results.machine.cpu, &results.tool];
@@ -210,7 +210,7 @@ fn percent(figure: &Compared) -> String {
     }
 }
 
-/// What is said of a cell.
+/// Verdict on a cell, in words.
 fn shown_verdict(pair: &Pair<'_>) -> String {
     match (pair.total(), pair.verdict()) {
         (Some(total), _) => verdict(total),
@@ -239,7 +239,7 @@ fn verdict(figure: &Compared) -> String {
     }
 }
 
-/// What changed of cells besides what they are judged by.
+/// Lists changes of cells besides those that they are judged by.
 fn changed_beside(found: &Comparison<'_>, scale: Scale) -> Vec<String> {
     let beside =
         |(_, figure): &(&Pair<'_>, &Compared)| !figure.quantity.leads() && figure.changed();
@@ -286,7 +286,7 @@ fn missing(cells: &[Lost<'_>]) -> Vec<String> {
     told.collect()
 }
 
-/// What only B has.
+/// Lists the cells that only B has.
 fn only_b(cells: &[&Cell]) -> Vec<String> {
     let told = cells.iter().map(|cell| format!("  {}", title(cell)));
     listed("only in B:", told.collect())

@@ -16,7 +16,7 @@ use crate::{places, saved};
 /// The runs of one side; there is one at least.
 #[derive(Debug)]
 pub struct Side {
-    /// What was named, for people.
+    /// Paths that were named, for people.
     pub shown: String,
     /// The runs, parts of a sweep put together.
     pub runs: Vec<Run>,
@@ -47,7 +47,7 @@ impl Side {
         &self.runs[0].results
     }
 
-    /// What is wrong with the inputs, for people.
+    /// Complaints about the inputs, for people.
     pub fn complaints(&self) -> impl Iterator<Item = &String> {
         self.complaints.iter()
     }

@@ -62,7 +62,7 @@ fn five(percent: u64) -> Vec<Results> {
         .collect()
 }
 
-/// What comes of a command line; `A` and `B` in it are the runs.
+/// Compares by a command line; `A` and `B` in it are the runs.
 fn compared(line: &str, a: &[Results], b: &[Results]) -> Result<(String, Judgement)> {
     let parent = tempfile::tempdir().unwrap();
     let files = |name: &str, runs: &[Results]| -> Vec<PathBuf> {
@@ -91,7 +91,7 @@ fn compared(line: &str, a: &[Results], b: &[Results]) -> Result<(String, Judgeme
     Ok((lines.terminal(None).join("\n"), judgement))
 }
 
-/// What the gate says of B, which is as A but for `change`.
+/// Verdict of the gate on B, which is like A but for `change`.
 fn gated(options: &str, a: &[Results], change: impl Fn(&mut Results)) -> Judgement {
     let mut b = a.to_vec();
     b.iter_mut().for_each(change);

@@ -63,7 +63,7 @@ fn firmware_that_gives_up_is_told_from_guests_that_complain() {
     }
 }
 
-/// What a guest may print that is not to be taken for ours.
+/// Lines that a guest may print and that are not to be taken for ours.
 fn forged() -> Vec<String> {
     let record = |kind| {
         let line = wire::Line::new(0, kind).field("why", "x").field("cells", 0);

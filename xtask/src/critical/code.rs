@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the instructions of an image are there for.
+//! Purposes of the instructions of an image.
 
 use ::critical::{Class, Image, Kind};
 use anyhow::{Result, bail};
@@ -63,7 +63,7 @@ impl Code {
         }))
     }
 
-    /// What an instruction is tells what happens.
+    /// Marks each instruction by its own encoding.
     fn by_word(&mut self) {
         let Image { words, kinds, .. } = &mut self.0;
         for n in 0..words.len() {

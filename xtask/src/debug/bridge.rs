@@ -60,12 +60,11 @@ fn connect(stub: &Path) -> UnixStream {
     }
 }
 
-/// What a packet begins with (GDB's remote protocol; in a packet it is escaped), and
-/// the letter of the one that detaches.
+/// First byte of a packet (GDB's remote protocol; in a packet it is escaped), and the letter of the one that detaches.
 const START: u8 = b'$';
 const DETACH: u8 = b'D';
 
-/// What a debugger sends.
+/// Reads the packets that a debugger sends.
 #[derive(Debug, Default)]
 struct Packets {
     /// The letter of the last packet.

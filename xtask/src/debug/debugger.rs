@@ -49,7 +49,7 @@ pub fn find() -> Option<Debugger> {
     find_by(&|program, arguments| output(program, arguments))
 }
 
-/// What to show where there is none.
+/// Debugger to show where there is none.
 pub fn usual() -> Debugger {
     Debugger {
         program: GDBS[0],
@@ -58,7 +58,7 @@ pub fn usual() -> Debugger {
     }
 }
 
-/// As [`find`]; `run` answers what a program prints, if it can be started.
+/// Like [`find`]; `run` returns the output of a program, if it can be started.
 fn find_by(run: &dyn Fn(&str, &[&str]) -> Option<String>) -> Option<Debugger> {
     let asked = [
         "-nx",
@@ -87,7 +87,7 @@ impl Debugger {
         self.program
     }
 
-    /// What to type.
+    /// Command to type.
     pub fn command(&self, symbols: Option<Symbols>, port: u16) -> String {
         let Self { program, .. } = self;
         let elf = symbols.map(|symbols| places::shown(symbols.elf));

@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 
 use crate::failure::BadInput;
 
-/// What it begins with.
+/// Its start.
 const HEAD: &str = "\
 # Rouse reads this file when this disk boots: boot arguments, on any number of
 # lines. Change it as you like; nothing has to be built again. The words are the
@@ -24,7 +24,7 @@ const HEAD: &str = "\
 # Printable ASCII, 4096 bytes at most.
 ";
 
-/// The same for another kernel as guest.
+/// Likewise for another kernel as guest.
 const HEAD_GIVEN: &str = "\
 # Rouse reads this file when this disk boots: boot arguments, on any number of
 # lines. Change it as you like; nothing has to be built again. They are the

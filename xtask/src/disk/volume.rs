@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A disk, bit for bit: partition table, file system, files.
 //!
-//! The same files make the same disk wherever and whenever it is made. All that
-//! usually differs is fixed: the GUIDs of disk and partition, the serial number of
-//! the file system, the times of its files (FAT's first day).
+//! Equal files make an equal disk wherever and whenever it is made. All that usually differs is fixed: the GUIDs of
+//! disk and partition, the serial number of the file system, the times of its files (FAT's first day).
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
@@ -24,8 +23,8 @@ const MARGIN: usize = MIB;
 /// The least that a disk has, so that FAT32 has the clusters that make it FAT32
 /// (65525 of a sector each) with room to spare.
 const LEAST: usize = 64 * MIB;
-/// What a disk has beyond its image: margins, file allocation tables, the text,
-/// and room for people to keep a second one.
+/// Bytes of a disk beyond its image: margins, file allocation tables, the text, and room for people to keep a second
+/// one.
 const SPARE: usize = 16 * MIB;
 
 const DISK: Uuid = uuid!("9d6bd3a1-4f0e-4c0b-8d0c-7f2c5f6f7573");

@@ -15,17 +15,17 @@ use super::products::Product;
 use super::{File, Files};
 use crate::{places, toolchain};
 
-/// What names of files begin with that have a licence.
+/// Prefixes of the names of files that have a licence.
 const BEGINNINGS: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"];
 /// The notice of musl, which Rust's programs of Linux are linked with.
 const MUSL: &str = include_str!("musl.txt");
-/// What Rust's toolchain says of the libraries that come with it.
+/// Licences of the libraries that come with Rust's toolchain.
 const RUST: [&str; 3] = [
     "share/doc/rust/COPYRIGHT-library.html",
     "share/doc/rust/licenses/Apache-2.0.txt",
     "share/doc/rust/licenses/MIT.txt",
 ];
-/// What Cargo's folder of sources is called in images: `images` says so to the compiler.
+/// Name of Cargo's folder of sources in images: `images` passes it to the compiler.
 const SOURCES: &str = "/cargo/registry/src/";
 
 /// The folder of licences for these products.
@@ -76,7 +76,7 @@ Every file also has parts of Rust's own libraries (MIT or Apache-2.0; `rust/`), 
 (MIT), highlight.js (BSD-3-Clause), and fonts: Open Sans (Apache-2.0), Source Code Pro (OFL-1.1), Font Awesome (CC-BY-4.0).
 ";
 
-/// What a product consists of.
+/// Lists the crates of a product.
 fn section(
     product: &Product,
     linked: &BTreeSet<Key>,

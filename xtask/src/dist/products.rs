@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is taken to a machine: disks, an EFI application, images of the guest, programs of Linux.
+//! Files that are taken to a machine: disks, an EFI application, images of the guest, programs of Linux.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,9 +29,9 @@ const BOTH: Packages = &[HYPERVISOR, GUEST];
 pub struct Product {
     /// Its name.
     pub name: String,
-    /// What it is, and how it is used; a paragraph each.
+    /// Its description and its use; a paragraph each.
     pub about: String,
-    /// What it is made of.
+    /// Packages that it is made of.
     pub packages: Packages,
     /// It.
     pub file: File,
@@ -115,7 +115,7 @@ fn boards() -> Result<Vec<String>> {
     Ok(boards)
 }
 
-/// What `cargo xtask image --board BOARD` would be told.
+/// Arguments of `cargo xtask image --board BOARD`.
 fn load(board: &str, kind: &str, plan: &PlanArgs) -> LoadArgs {
     LoadArgs {
         plan: plan.clone(),
@@ -132,7 +132,7 @@ fn measure() -> PlanArgs {
     }
 }
 
-/// As little as can be measured, for a first boot.
+/// The shortest plan, for a first boot.
 fn survey() -> PlanArgs {
     PlanArgs::naming(&[("workload", "ipi"), ("shape", "dry")])
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a file must not have: a path of the machine that made it.
+//! Traces that a file must not have: a path of the machine that made it.
 //!
 //! Such a path differs from machine to machine, and so would the file. A compiler leaves
 //! paths of sources in messages of panics and in debug information.

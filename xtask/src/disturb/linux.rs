@@ -66,7 +66,7 @@ fn threads(pid: u32) -> Vec<i32> {
         .collect()
 }
 
-/// What came of it, nothing if the process or thread has ended.
+/// Returns the result, nothing if the process or thread has ended.
 fn there<T>(done: nix::Result<T>) -> Result<Option<T>> {
     match done {
         Ok(value) => Ok(Some(value)),

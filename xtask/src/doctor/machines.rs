@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What descriptions of machines say of them, before anybody carries a disk to one.
+//! Checks machines by their descriptions, before anybody carries a disk to one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ const WIDTH: usize = 80;
 /// Of those, characters of a file's name.
 const NAME: usize = 34;
 
-/// What is known of the machine that a file describes.
+/// Finding on the machine that a file describes.
 #[derive(Debug, Serialize)]
 pub struct Finding {
     /// The file, or the folder of tables.
@@ -33,7 +33,7 @@ pub struct Finding {
     pub why: Option<String>,
     /// Its console, if it has one that Rouse can drive.
     pub console: Option<String>,
-    /// What there is, in a few words.
+    /// Summary of the machine, in a few words.
     #[serde(skip)]
     found: String,
 }

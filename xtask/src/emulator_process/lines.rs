@@ -6,7 +6,7 @@ use std::mem;
 /// The longest line; one that goes on is several.
 const LONGEST: usize = 1 << 16;
 
-/// What there is of a line. It ends at a line feed, and at a carriage return after which it would be written over:
+/// Splits output into lines. One ends at a line feed, and at a carriage return after which it would be written over:
 /// each state of a line that shows progress is a line here.
 #[derive(Debug, Default)]
 pub struct Lines {
@@ -30,7 +30,7 @@ impl Lines {
         line
     }
 
-    /// What there is of a line that has not ended, as far as its characters are whole.
+    /// Returns the line that has not ended, as far as its characters are whole.
     pub fn begun(&self) -> &str {
         let whole = match str::from_utf8(&self.begun) {
             Ok(text) => return text,
@@ -40,7 +40,7 @@ impl Lines {
         str::from_utf8(whole).unwrap_or_default()
     }
 
-    /// What there is of a line when nothing more comes, if there is anything.
+    /// Ends the last line when nothing more comes, if there is one.
     pub fn last(&mut self) -> Option<String> {
         (!self.begun.is_empty()).then(|| self.end())
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a machine of gem5's parts is made of: `parameters.toml` of its board.
+//! Parameters of a machine of gem5's parts: `parameters.toml` of its board.
 //!
 //! Every parameter has a value in each preset, and says where that is from, so that
 //! a result says what it is a result of.
@@ -31,7 +31,7 @@ pub type Values = BTreeMap<String, Value>;
 
 #[derive(Debug, Deserialize)]
 struct Parameter {
-    /// What it is, with its unit.
+    /// Its description, with its unit.
     about: String,
     /// Its value in each preset.
     #[serde(flatten)]

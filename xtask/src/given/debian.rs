@@ -19,7 +19,7 @@ const SUITE: &str = r"\+deb13";
 const FLAVOUR: &str = "-arm64";
 /// Versions that are taken where one of several fits: what was counted, was counted on these. Another one is a change of its own.
 const PINNED: [&str; 2] = ["7.3.4", "6.12.117"];
-/// What is missing without one, and what to do instead.
+/// The missing kernel, and a way without it.
 pub const REMEDY: Remedy = Remedy {
     missing: "Debian's kernel",
     instead: "name an arm64 Image by --guest",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a file is that is given as an arm64 Image.
+//! Checks that a file is an arm64 Image.
 
 use platform::image::Image;
 
@@ -15,7 +15,7 @@ const COMPRESSED: [(&[u8], &str, &str); 8] = [
     (b"\x89LZO", "lzo", "lzop -dc"),
 ];
 
-/// What files have at this place that are kernels or carry some, but no Images, as the end of a sentence.
+/// Files that are kernels or carry some, but not Images, by their bytes at this place; as the end of a sentence.
 const OTHERS: [(usize, &[u8], &str); 8] = [
     (
         0x202,
@@ -94,7 +94,7 @@ pub fn check(file: &[u8]) -> Result<(), String> {
     })
 }
 
-/// What there is to do about an ELF file: the machine is at byte 18, in the order that byte 5 says.
+/// Returns the remedy for an ELF file: the machine is at byte 18, in the order that byte 5 says.
 fn elf(file: &[u8]) -> String {
     let machine = file.get(18..20).map(|two| match file[5] {
         2 => u16::from_be_bytes([two[0], two[1]]),

@@ -12,7 +12,7 @@ use super::{MOST, kind};
 
 /// Bytes by which a file tells what it is: if that is no Image, no more of it is unpacked.
 const HEAD: u64 = 4096;
-/// What a zboot file begins with, and has at its fourth byte.
+/// First bytes of a zboot file, and those at its fourth byte.
 const ZBOOT: (&[u8], &[u8]) = (b"MZ", b"zimg");
 /// Where it says where the compressed Image begins, and how long that is.
 const AT: usize = 8;
@@ -42,7 +42,7 @@ pub fn kernel(file: Vec<u8>) -> Result<Vec<u8>, String> {
     decompressed(&String::from_utf8_lossy(kind), packed)
 }
 
-/// What is compressed in a way of this name.
+/// Decompresses by the method of this name.
 fn decompressed(kind: &str, packed: &[u8]) -> Result<Vec<u8>, String> {
     let broken = |error: &dyn std::fmt::Display| {
         format!("can't be unpacked ({kind}: {error}); give it unpacked")
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(kernel(packed).unwrap(), image);
     }
 
-    /// What is no Image is not unpacked to its end, however long that is.
+    /// A file that is not an Image is not unpacked to its end, however long that is.
     #[test]
     fn a_bomb_does_not_go_off() {
         let packed = gzip(&[0; 1 << 20]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What runs, and which of its cells are rows of the table.
+//! Jobs that run, and which of their cells are rows of the table.
 
 use anyhow::Result;
 use plan::{Shape, Trap, Under, Wait, Wake, Workload};
@@ -61,7 +61,7 @@ const PARTS: [Part; 3] = [
     },
 ];
 
-/// What all of them run. Every arm64 CPU runs this image.
+/// Lists of all jobs. Every arm64 CPU runs this image.
 const COMMON: [(&str, &str); 5] = [
     ("workload", "ipi,pingpong"),
     ("shape", "self,one"),
@@ -82,7 +82,7 @@ pub fn jobs(unders: &[Under], args: &HypervisorsArgs) -> Result<Vec<(&'static st
         let lists: Vec<_> = COMMON.iter().chain(part.lists).copied().collect();
         let mut of = JobArgs::on(BOARD);
         of.load.plan = PlanArgs::exactly(ITERATIONS, &lists);
-        // As many wake-ups as that, however long they take.
+        // The number of wake-ups is fixed, however long they take.
         of.load.plan.cell_ms = Some("0".into());
         of.metric = Some(Metric::Insns);
         of.host_kernel.clone_from(&args.host_kernel);
@@ -100,7 +100,7 @@ pub fn jobs(unders: &[Under], args: &HypervisorsArgs) -> Result<Vec<(&'static st
 /// A row: the same cell under everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
-    /// What it is called.
+    /// Its title.
     pub name: &'static str,
     workload: Workload,
     shape: Shape,

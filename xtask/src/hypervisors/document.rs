@@ -48,7 +48,7 @@ pub fn table(numbers: &Numbers) -> String {
     )
 }
 
-/// The same for a terminal, with own parts and ratios beside each.
+/// The table of medians for a terminal, with own parts and ratios next to each.
 pub fn terminal(numbers: &Numbers) -> Vec<String> {
     let names = ROWS.iter().map(|row| row.name.replace(['`', '*'], ""));
     let mut columns = vec![Column::words("", names.collect())];

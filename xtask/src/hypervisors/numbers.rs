@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What of the results the table has, as it is kept.
+//! Numbers of the table, taken from results and kept.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub struct Numbers {
     schema: u32,
     /// The emulator, with its version and mode.
     pub emulator: String,
-    /// What compiled the guest.
+    /// Compiler of the guest.
     pub compiler: String,
     /// The hypervisors of others, by the words of `under`.
     pub below: BTreeMap<String, String>,
@@ -41,7 +41,7 @@ pub struct Number {
 }
 
 impl Numbers {
-    /// Those of `results`.
+    /// Takes the numbers of `results`.
     pub fn of(results: &Results) -> Self {
         let scale = Scale::of(results);
         let cells = || results.cells.iter().filter(|cell| cell.stats.is_some());
@@ -64,7 +64,7 @@ impl Numbers {
         }
     }
 
-    /// Those that were kept at `path`.
+    /// Reads the numbers that were kept at `path`.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = places::shown(path);
         let remedy = "make it by `cargo xtask hypervisors --save`";
@@ -152,7 +152,7 @@ impl Numbers {
         other.collect()
     }
 
-    /// What of these is further from `kept` than the share `near`, and what else is not alike.
+    /// Lists the numbers that are further from `kept` than the share `near`, and other differences.
     pub fn against(&self, kept: &Self, near: f64) -> Vec<String> {
         let mut lines = Vec::new();
         if self.emulator != kept.emulator {

@@ -12,8 +12,8 @@ use crate::terminal::note;
 use crate::timings::{self, Part};
 use crate::{spent, toolchain};
 
-/// What of Cargo's lines is not worth one: that everything was up to date, and that one
-/// build waits for the other to look at what is downloaded.
+/// Lines of Cargo's that are not shown: that everything was up to date, and that one build waits for the other to look
+/// at what is downloaded.
 const QUIET: [&str; 2] = [
     "Finished",
     "Blocking waiting for file lock on package cache",

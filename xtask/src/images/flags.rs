@@ -17,7 +17,7 @@ pub fn of_images(atomics: Atomics) -> String {
     setting(toolchain::TARGET, flags)
 }
 
-/// The same for programs of Linux.
+/// Likewise for programs of Linux.
 pub fn of_linux() -> String {
     setting(toolchain::LINUX, sources())
 }

@@ -17,7 +17,7 @@ use crate::gem5::parameters::{Parameters, Values};
 use crate::output::named;
 use crate::terminal::note;
 
-/// What the machine is made of: what its board says, and what was asked for.
+/// Parameters of the machine: the board's, and those that were asked for.
 pub fn parameters(args: &JobArgs, board: &Board) -> Result<Values> {
     let (preset, set) = (args.preset.as_deref(), args.set.as_deref());
     for (option, asked) in [

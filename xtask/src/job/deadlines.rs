@@ -12,16 +12,15 @@ use crate::cli::DeadlineArgs;
 
 /// How much longer than expected a run may take before it is taken for one that hangs.
 const FACTOR: u32 = 4;
-/// What comes before the first cell: clearing RAM, starting CPUs, probes.
+/// Time before the first cell: clearing RAM, starting CPUs, probes.
 const START: Duration = Duration::from_secs(300);
-/// What a cell takes beside its wake-ups: its records, 2.6 KiB on average and up to 16 KiB, on a
-/// console of 115200 baud.
+/// Time of a cell besides its wake-ups: its records, 2.6 KiB on average and up to 16 KiB, on a console of 115200 baud.
 const RECORDS: Duration = Duration::from_secs(2);
 /// A wake-up where nothing bounds the time of a cell: a slow one.
 const WAKE_UP: Duration = Duration::from_millis(1);
 /// The least that a pass of a cell is given.
 const LEAST: Duration = Duration::from_secs(60);
-/// What a run is given whose length is not known: a check, a soak.
+/// Deadline of a run whose length is not known: a check, a soak.
 const UNKNOWN: Duration = Duration::from_secs(3600);
 
 /// Deadlines as boot arguments. 0 seconds is any time, and said only where it was asked for.
@@ -36,7 +35,7 @@ pub struct Deadlines {
 }
 
 impl Deadlines {
-    /// Those that were asked for.
+    /// Returns the deadlines that were asked for.
     pub fn asked(args: &DeadlineArgs) -> Self {
         Self {
             run: args.deadline,
@@ -45,8 +44,8 @@ impl Deadlines {
         }
     }
 
-    /// The same for a disk, on a machine like `machine`. What was not asked for, by an option or in
-    /// `append`, follows from what is measured. Another kernel has its own time.
+    /// Likewise for a disk, on a machine like `machine`. Those not asked for, by an option or in `append`, follow from
+    /// what is measured. Another kernel has its own time.
     pub fn of_disk(args: &DeadlineArgs, load: &Load, append: &str, machine: &Machine) -> Self {
         let asked = Self::asked(args);
         let told = Arguments::parse(append).unwrap_or_default();
@@ -114,13 +113,13 @@ impl fmt::Display for Deadlines {
     }
 }
 
-/// What a run of `plan` is given.
+/// Deadline of a run of `plan`.
 fn run(plan: &Plan, machine: &Machine) -> Duration {
     let cells = plan.cells(machine);
     START + cells.map(|cell| expected(plan, &cell)).sum::<Duration>() * FACTOR
 }
 
-/// What a pass of a cell is given: as much as the whole of the longest one.
+/// Deadline of a pass of a cell: as much as the whole of the longest one.
 fn longest(plan: &Plan, machine: &Machine) -> Duration {
     let cells = plan.cells(machine);
     let longest = cells.map(|cell| expected(plan, &cell)).max();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is loaded into a machine: images, and what they are told.
+//! Load of a machine: images, and their boot arguments.
 
 use anyhow::Result;
 use plan::{
@@ -15,12 +15,12 @@ use crate::given::{Given, Initrd};
 use crate::images::Guest;
 use crate::kvm::kernel;
 
-/// What is booted, and what it is told.
+/// Images to boot, and their arguments.
 #[derive(Debug)]
 pub struct Load {
     /// Where.
     pub board: Board,
-    /// What is measured.
+    /// Plan of the measurement.
     pub plan: Plan,
     /// Another kernel.
     pub guest: Option<Given>,
@@ -87,7 +87,7 @@ impl Load {
         if appended.named && guest.is_none() {
             plan.lists.atomics = appended;
         }
-        // What is given comes later, and counts where it contradicts.
+        // Arguments that were given come later, and count where they contradict.
         let alike = on_linux.then_some(ALIKE);
         let complains = soaks.then_some(COMPLAINS);
         let words = alike
@@ -139,7 +139,7 @@ impl Load {
         kernel::release(&given.image).map(str::to_owned)
     }
 
-    /// What is packed behind the hypervisor.
+    /// Returns the guest that is packed after the hypervisor.
     pub fn packed(&self) -> Guest<'_> {
         match &self.guest {
             Some(given) => Guest::Given(given),
@@ -147,15 +147,15 @@ impl Load {
         }
     }
 
-    /// What of the plan is measured in a boot.
+    /// Returns the part of the plan that a boot measures.
     pub fn plan_of(&self, variant: Variant) -> Plan {
         let plan = self.plan.chosen(variant.choice);
         let shard = plan.shard.part(variant.part);
         Plan { shard, ..plan }
     }
 
-    /// What is passed to the images in a boot. Another kernel gets what was given and
-    /// nothing of ours, unless our program runs on it; the hypervisor keeps its own words.
+    /// Returns the images' arguments in a boot. Another kernel gets those that were given and none of ours, unless our
+    /// program runs on it; the hypervisor keeps its own words.
     pub fn boot_arguments(&self, variant: Variant) -> String {
         let Variant { choice, seed, .. } = variant;
         let linux = self.linux();
@@ -165,7 +165,7 @@ impl Load {
         let deadlines = Some(self.deadlines.to_string());
         let idles = linux.then(|| idles(choice.cpuidle));
         let seed = linux.then(|| format!("{PREFIX}{SEED}={seed}"));
-        // What was given comes later, and counts where it contradicts.
+        // Arguments that were given come later, and count where they contradict.
         let parts = [
             plan,
             survey,
@@ -183,15 +183,15 @@ impl Load {
     }
 }
 
-/// What Linux is told, as the guest and as KVM's host, so that each boot is like the one before: nothing is at random, a panic
-/// is an end, and of all that it could print only that goes to the console, which the records have. It leaves out its tests of
-/// ciphers, for which an emulator takes two seconds of ten.
+/// Linux's arguments, as the guest and as KVM's host, so that each boot is like the one before: nothing is at random, a
+/// panic is an end, and of all that it could print only that goes to the console, which the records have. It leaves out
+/// its tests of ciphers, for which an emulator takes two seconds of ten.
 pub const ALIKE: &str = "nokaslr randomize_kstack_offset=off panic=-1 loglevel=1 cryptomgr.notests";
 
-/// What it is told in a soak: what it complains about goes to the console too.
+/// Its argument in a soak: complaints go to the console too.
 const COMPLAINS: &str = "loglevel=4";
 
-/// What Linux is told to idle so, and the hypervisor where states are to be there.
+/// Linux's arguments to idle so, and the hypervisor's where states are to be there.
 fn idles(cpuidle: LinuxCpuidle) -> String {
     let states = cpuidle.needs_states();
     let states = states.then(|| format!("{PREFIX}{GUEST_STANDBY}"));

@@ -9,16 +9,16 @@ use crate::board::size;
 /// The RAM of a machine, each size with its unit: 64M, 2G.
 #[derive(Clone, Debug)]
 pub struct Ram {
-    /// What the command line says.
+    /// Size on the command line.
     chosen: Option<String>,
-    /// What the board says.
+    /// Size in the board's file.
     of_board: String,
-    /// What is enough, where that is known once the images are there.
+    /// Size that is enough, where that is known once the images are there.
     enough: OnceLock<String>,
 }
 
 impl Ram {
-    /// As the command line says, or else the board.
+    /// Takes the size of the command line, or else the board's.
     pub fn new(chosen: Option<&str>, of_board: &str) -> Self {
         Self {
             chosen: chosen.map(str::to_owned),
@@ -54,7 +54,7 @@ impl Ram {
 
     /// From now on it is `size`, which is enough, unless another one was asked for.
     pub fn settle(&self, size: String) {
-        // The same images and the same cells: a second time it is the same.
+        // The images and the cells do not change: a second time it is the same.
         let _ = self.enough.set(size);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the boots of a job differ in: what is below the guest, how that is set, and which
-//! image of the guest it is.
+//! Differences between the boots of a job: what is below the guest, how that is set, and which image of the guest it
+//! is.
 
 use std::fmt;
 
@@ -15,13 +15,13 @@ use crate::failure::bad_input;
 /// One boot of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// What the guest runs under.
+    /// Hypervisor of the guest, or none.
     pub under: Under,
-    /// What a boot has one of.
+    /// Choice of which a boot has one.
     pub choice: Choice,
     /// Knobs that are turned for the whole boot, where cells can't turn them.
     pub given: Option<Given>,
-    /// What Linux draws from: each repetition has its own.
+    /// Seed of Linux's random numbers: each repetition has its own.
     pub seed: u64,
     /// Which of the cells that are asked for.
     pub part: Shard,
@@ -121,7 +121,7 @@ impl Job {
         Ok(variants)
     }
 
-    /// Those of repetition `number`, from 1.
+    /// Variants of repetition `number`, from 1.
     pub fn variants_of(&self, number: usize) -> Result<Vec<Variant>> {
         let mut variants = self.variants()?;
         // By turns, A B B A: what changes meanwhile meets both alike.
@@ -163,7 +163,7 @@ impl Job {
         Ok((1..=of).map(|index| Shard { index, of }).collect())
     }
 
-    /// What its boots have one of.
+    /// Choices of which its boots have one.
     fn choices(&self) -> plan::List<Choice> {
         self.load.plan.choices(self.load.linux())
     }
@@ -189,7 +189,7 @@ impl Job {
         }
     }
 
-    /// What is wrong if a boot ran the image `ran`, and not the one of [`Self::image`].
+    /// Complains if a boot ran the image `ran`, and not the one of [`Self::image`].
     pub fn other_image(&self, variant: Variant, ran: &str) -> Option<String> {
         let expected = self.image(variant);
         let (board, model) = (&self.board().name, &self.model);

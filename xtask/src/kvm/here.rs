@@ -91,7 +91,7 @@ fn words(args: &RunArgs) -> Vec<String> {
     words
 }
 
-/// What a program left.
+/// Output of a program.
 #[derive(Debug)]
 struct Measured {
     results: Results,
@@ -126,7 +126,7 @@ fn measure(program: &Path, words: &[String], place: &Path, folder: Folder) -> Re
     // It ends within a look; from here on nothing is signalled.
     let _ = watcher.join();
     let status = child.wait()?;
-    // What measured nothing leaves none.
+    // A program that measured nothing leaves none.
     let results = match fs::read_to_string(&json) {
         Ok(text) => serde_json::from_str(&text).context("the program's results")?,
         Err(_) => Results::default(),

@@ -12,7 +12,7 @@ use crate::given::{debian, kind};
 
 /// Of Debian's kernels the one that is pinned.
 const ANY: &str = "";
-/// What is missing without one, and what to do instead.
+/// The missing kernel, and a way without it.
 const REMEDY: Remedy = Remedy {
     missing: "the kernel of KVM's host",
     instead: "name an arm64 Image of Linux that has KVM by --host-kernel",

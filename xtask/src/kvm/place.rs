@@ -35,7 +35,7 @@ fn native() -> Result<(), String> {
     })
 }
 
-/// The same where `native` says whether this machine can.
+/// Like [`is_here`], where `native` is whether this machine can.
 fn choose(args: &RunArgs, native: bool) -> Result<bool> {
     let unders = args.job.under.as_ref().map_or(&[][..], Unders::named);
     let is_kvm = |under: &Under| under.kvm_mode().is_some();

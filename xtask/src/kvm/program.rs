@@ -47,7 +47,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     Ok(())
 }
 
-/// What is measured is said where it is measured.
+/// Refuses options of measurement: the program takes them where it measures.
 fn told_there(args: &ImageArgs) -> Result<()> {
     let load = &args.load;
     let plan = load.plan.plan().map_err(BadInput::error)?;

@@ -14,8 +14,8 @@ use crate::job::{Job, Variant};
 use crate::kvm;
 use crate::qemu::Emulator;
 
-/// The command that boots `job` under KVM in `kvm_mode`: a machine for its host, whose
-/// monitor runs the guest's image. What the host starts from goes to `place`.
+/// The command that boots `job` under KVM in `kvm_mode`: a machine for its host, whose monitor runs the guest's image.
+/// The host's files go to `place`.
 pub fn hosted(
     job: &Job,
     variant: Variant,
@@ -45,7 +45,7 @@ pub fn hosted(
         words.push(format!("--host-poll-us={}", given.host_poll_us));
         arguments += &format!(" {PREFIX}under={} {given}", variant.under);
     }
-    // What its vCPUs have is what CPUs of the host have.
+    // vCPUs have the features of the host's CPUs.
     let image = &built.guest(job.image(variant)).image;
     let image = fs::read(image)?;
     let initrd = built.initrd.as_ref().map(fs::read).transpose()?;

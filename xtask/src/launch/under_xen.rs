@@ -15,9 +15,9 @@ use crate::job::{Job, Variant};
 use crate::kvm;
 use crate::qemu::Emulator;
 
-/// What Linux is told. The console is in its tree, but not in its `stdout-path`. Xen 4.20 shows that
-/// the CPU has guarded control stacks (FEAT_GCS), and lets no guest have their registers: a kernel
-/// that believes it does not survive its boot, on QEMU's CPU `max`.
+/// Linux's arguments. The console is in its tree, but not in its `stdout-path`. Xen 4.20 shows that the CPU has guarded
+/// control stacks (FEAT_GCS), and lets no guest have their registers: a kernel that believes it does not survive its
+/// boot, on QEMU's CPU `max`.
 const LINUX: &str = "console=ttyAMA0 arm64.nogcs";
 /// CPUs for Xen beside those of the guest.
 const OTHERS: u32 = 2;
@@ -47,7 +47,7 @@ pub fn under_xen(
         };
         let under = variant.under;
         arguments = match job.load.linux() {
-            // What was given comes later, and counts where it contradicts.
+            // Arguments that were given come later, and count where they contradict.
             true => format!("{LINUX} {arguments}"),
             false => format!("{arguments} {PREFIX}uart={CONSOLE}"),
         };

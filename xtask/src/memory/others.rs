@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the guests of others' hypervisors need of their RAM. The monitor under KVM and Xen refuse
-//! by themselves, but only when they have booted, and Xen by a panic.
+//! RAM that the guests of others' hypervisors need. The monitor under KVM and Xen refuse by themselves, but only when
+//! they have booted, and Xen by a panic.
 
 use std::fs;
 

@@ -10,7 +10,7 @@ use super::{PREFIX, SUFFIX};
 use crate::places;
 use crate::terminal::note;
 
-/// What is behind the name of a folder whose run was killed.
+/// Suffix of the name of a folder whose run was killed.
 const KILLED: &str = "-killed";
 /// The file in which everything stands that a run has measured so far.
 const LOG: &str = "serial.log";
@@ -37,7 +37,7 @@ fn sweep_one(path: &Path, name: &str) {
     if !kind.is_dir() && !kind.is_file() {
         return;
     }
-    // What can't be opened belongs to another user.
+    // A file that can't be opened belongs to another user.
     let Ok(file) = File::open(path) else {
         return;
     };

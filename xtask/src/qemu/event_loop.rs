@@ -31,9 +31,8 @@ mod filter {
     }
 }
 
-/// What this thread, and each that it starts, starts from now on has no io_uring. A kernel that
-/// has no such filters is left as it is: the defect is rare there as well, and a run that hangs
-/// says so.
+/// Denies io_uring to all programs that this thread, and each that it starts, starts from now on. A kernel that has no
+/// such filters is left as it is: the defect is rare there as well, and a run that hangs says so.
 pub fn without_io_uring() {
     #[cfg(all(
         target_os = "linux",

@@ -93,7 +93,7 @@ fn read(mut stream: UnixStream) -> Option<Shutdown> {
 mod tests {
     use super::*;
 
-    /// What is read of an emulator that connects, hears what it is told, and says this.
+    /// Reads from an emulator that connects, gets its commands, and sends `said`.
     fn told(said: &[&str]) -> Option<Shutdown> {
         let place = tempfile::tempdir().unwrap();
         let events = Events::listen(place.path()).unwrap();

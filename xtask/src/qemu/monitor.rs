@@ -56,7 +56,7 @@ fn is_vector(line: &str) -> bool {
 pub struct Pauser(Monitor);
 
 impl Pauser {
-    /// That of the QEMU whose monitor is in `place`.
+    /// Connects to the QEMU whose monitor is in `place`.
     pub fn connect(place: &Path) -> Result<Self> {
         Monitor::connect(place).map(Self)
     }

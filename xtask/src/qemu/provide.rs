@@ -16,7 +16,7 @@ use crate::manager::{self, Tool};
 use crate::places;
 use crate::terminal::note;
 
-/// What is missing without it, and what to do instead.
+/// The missing emulator, and a way without it.
 const REMEDY: Remedy = Remedy {
     missing: PROGRAM,
     instead: "set ROUSE_QEMU=/path/to/qemu-system-aarch64",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `report --svg`: a file for each chart. What is there stays: nothing is written if any of
-//! them is.
+//! `report --svg`: a file for each chart. Existing files stay: nothing is written if any of them exists.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a report or a comparison is made from.
+//! Inputs of a report or a comparison.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,13 +26,13 @@ const REMEDY: &str = "name a run folder, a results.json or a serial log";
 pub struct Input {
     /// Its path, for people.
     pub shown: String,
-    /// What tells it from the others.
+    /// Label that distinguishes it from the others.
     pub label: String,
     /// Its folder, if that is what was named.
     pub folder: Option<PathBuf>,
     /// It was read from records, not from a results.json.
     pub is_log: bool,
-    /// What it has.
+    /// Its results.
     pub results: Results,
     /// How it was made, if that is known.
     pub commands: Option<String>,
@@ -110,7 +110,7 @@ impl Input {
         })
     }
 
-    /// What is wrong with it, for people: of many kinds the first.
+    /// Complaints about it, for people: of many kinds the first.
     pub fn complaints(&self) -> Vec<String> {
         let damaged = self.results.damaged.iter();
         let damaged = damaged.map(|cell| format!("{} is damaged, not used", Quoted::new(cell)));

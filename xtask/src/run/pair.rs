@@ -21,7 +21,7 @@ use crate::{compare, session};
 /// figures.
 const BOOTS: u32 = 6;
 
-/// What two kernels are given, if the options name two.
+/// Returns the options of two kernels, if they name two.
 pub fn sides(args: &RunArgs) -> Result<Option<[GivenArgs; 2]>> {
     let given = &args.job.load.given;
     // A file may have a comma in its name.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the boots of a job come to, taken one by one in their order.
+//! Results of the boots of a job, taken one by one in their order.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,20 +21,20 @@ use crate::terminal::note;
 use crate::toolchain;
 use crate::verdict::{Failure, judge, judge_reset};
 
-/// What the boots so far came to.
+/// Results of the boots so far.
 pub struct Came<'j> {
     pub job: &'j Job,
     /// The release of the kernel that is to be measured, where that is known.
     kernel: Option<String>,
-    /// What is known before the first boot.
+    /// Results before the first boot.
     nothing: Results,
     /// Hypervisors of others that are missing, or failed, and are not tried again.
     pub failed: BTreeMap<Under, Failure>,
-    /// What this repetition has measured.
+    /// Results of this repetition.
     pub results: Results,
     /// The boots that had parts of the same cells, up to now.
     dealt: Dealt,
-    /// What those before have.
+    /// Results of those before.
     done: Vec<Measured>,
     pub found: Vec<Found>,
     pub ended: Option<String>,
@@ -44,7 +44,7 @@ pub struct Came<'j> {
 /// Boots one after another that had parts of the same cells.
 #[derive(Default)]
 struct Dealt {
-    /// What they have in common.
+    /// Their common variant.
     of: Option<Variant>,
     /// The first of their cells.
     first: usize,
@@ -79,9 +79,9 @@ impl Dealt {
     }
 }
 
-/// What became of a boot.
+/// Result of a boot.
 pub enum Boot {
-    /// What it would run under has failed before.
+    /// Its hypervisor has failed before.
     Skipped,
     /// A signal came before it was begun.
     Interrupted(Signal),
@@ -160,7 +160,7 @@ impl<'j> Came<'j> {
         };
         match left.and_then(|left| self.add(*left)) {
             Ok(None) => Ok(None),
-            // What another hypervisor fails at says nothing of the others.
+            // A failure of another hypervisor says nothing of the others.
             Ok(Some(failure)) if under.is_other() && !failure.ends_all() => {
                 self.failed.entry(under).or_insert(failure);
                 Ok(None)
@@ -213,7 +213,7 @@ impl<'j> Came<'j> {
         })
     }
 
-    /// What is wrong if it was another kernel than the one asked for that `ran`.
+    /// Complains if it was another kernel than the one asked for that `ran`.
     fn other_kernel(&self, under: Under, ran: &str) -> Option<Failure> {
         let asked = self.kernel.as_ref().filter(|asked| *asked != ran)?;
         let why = format!("under {under}: Linux {ran} was measured, and not {asked}");
@@ -235,7 +235,7 @@ impl<'j> Came<'j> {
     }
 }
 
-/// What is known of `job` before its first boot.
+/// Results of `job` before its first boot.
 fn nothing(job: &Job, emulator: Option<Emulator>, built: &Built) -> Results {
     let mut results = Results {
         build: toolchain::build().map(|build| Build {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What all boots of a job share, and one of them.
+//! Parts that all boots of a job share, and one of them.
 
 use std::io::Write;
 
@@ -16,11 +16,11 @@ use crate::job::{Job, Variant};
 use crate::progress::{Progress, Speed};
 use crate::strict::{Checker, Found};
 
-/// What they share.
+/// Parts that all boots share.
 #[derive(Clone, Copy, Debug)]
 pub struct Stage<'j> {
     pub job: &'j Job,
-    /// What the job is called, where it is one of two.
+    /// Name of the job, where it is one of two.
     pub name: Option<&'j str>,
     pub emulator: &'j Emulator,
     pub built: &'j Built,
@@ -29,12 +29,12 @@ pub struct Stage<'j> {
     pub beside: bool,
 }
 
-/// What a boot has left.
+/// Results of a boot.
 #[derive(Debug)]
 pub struct Left {
     pub variant: Variant,
     pub outcome: Outcome,
-    /// What broke rules of the architecture, where they are watched.
+    /// Violations of rules of the architecture, where they are watched.
     pub found: Vec<Found>,
     /// The samples that were looked at, where they are; or why not.
     pub watched: Option<Result<Samples, String>>,
@@ -42,7 +42,7 @@ pub struct Left {
 }
 
 impl Stage<'_> {
-    /// Boots for repetition `number`. What the console says goes to `log`.
+    /// Boots for repetition `number`. The console's output goes to `log`.
     pub fn boot(self, variant: Variant, number: usize, log: impl Write) -> Result<Left> {
         let Self { job, emulator, .. } = self;
         let watcher = Watcher::new(emulator, job, variant, self.built);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is to be soaked: the options, checked before anything is built, and the
-//! rounds that they make.
+//! A soak as requested: the options, checked before anything is built, and the rounds that they make.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -30,7 +29,7 @@ pub struct Request {
     pub board: String,
     /// CPU model, if it was named.
     pub cpu: Option<String>,
-    /// What each round in turn runs on.
+    /// Machines of the rounds, in turn.
     pub combinations: Vec<Combination>,
     /// Another kernel, which is Linux.
     given: GivenArgs,
@@ -48,7 +47,7 @@ pub struct Request {
     pub disturb: bool,
 }
 
-/// What a round runs on.
+/// Machine of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Combination {
     /// Number of CPUs.
@@ -114,7 +113,7 @@ impl Request {
         Round { on, seed }
     }
 
-    /// What is booted for a round.
+    /// Returns the job of a round.
     pub fn job(&self, round: &Round) -> Result<Job> {
         let mut append = match round.on.deliver {
             None => format!("rouse.soak={}", self.wake_ups),
@@ -206,7 +205,7 @@ fn appended(args: &SoakArgs) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// What rounds run on, in turn.
+/// Returns the machines of the rounds, in turn.
 fn combinations(args: &SoakArgs) -> Result<Vec<Combination>> {
     let linux = args.given.guest.is_some();
     let metric = match args.metric {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a soak leaves: how much of what was done how fast, and what was wrong.
+//! Summary of a soak: counts and rates of its operations, and the violation.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::request::{Request, Round};
 
-/// What was done, by the guest's names.
+/// Counts of operations, by the guest's names.
 type Counts = BTreeMap<String, u64>;
 
 /// A round that was booted, whole or not.
@@ -72,7 +72,7 @@ struct Together {
     per_second: BTreeMap<String, f64>,
 }
 
-/// What was wrong, and how it is seen again.
+/// A violation, and how to reproduce it.
 #[derive(Debug, Serialize)]
 struct Violation {
     seed: u64,
@@ -175,7 +175,7 @@ impl Summary {
         json::text(self)
     }
 
-    /// The same for people.
+    /// Returns the summary as lines for people.
     pub fn lines(&self) -> Vec<String> {
         let combinations = self.combinations.iter().map(|one| {
             let rate = |name: &str| one.per_second.get(name).copied().unwrap_or(0.0);

@@ -11,7 +11,7 @@ const MARKED: Style = AnsiColor::Yellow.on_default();
 const FAINT: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
 
-/// What adds them, where there are any.
+/// Returns the function that adds colours, where there are any.
 pub fn paint(has_colours: bool) -> Paint<'static> {
     match has_colours {
         true => &painted,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The toolchain that `rust-toolchain.toml` names. What is measured is made by it, whatever
-//! toolchain made this program: a count belongs to a compiler.
+//! The toolchain that `rust-toolchain.toml` names. It makes everything that is measured, whatever toolchain made this
+//! program: a count belongs to a compiler.
 
 use std::env;
 use std::path::{Path, PathBuf};

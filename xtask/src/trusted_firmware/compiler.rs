@@ -25,7 +25,7 @@ const VERSION: &str = "-14";
 const BINUTILS: [&str; 8] = [
     "as", "ld", "ld.bfd", "ar", "nm", "objcopy", "objdump", "readelf",
 ];
-/// What the compiler itself runs.
+/// Programs that the compiler itself runs.
 const STEPS: [&str; 2] = ["cc1", "collect2"];
 
 fn prefix() -> PathBuf {
@@ -81,7 +81,7 @@ pub fn make(folder: &Path) -> Result<Command> {
     }
     script(folder, "make", &bin.join("make"), "")?;
     let mut make = Command::new(folder.join("make"));
-    // What the compiler is by itself, this says again: `make` calls it by its own name otherwise.
+    // Names the compiler's scripts: `make` calls it by its own name otherwise.
     make.arg(format!("CROSS_COMPILE={}/{PREFIX}", folder.display()));
     make.arg(format!("MAKE={}/make", folder.display()));
     Ok(make)

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 /// Where the package begins: PLAT_QEMU_FIP_BASE in `plat/qemu/qemu/include/platform_def.h`.
 const PACKAGE: usize = 0x4_0000;
-/// What the first flash has room for.
+/// Bytes of the first flash.
 const FLASH: usize = 0x400_0000;
 
 /// The package's name, and a serial number that may be any but 0.

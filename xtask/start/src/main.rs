@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `cargo xtask` starts: builds xtask, and becomes it.
+//! Started by `cargo xtask`: builds xtask, and becomes it.
 //!
 //! Cargo either builds in silence, which is minutes the first time, or says at each
 //! start that there was nothing to do. This shows what is compiled as it is compiled,

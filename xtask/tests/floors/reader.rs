@@ -94,8 +94,7 @@ fn exported_macros(stream: &TokenStream) -> Vec<String> {
     names
 }
 
-/// What a path leads to: the longest part of it that is a module, or the module of
-/// the macro that it names.
+/// Module that a path leads to: the longest part of it that is a module, or the module of the macro that it names.
 fn target(
     path: &[String],
     modules: &BTreeSet<Module>,
@@ -143,7 +142,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What a path that begins with `word` begins with, from the root on.
+    /// Resolves the first word of a path, from the root on.
     fn base(&self, word: &str) -> Option<Vec<String>> {
         let here: Vec<String> = self.module.split("::").map(str::to_owned).collect();
         let child = match self.module {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is wrong with a house: a crate whose modules lie on floors.
+//! Rules of a house: a crate whose modules lie on floors.
 
 use std::collections::BTreeSet;
 

@@ -8,7 +8,7 @@ use wire::Source;
 use super::*;
 use crate::symbols::Symbols;
 
-/// What comes of a script, and the log. It may go without progress for 300 ms.
+/// Outcome of a script, and the log. It may go without progress for 300 ms.
 fn outcome(script: &str) -> (Outcome, String) {
     boot_within(script, Duration::from_millis(300), None)
 }
@@ -21,7 +21,7 @@ fn boot_within(
     boot_of(Console::default(), script, patience, altogether)
 }
 
-/// The same of a guest that is not ours, on a machine with nothing of ours below it.
+/// Likewise for a guest that is not ours, on a machine with nothing of ours below it.
 fn foreign(script: &str) -> (Outcome, String) {
     let console = Console::new(Symbols::default(), Source::Foreign);
     boot_of(console, script, Duration::from_millis(300), None)
@@ -135,7 +135,7 @@ fn who_makes_no_progress_hangs_asleep_or_not() {
     for script in [
         "exec sleep 60",
         "while :; do :; done",
-        // The same again and again is none.
+        // A complaint that repeats is not progress.
         "while :; do echo \"retry $((n += 1))\"; done",
     ] {
         let ending = outcome(script).0.ending;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the gate is for, with an error planted for each, and what it can't judge.
+//! Tests of the gate, with an error planted for each of its purposes, and of results that it can't judge.
 
 use super::*;
 
