@@ -104,7 +104,7 @@ pub enum Verb {
     /// Repeat published measurements of idling, and show their figures beside ours
     #[command(after_help = STATUS)]
     Experiment(ExperimentArgs),
-    /// Measure every board whose emulator is here, and write what comes out into results/, docs/measured.md and the README
+    /// Measure boards, Linux, a neighbour and the hypervisors, and write results/ and every document that has their figures
     #[command(after_help = STATUS, alias = "results")]
     Publish(PublishArgs),
     /// Run one guest under nothing, Rouse, Xen and KVM, and show what each adds to a wake-up

@@ -57,8 +57,9 @@ fn judge(args: &CompareArgs) -> Result<(Document, Judgement)> {
         ),
         (a, b) => (a, b),
     };
-    side::check_distinct(a, b)?;
+    let (paths_a, paths_b) = (a, b);
     let (a, b) = (Side::read("A", a)?, Side::read("B", b)?);
+    side::check_distinct((&a, paths_a), (&b, paths_b))?;
     for line in a.complaints().chain(b.complaints()) {
         note!("warning: {line}");
     }

@@ -139,7 +139,7 @@ pub fn ensure() -> Result<Emulator> {
         Found::Missing(old) => {
             if let Some(obstacle) = provide::obstacle() {
                 let old = old.map_or("missing".into(), |old| format!("version {old}"));
-                bad_input!("{PROGRAM} is {old}, and {FLOOR} is needed: {obstacle}");
+                bad_input!("{PROGRAM} is {old}: {obstacle}");
             }
             provide::provide()
         }

@@ -101,7 +101,7 @@ pub fn learned(cells: &[&Cell]) -> Option<String> {
         .count();
     (count > 0).then(|| {
         format!(
-            "a governor learns anew in each block of wake-ups: figures of {count} of {} cells depend on how many there are (n)",
+            "a governor begins to learn in each block of wake-ups: figures of {count} of {} cells depend on how many there are (n)",
             cells.len()
         )
     })

@@ -220,8 +220,8 @@ pub struct Report<'a> {
 pub enum Error {
     /// The tree's structure is damaged at this offset.
     Malformed(usize),
-    /// The tree is of this version of the format, which is not read.
-    Version(u32),
+    /// Version of the format, and the oldest one that it is compatible with: 17 is not between them.
+    Version(u32, u32),
     /// No node of this kind.
     NoNode(&'static str),
     /// The node lacks the property, or its value has another form than required.
@@ -265,10 +265,10 @@ impl fmt::Display for Error {
                 f,
                 "device tree: not a valid flattened device tree: its structure is damaged at offset {offset:#x}"
             ),
-            Self::Version(version) => write!(
+            Self::Version(version, oldest) => write!(
                 f,
-                "device tree: version {version} of the format, and Rouse reads version 17; \
-                 `dtc -I dtb -O dtb -V 17` converts it"
+                "device tree: version {version} of the format, compatible with {oldest}, and Rouse reads version 17, \
+                 which `dtc -I dtb -O dtb -V 17` makes of 16"
             ),
             Self::NoNode(node) => write!(f, "device tree: no {node} node"),
             Self::Property { node, property } => {

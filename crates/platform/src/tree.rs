@@ -64,7 +64,7 @@ impl<'a> Tree<'a> {
         };
         // Fields 5 and 6: its version, and the oldest one that it is compatible with.
         if field(5) < VERSION as usize || field(6) > VERSION as usize {
-            return Err(Error::Version(field(5) as u32));
+            return Err(Error::Version(field(5) as u32, field(6) as u32));
         }
         for (at, start, size) in [
             (4, 0, field(1)),

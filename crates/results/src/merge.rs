@@ -4,7 +4,7 @@
 
 mod boots;
 
-pub use boots::boots;
+pub use boots::{boots, is_one_boot};
 
 use std::collections::BTreeSet;
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sizes of RAM, as QEMU reads them.
+//! Sizes of RAM, as QEMU reads them: whole numbers of KiB, MiB or GiB.
 
 /// The most that a CPU can address, 52 bits (DDI 0487, FEAT_LPA).
 const MOST: u64 = 1 << 52;
 
 /// Bytes of a size with its unit, MiB where it has none; `None` if it is no size of a machine's RAM.
 pub fn parse(size: &str) -> Option<u64> {
-    let (number, unit) = match (size.strip_suffix('G'), size.strip_suffix('M')) {
-        (Some(number), _) => (number, 1 << 30),
-        (_, Some(number)) => (number, 1 << 20),
-        (None, None) => (size, 1 << 20),
+    let (number, unit) = match size.char_indices().last()? {
+        (at, 'k' | 'K') => (&size[..at], 1 << 10),
+        (at, 'm' | 'M') => (&size[..at], 1 << 20),
+        (at, 'g' | 'G') => (&size[..at], 1 << 30),
+        _ => (size, 1 << 20),
     };
     // A number may begin with a sign for the parser.
     let digits = number.bytes().all(|byte| byte.is_ascii_digit());
@@ -30,8 +31,8 @@ mod tests {
     #[test]
     fn sizes_are_read_as_the_emulator_reads_them() {
         assert_eq!(
-            [bytes("20M"), bytes("2G"), bytes("7")],
-            [20 << 20, 2 << 30, 7 << 20]
+            [bytes("20M"), bytes("2g"), bytes("7"), bytes("524288k")],
+            [20 << 20, 2 << 30, 7 << 20, 512 << 20]
         );
         assert_eq!(parse("4194304G"), Some(MOST));
         for none in [
@@ -43,7 +44,7 @@ mod tests {
             "+1G",
             "64MM",
             "64MG",
-            "64m",
+            "1.5G",
             " 1G",
             "much",
             "4194305G",

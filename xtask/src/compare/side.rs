@@ -75,16 +75,23 @@ impl Side {
 }
 
 /// The test between several boots takes each of them once: a boot is of one side.
-pub fn check_distinct(a: &[PathBuf], b: &[PathBuf]) -> Result<()> {
+pub fn check_distinct(a: (&Side, &[PathBuf]), b: (&Side, &[PathBuf])) -> Result<()> {
+    if a.0.runs.len() + b.0.runs.len() <= 2 {
+        return Ok(());
+    }
     let place = |path: &PathBuf| saved::find(path).canonicalize().ok();
-    let of_a: Vec<PathBuf> = a.iter().filter_map(place).collect();
-    let both = |path: &&PathBuf| place(path).is_some_and(|path| of_a.contains(&path));
-    match b.iter().find(both) {
-        Some(path) if a.len() + b.len() > 2 => bad_input!(
-            "{} is among the runs of both A and B; name each run once",
-            places::shown(path)
-        ),
-        _ => Ok(()),
+    let of_a: Vec<PathBuf> = a.1.iter().filter_map(place).collect();
+    let named = |path: &&PathBuf| place(path).is_some_and(|path| of_a.contains(&path));
+    let named = b.1.iter().find(named).map(|path| places::shown(path));
+    let of_a = |run: &&Run| {
+        let results = &run.results;
+        let mut of_a = a.0.runs.iter();
+        !results.began.is_empty() && of_a.any(|run| merge::is_one_boot(&run.results, results))
+    };
+    let boot = b.0.runs.iter().find(of_a).map(|run| run.label.clone());
+    match named.or(boot) {
+        Some(both) => bad_input!("{both} is among the runs of both A and B; name each run once"),
+        None => Ok(()),
     }
 }
 

@@ -51,8 +51,14 @@ pub fn look(args: &DoctorArgs) -> Result<()> {
             );
         }
         for file in files {
-            let blob = checks::tree_bytes(&file)?;
-            findings.push(of_tree(&file, &blob));
+            findings.push(match checks::tree_bytes(&file) {
+                Ok(blob) => of_tree(&file, &blob),
+                // Of a folder, the others are looked at all the same.
+                Err(_) if file != *named => {
+                    Finding::refused(&file, "it is not a flattened device tree")
+                }
+                Err(error) => return Err(error),
+            });
         }
     }
     for named in &args.acpi {
@@ -165,6 +171,9 @@ impl Finding {
     fn of(file: &Path, platform: &Platform<'_>, note: Option<String>) -> Self {
         let console = platform.uart.as_ref().map(console);
         let wrong = missing(platform);
+        let by_table = (platform.psci.is_none() && is_by_table(platform)).then(|| {
+            "no PSCI: a spin-table starts the CPUs, and nothing turns the machine off".into()
+        });
         let psci = match platform.psci {
             Some(Conduit::Smc) => "SMC",
             Some(Conduit::Hvc) => "HVC",
@@ -178,7 +187,7 @@ impl Finding {
                 platform.cpus.len() + platform.cpus_ignored,
                 console.as_deref().unwrap_or("no console")
             ),
-            why: wrong.or(note),
+            why: wrong.or(note).or(by_table),
             console,
         }
     }
@@ -206,28 +215,29 @@ impl Finding {
     }
 }
 
+/// Whether a spin-table starts its CPUs.
+fn is_by_table(platform: &Platform<'_>) -> bool {
+    let by_table = |cpu: &platform::Cpu| matches!(cpu.enable, Enable::SpinTable(_));
+    platform.cpus.iter().any(by_table)
+}
+
 /// Why a machine that is described well is none for Rouse: first by what the image asks itself.
 fn missing(platform: &Platform<'_>) -> Option<String> {
-    let by_table = |cpu: &platform::Cpu| matches!(cpu.enable, Enable::SpinTable(_));
+    let by_table = is_by_table(platform);
     let pool = carve::pool(platform.cpus.len() as u64);
     let short = match platform.memory.is_empty() {
         true => None,
         false => carve::divide(&platform.memory, &platform.reserved, pool).err(),
     };
     let lacks = platform.lacks().map(str::to_owned);
+    let why = match platform.described_by {
+        Firmware::Fdt => "no PSCI is described; a boot loader may add it",
+        Firmware::Acpi => "no PSCI is described",
+    };
+    let no_psci = platform.psci.is_none() && !by_table;
     lacks
         .or_else(|| short.map(|short| short.to_string()))
-        .or_else(|| {
-            let by_table = platform.cpus.iter().any(by_table);
-            let why = match (by_table, platform.described_by) {
-                (true, _) => {
-                    "no PSCI: the CPUs are started by a spin-table, and nothing turns the machine off"
-                }
-                (false, Firmware::Fdt) => "no PSCI is described; a boot loader may add it",
-                (false, Firmware::Acpi) => "no PSCI is described",
-            };
-            platform.psci.is_none().then(|| why.to_owned())
-        })
+        .or_else(|| no_psci.then(|| why.to_owned()))
 }
 
 /// A console, in the words of `rouse.uart=`.

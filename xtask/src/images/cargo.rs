@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cargo, where it has something to do.
 
-use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -30,14 +30,9 @@ pub fn build(directory: &Path, arguments: &[&str], planted: bool, note: &str) ->
 
 /// Has Cargo do it; whether it could.
 fn run(directory: &Path, arguments: &[&str], planted: bool, note: &str) -> Result<bool> {
-    let color = if io::stderr().is_terminal() {
-        "always"
-    } else {
-        "never"
-    };
     let mut cargo = toolchain::cargo();
     cargo
-        .args(["build", "--color", color])
+        .args(["build", "--color", "never"])
         .arg("--target-dir")
         .arg(directory)
         .args(arguments)

@@ -11,11 +11,12 @@ use results::{Cell, Results, Stats, json};
 
 use crate::board::{Board, Machine, names};
 use crate::cli::JobArgs;
-use crate::failure::bad_input;
+use crate::failure::{BadInput, bad_input};
 use crate::job::Job;
+use crate::kvm::kernel;
 use crate::output::Output;
 use crate::terminal::note;
-use crate::{files, gem5, places};
+use crate::{apt, files, gem5, mistake, places};
 
 /// Where the results are kept.
 pub const FOLDER: &str = "results";
@@ -103,7 +104,15 @@ pub fn here() -> Result<Vec<String>> {
             _ => here.push(name),
         }
     }
-    here.extend(RUNS.map(|(name, _)| name.to_owned()));
+    for (name, options) in RUNS {
+        let has_kernel = || kernel::provided().is_some() || apt::usable();
+        match options.contains("--guest debian") && !has_kernel() {
+            true => {
+                note!("left out: {name}: Debian's kernel can't be fetched here; its results stay")
+            }
+            false => here.push(name.into()),
+        }
+    }
     Ok(here)
 }
 
@@ -140,8 +149,10 @@ pub fn kept() -> Result<Vec<(String, Results)>> {
         .iter()
         .map(|file| {
             let text = fs::read_to_string(file)?;
-            let results: Results =
-                serde_json::from_str(&text).with_context(|| places::shown(file))?;
+            let shown = places::shown(file);
+            let results = Results::read(&text, mistake::of_json).map_err(|why| {
+                BadInput::error(format!("{shown}: {why}; run `cargo xtask publish`"))
+            })?;
             let name = file.file_stem().unwrap_or_default().to_string_lossy();
             Ok((name.into_owned(), results))
         })

@@ -6,7 +6,7 @@
 //! they want.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
@@ -15,6 +15,7 @@ use crate::apt::{self, Remedy};
 use crate::manager::{self, Tool};
 use crate::places;
 use crate::terminal::note;
+use crate::toolchain::output;
 
 /// The missing emulator, and a way without it.
 const REMEDY: Remedy = Remedy {
@@ -68,8 +69,8 @@ pub fn obstacle() -> Option<String> {
     if x86_64_linux && apt::usable() {
         return None;
     }
-    // Debian's own manager, without Debian's keys.
-    let way = match x86_64_linux && Path::new("/etc/debian_version").exists() {
+    // Debian's manager is here, and Debian's keys are not.
+    let way = match x86_64_linux && output("apt-get", &["--version"]).is_some() {
         true => "apt-get install debian-archive-keyring (QEMU is then fetched)".into(),
         false => manager::install(Tool::Qemu)
             .unwrap_or_else(|| "install it with the system's packages".into()),

@@ -41,7 +41,8 @@ fn again(known: &str, label: &str, results: &Results) -> String {
 
 /// Whether two runs are one that was given twice: they began at one moment, and have a cell in
 /// common. Where one does not tell when, samples that vary from boot to boot are all the same.
-fn is_one_boot(a: &Results, b: &Results) -> bool {
+#[must_use]
+pub fn is_one_boot(a: &Results, b: &Results) -> bool {
     fn measured(results: &Results) -> impl Iterator<Item = &Cell> {
         results.cells.iter().filter(|cell| cell.stats.is_some())
     }
