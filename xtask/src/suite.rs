@@ -6,7 +6,6 @@ mod alike;
 mod carried;
 mod case;
 mod cells;
-mod counted;
 mod cut;
 #[cfg(test)]
 mod documented;

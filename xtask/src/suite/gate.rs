@@ -10,7 +10,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 
 use super::{
-    carried, counted, exceptions, exclusives, jobs, killed, mainline, monitor, published, repeated,
+    carried, exceptions, exclusives, jobs, killed, mainline, monitor, published, repeated,
     strict, together,
 };
 use crate::before::Before;
@@ -47,7 +47,7 @@ struct Line {
     says: &'static str,
 }
 
-const ALL: [Gate; 21] = [
+const ALL: [Gate; 20] = [
     Gate {
         name: "atomics-of-both-images",
         what: What::Code(exclusives::run),
@@ -78,10 +78,6 @@ const ALL: [Gate; 21] = [
             status: 0,
             says: "msr     ICC_SGI1R_EL1",
         }),
-    },
-    Gate {
-        name: "counted-by-the-emulators-log",
-        what: What::Code(counted::run),
     },
     Gate {
         name: "cycles-are-not-more",
