@@ -42,13 +42,6 @@
 
 use crate::cpu::pending_word::FIRST_SGI;
 
-/// Instructions that do nothing, planted in the SGI path so that a test can see the gate
-/// on its length notice them. None unless a build sets `ROUSE_PLANTED_NOPS`, a digit.
-pub const PLANTED: u8 = match option_env!("ROUSE_PLANTED_NOPS") {
-    Some(digit) => digit.as_bytes()[0] - b'0',
-    None => 0,
-};
-
 /// The bit of ICC_SGI1R_EL1 that only INTIDs from [`FIRST_SGI`] on have: INTID is in bits 27:24 (IHI 0069H, 12.2).
 pub const KICKED: u32 = 24 + FIRST_SGI.trailing_zeros();
 const _: () = assert!(FIRST_SGI == 8, "one bit tells them apart");
@@ -139,9 +132,6 @@ macro_rules! fast_path_macros {
         mrs     x0, elr_el2
         add     x0, x0, #4
         msr     S3_0_C12_C11_5, x2              // ICC_SGI1R_EL1
-        .rept   {planted}
-        nop
-        .endr
         count   {count_sgi}
         msr     elr_el2, x0
         leave

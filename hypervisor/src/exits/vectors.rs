@@ -246,7 +246,6 @@ exit_resume_traced:
     serror_in_guest = sym serror::in_guest,
     esr_sgi = const fast_paths::ESR_SGI_FROM_X1,
     wait_bits = const fast_paths::WAIT_BITS,
-    planted = const fast_paths::PLANTED,
     class_hvc = const trap::esr::HVC64,
     not_supported = const abi::NOT_SUPPORTED,
     hcr_inject = const traps::HCR_INJECT,
