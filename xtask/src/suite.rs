@@ -7,8 +7,6 @@ mod carried;
 mod case;
 mod cells;
 mod cut;
-#[cfg(test)]
-mod documented;
 mod exceptions;
 mod exclusives;
 mod expectation;
