@@ -7,7 +7,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use serde_json::json;
+use base64::prelude::{BASE64_STANDARD, Engine};
+use serde_json::{Value, json};
 
 use crate::pdf::{self, Element};
 use crate::{Finding, Look, Tab, screen};
@@ -38,8 +39,7 @@ pub fn check(tab: &mut Tab<'_>, file: &Path) -> Result<Vec<Finding>> {
     };
     tab.open(file, look)?;
     let mut found = screen::check(tab)?;
-    let bytes = print(tab)?;
-    let document = pdf::read(&bytes).context("the PDF can't be read")?;
+    let document = pdf::read(print(tab)?).context("the PDF can't be read")?;
     found.extend(untagged(tab, &document)?);
     let judged = judge(&document).into_iter();
     found.extend(judged.map(|(check, what)| tab.finding(check, what)));
@@ -55,7 +55,16 @@ pub fn print(tab: &mut Tab<'_>) -> Result<Vec<u8>> {
     let how = json!({ "printBackground": true, "preferCSSPageSize": true, "paperWidth": 8.27,
         "paperHeight": 11.69, "generateTaggedPDF": true });
     let printed = tab.call("Page.printToPDF", how)?;
-    pdf::from_base64(printed["data"].as_str().unwrap_or_default())
+    decoded(&printed)
+}
+
+/// The bytes that the browser answered with.
+///
+/// # Errors
+///
+/// If they are no base64.
+pub fn decoded(answer: &Value) -> Result<Vec<u8>> {
+    Ok(BASE64_STANDARD.decode(answer["data"].as_str().unwrap_or_default())?)
 }
 
 /// What the page has and the structure of the PDF has not, so that it is not judged: a table is
