@@ -2,8 +2,8 @@
 //! The ways of waiting for a request, by name.
 //!
 //! The loops are those of [`wait::idle`], which are model-checked; this CPU runs them
-//! as a [`Target`](wait::target::Target). What `spin`, `yield`, `wfe`, `wfe-sev` and
-//! `wfet` differ in is the instruction by which they pause. Where a governor chooses
+//! as a [`Target`](wait::target::Target). The loops `spin`, `yield`, `wfe`, `wfe-sev` and
+//! `wfet` differ in the instruction by which they pause. Where a governor chooses
 //! among idle states, the loop is that of [`governed`].
 
 mod forced;

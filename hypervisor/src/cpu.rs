@@ -8,7 +8,6 @@ pub mod controls;
 pub mod counters;
 pub mod fast_state;
 pub mod halt;
-mod layout;
 pub mod local;
 pub mod pending_word;
 pub mod percpu;

@@ -12,7 +12,6 @@ pub mod counts;
 pub mod idle;
 pub mod options;
 pub mod output;
-pub mod random;
 pub mod report;
 pub mod room;
 

@@ -19,13 +19,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use abi::{Deliver, KnobValue};
+use fastrand::Rng;
 use plan::Arguments;
 
 use crate::below::Found;
 use crate::counts::Counts;
 use crate::output::Output;
 use crate::page::Page;
-use crate::random::Random;
 use crate::{clock, cpus};
 use hotplug::Hotplug;
 use tally::Tally;
@@ -116,9 +116,9 @@ impl Soak {
 
     /// Starts the threads of every CPU.
     fn start(&'static self) -> io::Result<()> {
+        let mut random = Rng::with_seed(self.seed);
         for (index, &cpu) in self.cpus.iter().enumerate() {
-            let random = |salt: usize| Random::new(self.seed, (index * 2 + salt) as u64);
-            let (of_timers, of_trips) = (random(0), random(1));
+            let (of_timers, of_trips) = (random.fork(), random.fork());
             self.threads
                 .start(self, cpu, true, move || timers::run(self, index, of_timers))?;
             self.threads

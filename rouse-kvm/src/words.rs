@@ -22,7 +22,7 @@ Exit status:
   0  what was asked for happened
   1  it failed while running: a hang, a crash, damaged records
   2  it could not be tried: an unknown word, no /dev/kvm, a file that is there
-  128 + N  signal N asked for the end. What was measured is kept and shown";
+  128 + N  signal N asked for the end. Finished cells are kept and shown";
 
 /// Rouse: what it costs to wake an idle CPU, in a guest under this machine's KVM.
 ///
@@ -31,7 +31,7 @@ Exit status:
 #[derive(Debug, Parser)]
 #[command(name = "rouse-kvm", version, after_help = AFTER)]
 pub struct Words {
-    /// What is measured.
+    /// The plan.
     #[command(flatten)]
     pub plan: PlanArgs,
     /// Number of vCPUs, each on a CPU of its own
@@ -43,7 +43,7 @@ pub struct Words {
     /// RAM of the guest, with unit: 256M, 2G
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = mib)]
     pub memory: u64,
-    /// What to count: time, or cycles of the core as its PMU counts them
+    /// Unit: time, or cycles of the core as its PMU counts them
     #[arg(long, value_enum, default_value_t = Metric::Time)]
     pub metric: Metric,
     /// Refuse unless KVM runs so: kvm (at EL2 with its host), kvm-nvhe, kvm-protected [default: as it runs]

@@ -25,8 +25,8 @@ Exit status:
   1  it failed while running: a hang, a crash, damaged records, a failed test
   2  it could not be tried: an unknown word, board or option, a file that is no
      guest image, a missing tool, a folder that can't be written
-  128 + N  signal N asked for the end: 130 for Ctrl-C, 143 for SIGTERM. What was
-     measured is kept and shown; a second signal ends it at once";
+  128 + N  signal N asked for the end: 130 for Ctrl-C, 143 for SIGTERM. Cells
+     measured so far are kept and shown; a second signal ends it at once";
 
 const SOAK: &str = "\
 Each boot is a round with a seed of its own: wake-ups in every way of waiting, and
@@ -56,12 +56,12 @@ the machine can't run is listed as skipped, with the reason.";
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", version, after_help = STATUS)]
 pub struct Cli {
-    /// What is to be done.
+    /// The verb.
     #[command(subcommand)]
     pub verb: Verb,
 }
 
-/// What can be done.
+/// Verbs, in the order of `--help`.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Build, boot, measure, print the table and write the results

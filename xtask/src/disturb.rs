@@ -31,6 +31,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, ensure};
+use fastrand::Rng;
 
 #[cfg(target_os = "linux")]
 use linux as system;
@@ -100,21 +101,21 @@ impl Disturber {
 }
 
 fn disturb(pid: u32, place: &Path, seed: u64, end: &AtomicBool) -> Result<Done> {
-    let mut random = Random(seed.max(1));
+    let mut random = Rng::with_seed(seed);
     let mut done = Done::default();
     let mut monitor = None;
     while !end.load(Relaxed) {
-        thread::sleep(random.time(200, 20_000));
+        thread::sleep(time(&mut random, 200, 20_000));
         // It opens its monitor when it gets to it.
         if monitor.is_none() {
             monitor = Pauser::connect(place).ok();
         }
-        let time = random.time(20, 20_000);
-        let count = match (random.below(8), &mut monitor) {
+        let time = time(&mut random, 20, 20_000);
+        let count = match (random.u8(..8), &mut monitor) {
             (0, _) => system::stop(pid, time)?.then_some(&mut done.stopped),
             (1, Some(monitor)) => pause(monitor, time).then_some(&mut done.paused),
             _ => {
-                let choose = |threads: usize| random.below(threads as u64) as usize;
+                let choose = |threads: usize| random.usize(..threads);
                 system::hold(pid, time, choose)?.then_some(&mut done.held)
             }
         };
@@ -130,28 +131,11 @@ fn pause(monitor: &mut Pauser, time: Duration) -> bool {
     stopped && monitor.go_on().is_ok()
 }
 
-/// Marsaglia's xorshift64*: nothing depends on its quality.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    /// A number below `limit`.
-    fn below(&mut self, limit: u64) -> u64 {
-        (self.next() >> 32) % limit.max(1)
-    }
-
-    /// A time between both, microseconds; each doubling of it is as likely.
-    fn time(&mut self, least: u64, most: u64) -> Duration {
-        let doublings = (most / least).ilog2() + 1;
-        let from = least << self.below(doublings.into());
-        Duration::from_micros((from + self.below(from)).min(most))
-    }
+/// Draws a time between both, microseconds; each doubling of it is as likely.
+fn time(random: &mut Rng, least: u64, most: u64) -> Duration {
+    let doublings = (most / least).ilog2() + 1;
+    let from = least << random.u32(..doublings);
+    Duration::from_micros(random.u64(from..2 * from).min(most))
 }
 
 #[cfg(test)]
@@ -160,8 +144,8 @@ mod tests {
 
     #[test]
     fn times_are_of_every_magnitude() {
-        let mut random = Random(7);
-        let times: Vec<_> = (0..1000).map(|_| random.time(20, 20_000)).collect();
+        let mut random = Rng::with_seed(7);
+        let times: Vec<_> = (0..1000).map(|_| time(&mut random, 20, 20_000)).collect();
         let micros = |n| Duration::from_micros(n);
         assert!(
             times

@@ -47,7 +47,7 @@ pub struct GovernorsArgs {
     /// Replay a made-up trace
     #[arg(long, value_name = "KIND", value_enum)]
     pub generate: Option<Kind>,
-    /// What chance is made of; the same number makes the same trace [default: 1]
+    /// Seed of chance; equal numbers make equal traces [default: 1]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Idle intervals to make up, 1 to 10000000 [default: 10000]

@@ -6,7 +6,6 @@ mod cargo;
 mod contents;
 mod flags;
 
-use std::env;
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
 use std::panic::resume_unwind;
@@ -32,10 +31,8 @@ use crate::terminal::note;
 use crate::xen::Xen;
 use crate::{files, places, toolchain};
 
-/// Cargo's profiles: of images, and of a hypervisor with instructions planted. It and the real one, built in turn by tests,
-/// would each make the other stale if they had one.
+/// Cargo's profile of images.
 const PROFILE: &str = "image";
-const PLANTED_PROFILE: &str = "image-planted";
 const HYPERVISOR: &str = "hypervisor";
 const GUEST: &str = "guest-kernel-shim";
 const TEST_KERNEL: &str = "test-kernel";
@@ -44,8 +41,6 @@ const MONITOR: &str = "rouse-kvm";
 const ON_LINUX: &str = "linux";
 const ON_LINUX_PROGRAM: &str = "rouse-linux";
 const DIRTY_FIRMWARE: &str = "dirty-firmware";
-/// Instructions to plant in the SGI path: see `hypervisor/src/exits/fast_paths.rs`.
-pub const PLANTED: &str = "ROUSE_PLANTED_NOPS";
 /// Name of the packed image's file.
 const PACKED: &str = "rouse.img";
 /// Name of the file of another kernel's initial RAM disk.
@@ -219,8 +214,8 @@ struct Compiled {
 
 impl Compiled {
     /// The `binary` of `package` that was built last.
-    fn read(package: &str, binary: &str, profile: &str, atomics: Atomics) -> Result<Self> {
-        let elf = elf(binary, profile, atomics)?;
+    fn read(package: &str, binary: &str, atomics: Atomics) -> Result<Self> {
+        let elf = elf(binary, atomics)?;
         let flat = flatten(&elf).with_context(|| format!("the image of {package}"))?;
         Ok(Self { elf, flat })
     }
@@ -252,22 +247,14 @@ fn compile(binary: Option<&'static str>) -> Result<Pair> {
         let account = Account::here();
         let lse = scope.spawn(move || account.charge(|| cargo_build(ours, Atomics::Lse)));
         cargo_build(&binaries, Atomics::Llsc)?;
-        if planted() {
-            build_as(PLANTED_PROFILE, &binaries[..1], Atomics::Llsc)?;
-        }
         lse.join().unwrap_or_else(|panic| resume_unwind(panic))
     })?;
     let guest = |atomics| {
-        let read = binary.map(|binary| Compiled::read(GUEST, binary, PROFILE, atomics));
+        let read = binary.map(|binary| Compiled::read(GUEST, binary, atomics));
         read.transpose()
     };
     Ok(Pair {
-        hypervisor: Compiled::read(
-            HYPERVISOR,
-            HYPERVISOR,
-            if planted() { PLANTED_PROFILE } else { PROFILE },
-            Atomics::Llsc,
-        )?,
+        hypervisor: Compiled::read(HYPERVISOR, HYPERVISOR, Atomics::Llsc)?,
         llsc: guest(Atomics::Llsc)?,
         lse: guest(Atomics::Lse)?,
     })
@@ -290,7 +277,7 @@ fn alone(package: &'static str) -> Result<Vec<u8>> {
         toolchain::ensure_target(toolchain::TARGET)?;
         building(|| {
             cargo_build(&[(package, package)], Atomics::Llsc)?;
-            Compiled::read(package, package, PROFILE, Atomics::Llsc)
+            Compiled::read(package, package, Atomics::Llsc)
         })
     })?;
     Ok(compiled.flat.clone())
@@ -319,7 +306,7 @@ fn linux_program(package: &str, binary: &str) -> Result<Vec<u8>> {
     let path = path.join(binary);
     let arguments = [&arguments[..], &package[..], &config[..]].concat();
     building(|| {
-        cargo::build(&directory, &arguments, false, "")?;
+        cargo::build(&directory, &arguments, "")?;
         fs::read(&path).with_context(|| format!("{} was not built", path.display()))
     })
 }
@@ -341,7 +328,7 @@ fn folder() -> PathBuf {
 /// Builds the plugin that records, a library of the emulator's host.
 pub fn recorder() -> Result<PathBuf> {
     let (directory, arguments) = (recorder_folder(), ["--release", "--package", RECORDER]);
-    building(|| cargo::build(&directory, &arguments, false, ""))?;
+    building(|| cargo::build(&directory, &arguments, ""))?;
     Ok(directory.join(format!("release/{DLL_PREFIX}{RECORDER}{DLL_SUFFIX}")))
 }
 
@@ -373,15 +360,10 @@ fn directory(atomics: Atomics) -> PathBuf {
     })
 }
 
-/// Whether a hypervisor with instructions planted is asked for.
-fn planted() -> bool {
-    env::var_os(PLANTED).is_some()
-}
-
 /// The ELF file of a binary.
-fn elf(binary: &str, profile: &str, atomics: Atomics) -> Result<Vec<u8>> {
+fn elf(binary: &str, atomics: Atomics) -> Result<Vec<u8>> {
     let directory = directory(atomics).join(toolchain::TARGET);
-    let path = directory.join(profile).join(binary);
+    let path = directory.join(PROFILE).join(binary);
     fs::read(&path).with_context(|| {
         format!(
             "{} was not built; a package must have the binary {binary}",
@@ -392,16 +374,11 @@ fn elf(binary: &str, profile: &str, atomics: Atomics) -> Result<Vec<u8>> {
 
 /// Builds binaries, each of its package.
 fn cargo_build(binaries: &[(&str, &str)], atomics: Atomics) -> Result<()> {
-    build_as(PROFILE, binaries, atomics)
-}
-
-/// Builds them by another profile than that of all images.
-fn build_as(profile: &str, binaries: &[(&str, &str)], atomics: Atomics) -> Result<()> {
     if binaries.is_empty() {
         return Ok(());
     }
     let flags = flags::of_images(atomics);
-    let mut arguments = vec!["--profile", profile, "--target", toolchain::TARGET];
+    let mut arguments = vec!["--profile", PROFILE, "--target", toolchain::TARGET];
     arguments.extend(["--config", &flags]);
     let packages = binaries.iter();
     arguments
@@ -410,6 +387,5 @@ fn build_as(profile: &str, binaries: &[(&str, &str)], atomics: Atomics) -> Resul
         Atomics::Llsc => "",
         Atomics::Lse => " (atomics lse)",
     };
-    let planted = profile == PLANTED_PROFILE;
-    cargo::build(&directory(atomics), &arguments, planted, note)
+    cargo::build(&directory(atomics), &arguments, note)
 }

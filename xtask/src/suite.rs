@@ -6,10 +6,7 @@ mod alike;
 mod carried;
 mod case;
 mod cells;
-mod counted;
 mod cut;
-#[cfg(test)]
-mod documented;
 mod exceptions;
 mod exclusives;
 mod expectation;

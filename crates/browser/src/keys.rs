@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a reader reaches by keyboard: everything, in its order, and it is seen where one is.
+//! The page by keyboard: a reader reaches everything, in its order, and it is seen where one is.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::tab::text;
 use crate::{Finding, Tab};
 
-/// What can be operated, each with its name and whether it takes part in Tab's order.
+/// Operable elements, each with its name and whether it takes part in Tab's order.
 const LIST: &str = include_str!("keys.js");
 
-/// What is wrong with it.
+/// Its faults.
 ///
 /// # Errors
 ///

@@ -2,7 +2,7 @@
 //! Looks at pages in a headless browser, and says what is wrong with them.
 //!
 //! [`pipe`] starts the browser and speaks with it, [`tab`] opens a page as a reader would
-//! ([`Look`]). What is held against it: [`screen`] and [`keys`] what a reader sees and
+//! ([`Look`]). It is judged by [`screen`] and [`keys`], what a reader sees and
 //! reaches, [`plain`] that nothing of it depends on a script, [`paper`] how it is printed,
 //! which [`pdf`] reads. [`page()`] does all of it.
 //!

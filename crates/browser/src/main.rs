@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use browser::{Look, Tab, paper, pdf};
+use browser::{Look, Tab, paper};
 use serde_json::json;
 
 fn main() -> Result<ExitCode> {
@@ -50,7 +50,7 @@ fn draw(tab: &mut Tab<'_>, file: &Path, folder: &Path) -> Result<()> {
         let picture = json!({ "format": "png", "captureBeyondViewport": true });
         let picture = tab.call("Page.captureScreenshot", picture)?;
         let name = look.shown().replace(" px, ", "-");
-        let bytes = pdf::from_base64(picture["data"].as_str().unwrap_or_default())?;
+        let bytes = paper::decoded(&picture)?;
         fs::write(folder.join(format!("{stem}-{name}.png")), bytes)?;
     }
     tab.open(file, Look::ALL[0])?;

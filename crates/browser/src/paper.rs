@@ -7,7 +7,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use serde_json::json;
+use base64::prelude::{BASE64_STANDARD, Engine};
+use serde_json::{Value, json};
 
 use crate::pdf::{self, Element};
 use crate::{Finding, Look, Tab, screen};
@@ -15,7 +16,7 @@ use crate::{Finding, Look, Tab, screen};
 /// A4 without the margins of the style sheet, 12 mm on either side, in CSS pixels of 1/96 inch.
 const WIDTH: u32 = 703;
 
-/// What is judged: its name, its tags, how the page selects it. A drawing in a figure has the same tag.
+/// A judged element: its name, its tags, how the page selects it. A drawing in a figure has the same tag.
 const TAGGED: [(&str, &[&str], &str); 3] = [
     (
         "headings",
@@ -26,7 +27,7 @@ const TAGGED: [(&str, &[&str], &str); 3] = [
     ("charts", &["Figure"], "figure,svg[role=img]"),
 ];
 
-/// What is wrong with it.
+/// Its faults.
 ///
 /// # Errors
 ///
@@ -38,8 +39,7 @@ pub fn check(tab: &mut Tab<'_>, file: &Path) -> Result<Vec<Finding>> {
     };
     tab.open(file, look)?;
     let mut found = screen::check(tab)?;
-    let bytes = print(tab)?;
-    let document = pdf::read(&bytes).context("the PDF can't be read")?;
+    let document = pdf::read(print(tab)?).context("the PDF can't be read")?;
     found.extend(untagged(tab, &document)?);
     let judged = judge(&document).into_iter();
     found.extend(judged.map(|(check, what)| tab.finding(check, what)));
@@ -55,10 +55,19 @@ pub fn print(tab: &mut Tab<'_>) -> Result<Vec<u8>> {
     let how = json!({ "printBackground": true, "preferCSSPageSize": true, "paperWidth": 8.27,
         "paperHeight": 11.69, "generateTaggedPDF": true });
     let printed = tab.call("Page.printToPDF", how)?;
-    pdf::from_base64(printed["data"].as_str().unwrap_or_default())
+    decoded(&printed)
 }
 
-/// What the page has and the structure of the PDF has not, so that it is not judged: a table is
+/// The bytes that the browser answered with.
+///
+/// # Errors
+///
+/// If they are no base64.
+pub fn decoded(answer: &Value) -> Result<Vec<u8>> {
+    Ok(BASE64_STANDARD.decode(answer["data"].as_str().unwrap_or_default())?)
+}
+
+/// Parts of the page that the structure of the PDF does not have, so that they are not judged: a table is
 /// one to the browser if it has headings.
 fn untagged(tab: &mut Tab<'_>, document: &Element) -> Result<Vec<Finding>> {
     let all = document.all();
@@ -80,7 +89,7 @@ fn untagged(tab: &mut Tab<'_>, document: &Element) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-/// What was cut, or stands alone.
+/// Parts that were cut, or stand alone.
 fn judge(document: &Element) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
     let all = document.all();
@@ -91,7 +100,7 @@ fn judge(document: &Element) -> Vec<(&'static str, String)> {
         };
         match element.role.as_str() {
             "H1" | "H2" | "H3" | "H4" | "H5" | "H6" | "Caption" => {
-                // What follows it: neither a part of it nor around it.
+                // A later element: neither a part of it nor around it.
                 let next = all[place + element.all().len()..].iter();
                 let next = next.flat_map(|next| next.marks.first()).next();
                 let alone = next.is_some_and(|next| *next > last);

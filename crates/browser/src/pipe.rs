@@ -37,7 +37,7 @@ pub struct Browser {
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
     next: u64,
-    /// What happened that no answer was.
+    /// Events that were not answers.
     events: Vec<Value>,
     /// Its profile, and what it says.
     place: TempDir,
@@ -129,7 +129,7 @@ impl Browser {
         Ok(())
     }
 
-    /// What has happened with a session, and is forgotten.
+    /// Takes the events of a session.
     pub fn events(&mut self, session: &str) -> Vec<Value> {
         let events = std::mem::take(&mut self.events).into_iter();
         let (own, others) = events.partition(|message| message["sessionId"] == session);
@@ -147,7 +147,7 @@ impl Browser {
         serde_json::from_slice(&bytes).context("the browser speaks no JSON")
     }
 
-    /// What it said last.
+    /// Its last message.
     fn ended(&self) -> anyhow::Error {
         let said = fs::read(self.place.path().join("log")).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);

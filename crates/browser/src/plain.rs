@@ -8,16 +8,16 @@ use anyhow::Result;
 use crate::tab::{WIDE, text};
 use crate::{Finding, Look, Tab};
 
-/// What is read, in which what scripts add to work with it is left out.
+/// The text, without what scripts add to operate it.
 const READ: &str = r"(() => {
   document.querySelectorAll('details').forEach((details) => { details.open = true; });
   document.querySelectorAll('[data-added]').forEach((added) => { added.hidden = true; });
   return document.body.innerText.replace(/\s+/g, ' ').trim();
 })()";
-/// What does nothing without a script.
+/// Elements that do nothing without a script.
 const DEAD: &str = "[...document.querySelectorAll('button,input,select,textarea')].map((dead) => dead.outerHTML.slice(0, 80))";
 
-/// What is wrong with it.
+/// Its faults.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a reader sees: widths, contrast, headings, links.
+//! The page on a screen: widths, contrast, headings, links.
 //!
 //! `screen.js` looks, in the page: there are computed styles and boxes as they were laid out.
 
@@ -12,7 +12,7 @@ use crate::{Finding, Tab};
 /// Everything that is looked at.
 const LOOK: &str = include_str!("screen.js");
 
-/// What is wrong with what is seen.
+/// Its faults on a screen.
 ///
 /// # Errors
 ///

@@ -25,7 +25,7 @@ pub struct Look {
     pub dark: bool,
     /// Scripts run.
     pub scripts: bool,
-    /// As it is printed.
+    /// On paper.
     pub paper: bool,
 }
 
@@ -104,7 +104,7 @@ impl<'b> Tab<'b> {
         self.url = format!("file://{}", file.display());
         self.look = look;
         self.prepare()?;
-        // What was said of the page before.
+        // Events of the page before.
         let _ = self.browser.events(&self.session);
         let navigated = self.call("Page.navigate", json!({ "url": self.url }))?;
         if let Some(error) = navigated["errorText"].as_str() {
@@ -174,7 +174,7 @@ impl<'b> Tab<'b> {
         }
     }
 
-    /// What the page asked for, and what the console has of it.
+    /// Requests of the page, and messages of its console.
     pub fn complaints(&mut self) -> Vec<Finding> {
         let events = self.browser.events(&self.session);
         let findings = events.iter().filter_map(|event| {

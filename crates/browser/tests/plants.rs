@@ -38,7 +38,7 @@ const GOOD: &str = r##"<!DOCTYPE html>
 <text x="4" y="60">below</text></svg></figure>
 </body></html>"##;
 
-/// What is put into it, in place of what, and the check that finds it.
+/// The planted text, the text that it replaces, and the check that finds it.
 const PLANTS: [(&str, &str, &str, &str); 38] = [
     (
         "contrast",

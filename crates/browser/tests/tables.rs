@@ -6,7 +6,7 @@ use std::fs;
 use browser::{Look, Tab, keys};
 use maud::html;
 
-/// What the first and the second column have, from the top, of the rows that are seen.
+/// First and second column of the visible rows, from the top.
 const ROWS: &str = "[...document.querySelectorAll('tbody tr')].filter((row) => !row.hidden)
     .map((row) => row.cells[0].textContent + row.cells[1].textContent).join(' ')";
 const SORTED: &str =

@@ -19,7 +19,7 @@
 //!
 //! - A CPU that is woken by an interrupt continues from the clock that the sender had
 //!   when it sent the interrupt. So what the sender does afterwards is not on the path.
-//!   What the receiver executes after the wait is.
+//!   Instructions of the receiver after the wait are.
 //! - A CPU that finds in memory what another CPU stored while it waited continues from
 //!   the clock of that store, plus what it has executed since its wait.
 //! - The first such thing that it finds after a wait is the cause. If it waits several

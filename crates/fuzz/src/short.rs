@@ -6,6 +6,8 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 
+use fastrand::Rng;
+
 /// Longest input that is made.
 const LONGEST: usize = 16 << 10;
 /// Numbers at which readers are likely to go wrong.
@@ -36,7 +38,7 @@ pub fn run(corpus: &Path, made: usize, run: impl Fn(&[u8])) {
         guarded(&run, input, &path.display().to_string());
     }
     let inputs: Vec<Vec<u8>> = files.into_iter().map(|(_, input)| input).collect();
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Rng::with_seed(0);
     for number in 0..made {
         let input = make(&mut random, &inputs);
         guarded(&run, &input, &format!("made input {number}"));
@@ -68,49 +70,38 @@ fn guarded(run: &impl Fn(&[u8]), input: &[u8], what: &str) {
     }
 }
 
-/// G. Marsaglia's xorshift, 64 bits.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() >> 16) as usize % bound.max(1)
-    }
+/// Draws a number below `bound`; 0 if that is 0.
+fn below(random: &mut Rng, bound: usize) -> usize {
+    random.usize(..bound.max(1))
 }
 
 /// One of the inputs, changed in one to eight places.
-fn make(random: &mut Random, inputs: &[Vec<u8>]) -> Vec<u8> {
-    let start = inputs.get(random.below(inputs.len()));
+fn make(random: &mut Rng, inputs: &[Vec<u8>]) -> Vec<u8> {
+    let start = inputs.get(below(random, inputs.len()));
     let mut input = start.cloned().unwrap_or_default();
-    for _ in 0..=random.below(8) {
+    for _ in 0..=below(random, 8) {
         change(random, &mut input, inputs);
     }
     input.truncate(LONGEST);
     input
 }
 
-fn change(random: &mut Random, input: &mut Vec<u8>, inputs: &[Vec<u8>]) {
-    let at = random.below(input.len());
-    match random.below(8) {
-        0 if !input.is_empty() => input[at] ^= 1 << random.below(8),
-        1 if !input.is_empty() => input[at] = random.next() as u8,
+fn change(random: &mut Rng, input: &mut Vec<u8>, inputs: &[Vec<u8>]) {
+    let at = below(random, input.len());
+    match below(random, 8) {
+        0 if !input.is_empty() => input[at] ^= 1 << below(random, 8),
+        1 if !input.is_empty() => input[at] = random.u8(..),
         2 => {
-            let length = 1 + random.below(16);
-            let new: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
+            let length = 1 + below(random, 16);
+            let new: Vec<u8> = (0..length).map(|_| random.u8(..)).collect();
             input.splice(at..at, new);
         }
-        3 => drop(input.drain(at..(at + 1 + random.below(16)).min(input.len()))),
+        3 => drop(input.drain(at..(at + 1 + below(random, 16)).min(input.len()))),
         4 => input.truncate(at),
         5 if !inputs.is_empty() => {
-            let other = &inputs[random.below(inputs.len())];
-            let from = random.below(other.len());
-            let length = random.below(other.len() - from + 1).min(64);
+            let other = &inputs[below(random, inputs.len())];
+            let from = below(random, other.len());
+            let length = below(random, other.len() - from + 1).min(64);
             let end = (at + length).min(input.len());
             input.splice(at..end, other[from..from + length].iter().copied());
         }
@@ -119,14 +110,14 @@ fn change(random: &mut Random, input: &mut Vec<u8>, inputs: &[Vec<u8>]) {
 }
 
 /// Writes a number at an edge over one, two, four or eight bytes.
-fn number(random: &mut Random, input: &mut [u8], aligned: bool) {
-    let size = 1 << random.below(4);
-    let edge = EDGES[random.below(EDGES.len())].to_le_bytes();
+fn number(random: &mut Rng, input: &mut [u8], aligned: bool) {
+    let size = 1 << below(random, 4);
+    let edge = EDGES[below(random, EDGES.len())].to_le_bytes();
     let mut bytes = edge[..size].to_vec();
-    if random.below(2) == 0 {
+    if below(random, 2) == 0 {
         bytes.reverse();
     }
-    let at = random.below(input.len());
+    let at = below(random, input.len());
     let at = if aligned { at / size * size } else { at };
     if let Some(place) = input.get_mut(at..at + size) {
         place.copy_from_slice(&bytes);

@@ -124,6 +124,3 @@ impl Governor for Haltpoll {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

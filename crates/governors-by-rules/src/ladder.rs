@@ -94,6 +94,3 @@ impl Governor for Ladder {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,7 +4,7 @@
 //! `RULES.md` beside this crate says what each governor does, with the source of each rule. The
 //! code was written from those rules by an author who had not seen `crates/cpuidle`, so that the
 //! two can be compared over traces: `crates/governors-by-rules/tests/against` does that. Each
-//! rule's number stands in the code where the rule is kept and in the name of a test.
+//! rule's number stands in the code where the rule is kept.
 //!
 //! A governor is asked through [`Governor::choose`] and told through [`Governor::learn`]. All
 //! arithmetic is in whole numbers. Times are nanoseconds unless a name says otherwise.
@@ -17,8 +17,6 @@ mod menu;
 mod poll;
 mod teo;
 mod teo_recent;
-#[cfg(test)]
-mod testing;
 mod trace;
 mod typical;
 
@@ -30,5 +28,5 @@ pub use teo::Teo;
 pub use teo_recent::{EarlyAnswer, TeoRecent, Utilisation};
 pub use trace::{
     Ask, Choice, Event, Governor, MAX_STATES, NO_LATENCY_LIMIT, NO_TIMER, Sleep, State, Table,
-    replay, tick_ns,
+    tick_ns,
 };

@@ -355,6 +355,3 @@ impl Governor for Menu {
         self.learnt = true;
     }
 }
-
-#[cfg(test)]
-mod tests;

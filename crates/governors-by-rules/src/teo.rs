@@ -254,6 +254,3 @@ impl Governor for Teo {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

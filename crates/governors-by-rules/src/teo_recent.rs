@@ -328,6 +328,3 @@ impl Governor for TeoRecent {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -164,30 +164,3 @@ pub trait Governor {
     /// Learns how the choice ended.
     fn learn(&mut self, table: &Table, event: &Event);
 }
-
-/// Asks `governor` for each step and tells it how the step ended, which may depend on the choice.
-///
-/// `one_state_asks` is false for kernels since 7.0, which do not ask for a table of one state (G9).
-pub fn replay(
-    governor: &mut dyn Governor,
-    table: &Table,
-    one_state_asks: bool,
-    asks: &[Ask],
-    mut ends: impl FnMut(usize, Choice) -> Event,
-) -> Vec<Choice> {
-    let skip = table.len() == 1 && !one_state_asks;
-    let mut choices = Vec::with_capacity(asks.len());
-    for (step, ask) in asks.iter().enumerate() {
-        let choice = if skip {
-            Choice::new(0, false)
-        } else {
-            governor.choose(table, ask)
-        };
-        choices.push(choice);
-        let event = ends(step, choice);
-        if !skip {
-            governor.learn(table, &event);
-        }
-    }
-    choices
-}

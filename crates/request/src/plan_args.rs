@@ -12,7 +12,7 @@ const WITH_GAP: u32 = 200;
 /// Wake-ups per cell of `--quick`, on machines where nothing but the order of cells varies.
 const QUICK: u32 = 24;
 
-/// What is measured, and how often.
+/// The plan, and how often each cell is measured.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PlanArgs {
     /// The values of the dimensions.

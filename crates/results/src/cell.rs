@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The form of a cell in `results.json`, and what is read from it. What stands at a
+//! The form of a cell in `results.json`, and what is read from it. The comment of a
 //! field is its description in docs/results.schema.json too.
 
 use std::collections::BTreeMap;
@@ -38,11 +38,11 @@ pub struct Cell {
     pub run: String,
     /// Number in its boot.
     pub id: u64,
-    /// What the guest ran under.
+    /// Hypervisor below the guest.
     #[serde(serialize_with = "word", deserialize_with = "known_word")]
     #[schemars(schema_with = "words_of_under")]
     pub under: Under,
-    /// What was measured; fields of its own, and of `system`.
+    /// The measured cell; fields of its own, and of `system`.
     #[serde(flatten, with = "words")]
     #[schemars(schema_with = "words::schema")]
     pub what: plan::Cell,
@@ -50,7 +50,7 @@ pub struct Cell {
     /// where the guest is another.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub idles_by: String,
-    /// What the counter makes of the event stream's period, nanoseconds; 0 without event stream.
+    /// Period of the event stream as the counter makes it, nanoseconds; 0 without event stream.
     pub event_stream_made_ns: u64,
     /// CPUs that took part.
     pub cpus: u64,
@@ -62,7 +62,7 @@ pub struct Cell {
     )]
     #[schemars(schema_with = "known::schema_of_affinity")]
     pub sender: String,
-    /// The same of the one that is woken.
+    /// Likewise of the CPU that is woken.
     #[serde(
         skip_serializing_if = "String::is_empty",
         deserialize_with = "known::read_affinity"
@@ -108,13 +108,13 @@ pub struct Cell {
     )]
     #[schemars(schema_with = "words_of_end")]
     pub ended: Option<End>,
-    /// What its values count.
+    /// Unit of its values.
     #[serde(deserialize_with = "known::read_unit")]
     #[schemars(schema_with = "known::schema_of_unit")]
     pub unit: String,
     /// The sample from end to end; `null` if it was skipped.
     pub stats: Option<Stats>,
-    /// The same samples taken apart by what CPUs executed; absent where nothing looked on.
+    /// Its samples taken apart by what CPUs executed; absent where nothing looked on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub critical: Option<Critical>,
     /// Its parts.
@@ -127,7 +127,7 @@ pub struct Cell {
     pub wakes: Counts,
     /// Where the CPUs were within samples.
     pub residency: Counts,
-    /// What a wake-up takes by stated watts: a model, not a measurement; left out where none
+    /// Energy of a wake-up by stated watts: a model, not a measurement; left out where none
     /// were stated, or the residency is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_model: Option<EnergyModel>,
@@ -138,7 +138,7 @@ pub struct Cell {
     /// The samples themselves, by stage, if they were asked for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub raw: BTreeMap<String, Vec<u64>>,
-    /// What the machine would have to model for the cell to show what its wait
+    /// Property that the machine would have to model for the cell to show what its wait
     /// is meant to do, and does not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_modelled: Vec<String>,
@@ -271,7 +271,7 @@ impl Cell {
             .collect()
     }
 
-    /// What is measured: the workload, and of those that have shapes which.
+    /// Operation: the workload, and its shape if it has shapes.
     pub fn subject(&self) -> String {
         let plan::Cell { shape, .. } = self.what;
         let table = self.table();
@@ -299,7 +299,7 @@ impl Cell {
         }
     }
 
-    /// What it is in a table with: the workload, and whether its requests come by time.
+    /// Key of its table: the workload, and whether its requests come by time.
     pub fn table(&self) -> String {
         let loops = if self.what.is_open() {
             ", open loop"
@@ -317,7 +317,7 @@ impl Cell {
         Some(ticks("asked-ticks")? as f64 / ticks("reached-ticks")? as f64)
     }
 
-    /// What it is, in one line.
+    /// Title in one line.
     pub fn title(&self) -> String {
         let title = format!("{} {}", self.what.title(), self.system_text());
         title.trim_end().to_owned()

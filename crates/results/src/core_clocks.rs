@@ -24,7 +24,7 @@ pub struct CoreClock {
     /// Its clock at the begin of the boot, Hz; left out if it stood or was not steady.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub begin_hz: Option<u64>,
-    /// The same at the end; left out of a boot that was cut short, too.
+    /// Likewise at the end; left out of a boot that was cut short, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_hz: Option<u64>,
     /// By how much it was faster at the end than at the begin, in millionths, negative if it was
@@ -64,7 +64,7 @@ pub fn differing(clocks: &[CoreClock]) -> Option<(u64, Vec<&CoreClock>)> {
     Some((middle, clocks.iter().filter(differs).collect()))
 }
 
-/// Those of a boot, from its records.
+/// Clocks of a boot, from its records.
 pub(crate) fn of_boot(records: &BTreeMap<u64, ClockRecords>) -> Vec<CoreClock> {
     let known = |hertz: Option<u64>| hertz.filter(|&hertz| hertz != 0);
     let clocks = records.iter().map(|(&cpu, clock)| {

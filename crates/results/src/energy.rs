@@ -24,7 +24,7 @@ pub struct Watts {
     pub el2: Option<f64>,
 }
 
-/// What a cell's wake-ups take by such a model.
+/// Energy of a cell's wake-ups by such a model.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct EnergyModel {
@@ -35,7 +35,7 @@ pub struct EnergyModel {
 }
 
 impl Watts {
-    /// What is wrong with the figures, if anything is.
+    /// A fault of the figures, if there is one.
     ///
     /// # Errors
     /// Names the key and the remedy.

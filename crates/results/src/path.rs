@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Cell, Counts, Results, Stats};
 
-/// What lies on the way from the waker to the task, of the samples that `stats` is of,
+/// Path from the waker to the task, of the samples that `stats` is of,
 /// and what their work consists of. Everything counts instructions.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
@@ -26,14 +26,14 @@ pub struct Critical {
     pub path: Stats,
     /// The path without bookkeeping: what ratios are made of.
     pub net: Stats,
-    /// What the CPUs executed that took part, without what others did meanwhile: a CPU that polls
+    /// Work of the CPUs that took part, without that of others: a CPU that polls
     /// for something else, for instance.
     pub parties: Stats,
     /// Values of the path, and how often each came.
     pub histogram: Vec<(u64, u64)>,
-    /// What all CPUs did in all samples; adds up to the sum of the samples.
+    /// Work of all CPUs in all samples; adds up to the sum of the samples.
     pub work: Work,
-    /// What of that is on the path.
+    /// The part of it on the path.
     pub on_path: Work,
     /// Exceptions taken to EL2 in all samples, by cause.
     pub exits: Counts,
@@ -51,7 +51,7 @@ pub struct Work {
     pub el3: u64,
     /// Not executed: every CPU halted, and the counter went on to the next timer.
     pub skipped: u64,
-    /// What of the executed is bookkeeping, by kind: `statistics` that guest and
+    /// Bookkeeping in the work, by kind: `statistics` that guest and
     /// hypervisor keep, the `clock` that ends the sample, `flags` of handlers, the `loop`
     /// around the task's turns.
     pub bookkeeping: Counts,
@@ -75,14 +75,14 @@ impl Work {
         self.el1 + self.el2 + self.el3 + self.skipped
     }
 
-    /// What of it is bookkeeping.
+    /// Bookkeeping in it.
     pub fn bookkeeping(&self) -> u64 {
         self.bookkeeping.values().sum()
     }
 }
 
 impl Critical {
-    /// What `samples` tell of the cell whose samples are `stats`, each with how often it
+    /// Summarizes `samples` of the cell whose samples are `stats`, each with how often it
     /// came. An error says what is not the same, or does not add up: then what was looked
     /// at is not what was measured.
     pub fn of(samples: &[(Sample, u64)], stats: &Stats) -> Result<Self, String> {

@@ -38,7 +38,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Those of what is not bounded.
+    /// Bounds that bound nothing.
     pub const NONE: Self = Self {
         min: 0,
         max: u64::MAX,
@@ -96,7 +96,7 @@ impl Stats {
         self.count * (1000 - per_mille) >= Self::BEYOND * 1000
     }
 
-    /// As many samples as are enough for that percentile, of less than 1000 thousandths.
+    /// Number of samples that is enough for that percentile, of less than 1000 thousandths.
     pub const fn needed(per_mille: u64) -> u64 {
         (Self::BEYOND * 1000).div_ceil(1000 - per_mille)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The form of `results.json`. What stands at a field is its description in
+//! The form of `results.json`. The comment of a field is its description in
 //! docs/results.schema.json too.
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub struct Results {
     pub schema: u32,
     /// Name and version of the program that wrote it, as `rouse 0.1.0`.
     pub tool: String,
-    /// What the images were built from and with; `null` where that is not known, as of
+    /// Sources and tools of the images; `null` where that is not known, as of
     /// a serial log.
     pub build: Option<Build>,
     /// When its first boot began, UTC, as RFC 3339 has it; left out of what was read from a log.
@@ -37,31 +37,31 @@ pub struct Results {
     pub board: String,
     /// Where it was measured.
     pub machine: Machine,
-    /// What the machine was found to model.
+    /// Properties that the machine was found to model.
     pub fidelity: BTreeMap<String, Value>,
     /// More about it, for people.
     pub fidelity_details: BTreeMap<String, String>,
-    /// What values count.
+    /// Unit of values.
     #[serde(deserialize_with = "known::read_unit")]
     #[schemars(schema_with = "known::schema_of_unit")]
     pub unit: String,
     /// How that was found out.
     pub unit_how: String,
-    /// What was measured.
+    /// The cells.
     pub cells: Vec<Cell>,
     /// Not all that was asked for was measured: a boot was cut short.
     pub incomplete: bool,
-    /// What is not there because of that.
+    /// Parts that are absent because of that.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// Cells that can't be shown because records of theirs are missing.
     pub damaged: Vec<String>,
-    /// What else is wrong with the records.
+    /// Other faults of the records.
     pub problems: Vec<String>,
     /// SErrors behind which its boots went on; left out if there were none.
     #[serde(skip_serializing_if = "Serrors::is_none")]
     pub serrors: Serrors,
-    /// What the guest had to say.
+    /// Notes of the guest.
     pub notes: Vec<String>,
     /// Where the cells come from, if that is more than one run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -72,7 +72,7 @@ pub struct Results {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq, Serialize)]
 #[serde(default)]
 pub struct Serrors {
-    /// Those that were pending when a CPU came to the hypervisor: firmware left them.
+    /// Errors that were pending when a CPU came to the hypervisor: firmware left them.
     pub left: u64,
     /// Those since then whose error had been corrected.
     pub corrected: u64,
@@ -80,7 +80,7 @@ pub struct Serrors {
     pub restartable: u64,
 }
 
-/// What the images were built from and with.
+/// Sources and tools of the images.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Build {
@@ -102,9 +102,9 @@ pub struct Build {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(default)]
 pub struct Origin {
-    /// What `run` of its cells names it.
+    /// Name of the run in `run` of its cells.
     pub label: String,
-    /// What its images were built from and with; `null` where that is not known.
+    /// Sources and tools of its images; `null` where that is not known.
     pub build: Option<Build>,
     /// When its first boot began, as of the whole.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -113,11 +113,11 @@ pub struct Origin {
     pub board: String,
     /// Where it was measured.
     pub machine: Machine,
-    /// What the machine was found to model.
+    /// Properties that the machine was found to model.
     pub fidelity: BTreeMap<String, Value>,
     /// More about it, for people.
     pub fidelity_details: BTreeMap<String, String>,
-    /// What values count.
+    /// Unit of values.
     #[serde(deserialize_with = "known::read_unit")]
     #[schemars(schema_with = "known::schema_of_unit")]
     pub unit: String,
@@ -132,7 +132,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// That of `results`, which are called `label`.
+    /// Describes `results`, which are called `label`.
     #[must_use]
     pub fn of(label: &str, results: &Results) -> Self {
         Self {
@@ -194,7 +194,7 @@ pub struct Machine {
     pub below: BTreeMap<String, String>,
 }
 
-/// What emulates the machine.
+/// The emulator of the machine.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Emulator {
@@ -207,7 +207,7 @@ pub struct Emulator {
     pub exact: String,
     /// How it runs: `icount` or `mttcg` of QEMU, the CPU model of gem5.
     pub mode: String,
-    /// What was chosen of the machine that it models, by name.
+    /// Options of the modelled machine, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, Parameter>,
 }
@@ -284,7 +284,7 @@ impl Build {
         self.tree_as(self.commit.clone())
     }
 
-    /// The same with the first digits of the commit.
+    /// The tree with the first digits of the commit.
     pub fn short_tree(&self) -> String {
         self.tree_as(self.commit.chars().take(12).collect())
     }
@@ -340,7 +340,7 @@ impl Results {
         self.missing.push(format!("{named}{why}"));
     }
 
-    /// What was not measured because a boot was cut short; `None` if nothing.
+    /// Text on the parts that a boot that was cut short has not measured; `None` if nothing.
     pub fn incomplete_text(&self) -> Option<String> {
         let missing = match self.missing.as_slice() {
             [] => "the run was cut short".into(),

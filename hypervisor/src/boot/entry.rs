@@ -95,7 +95,7 @@ core::arch::global_asm!(
         isb                                 // an exception may come from here on
     .endm
 
-    // The same at EL1.
+    // Likewise at EL1.
     .macro el1_reset
         msr     spsel, #1
         ldr     x1, ={el1_sctlr}
@@ -171,7 +171,7 @@ _el2_secondary:
     bl      el2_start_secondary
     b       park
 
-    // As firmware calls it: x0 = image handle, x1 = system table, its stack.
+    // By firmware's convention: x0 = image handle, x1 = system table, its stack.
     .global _efi_entry
 _efi_entry:
     stp     x29, x30, [sp, #-32]!

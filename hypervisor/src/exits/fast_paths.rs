@@ -42,13 +42,6 @@
 
 use crate::cpu::pending_word::FIRST_SGI;
 
-/// Instructions that do nothing, planted in the SGI path so that a test can see the gate
-/// on its length notice them. None unless a build sets `ROUSE_PLANTED_NOPS`, a digit.
-pub const PLANTED: u8 = match option_env!("ROUSE_PLANTED_NOPS") {
-    Some(digit) => digit.as_bytes()[0] - b'0',
-    None => 0,
-};
-
 /// The bit of ICC_SGI1R_EL1 that only INTIDs from [`FIRST_SGI`] on have: INTID is in bits 27:24 (IHI 0069H, 12.2).
 pub const KICKED: u32 = 24 + FIRST_SGI.trailing_zeros();
 const _: () = assert!(FIRST_SGI == 8, "one bit tells them apart");
@@ -135,13 +128,10 @@ macro_rules! fast_path_macros {
         tbnz    x1, #{kicked}, slow_sync
         ldr     x2, [sp, #256 + {sgi_fields}]
         and     x2, x2, x1
-        // What can be done before that write is done.
+        // Work that need not wait for that write.
         mrs     x0, elr_el2
         add     x0, x0, #4
         msr     S3_0_C12_C11_5, x2              // ICC_SGI1R_EL1
-        .rept   {planted}
-        nop
-        .endr
         count   {count_sgi}
         msr     elr_el2, x0
         leave
@@ -165,7 +155,7 @@ macro_rules! fast_path_macros {
         leave
     .endm
 
-    // What ended a wait was no exception. A halt and what ended it are counted at once.
+    // The end of a wait was not an exception. A halt and its end are counted at once.
     .macro count_listed kind
         .ifc    \kind,_wait
         count   {count_waited}
@@ -189,7 +179,7 @@ macro_rules! fast_path_macros {
         fits    fast_irq_\kind
     .endm
 
-    // The same in another register, and what the guest deactivates. w0 is acknowledged.
+    // Again in another register, and the INTID that the guest deactivates. w0 is acknowledged.
     .macro other_slot kind
     fast_in_use\kind:
         ldr     x2, [sp, #256 + {straight}]

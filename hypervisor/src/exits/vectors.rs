@@ -160,7 +160,7 @@ el2_vectors_shared:
     vector_irq {irq_shared}, _plain
     vectors_after
 
-    // The same while the neighbour runs.
+    // Likewise while the neighbour runs.
     .balign 2048
     .global el2_vectors_neighbour
 el2_vectors_neighbour:
@@ -203,7 +203,7 @@ exit_resume_plain:
     restore_caller
     eret
 
-    // What ended a wait is not watched.
+    // The end of a wait is not watched.
 slow_irq_wait:
     count   {count_halted}
 slow_irq_polled:
@@ -246,7 +246,6 @@ exit_resume_traced:
     serror_in_guest = sym serror::in_guest,
     esr_sgi = const fast_paths::ESR_SGI_FROM_X1,
     wait_bits = const fast_paths::WAIT_BITS,
-    planted = const fast_paths::PLANTED,
     class_hvc = const trap::esr::HVC64,
     not_supported = const abi::NOT_SUPPORTED,
     hcr_inject = const traps::HCR_INJECT,

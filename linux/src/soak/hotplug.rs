@@ -5,12 +5,13 @@ use std::io::{self, Write};
 use std::sync::atomic::Ordering::Relaxed;
 use std::{fs, path::PathBuf};
 
+use fastrand::Rng;
+
 use super::timers::{now_ns, wait};
 use super::{Soak, clock};
 use crate::awaited::What;
 use crate::cpus;
 use crate::output::Output;
-use crate::random::Random;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
@@ -21,7 +22,7 @@ const REPORTS: u64 = 60;
 pub struct Hotplug<'o, W> {
     soak: &'static Soak,
     output: &'o mut Output<W>,
-    random: Random,
+    random: Rng,
     seconds: u64,
     begun: u64,
     /// When to report next, nanoseconds.
@@ -34,7 +35,7 @@ impl<'o, W: Write> Hotplug<'o, W> {
         cpus::pin(soak.cpus[0])?;
         let begun = now_ns();
         Ok(Self {
-            random: Random::new(soak.seed, soak.watch.last() as u64),
+            random: Rng::with_seed(!soak.seed),
             soak,
             output,
             seconds,
@@ -49,7 +50,7 @@ impl<'o, W: Write> Hotplug<'o, W> {
         while now_ns() < end {
             self.report()?;
             self.rest(10 * MS, 15_000 * MS)?;
-            let which = self.random.within(1, self.soak.cpus.len() as u64 - 1);
+            let which = self.random.u64(1..=self.soak.cpus.len() as u64 - 1);
             let cpu = self.soak.cpus[which as usize];
             self.turn(What::Off(cpu), cpu, false)?;
             self.rest(MS, 500 * MS)?;
@@ -63,7 +64,7 @@ impl<'o, W: Write> Hotplug<'o, W> {
     }
 
     fn rest(&mut self, least: u64, most: u64) -> io::Result<()> {
-        let gap = self.random.within(least, most);
+        let gap = self.random.u64(least..=most);
         wait(self.soak, self.soak.watch.last(), gap)
     }
 

@@ -4,24 +4,24 @@
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
+use fastrand::Rng;
 use rustix::io::Errno;
 use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute};
 use rustix::time::clock_gettime;
 
 use super::{Soak, clock};
 use crate::awaited::What;
-use crate::random::Random;
 
 const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
 
 /// Waits for timers until it is over; the thread is the `index`th CPU's.
-pub fn run(soak: &Soak, index: usize, mut random: Random) -> io::Result<()> {
+pub fn run(soak: &Soak, index: usize, mut random: Rng) -> io::Result<()> {
     while !soak.is_over() {
         // Short ones that a CPU does not idle deeply for, and long ones.
-        let gap = match random.within(0, 3) {
-            0 => random.within(1000, MS),
-            _ => random.within(MS, 500 * MS),
+        let gap = match random.u64(0..=3) {
+            0 => random.u64(1000..=MS),
+            _ => random.u64(MS..=500 * MS),
         };
         wait(soak, index * 2, gap)?;
         soak.audit();

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
+use fastrand::Rng;
 use rustix::io::{Errno, read, write};
 use rustix::pipe::pipe;
 use rustix::thread::{MembarrierCommand, futex, membarrier};
@@ -14,7 +15,6 @@ use rustix::thread::{MembarrierCommand, futex, membarrier};
 use super::timers::{self, microseconds};
 use super::{Soak, clock};
 use crate::awaited::What;
-use crate::random::Random;
 
 const MS: u64 = 1_000_000;
 /// Round trips in a row at most.
@@ -62,16 +62,16 @@ impl Mail {
 }
 
 /// Asks other CPUs until it is over; the thread is the `index`th CPU's.
-pub fn run(soak: &Soak, index: usize, mut random: Random) -> io::Result<()> {
+pub fn run(soak: &Soak, index: usize, mut random: Rng) -> io::Result<()> {
     let (waiter, me) = (index * 2 + 1, soak.cpus[index]);
     membarrier(MembarrierCommand::RegisterPrivateExpedited)?;
     let mut token = 0;
     while !soak.is_over() {
-        timers::wait(soak, waiter, random.within(10 * MS, 2000 * MS))?;
+        timers::wait(soak, waiter, random.u64(10 * MS..=2000 * MS))?;
         let others = soak.cpus.len() as u64;
-        let other = soak.cpus[(index + random.within(1, others - 1) as usize) % soak.cpus.len()];
-        let how = random.within(0, 4);
-        for _ in 0..random.within(1, MOST) {
+        let other = soak.cpus[(index + random.u64(1..=others - 1) as usize) % soak.cpus.len()];
+        let how = random.u64(0..=4);
+        for _ in 0..random.u64(1..=MOST) {
             token = token % u32::from(u8::MAX) + 1;
             let (what, count) = match how {
                 0 => (What::Barrier, &soak.tally.barriers),

@@ -17,7 +17,7 @@ const LEVEL: &str = "5%";
 /// Options of `run`.
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
-    /// What is measured.
+    /// The plan.
     #[command(flatten)]
     pub job: JobArgs,
     /// How long it may take.
@@ -123,7 +123,7 @@ pub struct CompareArgs {
     /// Say how many runs would show a difference of this much
     #[arg(long, value_name = "PERCENT")]
     pub see: Option<String>,
-    /// What may differ between A and B besides the code, for --fail-if-worse: compiler, emulator, ...
+    /// Differences between A and B besides the code that --fail-if-worse accepts: compiler, emulator, ...
     #[arg(long, value_name = "LIST")]
     pub allow: Option<String>,
     /// In which form it answers.
@@ -132,7 +132,7 @@ pub struct CompareArgs {
 }
 
 impl CompareArgs {
-    /// What `compare` does by itself with these runs.
+    /// Comparison of these runs by default.
     pub fn of(runs: Vec<PathBuf>) -> Self {
         Self {
             runs,
@@ -346,7 +346,7 @@ pub struct SoakArgs {
     pub out: Option<PathBuf>,
 }
 
-/// What `soak` counts.
+/// Unit of `soak`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SoakMetric {
     /// Instructions.
@@ -371,11 +371,11 @@ pub struct BuildArgs {
 /// Options of `image`.
 #[derive(Args, Debug)]
 pub struct ImageArgs {
-    /// What boots or starts it: uefi (firmware: a disk), kvm (arm64 Linux with /dev/kvm: one static program with the monitor and the
+    /// Starts it: uefi (firmware: a disk), kvm (arm64 Linux with /dev/kvm: one static program with the monitor and the
     /// guest in it, which takes the words of `run` itself)
     #[arg(long = "for", value_enum, value_name = "WHAT", default_value_t = For::Uefi)]
     pub what: For,
-    /// What the disk holds.
+    /// Content of the disk.
     #[command(flatten)]
     pub load: LoadArgs,
     /// Report cycles of the core, where its PMU counts them, in place of ticks of the counter
@@ -399,7 +399,7 @@ pub enum Place {
     Emulator,
 }
 
-/// What an image is for.
+/// Purpose of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum For {
     /// Firmware.
@@ -411,7 +411,7 @@ pub enum For {
 /// Options of `debug`.
 #[derive(Args, Debug)]
 pub struct DebugArgs {
-    /// What is measured.
+    /// The plan.
     #[command(flatten)]
     pub job: JobArgs,
     /// TCP port for the debugger

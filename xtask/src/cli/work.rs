@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is booted, and what it measures: the options that verbs share.
+//! Options that verbs share: images to boot and the plan to measure.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -21,13 +21,13 @@ fn count(word: &str) -> Result<u32, String> {
     })
 }
 
-/// What is booted: the images and their boot arguments.
+/// Images to boot and their boot arguments.
 #[derive(Args, Clone, Debug)]
 pub struct LoadArgs {
     /// Machine: a name of boards/NAME.toml, or a file of this kind
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "virt")]
     pub board: String,
-    /// What is measured.
+    /// The plan.
     #[command(flatten)]
     pub plan: PlanArgs,
     /// Another kernel.
@@ -51,7 +51,7 @@ pub struct DeadlineArgs {
     /// the machine off; 0 is any [default: none; with `image` four times what the plan is expected to take, and 300]
     #[arg(long, value_name = "SECONDS")]
     pub deadline: Option<u64>,
-    /// The same for a pass of a cell, with its report [default: none; with `image` four times what the longest cell is expected to take,
+    /// Likewise for a pass of a cell, with its report [default: none; with `image` four times what the longest cell is expected to take,
     /// at least 60]
     #[arg(long, value_name = "SECONDS")]
     pub cell_deadline: Option<u64>,
@@ -69,10 +69,10 @@ fn on_or_off(word: &str) -> Result<bool, String> {
     }
 }
 
-/// What is booted, on which machine, and what is counted.
+/// Images, machine and unit of a job.
 #[derive(Args, Clone, Debug)]
 pub struct JobArgs {
-    /// What is booted.
+    /// Images to boot.
     #[command(flatten)]
     pub load: LoadArgs,
     /// How the image reaches the machine: kernel (QEMU loads it or hands it to the firmware), virtio, nvme (as the
@@ -80,7 +80,7 @@ pub struct JobArgs {
     /// [default: kernel, or virtio where the board boots disks alone]
     #[arg(long, value_enum, value_name = "HOW")]
     pub boot: Option<Boot>,
-    /// What the guest runs under: rouse (the hypervisor), none (the bare machine), xen (its first domain), kvm, kvm-nvhe,
+    /// Hypervisor below the guest: rouse (the hypervisor), none (the bare machine), xen (its first domain), kvm, kvm-nvhe,
     /// kvm-protected (Linux's, as a host in the emulator), or all that the board has [default: rouse]
     #[arg(long, value_name = "LIST")]
     pub under: Option<Unders>,
@@ -90,7 +90,7 @@ pub struct JobArgs {
     /// Xen, an arm64 Image [default: Debian's, which is fetched once]
     #[arg(long, value_name = "FILE")]
     pub xen: Option<PathBuf>,
-    /// What Xen is told besides, as one text
+    /// Further words of Xen's command line, as one text
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub xen_args: Option<String>,
     /// Number of CPUs [default: the board's]
@@ -99,7 +99,7 @@ pub struct JobArgs {
     /// CPU model, of those that `boards` lists [default: the board's]
     #[arg(long, value_name = "MODEL", visible_alias = "cpu-model")]
     pub cpu: Option<String>,
-    /// What to count: insns are exact and repeatable, time has CPUs that really run at once, cycles are those of a core
+    /// Unit: insns are exact and repeatable, time has CPUs that really run at once, cycles are those of a core
     /// that the emulator models [default: insns where the board has it, else the first of those that `boards` lists]
     #[arg(long, value_enum)]
     pub metric: Option<Metric>,
@@ -170,7 +170,7 @@ pub struct LimitArgs {
     pub time_limit: Option<u64>,
 }
 
-/// What is counted. The order is that in which a board's are preferred.
+/// Unit of a run. The order is that in which a board's are preferred.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
@@ -192,7 +192,7 @@ impl fmt::Display for Metric {
     }
 }
 
-/// What a guest runs under, in turn.
+/// Hypervisors that a guest runs under, in turn.
 #[derive(Clone, Debug)]
 pub enum Unders {
     /// All that the board has.
@@ -202,7 +202,7 @@ pub enum Unders {
 }
 
 impl Unders {
-    /// Those that are named; none where all are wanted.
+    /// The named ones; empty where all are wanted.
     pub fn named(&self) -> &[Under] {
         match self {
             Self::All => &[],

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::costs::{self, Mode};
 use super::cycles::{median, own_ticks};
-use super::lines::Missed;
+use super::missed;
 use super::parts::{Target, parts};
 use super::simulator::{Recorded, Simulator};
 use super::trace::Window;
@@ -45,9 +45,9 @@ pub struct Card {
     /// Likewise to a CPU that waits; empty in older ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub waits: BTreeMap<String, Vec<u64>>,
-    /// The lines that each path missed with nothing in caches, by model and path; empty in older ones.
+    /// The lines that each path missed with nothing in caches; empty in older ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub lines: BTreeMap<String, BTreeMap<String, Missed>>,
+    pub missed: missed::Models,
 }
 
 /// A path on a core.
@@ -78,7 +78,7 @@ impl Card {
     fn add(&mut self, model: &str, warm: &Recorded, cold: Recorded) -> Result<()> {
         self.emulator.clone_from(&warm.emulator);
         self.models.insert(model.into(), paths(model, warm, &cold));
-        self.lines.insert(model.into(), cold.missed);
+        self.missed.insert(model.into(), cold.missed);
         for target in Target::ALL {
             let parts = wake_up(target, model, warm)?;
             let all = match target {

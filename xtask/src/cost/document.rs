@@ -9,7 +9,7 @@ use page::Column;
 use super::card::Card;
 use super::costs::{Costs, Mode, Row, guest_insns};
 use super::in_cycles;
-use super::lines;
+use super::missed;
 use super::tally::Tally;
 
 const HEAD: &str = "\
@@ -88,19 +88,12 @@ comes while the interrupt is taken: one instruction more, and on `minor` 149 cyc
 ";
 
 /// Above the lines that paths miss.
-const LINES: &str = "The lines of 64 bytes that EL2 misses in a core's first caches with nothing in caches, code/data: by design, and in the pass that missed the most. They are what
-the caches asked for, as the crossbars behind them wrote it down (`xtask/src/cost/lines/misses.rs`); EL2's are those of its own memory, to which the guest has no access. `second`: how many of them
-the second cache missed too. `ahead`: lines of EL2 that were asked for and that no committed instruction used, as a core fetches what is behind a return or a branch. `there`: lines that were used and not
-missed, as the call that empties the caches returns to the guest through them: the stack's top, and what an interrupt's handler left where one path follows another. `walked`: lines of translation tables,
-of the guest's stage 1 too, which stay in caches.
+const LINES: &str = "The lines of 64 bytes that EL2 uses and misses in a core's first caches with nothing in caches, code/data, in the pass that missed the most. The crossbars behind the caches
+wrote down the lines that they asked for (`xtask/src/cost/requests.rs`). `second`: how many of them the second cache missed too. `walked`: lines of translation tables, of the guest's stage 1 too, which
+stay in caches.
 
 The card before this one was measured with EL2's code and its memory of each CPU left in the second cache by some paths, so no cold figure of it is to be compared with one of today: `hypercall` on `minor` 419 then, 1206
 now, with the same instructions. `--compare` compares only cards that both have lines.
-";
-
-/// Above their names.
-const NAMED: &str = "Which they are, and why a path has them (`xtask/src/cost/lines/design.rs`). `--compare` fails if a path misses a line that is none of these. A vector is 128 bytes, two lines. The fields are those of
-`PerCpu` (`hypervisor/src/cpu/percpu.rs`).
 ";
 
 /// Under the single numbers.
@@ -152,11 +145,9 @@ fn card(page: &mut String, when: &str, card: &Card) {
         let _ = write!(page, "\n{WAKE_UPS}\n");
         markdown(page, &in_cycles::wake_ups(card));
     }
-    if !card.lines.is_empty() {
+    if !card.missed.is_empty() {
         let _ = write!(page, "\n{LINES}\n");
-        markdown(page, &lines::columns(&card.lines));
-        let _ = write!(page, "\n{NAMED}\n");
-        markdown(page, &lines::named(&card.lines));
+        markdown(page, &missed::columns(&card.missed));
     }
 }
 

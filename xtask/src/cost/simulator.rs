@@ -12,7 +12,8 @@ use anyhow::{Context, Result, anyhow};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
-use super::lines::{self, Missed, Names, misses};
+use super::missed::{self, Missed};
+use super::requests;
 use super::trace::Window;
 use super::{recorder, tarmac};
 use crate::boot::{Boots, Launch, Ready, Recorder, Show};
@@ -20,7 +21,6 @@ use crate::cli::{JobArgs, LimitArgs};
 use crate::job::Job;
 use crate::partial::Scratch;
 use crate::progress::Progress;
-use crate::symbols;
 
 /// One core sends, one receives.
 const CORES: u16 = 2;
@@ -68,7 +68,7 @@ impl Simulator<'_> {
         });
         let traces = traces.collect::<Result<Vec<_>>>()?;
         let misses = folder.path().join("misses");
-        let misses = cold.then(|| Reader::listen(&misses, |text| misses::requests(text)));
+        let misses = cold.then(|| Reader::listen(&misses, |text| requests::requests(text)));
         let misses = misses.transpose()?;
         let title = format!("{}, {}", self.model, if cold { "cold" } else { "warm" });
         let mut boots = Boots::new(&ready.emulator, &ready.built, Show::Nothing, Vec::new());
@@ -90,10 +90,7 @@ impl Simulator<'_> {
         let windows = windows?.concat();
         let mut missed = BTreeMap::new();
         if let Some(requests) = requests? {
-            let base = symbols::base(&console, symbols::HYPERVISOR);
-            let base = base.context("the console does not say where the hypervisor is")?;
-            let names = Names::of(&ready.built.hypervisor, base, &windows)?;
-            missed = lines::missed(&windows, &requests, &names);
+            missed = missed::most(&windows, &requests);
         }
         Ok(Recorded {
             windows,

@@ -52,7 +52,7 @@ fn trace(intervals: Vec<Interval>) -> Trace {
 ///
 /// WFI stops the tick, so that does not cut the last stay short. Too shallow: the
 /// polls of 50 us, since WFI pays from 10 on, and of 30; the stay of 9900, for which
-/// standby pays from 200 on. That of 100 is right.
+/// standby pays from 200 on. The stay of 100 is right.
 #[test]
 fn a_replay_by_hand() {
     let intervals = vec![

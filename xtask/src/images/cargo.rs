@@ -7,7 +7,6 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 
-use super::PLANTED;
 use crate::terminal::note;
 use crate::timings::{self, Part};
 use crate::{spent, toolchain};
@@ -19,9 +18,9 @@ const QUIET: [&str; 2] = [
     "Blocking waiting for file lock on package cache",
 ];
 
-/// Builds into `directory` by `arguments`, with the environment's instructions `planted` or not; `note` follows each line of Cargo's.
-pub fn build(directory: &Path, arguments: &[&str], planted: bool, note: &str) -> Result<()> {
-    let run = || run(directory, arguments, planted, note);
+/// Builds into `directory` by `arguments`; `note` follows each line of Cargo's.
+pub fn build(directory: &Path, arguments: &[&str], note: &str) -> Result<()> {
+    let run = || run(directory, arguments, note);
     if !timings::part(Part::Cargo, run)? {
         bail!("the images don't build; what cargo said is above");
     }
@@ -29,20 +28,17 @@ pub fn build(directory: &Path, arguments: &[&str], planted: bool, note: &str) ->
 }
 
 /// Has Cargo do it; whether it could.
-fn run(directory: &Path, arguments: &[&str], planted: bool, note: &str) -> Result<bool> {
-    let mut cargo = toolchain::cargo();
-    cargo
+fn run(directory: &Path, arguments: &[&str], note: &str) -> Result<bool> {
+    let mut cargo = toolchain::cargo()
         .args(["build", "--color", "never"])
         .arg("--target-dir")
         .arg(directory)
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    if !planted {
-        cargo.env_remove(PLANTED);
-    }
-    let mut cargo = cargo.spawn().with_context(toolchain::no_cargo)?;
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(toolchain::no_cargo)?;
     let said = cargo.stderr.take().map(BufReader::new);
     for line in said
         .into_iter()

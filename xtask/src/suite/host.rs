@@ -229,8 +229,8 @@ fn host() -> Tests {
     }
 }
 
-/// The packages that the host tests, in Cargo's words. What Cargo compiles of one package depends on
-/// which others are named beside it.
+/// The packages that the host tests, in Cargo's words. Features of one package, as Cargo compiles it, depend on
+/// the others that are named with it.
 pub fn packages() -> impl Iterator<Item = &'static str> {
     let others = ON_TARGET
         .into_iter()

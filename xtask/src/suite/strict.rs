@@ -1,33 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests that boot, with the rules of the architecture watched.
-//!
-//! Each finding has to be in `tests/strict/known.toml`, and each entry there has to be found where it says, if it says
-//! where:
-//!
-//! ```toml
-//! [[known]]
-//! rule = "wait-can-end"
-//! place = "hypervisor/src/exits/wfx.rs: idle"   # file and function, or the label of assembly
-//! test = "first-light"                          # a test in which it is found each time, if there is one
-//! ```
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use rules::RULES;
-use serde::Deserialize;
 
 use super::case::Case;
 use super::cases;
 use super::pool::{Tally, Task};
-use crate::failure::{BadInput, bad_input};
+use crate::failure::bad_input;
 use crate::session::Session;
 use crate::strict::Found;
 use crate::terminal::say;
-use crate::{files, interrupt, mistake, places, qemu};
+use crate::{interrupt, qemu};
 
 /// The test in which EL2 breaks rules, on purpose and one in each function of this file that
 /// has the name of a rule.
@@ -36,71 +25,19 @@ const PLANTED: &str = "hypervisor/src/dumps/broken_rules.rs: ";
 /// Rules that can't be broken there: the first takes two CPUs, the second one a fault, the third
 /// one memory that EL2 both writes and executes.
 const NOT_PLANTED: [&str; 3] = ["sgi-after-stores", "device-access", "code-fetched"];
-const KNOWN: &str = "tests/strict/known.toml";
 
-/// The file of what is known.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Known {
-    #[serde(default)]
-    known: Vec<Entry>,
-}
-
-/// A break of a rule that is known.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Entry {
-    rule: String,
-    place: String,
-    test: Option<String>,
-}
-
-impl Known {
-    fn read() -> Result<Self> {
-        let path = places::inside(KNOWN);
-        let text = files::read_text(&path).map_err(|error| {
-            BadInput::error(format!("{KNOWN} can't be read ({error}); correct it"))
-        })?;
-        let place = || BadInput::context(format!("{KNOWN} can't be used; correct it"));
-        let parsed: Result<Self> =
-            toml::from_str(&text).map_err(|error| anyhow!(mistake::told(&text, &error)));
-        let known = parsed.with_context(place)?;
-        for entry in &known.known {
-            if !RULES.iter().any(|rule| rule.name == entry.rule) {
-                bad_input!("{KNOWN}: there is no rule `{}`", entry.rule);
-            }
-        }
-        Ok(known)
+/// Fails if `test` found a rule broken that nothing breaks on purpose, or not all that is.
+fn judge(test: &str, found: &[Found]) -> Result<()> {
+    let (planted, found): (Vec<&Found>, Vec<&Found>) =
+        found.iter().partition(|one| one.place.starts_with(PLANTED));
+    let mut wrong: Vec<String> = found.iter().map(ToString::to_string).collect();
+    if test == PLANTS {
+        wrong.extend(missed(&planted));
     }
-
-    /// Fails if `test` found what is not known, or not what is known of it.
-    fn compare(&self, test: &str, found: &[Found]) -> Result<()> {
-        let is = |entry: &Entry, one: &Found| entry.rule == one.rule && entry.place == one.place;
-        let (planted, found): (Vec<&Found>, Vec<&Found>) =
-            found.iter().partition(|one| one.place.starts_with(PLANTED));
-        let unknown = found
-            .iter()
-            .filter(|one| !self.known.iter().any(|entry| is(entry, one)));
-        let mut wrong: Vec<String> = unknown.map(ToString::to_string).collect();
-        let here = self
-            .known
-            .iter()
-            .filter(|entry| entry.test.as_deref() == Some(test));
-        let gone = here.filter(|entry| !found.iter().any(|one| is(entry, one)));
-        wrong.extend(gone.map(|entry| {
-            format!(
-                "{KNOWN} has `{}` at `{}`, which was not found: take it out",
-                entry.rule, entry.place
-            )
-        }));
-        if test == PLANTS {
-            wrong.extend(missed(&planted));
-        }
-        if wrong.is_empty() {
-            return Ok(());
-        }
-        bail!("rules of the architecture:\n  {}", wrong.join("\n  "))
+    if wrong.is_empty() {
+        return Ok(());
     }
+    bail!("rules of the architecture:\n  {}", wrong.join("\n  "))
 }
 
 /// The rules whose planted break is not among `found`.
@@ -124,7 +61,6 @@ fn missed(found: &[&Found]) -> impl Iterator<Item = String> {
 
 /// Runs every test that boots, with `filter` in its name, `jobs` at a time.
 pub fn run(filter: &str, jobs: NonZeroUsize) -> Result<()> {
-    let known = Known::read()?;
     let cases = cases(filter)?;
     if cases.is_empty() {
         bad_input!("no test that boots has `{filter}` in its name; without a name all are run");
@@ -142,7 +78,7 @@ pub fn run(filter: &str, jobs: NonZeroUsize) -> Result<()> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .extend(found);
-        known.compare(&case.name, &session.found)?;
+        judge(&case.name, &session.found)?;
         ends_by_itself(case, &session)?;
         Ok(format!(" ({})", session.place))
     };
@@ -196,7 +132,6 @@ fn covering(cases: &[Case]) -> Vec<&Case> {
 
 /// Runs what covers the rest, and what breaks each rule.
 pub fn few() -> Result<()> {
-    let known = Known::read()?;
     let all = cases("")?;
     let plants = all.iter().find(|case| case.name == PLANTS);
     let plants = plants.with_context(|| format!("there is no test `{PLANTS}`"))?;
@@ -209,7 +144,7 @@ pub fn few() -> Result<()> {
         let session = case.strict()?;
         let place = || format!("{name}, {}", session.place);
         ends_by_itself(case, &session).with_context(place)?;
-        known.compare(name, &session.found).with_context(place)?;
+        judge(name, &session.found).with_context(place)?;
     }
     Ok(())
 }
@@ -217,12 +152,8 @@ pub fn few() -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::places;
     use std::fs;
-
-    #[test]
-    fn what_is_known_can_be_read() {
-        Known::read().unwrap();
-    }
 
     #[test]
     fn the_documentation_has_every_rule() {
@@ -258,27 +189,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_fails_and_so_does_what_is_gone() {
-        let known = Known {
-            known: vec![Entry {
-                rule: "synchronised".into(),
-                place: "a.rs: f".into(),
-                test: Some("one".into()),
-            }],
-        };
-        let found = |rule: &str, place: &str| Found::new(rule, place);
-        let there = found("synchronised", "a.rs: f");
-        assert!(known.compare("one", std::slice::from_ref(&there)).is_ok());
-        assert!(known.compare("other", &[]).is_ok());
-        assert!(known.compare("other", std::slice::from_ref(&there)).is_ok());
-        assert!(known.compare("one", &[]).is_err());
-        for (rule, place) in [("synchronised", "a.rs: g"), ("wait-can-end", "a.rs: f")] {
-            assert!(
-                known
-                    .compare("one", &[there.clone(), found(rule, place)])
-                    .is_err()
-            );
-        }
+    fn a_broken_rule_fails_any_test() {
+        let found = Found::new("synchronised", "a.rs: f");
+        assert!(judge("one", &[]).is_ok());
+        assert!(judge("one", &[found]).is_err());
     }
 
     #[test]
@@ -290,10 +204,9 @@ mod tests {
         let mut found: Vec<Found> = planted
             .map(|rule| Found::new(rule.name, &place(rule.name)))
             .collect();
-        let known = Known::default();
-        assert!(known.compare(PLANTS, &found).is_ok());
+        assert!(judge(PLANTS, &found).is_ok());
         found.pop();
-        assert!(known.compare(PLANTS, &found).is_err());
-        assert!(known.compare("other", &found).is_ok());
+        assert!(judge(PLANTS, &found).is_err());
+        assert!(judge("other", &found).is_ok());
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The modules of an image lie on floors, in the order that `docs/architecture.md`
 //! shows: a module uses its own floor and those below. A use of a higher floor fails
-//! this test, unless it is listed here with its reason; so does a circle of modules
-//! that is larger than it may be, and a picture that differs from the files.
+//! this test; so does a circle of modules that is larger than it may be, and a picture
+//! that differs from the files.
 
 mod picture;
 mod reader;
@@ -12,14 +12,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rules::Allowed;
-
 /// A crate whose modules lie on floors.
 struct House {
     /// The folder of its files, as the picture's heading names it.
     source: &'static str,
-    /// Uses of a higher floor that are allowed.
-    allowed: &'static [Allowed],
     /// The most modules that may form a circle.
     circle: usize,
 }
@@ -27,17 +23,14 @@ struct House {
 const HOUSES: [House; 3] = [
     House {
         source: "hypervisor/src",
-        allowed: &[],
         circle: 8,
     },
     House {
         source: "guest-kernel-shim/src",
-        allowed: &[],
         circle: 4,
     },
     House {
         source: "guest-kernel-shim/trials",
-        allowed: &[],
         circle: 4,
     },
 ];
@@ -73,7 +66,7 @@ fn no_module_uses_a_higher_floor_and_circles_are_small() {
     for house in &HOUSES {
         let uses = reader::read(&files(&root().join(house.source)));
         let floors = picture::floors(&architecture(), house.source);
-        let faults = rules::faults(&uses, &floors, house.allowed, house.circle);
+        let faults = rules::faults(&uses, &floors, house.circle);
         assert!(
             faults.is_empty(),
             "{}:\n{}",
@@ -84,7 +77,7 @@ fn no_module_uses_a_higher_floor_and_circles_are_small() {
 }
 
 /// Two floors, and what is wrong with them.
-fn faults_of(files: &[(&str, &str)], allowed: &[Allowed]) -> Vec<String> {
+fn faults_of(files: &[(&str, &str)]) -> Vec<String> {
     let picture = "```text\nx/src, the top floor first\n\ntop  a b\n     c\nlow  d e\n```\n";
     let floors = picture::floors(picture, "x/src");
     let all = [
@@ -95,7 +88,7 @@ fn faults_of(files: &[(&str, &str)], allowed: &[Allowed]) -> Vec<String> {
     for (name, text) in files {
         house.insert(format!("{name}.rs"), (*text).to_owned());
     }
-    rules::faults(&reader::read(&house), &floors, allowed, 2)
+    rules::faults(&reader::read(&house), &floors, 2)
 }
 
 #[test]
@@ -107,7 +100,7 @@ fn uses_of_lower_floors_and_of_the_same_are_right() {
             "/// [`crate::top::a`]\nconst TEXT: &str = \"crate::top::a::x\";",
         ),
     ];
-    assert_eq!(faults_of(&files, &[]), [""; 0]);
+    assert_eq!(faults_of(&files), [""; 0]);
 }
 
 #[test]
@@ -122,7 +115,7 @@ fn a_use_of_a_higher_floor_is_found_however_it_is_written() {
         "use crate::shout;",
     ] {
         let top = "#[macro_export]\nmacro_rules! shout { () => {} }";
-        let faults = faults_of(&[("low/d", text), ("top/a", top)], &[]);
+        let faults = faults_of(&[("low/d", text), ("top/a", top)]);
         let found = faults
             .iter()
             .any(|fault| fault.starts_with("low::d uses top::a,"));
@@ -131,35 +124,19 @@ fn a_use_of_a_higher_floor_is_found_however_it_is_written() {
 }
 
 #[test]
-fn an_allowance_lets_one_use_through_and_must_be_needed() {
-    const ALLOWED: [Allowed; 1] = [Allowed {
-        from: "low::d",
-        to: "top::a",
-        because: "of this test",
-    }];
-    let up = [("low/d", "use crate::top::a;")];
-    assert_eq!(faults_of(&up, &ALLOWED), [""; 0]);
-    let unused = faults_of(&[], &ALLOWED);
-    assert_eq!(
-        unused,
-        ["low::d may use top::a (of this test) and does not"]
-    );
-}
-
-#[test]
 fn a_circle_that_is_too_large_is_found() {
     let mut files = vec![("top/a", "use crate::top::b;"), ("top/b", "use super::a;")];
-    assert_eq!(faults_of(&files, &[]), [""; 0]);
+    assert_eq!(faults_of(&files), [""; 0]);
     files[1].1 = "use crate::top::c;";
     files.push(("top/c", "use crate::top::a;"));
-    let faults = faults_of(&files, &[]);
+    let faults = faults_of(&files);
     let circle = "3 modules form a circle, and 2 is the most: top::a, top::b, top::c";
     assert_eq!(faults, [circle]);
 }
 
 #[test]
 fn a_picture_that_differs_from_the_files_is_found() {
-    let faults = faults_of(&[("low/f", ""), ("up", "")], &[]);
+    let faults = faults_of(&[("low/f", ""), ("up", "")]);
     let missing = ["low::f is not in the picture", "up is not in the picture"];
     assert_eq!(faults, missing);
 }

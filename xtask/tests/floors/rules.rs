@@ -6,20 +6,10 @@ use std::collections::BTreeSet;
 use super::picture::Floor;
 use super::reader::{Module, Uses};
 
-/// A use of a higher floor that is allowed.
-pub struct Allowed {
-    /// The module that uses.
-    pub from: &'static str,
-    /// The module of a higher floor that is used.
-    pub to: &'static str,
-    /// Why it can't be the other way round.
-    pub because: &'static str,
-}
-
 /// Everything that is wrong, a line each.
-pub fn faults(uses: &Uses, floors: &[Floor], allowed: &[Allowed], most: usize) -> Vec<String> {
+pub fn faults(uses: &Uses, floors: &[Floor], most: usize) -> Vec<String> {
     let mut faults = differences(uses, floors);
-    faults.extend(climbs(uses, floors, allowed));
+    faults.extend(climbs(uses, floors));
     faults.extend(circle(uses, most));
     faults
 }
@@ -64,27 +54,17 @@ fn differences(uses: &Uses, floors: &[Floor]) -> Vec<String> {
         .collect()
 }
 
-/// Uses of a higher floor that are not allowed, and allowances without use.
-fn climbs(uses: &Uses, floors: &[Floor], allowed: &[Allowed]) -> Vec<String> {
+/// Uses of a higher floor.
+fn climbs(uses: &Uses, floors: &[Floor]) -> Vec<String> {
     let climbs = |from: &Module, to: &Module| {
         let (from, to) = (floor_of(floors, from), floor_of(floors, to));
         matches!((from, to), (Some(from), Some(to)) if from < to)
     };
-    let is_allowed = |from: &Module, to: &Module| {
-        let mut allowed = allowed.iter();
-        allowed.any(|one| one.from == from && one.to == to)
-    };
-    let arrows = uses.arrows.iter();
-    let up = arrows.filter(|((from, to), _)| climbs(from, to) && !is_allowed(from, to));
-    let unused = allowed.iter().filter(|one| {
-        let arrow = (one.from.to_owned(), one.to.to_owned());
-        !uses.arrows.contains_key(&arrow)
-    });
+    let up = uses
+        .arrows
+        .iter()
+        .filter(|((from, to), _)| climbs(from, to));
     up.map(|((from, to), path)| format!("{from} uses {to}, which is above it: {path}"))
-        .chain(unused.map(|one| {
-            let (from, to, because) = (one.from, one.to, one.because);
-            format!("{from} may use {to} ({because}) and does not")
-        }))
         .collect()
 }
 

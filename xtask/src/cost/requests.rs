@@ -14,14 +14,14 @@ use anyhow::{Context, Result, bail};
 /// Bytes of a cache line.
 pub const LINE: u64 = 64;
 
-/// What asks for a line.
+/// A requester of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum From {
     /// A core's first cache for code.
     Code,
     /// Its first cache for data.
     Data,
-    /// What walks its translation tables, which has no first cache.
+    /// The walker of its translation tables, which has no first cache.
     Walk,
     /// Its second cache.
     Second,
@@ -103,7 +103,7 @@ fn request(line: &str) -> Result<Option<Request>> {
     }
 }
 
-/// What is at a port of a core's crossbar.
+/// The requester at a port of a core's crossbar.
 const fn first_level(port: u16) -> From {
     match port {
         0 => From::Code,
