@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `publish`: what this version measures, kept in the repository with the documents that have it.
 //!
-//! `results/NAME.json` is a [run](runs)'s results.json without histograms; [documents] have tables and rows of them. So a reader sees
+//! `results/NAME.json` is a [run](runs)'s results.json without histograms; [mod@documents] have tables and rows of them. So a reader sees
 //! what to expect before building anything, and `compare results/virt.json RUN` tells whether a machine measures the same.
 //! `--check` measures again, and fails where one figure is another.
 
