@@ -83,6 +83,10 @@ use crate::job::Job;
 use crate::session::{self, Session};
 use crate::{files, mistake, places};
 
+/// Seconds without progress, of the emulator's own time, where rules look at each instruction: a boot of Linux then takes
+/// more than ten times its usual time, and prints nothing meanwhile.
+const WATCHED_PATIENCE: u64 = 7200;
+
 /// A test.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -283,6 +287,7 @@ impl Case {
     pub fn strict(&self) -> Result<Session> {
         let mut args = options(&self.run)?;
         args.job.metric = Some(Metric::Time);
+        args.limits.timeout.get_or_insert(WATCHED_PATIENCE);
         let kernel = self.guest.as_ref().map(Kernel::file).transpose()?;
         if let Some(kernel) = &kernel {
             args.job.load.given.guest = Some(kernel.path().display().to_string());
