@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Properties of every governor, whatever it is told.
+//! Properties that every governor has for any input.
 
 use cpuidle::{Device, FOREVER, Kind, Moment, Name, Outcome, Psd, Setup, State, Table, Wake};
 use proptest::prelude::*;

@@ -13,8 +13,8 @@ pub struct Sample {
     pub value: u64,
     /// Instructions that all CPUs executed.
     pub work: Counts,
-    /// Instructions of the CPUs that took part in it: the one that measures, and each that one of
-    /// them told something in the meantime, or was told something by.
+    /// Instructions of the CPUs that took part in it: the one that measures, and each that
+    /// sent to one of them or received from one meanwhile.
     pub parties: Counts,
     /// Instructions on the path.
     pub path: Counts,

@@ -87,7 +87,7 @@ fn coarse(results: &Results) -> Option<String> {
     ))
 }
 
-/// Describes the models behind the figures of energy.
+/// Describes the models that the figures of energy come from.
 fn models(results: &Results) -> Vec<String> {
     let mut lines = Vec::new();
     for model in results

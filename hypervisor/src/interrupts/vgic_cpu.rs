@@ -209,8 +209,8 @@ fn timers() -> u32 {
 }
 
 /// Makes SGI or PPI `intid` pending for this CPU's vCPU; `hw` is the physical interrupt
-/// behind it. Must be followed by the way back to the guest, or an ISB: a list register may
-/// have been written.
+/// that it stands for. The caller returns to the guest or executes an ISB next: a list register
+/// may have been written.
 #[inline(always)]
 pub fn inject(cpu: &PerCpu, intid: u32, hw: Option<u32>) {
     if with(cpu, |delivery| delivery.inject(intid, hw)) {

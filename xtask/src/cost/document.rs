@@ -88,8 +88,8 @@ comes while the interrupt is taken: one instruction more, and on `minor` 149 cyc
 ";
 
 /// Above the lines that paths miss.
-const LINES: &str = "The lines of 64 bytes that EL2 uses and misses in a core's first caches with nothing in caches, code/data, in the pass that missed the most. The crossbars behind the caches
-wrote down the lines that they asked for (`xtask/src/cost/requests.rs`). `second`: how many of them the second cache missed too. `walked`: lines of translation tables, of the guest's stage 1 too, which
+const LINES: &str = "First-level misses of EL2, code/data, in lines of 64 bytes, with nothing in caches: of each path the pass with the most. The crossbars after the caches
+recorded the requests (`xtask/src/cost/requests.rs`). `second`: how many of them the second cache missed too. `walked`: lines of translation tables, of the guest's stage 1 too, which
 stay in caches.
 
 The card before this one was measured with EL2's code and its memory of each CPU left in the second cache by some paths, so no cold figure of it is to be compared with one of today: `hypercall` on `minor` 419 then, 1206

@@ -47,7 +47,7 @@ pub struct Cpu {
     shown: bool,
 }
 
-/// Hardware that [`vgic::Interface`] asks for: a modelled CPU interface, and the physical state behind it.
+/// Hardware that [`vgic::Interface`] asks for: a model of the CPU interface and of the physical interrupts.
 struct Hardware<'a> {
     number: usize,
     interface: &'a mut Interface,
