@@ -73,16 +73,13 @@ pub fn sentence(results: &Results, scale: Scale) -> String {
 pub fn left_out(results: &Results) -> Option<String> {
     let messaging = measured(results).any(|cell| cell.what.workload == Workload::Messaging);
     let order = match messaging {
-        true => {
-            "; nor is the order in which the tasks of messaging run that of CPUs that run at once"
-        }
+        true => " The tasks of messaging run in another order than on CPUs that run at once.",
         false => "",
     };
     (results.unit == "insns").then(|| {
         format!(
-            "Instructions are lengths of paths. In none of them, and in no ratio, is what this machine does not \
-             model: CPUs that overlap (they run one after another), caches, what an interrupt or an exit takes \
-             beside its instructions{order}."
+            "These are counts of instructions, not times: CPUs run one after another here, and neither caches nor \
+             the latency of an interrupt or an exit is modelled.{order}"
         )
     })
 }
@@ -277,7 +274,7 @@ mod tests {
     fn what_instructions_leave_out_is_said_beside_them() {
         let mut results = results(vec![cell("wfi", "none", "ipi", 88)]);
         let text = left_out(&results).unwrap();
-        for part in ["overlap", "caches", "an exit takes"] {
+        for part in ["one after another", "caches", "an exit"] {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(!text.contains("messaging"));
