@@ -16,7 +16,7 @@ use crate::refuse;
 
 /// Bytes of a [`Slot`], in pages.
 const SLOT: u64 = (size_of::<Slot>() as u64).next_multiple_of(PAGE);
-const _: () = assert!(SLOT + PAGE <= carve::PER_CPU);
+const _: () = assert!(SLOT + PAGE == carve::PER_CPU);
 
 // For the packer of the image: crates/arch/src/needs.rs.
 arch::needs!(
