@@ -14,7 +14,7 @@ use crate::apt::{self, Remedy};
 use crate::failure::bad_input;
 use crate::places;
 
-/// The variable that names a browser's program; crates/browser reads it.
+/// The variable that names a browser's program; crates/test/browser reads it.
 pub const VARIABLE: &str = "ROUSE_CHROMIUM";
 /// The missing browser, and a way without it.
 const REMEDY: Remedy = Remedy {

@@ -2,7 +2,7 @@
 //! The verb `cost`: what each path costs, counted from its execution.
 //!
 //! The guest takes every path again and again between two marks (crate `cost`, `guest-kernel-shim/trials/cost.rs`); a
-//! plugin of the emulator writes down what each CPU executes there (`crates/recorder`). The counting is done here:
+//! plugin of the emulator writes down what each CPU executes there (`crates/host/recorder`). The counting is done here:
 //! [`trace`] reads it, [`visit`] finds the stays at EL2, [`tally`] counts, [`costs`] puts it together.
 
 mod against;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tables of the logs whose results crates/results tests: what people see of a log is
+//! The tables of the logs whose results crates/host/results tests: what people see of a log is
 //! as it was, or the change is looked at.
 
 use page::table;

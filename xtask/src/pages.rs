@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `pages`: looks at pages in a headless browser, as readers do.
 //!
-//! crates/browser looks, in a process of its own, so that no other verb compiles it. Here is what it looks at:
+//! crates/test/browser looks, in a process of its own, so that no other verb compiles it. Here is what it looks at:
 //! files that are named, or a page of each kind that there is, made without a boot.
 
 use std::ffi::OsString;

@@ -122,7 +122,7 @@ fn results_in(folders: &[PathBuf]) -> Vec<String> {
     files.map(|file| file.display().to_string()).collect()
 }
 
-/// Compares files of results with docs/results.schema.json, by a test of crates/results.
+/// Compares files of results with docs/results.schema.json, by a test of crates/host/results.
 fn follow_the_schema(written: &[String]) -> Result<String> {
     let mut cargo = toolchain::cargo();
     cargo

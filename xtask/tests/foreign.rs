@@ -36,7 +36,7 @@ fn wrong(output: &Output) -> Option<String> {
 }
 
 fn golden(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/results/tests/goldens");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/host/results/tests/goldens");
     folder.join(name)
 }
 

@@ -19,7 +19,7 @@ fn text(bytes: &[u8]) -> String {
 
 fn stored(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../crates/results/tests/goldens")
+        .join("../crates/host/results/tests/goldens")
         .join(name)
 }
 
@@ -237,8 +237,8 @@ const MAILS: [(&str, &[&str]); 2] = [
         "\n## A comparison\n\nTwo runs on one machine, of logs that tests have. Three cells take more instructions, and one is new:\n",
         &[
             "compare",
-            "crates/results/tests/goldens/passes.json",
-            "crates/results/tests/goldens/stages.json",
+            "crates/host/results/tests/goldens/passes.json",
+            "crates/host/results/tests/goldens/stages.json",
             "--format",
             "mail",
         ],

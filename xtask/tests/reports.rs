@@ -20,7 +20,7 @@ fn report(inputs: &[&Path], out: Option<&Path>) -> (i32, String, String) {
 
 /// One of the logs whose results are known.
 fn golden(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/results/tests/goldens");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/host/results/tests/goldens");
     folder.join(name)
 }
 

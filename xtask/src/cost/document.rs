@@ -18,7 +18,7 @@ const HEAD: &str = "\
 # What each path costs
 
 The numbers are counted from execution by `cargo xtask cost`, not estimated. The guest takes each path again and again between two
-marks (`guest-kernel-shim/trials/cost.rs`). A plugin of the emulator (`crates/recorder`) records every instruction that a CPU executes
+marks (`guest-kernel-shim/trials/cost.rs`). A plugin of the emulator (`crates/host/recorder`) records every instruction that a CPU executes
 between the marks, with its exception level and memory accesses. `xtask/src/cost/` counts them. The CPUs run in parallel. A row is the
 median pass. `cargo xtask asm PATH` shows the instructions.
 
@@ -28,7 +28,7 @@ the path is an interrupt), and the same on the bare machine, where there is no E
 directly and no wait traps: a 0 there was counted, not assumed. `-` means that the path can't be taken.
 
 Comments in the code explain the barriers and registers of a path: `hypervisor/src/exits/fast_paths.rs` for the fast paths, up to 50 instructions
-long; `crates/arch/src/gic_cpu.rs` for the DSB and ISB around a doorbell (`doorbell-send`, `cpu-on`); `hypervisor/src/exits/enter.rs` for those of
+long; `crates/target/arch/src/gic_cpu.rs` for the DSB and ISB around a doorbell (`doorbell-send`, `cpu-on`); `hypervisor/src/exits/enter.rs` for those of
 `cpu-start`. No path takes a lock except `mmio` and `cpu-start`, which access the guest's one distributor.
 
 Each saved set of numbers is a baseline, a file in `docs/cost/`. `cargo xtask cost --save LABEL` adds one. The tests compare with the newest

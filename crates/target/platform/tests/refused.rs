@@ -367,7 +367,7 @@ fn a_tree_that_is_deeper_than_any_machine_is_refused() {
 /// memory node that is disabled (Devicetree Specification 0.4, 2.3.4) is none.
 #[test]
 fn memory_that_is_disabled_is_not_used() {
-    let tree = include_bytes!("../../fuzz/corpus/device-tree/virt-secure-smp8");
+    let tree = include_bytes!("../../../test/fuzz/corpus/device-tree/virt-secure-smp8");
     let memory = read(tree).unwrap().memory;
     assert!(
         memory.iter().all(|bank| bank.base >= 0x4000_0000),

@@ -56,7 +56,7 @@ fn read(corpus: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 
 fn guarded(run: &impl Fn(&[u8]), input: &[u8], what: &str) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(input))) {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/fuzz");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../target/fuzz");
         let name = input.iter().fold(5381_u64, |hash, &byte| {
             hash * 33 % (1 << 40) + u64::from(byte)
         });

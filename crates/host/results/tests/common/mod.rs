@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// The workspace.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
 /// Lists violations of the schema in `results`, which docs/results.schema.json is.

@@ -2,7 +2,7 @@
 //! Logs of boots, and the results.json and results.csv that come of each.
 //!
 //! Their tables are tested in `xtask/src/goldens.rs`, their pages in
-//! `crates/page/tests/goldens.rs`.
+//! `crates/host/page/tests/goldens.rs`.
 
 mod common;
 

@@ -6,7 +6,7 @@ use platform::{Enable, Platform, Region, Report, Room, Timer, Uart, UartKind};
 
 const BUS: &[u8] = include_bytes!("bus.dtb");
 /// QEMU's, with interrupts of 4 cells, and the timer's by `interrupts-extended` and in another order.
-const ODD: &[u8] = include_bytes!("../../../tests/trees/odd.dtb");
+const ODD: &[u8] = include_bytes!("../../../../tests/trees/odd.dtb");
 
 /// Reads a tree, into room that a test does not give back.
 fn read(tree: &[u8]) -> Result<Platform<'_>, platform::Error> {

@@ -94,6 +94,7 @@ pub const TARGETS: &[Target] = &[
 /// Panics if there is none, or if it does.
 pub fn run(name: &str, data: &[u8]) {
     let target = TARGETS.iter().find(|target| target.name == name);
-    let target = target.unwrap_or_else(|| panic!("no target {name} in crates/fuzz/src/lib.rs"));
+    let target =
+        target.unwrap_or_else(|| panic!("no target {name} in crates/test/fuzz/src/lib.rs"));
     (target.run)(data);
 }
