@@ -13,11 +13,11 @@ pub use verbs::{
 };
 pub use work::{Boot, DeadlineArgs, JobArgs, LimitArgs, LoadArgs, Metric, Unders};
 
-use crate::dist::DistArgs;
-use crate::governors::GovernorsArgs;
-use crate::history::HistoryArgs;
-use crate::pages::PagesArgs;
-use crate::publish::PublishArgs;
+use publishing::dist::DistArgs;
+use governing::GovernorsArgs;
+use reporting::history::HistoryArgs;
+use publishing::pages::PagesArgs;
+use publishing::publish::PublishArgs;
 
 const STATUS: &str = "\
 Exit status:

@@ -7,8 +7,8 @@ use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
 use crate::cli::Cli;
-use crate::failure::bad_input;
-use crate::terminal;
+use shell::failure::bad_input;
+use shell::terminal;
 
 /// The name that is completed. `cargo xtask` is two words, of which the first is completed by
 /// Cargo's own rules; a function of this name can be told from it.

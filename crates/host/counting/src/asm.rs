@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `asm`: the instructions of a path, each with how often a pass
+//! executes it.
+
+mod options;
+
+pub use options::AsmArgs;
+
+mod listing;
+
+use std::collections::BTreeMap;
+use std::path::{Path as File, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use cost::Path;
+
+use crate::cost::costs;
+use crate::cost::recorder::{Bench, CPUS, Recorded};
+use crate::cost::trace::{Step, Window};
+use crate::cost::visit;
+use shell::failure::{self, bad_input};
+use shell::terminal::{print_lines, say};
+use running::symbols;
+use providing::toolchain;
+use listing::Counts;
+
+/// The disassembler, a program of Rust's component `llvm-tools`.
+const OBJDUMP: &str = "llvm-objdump";
+
+/// Does what `cargo xtask asm` promises.
+pub fn asm(args: &AsmArgs) -> Result<()> {
+    let Some(path) = Path::parse(&args.path) else {
+        let names: Vec<&str> = Path::ALL.iter().map(|path| path.name()).collect();
+        bad_input!("there is no path `{}`; use {}", args.path, names.join(", "));
+    };
+    let objdump = objdump()?;
+    let bench = Bench::new(&args.board, &args.limits)?;
+    let arguments = format!("rouse.cost={}", path.name());
+    let recorded = bench.record(args.deliver, CPUS, &arguments)?;
+    let (windows, all) = costs::clean(&recorded.trace.windows, path, args.deliver);
+    if windows.is_empty() {
+        return Err(failure::listed(
+            &format!(
+                "{}: none of {all} passes showed it and nothing else; the console said",
+                path.name()
+            ),
+            &recorded.console,
+        ));
+    }
+    say!(
+        "{}: {} ({}), per pass, of {} passes",
+        path.name(),
+        path.about(),
+        args.deliver.name(),
+        windows.len()
+    );
+    let guest_elf = bench.built.guest(bench.atomics).elf.as_deref();
+    let hypervisor = |window: &Window| -> Vec<Step> { owned(visit::hypervisor_steps(window)) };
+    let guest = |window: &Window| owned(visit::guest_steps(window).unwrap_or_default());
+    show(
+        &objdump,
+        "hypervisor",
+        Some(&bench.built.hypervisor),
+        &recorded,
+        &windows,
+        hypervisor,
+    )?;
+    show(&objdump, "guest", guest_elf, &recorded, &windows, guest)
+}
+
+fn owned(steps: Vec<&Step>) -> Vec<Step> {
+    steps.into_iter().cloned().collect()
+}
+
+/// Shows what the windows executed of image `name`, which is in file `elf`.
+fn show(
+    objdump: &File,
+    name: &str,
+    elf: Option<&File>,
+    recorded: &Recorded,
+    windows: &[&Window],
+    steps: impl Fn(&Window) -> Vec<Step>,
+) -> Result<()> {
+    let (Some(elf), Some(base)) = (elf, symbols::base(&recorded.console, name)) else {
+        return Ok(());
+    };
+    let mut counts = Counts {
+        passes: windows.len() as u64,
+        executed: BTreeMap::new(),
+    };
+    for step in windows.iter().flat_map(|window| steps(window)) {
+        *counts
+            .executed
+            .entry(step.pc.wrapping_sub(base))
+            .or_default() += 1;
+    }
+    if counts.executed.is_empty() {
+        return Ok(());
+    }
+    let text = disassemble(objdump, elf)?;
+    say!("");
+    say!("{name}");
+    print_lines(listing::lines(&text, &counts));
+    Ok(())
+}
+
+fn disassemble(objdump: &File, elf: &File) -> Result<String> {
+    let output = Command::new(objdump)
+        .args(["--disassemble", "--no-show-raw-insn", "--demangle"])
+        .arg(elf)
+        .output()
+        .with_context(|| format!("{} can't be started", objdump.display()))?;
+    if !output.status.success() {
+        bail!(
+            "{OBJDUMP}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The disassembler of the toolchain, or one that is installed.
+fn objdump() -> Result<PathBuf> {
+    let root = toolchain::output("rustc", &["--print", "sysroot"]).unwrap_or_default();
+    let own = PathBuf::from(root.trim())
+        .join("lib/rustlib")
+        .join(toolchain::host().unwrap_or_default())
+        .join("bin")
+        .join(OBJDUMP);
+    if own.exists() {
+        return Ok(own);
+    }
+    if toolchain::output(OBJDUMP, &["--version"]).is_some() {
+        return Ok(OBJDUMP.into());
+    }
+    bad_input!("{OBJDUMP} is not there; get it with `rustup component add llvm-tools`")
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `cost`: what each path costs, counted from its execution.
+//!
+//! The guest takes every path again and again between two marks (crate `cost`, `guest-kernel-shim/trials/cost.rs`); a
+//! plugin of the emulator writes down what each CPU executes there (`crates/host/recorder`). The counting is done here:
+//! [`trace`] reads it, [`visit`] finds the stays at EL2, [`tally`] counts, [`costs`] puts it together.
+
+mod options;
+
+pub use options::CostArgs;
+
+mod against;
+mod card;
+pub mod costs;
+mod cycles;
+mod document;
+mod gate;
+mod history;
+mod in_cycles;
+mod missed;
+mod numbers;
+mod parts;
+pub mod recorder;
+mod requests;
+mod scale;
+mod show;
+mod simulator;
+mod tally;
+mod tarmac;
+pub mod trace;
+pub mod visit;
+mod word;
+
+pub use scale::sample;
+
+use anyhow::{Context, Result};
+use cost::Path;
+
+use running::board::{Board, Machine};
+use shell::failure::bad_input;
+use shell::output::Output;
+use shell::terminal::say;
+use shell::places;
+use providing::toolchain;
+use against::Against;
+use costs::{Costs, Mode};
+use recorder::Bench;
+
+/// The charts of `--scale`, below `target/`.
+const SCALE_PAGE: &str = "cost-scale.html";
+/// Why no baseline is made.
+const CUT: &str = "not everything was counted, so that no baseline is written";
+
+/// Does what `cargo xtask cost` promises.
+pub fn cost(args: &CostArgs) -> Result<()> {
+    if args.page {
+        return history::write_document();
+    }
+    if let Machine::Gem5(_) = Board::load(&args.board)?.machine {
+        return in_cycles::cost(args);
+    }
+    if args.cpu.is_some() || args.gem5.is_some() {
+        bad_input!(
+            "--cpu, --gem5: instructions are the same on every model; use --board gem5 for cycles"
+        );
+    }
+    let base = args.compare.as_ref().map(|file| match file {
+        Some(file) => history::read(file),
+        None => history::read(&history::newest::<Costs>()?),
+    });
+    let base = base.transpose()?;
+    args.format.claim()?;
+    let copy = Output::claim_any("--json", args.json.as_ref())?;
+    let bench = Bench::new(&args.board, &args.limits)?;
+    let mut costs = begun(&bench, &args.board);
+    let measured = count(args, &bench, &mut costs);
+    let against = base.as_ref().map(|base| Against::new(base, &costs));
+    if !costs.paths.is_empty() {
+        let against = against.as_ref().filter(|_| measured.is_ok());
+        let document = show::document(&costs, against);
+        args.format
+            .show_with(&document, || results::json::text(&costs))?;
+    }
+    measured.context(CUT)?;
+    if args.scale {
+        let page = places::target().join(SCALE_PAGE);
+        Output::claim("--scale", &page)?.write(&scale::page(&costs.scale))?;
+        say!("");
+        say!("charts: {}", places::shown(&page));
+        scale::judge(&costs.scale)?;
+    }
+    if let Some(copy) = copy {
+        copy.write(&serde_json::to_string_pretty(&costs)?)?;
+    }
+    let judged = against.map_or(Ok(()), |against| against.judge());
+    if let Some(label) = &args.save {
+        say!("kept as {}", history::save(costs, label)?);
+    }
+    judged
+}
+
+/// Costs with nothing counted yet.
+fn begun(bench: &Bench, board: &str) -> Costs {
+    Costs {
+        schema: costs::SCHEMA,
+        board: board.into(),
+        emulator: bench.emulator.shown(),
+        rustc: toolchain::rustc_version().unwrap_or_default(),
+        ..Costs::default()
+    }
+}
+
+/// Counts what was asked for. After an error, `costs` still has what was counted before.
+fn count(args: &CostArgs, bench: &Bench, costs: &mut Costs) -> Result<()> {
+    measure(bench, &args.board, costs)?;
+    if args.scale {
+        let most = Board::load(&args.board)?.cpus.max;
+        scale::measure(bench, &args.board, most, &mut costs.scale)?;
+    }
+    Ok(())
+}
+
+/// Counts everything but that. After an error, `costs` still has what was counted before.
+fn measure(bench: &Bench, board: &str, costs: &mut Costs) -> Result<()> {
+    for mode in Mode::ALL {
+        let recorded = bench.record(mode, recorder::CPUS, recorder::ALL_PATHS)?;
+        if mode == Mode::Inject {
+            costs.numbers.extend(numbers::per_vcpu(&recorded)?);
+        }
+        for &path in Path::ALL {
+            costs.paths.push(match why_not(&recorded.console, path) {
+                Some(why) => costs::skipped(path, mode, why),
+                None => costs::row(&recorded.trace, path, mode)?,
+            });
+        }
+    }
+    costs.numbers.extend(numbers::sizes(bench)?);
+    costs.numbers.extend(numbers::boot(bench)?);
+    costs
+        .numbers
+        .extend(numbers::round_trips(board, &bench.limits)?);
+    Ok(())
+}
+
+/// Why the guest did not take `path`, if it did not, as it says on its `console`.
+fn why_not(console: &str, path: Path) -> Option<&str> {
+    let start = format!("cost: {}: skipped: ", path.name());
+    let mut lines = console.lines();
+    lines.find_map(|line| line.strip_prefix(&start))
+}

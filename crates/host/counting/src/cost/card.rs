@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The cost card in cycles: what each path takes on models of cores, warm and with nothing in caches and TLBs, beside the
+//! least that it could take on that core.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use anyhow::{Context, Result};
+use cost::Path;
+use serde::{Deserialize, Serialize};
+
+use super::costs::{self, Mode};
+use super::cycles::{median, own_ticks};
+use super::missed;
+use super::parts::{Target, parts};
+use super::simulator::{Recorded, Simulator};
+use super::trace::Window;
+use super::visit;
+use running::board::Board;
+use crate::cost::CostArgs;
+use shell::terminal::note;
+use shell::side_by_side;
+use providing::toolchain;
+
+/// Version of [`Card`]'s format.
+pub const SCHEMA: u32 = 1;
+/// The models that are measured where none is named: those with pipelines and caches.
+const MODELS: [&str; 3] = ["minor", "hpi", "o3"];
+
+/// Cycles of every path, by model of a core.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Card {
+    pub schema: u32,
+    /// Name in the history.
+    #[serde(default)]
+    pub label: String,
+    pub board: String,
+    /// Version of the emulator.
+    pub emulator: String,
+    /// The compiler.
+    pub rustc: String,
+    pub models: BTreeMap<String, BTreeMap<String, Cycles>>,
+    /// The parts of an injected IPI to a CPU that runs, by model: cycles, warm, in the order of [`PARTS`](super::parts::PARTS).
+    #[serde(default)]
+    pub wake_ups: BTreeMap<String, Vec<u64>>,
+    /// Likewise to a CPU that waits; empty in older ones.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub waits: BTreeMap<String, Vec<u64>>,
+    /// The lines that each path missed with nothing in caches; empty in older ones.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub missed: missed::Models,
+}
+
+/// A path on a core.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Cycles {
+    /// Instructions at EL2 in the median pass.
+    pub insns: u64,
+    /// Cycles from the guest's last instruction before (of an interrupt: from EL2's first) to its first one behind, without
+    /// what a WFI waits: the median pass.
+    pub warm: u64,
+    /// Likewise with nothing in caches and TLBs; none where that is not taken.
+    pub cold: Option<u64>,
+}
+
+impl Card {
+    /// The cycles of `path` on `model`.
+    pub fn cycles(&self, model: &str, path: Path) -> Option<Cycles> {
+        self.models.get(model)?.get(path.name()).copied()
+    }
+
+    /// Warm cycles of `path`, as a multiple of the least; `None` where there is none.
+    pub fn ratio(&self, model: &str, path: Path) -> Option<f64> {
+        let least = self.cycles(model, path.floor()?)?;
+        Some(self.cycles(model, path)?.warm as f64 / least.warm as f64)
+    }
+
+    /// Adds what two boots on `model` came to.
+    fn add(&mut self, model: &str, warm: &Recorded, cold: Recorded) -> Result<()> {
+        self.emulator.clone_from(&warm.emulator);
+        self.models.insert(model.into(), paths(model, warm, &cold));
+        self.missed.insert(model.into(), cold.missed);
+        for target in Target::ALL {
+            let parts = wake_up(target, model, warm)?;
+            let all = match target {
+                Target::Runs => &mut self.wake_ups,
+                Target::Waits => &mut self.waits,
+            };
+            all.insert(model.into(), parts);
+        }
+        Ok(())
+    }
+
+    /// The parts of an injected IPI to `target`, by model.
+    pub fn wake_ups(&self, target: Target) -> &BTreeMap<String, Vec<u64>> {
+        match target {
+            Target::Runs => &self.wake_ups,
+            Target::Waits => &self.waits,
+        }
+    }
+
+    /// An injected IPI on `model`: both sides, and the least of both.
+    pub fn ipi(&self, model: &str) -> Option<(u64, u64)> {
+        let both = |send, receive| -> Option<u64> {
+            Some(self.cycles(model, send)?.warm + self.cycles(model, receive)?.warm)
+        };
+        Some((
+            both(Path::SgiSend, Path::SgiReceive)?,
+            both(Path::FloorSend, Path::FloorReceive)?,
+        ))
+    }
+}
+
+/// A card with nothing measured yet.
+pub fn begun(args: &CostArgs) -> Card {
+    Card {
+        schema: SCHEMA,
+        board: args.board.clone(),
+        rustc: toolchain::rustc_version().unwrap_or_default(),
+        ..Card::default()
+    }
+}
+
+/// Measures what was asked for: one model, or all of them. After an error, `card` still has what was measured before.
+pub fn measure(args: &CostArgs, card: &mut Card) -> Result<()> {
+    let board = Board::load(&args.board)?;
+    board.gem5("cost")?;
+    let models: Vec<&str> = match &args.cpu {
+        Some(model) => vec![model],
+        None => MODELS.to_vec(),
+    };
+    let simulator = |model| Simulator {
+        board: &args.board,
+        model,
+        gem5: args.gem5.as_deref(),
+        limits: &args.limits,
+    };
+    let boots = models
+        .iter()
+        .flat_map(|&model| [(model, false), (model, true)]);
+    let boots: Vec<(&str, bool)> = boots.collect();
+    let mut warm = None;
+    let mut ended = Ok(());
+    side_by_side::in_order(
+        boots,
+        simulator(models[0]).at_once()?,
+        |_, (model, cold)| (model, simulator(model).record(cold)),
+        |(model, recorded)| {
+            let added = recorded.and_then(|recorded| match warm.take() {
+                // Of each model the warm one comes first.
+                None => {
+                    warm = Some(recorded);
+                    Ok(())
+                }
+                Some(warm) => card.add(model, &warm, recorded),
+            });
+            let goes_on = added.is_ok();
+            ended = added;
+            if goes_on {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        },
+    );
+    ended
+}
+
+/// Cycles of each path on `model`. One that never shows itself alone is reported: with 16 list registers no interrupt
+/// waits for one.
+fn paths(model: &str, warm: &Recorded, cold: &Recorded) -> BTreeMap<String, Cycles> {
+    let mut paths = BTreeMap::new();
+    for &path in Path::ALL {
+        let taken = [warm, cold].map(|recorded| taken(recorded, path));
+        let [Some((insns, warm)), cold] = taken else {
+            let why = super::why_not(&warm.console, path);
+            let why = why.unwrap_or("none of its passes showed it and nothing else");
+            note!("{model}: {}: {why}", path.name());
+            continue;
+        };
+        let cold = cold.map(|(_, cold)| cold);
+        paths.insert(path.name().to_owned(), Cycles { insns, warm, cold });
+    }
+    paths
+}
+
+/// The parts of an injected IPI to `target`: of each the median, so that they add up to nearly the median of the whole.
+fn wake_up(target: Target, model: &str, recorded: &Recorded) -> Result<Vec<u64>> {
+    let of = |path| {
+        recorded
+            .windows
+            .iter()
+            .filter(move |window| window.path == path)
+    };
+    let [sends, receives] = target.paths();
+    let passes: Vec<_> = of(sends)
+        .zip(of(receives))
+        .filter_map(|(sender, receiver)| parts(target, sender, receiver))
+        .collect();
+    let part = |n: usize| {
+        let ticks = median(passes.iter().map(|pass| pass[n]).collect())?;
+        Some(ticks / recorded.period)
+    };
+    let found: Option<Vec<u64>> = (0..target.count()).map(part).collect();
+    found.with_context(|| {
+        let (sends, receives) = (sends.name(), receives.name());
+        format!("{model}: no pass of {sends} and {receives} is of one SGI")
+    })
+}
+
+/// Instructions and cycles of the median pass.
+fn taken(recorded: &Recorded, path: Path) -> Option<(u64, u64)> {
+    let (windows, all) = costs::exited(&recorded.windows, path, Mode::Inject);
+    let ticks: Vec<u64> = windows
+        .iter()
+        .filter_map(|window| own_ticks(window))
+        .collect();
+    if ticks.len() < all {
+        note!(
+            "{}: {} of {all} passes are counted",
+            path.name(),
+            ticks.len()
+        );
+    }
+    let insns = |window: &&Window| visit::hypervisor_steps(window).len() as u64;
+    let insns = median(windows.iter().map(insns).collect())?;
+    Some((insns, median(ticks)? / recorded.period))
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The baselines that were kept: `NN-label.json` in a folder for each kind, instructions or cycles. The first one is what
+//! it all began with, the last one is what new ones are held against.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::card::Card;
+use super::costs::Costs;
+use super::document;
+use shell::failure::{BadInput, bad_input};
+use shell::output::{Output, named};
+use shell::{files, mistake, places};
+
+/// Figures that baselines are kept of.
+pub trait Baseline: DeserializeOwned + Serialize {
+    /// Where they are kept.
+    const FOLDER: &'static str;
+    /// Version of their format.
+    const SCHEMA: u32;
+    /// The version of this one.
+    fn schema(&self) -> u32;
+    /// Gives it a name.
+    fn set_label(&mut self, label: &str);
+    /// Why it is nothing to compare with.
+    fn flaw(&self) -> Option<String> {
+        None
+    }
+}
+
+impl Baseline for Costs {
+    const FOLDER: &'static str = "docs/cost";
+    const SCHEMA: u32 = super::costs::SCHEMA;
+
+    fn schema(&self) -> u32 {
+        self.schema
+    }
+
+    fn set_label(&mut self, label: &str) {
+        self.label = label.into();
+    }
+
+    /// The rest of such passes may be another path than the one that is meant.
+    fn flaw(&self) -> Option<String> {
+        let row = self.paths.iter().find(|row| row.set_aside != 0)?;
+        Some(format!(
+            "{} ({}): something else happened in some of the passes ({}), which are left out; count again",
+            row.path,
+            row.mode.name(),
+            row.set_aside
+        ))
+    }
+}
+
+impl Baseline for Card {
+    const FOLDER: &'static str = "docs/cost/cycles";
+    const SCHEMA: u32 = super::card::SCHEMA;
+
+    fn schema(&self) -> u32 {
+        self.schema
+    }
+
+    fn set_label(&mut self, label: &str) {
+        self.label = label.into();
+    }
+}
+
+const DOCUMENT: &str = "docs/cost.md";
+
+/// Reads a baseline.
+pub fn read<B: Baseline>(path: &Path) -> Result<B> {
+    named::note("--compare", path);
+    let shown = places::shown(path);
+    let text = files::read_text(path).map_err(|error| {
+        BadInput::error(format!("{shown} can't be read ({error}); name a baseline"))
+    })?;
+    let base: B = serde_json::from_str(&text).map_err(|error| {
+        BadInput::error(format!(
+            "{shown} is no baseline ({})",
+            mistake::of_json(&error)
+        ))
+    })?;
+    if base.schema() != B::SCHEMA {
+        bad_input!(
+            "{shown} has format {}, not {}; save a new one",
+            base.schema(),
+            B::SCHEMA
+        );
+    }
+    Ok(base)
+}
+
+/// The files of the baselines that were kept, the oldest first.
+fn files<B: Baseline>() -> Result<Vec<PathBuf>> {
+    let folder = places::inside(B::FOLDER);
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let entries = fs::read_dir(&folder).with_context(|| B::FOLDER.to_owned())?;
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    files.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "json")
+    });
+    files.sort();
+    Ok(files)
+}
+
+/// The baselines that were kept, the oldest first.
+pub fn all<B: Baseline>() -> Result<Vec<B>> {
+    files::<B>()?.iter().map(|path| read(path)).collect()
+}
+
+/// The file of the newest baseline.
+pub fn newest<B: Baseline>() -> Result<PathBuf> {
+    let Some(newest) = files::<B>()?.pop() else {
+        bad_input!(
+            "--compare: there is no baseline in {}; name a file, or keep one with --save",
+            B::FOLDER
+        );
+    };
+    Ok(newest)
+}
+
+/// Keeps `base` under `label` and writes the page anew.
+pub fn save<B: Baseline>(mut base: B, label: &str) -> Result<String> {
+    if let Some(flaw) = base.flaw() {
+        bail!("--save: {flaw}; nothing is kept");
+    }
+    let number = files::<B>()?.len();
+    let slug = slug(label);
+    base.set_label(label);
+    let folder = places::inside(B::FOLDER);
+    files::make_folder(&folder)?;
+    let file = folder.join(format!("{number:02}-{slug}.json"));
+    let text = serde_json::to_string_pretty(&base)? + "\n";
+    Output::claim("--save", &file)?.write(&text)?;
+    write_document()?;
+    Ok(places::shown(&file))
+}
+
+/// Writes the page from the baselines.
+pub fn write_document() -> Result<()> {
+    let page = document::page(&all()?, &all()?);
+    Output::claim("--save", &places::inside(DOCUMENT))?.write(&page)
+}
+
+/// A label as part of a file's name.
+fn slug(label: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_lowercase()
+        } else {
+            '-'
+        }
+    };
+    label.chars().map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_what_the_cards_make_of_it() {
+        let page = fs::read_to_string(places::inside(DOCUMENT)).unwrap();
+        assert!(
+            page == document::page(&all().unwrap(), &all().unwrap()),
+            "{DOCUMENT} is not what the baselines in {} make of it; run `cargo xtask cost --page`",
+            Costs::FOLDER
+        );
+    }
+
+    #[test]
+    fn the_newest_card_is_a_card() {
+        assert!(
+            !read::<Costs>(&newest::<Costs>().unwrap())
+                .unwrap()
+                .paths
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn a_baseline_with_passes_set_aside_is_refused() {
+        let mut newest: Costs = read(&newest::<Costs>().unwrap()).unwrap();
+        assert_eq!(newest.flaw(), None);
+        newest.paths[1].set_aside = 1;
+        let kept = files::<Costs>().unwrap().len();
+        let error = save(newest, "flawed").unwrap_err().to_string();
+        assert!(error.contains("in some of the passes (1)"), "{error}");
+        assert_eq!(files::<Costs>().unwrap().len(), kept);
+    }
+
+    #[test]
+    fn labels_become_names_of_files() {
+        assert_eq!(slug("In assembly: WFI"), "in-assembly--wfi");
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Costs that are one number each: sizes, the length of a boot, round trips.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSection, SectionKind};
+use plan::{Under, Word};
+
+use super::costs::Mode;
+use super::recorder::{Bench, Recorded};
+use running::options::{JobArgs, LimitArgs, Unders};
+use running::job::Job;
+use running::session;
+
+/// Numbers by name.
+pub type Numbers = BTreeMap<String, u64>;
+
+/// Prefix of the names of sizes.
+pub const BYTES: &str = "bytes: ";
+/// Name of the length of a boot.
+pub const BOOT: &str = "insns: reset to the guest's first, 1 CPU";
+
+/// Bytes of code, constants and variables of the hypervisor and of both programs of the
+/// guest: `guest` is the one that measures.
+pub fn sizes(bench: &Bench) -> Result<Numbers> {
+    let mut numbers = Numbers::new();
+    let images = [
+        ("hypervisor", Some(&bench.built.hypervisor)),
+        ("guest", bench.measuring.guest(bench.atomics).elf.as_ref()),
+        ("trials", bench.built.guest(bench.atomics).elf.as_ref()),
+    ];
+    for (name, path) in images {
+        let Some(path) = path else { continue };
+        for (part, bytes) in parts(path)? {
+            numbers.insert(format!("{BYTES}{name}, {part}"), bytes);
+        }
+    }
+    Ok(numbers)
+}
+
+fn parts(path: &Path) -> Result<[(&'static str, u64); 3]> {
+    let shown = || path.display().to_string();
+    let bytes = fs::read(path).with_context(shown)?;
+    let file = ElfFile64::<object::Endianness>::parse(&*bytes).with_context(shown)?;
+    let sum = |kinds: &[SectionKind]| {
+        let sections = file
+            .sections()
+            .filter(|section| kinds.contains(&section.kind()));
+        sections.map(|section| section.size()).sum()
+    };
+    Ok([
+        ("text", sum(&[SectionKind::Text])),
+        (
+            "read-only data",
+            sum(&[SectionKind::ReadOnlyData, SectionKind::ReadOnlyString]),
+        ),
+        (
+            "data",
+            sum(&[SectionKind::Data, SectionKind::UninitializedData]),
+        ),
+    ])
+}
+
+/// Bytes that the hypervisor has for a vCPU, as it says itself.
+pub fn per_vcpu(recorded: &Recorded) -> Result<Numbers> {
+    let mut lines = recorded.console.lines();
+    let said = lines.find_map(|line| line.strip_prefix("cost: per-vcpu "));
+    let bytes = said.and_then(|text| text.trim().parse().ok());
+    let bytes = bytes.context("the guest did not say how much memory a vCPU takes")?;
+    Ok([(format!("{BYTES}hypervisor, per vCPU"), bytes)].into())
+}
+
+/// Instructions from reset to the measuring guest's first one, on a machine of one CPU: no CPU waits for another there,
+/// so that it is the same every time. The five instructions that the emulator runs in place of a boot loader are part
+/// of it.
+pub fn boot(bench: &Bench) -> Result<Numbers> {
+    let little =
+        "rouse.workload=stream rouse.wait=wfe rouse.event-stream-us=100 rouse.iterations=4";
+    let recorded = bench.record_of(&bench.measuring, Mode::Inject, 1, little)?;
+    let mut entered = recorded.trace.entered.iter();
+    let Some((_, before)) = entered.find(|(cpu, _)| *cpu == 0) else {
+        bail!("the recorder did not see the guest begin");
+    };
+    Ok([(BOOT.to_owned(), *before)].into())
+}
+
+/// Median round trips of `pingpong` in WFI, counted by the guest where an
+/// instruction is a tick.
+pub fn round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
+    let mut args = JobArgs::on(board);
+    args.under = Some(Unders::Named(vec![Under::Rouse, Under::None]));
+    args.load.plan = request::PlanArgs::exactly(
+        400,
+        &[
+            ("workload", "pingpong"),
+            ("wait", "wfi"),
+            ("trap", "none,wfi"),
+            ("deliver", "inject,direct"),
+            ("wake", "ipi"),
+            ("host-poll-us", "0"),
+        ],
+    );
+    let results = session::measure(&Job::new(&args)?.within(limits))?;
+    let mut numbers = Numbers::new();
+    for cell in &results.cells {
+        let Some(stats) = cell.stats else { continue };
+        let (below, trap) = match (cell.under, cell.what.trap.wfi()) {
+            (Under::None, _) => ("bare machine", ""),
+            // The job has no others.
+            (Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected, _) => continue,
+            (Under::Rouse, false) => (cell.what.deliver.name(), ", not trapped"),
+            (Under::Rouse, true) => (cell.what.deliver.name(), ", trapped"),
+        };
+        numbers.insert(format!("insns: round trip, wfi{trap}, {below}"), stats.p50);
+    }
+    Ok(numbers)
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Options of the verb.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use running::options::LimitArgs;
+use reporting::format::FormatArgs;
+
+/// Options of `cost`.
+#[derive(Args, Debug)]
+pub struct CostArgs {
+    /// Machine: a name of boards/NAME.toml. On gem5's, paths are told in cycles, warm and cold, beside the least that they could take
+    #[arg(long, value_name = "NAME", default_value = "virt")]
+    pub board: String,
+    /// Model of the cores, on gem5's boards [default: minor, hpi and o3, one after another]
+    #[arg(long, value_name = "MODEL", visible_alias = "cpu-model")]
+    pub cpu: Option<String>,
+    /// The gem5 program [default: $GEM5, or what is on the PATH]
+    #[arg(long, value_name = "PATH")]
+    pub gem5: Option<PathBuf>,
+    /// Write the costs to FILE; - is standard output, and the table then goes to standard error
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Exit with status 1 if anything costs 2 % more than in the baseline FILE [default: the newest of docs/cost], and
+    /// with 2 if that baseline was counted with another compiler
+    #[arg(long, value_name = "FILE")]
+    pub compare: Option<Option<PathBuf>>,
+    /// Keep the costs as a baseline of this name in docs/cost, and write docs/cost.md anew
+    #[arg(long, value_name = "LABEL")]
+    pub save: Option<String>,
+    /// Also with 2 to 64 vCPUs, and every workload of the guest; charts in target/cost-scale.html. Exit with
+    /// status 1 if an SGI's cost depends on how many there are
+    #[arg(long)]
+    pub scale: bool,
+    /// How long it may take.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// Only write docs/cost.md anew from the baselines in docs/cost
+    #[arg(long, conflicts_with_all = ["json", "compare", "save"])]
+    pub page: bool,
+    /// In which form it is shown.
+    #[command(flatten)]
+    pub format: FormatArgs,
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Boots with the recorder looking on.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use plan::{Atomics, Program, Under};
+
+use super::costs::Mode;
+use super::trace::Trace;
+use running::board::Board;
+use running::boot::{Boots, Launch, Outcome, Ready, Recorder, Show};
+use running::options::{JobArgs, LimitArgs, Metric, Unders};
+use running::emulator::Emulator;
+use shell::failure;
+use running::images::{self, Built, Guest};
+use running::job::Job;
+use shell::partial::Scratch;
+use shell::progress::Progress;
+use shell::interrupt;
+use running::{memory, verdict};
+
+/// The boot arguments that have every path taken.
+pub const ALL_PATHS: &str = "rouse.cost=all";
+/// Has EL2 set memory aside for neighbours, of which one path has one, and lend vectors that do the least.
+const LENT: &str = "rouse.neighbour=work rouse.floor";
+/// CPUs of the boots that count paths: one that sends, one that receives.
+pub const CPUS: u32 = 2;
+
+/// Emulator, images and limits of boots.
+#[derive(Debug)]
+pub struct Bench {
+    pub emulator: Emulator,
+    /// The images, with the trials as guest.
+    pub built: Built,
+    /// The images, with the measuring program.
+    pub measuring: Built,
+    plugin: PathBuf,
+    board: String,
+    /// The image of the guest that runs.
+    pub atomics: Atomics,
+    /// How long a boot may take.
+    pub limits: LimitArgs,
+}
+
+/// Record of a boot.
+#[derive(Debug)]
+pub struct Recorded {
+    /// Passes of the paths, with the instructions executed.
+    pub trace: Trace,
+    /// Text that the console printed.
+    pub console: String,
+}
+
+impl Bench {
+    /// Builds everything for `board`, whose boots have these limits.
+    pub fn new(board: &str, limits: &LimitArgs) -> Result<Self> {
+        Board::load(board)?.qemu("cost")?;
+        let first = job(board, Mode::Inject, CPUS, ALL_PATHS)?;
+        let Ready { emulator, built } = Ready::make(&first)?;
+        let measuring = Guest::Ours(Program::Measuring);
+        let measuring = interrupt::or(images::build(&first.board().name, measuring))?;
+        Ok(Self {
+            emulator,
+            built,
+            measuring,
+            plugin: interrupt::or(images::recorder())?,
+            board: board.into(),
+            atomics: first.image(first.variant()),
+            limits: *limits,
+        })
+    }
+
+    /// Boots the trials in `mode` with `arguments` and answers what was recorded.
+    pub fn record(&self, mode: Mode, cpus: u32, arguments: &str) -> Result<Recorded> {
+        let arguments = format!("{arguments} {LENT}");
+        self.record_of(&self.built, mode, cpus, &arguments)
+    }
+
+    /// Likewise for any image.
+    pub fn record_of(
+        &self,
+        built: &Built,
+        mode: Mode,
+        cpus: u32,
+        arguments: &str,
+    ) -> Result<Recorded> {
+        let job = job(&self.board, mode, cpus, arguments)?.within(&self.limits);
+        let folder = Scratch::new()?;
+        let trace = folder.path().join("trace");
+        memory::settle(&job, built)?;
+        let mut boots = Boots::new(&self.emulator, built, Show::Nothing, Vec::new());
+        let outcome = boots.boot(Launch {
+            job: &job,
+            variant: job.variant(),
+            title: mode.name().into(),
+            progress: Progress::new(format!("{}, {cpus} CPUs", mode.name())),
+            recorder: Some(Recorder::Plugin {
+                plugin: &self.plugin,
+                options: vec![("out", &trace)],
+            }),
+        })?;
+        let console = String::from_utf8_lossy(&boots.log).into_owned();
+        check(&outcome, mode.under(), &console)?;
+        let bytes = fs::read(&trace).context("the recorder left no trace")?;
+        Ok(Recorded {
+            trace: Trace::parse(&bytes)?,
+            console,
+        })
+    }
+}
+
+/// A job whose CPUs run at the same time; `arguments` are the guest's.
+fn job(board: &str, mode: Mode, cpus: u32, arguments: &str) -> Result<Job> {
+    let deliver = mode.deliver();
+    let mut args = JobArgs::on(board);
+    args.under = Some(Unders::Named(vec![mode.under()]));
+    args.cpus = Some(cpus);
+    args.metric = Some(Metric::Time);
+    args.load.append = Some(format!("{arguments} rouse.deliver={deliver}"));
+    Job::new(&args)
+}
+
+pub fn check(outcome: &Outcome, under: Under, console: &str) -> Result<()> {
+    match verdict::judge(outcome, under, false) {
+        None if console.contains("exit status 0") => Ok(()),
+        None => Err(failure::listed(
+            &format!("under {under}: ended without saying so; the console said"),
+            console,
+        )),
+        Some(failed) => Err(failure::listed(
+            &format!("{}; the console said", failed.told()),
+            console,
+        )),
+    }
+}

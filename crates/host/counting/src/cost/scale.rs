@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Costs of operations with more and more vCPUs.
+//!
+//! Two kinds of lines. The hypervisor's own part is recorded like the costs of paths: an
+//! SGI to one vCPU has to cost the same however many there are, and a broadcast
+//! as much more as there are receivers more; anything else fails. The workloads
+//! that the guest has are run where an instruction is a tick.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail};
+use cost::Path;
+use maud::html;
+use plan::{Word, Workload};
+
+use super::costs::{self, Lines, Mode};
+use super::recorder::{Bench, Recorded};
+use running::options::JobArgs;
+use running::job::Job;
+use running::session;
+use shell::terminal::say;
+use page::{Column, chart, document};
+
+/// Numbers of vCPUs that are tried, as far as the board has them.
+const CPUS: [u32; 6] = [2, 4, 8, 16, 32, 64];
+
+/// Names of lines that must not rise.
+const SGI: &str = "EL2: SGI to one, both sides";
+const DOORBELL: &str = "EL2: SGI by doorbell to one, both sides";
+/// Name of the line that must be straight.
+const BROADCAST: &str = "EL2: SGI to all others, all CPUs";
+
+/// Measures every line up to `most` vCPUs. After an error, `lines` still has what was measured before.
+pub fn measure(bench: &Bench, board: &str, most: u32, lines: &mut Lines) -> Result<()> {
+    for cpus in CPUS.into_iter().filter(|&cpus| cpus <= most) {
+        for (name, value) in hypervisor(bench, cpus)? {
+            lines.entry(name.into()).or_default().insert(cpus, value);
+        }
+        for (name, value) in workloads(bench, board, cpus)? {
+            lines.entry(name).or_default().insert(cpus, value);
+        }
+        say!("{cpus} vCPUs: done");
+    }
+    Ok(())
+}
+
+/// Instructions at EL2 of an operation, on all CPUs together.
+fn hypervisor(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]> {
+    let pairs = bench.record(Mode::Inject, cpus, "rouse.cost=sgi-send,doorbell-send")?;
+    let all = bench.record(Mode::Inject, cpus, "rouse.cost=broadcast")?;
+    let one = |recorded: &Recorded, path| -> Result<u64> {
+        let row = costs::row(&recorded.trace, path, Mode::Inject)?;
+        Ok(row.el2.map_or(0, |tally| tally.insns))
+    };
+    let sgi = one(&pairs, Path::SgiSend)? + one(&pairs, Path::SgiReceive)?;
+    let doorbell = one(&pairs, Path::DoorbellSend)? + one(&pairs, Path::DoorbellReceive)?;
+    let receivers = u64::from(cpus - 1);
+    let broadcast = one(&all, Path::Broadcast)? + receivers * one(&all, Path::SgiReceive)?;
+    Ok([(SGI, sgi), (DOORBELL, doorbell), (BROADCAST, broadcast)])
+}
+
+/// Median samples of everything that the guest can run with one plain wait and that is
+/// instructions: what contains idle time is not.
+fn workloads(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String, u64)>> {
+    let mut args = JobArgs::on(board);
+    args.cpus = Some(cpus);
+    args.load.plan = request::PlanArgs::exactly(
+        200,
+        &[
+            ("workload", &Workload::NAMES.join(",")),
+            ("wait", "wfi"),
+            ("trap", "none"),
+            ("deliver", "inject,direct"),
+            ("wake", "ipi"),
+        ],
+    );
+    let job = Job::new(&args)?.within(&bench.limits);
+    let results = session::measure(&job).with_context(|| format!("{cpus} vCPUs"))?;
+    let mut values: Vec<(String, u64)> = Vec::new();
+    for cell in &results.cells {
+        let name = format!(
+            "{} {} {}",
+            cell.what.workload, cell.what.shape, cell.what.deliver
+        );
+        let known = values.iter().any(|(other, _)| *other == name);
+        if let (false, true, Some(stats)) = (known, is_instructions(&name), cell.stats) {
+            values.push((name, stats.p50));
+        }
+    }
+    Ok(values)
+}
+
+/// Whether a line counts instructions: samples of some workloads may contain idle time.
+pub fn is_instructions(line: &str) -> bool {
+    let workload = line.split(' ').next().and_then(Workload::parse);
+    workload.is_none_or(|workload| !workload.has_idle_time())
+}
+
+/// Fails if what should be independent of the number of vCPUs is not, or what
+/// should be linear.
+pub fn judge(lines: &Lines) -> Result<()> {
+    for name in [SGI, DOORBELL] {
+        let values = lines.get(name).into_iter().flat_map(BTreeMap::values);
+        let (least, most) = (values.clone().min(), values.max());
+        if least != most {
+            bail!(
+                "{name}: from {least:?} to {most:?} instructions, which should not depend on the number of vCPUs"
+            );
+        }
+    }
+    let Some(points) = lines.get(BROADCAST) else {
+        return Ok(());
+    };
+    let points: Vec<(u64, u64)> = points
+        .iter()
+        .map(|(&cpus, &value)| (cpus.into(), value))
+        .collect();
+    let slopes = points
+        .windows(2)
+        .map(|pair| (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0));
+    let slopes: Vec<u64> = slopes.collect();
+    if slopes.windows(2).any(|pair| pair[0] != pair[1]) {
+        bail!(
+            "{BROADCAST}: {slopes:?} instructions for each further vCPU, which should be the same for all"
+        );
+    }
+    Ok(())
+}
+
+/// The lines as a table.
+pub fn table(lines: &Lines) -> Vec<Column> {
+    let by_cpus = counts(lines).into_iter().map(|cpus| {
+        let cell =
+            |values: &BTreeMap<u32, u64>| values.get(&cpus).map_or("-".into(), u64::to_string);
+        let texts = lines.values().map(cell).collect();
+        Column::numbers("instructions, by vCPUs", &cpus.to_string(), texts)
+    });
+    let operations = Column::words("operation", lines.keys().cloned().collect());
+    [operations].into_iter().chain(by_cpus).collect()
+}
+
+/// The numbers of vCPUs that any line has.
+pub fn counts(lines: &Lines) -> Vec<u32> {
+    let mut counts: Vec<u32> = lines.values().flat_map(BTreeMap::keys).copied().collect();
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+}
+
+/// A page with a chart for each line.
+pub fn page(lines: &Lines) -> String {
+    let points = |values: &BTreeMap<u32, u64>| -> Vec<(f64, f64)> {
+        let points = values.iter();
+        points
+            .map(|(&cpus, &value)| (f64::from(cpus), value as f64))
+            .collect()
+    };
+    let throughput = |values: &BTreeMap<u32, u64>| -> Vec<(f64, f64)> {
+        let points = values.iter().filter(|(_, value)| **value != 0);
+        points
+            .map(|(&cpus, &value)| (f64::from(cpus), 1e6 / value as f64))
+            .collect()
+    };
+    let body = html! {
+        h1 { "Cost over vCPUs" }
+        p.about { "Lines that begin with EL2 are the hypervisor's own instructions, counted on every CPU that takes \
+            part; the others are medians of the guest's workloads, waiting in WFI, in instructions of all CPUs." }
+        section id="cost" {
+            h2 { "Cost" }
+            div.charts {
+            @for (name, values) in lines {
+                (chart(name, &points(values), "vCPUs", "instructions per operation"))
+            }
+            }
+        }
+        section id="throughput" {
+            h2 { "Throughput" }
+            div.charts {
+            @for (name, values) in lines.iter().filter(|(name, _)| !name.starts_with("EL2")) {
+                (chart(name, &throughput(values), "vCPUs", "operations per million instructions"))
+            }
+            }
+        }
+    };
+    document("Cost over vCPUs", body)
+}
+
+/// A page of lines that nothing has measured, to look at it.
+pub fn sample() -> String {
+    let names = [
+        SGI,
+        DOORBELL,
+        BROADCAST,
+        "ipi one inject",
+        "pingpong one direct",
+    ];
+    let line = |(number, name): (u64, &str)| {
+        let values = CPUS.map(|cpus| (cpus, number * 200 + u64::from(cpus) * number * number));
+        (name.to_owned(), values.into())
+    };
+    page(&(1..).zip(names).map(line).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(name: &str, values: &[u64]) -> Lines {
+        let values = CPUS.into_iter().zip(values.iter().copied()).collect();
+        [(name.to_owned(), values)].into()
+    }
+
+    #[test]
+    fn what_depends_on_the_number_of_vcpus_fails() {
+        assert!(judge(&lines(SGI, &[51, 51, 51])).is_ok());
+        let error = judge(&lines(SGI, &[51, 51, 52])).unwrap_err().to_string();
+        assert!(error.contains(SGI), "{error}");
+    }
+
+    #[test]
+    fn idle_time_is_no_line_of_instructions() {
+        for line in [SGI, BROADCAST, "ipi one inject", "notify one direct"] {
+            assert!(is_instructions(line), "{line}");
+        }
+        for line in ["io one inject", "timer one direct", "messaging one inject"] {
+            assert!(!is_instructions(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_broadcast_is_linear() {
+        let values = CPUS.map(|cpus| 25 + 26 * u64::from(cpus - 1));
+        assert!(judge(&lines(BROADCAST, &values)).is_ok());
+        assert!(judge(&lines(BROADCAST, &[51, 103, 300])).is_err());
+    }
+
+    #[test]
+    fn a_page_has_every_line() {
+        let page = page(&lines("ipi one inject", &[100, 100]));
+        assert!(
+            page.contains("ipi one inject") && page.contains("<svg"),
+            "{page}"
+        );
+    }
+}

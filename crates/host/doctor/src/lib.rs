@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+// Public to the programs of this workspace alone: a field whose name says it all has no line.
+#![allow(missing_docs)]
+//! The verb `doctor`: what is there, what is missing, and how to get it.
+
+mod options;
+
+pub use options::DoctorArgs;
+
+mod dump;
+pub mod machines;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+use running::debug::debugger;
+use shell::failure::bad_input;
+use running::kvm::kernel;
+use providing::qemu::{self, Found};
+use shell::terminal::print_lines;
+use providing::toolchain::{self, TARGET, output};
+use providing::{apt, browser, trusted_firmware};
+use running::{gem5, xen};
+use shell::places;
+use page::grid::{self, Column};
+
+/// The firmware of boards that have one (boards/*.toml).
+const FIRMWARE: &str = "QEMU_EFI.fd";
+
+/// The release of Trusted Firmware-A of boards that start with it.
+const TRUSTED: &str = "2.12.1";
+
+/// A tool: its name, its state, and the remedy if something is to be done.
+struct Finding {
+    tool: &'static str,
+    state: String,
+    remedy: String,
+    /// Without it nothing runs.
+    blocks: bool,
+}
+
+impl Finding {
+    fn new(tool: &'static str, state: impl Into<String>) -> Self {
+        Self {
+            tool,
+            state: state.into(),
+            remedy: String::new(),
+            blocks: false,
+        }
+    }
+
+    fn remedy(self, remedy: impl Into<String>) -> Self {
+        Self {
+            remedy: remedy.into(),
+            ..self
+        }
+    }
+
+    fn blocks(self) -> Self {
+        Self {
+            blocks: true,
+            ..self
+        }
+    }
+}
+
+/// Looks at every tool, or at the machines that were named.
+pub fn doctor(args: &DoctorArgs) -> Result<()> {
+    if !args.dtb.is_empty() || !args.acpi.is_empty() {
+        return machines::look(args);
+    }
+    if args.json.is_some() {
+        bad_input!("--json: no machine is named; name one by --dtb or --acpi");
+    }
+    let findings = [
+        rust(),
+        target(),
+        emulator(),
+        firmware(),
+        trusted_firmware(),
+        xen(),
+        host_kernel(),
+        gem5(),
+        binutils(),
+        llvm_tools(),
+        debugger(),
+        browser(),
+    ];
+    let column =
+        |title, of: fn(&Finding) -> String| Column::words(title, findings.iter().map(of).collect());
+    let columns = [
+        column("tool", |finding| finding.tool.into()),
+        column("state", |finding| finding.state.clone()),
+        column("how to get it", |finding| finding.remedy.clone()),
+    ];
+    print_lines(grid::lines(&columns));
+    let missing: Vec<&str> = findings
+        .iter()
+        .filter(|finding| finding.blocks)
+        .map(|finding| finding.tool)
+        .collect();
+    if !missing.is_empty() {
+        bail!(
+            "`run` can't work without {}; the table says how to get it",
+            missing.join(" and ")
+        );
+    }
+    Ok(())
+}
+
+fn rust() -> Finding {
+    match toolchain::rustc_version() {
+        Some(version) => Finding::new("rust", version),
+        None => Finding::new("rust", "missing")
+            .remedy("https://rustup.rs")
+            .blocks(),
+    }
+}
+
+fn target() -> Finding {
+    let add = format!("rustup target add {TARGET}");
+    match toolchain::has_target(TARGET) {
+        Some(true) => Finding::new("rust target", TARGET),
+        Some(false) => {
+            Finding::new("rust target", "missing").remedy(format!("on its own, or {add}"))
+        }
+        None => Finding::new("rust target", "unknown, there is no rustup").remedy(add),
+    }
+}
+
+fn emulator() -> Finding {
+    let finding = |state: String| Finding::new("qemu-system-aarch64", state);
+    match qemu::find() {
+        Found::Usable(emulator) => finding(format!("{} ({})", emulator.version, emulator.shown())),
+        Found::Unusable(why) => finding("unusable".into()).remedy(why).blocks(),
+        Found::Missing(old) => {
+            let state = old.map_or("missing".into(), |old| format!("too old: {old}"));
+            match qemu::provide_obstacle() {
+                None => finding(state).remedy("on its own, below target/tools, when first needed"),
+                Some(way) => finding(state).remedy(way).blocks(),
+            }
+        }
+    }
+}
+
+fn firmware() -> Finding {
+    let finding = |state: String| Finding::new("uefi firmware", state);
+    match (qemu::firmware(FIRMWARE), qemu::find()) {
+        (Ok(path), _) => finding(places::shown(&path)),
+        (Err(_), Found::Missing(_)) if qemu::provide_obstacle().is_none() => {
+            finding("missing".into()).remedy("on its own, with QEMU")
+        }
+        (Err(error), _) => {
+            finding("missing, optional: boards with UEFI".into()).remedy(error.to_string())
+        }
+    }
+}
+
+fn xen() -> Finding {
+    fetched("xen", xen::provided(), "`--under xen`", "--xen FILE")
+}
+
+fn trusted_firmware() -> Finding {
+    fetched(
+        "trusted firmware",
+        trusted_firmware::provided(TRUSTED),
+        "boards virt-tfa, virt-uboot",
+        "--board virt-el3",
+    )
+}
+
+fn host_kernel() -> Finding {
+    let provided = kernel::provided();
+    fetched(
+        "kernel of KVM's host",
+        provided,
+        "`--under kvm`",
+        "--host-kernel IMAGE",
+    )
+}
+
+/// Finding on a tool that Debian's apt fetches once when `user` first needs it, or `named` names.
+fn fetched(tool: &'static str, provided: Option<PathBuf>, user: &str, named: &str) -> Finding {
+    match provided {
+        Some(path) => Finding::new(tool, places::shown(&path)),
+        None => Finding::new(tool, format!("missing, optional: {user}")).remedy(if apt::usable() {
+            format!("on its own, below target/tools, when first needed, or {named}")
+        } else {
+            format!("{named}; there is no apt of Debian's here to fetch it")
+        }),
+    }
+}
+
+fn browser() -> Finding {
+    let named = format!("{}=/path/to/chromium", browser::VARIABLE);
+    fetched("browser", browser::find(), "`pages`", &named)
+}
+
+fn gem5() -> Finding {
+    match gem5::find(None) {
+        Ok(found) => Finding::new("gem5", format!("{} ({})", found.version, found.shown())),
+        Err(why) => Finding::new("gem5", "missing, optional: board gem5").remedy(why.to_string()),
+    }
+}
+
+fn binutils() -> Finding {
+    match output("cargo-objdump", &["--version"]) {
+        Some(version) => Finding::new(
+            "cargo-binutils",
+            version.lines().next().unwrap_or("there").to_owned(),
+        ),
+        None => Finding::new(
+            "cargo-binutils",
+            "missing, optional: cargo objdump, nm, size by hand",
+        )
+        .remedy("cargo install cargo-binutils"),
+    }
+}
+
+fn llvm_tools() -> Finding {
+    let components = output("rustup", &["component", "list", "--installed"]).unwrap_or_default();
+    if components
+        .lines()
+        .any(|line| line.starts_with("llvm-tools"))
+    {
+        return Finding::new("llvm-tools", "there");
+    }
+    Finding::new(
+        "llvm-tools",
+        "missing, optional: xtask asm, test --coverage",
+    )
+    .remedy("rustup component add llvm-tools")
+}
+
+fn debugger() -> Finding {
+    match debugger::find() {
+        Some(found) => Finding::new("debugger", format!("{}: {}", found.name(), found.version)),
+        None => Finding::new("debugger", "none knows arm64, optional: `debug`")
+            .remedy(debugger::remedy()),
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The boots of an experiment, and in what their repetitions differ.
+
+use plan::Under;
+
+use running::options::{JobArgs, Unders};
+
+/// Values of dimensions, by their keys.
+pub type Lists = &'static [(&'static str, &'static str)];
+
+/// One boot, without time stamps, and its repetitions.
+pub struct Boot {
+    /// Its name.
+    pub label: &'static str,
+    /// Hypervisor that the guest runs under, if any.
+    pub under: Under,
+    /// How many CPUs; the board's number if `None`.
+    pub cpus: Option<u32>,
+    /// Values that are not the default.
+    pub lists: Lists,
+    /// Wake-ups per cell.
+    pub iterations: u64,
+    /// How often it is booted, and with what; [`ONCE`] where nothing can vary. All
+    /// boots of an experiment that are repeated are repeated alike.
+    pub repeats: &'static [Repeat],
+}
+
+/// Differences of one repetition of a boot.
+#[derive(Clone, Copy)]
+pub struct Repeat {
+    /// Its name, which is also part of a folder's.
+    pub name: &'static str,
+    /// Seed of the times; the guest's own default if `None`.
+    pub seed: Option<u64>,
+    /// How many CPUs, if not as the boot says: where tasks run, and in which order.
+    pub cpus: Option<u32>,
+    /// Values other than the boot's.
+    pub lists: Lists,
+    /// Smaller request in its place where cores are simulated.
+    pub brief: Option<Brief>,
+}
+
+/// Less, for a simulator of cores, which runs some 100,000 instructions in a second.
+#[derive(Clone, Copy)]
+pub struct Brief {
+    /// Values in place of the boot's.
+    pub lists: Lists,
+    /// Wake-ups per cell.
+    pub iterations: u64,
+}
+
+impl Repeat {
+    /// Repeats the boot without a difference.
+    pub const SAME: Self = Self {
+        name: "same",
+        seed: None,
+        cpus: None,
+        lists: &[],
+        brief: None,
+    };
+
+    /// With times drawn from `seed`.
+    pub const fn seed(name: &'static str, seed: u64) -> Self {
+        Self {
+            name,
+            seed: Some(seed),
+            ..Self::SAME
+        }
+    }
+
+    /// With this number of CPUs.
+    pub const fn cpus(name: &'static str, cpus: u32) -> Self {
+        Self {
+            name,
+            cpus: Some(cpus),
+            ..Self::SAME
+        }
+    }
+}
+
+/// Below these bits of a seed repetitions differ, above them choices.
+const SEED_BITS: u32 = 8;
+
+/// One boot.
+pub const ONCE: &[Repeat] = &[Repeat::SAME];
+
+/// Twelve, with other times of what is drawn at random: where an effect is as small as the spread of boots.
+pub const TWELVE_SEEDS: &[Repeat] = &[
+    Repeat::seed("seed-1", 1),
+    Repeat::seed("seed-2", 2),
+    Repeat::seed("seed-3", 3),
+    Repeat::seed("seed-4", 4),
+    Repeat::seed("seed-5", 5),
+    Repeat::seed("seed-6", 6),
+    Repeat::seed("seed-7", 7),
+    Repeat::seed("seed-8", 8),
+    Repeat::seed("seed-9", 9),
+    Repeat::seed("seed-10", 10),
+    Repeat::seed("seed-11", 11),
+    Repeat::seed("seed-12", 12),
+];
+
+/// Three of them.
+pub const SEEDS: &[Repeat] = TWELVE_SEEDS.split_at(3).0;
+
+/// Three, with work on two CPUs that are alone or have others beside them, or spread
+/// over more.
+pub const PLACES: &[Repeat] = &[
+    Repeat::cpus("2-cpus", 2),
+    Repeat::cpus("4-cpus", 4),
+    Repeat::cpus("8-cpus", 8),
+];
+
+impl Boot {
+    /// The name of a repetition.
+    pub fn name(&self, repeat: &Repeat) -> String {
+        match self.repeats {
+            [_] => self.label.into(),
+            _ => format!("{}-{}", self.label, repeat.name),
+        }
+    }
+
+    /// Request in place of a repetition where cores are simulated, if it is less.
+    pub fn brief(&self, repeat: &Repeat) -> Option<(Self, Repeat)> {
+        let brief = repeat.brief?;
+        let boot = Self {
+            iterations: brief.iterations,
+            ..*self
+        };
+        let lists = brief.lists;
+        Some((boot, Repeat { lists, ..*repeat }))
+    }
+
+    /// Arguments of the job on `board`; with another `choice` of seeds, if there is one.
+    pub fn args(&self, board: &str, repeat: &Repeat, choice: Option<u32>) -> JobArgs {
+        let mut args = JobArgs::on(board);
+        let special = |key: &str| repeat.lists.iter().any(|(other, _)| *other == key);
+        let own = self.lists.iter().filter(|(key, _)| !special(key));
+        let lists: Vec<_> = own.chain(repeat.lists).copied().collect();
+        args.load.plan = request::PlanArgs::exactly(self.iterations, &lists);
+        // Experiments say how many wake-ups they need, however long these take.
+        args.load.plan.cell_ms = Some("0".into());
+        let seed = match choice.map(u64::from) {
+            None => repeat.seed,
+            // No repetition has the seed of another choice.
+            Some(choice) => Some((choice << SEED_BITS) + repeat.seed.unwrap_or_default()),
+        };
+        args.load.append = seed.map(|seed| format!("rouse.seed={seed}"));
+        // Workloads of Linux are of its guest.
+        let linux = lists
+            .iter()
+            .any(|(key, words)| *key == "workload" && words.starts_with("linux-"));
+        args.load.given.guest = linux.then(|| "debian".into());
+        args.under = Some(Unders::Named(vec![self.under]));
+        args.cpus = repeat.cpus.or(self.cpus);
+        args
+    }
+}

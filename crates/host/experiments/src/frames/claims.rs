@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Claims of the source's table, for each pair of governors.
+
+use super::{GOVERNORS, MENU, Ours, PAIRS, ROWS, Row, figure};
+use crate::outcome::{Claim, Test, Way};
+
+/// How far a change may be from a published one of tens of per cent, points.
+const BAND: f64 = 10.0;
+/// Likewise for a change of a few per cent.
+const SMALL: f64 = 2.0;
+
+/// A claim for each row and each pair.
+pub fn all(ours: &Ours) -> Vec<Claim> {
+    let of_row = |row| (0..PAIRS.len()).map(move |pair| claim(ours, row, pair));
+    ROWS.iter().flat_map(of_row).collect()
+}
+
+/// That the governors of a pair are to each other as they are in `row`: of the size that the
+/// source states, or that way.
+fn claim(ours: &Ours, row: &Row, pair: usize) -> Claim {
+    let (one, other) = PAIRS[pair];
+    let what = row.name.split(';').next().unwrap_or(row.name);
+    let [after, before] = [one, other].map(|which| row.published[which]);
+    let [one_of, other_of] =
+        [one, other].map(|which| (GOVERNORS[which].1, figure(ours, which, row.of)));
+    // Few frames are late, so how many more is no size.
+    let counted = what == "jank, %";
+    let stated = row
+        .changes
+        .filter(|_| other == MENU)
+        .map(|changes| changes[one - 1]);
+    let test = match stated {
+        Some(expected) if !counted => Test::Size {
+            expected,
+            band: if expected.abs() < 10.0 { SMALL } else { BAND },
+        },
+        _ => Test::Sign {
+            way: if after < before {
+                Way::Falls
+            } else {
+                Way::Rises
+            },
+        },
+    };
+    let stated = stated
+        .map(|change| format!(" ({change:+.1} %)"))
+        .unwrap_or_default();
+    let source = format!(
+        "{what}: {before} with {}, {after} with {}{stated}",
+        GOVERNORS[other].1, GOVERNORS[one].1
+    );
+    let claim = Claim::new(source, test, one_of, other_of);
+    let claim = match row.changes {
+        Some(_) if !counted => claim,
+        _ => claim.in_unit("points"),
+    };
+    // A size has its band.
+    let claim = match test {
+        Test::Sign { .. } => claim.published(after, before),
+        _ => claim,
+    };
+    match row.why[pair] {
+        Some(why) => claim.else_because(why),
+        None => claim,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frames::power::Spent;
+    use crate::frames::{Figures, TEO, UTIL};
+    use crate::outcome::ByBoot;
+    use crate::verdict::Verdict;
+
+    /// The source's figures, as if they were ours, of boots that are `spread` per cent apart.
+    fn published(spread: f64) -> Ours {
+        let boots = [-spread, 0.0, spread].map(|far| {
+            let at = |row: usize| {
+                let far = |value: f64| value * (1.0 + far / 100.0);
+                ROWS[row].published.map(far)
+            };
+            let all = [MENU, TEO, UTIL].map(|which| Figures {
+                frame: at(0)[which],
+                late: at(1)[which],
+                spent: Spent::at(at(2)[which]),
+                too_deep: at(3)[which],
+                too_shallow: at(4)[which],
+                begin: 0.0,
+                render: at(5)[which],
+                compose: at(6)[which],
+            });
+            (far.to_string(), all)
+        });
+        ByBoot::new(boots.into())
+    }
+
+    fn verdicts(ours: &Ours) -> Vec<Verdict> {
+        all(ours).iter().map(Claim::verdict).collect()
+    }
+
+    #[test]
+    fn the_source_agrees_with_itself() {
+        assert_eq!(verdicts(&published(0.1)), [Verdict::Agrees; 21]);
+    }
+
+    #[test]
+    fn governors_that_change_places_agree_with_nothing_that_is_said_of_both() {
+        let swapped = published(0.1).map(|&[menu, teo, util]| [util, teo, menu]);
+        let verdicts = verdicts(&swapped);
+        let of_both = verdicts.iter().skip(1).step_by(PAIRS.len());
+        assert!(
+            of_both.clone().all(|&verdict| verdict == Verdict::Differs),
+            "{verdicts:?}"
+        );
+    }
+
+    #[test]
+    fn two_governors_that_choose_alike_do_not_differ() {
+        let alike = published(0.1).map(|&[menu, teo, _]| [menu, teo, teo]);
+        let verdicts = verdicts(&alike);
+        let of_teo = verdicts.iter().skip(2).step_by(PAIRS.len());
+        assert!(
+            of_teo
+                .clone()
+                .all(|&verdict| verdict == Verdict::NoDifference),
+            "{verdicts:?}"
+        );
+    }
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `idle-poll`: polling on chosen CPUs only.
+
+use anyhow::Result;
+use plan::Under;
+
+use super::find::{Found, Run, Runs};
+use super::outcome::{ByBoot, Chart, Claim, Constant, Outcome, Series, Table, Test, two, whole};
+use super::{Boot, Experiment, ONCE, Repeat};
+use running::options::Metric;
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "idle-poll",
+    question: "can one CPU have the latency of idle=poll without the others paying for it?",
+    source: "D. Bristot de Oliveira, \"[PATCH] sched/idle: Make idle poll dynamic per-cpu\", January \
+             2023, and J. Mario's figures: 381 W with all CPUs polling, 233 W with chosen ones, \
+             cyclictest equal",
+    boots: &[
+        Boot {
+            label: "chosen",
+            under: Under::Rouse,
+            cpus: Some(4),
+            lists: &[
+                ("workload", "timer"),
+                ("wait", "governor:menu"),
+                ("trap", "none"),
+                ("deliver", "inject"),
+                ("wake", "elide"),
+                ("cpulist", "1"),
+                ("idle-poll", "none,1,all"),
+                ("gap-us", "500"),
+            ],
+            iterations: 100,
+            repeats: PLACES,
+        },
+        Boot {
+            label: "pointer",
+            under: Under::Rouse,
+            cpus: Some(4),
+            lists: &[
+                ("workload", "timer"),
+                ("wait", "governor:menu"),
+                ("trap", "none"),
+                ("deliver", "inject"),
+                ("wake", "elide"),
+                ("cpulist", "1"),
+                ("idle-poll", "1"),
+                ("idle-poll-by", "pointer"),
+                ("gap-us", "500"),
+            ],
+            iterations: 100,
+            repeats: ONCE,
+        },
+    ],
+    metric: Some(Metric::Insns),
+    conclude,
+    comparable: "that the chosen CPU is as good as with all polling, that its tick goes on, and what the \
+                 other CPUs pay. Watts are not measured: the share of time in which CPUs are not halted \
+                 stands for them, so only the direction can be. Not the 80 ns that a boost clock brought.",
+};
+
+/// Three, with more CPUs beside the one that polls.
+const PLACES: &[Repeat] = &[
+    Repeat::cpus("3-cpus", 3),
+    Repeat::cpus("4-cpus", 4),
+    Repeat::cpus("6-cpus", 6),
+];
+
+/// Rows: ours, and published watts.
+const ROWS: [(&str, &str, Option<f64>); 3] = [
+    ("all", "all CPUs poll", Some(381.0)),
+    ("1", "CPU 1 polls", Some(233.0)),
+    ("none", "none polls", None),
+];
+
+/// Ticks of a CPU in 100 ms, at 250 Hz.
+const TICKS: f64 = 25.0;
+
+/// How far ticks may be from that, per cent: one more or less in each pass, of 12.5 ms.
+const TICKS_BAND: f64 = 32.0;
+
+fn chosen<'r>(run: Run<'r>, set: &str) -> Result<Found<'r>> {
+    run.cell("chosen", &[("idle-poll", set)])
+}
+
+/// Ticks of each of `cpus` CPUs in 100 ms.
+fn ticks(found: Found, cpus: f64) -> f64 {
+    found.count("timer", "ticks") / cpus / (10.0 * found.seconds()).max(1e-9)
+}
+
+fn wakeups(runs: &Runs) -> Result<Table> {
+    let mut table = Table::new(
+        "Wake-ups of a task on CPU 1, every 500 us: lateness, time awake of all CPUs, ticks of all",
+        &[
+            "late p50, us",
+            "late p90, us",
+            "awake, %",
+            "ticks in 100 ms",
+            "published, W",
+        ],
+    );
+    let mut row = |name: &str, found: Found, watts: Option<f64>| {
+        let p90 = found.p90();
+        table.row(
+            name,
+            vec![
+                two(found.us(found.median())),
+                p90.map_or("-".into(), |p90| two(found.us(p90))),
+                two(found.awake()),
+                two(ticks(found, 1.0)),
+                watts.map_or("-".into(), whole),
+            ],
+        );
+    };
+    for (set, name, watts) in ROWS {
+        row(name, chosen(runs.first(), set)?, watts);
+    }
+    row("CPU 1, by pointer", runs.cell("pointer", &[])?, None);
+    Ok(table)
+}
+
+fn conclude(runs: &Runs) -> Result<Outcome> {
+    let each = |of: &dyn Fn(Found) -> f64, set: &str| -> Result<ByBoot<f64>> {
+        runs.by_boot(|run| Ok(of(chosen(run, set)?)))
+    };
+    let late = |set| each(&|found| found.us(found.median()), set);
+    let awake = |set| each(&|found| found.awake(), set);
+    let of_all = runs.by_boot(|run| {
+        let found = chosen(run, "all")?;
+        Ok(ticks(found, found.cpus()))
+    })?;
+    let claims = vec![
+        Claim::new(
+            "cyclictest is as good as with idle=poll",
+            Test::Equality { band: 5.0 },
+            ("chosen", late("1")?),
+            ("all", late("all")?),
+        )
+        .tested("median lateness, us")
+        .else_because(
+            "CPUs run one after another here, so that a sample has the looks of the others that poll",
+        ),
+        Claim::below("it is better than without", ("chosen", late("1")?), ("none", late("none")?))
+            .tested("median lateness, us"),
+        Claim::new(
+            "power falls from 381 to 233 W",
+            Test::Size {
+                expected: 100.0 * (233.0 / 381.0 - 1.0),
+                band: 10.0,
+            },
+            ("chosen", awake("1")?),
+            ("all", awake("all")?),
+        )
+        .tested("the share of time awake, which stands for power")
+        .else_because("a CPU that halts takes power too, and the rest of the machine does"),
+        Claim::new(
+            "the tick goes on while a CPU polls",
+            Test::Equality { band: TICKS_BAND },
+            ("ticks of a CPU in 100 ms, all poll", of_all),
+            ("at 250 Hz", Constant(TICKS)),
+        ),
+    ];
+    let wakeups = wakeups(runs)?;
+    let charts = vec![
+        Chart::bars(
+            &wakeups,
+            "Lateness of a wake-up, median",
+            "us of the counter",
+            &[Series::Here(0, "here")],
+            |_| true,
+        ),
+        Chart::bars(
+            &wakeups,
+            "Time awake, which stands for power",
+            "% of all CPUs; published: W",
+            &[Series::Here(2, "here"), Series::Published(4, "power")],
+            |_| true,
+        ),
+    ];
+    Ok(Outcome {
+        tables: vec![wakeups],
+        charts,
+        claims,
+        notes: vec![
+            "the loops of the first two rows are one; that of the third looks at its switch".into(),
+            "before each block CPUs are switched to polling, and while they run back and to polling again"
+                .into(),
+        ],
+    })
+}

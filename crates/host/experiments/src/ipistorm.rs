@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `ipistorm`: what eliding the interrupt of a function call does to the call.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use plan::Under;
+
+use super::find::{Found, Runs};
+use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, two, whole};
+use super::{Boot, Experiment, ONCE, Repeat};
+use running::options::Metric;
+
+/// The ten runs of the source.
+const STORM: Boot = Boot {
+    label: "storm",
+    under: Under::Rouse,
+    cpus: Some(32),
+    lists: &[
+        ("workload", "ipistorm"),
+        ("wait", "poll-wfi"),
+        ("trap", "none"),
+        ("deliver", "direct"),
+        ("wake", "elide"),
+        ("call-by", "all"),
+        ("offset", "8"),
+        ("cpulist", "8,9,10,11,12,13,14,15,16,17"),
+        ("crowd", "none,31"),
+    ],
+    iterations: 40,
+    repeats: ONCE,
+};
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "ipistorm",
+    question: "a CPU that polls is asked to run a function: does it have to schedule for that?",
+    source: "K. P. Nayak, \"[PATCH] sched/fair: Skip newidle_balance() when an idle CPU is woken up \
+             to process an IPI\", January 2024, and its successors: normalised time of ipistorm \
+             numipi=100000 single=1 offset=8 cpulist=8 wait=1, ten runs",
+    boots: &[
+        STORM,
+        // Of the cells whose counters the table has.
+        Boot {
+            label: "storm-short",
+            iterations: 8,
+            repeats: &[Repeat {
+                lists: &[("cpulist", CALLERS[0]), ("crowd", "31")],
+                ..Repeat::SAME
+            }],
+            ..STORM
+        },
+        Boot {
+            label: "few",
+            under: Under::Rouse,
+            cpus: Some(8),
+            lists: &[
+                ("workload", "ipistorm"),
+                ("wait", "poll-wfi"),
+                ("trap", "none"),
+                ("deliver", "direct,inject"),
+                ("wake", "elide"),
+                ("call-by", "all"),
+                ("crowd", "none,7"),
+            ],
+            iterations: 400,
+            repeats: ONCE,
+        },
+        Boot {
+            label: "wake",
+            under: Under::Rouse,
+            cpus: None,
+            lists: &[
+                ("workload", "pingpong"),
+                ("wait", "poll-wfi"),
+                ("trap", "none"),
+                ("deliver", "inject"),
+                ("wake", "ipi,elide"),
+            ],
+            iterations: 200,
+            repeats: ONCE,
+        },
+    ],
+    metric: Some(Metric::Insns),
+    conclude,
+    comparable: "the order of the systems. Not the distances: here they are instructions of the caller \
+                 and of the CPU that it calls, one after the other, there time of two CPUs at once, with \
+                 a scheduler of many more instructions. `direct` is nearer to the source, which ran on \
+                 metal. numipi is 40 here: in instruction mode calls repeat each other.",
+};
+
+/// The CPUs that call, in the ten runs.
+const CALLERS: [&str; 10] = ["8", "9", "10", "11", "12", "13", "14", "15", "16", "17"];
+/// How many points a size may be off.
+const BAND: f64 = 5.0;
+
+/// Systems: ours, its name in the source, and published: EPYC4, EPYC3.
+const SYSTEMS: [(&str, &str, Option<f64>, Option<f64>); 5] = [
+    ("resched", "base", Some(1.0), Some(1.0)),
+    ("ipi", "revert", Some(0.6559), Some(0.40)),
+    ("skip-newidle", "skip-newidle", Some(0.5519), None),
+    ("notify", "TIF_NOTIFY_IPI", None, Some(0.4512)),
+    ("sm-idle", "SM_IDLE", None, Some(0.2489)),
+];
+
+/// A system's calls in all ten runs.
+fn storm<'r>(runs: &'r Runs, by: &str, crowd: &str) -> Result<Vec<Found<'r>>> {
+    let find = |&caller: &&str| {
+        let words = [("call-by", by), ("cpulist", caller), ("crowd", crowd)];
+        runs.cell("storm", &words)
+    };
+    CALLERS.iter().map(find).collect()
+}
+
+/// Instructions that caller and callee execute for a call, in each run.
+fn parties(runs: &Runs, by: &str, crowd: &str) -> Result<ByBoot<f64>> {
+    let cells = storm(runs, by, crowd)?;
+    let each = CALLERS.iter().zip(cells);
+    let each = each.map(|(caller, found)| Ok((format!("CPU {caller}"), found.parties()?)));
+    runs.watched(|| each.collect())
+}
+
+fn table(runs: &Runs) -> Result<Table> {
+    let mut table = Table::new(
+        "Instructions of caller and callee for a call, normalised to base, 32 CPUs: no CPU has two \
+         tasks, CPU 31 has; what one more call adds to the counters (CPU 31 has two)",
+        &[
+            "none",
+            "",
+            "one",
+            "",
+            "all CPUs",
+            "passes",
+            "searches",
+            "looked at",
+            "IPIs",
+            "EPYC4",
+            "EPYC3",
+        ],
+    );
+    let base = ["none", "31"].map(|crowd| parties(runs, "resched", crowd));
+    let [base, base_crowd] = base;
+    let (base, base_crowd) = (base?.median(), base_crowd?.median());
+    for (by, name, epyc4, epyc3) in SYSTEMS {
+        let (alone, crowd) = (parties(runs, by, "none")?, parties(runs, by, "31")?);
+        let cells = storm(runs, by, "31")?;
+        let found = cells[0];
+        let per_call = |group, name| two(found.each(group, name));
+        let published = |value: Option<f64>| value.map_or("-".into(), two);
+        table.row(
+            &format!("{name} ({by})"),
+            vec![
+                two(alone.median() / base),
+                whole(alone.median()),
+                two(crowd.median() / base_crowd),
+                whole(crowd.median()),
+                whole(found.median()),
+                per_call("sched", "from-idle"),
+                per_call("sched", "searches"),
+                per_call("sched", "looked"),
+                per_call("ipi", "sent"),
+                published(epyc4),
+                published(epyc3),
+            ],
+        );
+    }
+    Ok(table)
+}
+
+/// The claims about how much less a system takes than base: of one machine.
+fn sizes(runs: &Runs, machine: &str, of: fn(usize) -> Option<f64>) -> Result<Vec<Claim>> {
+    let mut claims = Vec::new();
+    for (n, (by, name, ..)) in SYSTEMS.into_iter().enumerate().skip(1) {
+        let Some(there) = of(n) else { continue };
+        for (crowd, when) in [("none", "no CPU has two tasks"), ("31", "one has")] {
+            let (ours, base) = (parties(runs, by, crowd)?, parties(runs, "resched", crowd)?);
+            let size = Test::Size {
+                expected: 100.0 * (there - 1.0),
+                band: BAND,
+            };
+            let source = format!("{name} takes {there:.2} of base ({machine})");
+            let claim = Claim::new(source, size, (name, ours), ("base", base));
+            claims.push(claim.tested(when).else_because(
+                "what is saved is another part of a call here: our scheduler is short, and caller and \
+                 callee are added up",
+            ));
+        }
+    }
+    Ok(claims)
+}
+
+fn orders(runs: &Runs) -> Result<Vec<Claim>> {
+    let of = |by: &str, crowd: &str| parties(runs, by, crowd);
+    let pass = "without a second task anywhere 6.7 leaves the search at once, so that the patch saves next to \
+                nothing, and the pass of the scheduler is left";
+    let bit = "here the bit leads past the scheduler altogether, and the short path is a few instructions on \
+               top; there the bit's idle loop did more";
+    Ok(vec![
+        Claim::below(
+            "the patch is better than always interrupting (EPYC4)",
+            ("skip-newidle", of("skip-newidle", "31")?),
+            ("revert", of("ipi", "31")?),
+        )
+        .tested("while a CPU has two tasks"),
+        Claim::below(
+            "the patch is better than always interrupting (EPYC4)",
+            ("skip-newidle", of("skip-newidle", "none")?),
+            ("revert", of("ipi", "none")?),
+        )
+        .tested("while no CPU has two tasks")
+        .else_because(pass),
+        Claim::below(
+            "returning at once is better than always interrupting (EPYC3)",
+            ("SM_IDLE", of("sm-idle", "none")?),
+            ("revert", of("ipi", "none")?),
+        ),
+        Claim::below(
+            "always interrupting is better than a bit of its own (EPYC3)",
+            ("revert", of("ipi", "none")?),
+            ("notify", of("notify", "none")?),
+        )
+        .else_because(
+            "sender and receiver are counted one after the other, so that what the interrupt costs \
+             the receiver is always in the call",
+        ),
+        Claim::below(
+            "returning at once is better than a bit of its own (EPYC3)",
+            ("SM_IDLE", of("sm-idle", "none")?),
+            ("notify", of("notify", "none")?),
+        )
+        .else_because(bit),
+    ])
+}
+
+/// Claims on our own figures alone, so that the others can be believed.
+fn own(runs: &Runs) -> Result<Vec<Claim>> {
+    let few = |by: &str| {
+        let words = [("call-by", by), ("deliver", "direct"), ("crowd", "none")];
+        runs.cell("few", &words)?.parties()
+    };
+    let many = runs.once(|| {
+        let (revert, base) = (
+            parties(runs, "ipi", "none")?,
+            parties(runs, "resched", "none")?,
+        );
+        Ok(revert.median() / base.median())
+    })?;
+    let with_8 = runs.once(|| Ok(few("ipi")? / few("resched")?))?;
+    // Whose instructions are counted does not depend on what a wait does.
+    let [many, with_8] = [many, with_8].map(|figure| figure.despite(BTreeSet::new()));
+    Ok(vec![Claim::new(
+        "what bystanders execute is not in the figures",
+        Test::Equality { band: 1.0 },
+        ("revert to base with 32 CPUs", many),
+        ("with 8", with_8),
+    )])
+}
+
+fn conclude(runs: &Runs) -> Result<Outcome> {
+    let mut claims = sizes(runs, "EPYC4", |n| SYSTEMS[n].2)?;
+    claims.extend(sizes(runs, "EPYC3", |n| SYSTEMS[n].3)?);
+    claims.extend(orders(runs)?);
+    let wake = |how| runs.cell("wake", &[("wake", how)]);
+    let median = |how| runs.once(|| Ok(wake(how)?.median()));
+    let (always, elided) = (median("ipi")?, median("elide")?);
+    let tbench = Test::Size {
+        expected: 10.0,
+        band: 2.0,
+    };
+    claims.push(
+        Claim::new(
+            "the revert makes tbench 8 to 11 % slower (1 to 256 clients)",
+            tbench,
+            ("always interrupted", always),
+            ("elided", elided),
+        )
+        .tested("wake-ups of tasks, and nothing else")
+        .else_because("here the wake-up is all of it; tbench works between two of them"),
+    );
+    claims.extend(own(runs)?);
+    let table = table(runs)?;
+    let series = [
+        Series::Here(1, "no CPU has two tasks"),
+        Series::Here(3, "CPU 31 has"),
+        Series::Published(9, "EPYC4"),
+        Series::Published(10, "EPYC3"),
+    ];
+    let chart = Chart::bars(
+        &table,
+        "A call, normalised to base",
+        "base = 1",
+        &series,
+        |_| true,
+    );
+    Ok(Outcome {
+        tables: vec![table],
+        charts: vec![chart],
+        claims,
+        notes: vec![
+            "the ten runs call from ten CPUs, 8 to 17, each the CPU 8 further; column `all CPUs` has what \
+             all 32 execute in a call, 30 of them beside it"
+                .into(),
+        ],
+    })
+}

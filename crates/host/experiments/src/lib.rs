@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+// Public to the programs of this workspace alone: a field whose name says it all has no line.
+#![allow(missing_docs)]
+//! The verb `experiment`: what the authors of idle systems measured, measured
+//! here, in a table of the same shape with their figures beside ours.
+//!
+//! An [`Experiment`] names its boots ([`Boot`]), and turns their results
+//! into an [`Outcome`]: tables, and claims of the source ([`claim::Claim`]), each with a
+//! verdict on our numbers that is computed from all boots ([`verdict`]).
+//! `docs/experiments.md` says what each can show.
+
+mod options;
+
+pub use options::ExperimentArgs;
+
+mod boot;
+mod chart;
+mod claim;
+mod clients;
+mod event_stream;
+mod figures;
+mod find;
+mod frames;
+mod governors;
+mod idle_poll;
+mod ipistorm;
+mod mostly_idle;
+mod outcome;
+mod page;
+mod poll_limit;
+mod psd;
+mod report;
+mod resched_ipis;
+mod sample;
+mod sched;
+mod shim_vs_linux;
+mod verdict;
+mod where_to_poll;
+mod who_pays;
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+
+use ::page::document::Document;
+use anyhow::{Result, anyhow};
+use results::Results;
+use results::json;
+
+use running::board::Machine;
+use running::boot::Show;
+use running::options::Metric;
+use shell::failure::bad_input;
+use shell::folder::Folder;
+use reporting::format::Format;
+use running::job::Job;
+use shell::command;
+use shell::output::Output;
+use shell::terminal::{note, say};
+use running::session;
+use shell::side_by_side;
+use boot::{Boot, Brief, ONCE, PLACES, Repeat, SEEDS, TWELVE_SEEDS};
+use find::Runs;
+use outcome::Outcome;
+use report::{Done, Failed, Report, Written};
+pub use sample::page as sample;
+
+pub struct Experiment {
+    /// Its name on the command line.
+    name: &'static str,
+    question: &'static str,
+    /// Whose figures are beside ours.
+    source: &'static str,
+    boots: &'static [Boot],
+    /// Metric of its figures; `None`: times, for which whatever the board counts will do.
+    metric: Option<Metric>,
+    /// Draws the conclusions from its boots.
+    conclude: fn(&Runs) -> Result<Outcome>,
+    /// Which figures can be compared with the source's, and which can't.
+    comparable: &'static str,
+}
+
+/// Every experiment, in the order of the report.
+const ALL: &[&Experiment] = &[
+    &poll_limit::EXPERIMENT,
+    &mostly_idle::EXPERIMENT,
+    &sched::EXPERIMENT,
+    &resched_ipis::EXPERIMENT,
+    &ipistorm::EXPERIMENT,
+    &clients::EXPERIMENT,
+    &psd::EXPERIMENT,
+    &idle_poll::EXPERIMENT,
+    &governors::EXPERIMENT,
+    &frames::EXPERIMENT,
+    &where_to_poll::EXPERIMENT,
+    &event_stream::EXPERIMENT,
+    &shim_vs_linux::EXPERIMENT,
+    &who_pays::EXPERIMENT,
+];
+
+/// Names that experiments had before, and those that they have.
+const RENAMED: [(&str, &str); 1] = [("who-polls", "where-to-poll")];
+
+/// Their names, as a list.
+pub fn names() -> String {
+    let names: Vec<&str> = ALL.iter().map(|experiment| experiment.name).collect();
+    names.join(", ")
+}
+
+/// Names of the files of a report.
+const PAGE: &str = "report.html";
+const DATA: &str = "experiments.json";
+
+/// Does what `cargo xtask experiment` promises.
+pub fn run(args: &ExperimentArgs) -> Result<()> {
+    let chosen = choose(&args.names)?;
+    // Everything is checked before anything runs.
+    let jobs = chosen
+        .iter()
+        .map(|experiment| experiment.jobs(args))
+        .collect::<Result<Vec<_>>>()?;
+    let mut folder = Folder::claim(args.out.as_deref(), "experiment")?;
+    let copy = Output::claim_any("--json", args.json.as_ref())?;
+    args.format.claim()?;
+    let mut done = Done::default();
+    for (number, (experiment, jobs)) in (1..).zip(chosen.iter().zip(jobs)) {
+        let name = experiment.name;
+        let title = format!("experiment {number} of {}, {name}", chosen.len());
+        if done.add(name, experiment.report(jobs, args.jobs, &folder, &title)) {
+            break;
+        }
+    }
+    let written = Written::of(&done.reports);
+    let data = json::text(&written)?;
+    folder.write(DATA, &data);
+    folder.write(PAGE, &page::html(&done.reports, &command::this_command()));
+    let closed = match done.errors.is_empty() {
+        true => folder.close(None),
+        false => folder.give_up("not every experiment is complete"),
+    };
+    say!("");
+    say!("{}", written.verdicts.line());
+    say!("report: {}/{PAGE}", closed.place);
+    if args.format.format != Format::Table {
+        let mut document = Document::default();
+        for report in &done.reports {
+            report.show(&mut document);
+        }
+        document.extend([String::new(), written.verdicts.line()]);
+        args.format.show_with(&document, || json::text(&written))?;
+    }
+    // An incomplete report replaces no older file unless there is something in it.
+    if let Some(copy) = copy.filter(|_| !done.reports.is_empty()) {
+        copy.write(&data)?;
+    }
+    done.judge(chosen.len(), &closed.place)?;
+    closed.complete().map(drop)
+}
+
+/// The experiments of these names.
+fn choose(names: &[String]) -> Result<Vec<&'static Experiment>> {
+    if names.iter().any(|name| name == "all") {
+        return Ok(ALL.to_vec());
+    }
+    let mut chosen = Vec::new();
+    for name in names {
+        let renamed = RENAMED.iter().find(|(old, _)| old == name);
+        let name = renamed.map_or(&**name, |(_, new)| new);
+        match ALL.iter().find(|experiment| experiment.name == name) {
+            Some(experiment) => chosen.push(*experiment),
+            None => {
+                bad_input!(
+                    "there is no experiment `{name}`; use all, {}",
+                    self::names()
+                );
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+/// A repetition of a boot, checked.
+struct Planned {
+    boot: &'static Boot,
+    repeat: &'static Repeat,
+    job: Job,
+}
+
+impl Experiment {
+    /// Its boots, checked.
+    fn jobs(&self, args: &ExperimentArgs) -> Result<Vec<Planned>> {
+        let boots = self.boots.iter();
+        let repeats = boots.flat_map(|boot| boot.repeats.iter().map(move |repeat| (boot, repeat)));
+        let jobs = repeats.map(|(boot, repeat)| {
+            let job = |boot: &Boot, repeat: &Repeat| {
+                let mut of = boot.args(&args.board, repeat, args.seed);
+                of.metric = self.metric;
+                Ok::<_, anyhow::Error>(Job::new(&of)?.within(&args.limits))
+            };
+            let mut whole = job(boot, repeat)?;
+            let simulated = matches!(whole.board().machine, Machine::Gem5(_));
+            if let Some((boot, repeat)) = boot.brief(repeat).filter(|_| simulated) {
+                whole = job(&boot, &repeat)?;
+            }
+            Ok(Planned {
+                boot,
+                repeat,
+                job: whole,
+            })
+        });
+        jobs.collect()
+    }
+
+    /// Boots, and concludes.
+    fn report(
+        &self,
+        mut jobs: Vec<Planned>,
+        asked: Option<NonZeroUsize>,
+        folder: &Folder,
+        title: &str,
+    ) -> Result<Report, Failed> {
+        let at_a_time = at_a_time(&mut jobs, asked)?;
+        let mut runs = Runs::new(self.name);
+        let boots = jobs.len();
+        let mut failed = None;
+        side_by_side::in_order(
+            jobs,
+            at_a_time,
+            |place, planned| {
+                let name = planned.boot.name(planned.repeat);
+                note!("{title}: boot {} of {boots}, {name}", place + 1);
+                let session = self.boot(&planned, &name, folder, at_a_time.get() > 1);
+                (planned, session)
+            },
+            |(Planned { boot, repeat, .. }, session)| match session {
+                Ok(results) => {
+                    runs.add(boot.label, repeat.name, results);
+                    ControlFlow::Continue(())
+                }
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    ControlFlow::Break(())
+                }
+            },
+        );
+        if let Some(failed) = failed {
+            return Err(failed);
+        }
+        Ok(Report {
+            name: self.name,
+            question: self.question,
+            source: self.source,
+            comparable: self.comparable,
+            medians: runs.each(medians),
+            runs: runs
+                .named()
+                .map(|(name, results)| report::without_cells(&name, results))
+                .collect(),
+            caveats: report::caveats(runs.named().map(|(_, results)| results)),
+            outcome: (self.conclude)(&runs)?,
+        })
+    }
+}
+
+impl Experiment {
+    /// Measures a boot, which is called `name`; `beside`: others may run meanwhile.
+    fn boot(
+        &self,
+        planned: &Planned,
+        name: &str,
+        folder: &Folder,
+        beside: bool,
+    ) -> Result<Results, Failed> {
+        let job = &planned.job;
+        let place = folder.inside(&format!("{}-{name}", self.name));
+        let inner = Folder::claim(Some(&place), &job.board().name)?;
+        let session = session::beside(job, inner, Show::Dumps, beside)?;
+        match session.failure {
+            None => Ok(session.results),
+            Some(failure) => Err(Failed {
+                error: anyhow!("boot {name}: {}", failure.told()),
+                ends_all: failure.ends_all(),
+            }),
+        }
+    }
+}
+
+/// How many of the boots are booted at a time, where `asked` were asked for. Of a single one the parts are.
+fn at_a_time(jobs: &mut [Planned], asked: Option<NonZeroUsize>) -> Result<NonZeroUsize> {
+    let mut least = NonZeroUsize::MAX;
+    for Planned { job, .. } in &*jobs {
+        // Values in time are not to be disturbed, whatever the others are.
+        let asked = asked.filter(|_| job.metric != Metric::Time);
+        least = least.min(job.at_a_time(asked)?);
+    }
+    if let [Planned { job, .. }] = jobs {
+        job.jobs = least;
+        return Ok(NonZeroUsize::MIN);
+    }
+    Ok(least)
+}
+
+/// The median of every cell, in order.
+fn medians(results: &Results) -> Vec<Option<u64>> {
+    let cells = results.cells.iter();
+    cells.map(|cell| Some(cell.stats?.p50)).collect()
+}
+
+#[cfg(test)]
+mod tests;

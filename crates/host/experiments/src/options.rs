@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Options of the verb.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use running::options::LimitArgs;
+use reporting::format::FormatArgs;
+
+/// Options of `experiment`.
+#[derive(Args, Debug)]
+pub struct ExperimentArgs {
+    #[arg(value_name = "NAME", required = true, help = format!("all, or some of: {}", super::names()))]
+    pub names: Vec<String>,
+    /// Machine: a name of boards/NAME.toml
+    #[arg(long, value_name = "NAME", default_value = "virt")]
+    pub board: String,
+    /// Draw the times that are drawn at random from other seeds: a number for each other choice. Verdicts should not depend on it
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u32>,
+    /// How many emulators run at a time: boots of an experiment. The results are the same; where values are times, it is 1 [default: as
+    /// many as this computer has CPUs and memory for]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Folder for the report and the runs behind it; new or empty [default: target/runs/TIME-experiment]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Write a copy of experiments.json to FILE; - is standard output, and the tables then go to standard error
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// How long it may take.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// In which form it answers.
+    #[command(flatten)]
+    pub format: FormatArgs,
+}

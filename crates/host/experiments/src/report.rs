@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reports on experiments, and how much there is of all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+use page::document::Document;
+use plan::Word;
+use results::merge::Run;
+use results::{Machine, Origin, Results};
+use serde::{Serialize, Serializer};
+
+use super::outcome::{Claim, Outcome};
+use super::verdict::Counts;
+use shell::failure::is_bad_input;
+use shell::interrupt;
+use shell::command;
+use shell::terminal::{note, print_document};
+
+/// Version of what is written; 1 was the list of experiments alone, whose claims had
+/// `text` and `ours` as texts; 2 had neither `tool`, `command` and `machine`, nor `runs`.
+const SCHEMA: u32 = 3;
+
+/// Document on all experiments.
+#[derive(Serialize)]
+pub struct Written<'r> {
+    schema: u32,
+    /// Name and version of the program that wrote it.
+    tool: &'r str,
+    /// Command that shows it again.
+    pub command: String,
+    /// Where the first boot was measured; each run has its own.
+    machine: Option<&'r Machine>,
+    /// How many claims have which verdict.
+    pub verdicts: Counts,
+    experiments: &'r [Report],
+}
+
+impl<'r> Written<'r> {
+    /// Of these.
+    pub fn of(experiments: &'r [Report]) -> Self {
+        let first = experiments.iter().flat_map(|report| &report.runs).next();
+        Self {
+            schema: SCHEMA,
+            tool: first.map_or("", |run| &run.results.tool),
+            command: command::this_command(),
+            machine: first.map(|run| &run.results.machine),
+            verdicts: verdicts(experiments),
+            experiments,
+        }
+    }
+}
+
+/// How many claims have which verdict.
+pub fn verdicts(reports: &[Report]) -> Counts {
+    counts(reports.iter().flat_map(|report| &report.outcome.claims))
+}
+
+fn counts<'c>(claims: impl Iterator<Item = &'c Claim>) -> Counts {
+    Counts::of(claims.map(|claim| (claim.verdict(), claim.by_counts())))
+}
+
+/// Report on an experiment.
+#[derive(Serialize)]
+pub struct Report {
+    pub name: &'static str,
+    /// Question that it asks.
+    pub question: &'static str,
+    /// Whose figures are beside ours.
+    pub source: &'static str,
+    /// Which figures can be compared with the source's, and which can't.
+    pub comparable: &'static str,
+    /// Medians of every cell, by boot, in order: what has to repeat.
+    pub medians: Vec<(String, Vec<Option<u64>>)>,
+    /// Its boots: where each was measured, and what its samples depend on and the machine lacks. No cells.
+    #[serde(serialize_with = "origins")]
+    pub runs: Vec<Run>,
+    /// Sentences on what its samples depend on and the machine lacks, by the way of waiting.
+    pub caveats: Vec<String>,
+    /// Its tables, charts, claims and notes.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+impl Report {
+    /// How many of its claims can be judged, and how.
+    pub fn judged(&self) -> String {
+        counts(self.outcome.claims.iter()).line()
+    }
+
+    /// Adds what is shown to `document`.
+    pub fn show(&self, document: &mut Document) {
+        document.extend([
+            String::new(),
+            format!("{}: {}", self.name, self.question),
+            format!("source: {}", self.source),
+            self.judged(),
+        ]);
+        self.outcome.show(document);
+        document.extend(self.caveats.iter().map(|line| format!("  * {line}")));
+        document.push(format!("comparable: {}", self.comparable));
+    }
+}
+
+fn origins<S: Serializer>(runs: &[Run], to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.collect_seq(runs.iter().map(|run| Origin::of(&run.label, &run.results)))
+}
+
+/// Copies a boot's results without its cells.
+pub fn without_cells(label: &str, results: &Results) -> Run {
+    let mut results = results.clone();
+    results.cells.clear();
+    Run {
+        label: label.into(),
+        results,
+        commands: Vec::new(),
+    }
+}
+
+/// Lists what samples depend on and the machine lacks, a line for each way of waiting.
+pub fn caveats<'r>(all: impl Iterator<Item = &'r Results>) -> Vec<String> {
+    let all: Vec<&Results> = all.collect();
+    let counts =
+        |results: &&&Results| results.fidelity.get("counts_instructions") == Some(&true.into());
+    let counted = all.iter().find(counts).map(|results| {
+        let each = results.machine.cntfrq_hz / 1_000_000;
+        format!("us and seconds are of a counter that counts instructions: 1 us is {each} instructions, and no time of a machine")
+    });
+    let mut waits: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for cell in all.iter().flat_map(|results| &results.cells) {
+        let probes = cell.not_modelled.iter().map(String::as_str);
+        let wait = cell.what.wait.name();
+        waits.entry(wait.to_owned()).or_default().extend(probes);
+    }
+    let told = waits.into_iter().filter(|(_, probes)| !probes.is_empty());
+    let told = told.map(|(wait, probes)| {
+        let probes: Vec<&str> = probes.into_iter().collect();
+        let probes = probes.join(", ");
+        format!("samples of {wait} depend on what this machine does not model: {probes}")
+    });
+    told.chain(counted).collect()
+}
+
+/// Reports and errors of the experiments so far.
+#[derive(Default)]
+pub struct Done {
+    /// Of those that succeeded.
+    pub reports: Vec<Report>,
+    /// Of the others.
+    pub errors: Vec<anyhow::Error>,
+}
+
+impl Done {
+    /// Takes what came of one, shows it, and says whether that ends all of them. The
+    /// failure of one need not be that of the next.
+    pub fn add(&mut self, name: &str, report: Result<Report, Failed>) -> bool {
+        match report {
+            Ok(report) => {
+                let mut document = Document::default();
+                report.show(&mut document);
+                print_document(&document, None);
+                self.reports.push(report);
+                false
+            }
+            Err(Failed { error, ends_all }) => {
+                let error = error.context(format!("experiment {name}"));
+                note!("{error:#}");
+                self.errors.push(error);
+                ends_all
+            }
+        }
+    }
+
+    /// Fails unless all of them, as many as were `asked` for, are there.
+    pub fn judge(self, asked: usize, place: &str) -> Result<()> {
+        let complete = self.reports.len();
+        match self.errors.into_iter().next() {
+            None => Ok(()),
+            Some(first) => Err(first.context(format!(
+                "experiments: {complete} complete, {} missing; what there is, with the boots of all, is in {place}",
+                asked - complete
+            ))),
+        }
+    }
+}
+
+/// An experiment that came to nothing.
+pub struct Failed {
+    /// Why.
+    pub error: anyhow::Error,
+    /// Whether those after it would do no better.
+    pub ends_all: bool,
+}
+
+impl From<anyhow::Error> for Failed {
+    fn from(error: anyhow::Error) -> Self {
+        let ends_all = interrupt::requested() || is_bad_input(&error);
+        Self { error, ends_all }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+
+    fn report(name: &'static str) -> Report {
+        Report {
+            name,
+            question: "",
+            source: "",
+            comparable: "",
+            medians: Vec::new(),
+            runs: Vec::new(),
+            caveats: Vec::new(),
+            outcome: Outcome {
+                tables: Vec::new(),
+                charts: Vec::new(),
+                claims: Vec::new(),
+                notes: Vec::new(),
+            },
+        }
+    }
+
+    #[test]
+    fn what_was_done_before_and_after_a_failure_is_kept() {
+        let failed = |ends_all| Failed {
+            error: anyhow!("boot main: no progress"),
+            ends_all,
+        };
+        let mut done = Done::default();
+        assert!(!done.add("sched", Ok(report("sched"))));
+        assert!(!done.add("psd", Err(failed(false))));
+        assert!(!done.add("ipistorm", Ok(report("ipistorm"))));
+        assert!(done.add("poll-limit", Err(failed(true))));
+        let error = format!("{:#}", done.judge(9, "place").unwrap_err());
+        assert!(error.contains("2 complete, 7 missing"), "{error}");
+        assert!(
+            error.contains("experiment psd: boot main: no progress"),
+            "{error}"
+        );
+        assert!(Done::default().judge(1, "place").is_ok());
+    }
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `sched`: `perf bench sched` before and after.
+
+use anyhow::Result;
+use plan::Under;
+
+use super::find::{Found, Run, Runs};
+use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, change, whole};
+use super::{Boot, Experiment, PLACES};
+use running::options::Metric;
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "sched",
+    question: "what does polling before WFI bring to tasks that wake each other?",
+    source: "H. Okanovic, \"[PATCH 3/3] arm64: cpuidle: Add arm_poll_idle\", April 2024: perf bench \
+             sched on c6g (Graviton2) and c7g (Graviton3), VM and metal, seconds",
+    boots: &[
+        Boot {
+            label: "vm",
+            under: Under::Rouse,
+            cpus: None,
+            lists: &[
+                ("workload", "messaging,pipe,notify"),
+                ("wait", "wfi,poll-wfi"),
+                ("trap", "wfi"),
+                ("deliver", "inject"),
+                ("wake", "ipi,elide"),
+                ("host-poll-us", "0"),
+            ],
+            iterations: 200,
+            repeats: PLACES,
+        },
+        Boot {
+            label: "metal",
+            under: Under::None,
+            cpus: None,
+            lists: &[
+                ("workload", "messaging,pipe,notify"),
+                ("wait", "wfi,poll-wfi"),
+                ("trap", "none"),
+                ("deliver", "direct"),
+                ("wake", "ipi,elide"),
+            ],
+            iterations: 200,
+            repeats: PLACES,
+        },
+    ],
+    metric: Some(Metric::Insns),
+    conclude,
+    comparable: "the sign and the order of the changes: VM against metal, wake-ups against busy run \
+                 queues. Their size says how much of an operation is the wake-up: seconds there are what cores, caches \
+                 and two system calls on each side take, instructions here are what both CPUs execute one after the \
+                 other, of a small executor without system calls.",
+};
+
+/// Seconds before and after.
+type Pair = (f64, f64);
+
+/// Tests: perf's name, our workload, and before and after in the source: VM and
+/// metal, Graviton2 and Graviton3.
+const TESTS: [(&str, &str, [Pair; 4]); 3] = [
+    (
+        "messaging",
+        "messaging",
+        [
+            (18.974, 18.400),
+            (13.852, 13.859),
+            (17.621, 16.744),
+            (13.430, 13.404),
+        ],
+    ),
+    (
+        "pipe",
+        "pipe",
+        [
+            (30.158, 15.181),
+            (18.289, 12.067),
+            (17.609, 15.170),
+            (14.103, 12.304),
+        ],
+    ),
+    (
+        "seccomp-notify",
+        "notify",
+        [
+            (28.784, 13.754),
+            (16.964, 11.430),
+            (15.717, 13.536),
+            (13.301, 11.491),
+        ],
+    ),
+];
+
+/// Boots, and which figures of the source they are beside: of Graviton2 and
+/// Graviton3.
+const BOOTS: [(&str, &str, [usize; 2]); 2] = [("vm", "VM", [0, 1]), ("metal", "metal", [2, 3])];
+
+/// How far a change may be from the mean of the published two, points: these are up to
+/// 19 points apart.
+const BAND: f64 = 10.0;
+
+/// How far pipe and notify may be apart, points. In the source they are no more than
+/// 2 apart in any column.
+const APART: f64 = 2.0;
+
+/// Costs before and after.
+type Costs = [f64; 2];
+
+/// Costs of an operation before and after, in a boot.
+fn costs(run: Run<'_>, boot: &str, workload: &str) -> Result<Costs> {
+    let before = run.cell(boot, &[("workload", workload), ("wait", "wfi")])?;
+    let after = [
+        ("workload", workload),
+        ("wait", "poll-wfi"),
+        ("wake", "elide"),
+    ];
+    let after = run.cell(boot, &after)?;
+    Ok([cost(workload, &before), cost(workload, &after)])
+}
+
+/// A change in per cent.
+fn percent([before, after]: &Costs) -> f64 {
+    100.0 * (after / before - 1.0)
+}
+
+fn conclude(runs: &Runs) -> Result<Outcome> {
+    let mut table = Table::new(
+        "Instructions per operation before (wfi) -> after (poll-wfi, eliding), 2 CPUs; published changes",
+        &[
+            "VM", "", "metal", "", "VM G2", "VM G3", "metal G2", "metal G3",
+        ],
+    );
+    let mut claims = Vec::new();
+    // By test, then by boot.
+    let mut changes = Vec::new();
+    for (name, workload, published) in TESTS {
+        let mut texts = Vec::new();
+        for (boot, place, beside) in BOOTS {
+            let [before, after] = costs(runs.first(), boot, workload)?;
+            texts.push(format!("{} -> {}", whole(before), whole(after)));
+            texts.push(change(before, after));
+            // Its CPUs hardly idle, so no way of waiting can change it.
+            if workload == "messaging" {
+                continue;
+            }
+            let ours = runs.by_boot(|run| costs(run, boot, workload))?;
+            let there = beside.map(|column| published[column]);
+            claims.push(against_published(name, place, there, &ours));
+            changes.push(ours.map(percent));
+        }
+        texts.extend(published.map(|(before, after)| change(before, after)));
+        table.row(name, texts);
+    }
+    let [pipe, pipe_metal, notify, notify_metal] = &changes[..] else {
+        unreachable!("two tests in two places");
+    };
+    for (name, vm, metal) in [
+        ("pipe", pipe, pipe_metal),
+        ("seccomp-notify", notify, notify_metal),
+    ] {
+        let claim = Claim::below(
+            format!("{name} gains more in a VM than on metal"),
+            ("change in a VM", vm.clone()),
+            ("on metal", metal.clone()),
+        );
+        claims.push(claim.in_unit("points"));
+    }
+    for (place, pipe, notify) in [("VM", pipe, notify), ("metal", pipe_metal, notify_metal)] {
+        let claim = Claim::new(
+            format!("{place}: pipe and seccomp-notify change alike (no more than 2 points apart)"),
+            Test::Equality { band: APART },
+            ("pipe", pipe.clone()),
+            ("notify", notify.clone()),
+        );
+        let claim = claim.in_unit("points");
+        claims.push(claim.else_because(DIFFERENT_WORK));
+    }
+    let series = [
+        Series::Here(1, "VM"),
+        Series::Here(3, "metal"),
+        Series::Published(4, "VM, Graviton2"),
+        Series::Published(5, "VM, Graviton3"),
+        Series::Published(6, "metal, Graviton2"),
+        Series::Published(7, "metal, Graviton3"),
+    ];
+    let chart = Chart::bars(
+        &table,
+        "What polling changes of an operation",
+        "change, %",
+        &series,
+        |_| true,
+    );
+    Ok(Outcome {
+        tables: vec![table],
+        charts: vec![chart],
+        claims,
+        notes: vec![
+            "pipe and notify are pairs of tasks on the executor; the wake-up alone is workload pingpong \
+             (experiment where-to-poll)"
+                .into(),
+        ],
+    })
+}
+
+/// Why pipe and notify are apart, if they are.
+const DIFFERENT_WORK: &str = "other work is around the wake-up in the one than in the other";
+
+/// That our change is of the published size.
+fn against_published(name: &str, place: &str, there: [Pair; 2], ours: &ByBoot<Costs>) -> Claim {
+    let changes = there.map(|(before, after)| 100.0 * (after / before - 1.0));
+    let [g2, g3] = changes;
+    let test = Test::Size {
+        expected: f64::midpoint(g2, g3),
+        band: BAND,
+    };
+    let source = format!("{name}, {place}: {g2:+.0} % (Graviton2), {g3:+.0} % (Graviton3)");
+    let [before, after] = [0, 1].map(|which| ours.map(|costs| costs[which]));
+    Claim::new(source, test, ("after", after), ("before", before)).else_because(
+        "wake-ups are a smaller part of an operation here, where the instructions of the executor count and no time passes \
+         between them; those of other CPUs that poll count too",
+    )
+}
+
+/// Per operation: the median, or for `messaging`, whose loops overlap, all the
+/// time by the number of loops.
+fn cost(workload: &str, found: &Found<'_>) -> f64 {
+    match workload {
+        "messaging" => found.time("span", "ticks") / found.made(),
+        _ => found.median(),
+    }
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `shim-vs-linux`: whether Rouse's own guest idles as the kernel does that it stands for.
+//!
+//! A pipe of the guest's executor stands next to a pipe of Linux, a timer next to a timer. How much work a wake-up is
+//! differs by a factor of ten, as the one has no files and no processes. An idle loop's decisions do not depend on
+//! that: interrupts, exits, the effect of a trap or a poll.
+
+use anyhow::Result;
+use plan::Under;
+
+use super::find::{Found, Run, Runs};
+use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, two, whole};
+use super::{Boot, Experiment, ONCE, SEEDS};
+use running::options::Metric;
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "shim-vs-linux",
+    question: "does Rouse's own guest idle as Linux does, and where not, why?",
+    source: "Debian's newest kernel for arm64 as the guest, measured by a program of its user space (docs/linux.md)",
+    boots: &[
+        Boot {
+            label: "linux",
+            under: Under::Rouse,
+            cpus: Some(2),
+            lists: &[
+                ("workload", "linux-pipe,linux-timer"),
+                ("trap", "none,wfi"),
+                ("deliver", "inject"),
+                ("host-poll-us", "0"),
+            ],
+            iterations: 200,
+            repeats: SEEDS,
+        },
+        Boot {
+            label: "linux-ways",
+            under: Under::Rouse,
+            cpus: Some(2),
+            lists: &[
+                ("workload", "linux-pipe"),
+                ("linux-cpuidle", "nohlt,governor:menu"),
+                ("trap", "none"),
+                ("deliver", "inject"),
+            ],
+            iterations: 200,
+            repeats: SEEDS,
+        },
+        Boot {
+            label: "shim",
+            under: Under::Rouse,
+            cpus: Some(2),
+            lists: &[
+                ("workload", "pipe"),
+                ("wait", "wfi,yield,governor:menu"),
+                // States that Linux finds in the tree, to which it adds WFI.
+                ("states", "wfi+standby:110:200"),
+                ("wfi-barrier", "dsb"),
+                ("wake", "ipi"),
+                ("trap", "none,wfi"),
+                ("deliver", "inject"),
+                ("host-poll-us", "0"),
+            ],
+            iterations: 200,
+            repeats: ONCE,
+        },
+        Boot {
+            label: "shim-timer",
+            under: Under::Rouse,
+            cpus: Some(2),
+            lists: &[
+                ("workload", "timer"),
+                ("cpulist", "1"),
+                ("wait", "wfi"),
+                ("wfi-barrier", "dsb"),
+                ("wake", "ipi"),
+                ("trap", "none,wfi"),
+                ("deliver", "inject"),
+                ("host-poll-us", "0"),
+            ],
+            iterations: 200,
+            repeats: ONCE,
+        },
+    ],
+    metric: Some(Metric::Insns),
+    conclude,
+    comparable: "interrupts and exits of each wake-up, and what a trap or another way of waiting changes. Not the length of \
+                 a wake-up: Linux has system calls, files and a scheduler of many classes in it.",
+};
+
+/// How far two counts may be apart, per cent: what happens beside the samples is less.
+const COUNTS: f64 = 5.0;
+/// How far two differences of medians may be apart, instructions: two buckets of Linux's.
+const BUCKETS: f64 = 32.0;
+/// How far two changes may be apart, points.
+const POINTS: f64 = 1.0;
+/// How far exits may be apart where one side may have none.
+const EXITS: f64 = 0.1;
+
+/// One of the cells that stand beside each other.
+#[derive(Clone, Copy)]
+struct Side {
+    boot: &'static str,
+    words: &'static [(&'static str, &'static str)],
+}
+
+impl Side {
+    fn find<'r>(&self, run: Run<'r>, trap: &str) -> Result<Found<'r>> {
+        let words = [self.words, &[("trap", trap)]].concat();
+        run.cell(self.boot, &words)
+    }
+}
+
+/// Cells that stand next to each other: their name, the guest's, Linux's.
+#[derive(Clone, Copy)]
+struct Pair {
+    name: &'static str,
+    shim: Side,
+    linux: Side,
+}
+
+const PIPE: Pair = Pair {
+    name: "pipe, WFI",
+    shim: Side {
+        boot: "shim",
+        words: &[("wait", "wfi")],
+    },
+    linux: Side {
+        boot: "linux",
+        words: &[("workload", "linux-pipe")],
+    },
+};
+
+const POLLED: Pair = Pair {
+    name: "pipe, polled (yield, nohlt)",
+    shim: Side {
+        boot: "shim",
+        words: &[("wait", "yield")],
+    },
+    linux: Side {
+        boot: "linux-ways",
+        words: &[("linux-cpuidle", "nohlt")],
+    },
+};
+
+const GOVERNED: Pair = Pair {
+    name: "pipe, governor:menu",
+    shim: Side {
+        boot: "shim",
+        words: &[("wait", "governor:menu")],
+    },
+    linux: Side {
+        boot: "linux-ways",
+        words: &[("linux-cpuidle", "governor:menu")],
+    },
+};
+
+const TIMER: Pair = Pair {
+    name: "timer, WFI",
+    shim: Side {
+        boot: "shim-timer",
+        words: &[],
+    },
+    linux: Side {
+        boot: "linux",
+        words: &[("workload", "linux-timer")],
+    },
+};
+
+/// The rows, with what traps.
+const ROWS: [(Pair, &str); 6] = [
+    (PIPE, "none"),
+    (PIPE, "wfi"),
+    (POLLED, "none"),
+    (GOVERNED, "none"),
+    (TIMER, "none"),
+    (TIMER, "wfi"),
+];
+
+/// Counts of both sides of a pair.
+struct Figures<'r>(&'r Runs);
+
+impl Figures<'_> {
+    /// Something of both sides, in each boot.
+    fn both(
+        &self,
+        of: impl Fn(Run<'_>, fn(&Pair) -> Side) -> Result<f64>,
+    ) -> Result<[ByBoot<f64>; 2]> {
+        let side = |side: fn(&Pair) -> Side| self.0.by_boot(|run| of(run, side));
+        Ok([side(|pair| pair.shim)?, side(|pair| pair.linux)?])
+    }
+
+    /// A claim that both sides count as many of something for each wake-up.
+    fn counts(
+        &self,
+        source: &str,
+        (pair, trap): (Pair, &str),
+        (group, name): (&str, &str),
+        test: Test,
+    ) -> Result<Claim> {
+        let of = |run: Run<'_>, side: fn(&Pair) -> Side| {
+            Ok(side(&pair).find(run, trap)?.each(group, name))
+        };
+        let [shim, linux] = self.both(of)?;
+        let claim = Claim::new(source, test, ("the shim's", shim), ("Linux's", linux));
+        Ok(claim.tested(format!("{}, trap {trap}", pair.name)))
+    }
+
+    /// By how much a median is above another one, instructions.
+    fn added(&self, (pair, trap): (Pair, &str), over: (Pair, &str)) -> Result<[ByBoot<f64>; 2]> {
+        self.both(|run, side| {
+            let median = |(pair, trap): (Pair, &str)| {
+                Ok::<_, anyhow::Error>(side(&pair).find(run, trap)?.median())
+            };
+            Ok(median((pair, trap))? - median(over)?)
+        })
+    }
+}
+
+fn conclude(runs: &Runs) -> Result<Outcome> {
+    let table = table(runs)?;
+    let series = [Series::Here(1, "shim"), Series::Here(2, "Linux")];
+    let chart = Chart::bars(
+        &table,
+        "A wake-up of Rouse's guest, and of Linux",
+        "instructions",
+        &series,
+        |_| true,
+    );
+    Ok(Outcome {
+        tables: vec![table],
+        charts: vec![chart],
+        claims: claims(&Figures(runs))?,
+        notes: vec![
+            "both deliver by list registers; Linux has DSB before its WFI, and so has the guest here (--wfi-barrier dsb)".into(),
+            "arm64 has no TIF_POLLING_NRFLAG: Linux interrupts a CPU that polls, so the guest does here (--wake ipi). Its \
+             `elide` is what a kernel with the haltpoll series does"
+                .into(),
+        ],
+    })
+}
+
+fn table(runs: &Runs) -> Result<Table> {
+    let columns = [
+        "trap",
+        "shim",
+        "Linux",
+        "IPIs",
+        "Linux",
+        "WFI exits",
+        "Linux",
+        "SGI exits",
+        "Linux",
+        "sysreg exits",
+        "Linux",
+    ];
+    let mut table = Table::new(
+        "Medians in instructions, of timers how late; and what each wake-up or round trip has",
+        &columns,
+    );
+    for (pair, trap) in ROWS {
+        let [shim, linux] = [pair.shim, pair.linux].map(|side| side.find(runs.first(), trap));
+        let sides = [shim?, linux?];
+        let mut texts = vec![trap.to_owned()];
+        texts.extend(sides.iter().map(|found| whole(found.median())));
+        for (group, name) in [
+            ("ipi", "sent"),
+            ("exit", "wfi"),
+            ("exit", "sgi"),
+            ("exit", "sysreg"),
+        ] {
+            texts.extend(sides.iter().map(|found| two(found.each(group, name))));
+        }
+        table.row(pair.name, texts);
+    }
+    Ok(table)
+}
+
+fn claims(figures: &Figures<'_>) -> Result<Vec<Claim>> {
+    let alike = Test::Equality { band: COUNTS };
+    let nearly = Test::Equality { band: EXITS };
+    let (sent, wfi, sgi) = (("ipi", "sent"), ("exit", "wfi"), ("exit", "sgi"));
+    let mut claims = Vec::new();
+    for trap in ["none", "wfi"] {
+        claims.push(figures.counts(
+            "as many interrupts between CPUs",
+            (PIPE, trap),
+            sent,
+            alike,
+        )?);
+        claims.push(figures.counts("as many of them by way of EL2", (PIPE, trap), sgi, alike)?);
+    }
+    claims.push(figures.counts(
+        "a CPU that polls is interrupted as often",
+        (POLLED, "none"),
+        sent,
+        alike,
+    )?);
+    claims.push(figures.counts("as many trapped WFIs", (PIPE, "wfi"), wfi, alike)?);
+    claims.push(
+        figures.counts("as many trapped WFIs", (TIMER, "wfi"), wfi, alike)?.else_because(
+            "Linux has its tick beside the timer that was asked for, until it finds that nothing else is to be done; the \
+             guest's executor has no tick without a governor",
+        ),
+    );
+    claims.push(
+        figures
+            .counts("as many further exits by an untrapped timer", (TIMER, "none"), ("exit", "sysreg"), nearly)?
+            .in_unit("exits")
+            .else_because(
+                "EL2 looks at a timer's line again when its interrupt is acknowledged, as a list register does not follow \
+                 it. The guest says by hypercall that it can do without; Linux can't say so",
+            ),
+    );
+    let [shim, linux] = figures.added((PIPE, "wfi"), (PIPE, "none"))?;
+    let same = Test::Equality { band: BUCKETS };
+    let claim = Claim::new(
+        "a trap adds as much to a round trip",
+        same,
+        ("the shim's", shim),
+        ("Linux's", linux),
+    );
+    claims.push(claim.in_unit("instructions"));
+    claims.push(changed_by_polling(figures)?);
+    let [shim, linux] = figures.added((GOVERNED, "none"), (PIPE, "none"))?;
+    let claim = Claim::new(
+        "the governor adds as much",
+        same,
+        ("the shim's", shim),
+        ("Linux's", linux),
+    );
+    claims.push(claim.in_unit("instructions").else_because(
+        "the guest takes the time that its table gives for leaving standby, 110 us; EL2 is back at once where Linux calls it",
+    ));
+    Ok(claims)
+}
+
+/// Claim on the change by polling instead of WFI, per cent of a round trip.
+fn changed_by_polling(figures: &Figures<'_>) -> Result<Claim> {
+    let [shim, linux] = figures.both(|run, side| {
+        let median = |pair: &Pair| Ok::<_, anyhow::Error>(side(pair).find(run, "none")?.median());
+        Ok(100.0 * (median(&POLLED)? / median(&PIPE)? - 1.0))
+    })?;
+    let test = Test::Equality { band: POINTS };
+    let claim = Claim::new(
+        "polling changes a round trip as much, %",
+        test,
+        ("the shim's", shim),
+        ("Linux's", linux),
+    );
+    Ok(claim.in_unit("points"))
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `where-to-poll`: in the guest, in the hypervisor, in both, or in neither.
+
+use anyhow::Result;
+use plan::Under;
+
+use super::find::{Found, Run, Runs};
+use super::outcome::{ByBoot, Chart, Claim, Outcome, Table, Test, Way, two, whole};
+use super::{Boot, Experiment, ONCE};
+use running::options::Metric;
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "where-to-poll",
+    question: "where to poll while WFI traps: in the guest, in the hypervisor, in both, or in neither?",
+    source: "A. Arora, \"Enable haltpoll on arm64\", 2024-25 (1 M pipe operations), and the x86 \
+             background of guest halt polling (ping-pong, share of the host's speed)",
+    boots: &[Boot {
+        label: "sides",
+        under: Under::Rouse,
+        cpus: None,
+        lists: &[
+            ("workload", "pingpong"),
+            ("wait", "wfi,poll-wfi"),
+            ("trap", "wfi"),
+            ("deliver", "inject"),
+            ("wake", "ipi,elide"),
+            ("host-poll-us", "0,50"),
+            ("hint", "silent,tell"),
+            ("gap-us", "0,30,200"),
+        ],
+        iterations: 16,
+        // Idle CPUs beside the two change no instruction of it.
+        repeats: ONCE,
+    }],
+    metric: Some(Metric::Insns),
+    conclude,
+    comparable: "the order of the four. Not the distances: a trap costs a few hundred instructions \
+                 here, and microseconds of a larger hypervisor there.",
+};
+
+/// Which sides poll: our words, and published: x86 ping-pong against the host, %, and
+/// arm64 seconds.
+const ROWS: [(&str, &str, &str, [Option<f64>; 2]); 4] = [
+    ("neither", "wfi", "0", [None, Some(12.615)]),
+    ("the host", "wfi", "50", [Some(93.8), None]),
+    ("the guest", "poll-wfi", "0", [Some(95.7), Some(7.566)]),
+    ("both", "poll-wfi", "50", [None, None]),
+];
+
+/// Gaps, microseconds.
+const GAPS: [&str; 3] = ["0", "30", "200"];
+
+/// How near each other are systems that do not differ, per cent.
+const SAME: f64 = 1.0;
+
+/// How far a change may be from the published one, points.
+const BAND: f64 = 10.0;
+
+/// The cell of row `(wait, host)` with a gap; `hint` is of where both can poll.
+fn find<'r>(run: Run<'r>, (wait, host): (&str, &str), gap: &str, hint: &str) -> Result<Found<'r>> {
+    let wake = if wait == "wfi" { "ipi" } else { "elide" };
+    let mut words = vec![
+        ("wait", wait),
+        ("wake", wake),
+        ("host-poll-us", host),
+        ("gap-us", gap),
+    ];
+    let both = wait != "wfi" && host != "0";
+    words.extend(both.then_some(("hint", hint)));
+    run.cell("sides", &words)
+}
+
+fn conclude(runs: &Runs) -> Result<Outcome> {
+    let mut table = Table::new(
+        "Instructions per round trip by the gap between two; polls of EL2 in vain per round trip, 200 us apart",
+        &["0 us", "30 us", "200 us", "in vain", "x86, %", "arm64, s"],
+    );
+    // By row, then by gap.
+    let mut medians = Vec::new();
+    for (name, wait, host, published) in ROWS {
+        let first = |gap| find(runs.first(), (wait, host), gap, "silent");
+        let mut texts = Vec::new();
+        for gap in GAPS {
+            texts.push(whole(first(gap)?.median()));
+            medians.push(runs.by_boot(|run| Ok(find(run, (wait, host), gap, "silent")?.median()))?);
+        }
+        texts.push(two(in_vain(&first("200")?)));
+        texts.extend(published.map(|value| value.map_or("-".into(), |value| value.to_string())));
+        table.row(name, texts);
+    }
+    let vain = |hint| runs.by_boot(|run| Ok(in_vain(&find(run, ("poll-wfi", "50"), "200", hint)?)));
+    let title = "A round trip by the gap between two, by where is polled";
+    let chart = Chart::over_columns(&table, title, "gap, us", "instructions", GAPS.len());
+    Ok(Outcome {
+        tables: vec![table],
+        charts: vec![chart],
+        claims: claims(&medians, [vain("tell")?, vain("silent")?]),
+        notes: vec![
+            "200 us outlast the polls of both sides, so that there EL2 always polls in vain; what is tested is whether \
+             the hint keeps it from that"
+                .into(),
+        ],
+    })
+}
+
+/// The claims, of the medians by row and gap, and of polls in vain with and without the
+/// hint.
+fn claims(medians: &[ByBoot<f64>], [told, silent]: [ByBoot<f64>; 2]) -> Vec<Claim> {
+    let at = |row: usize, gap: usize| medians[GAPS.len() * row + gap].clone();
+    let size = Test::Size {
+        expected: 100.0 * (7.566 / 12.615 - 1.0),
+        band: BAND,
+    };
+    let mut claims = vec![
+        Claim::new(
+            "1 M pipe operations on arm64: 12.615 s, with polling in the guest 7.566 s",
+            size,
+            ("guest", at(2, 0)),
+            ("neither", at(0, 0)),
+        )
+        .else_because(
+            "here the round trip is the wake-ups alone; there a scheduler and system calls are around them",
+        ),
+    ];
+    for (number, gap) in GAPS.iter().enumerate() {
+        claims.push(
+            Claim::below(
+                "polling in the guest (95.7 % of the host's speed) is better than in the host (93.8 %)",
+                ("guest", at(2, number)),
+                ("host", at(1, number)),
+            )
+            .tested(format!("{gap} us apart")),
+        );
+        claims.push(
+            Claim::new(
+                "where the guest polls the host's polling adds nothing",
+                Test::Equality { band: SAME },
+                ("both", at(3, number)),
+                ("guest", at(2, number)),
+            )
+            .tested(format!("{gap} us apart")),
+        );
+    }
+    let hint = Claim::new(
+        "both may poll in vain, one after the other, unless the guest can say so (arm64 has no way)",
+        Test::Sign { way: Way::Falls },
+        ("with the hint", told),
+        ("without", silent),
+    );
+    claims.push(hint.in_unit("vain polls per round trip"));
+    claims
+}
+
+/// Polls of EL2 that ended without an interrupt, per round trip.
+fn in_vain(found: &Found<'_>) -> f64 {
+    found.each("el2", "poll-miss")
+}

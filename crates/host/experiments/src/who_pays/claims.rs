@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Expectations of the settings, each claim with what would refute it.
+
+use anyhow::{Context, Result};
+
+use super::{
+    ADAPTIVE, HALT, HOST_POLL, POLL_10, POLL_50, POLL_200, SLICE_US, SLICED, SLICED_GAP, SPIN,
+    Setting, UNTRAPPED, gaps,
+};
+use crate::find::{Found, Runs};
+use crate::outcome::{ByBoot, Claim, Constant, Test};
+
+/// How far the share of a guest that never waits may be from half, points.
+const HALF: f64 = 5.0;
+/// The longest gap, us.
+const LONGEST: &str = "5000";
+/// A gap in which every limit ends, us.
+const LONG: &str = "1000";
+/// Largest difference between a poll's price and its limit, besides a tenth of it, us: two more switches.
+const SWITCHED: f64 = 2.0;
+/// How far an adaptive poll may be from none, points.
+const ADAPTED: f64 = 2.0;
+
+/// Something of a setting's cell at a gap, boot by boot.
+fn of(
+    runs: &Runs,
+    setting: Setting,
+    gap: &str,
+    what: impl Fn(&Found<'_>) -> Result<f64>,
+) -> Result<ByBoot<f64>> {
+    runs.by_boot(|run| {
+        let found = setting.find(run, gap)?;
+        what(&found.with_context(|| format!("{} was skipped", setting.name))?)
+    })
+}
+
+/// Share of the CPUs' time that the neighbours got, per cent.
+fn share(runs: &Runs, setting: Setting, gap: &str) -> Result<ByBoot<f64>> {
+    of(runs, setting, gap, |found| {
+        Ok(100.0 * found.neighbours()?.share())
+    })
+}
+
+fn median(runs: &Runs, setting: Setting, gap: &str) -> Result<ByBoot<f64>> {
+    of(runs, setting, gap, |found| Ok(found.median()))
+}
+
+pub fn claims(runs: &Runs) -> Result<Vec<Claim>> {
+    let gaps = gaps(runs);
+    let has = |gap: &str| gaps.contains(&gap);
+    let mut claims = polled(runs, &gaps)?;
+    if has(LONG) {
+        claims.extend(limits(runs)?);
+    }
+    claims.extend(host(runs, has)?);
+    claims.extend(latencies(runs)?);
+    claims.extend(sliced(runs)?);
+    Ok(claims)
+}
+
+/// Claims on what a guest that polls leaves, whatever its limit.
+fn polled(runs: &Runs, gaps: &[&str]) -> Result<Vec<Claim>> {
+    let each = gaps.iter().map(|gap| {
+        let most = runs.by_boot(|run| {
+            let shares = [POLL_10, POLL_50, POLL_200].map(|setting| {
+                let found = setting.find(run, gap)?.context("it was skipped")?;
+                Ok(100.0 * found.neighbours()?.share())
+            });
+            let shares: Result<Vec<f64>> = shares.into_iter().collect();
+            Ok(shares?.into_iter().fold(0.0, f64::max))
+        })?;
+        Ok(Claim::below(
+            "a trapped WFI leaves more than any poll",
+            ("the most that a poll-wfi leaves", most),
+            (HALT.name, share(runs, HALT, gap)?),
+        )
+        // Half of what the shortest limit takes of the gap.
+        .at_least(50.0 * (10.0 / gap.parse::<f64>()?).min(1.0))
+        .tested(format!("{gap} us apart")))
+    });
+    each.collect()
+}
+
+/// Claims on the cost of a limit of polling that is shorter than the gap.
+fn limits(runs: &Runs) -> Result<Vec<Claim>> {
+    let given = |setting| {
+        of(runs, setting, LONG, |found| {
+            Ok(found.us_per_sample(found.neighbours()?.given))
+        })
+    };
+    let each = [(POLL_10, 10.0), (POLL_50, 50.0), (POLL_200, 200.0)].map(|(setting, limit)| {
+        let price = Test::Size {
+            expected: -limit,
+            band: limit / 10.0 + SWITCHED,
+        };
+        Ok(Claim::new(
+            "a poll in vain costs the neighbour its limit",
+            price,
+            (setting.name, given(setting)?),
+            (HALT.name, given(HALT)?),
+        )
+        .tested(format!("given for each round trip, {LONG} us apart"))
+        .in_unit("us of the counter"))
+    });
+    each.into_iter().collect()
+}
+
+/// Claims on the cost of polling at EL2.
+fn host(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> {
+    let mut claims = vec![
+        Claim::below(
+            "EL2's poll costs the neighbour as well",
+            (HOST_POLL.name, share(runs, HOST_POLL, "200")?),
+            (HALT.name, share(runs, HALT, "200")?),
+        )
+        .tested("200 us apart"),
+        Claim::below(
+            "KVM's rules poll where waits are short",
+            (ADAPTIVE.name, share(runs, ADAPTIVE, "20")?),
+            (HALT.name, share(runs, HALT, "20")?),
+        )
+        .tested("20 us apart"),
+    ];
+    if has(LONGEST) {
+        claims.push(
+            Claim::new(
+                "and stop where they are long",
+                Test::Equality { band: ADAPTED },
+                (ADAPTIVE.name, share(runs, ADAPTIVE, LONGEST)?),
+                (HALT.name, share(runs, HALT, LONGEST)?),
+            )
+            .tested(format!("{LONGEST} us apart"))
+            .in_unit("points"),
+        );
+    }
+    Ok(claims)
+}
+
+/// Claims on what giving the CPU away costs the wake-up.
+fn latencies(runs: &Runs) -> Result<Vec<Claim>> {
+    let below = |one: Setting, other: Setting, gap: &str, source: &str| -> Result<Claim> {
+        Ok(Claim::below(
+            source,
+            (one.name, median(runs, one, gap)?),
+            (other.name, median(runs, other, gap)?),
+        )
+        .tested(format!("medians, {gap} us apart")))
+    };
+    Ok(vec![
+        below(SPIN, HALT, "200", "a guest that keeps the CPU wakes sooner")?,
+        below(
+            UNTRAPPED,
+            HALT,
+            "200",
+            "a world switch lengthens the wake-up",
+        )?,
+        below(POLL_50, HALT, "20", "a poll within its limit is a poll")?,
+        below(HOST_POLL, HALT, "20", "EL2's poll saves the switch")?,
+    ])
+}
+
+/// Claims on slices.
+fn sliced(runs: &Runs) -> Result<Vec<Claim>> {
+    let [spin, halt, untrapped] = SLICED;
+    let p90 = |setting| {
+        of(runs, setting, SLICED_GAP, |found| {
+            found.p90().context("too few samples")
+        })
+    };
+    let half = Test::Size {
+        expected: 50.0,
+        band: HALF,
+    };
+    let slice = SLICE_US.parse::<f64>()?;
+    let slowest = of(runs, spin, SLICED_GAP, |found| Ok(found.us(found.max())))?;
+    Ok(vec![
+        Claim::new(
+            "with slices the neighbour of a guest that spins gets half of the time",
+            half,
+            (spin.name, share(runs, spin, SLICED_GAP)?),
+            ("nothing", Constant(0.0)),
+        )
+        .in_unit("points"),
+        Claim::below(
+            "a guest that spins pays with slices: its slowest round trip takes most of one",
+            ("half a slice", Constant(slice / 2.0)),
+            ("its slowest", slowest),
+        )
+        .tested("us of the counter"),
+        Claim::below(
+            "a guest that gives its CPU away gets it back at the interrupt",
+            (halt.name, p90(halt)?),
+            (spin.name, p90(spin)?),
+        )
+        .tested("90th percentiles"),
+        Claim::below(
+            "an untrapped WFI is stopped as a spinning guest is",
+            (halt.name, p90(halt)?),
+            (untrapped.name, p90(untrapped)?),
+        )
+        .tested("90th percentiles"),
+    ])
+}

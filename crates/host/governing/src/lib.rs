@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+// Public to the programs of this workspace alone: a field whose name says it all has no line.
+#![allow(missing_docs)]
+//! The verb `governors`: what each idle governor would have made of a trace of
+//! idle intervals.
+//!
+//! The governors and the idle loop are those of the guest, the same code. A [`trace`],
+//! [recorded] or [generated](generate), is [replayed](replay) to each of them with the
+//! states of a [file](states); the [`ledger`] counts what it cost, and [`oracle`] is the
+//! choice of an oracle, which knows the future. [`shown`] and [`written`] show it.
+
+mod generate;
+mod ledger;
+mod oracle;
+mod recorded;
+mod replay;
+mod shown;
+mod states;
+mod text;
+mod trace;
+mod written;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use cpuidle::{FOREVER, Hz, Name, Setup};
+use results::json;
+
+use shell::failure::{BadInput, bad_input};
+use reporting::format::FormatArgs;
+use shell::output::Output;
+use generate::{Generated, Kind};
+use ledger::Ledger;
+use replay::Setting;
+pub use states::{FULL_POWER, States};
+use trace::Trace;
+
+/// Options of `governors`.
+#[derive(Args, Debug)]
+pub struct GovernorsArgs {
+    /// Trace to replay: a CSV file (docs/governors.md), or what Linux recorded of power:cpu_idle, as text of perf script
+    /// --show-lost-events, of trace-cmd report, or of ftrace's file trace; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["generate", "seed", "count", "mean_us"])]
+    pub trace: Option<PathBuf>,
+    /// Which CPU of what Linux recorded [default: the one with the most idle intervals]
+    #[arg(long, value_name = "N", requires = "trace")]
+    pub trace_cpu: Option<u32>,
+    /// Replay a made-up trace
+    #[arg(long, value_name = "KIND", value_enum)]
+    pub generate: Option<Kind>,
+    /// Seed of chance; equal numbers make equal traces [default: 1]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Idle intervals to make up, 1 to 10000000 [default: 10000]
+    #[arg(long, value_name = "N")]
+    pub count: Option<u64>,
+    /// Their mean length, microseconds, 1 to 1000000 [default: 500]
+    #[arg(long, value_name = "US")]
+    pub mean_us: Option<u64>,
+    /// Write the trace to FILE, in the CSV form; - is standard output, and the table then goes to standard error
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// Idle states: a table as `run --states` takes it (poll+wfi+standby, arm_poll_idle:100), or a TOML file, whose name
+    /// has a dot or a slash [default: xtask/src/governors/states.toml]
+    #[arg(long, value_name = "TABLE|FILE")]
+    pub states: Option<String>,
+    #[arg(long, value_name = "LIST", help = format!("Governors: {} [default: all, with fixed:{FIXED_US}]", words("US")))]
+    pub governor: Option<String>,
+    /// Exit latency that is still allowed, microseconds [default: any]
+    #[arg(long, value_name = "US")]
+    pub latency_limit_us: Option<u64>,
+    #[arg(long, value_name = "HZ", value_parser = hz, help = format!("How often the tick comes: {} [default: as the states' file says, 250]", Hz::WORDS.join(", ")))]
+    pub hz: Option<Hz>,
+    /// Utilisation of the CPU, 1024ths, where the trace has none
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub util: u32,
+    /// Keep the CPU shallow for so long after the trace submitted I/O, milliseconds; 0 is off
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    pub psd_ms: u32,
+    /// Write the results to FILE; - as above
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// In which form it answers.
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+/// The fixed poll limit that is shown if no governor is named.
+const FIXED_US: u32 = 50;
+
+/// The options, checked.
+struct Request {
+    trace: Trace,
+    states: States,
+    names: Vec<Setup>,
+    setting: Setting,
+}
+
+/// Results of the replays.
+struct Answer {
+    request: Request,
+    oracle: Ledger,
+    governors: Vec<(Setup, Ledger)>,
+}
+
+/// Does what `cargo xtask governors` promises.
+pub fn governors(args: &GovernorsArgs) -> Result<()> {
+    let answer = answer(args)?;
+    let written = || json::text(&written::Document::new(&answer));
+    args.format.show_with(&shown::document(&answer), written)
+}
+
+/// Replays and writes the files that are asked for.
+fn answer(args: &GovernorsArgs) -> Result<Answer> {
+    let request = Request::new(args)?;
+    let save = Output::claim_any("--save", args.save.as_ref())?;
+    let json = Output::claim_any("--json", args.json.as_ref())?;
+    args.format.claim()?;
+    if let Some(save) = save {
+        save.write(&request.trace.text())?;
+    }
+    let answer = Answer::new(request);
+    if let Some(json) = json {
+        json.write(&json::text(&written::Document::new(&answer))?)?;
+    }
+    Ok(answer)
+}
+
+impl Request {
+    fn new(args: &GovernorsArgs) -> Result<Self> {
+        let mut states = match &args.states {
+            Some(text) => States::named(text)?,
+            None => States::of_default(),
+        };
+        if let Some(hz) = args.hz {
+            states = states.ticking(hz);
+        }
+        Ok(Self {
+            setting: setting(args)?,
+            names: names(args.governor.as_deref())?,
+            trace: match (&args.trace, args.generate) {
+                (Some(path), _) => Trace::read(path, args.trace_cpu)?,
+                (None, Some(kind)) => generated(kind, args)?.trace(),
+                (None, None) => {
+                    bad_input!("no trace is named; use --trace FILE or --generate KIND")
+                }
+            },
+            states,
+        })
+    }
+}
+
+impl Answer {
+    fn new(request: Request) -> Self {
+        let Request {
+            trace,
+            states,
+            names,
+            setting,
+        } = &request;
+        let replay = |&name| (name, replay::replay(name, trace, states, setting));
+        Self {
+            oracle: oracle::oracle(trace, states, setting),
+            governors: names.iter().map(replay).collect(),
+            request,
+        }
+    }
+
+    /// The rows of the table, the oracle first.
+    fn rows(&self) -> impl Iterator<Item = (String, &Ledger)> {
+        let governors = self.governors.iter();
+        let governors = governors.map(|(name, ledger)| (name.to_string(), ledger));
+        std::iter::once(("oracle".to_owned(), &self.oracle)).chain(governors)
+    }
+}
+
+/// The words for governors, with a name for a limit where one takes it.
+fn words(limit: &str) -> String {
+    let words = Name::ALL.iter().map(|name| match name.limited() {
+        true => format!("{name}:{limit}"),
+        false => name.to_string(),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// A frequency of the tick.
+fn hz(word: &str) -> Result<Hz, String> {
+    let known = Hz::WORDS.join(", ");
+    Hz::parse(word).ok_or_else(|| format!("there is no `{word}`; use {known}"))
+}
+
+/// The governors that are named.
+fn names(text: Option<&str>) -> Result<Vec<Setup>> {
+    let Some(text) = text.filter(|&text| text != "all") else {
+        return Ok(Setup::all(FIXED_US).collect());
+    };
+    let mut names = Vec::new();
+    for word in text.split(',') {
+        let Some(name) = Setup::parse(word) else {
+            bad_input!(
+                "--governor: there is no `{word}`; use all, {} with at most {} us",
+                words("<us>"),
+                Setup::MAX_LIMIT_US
+            );
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+fn generated(kind: Kind, args: &GovernorsArgs) -> Result<Generated> {
+    Ok(Generated {
+        kind,
+        seed: args.seed.unwrap_or(1),
+        count: within("--count", args.count.unwrap_or(10_000), 1, 10_000_000)?,
+        mean_us: within("--mean-us", args.mean_us.unwrap_or(500), 1, 1_000_000)?,
+    })
+}
+
+fn setting(args: &GovernorsArgs) -> Result<Setting> {
+    let limit_us = args.latency_limit_us;
+    let limit_us =
+        limit_us.map(|limit_us| within("--latency-limit-us", limit_us, 0, 1_000_000_000));
+    Ok(Setting {
+        latency_limit_ns: limit_us.transpose()?.map_or(FOREVER, |us| us * 1000),
+        utilisation: within("--util", args.util.into(), 0, 1024)? as u32,
+        psd_ms: within("--psd-ms", args.psd_ms.into(), 0, 10_000)? as u32,
+    })
+}
+
+fn within(option: &str, value: u64, min: u64, max: u64) -> Result<u64> {
+    if (min..=max).contains(&value) {
+        return Ok(value);
+    }
+    let nearest = value.clamp(min, max);
+    Err(BadInput::error(format!(
+        "{option}: {value} is not within {min} to {max}; the nearest is {nearest}"
+    )))
+}
+
+#[cfg(test)]
+mod tests;

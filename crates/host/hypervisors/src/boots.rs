@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Jobs that run, and which of their cells are rows of the table.
+
+use anyhow::Result;
+use plan::{Shape, Trap, Under, Wait, Wake, Workload};
+use request::PlanArgs;
+use results::Cell;
+
+use crate::HypervisorsArgs;
+use running::options::{JobArgs, Metric, Unders};
+
+use running::job::Job;
+
+const BOARD: &str = "virt";
+/// Wake-ups of each cell: medians of instructions need no more.
+const ITERATIONS: u64 = 100;
+/// How long a hypervisor polls where it does, microseconds: KVM's default.
+const HOST_POLL_US: u32 = 500;
+
+/// Boots that differ in what is below only: a name, that, and how interrupts come and what traps.
+struct Part {
+    name: &'static str,
+    unders: &'static [Under],
+    lists: &'static [(&'static str, &'static str)],
+}
+
+const PARTS: [Part; 3] = [
+    Part {
+        name: "bare",
+        unders: &[Under::None],
+        lists: &[
+            ("trap", "none"),
+            ("deliver", "direct"),
+            ("host-poll-us", "0"),
+        ],
+    },
+    // Where the hypervisor may poll, all by the same rules.
+    Part {
+        name: "polling",
+        unders: &[
+            Under::Rouse,
+            Under::Kvm,
+            Under::KvmNvhe,
+            Under::KvmProtected,
+        ],
+        lists: &[
+            ("trap", "none,wfi"),
+            ("deliver", "inject"),
+            ("host-poll-us", "0,500"),
+            ("host-poll", "adaptive"),
+        ],
+    },
+    // It traps WFI and WFE together.
+    Part {
+        name: "xen",
+        unders: &[Under::Xen],
+        lists: &[
+            ("trap", "none,both"),
+            ("deliver", "inject"),
+            ("host-poll-us", "0"),
+        ],
+    },
+];
+
+/// Lists of all jobs. Every arm64 CPU runs this image.
+const COMMON: [(&str, &str); 5] = [
+    ("workload", "ipi,pingpong"),
+    ("shape", "self,one"),
+    ("wait", "busy,wfi,poll-wfi"),
+    ("wake", "ipi,elide"),
+    ("atomics", "llsc"),
+];
+
+/// The jobs for `unders`, each with its name.
+pub fn jobs(unders: &[Under], args: &HypervisorsArgs) -> Result<Vec<(&'static str, Job)>> {
+    let mut jobs = Vec::new();
+    for part in &PARTS {
+        let of_part = part.unders.iter().filter(|under| unders.contains(under));
+        let of_part: Vec<Under> = of_part.copied().collect();
+        if of_part.is_empty() {
+            continue;
+        }
+        let lists: Vec<_> = COMMON.iter().chain(part.lists).copied().collect();
+        let mut of = JobArgs::on(BOARD);
+        of.load.plan = PlanArgs::exactly(ITERATIONS, &lists);
+        // The number of wake-ups is fixed, however long they take.
+        of.load.plan.cell_ms = Some("0".into());
+        of.metric = Some(Metric::Insns);
+        of.host_kernel.clone_from(&args.host_kernel);
+        of.host_kernel
+            .take_if(|_| of_part.iter().all(|under| under.kvm_mode().is_none()));
+        if of_part == [Under::Xen] {
+            of.xen.clone_from(&args.xen);
+        }
+        of.under = Some(Unders::Named(of_part));
+        jobs.push((part.name, Job::new(&of)?.within(&args.limits)));
+    }
+    Ok(jobs)
+}
+
+/// A row: the same cell under everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// Its title.
+    pub name: &'static str,
+    workload: Workload,
+    shape: Shape,
+    wait: Wait,
+    wake: Wake,
+    trapped: bool,
+    host_polls: bool,
+}
+
+impl Row {
+    const fn new(name: &'static str, workload: Workload, wait: Wait) -> Self {
+        Self {
+            name,
+            workload,
+            shape: Shape::One,
+            wait,
+            wake: Wake::Ipi,
+            trapped: false,
+            host_polls: false,
+        }
+    }
+
+    const fn to_self(self) -> Self {
+        Self {
+            shape: Shape::Itself,
+            ..self
+        }
+    }
+
+    const fn trapped(self) -> Self {
+        Self {
+            trapped: true,
+            ..self
+        }
+    }
+
+    const fn host_polls(self) -> Self {
+        Self {
+            host_polls: true,
+            ..self
+        }
+    }
+
+    const fn elided(self) -> Self {
+        Self {
+            wake: Wake::Elide,
+            ..self
+        }
+    }
+
+    /// Whether `cell` is of it. Xen traps WFI with WFE, and for what is trapped that is one.
+    pub fn has(&self, cell: &Cell) -> bool {
+        let what = &cell.what;
+        let traps = match self.trapped {
+            true => what.trap.wfi(),
+            false => what.trap == Trap::None,
+        };
+        let polls = if self.host_polls { HOST_POLL_US } else { 0 };
+        let words = (
+            what.workload,
+            what.shape,
+            what.wait,
+            what.wake,
+            what.host_poll_us,
+        );
+        traps && words == (self.workload, self.shape, self.wait, self.wake, polls)
+    }
+
+    /// The row of the bare machine that it is held against: the same, where nothing traps or
+    /// polls below.
+    pub fn floor(&self) -> Self {
+        Self {
+            trapped: false,
+            host_polls: false,
+            ..*self
+        }
+    }
+
+    /// Whether it is what KVM does where nobody set anything: on arm64 with a GICv3 WFI traps, and
+    /// `halt_poll_ns` is 500000 (Linux, arch/arm64/include/asm/kvm_host.h).
+    pub const fn is_kvms_default(&self) -> bool {
+        self.trapped && self.host_polls
+    }
+
+    /// Whether it is of the same words as `other`, whatever it is called.
+    pub fn is(&self, other: &Self) -> bool {
+        Self {
+            name: other.name,
+            ..*self
+        } == *other
+    }
+}
+
+/// The rows, from above.
+pub const ROWS: [Row; 12] = [
+    Row::new("`ipi` to itself, busy", Workload::Ipi, Wait::Busy).to_self(),
+    Row::new("`ipi` to one, busy", Workload::Ipi, Wait::Busy),
+    Row::new("`ipi` to one, in WFI", Workload::Ipi, Wait::Wfi),
+    Row::new(
+        "`ipi` to one, in trapped WFI, no polling (KVM: `halt_poll_ns` 0)",
+        Workload::Ipi,
+        Wait::Wfi,
+    )
+    .trapped(),
+    Row::new(
+        "`ipi` to one, in trapped WFI, the hypervisor polls: KVM's default",
+        Workload::Ipi,
+        Wait::Wfi,
+    )
+    .trapped()
+    .host_polls(),
+    Row::new("`pingpong`, busy", Workload::Pingpong, Wait::Busy),
+    Row::new("`pingpong` in WFI", Workload::Pingpong, Wait::Wfi),
+    Row::new(
+        "`pingpong` in trapped WFI, no polling (KVM: `halt_poll_ns` 0)",
+        Workload::Pingpong,
+        Wait::Wfi,
+    )
+    .trapped(),
+    Row::new(
+        "`pingpong` in trapped WFI, the hypervisor polls: KVM's default",
+        Workload::Pingpong,
+        Wait::Wfi,
+    )
+    .trapped()
+    .host_polls(),
+    Row::new(
+        "`pingpong`, the guest polls, IPI",
+        Workload::Pingpong,
+        Wait::PollWfi,
+    ),
+    Row::new(
+        "**`pingpong`, the guest polls, no IPI**",
+        Workload::Pingpong,
+        Wait::PollWfi,
+    )
+    .elided(),
+    Row::new(
+        "`pingpong`, the guest polls, no IPI, waits trap",
+        Workload::Pingpong,
+        Wait::PollWfi,
+    )
+    .elided()
+    .trapped(),
+];

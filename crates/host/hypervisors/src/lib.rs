@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+// Public to the programs of this workspace alone: a field whose name says it all has no line.
+#![allow(missing_docs)]
+//! The verb `hypervisors`: one guest under nothing, under Rouse, and under hypervisors of others,
+//! in one table.
+//!
+//! [`boots`] says what runs, [`numbers`] takes from it what the table has, [`document`] makes
+//! `docs/hypervisors.md` of that. The numbers of that page are kept beside it, so that a test can
+//! tell whether it is theirs, and so that new ones can be held against them.
+
+mod options;
+
+pub use options::HypervisorsArgs;
+
+mod boots;
+mod document;
+mod numbers;
+
+use std::fs;
+
+use anyhow::{Result, bail};
+use plan::{Under, Word};
+use results::Results;
+use results::merge::Run;
+
+use running::boot::Show;
+use running::options::{LimitArgs, Unders};
+use shell::failure::bad_input;
+use shell::folder::Folder;
+use running::job::Job;
+use shell::output::Output;
+use shell::terminal::{note, print_lines, say};
+use running::verdict::Failure;
+use shell::places;
+use reporting::report;
+use running::session;
+use numbers::Numbers;
+
+/// The page, and its numbers.
+const DOCUMENT: &str = "docs/hypervisors.md";
+const NUMBERS: &str = "docs/hypervisors.json";
+/// The document whose first table is the first of the page.
+const README: &str = "README.md";
+/// Share by which a cell may differ from the page's unreported: other versions differ by less.
+const NEAR: f64 = 0.10;
+
+/// Does what `cargo xtask hypervisors` promises.
+pub fn hypervisors(args: &HypervisorsArgs) -> Result<()> {
+    if args.page {
+        return write_document(&Numbers::read(&places::inside(NUMBERS))?);
+    }
+    let unders = match &args.under {
+        None | Some(Unders::All) => Under::ALL.to_vec(),
+        Some(Unders::Named(named)) => named.clone(),
+    };
+    // Everything is checked before anything runs.
+    let jobs = boots::jobs(&unders, args)?;
+    let mut folder = Folder::claim(args.out.as_deref(), "hypervisors")?;
+    let (all, failures) = measure(&jobs, &folder)?;
+    let numbers = Numbers::of(&all);
+    print_lines(document::terminal(&numbers));
+    if let Ok(kept) = Numbers::read(&places::inside(NUMBERS)) {
+        print_lines(numbers.against(&kept, NEAR));
+    }
+    folder.write("results.json", &all.to_json()?);
+    folder.write("results.csv", &results::csv(&all)?);
+    folder.write("hypervisors.json", &numbers.text()?);
+    let run = Run {
+        label: folder.name(),
+        results: all,
+        commands: vec!["cargo xtask hypervisors".into()],
+    };
+    folder.write(report::PAGE, &page::html(None, &[run]));
+    let closed = match failures.is_empty() {
+        true => folder.close(None),
+        false => folder.give_up("not every hypervisor is in it"),
+    };
+    say!("results: {}", closed.place);
+    judge(&failures)?;
+    closed.complete()?;
+    if args.save {
+        let numbers = match unders.len() < Under::ALL.len() {
+            true => Numbers::read(&places::inside(NUMBERS))?.with(numbers, &unders),
+            false => numbers,
+        };
+        Output::claim("--save", &places::inside(NUMBERS))?.write(&numbers.text()?)?;
+        write_document(&numbers)?;
+        say!("kept in {DOCUMENT} and as the first table of {README}");
+    }
+    Ok(())
+}
+
+/// The cells of the page that are not what this tree measures, of the bare machine and of Rouse: the others' figures are
+/// theirs, and carry their versions.
+pub fn others(limits: &LimitArgs) -> Result<Option<String>> {
+    let args = HypervisorsArgs {
+        limits: *limits,
+        ..HypervisorsArgs::default()
+    };
+    let jobs = boots::jobs(&[Under::None, Under::Rouse], &args)?;
+    let folder = Folder::claim(None, "publish-hypervisors")?;
+    let (all, failures) = measure(&jobs, &folder)?;
+    judge(&failures)?;
+    folder.close(None).complete()?;
+    let kept = Numbers::read(&places::inside(NUMBERS))?;
+    let others = Numbers::of(&all).others(&kept);
+    Ok((!others.is_empty()).then(|| {
+        format!(
+            "{NUMBERS}: {}: cargo xtask hypervisors --save",
+            others.join(", ")
+        )
+    }))
+}
+
+/// The results of all jobs in one, and what went wrong: the others' cells are kept.
+fn measure(jobs: &[(&'static str, Job)], folder: &Folder) -> Result<(Results, Vec<Failure>)> {
+    let (mut all, mut failures) = (Results::default(), Vec::new());
+    for (number, (name, job)) in (1..).zip(jobs) {
+        note!("hypervisors: part {number} of {}, {name}", jobs.len());
+        let inner = Folder::claim(Some(&folder.inside(name)), &job.board().name)?;
+        let session = match session::run(job, inner, Show::Dumps) {
+            Ok(session) => session,
+            Err(error) if shell::failure::is_bad_input(&error) && jobs.len() > 1 => {
+                note!("{error:#}");
+                for &under in &job.unders {
+                    all.lack(under, &format!("{error:#}"));
+                }
+                failures.push(Failure::lacking(&error));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        join(&mut all, session.results);
+        let ends_all = session.failure.as_ref().is_some_and(Failure::ends_all);
+        failures.extend(session.failure);
+        if ends_all {
+            break;
+        }
+    }
+    Ok((all, failures))
+}
+
+/// Adds what another job has measured, in the same emulator and by the same images.
+fn join(all: &mut Results, more: Results) {
+    if all.unit.is_empty() {
+        let missing = std::mem::take(&mut all.missing);
+        let incomplete = all.incomplete;
+        *all = more;
+        all.missing.splice(0..0, missing);
+        all.incomplete |= incomplete;
+        return;
+    }
+    all.machine.below.extend(more.machine.below);
+    all.cells.extend(more.cells);
+    all.incomplete |= more.incomplete;
+    all.missing.extend(more.missing);
+    all.damaged.extend(more.damaged);
+    all.problems.extend(more.problems);
+    all.notes.extend(more.notes);
+}
+
+/// Fails as the first of them did.
+fn judge(failures: &[Failure]) -> Result<()> {
+    let Some(first) = failures.first() else {
+        return Ok(());
+    };
+    if failures.iter().all(Failure::is_bad_input) {
+        bad_input!("{}", first.told());
+    }
+    bail!("{}", first.told());
+}
+
+fn write_document(numbers: &Numbers) -> Result<()> {
+    Output::claim("--save", &places::inside(DOCUMENT))?.write(&document::page(numbers))?;
+    let readme = places::inside(README);
+    let text = with_first_table(&fs::read_to_string(&readme)?, &document::table(numbers));
+    Output::claim("--save", &readme)?.write(&text)
+}
+
+/// `text` with `table` in place of its first one.
+fn with_first_table(text: &str, table: &str) -> String {
+    let is_row = |line: &&str| line.starts_with('|');
+    let before = text.split_inclusive('\n').take_while(|line| !is_row(line));
+    let after = text
+        .split_inclusive('\n')
+        .skip_while(|line| !is_row(line))
+        .skip_while(is_row);
+    before.chain([table]).chain(after).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn committed() -> Numbers {
+        Numbers::read(&places::inside(NUMBERS)).unwrap()
+    }
+
+    #[test]
+    fn the_page_is_what_the_numbers_make_of_it() {
+        let page = fs::read_to_string(places::inside(DOCUMENT)).unwrap();
+        assert!(
+            page == document::page(&committed()),
+            "{DOCUMENT} is not what {NUMBERS} makes of it; run `cargo xtask hypervisors --page`"
+        );
+    }
+
+    #[test]
+    fn the_readme_begins_with_its_table() {
+        let readme = fs::read_to_string(places::inside(README)).unwrap();
+        let wanted = with_first_table(&readme, &document::table(&committed()));
+        assert!(
+            readme == wanted,
+            "{README}: run `cargo xtask hypervisors --page`"
+        );
+    }
+
+    #[test]
+    fn every_hypervisor_and_every_row_is_in_it() {
+        let numbers = committed();
+        for &under in Under::ALL {
+            // Nothing traps on the bare machine; where something may, not all poll.
+            let least = if under == Under::None { 7 } else { 10 };
+            assert!(numbers.of_under(under).count() >= least, "{under}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Numbers of the table, taken from results and kept.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use page::scale::Scale;
+use plan::{Under, Word};
+use results::{Build, Cell, Results};
+use serde::{Deserialize, Serialize};
+
+use super::boots::{ROWS, Row};
+use shell::failure::bad_input;
+use shell::{files, mistake, places};
+
+const SCHEMA: u32 = 1;
+
+/// The numbers, and what they depend on.
+#[derive(Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Numbers {
+    schema: u32,
+    /// The emulator, with its version and mode.
+    pub emulator: String,
+    /// Compiler of the guest.
+    pub compiler: String,
+    /// The hypervisors of others, by the words of `under`.
+    pub below: BTreeMap<String, String>,
+    cells: Vec<Number>,
+}
+
+/// One cell.
+#[derive(Debug, Deserialize, PartialEq, Serialize)]
+pub struct Number {
+    row: String,
+    under: String,
+    /// The median, instructions.
+    pub p50: f64,
+    /// Exits of a sample by cause, those that there are; `null` where nothing tells them.
+    pub exits: Option<BTreeMap<String, f64>>,
+}
+
+impl Numbers {
+    /// Takes the numbers of `results`.
+    pub fn of(results: &Results) -> Self {
+        let scale = Scale::of(results);
+        let cells = || results.cells.iter().filter(|cell| cell.stats.is_some());
+        let mut numbers = Vec::new();
+        for row in &ROWS {
+            let found = cells().filter(|cell| row.has(cell));
+            numbers.extend(found.filter_map(|cell| number(row, cell, scale)));
+        }
+        let emulator = results.machine.emulator.clone().unwrap_or_default();
+        Self {
+            schema: SCHEMA,
+            emulator: format!("{} {} ({})", emulator.name, emulator.version, emulator.mode),
+            compiler: results
+                .build
+                .as_ref()
+                .map(Build::compiler)
+                .unwrap_or_default(),
+            below: results.machine.below.clone(),
+            cells: numbers,
+        }
+    }
+
+    /// Reads the numbers that were kept at `path`.
+    pub fn read(path: &Path) -> Result<Self> {
+        let shown = places::shown(path);
+        let remedy = "make it by `cargo xtask hypervisors --save`";
+        let text = match files::read_text(path) {
+            Ok(text) => text,
+            Err(error) => bad_input!("{shown} can't be read ({error}); {remedy}"),
+        };
+        match serde_json::from_str::<Self>(&text) {
+            Ok(numbers) if numbers.schema == SCHEMA => Ok(numbers),
+            Ok(numbers) => bad_input!(
+                "{shown} has format {}, not {SCHEMA}; {remedy}",
+                numbers.schema
+            ),
+            Err(error) => {
+                let why = mistake::of_json(&error);
+                bad_input!("{shown} has no such numbers ({why}); {remedy}")
+            }
+        }
+    }
+
+    /// The text in which they are kept.
+    pub fn text(&self) -> Result<String> {
+        let text = serde_json::to_string_pretty(self).context("numbers")?;
+        Ok(text + "\n")
+    }
+
+    /// The number in a place of the table.
+    pub fn get(&self, row: &Row, under: Under) -> Option<&Number> {
+        let mut cells = self.of_under(under);
+        cells.find(|cell| cell.row == row.name)
+    }
+
+    /// The numbers of one column.
+    pub fn of_under(&self, under: Under) -> impl Iterator<Item = &Number> {
+        let name = under.name();
+        self.cells.iter().filter(move |cell| cell.under == name)
+    }
+
+    /// The number on the bare machine that one of `row` is held against.
+    pub fn floor(&self, row: &Row) -> Option<&Number> {
+        let floor = row.floor();
+        let row = ROWS.iter().find(|row| row.is(&floor))?;
+        self.get(row, Under::None)
+    }
+
+    /// The number in the place of `cell`.
+    fn alike(&self, cell: &Number) -> Option<&Number> {
+        let same = |other: &&Number| (&other.row, &other.under) == (&cell.row, &cell.under);
+        self.cells.iter().find(same)
+    }
+
+    /// These, with the columns of `unders` as `new` has them.
+    pub fn with(self, new: Self, unders: &[Under]) -> Self {
+        let is_new = |under: &str| unders.iter().any(|new| new.name() == under);
+        let mut cells: Vec<Number> = self.cells;
+        cells.retain(|cell| !is_new(&cell.under));
+        cells.extend(new.cells);
+        let place = |cell: &Number| {
+            let row = ROWS.iter().position(|row| row.name == cell.row);
+            let under = Under::ALL
+                .iter()
+                .position(|under| under.name() == cell.under);
+            (row, under)
+        };
+        cells.sort_by_key(place);
+        Self {
+            below: self.below.into_iter().chain(new.below).collect(),
+            cells,
+            ..new
+        }
+    }
+
+    /// The cells whose number is another one in `kept`.
+    pub fn others(&self, kept: &Self) -> Vec<String> {
+        let other = self.cells.iter().filter_map(|cell| {
+            let was = kept.alike(cell).map(|other| other.p50);
+            (was != Some(cell.p50)).then(|| {
+                let was = was.map_or("nothing".into(), |was| format!("{was:.0}"));
+                format!(
+                    "{} under {} is {:.0}, kept {was}",
+                    cell.row, cell.under, cell.p50
+                )
+            })
+        });
+        other.collect()
+    }
+
+    /// Lists the numbers that are further from `kept` than the share `near`, and other differences.
+    pub fn against(&self, kept: &Self, near: f64) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.emulator != kept.emulator {
+            lines.push(format!(
+                "not alike: emulator: {}, kept {}",
+                self.emulator, kept.emulator
+            ));
+        }
+        for (under, told) in &self.below {
+            match kept.below.get(under) {
+                Some(other) if other != told => {
+                    lines.push(format!("not alike: under {under}: {told}, kept {other}"));
+                }
+                _ => {}
+            }
+        }
+        let (mut alike, mut further) = (0, 0);
+        for cell in &self.cells {
+            let Some(other) = kept.alike(cell) else {
+                continue;
+            };
+            if (cell.p50 / other.p50 - 1.0).abs() <= near {
+                alike += 1;
+                continue;
+            }
+            further += 1;
+            lines.push(format!(
+                "{} under {}: {:.0}, kept {:.0}",
+                cell.row, cell.under, cell.p50, other.p50
+            ));
+        }
+        lines.push(format!(
+            "against docs/hypervisors.md: {alike} cells within {:.0} %, {further} further away",
+            near * 100.0
+        ));
+        lines
+    }
+}
+
+fn number(row: &Row, cell: &Cell, scale: Scale) -> Option<Number> {
+    let stats = cell.stats.filter(|stats| stats.supports(500))?;
+    let exits = cell.exits.keys();
+    let exits = exits.map(|name| (name.clone(), hundredths(cell.exits_per_sample(name))));
+    let exits = exits.filter(|(_, count)| *count > 0.0).collect();
+    Some(Number {
+        row: row.name.into(),
+        under: cell.under.to_string(),
+        p50: scale.of_cell(cell).percentile(stats.p50, stats.bounds()),
+        exits: cell.tells_exits().then_some(exits),
+    })
+}
+
+fn hundredths(count: f64) -> f64 {
+    (count * 100.0).round() / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(p50: f64, below: &str) -> Numbers {
+        Numbers {
+            below: [("xen".to_owned(), below.to_owned())].into(),
+            cells: vec![Number {
+                row: ROWS[0].name.into(),
+                under: "xen".into(),
+                p50,
+                exits: None,
+            }],
+            ..Numbers::default()
+        }
+    }
+
+    #[test]
+    fn columns_that_are_not_measured_again_stay() {
+        let kept = numbers(1000.0, "Xen 4.20");
+        let mut new = numbers(140.0, "");
+        new.below.clear();
+        new.cells[0].under = "rouse".into();
+        let both = kept.with(new, &[Under::Rouse]);
+        let of = |under| {
+            both.of_under(under)
+                .map(|cell| cell.p50)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (of(Under::Rouse), of(Under::Xen)),
+            (vec![140.0], vec![1000.0])
+        );
+        assert_eq!(both.below["xen"], "Xen 4.20");
+    }
+
+    #[test]
+    fn what_moved_is_told_with_the_version_that_did() {
+        let kept = numbers(1000.0, "Xen 4.20");
+        let near = numbers(1090.0, "Xen 4.20").against(&kept, 0.1);
+        assert_eq!(
+            near,
+            ["against docs/hypervisors.md: 1 cells within 10 %, 0 further away"]
+        );
+        let far = numbers(1200.0, "Xen 4.21").against(&kept, 0.1);
+        assert_eq!(far[0], "not alike: under xen: Xen 4.21, kept Xen 4.20");
+        assert!(far[1].ends_with("under xen: 1200, kept 1000"), "{far:?}");
+    }
+
+    #[test]
+    fn every_row_has_a_floor() {
+        for row in &ROWS {
+            let floor = row.floor();
+            assert!(ROWS.iter().any(|row| row.is(&floor)), "{}", row.name);
+        }
+    }
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Debian's packages, without installing any.
+//!
+//! They are fetched with a private state of apt, checked by apt with Debian's keys, and
+//! unpacked below `target/tools`. Nothing outside `target/` is touched.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use shell::failure::{BadInput, bad_input};
+use shell::terminal::note;
+use crate::toolchain::output;
+use shell::{files, places};
+
+const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+/// Used when the system's own lists name no mirror of Debian.
+const MIRROR: &str = "http://deb.debian.org/debian/";
+const SUITES: &str = "trixie trixie-backports";
+/// Where sources are taken from: of the release before as well.
+const SOURCES: &str = "bookworm trixie";
+/// File for the output of a step that failed.
+const LOG: &str = "log";
+/// Where packages are that were fetched.
+const ARCHIVES: &str = "cache/archives";
+
+/// A missing package, and what to do where it can't be fetched.
+#[derive(Debug)]
+pub struct Remedy {
+    pub missing: &'static str,
+    /// Remedy, as a command.
+    pub instead: &'static str,
+}
+
+impl Remedy {
+    /// Finds it by `here`, or has `get` provide it, once: other runs wait until it is there. `of` is
+    /// which of several it is, or nothing.
+    ///
+    /// # Errors
+    /// Neither can be done: what is missing, and what helps.
+    pub fn once<T>(
+        &self,
+        of: &str,
+        here: impl Fn() -> Option<T>,
+        get: impl FnOnce(&Tools) -> Result<T>,
+    ) -> Result<T> {
+        let Self { missing, instead } = self;
+        if let Some(found) = here() {
+            return Ok(found);
+        }
+        if !usable() {
+            bad_input!("{missing} is missing, and only Debian's apt can fetch it; {instead}");
+        }
+        let space = if of.is_empty() { "" } else { " " };
+        note!("{missing}{space}{of} is missing: providing it below target/tools (once)");
+        let tools = Tools::lock()?;
+        // Another run may have provided it while this one waited.
+        here().map_or_else(|| get(&tools), Ok)
+    }
+}
+
+/// Whether apt is here, with Debian's keys.
+pub fn usable() -> bool {
+    let tools = ["apt-get", "apt-cache", "dpkg"];
+    let there = |tool: &&str| output(*tool, &["--version"]).is_some();
+    tools.iter().all(there) && Path::new(KEYS).exists()
+}
+
+/// The folder of tools. Other runs do not provide any at the same time, until it is dropped.
+pub struct Tools {
+    folder: PathBuf,
+    _locked: File,
+}
+
+impl Tools {
+    /// Waits for other runs.
+    pub fn lock() -> Result<Self> {
+        let folder = places::target().join("tools");
+        let _locked = files::lock(&folder.join("lock"), || {})?;
+        Ok(Self { folder, _locked })
+    }
+
+    /// A state of apt with fresh lists, for packages of `architecture` or of this machine.
+    pub fn apt<'t>(
+        &'t self,
+        architecture: Option<&'static str>,
+        remedy: &'t Remedy,
+    ) -> Result<Apt<'t>> {
+        self.lists("deb", SUITES, architecture, remedy)
+    }
+
+    /// Likewise for sources, and for packages of this machine that build them.
+    pub fn sources<'t>(&'t self, remedy: &'t Remedy) -> Result<Apt<'t>> {
+        self.lists("deb deb-src", SOURCES, None, remedy)
+    }
+
+    fn lists<'t>(
+        &'t self,
+        types: &str,
+        suites: &str,
+        architecture: Option<&'static str>,
+        remedy: &'t Remedy,
+    ) -> Result<Apt<'t>> {
+        let apt = Apt::new(self.folder.join("apt"), architecture, remedy)?;
+        apt.takes(types, suites)?;
+        apt.run("reading the package lists", &["update"])?;
+        Ok(apt)
+    }
+}
+
+/// A private state of apt, which goes when it is dropped.
+#[derive(Debug)]
+pub struct Apt<'t> {
+    folder: PathBuf,
+    architecture: Option<&'static str>,
+    remedy: &'t Remedy,
+}
+
+impl Drop for Apt<'_> {
+    fn drop(&mut self) {
+        // Of a step that failed, the log is for people.
+        let failed = self.folder.join(LOG).exists();
+        let rest = match failed {
+            true => ["lists", "cache", "etc"]
+                .map(|below| self.folder.join(below))
+                .to_vec(),
+            false => vec![self.folder.clone()],
+        };
+        for folder in rest {
+            // Left-overs cost space and nothing else.
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}
+
+impl<'t> Apt<'t> {
+    fn new(
+        folder: PathBuf,
+        architecture: Option<&'static str>,
+        remedy: &'t Remedy,
+    ) -> Result<Self> {
+        let apt = Self {
+            folder,
+            architecture,
+            remedy,
+        };
+        for below in [
+            "lists/partial",
+            "etc/preferences.d",
+            "etc/apt.conf.d",
+            "etc/sources.list.d",
+        ] {
+            apt.create(below)?;
+        }
+        let _ = fs::remove_file(apt.folder.join(LOG));
+        apt.empty_archives()?;
+        apt.write("status", "")?;
+        // Lists of another make must not mix with ours.
+        let sources = apt.folder.join("etc/sources.list.d");
+        for entry in fs::read_dir(&sources)?.flatten() {
+            fs::remove_file(entry.path())?;
+        }
+        Ok(apt)
+    }
+
+    /// Names the lists that it has.
+    fn takes(&self, types: &str, suites: &str) -> Result<()> {
+        let source = format!(
+            "Types: {types}\nURIs: {}\nSuites: {suites}\nComponents: main\nSigned-By: {KEYS}\n",
+            mirror()
+        );
+        self.write("etc/sources.list.d/rouse.sources", &source)
+    }
+
+    fn create(&self, below: &str) -> Result<()> {
+        files::make_folder(&self.folder.join(below))
+    }
+
+    fn write(&self, below: &str, text: &str) -> Result<()> {
+        let path = self.folder.join(below);
+        fs::write(&path, text).map_err(|error| files::refused(&path, "written", &error))
+    }
+
+    /// Without what an interrupted or an earlier download has left.
+    fn empty_archives(&self) -> Result<()> {
+        let _ = fs::remove_dir_all(self.folder.join("cache"));
+        self.create(&format!("{ARCHIVES}/partial"))
+    }
+
+    /// The options that make apt's programs use this state.
+    fn options(&self) -> Vec<String> {
+        let at =
+            |option: &str, below: &str| format!("{option}={}", self.folder.join(below).display());
+        let mut options = vec![
+            at("Dir::Etc", "etc"),
+            "Dir::Etc::sourcelist=/dev/null".into(),
+            at("Dir::Etc::sourceparts", "etc/sources.list.d"),
+            at("Dir::State", ""),
+            at("Dir::State::lists", "lists"),
+            at("Dir::State::status", "status"),
+            at("Dir::Cache", "cache"),
+            "Debug::NoLocking=1".into(),
+            "APT::Sandbox::User=".into(),
+            "Acquire::Languages=none".into(),
+            // A list that can't be fetched is no success.
+            "APT::Update::Error-Mode=any".into(),
+        ];
+        if let Some(architecture) = self.architecture {
+            options.push(format!("APT::Architecture={architecture}"));
+            options.push(format!("APT::Architectures={architecture}"));
+        }
+        let options = options.into_iter();
+        options.flat_map(|option| ["-o".into(), option]).collect()
+    }
+
+    /// Names of packages that match a regular expression.
+    pub fn names(&self, expression: &str) -> Result<Vec<String>> {
+        let found = Command::new("apt-cache")
+            .args(self.options())
+            .args(["--names-only", "search", expression])
+            .output()
+            .context(BadInput::context(
+                "apt-cache can't be started; is this Debian?",
+            ))?;
+        let text = String::from_utf8_lossy(&found.stdout);
+        let names = text.lines().filter_map(|line| line.split(' ').next());
+        Ok(names.map(str::to_owned).collect())
+    }
+
+    /// Package or source `name`, with a suite after `/` or not, in this `version`, as apt-get takes it; in the newest that
+    /// there is where Debian does not have that any more, which is reported.
+    pub fn pinned(&self, name: &str, version: &str) -> Result<String> {
+        let plain = name.split('/').next().unwrap_or(name);
+        let listed = Command::new("apt-cache")
+            .args(self.options())
+            .args(["madison", plain])
+            .output()
+            .context("apt-cache can't be started")?;
+        let text = String::from_utf8_lossy(&listed.stdout);
+        let there = |line: &str| {
+            line.split('|')
+                .nth(1)
+                .is_some_and(|is| is.trim() == version)
+        };
+        if text.lines().any(there) {
+            return Ok(format!("{plain}={version}"));
+        }
+        note!("  {plain} {version} is not to be had any more: taking the newest that is");
+        Ok(name.into())
+    }
+
+    /// Where a downloaded file is whose name begins and goes on with these.
+    pub fn archive(&self, begins: &str, goes_on: &str) -> Option<PathBuf> {
+        let entries = fs::read_dir(self.folder.join(ARCHIVES)).ok()?.flatten();
+        entries.map(|entry| entry.path()).find(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(begins) && name.contains(goes_on)
+        })
+    }
+
+    /// Runs apt-get.
+    pub fn run(&self, step: &str, arguments: &[&str]) -> Result<()> {
+        note!("  {step}");
+        let output = Command::new("apt-get")
+            .args(self.options())
+            .args(arguments)
+            .current_dir(self.folder.join(ARCHIVES))
+            .stdin(Stdio::null())
+            .output()
+            .context(BadInput::context(
+                "apt-get can't be started; is this Debian?",
+            ))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let log = self.folder.join(LOG);
+        fs::write(&log, [output.stdout, output.stderr].concat())?;
+        let log = places::shown(&log);
+        let Remedy { missing, instead } = self.remedy;
+        bad_input!(
+            "{missing} is missing, and {step} failed, is there no network? ({log} has what apt-get said); try again \
+             where there is, or {instead}"
+        )
+    }
+
+    /// Unpacks every package; the prefix appears only when it is complete.
+    pub fn unpack(&self, prefix: &Path) -> Result<()> {
+        note!("  unpacking");
+        let partial = prefix.with_extension("partial");
+        let _ = fs::remove_dir_all(&partial);
+        fs::create_dir_all(&partial).with_context(|| partial.display().to_string())?;
+        for entry in fs::read_dir(self.folder.join(ARCHIVES))? {
+            let package = entry?.path();
+            if package
+                .extension()
+                .is_some_and(|extension| extension == "deb")
+            {
+                let dpkg = Command::new("dpkg")
+                    .arg("-x")
+                    .arg(&package)
+                    .arg(&partial)
+                    .status();
+                if !dpkg
+                    .context(BadInput::context("dpkg can't be started; is this Debian?"))?
+                    .success()
+                {
+                    bail!("{} can't be unpacked; is the disk full?", package.display());
+                }
+            }
+        }
+        let _ = fs::remove_dir_all(prefix);
+        fs::rename(&partial, prefix).with_context(|| prefix.display().to_string())
+    }
+}
+
+/// The mirror of Debian that the system itself uses.
+fn mirror() -> String {
+    let targets = output("apt-get", &["indextargets", "--no-release-info"]);
+    let mut mirrors: Vec<String> = targets
+        .unwrap_or_default()
+        .lines()
+        .filter_map(|line| line.strip_prefix("Repo-URI: "))
+        .filter(|uri| uri.ends_with("/debian/"))
+        .map(str::to_owned)
+        .collect();
+    mirrors.sort();
+    mirrors.into_iter().next().unwrap_or_else(|| MIRROR.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shell::failure::is_bad_input;
+
+    /// apt itself, with lists that have nothing: what it is where a package is gone or there
+    /// is no network.
+    #[test]
+    fn a_package_that_can_t_be_had_is_one_line_with_the_remedy() {
+        if !usable() {
+            return;
+        }
+        const REMEDY: Remedy = Remedy {
+            missing: "Xen",
+            instead: "name one by --xen",
+        };
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("apt");
+        let apt = Apt::new(folder.clone(), Some("arm64"), &REMEDY).unwrap();
+        apt.takes("deb", SUITES).unwrap();
+        assert_eq!(apt.pinned("xen", "1").unwrap(), "xen");
+        assert_eq!(apt.names("xen").unwrap(), Vec::<String>::new());
+        let failed = apt.run("downloading Xen", &["download", "xen"]);
+        let error = failed.unwrap_err();
+        assert!(is_bad_input(&error));
+        let told = error.to_string();
+        for said in ["Xen is missing", "downloading Xen", LOG, REMEDY.instead] {
+            assert!(told.contains(said), "{told}");
+        }
+        assert!(!told.contains('\n'), "{told}");
+        drop(apt);
+        // Output of apt stays, and nothing else.
+        let log = fs::read_to_string(folder.join(LOG)).unwrap();
+        assert!(log.contains("xen"), "{log}");
+        assert!(!folder.join("cache").exists());
+    }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A headless browser to look at pages with: the one that is named, or Debian's, unpacked below
+//! `target/tools/chromium` with its libraries and fonts.
+//!
+//! So pages look the same on each machine that provides it: no font is the system's.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::apt::{self, Remedy};
+use shell::failure::bad_input;
+use shell::places;
+
+/// The variable that names a browser's program; crates/test/browser reads it.
+pub const VARIABLE: &str = "ROUSE_CHROMIUM";
+/// The missing browser, and a way without it.
+const REMEDY: Remedy = Remedy {
+    missing: "a headless browser",
+    instead: "set ROUSE_CHROMIUM=/path/to/chromium",
+};
+/// The second font has the ticks and crosses that the first has not.
+const PACKAGES: [&str; 3] = [
+    "chromium-headless-shell",
+    "fonts-liberation",
+    "fonts-dejavu-core",
+];
+/// Where Debian has its loader, and where the browser's program is: it looks for its files beside what is
+/// executed, and that is the loader.
+const LOADER: &str = "usr/lib64/ld-linux-x86-64.so.2";
+const BESIDE: &str = "usr/lib/chromium/loader";
+const START: &str = "start";
+/// It runs with the C library that came with it, and so do the processes that it starts. Those would be
+/// forked from one of them, if that were not turned off.
+const SCRIPT: &str = r#"#!/bin/sh
+here=$(cd "$(dirname "$0")" && pwd)
+libraries=$here/usr/lib/x86_64-linux-gnu
+export FONTCONFIG_FILE="$here/fonts.conf" XDG_CACHE_HOME="$here/cache"
+exec "$here/usr/lib/chromium/loader" --library-path "$libraries:$libraries/pulseaudio:$here/usr/lib/chromium" \
+    "$here/usr/lib/chromium/chromium-headless-shell" --no-zygote --browser-subprocess-path="$here/start" "$@"
+"#;
+const FONTS: &str = r#"<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir prefix="relative">usr/share/fonts</dir>
+  <cachedir prefix="xdg">fontconfig</cachedir>
+  <alias><family>monospace</family><prefer><family>Liberation Mono</family></prefer></alias>
+  <alias><family>ui-monospace</family><prefer><family>Liberation Mono</family></prefer></alias>
+  <match target="pattern"><edit name="family" mode="append_last"><string>Liberation Sans</string></edit></match>
+</fontconfig>
+"#;
+
+fn prefix() -> PathBuf {
+    places::target().join("tools/chromium")
+}
+
+/// Where this is set, tests fetch what they need, however large: `.ci/run` does.
+const EVERYTHING: &str = "CI";
+
+/// The browser that is named, or that an earlier run has provided.
+pub fn find() -> Option<PathBuf> {
+    let named = env::var_os(VARIABLE).map(PathBuf::from);
+    named.or_else(|| Some(prefix().join(START)).filter(|start| start.is_file()))
+}
+
+/// Returns what this computer lacks to look at pages, with the remedy.
+pub fn lacks() -> Option<String> {
+    let Remedy { missing, instead } = &REMEDY;
+    match find() {
+        Some(_) => None,
+        None if obstacle().is_none() && env::var_os(EVERYTHING).is_some() => None,
+        None if obstacle().is_none() => Some(format!(
+            "{missing} is missing: `cargo xtask pages` fetches Debian's (165 MB, once), or {instead}"
+        )),
+        None => Some(format!("{missing} is missing; {instead}")),
+    }
+}
+
+/// Why none can be provided here.
+fn obstacle() -> Option<&'static str> {
+    let x86_64_linux = cfg!(all(target_os = "linux", target_arch = "x86_64"));
+    (!x86_64_linux || !apt::usable())
+        .then_some("only Debian's apt can fetch it, on Linux and x86-64")
+}
+
+/// The browser: Debian's, fetched, checked and unpacked, unless one is there.
+pub fn provide() -> Result<PathBuf> {
+    let Remedy { missing, instead } = REMEDY;
+    if find().is_none()
+        && let Some(why) = obstacle()
+    {
+        bad_input!("{missing} is missing, and {why}; {instead}");
+    }
+    REMEDY.once("", find, |tools| {
+        let apt = tools.apt(None, &REMEDY)?;
+        let install = [
+            "-y",
+            "--no-install-recommends",
+            "--download-only",
+            "install",
+        ];
+        apt.run(
+            "downloading Chromium",
+            &[&install[..], &PACKAGES[..]].concat(),
+        )?;
+        let prefix = prefix();
+        apt.unpack(&prefix)?;
+        prepare(&prefix).with_context(|| prefix.display().to_string())?;
+        match find() {
+            Some(program) => Ok(program),
+            None => bail!("the packages have no browser; {instead}"),
+        }
+    })
+}
+
+/// Adds what starts it. The script is the last, so that it is there only if all is.
+fn prepare(prefix: &Path) -> Result<()> {
+    fs::copy(prefix.join(LOADER), prefix.join(BESIDE))?;
+    fs::write(prefix.join("fonts.conf"), FONTS)?;
+    let start = prefix.join(START);
+    let partial = start.with_extension("partial");
+    fs::write(&partial, SCRIPT)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(&partial, fs::Permissions::from_mode(0o755))?;
+    }
+    fs::rename(partial, start)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_whole_is_no_browser() {
+        let place = tempfile::tempdir().unwrap();
+        assert!(prepare(place.path()).is_err());
+        assert!(!place.path().join(START).exists());
+        for file in [LOADER, BESIDE] {
+            let folder = place.path().join(file);
+            fs::create_dir_all(folder.parent().unwrap()).unwrap();
+        }
+        fs::write(place.path().join(LOADER), "x").unwrap();
+        prepare(place.path()).unwrap();
+        assert!(place.path().join(BESIDE).is_file() && place.path().join(START).is_file());
+    }
+
+    #[test]
+    fn the_remedy_names_the_variable() {
+        assert!(REMEDY.instead.contains(VARIABLE));
+    }
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Provides tools: Debian packages, QEMU, TF-A, U-Boot, Cargo of the toolchain, a browser.
+
+// Public to the programs of this workspace alone: a field whose name says it all has no line.
+#![allow(missing_docs)]
+
+pub mod apt;
+pub mod browser;
+pub mod manager;
+pub mod qemu;
+pub mod toolchain;
+pub mod trusted_firmware;
+pub mod u_boot;

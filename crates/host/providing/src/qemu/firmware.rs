@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The UEFI firmware of boards that have one.
+//!
+//! QEMU does not bring it. It comes with the emulator where that was provided;
+//! elsewhere distributions keep it in folders of their own.
+
+use std::env;
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use super::provide;
+use shell::failure::bad_input;
+
+/// Names a folder to look into instead of those below.
+const VARIABLE: &str = "ROUSE_FIRMWARE";
+
+/// Where distributions keep the firmware of QEMU's arm64 machines: Debian and
+/// its derivatives, Fedora and Arch, SUSE.
+const FOLDERS: [&str; 4] = [
+    "/usr/share/qemu-efi-aarch64",
+    "/usr/share/AAVMF",
+    "/usr/share/edk2/aarch64",
+    "/usr/share/qemu",
+];
+
+/// The firmware file called `name`.
+///
+/// # Errors
+/// There is none: says how to get it.
+pub fn firmware(name: &str) -> Result<PathBuf> {
+    if let Some(folder) = env::var_os(VARIABLE).map(PathBuf::from) {
+        let Some(path) = first([folder.clone()], name) else {
+            bad_input!(
+                "{VARIABLE}: {} has no file {name}; name a folder that has it, or unset it",
+                folder.display()
+            );
+        };
+        return Ok(path);
+    }
+    let provided = FOLDERS.iter().map(|folder| provide::folder(folder));
+    match first(provided.chain(FOLDERS.map(PathBuf::from)), name) {
+        Some(path) => Ok(path),
+        None => bad_input!(
+            "the board's firmware {name} is missing: install qemu-efi-aarch64 (Debian) or edk2-aarch64 (Fedora, \
+             Arch), or set {VARIABLE} to a folder that has it"
+        ),
+    }
+}
+
+/// The first folder's file of this name.
+fn first(folders: impl IntoIterator<Item = PathBuf>, name: &str) -> Option<PathBuf> {
+    folders
+        .into_iter()
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn the_first_folder_that_has_it_wins() {
+        let parent = tempfile::tempdir().unwrap();
+        let folders = ["a", "b", "c"].map(|name| parent.path().join(name));
+        for folder in &folders {
+            fs::create_dir(folder).unwrap();
+        }
+        let look = || first(folders.clone(), "x.fd");
+        assert_eq!(look(), None);
+        fs::write(folders[2].join("x.fd"), "").unwrap();
+        fs::write(folders[1].join("x.fd"), "").unwrap();
+        assert_eq!(look(), Some(folders[1].join("x.fd")));
+    }
+}

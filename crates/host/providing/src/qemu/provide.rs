@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Providing an emulator where the system has none that is new enough.
+//!
+//! On Debian and its derivatives on x86-64, Debian's own packages are fetched
+//! ([`apt`]), and unpacked below `target/tools/qemu` together with the C library that
+//! they want.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use super::{Emulator, FLOOR, PROGRAM, VARIABLE};
+use crate::apt::{self, Remedy};
+use crate::manager::{self, Tool};
+use shell::places;
+use shell::terminal::note;
+use crate::toolchain::output;
+
+/// The missing emulator, and a way without it.
+const REMEDY: Remedy = Remedy {
+    missing: PROGRAM,
+    instead: "set ROUSE_QEMU=/path/to/qemu-system-aarch64",
+};
+/// Packages of one version: what was counted, was counted on it. Another one is a change of its own, with the counts before
+/// and after it.
+const PACKAGES: [&str; 3] = [
+    "qemu-system-arm/trixie-backports",
+    "qemu-system-common/trixie-backports",
+    "qemu-system-data/trixie-backports",
+];
+const VERSION: &str = "1:11.1.3+ds-1~bpo13+1";
+const EFI: (&str, &str) = ("qemu-efi-aarch64", "2025.02-8+deb13u1");
+
+fn prefix() -> PathBuf {
+    places::target().join("tools/qemu")
+}
+
+/// A folder of this name, were it the system's, as it came with a provided emulator.
+pub fn folder(system: &str) -> PathBuf {
+    prefix().join(system.trim_start_matches('/'))
+}
+
+/// The emulator that an earlier run has provided.
+pub fn provided() -> Option<Emulator> {
+    let prefix = prefix();
+    let libraries = [
+        "usr/lib/x86_64-linux-gnu",
+        "lib/x86_64-linux-gnu",
+        "usr/lib/x86_64-linux-gnu/pulseaudio",
+    ];
+    let path = libraries.map(|folder| prefix.join(folder).into_os_string());
+    // It runs with the C library that came with it, so that it does not matter
+    // how old the system's is.
+    let arguments: Vec<OsString> = vec![
+        "--library-path".into(),
+        path.join(":".as_ref()),
+        prefix.join("usr/bin").join(PROGRAM).into(),
+        "-L".into(),
+        prefix.join("usr/share/qemu").into(),
+    ];
+    let loader = prefix.join("usr/lib64/ld-linux-x86-64.so.2");
+    Emulator::probe(loader, arguments).filter(|emulator| emulator.version >= FLOOR)
+}
+
+/// Why none can be provided here, and what to do instead.
+pub fn obstacle() -> Option<String> {
+    let x86_64_linux = cfg!(all(target_os = "linux", target_arch = "x86_64"));
+    if x86_64_linux && apt::usable() {
+        return None;
+    }
+    // Debian's manager is here, and Debian's keys are not.
+    let way = match x86_64_linux && output("apt-get", &["--version"]).is_some() {
+        true => "apt-get install debian-archive-keyring (QEMU is then fetched)".into(),
+        false => manager::install(Tool::Qemu)
+            .unwrap_or_else(|| "install it with the system's packages".into()),
+    };
+    Some(format!(
+        "{way}; {FLOOR} or newer is needed: or build it (https://www.qemu.org/download) and set {VARIABLE}=/path/to/{PROGRAM}"
+    ))
+}
+
+/// Fetches, checks and unpacks an emulator.
+pub fn provide() -> Result<Emulator> {
+    note!("{PROGRAM} {FLOOR} or newer is missing: providing it below target/tools (once)");
+    let tools = apt::Tools::lock()?;
+    // Another run may have provided it while this one waited.
+    if let Some(emulator) = provided() {
+        return Ok(emulator);
+    }
+    let apt = tools.apt(None, &REMEDY)?;
+    let install = [
+        "-y",
+        "--no-install-recommends",
+        "--download-only",
+        "install",
+    ];
+    let mut packages = Vec::new();
+    for (name, version) in PACKAGES
+        .map(|name| (name, VERSION))
+        .into_iter()
+        .chain([EFI])
+    {
+        packages.push(apt.pinned(name, version)?);
+    }
+    let packages = packages.iter().map(String::as_str);
+    let arguments: Vec<_> = install.into_iter().chain(packages).collect();
+    apt.run("downloading QEMU", &arguments)?;
+    apt.unpack(&prefix())?;
+    provided().with_context(|| {
+        format!("the {PROGRAM} below target/tools does not start; set {VARIABLE} to one that does")
+    })
+}

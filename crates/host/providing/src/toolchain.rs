@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The Rust toolchain: what it is called and what it needs.
+
+mod pinned;
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+
+use anyhow::Result;
+use results::Build;
+
+use shell::failure::{BadInput, bad_input};
+use shell::places;
+use shell::terminal::note;
+
+/// Target of both images.
+pub const TARGET: &str = "aarch64-unknown-none-softfloat";
+/// Target of the virtual machine monitor: static programs of Linux.
+pub const LINUX: &str = "aarch64-unknown-linux-musl";
+
+/// Why nothing can be built.
+pub fn no_cargo() -> BadInput {
+    BadInput::context(
+        "cargo can't be started; put it on the PATH, or get it as https://rustup.rs says",
+    )
+}
+
+/// The Cargo of the pinned toolchain, in the workspace's root, or else the one that runs this program.
+pub fn cargo() -> Command {
+    let mut cargo = match pinned::folder() {
+        Some(folder) => Command::new(folder.join("bin/cargo")),
+        None => Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())),
+    };
+    if pinned::folder().is_some() {
+        // Cargo starts rustup's compiler, which heeds this first (rustup's book, Overrides).
+        cargo.env("RUSTUP_TOOLCHAIN", pinned::version());
+    }
+    cargo.current_dir(places::root());
+    cargo
+}
+
+/// Cargo's folder, where the sources of dependencies are (The Cargo Book, Cargo Home).
+pub fn home() -> PathBuf {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    home.or_else(|| Some(env::home_dir()?.join(".cargo")))
+        .unwrap_or_default()
+}
+
+/// Where the toolchain is.
+pub fn sysroot() -> Option<PathBuf> {
+    static SYSROOT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let ask = || {
+        let said = output(rustc(), &["--print", "sysroot"])?;
+        Some(said.trim().into())
+    };
+    SYSROOT
+        .get_or_init(|| pinned::folder().map(Path::to_owned).or_else(ask))
+        .clone()
+}
+
+/// The compiler of that toolchain by its own path, since rustup's looks for the toolchain at each start.
+fn rustc() -> OsString {
+    match pinned::folder() {
+        Some(toolchain) => toolchain.join("bin/rustc").into(),
+        None => "rustc".into(),
+    }
+}
+
+/// Output of `rustc -vV`. The first line is that of `rustc --version`.
+fn compiler() -> Option<&'static str> {
+    static SAID: OnceLock<Option<String>> = OnceLock::new();
+    let said = SAID.get_or_init(|| output(rustc(), &["-vV"]));
+    said.as_deref()
+}
+
+/// Asks the compiler and Git, on a thread, for what every run will ask: each answer takes some hundredths of a second.
+pub fn ask_ahead() {
+    thread::spawn(|| (build(), tree()));
+}
+
+/// Standard output of a program in the workspace's root; `None` if it can't be
+/// started or fails.
+pub fn output(program: impl Into<OsString>, arguments: &[&str]) -> Option<String> {
+    let mut command = Command::new(program.into());
+    command.args(arguments).current_dir(places::root());
+    answer(&mut command)
+}
+
+/// Standard output of a command; `None` if it can't be started or fails.
+pub fn answer(command: &mut Command) -> Option<String> {
+    let output = command.stdin(Stdio::null()).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    output.status.success().then_some(text)
+}
+
+/// Whether the library of `target` is there; `None` if it is not where the compiler looks for it, and rustup can't tell.
+pub fn has_target(target: &str) -> Option<bool> {
+    let folder = sysroot().map(|root| root.join("lib/rustlib").join(target).join("lib"));
+    if folder.is_some_and(|folder| folder.is_dir()) {
+        return Some(true);
+    }
+    let installed = output("rustup", &["target", "list", "--installed"])?;
+    Some(installed.lines().any(|line| line.trim() == target))
+}
+
+/// Installs the library of `target` if it is missing.
+pub fn ensure_target(target: &str) -> Result<()> {
+    match has_target(target) {
+        Some(true) => Ok(()),
+        // A distribution's Rust has no rustup. If the target is missing there,
+        // the compiler's message names it.
+        None => Ok(()),
+        Some(false) => {
+            note!("installing the Rust target {target}");
+            let add = Command::new("rustup")
+                .args(["target", "add", target])
+                .current_dir(places::root())
+                .status();
+            match add {
+                Ok(status) if status.success() => Ok(()),
+                Ok(_) => bad_input!(
+                    "rustup target add {target} failed, what it said is above; run it by hand where there is network"
+                ),
+                Err(error) => {
+                    bad_input!("rustup can't be started ({error}); see https://rustup.rs")
+                }
+            }
+        }
+    }
+}
+
+/// The triple of the machine that this runs on, as rustc names it.
+pub fn host() -> Option<String> {
+    let mut lines = compiler()?.lines();
+    let host = lines.find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned)
+}
+
+/// Compiler and tree that images are built with; `None` if no compiler answers.
+///
+/// It is asked once: what boots is compiled once, too.
+pub fn build() -> Option<Build> {
+    static BUILD: OnceLock<Option<Build>> = OnceLock::new();
+    BUILD.get_or_init(ask).clone()
+}
+
+fn ask() -> Option<Build> {
+    let compiler = compiler()?;
+    let commit = output("git", &["rev-parse", "HEAD"]).map(|commit| commit.trim().to_owned());
+    // A file that Git does not know may be one that is compiled.
+    let changed = changes().is_some_and(|changes| !changes.is_empty());
+    Some(Build {
+        commit: commit.unwrap_or_default(),
+        dirty: changed,
+        ..compiled_by(compiler)
+    })
+}
+
+/// Parses the output of `rustc -vV`.
+fn compiled_by(said: &str) -> Build {
+    let line = |name: &str| {
+        let mut lines = said.lines();
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        // A compiler that was built outside of Git says `unknown`.
+        value
+            .filter(|value| *value != "unknown")
+            .unwrap_or_default()
+            .to_owned()
+    };
+    Build {
+        rustc: line("release"),
+        rustc_commit: line("commit-hash"),
+        llvm: line("LLVM version"),
+        ..Build::default()
+    }
+}
+
+/// The programs that Cargo names in its `messages`, which are JSON (The Cargo Book, External tools).
+pub fn executables(messages: &[u8]) -> Vec<PathBuf> {
+    let lines = messages.split(|byte| *byte == b'\n');
+    let named = lines.filter_map(|line| {
+        let message: serde_json::Value = serde_json::from_slice(line).ok()?;
+        Some(PathBuf::from(message.get("executable")?.as_str()?))
+    });
+    named.collect()
+}
+
+/// The commit of the compiler, if it knows it.
+pub fn rustc_commit() -> Option<String> {
+    compiler().map(|said| compiled_by(said).rustc_commit)
+}
+
+/// First line of `rustc --version`.
+pub fn rustc_version() -> Option<String> {
+    Some(compiler()?.lines().next()?.to_owned())
+}
+
+/// Changes since the commit, as `git status` lists them. Asked once: Git looks at each file for this, which is most of
+/// the time that it takes to describe the tree.
+fn changes() -> Option<&'static str> {
+    static CHANGES: OnceLock<Option<String>> = OnceLock::new();
+    let said = CHANGES.get_or_init(|| output("git", &["status", "--porcelain"]));
+    said.as_deref()
+}
+
+/// Whether a file of the commit is among `changes`; others are marked `??` (git-status(1), Short Format).
+fn is_changed(changes: &str) -> bool {
+    changes.lines().any(|line| !line.starts_with("??"))
+}
+
+/// Name of the tree as `git describe --dirty` prints it; `None` if it is not a tree of Git's.
+pub fn tree() -> Option<String> {
+    static TREE: OnceLock<Option<String>> = OnceLock::new();
+    let ask = || {
+        let commit = output("git", &["describe", "--always"])?;
+        let dirty = if is_changed(changes()?) { "-dirty" } else { "" };
+        Some(format!("{}{dirty}", commit.trim()))
+    };
+    TREE.get_or_init(ask).clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_toolchain_of_rustup_is_the_one_that_the_compiler_names() {
+        let asked = output("rustc", &["--print", "sysroot"]).unwrap();
+        assert_eq!(sysroot().unwrap(), PathBuf::from(asked.trim()));
+        assert_eq!(compiler(), output("rustc", &["-vV"]).as_deref());
+    }
+
+    #[test]
+    fn a_file_that_git_does_not_know_leaves_the_tree_what_it_is() {
+        assert!(!is_changed(""));
+        assert!(!is_changed("?? notes.txt\n"));
+        for changed in [
+            " M Cargo.toml\n",
+            "?? notes.txt\nA  new.rs\n",
+            "D  old.rs\n",
+        ] {
+            assert!(is_changed(changed), "{changed}");
+        }
+    }
+
+    #[test]
+    fn cargo_names_programs_and_much_else() {
+        let said = b"{\"reason\":\"compiler-artifact\",\"executable\":null}\n\
+            {\"reason\":\"compiler-artifact\",\"executable\":\"/t/wakeup-1\"}\nno JSON\n\
+            {\"reason\":\"build-finished\",\"success\":true}\n";
+        assert_eq!(executables(said), [PathBuf::from("/t/wakeup-1")]);
+    }
+
+    #[test]
+    fn the_compiler_is_named_exactly() {
+        let said = "rustc 1.95.0 (59807616e 2026-04-14)\nbinary: rustc\n\
+                    commit-hash: 59807616e1fa2540724bfbac14d7976d7e4a3860\n\
+                    release: 1.95.0\nLLVM version: 22.1.2\n";
+        let build = compiled_by(said);
+        assert_eq!(
+            (build.rustc.as_str(), build.llvm.as_str()),
+            ("1.95.0", "22.1.2")
+        );
+        assert_eq!(
+            build.rustc_commit,
+            "59807616e1fa2540724bfbac14d7976d7e4a3860"
+        );
+        assert_eq!(compiled_by("commit-hash: unknown\n"), Build::default());
+    }
+}

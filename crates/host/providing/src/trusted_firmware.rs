@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Trusted Firmware-A for QEMU's `virt`: what most boards have at EL3.
+//!
+//! Debian has its source, which is fetched, checked by apt and built once below `target/tools`, with [`compiler`] in
+//! seconds. The next stage is packed with it at each boot ([`package`]).
+
+mod compiler;
+mod package;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+
+use crate::apt::{Apt, Remedy};
+use shell::failure::{BadInput, bad_input};
+use shell::output::Output;
+use shell::partial::Scratch;
+use shell::places;
+use shell::terminal::note;
+
+/// Where it puts what it starts, BL33: NS_IMAGE_OFFSET in `plat/qemu/qemu/include/platform_def.h`.
+pub const NEXT: u64 = 0x6000_0000;
+
+const SOURCE: &str = "arm-trusted-firmware";
+/// The missing firmware, and a way without it.
+const REMEDY: Remedy = Remedy {
+    missing: "Trusted Firmware-A",
+    instead: "use --board virt-el3",
+};
+
+/// A release that can be built.
+struct Release {
+    number: &'static str,
+    /// Debian's version of its source.
+    version: &'static str,
+    /// Flags that it needs besides [`FLAGS`].
+    flags: &'static [&'static str],
+}
+
+/// Release of Debian 13, and of Debian 12.
+const RELEASES: [Release; 2] = [
+    Release {
+        number: "2.12.1",
+        version: "2.12.1+dfsg-1",
+        flags: &[],
+    },
+    Release {
+        number: "2.8.0",
+        version: "2.8.0+dfsg-1",
+        // Newer linkers warn of segments that can be written and executed, which ends its build.
+        flags: &["LDFLAGS=--no-warn-rwx-segments"],
+    },
+];
+
+/// The machine; x0 of what is started is the device tree, as for a kernel; warnings of newer
+/// compilers end nothing.
+const FLAGS: [&str; 4] = [
+    "PLAT=qemu",
+    "QEMU_USE_GIC_DRIVER=QEMU_GICV3",
+    "ARM_LINUX_KERNEL_AS_BL33=1",
+    "E=0",
+];
+
+/// Its stages: from reset, the loader, what stays at EL3.
+const STAGES: [&str; 3] = ["bl1.bin", "bl2.bin", "bl31.bin"];
+
+/// Checks that `release` can be built.
+pub fn known(release: &str) -> Result<()> {
+    by_number(release).map(drop)
+}
+
+fn by_number(number: &str) -> Result<&'static Release> {
+    let mut releases = RELEASES.iter();
+    let found = releases.find(|release| release.number == number);
+    found.ok_or_else(|| {
+        let known = RELEASES.map(|release| release.number).join(", ");
+        BadInput::error(format!(
+            "`qemu.trusted_firmware`: release {number} can't be built; use {known}"
+        ))
+    })
+}
+
+/// Writes what a machine starts from, `release` with `next` below it, to `path`.
+pub fn write(release: &str, next: &Path, path: &Path) -> Result<()> {
+    let folder = provide(release)?;
+    let read = |path: &Path| fs::read(path).with_context(|| places::shown(path));
+    let [first, loader, stays] = STAGES.map(|stage| read(&folder.join(stage)));
+    let flash = package::flash(&first?, &loader?, &stays?, &read(next)?)?;
+    Output::claim("--board", path)?.write_bytes(&flash)
+}
+
+fn folder(release: &str) -> PathBuf {
+    places::target()
+        .join("tools")
+        .join(format!("trusted-firmware-{release}"))
+}
+
+/// The folder of one that was built earlier.
+pub fn provided(release: &str) -> Option<PathBuf> {
+    let folder = folder(release);
+    let there = STAGES.iter().all(|stage| folder.join(stage).is_file());
+    there.then_some(folder)
+}
+
+/// The folder of the stages of `release`, which are built if they were not yet.
+pub fn provide(release: &str) -> Result<PathBuf> {
+    let release = by_number(release)?;
+    let here = || provided(release.number);
+    let Remedy { missing, instead } = REMEDY;
+    if here().is_none()
+        && let Some(obstacle) = compiler::obstacle()
+    {
+        bad_input!("{missing} is missing, and {obstacle}; {instead}");
+    }
+    REMEDY.once(release.number, here, |tools| {
+        let apt = tools.sources(&REMEDY)?;
+        compiler::provide(&apt)?;
+        build(&apt, release)
+    })
+}
+
+/// Builds `release`; its folder appears only when it is complete.
+fn build(apt: &Apt<'_>, release: &Release) -> Result<PathBuf> {
+    let Remedy { missing, instead } = REMEDY;
+    let source = apt.pinned(SOURCE, release.version)?;
+    apt.run(
+        "downloading its source",
+        &["source", "--download-only", &source],
+    )?;
+    let archive = apt.archive(SOURCE, ".orig.tar.");
+    let archive = archive.with_context(|| format!("{SOURCE} has no source; {instead}"))?;
+    let place = Scratch::new()?;
+    let mut unpack = Command::new("tar");
+    unpack.arg("-xf").arg(archive).arg("--strip-components=1");
+    unpack.current_dir(place.path());
+    finish(unpack, "unpacking its source", &place)?;
+    let mut make = compiler::make(&place.path().join("compiler"))?;
+    make.args(FLAGS).args(release.flags);
+    make.args(["-j2", "bl1", "bl2", "bl31"]);
+    make.current_dir(place.path());
+    finish(make, "building it", &place)?;
+    let folder = folder(release.number);
+    let partial = folder.with_extension("partial");
+    let _ = fs::remove_dir_all(&partial);
+    fs::create_dir_all(&partial).with_context(|| partial.display().to_string())?;
+    for stage in STAGES {
+        let built = place.path().join("build/qemu/release").join(stage);
+        fs::copy(&built, partial.join(stage))
+            .with_context(|| format!("{missing} was built without {stage}; {instead}"))?;
+    }
+    let _ = fs::remove_dir_all(&folder);
+    fs::rename(&partial, &folder).with_context(|| folder.display().to_string())?;
+    Ok(folder)
+}
+
+/// Runs `command` to its end; what it says is kept where it fails.
+fn finish(mut command: Command, step: &str, place: &Scratch) -> Result<()> {
+    note!("  {step}");
+    let output = command.stdin(Stdio::null()).output();
+    let Remedy { missing, instead } = REMEDY;
+    let said = match output {
+        Ok(output) if output.status.success() => return Ok(()),
+        Ok(output) => [output.stdout, output.stderr].concat(),
+        Err(error) => error.to_string().into_bytes(),
+    };
+    let log = places::target().join("tools/trusted-firmware.log");
+    fs::write(&log, said).with_context(|| place.path().display().to_string())?;
+    bad_input!(
+        "{missing} is missing, and {step} failed ({} has what was said); {instead}",
+        places::shown(&log)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shell::failure::is_bad_input;
+
+    #[test]
+    fn a_release_that_can_t_be_built_is_refused_with_those_that_can() {
+        assert!(known("2.12.1").is_ok());
+        let error = known("1.0").unwrap_err();
+        assert!(is_bad_input(&error));
+        assert!(error.to_string().contains("use 2.12.1, 2.8.0"), "{error}");
+    }
+}

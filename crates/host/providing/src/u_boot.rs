@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! U-Boot for QEMU's `virt`, Debian's: the boot loader of most boards, which boots a disk as UEFI
+//! does.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use crate::apt::Remedy;
+use shell::places;
+
+const PACKAGE: &str = "u-boot-qemu";
+const VERSION: &str = "2025.01-3+deb13u1";
+/// The file in it that is started with an MMU off, at any address.
+const FILE: &str = "usr/lib/u-boot/qemu_arm64/u-boot.bin";
+/// The missing firmware, and a way without it.
+const REMEDY: Remedy = Remedy {
+    missing: "U-Boot",
+    instead: "use --board virt-uefi",
+};
+
+fn prefix() -> PathBuf {
+    places::target().join("tools/u-boot")
+}
+
+/// The one that an earlier run has provided.
+fn provided() -> Option<PathBuf> {
+    Some(prefix().join(FILE)).filter(|file| file.is_file())
+}
+
+/// Its file: fetched, checked and unpacked, unless an earlier run has done so.
+pub fn provide() -> Result<PathBuf> {
+    REMEDY.once("", provided, |tools| {
+        let apt = tools.apt(None, &REMEDY)?;
+        let package = apt.pinned(PACKAGE, VERSION)?;
+        apt.run("downloading U-Boot", &["download", &package])?;
+        apt.unpack(&prefix())?;
+        provided().with_context(|| format!("{PACKAGE} has no {FILE}; {}", REMEDY.instead))
+    })
+}

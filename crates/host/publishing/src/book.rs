@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `book`: the documents as a site that can be searched, by mdBook.
+//!
+//! The documents stay where they are, since they link to each other and are linked to there.
+//! mdBook wants all pages below one folder, with `SUMMARY.md` at its top. So they are [laid out](layout) as in the
+//! repository, with the README at the top, and every link leads where it leads there. mdBook's output is
+//! [looked through](links): a link that leads nowhere fails, and so does a page that docs/SUMMARY.md
+//! forgets ([`summary`]).
+
+mod layout;
+mod links;
+mod summary;
+mod tool;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+
+use shell::failure;
+use shell::partial::Scratch;
+use shell::terminal::say;
+use shell::{interrupt, places};
+
+/// Makes `target/book`.
+pub fn book() -> Result<()> {
+    interrupt::catch()?;
+    let to = places::target().join("book");
+    interrupt::or(make(&to))?;
+    say!("{}", places::shown(&to.join("index.html")));
+    Ok(())
+}
+
+/// Makes the site in `to`, in place of what is there.
+pub fn make(to: &Path) -> Result<()> {
+    let pages = summary::pages(places::root())?;
+    let mdbook = tool::ensure()?;
+    let place = Scratch::new()?;
+    layout::write(places::root(), &pages, place.path())?;
+    let output = Command::new(&mdbook)
+        .arg("build")
+        .arg(place.path())
+        .arg("--dest-dir")
+        .arg(std::path::absolute(to)?)
+        .env_remove("RUST_LOG")
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| mdbook.display().to_string())?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    // It warns of what it leaves out of a page: what looks like a tag of HTML, for instance.
+    if !output.status.success() || said.contains("WARN") {
+        let message = format!("{} is not content", mdbook.display());
+        return Err(failure::listed(&message, &said));
+    }
+    // It is for servers, and says where no site of ours is.
+    for left in ["404.html", ".nojekyll"] {
+        let _ = fs::remove_file(to.join(left));
+    }
+    let broken = links::broken(to)?;
+    if !broken.is_empty() {
+        let message = format!(
+            "{} links lead nowhere; correct them in the documents",
+            broken.len()
+        );
+        return Err(failure::listed(&message, &broken.join("\n")));
+    }
+    Ok(())
+}

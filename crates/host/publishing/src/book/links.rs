@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Links of a site that lead nowhere: to a file that is not there, or to a place that its
+//! page does not have.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// All pages in one, where a place may be there twice.
+const PRINTED: &str = "print.html";
+
+/// A page of the site.
+#[derive(Debug)]
+struct Page {
+    links: Vec<String>,
+    places: BTreeSet<String>,
+}
+
+/// The links of the site in `folder` that lead nowhere, each with its page.
+pub fn broken(folder: &Path) -> Result<Vec<String>> {
+    let folder = &folder.canonicalize()?;
+    let mut pages = BTreeMap::new();
+    read(folder, &mut pages)?;
+    let mut broken = Vec::new();
+    for (path, page) in &pages {
+        let shown = path.strip_prefix(folder).unwrap_or(path).display();
+        for link in &page.links {
+            if !leads(path, link, &pages) {
+                broken.push(format!("{shown}: {link}"));
+            }
+        }
+    }
+    Ok(broken)
+}
+
+/// Whether `link` of the page at `path` leads somewhere. Other sites are not asked.
+fn leads(path: &Path, link: &str, pages: &BTreeMap<PathBuf, Page>) -> bool {
+    if link.contains("://") || link.starts_with("mailto:") || link.starts_with("javascript:") {
+        return true;
+    }
+    let (file, place) = link.split_once('#').unwrap_or((link, ""));
+    let file = file.split('?').next().unwrap_or(file);
+    let target = match file {
+        "" => path.to_owned(),
+        _ => path.parent().unwrap_or(path).join(file),
+    };
+    // Without links, as the site has none, this is the path that a browser makes.
+    let Ok(target) = target.canonicalize() else {
+        return false;
+    };
+    match pages.get(&target) {
+        Some(page) => place.is_empty() || page.places.contains(place),
+        None => target.is_file(),
+    }
+}
+
+/// The pages below `folder`.
+fn read(folder: &Path, pages: &mut BTreeMap<PathBuf, Page>) -> Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path().canonicalize()?;
+        if path.is_dir() {
+            read(&path, pages)?;
+        } else if path.extension().is_some_and(|end| end == "html") && !path.ends_with(PRINTED) {
+            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            let links = ["href", "src"].map(|name| values(&text, name)).concat();
+            let places = values(&text, "id").into_iter().collect();
+            pages.insert(path, Page { links, places });
+        }
+    }
+    Ok(())
+}
+
+/// The values of an attribute of HTML.
+fn values(text: &str, name: &str) -> Vec<String> {
+    let begin = format!(" {name}=\"");
+    let behind = text.split(&begin).skip(1);
+    let values = behind.filter_map(|rest| Some(rest.split_once('"')?.0));
+    values.map(|value| value.replace("&amp;", "&")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shell::partial::Scratch;
+
+    #[test]
+    fn links_to_what_is_not_there_are_told_with_their_page() {
+        let place = Scratch::new().unwrap();
+        let folder = place.path();
+        fs::create_dir(folder.join("a")).unwrap();
+        let page = r##"<h1 id="top">x</h1><a class="l" href="#top"><a href="#bottom"><a href="../b.html#here">
+            <a href="../b.html#there"><a href="c.html"><img src="../d.png"><a href="https://e/f"><a href="../b.html?x&amp;y">"##;
+        fs::write(folder.join("a/a.html"), page).unwrap();
+        fs::write(folder.join("b.html"), r#"<p id="here">"#).unwrap();
+        let wanted = ["#bottom", "../b.html#there", "c.html", "../d.png"];
+        let wanted = wanted.map(|link| format!("a/a.html: {link}"));
+        assert_eq!(broken(folder).unwrap(), wanted);
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `docs/SUMMARY.md`: the pages in their order. Every document is one of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+/// Where the documents are.
+const DOCS: &str = "docs";
+/// The list of pages there.
+pub const FILE: &str = "docs/SUMMARY.md";
+
+/// The pages, by their paths in the repository at `root`, in their order.
+pub fn pages(root: &Path) -> Result<Vec<String>> {
+    let text = fs::read_to_string(root.join(FILE)).context(FILE)?;
+    let pages: Vec<String> = linked(&text).map(in_repository).collect();
+    let mut documents = BTreeSet::new();
+    find(root, DOCS, &mut documents)?;
+    documents.remove(FILE);
+    let wrong = wrong(&pages, &documents, |page| root.join(page).is_file());
+    if !wrong.is_empty() {
+        bail!("{FILE}: {}", wrong.join("; "));
+    }
+    Ok(pages)
+}
+
+/// Mistakes in a list of pages where there are these documents.
+fn wrong(
+    pages: &[String],
+    documents: &BTreeSet<String>,
+    exists: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    let named: BTreeSet<&String> = pages.iter().collect();
+    let mut wrong = Vec::new();
+    if named.len() != pages.len() {
+        wrong.push("it names a page twice".into());
+    }
+    let gone = pages.iter().filter(|page| !exists(page));
+    wrong.extend(gone.map(|page| format!("it names {page}, which is not there")));
+    let forgotten = documents.iter().filter(|page| !named.contains(page));
+    wrong.extend(forgotten.map(|page| format!("it forgets {page}; add a line for it")));
+    wrong
+}
+
+/// Targets of the links in a text of Markdown.
+pub fn linked(text: &str) -> impl Iterator<Item = &str> {
+    let behind = text.split("](").skip(1);
+    behind.filter_map(|rest| Some(rest.split_once(')')?.0))
+}
+
+/// A link of the list as a path of the repository.
+fn in_repository(link: &str) -> String {
+    match link.strip_prefix("../") {
+        Some(path) => path.into(),
+        None => format!("{DOCS}/{link}"),
+    }
+}
+
+/// All pages below `folder`.
+fn find(root: &Path, folder: &str, found: &mut BTreeSet<String>) -> Result<()> {
+    for entry in fs::read_dir(root.join(folder)).with_context(|| folder.to_owned())? {
+        let entry = entry?;
+        let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            find(root, &name, found)?;
+        } else if name.ends_with(".md") {
+            found.insert(name);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shell::places;
+
+    #[test]
+    fn every_document_is_a_page() {
+        let pages = pages(places::root()).unwrap();
+        assert_eq!(pages[0], "README.md");
+        assert!(pages.contains(&"docs/guides/maintainer.md".into()));
+    }
+
+    #[test]
+    fn pages_that_are_forgotten_gone_or_twice_are_told() {
+        let text = "- [A](a.md)\n    - [B](guides/b.md)\n- [A](a.md)\n[R](../README.md)\n";
+        let pages: Vec<String> = linked(text).map(in_repository).collect();
+        assert_eq!(
+            pages,
+            ["docs/a.md", "docs/guides/b.md", "docs/a.md", "README.md"]
+        );
+        let documents = ["docs/a.md", "docs/c.md"].map(str::to_owned);
+        let wrong = wrong(&pages, &documents.into(), |page| !page.contains("b.md"));
+        assert_eq!(
+            wrong,
+            [
+                "it names a page twice",
+                "it names docs/guides/b.md, which is not there",
+                "it forgets docs/c.md; add a line for it"
+            ]
+        );
+    }
+}

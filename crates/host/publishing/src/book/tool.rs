@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! mdBook, without installing it.
+//!
+//! It comes as a program in a package of Python's index, which takes seconds; its authors
+//! publish its source, whose dependencies take minutes to compile, and programs at a release host. The
+//! package is not theirs. So `requirements.txt` has the sums of its files, and pip takes no other
+//! (pip, "Secure installs"). `ROUSE_MDBOOK` names another mdBook, one built by
+//! `cargo install mdbook` for instance.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use shell::failure::bad_input;
+use shell::terminal::note;
+use shell::{files, places};
+
+/// Names another mdBook.
+const VARIABLE: &str = "ROUSE_MDBOOK";
+const REQUIREMENTS: &str = "xtask/src/book/requirements.txt";
+
+/// The program; it is provided if it is not there.
+pub fn ensure() -> Result<PathBuf> {
+    if let Some(named) = env::var_os(VARIABLE) {
+        return Ok(named.into());
+    }
+    let folder = places::target().join("tools").join("mdbook");
+    let program = folder.join("bin/mdbook");
+    // Of which requirements it is.
+    let (done, wanted) = (
+        folder.join("requirements.txt"),
+        places::inside(REQUIREMENTS),
+    );
+    let wanted = fs::read(&wanted).with_context(|| wanted.display().to_string())?;
+    let is_there = || program.is_file() && fs::read(&done).is_ok_and(|done| done == wanted);
+    if is_there() {
+        return Ok(program);
+    }
+    let _lock = files::lock(&places::target().join("tools/mdbook.lock"), || {})?;
+    if !is_there() {
+        provide(&folder)?;
+        fs::write(&done, &wanted).with_context(|| done.display().to_string())?;
+    }
+    Ok(program)
+}
+
+/// Fetches it into `folder`.
+fn provide(folder: &Path) -> Result<()> {
+    note!("fetching mdBook into {}", places::shown(folder));
+    let mut python = Command::new("python3");
+    python.args(["-m", "venv"]).arg(folder);
+    run(python)?;
+    let mut pip = Command::new(folder.join("bin/pip"));
+    pip.args(["install", "--quiet", "--disable-pip-version-check"])
+        .args([
+            "--no-deps",
+            "--only-binary=:all:",
+            "--require-hashes",
+            "--requirement",
+        ])
+        .arg(places::inside(REQUIREMENTS));
+    run(pip)
+}
+
+fn run(mut command: Command) -> Result<()> {
+    let said = match command.output() {
+        Ok(output) if output.status.success() => return Ok(()),
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        Err(error) => error.to_string(),
+    };
+    bad_input!(
+        "mdBook can't be fetched; run `cargo install mdbook --version 0.5.4 --locked`, and name the program in {VARIABLE}: {said}"
+    )
+}

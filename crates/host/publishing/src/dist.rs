@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `dist`: a folder to publish, with which a machine is measured without
+//! building anything.
+//!
+//! ```text
+//! README.md         what each file is, and how to use it
+//! measure.disk ...  what is taken to a machine: [products]
+//! LICENSES/         what the files consist of, by whom: [licences]
+//! site/             the documents: [crate::book]
+//! SHA256SUMS        sums of all other files: [sums]
+//! ```
+//!
+//! A commit makes the same folder, bit for bit, wherever and whenever it is made. So nothing in it may tell the machine
+//! that made it; [`traces`] looks at every file before any is written.
+
+mod cargo;
+mod licences;
+mod products;
+mod readme;
+pub mod sums;
+mod traces;
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use shell::failure;
+use shell::folder::Folder;
+use shell::output::Output;
+use shell::partial::Scratch;
+use shell::terminal::{note, say};
+use crate::book;
+use shell::{interrupt, places};
+use providing::toolchain;
+use traces::Traces;
+
+pub use sums::{FILE as SUMS, check};
+
+/// The option that names the folder.
+const TO: &str = "--to";
+/// The folder of the site.
+const SITE: &str = "site";
+
+/// Options of `dist`.
+#[derive(Args, Debug)]
+pub struct DistArgs {
+    /// The folder; new or empty [default: target/dist]
+    #[arg(long, value_name = "DIR")]
+    pub to: Option<PathBuf>,
+}
+
+/// Files by their paths in the folder, in the order of these.
+type Files = BTreeMap<String, File>;
+
+/// A file of the folder.
+#[derive(Debug)]
+struct File {
+    bytes: Vec<u8>,
+    /// A program of Linux.
+    executable: bool,
+}
+
+impl File {
+    fn text(text: String) -> Self {
+        Self {
+            bytes: text.into_bytes(),
+            executable: false,
+        }
+    }
+}
+
+/// Makes the folder.
+pub fn dist(args: &DistArgs) -> Result<()> {
+    let default = || places::target().join("dist");
+    let to = args.to.clone().unwrap_or_else(default);
+    // Asked for while the folder is not there yet: it would be a change of the tree.
+    let build = toolchain::build();
+    let folder = Folder::claim_new(TO, &to)?;
+    interrupt::catch()?;
+    let files = interrupt::or(files(build.as_ref()))?;
+    write(&folder, &files)?;
+    say!("{}", folder.close(None).complete()?);
+    if build.is_none_or(|build| build.dirty || build.commit.is_empty()) {
+        note!(
+            "the tree is not as in a commit: nobody else can make this folder; commit, and make another to publish"
+        );
+    }
+    Ok(())
+}
+
+/// All files, and nothing of this machine in any.
+fn files(build: Option<&results::Build>) -> Result<Files> {
+    let products = products::all()?;
+    let mut files = licences::of(&products)?;
+    files.insert("README.md".into(), File::text(readme::of(&products, build)));
+    for product in products {
+        files.insert(product.name.clone(), product.file);
+    }
+    site(&mut files)?;
+    let traces = Traces::of_this_machine();
+    let found = files
+        .iter()
+        .filter_map(|(name, file)| Some(format!("{name}: {}", traces.find(&file.bytes)?)));
+    let found: Vec<_> = found.collect();
+    if !found.is_empty() {
+        return Err(failure::listed(
+            "files tell where they were made, so nobody else can make the same; flags in xtask/src/images/flags.rs give such \
+             paths another name",
+            &found.join("\n"),
+        ));
+    }
+    files.insert(sums::FILE.into(), File::text(sums::of(&files)));
+    Ok(files)
+}
+
+/// Adds the site of the documents.
+fn site(files: &mut Files) -> Result<()> {
+    let place = Scratch::new()?;
+    let made = place.path().join(SITE);
+    book::make(&made)?;
+    for name in sums::below(&made, &made)? {
+        let bytes = fs::read(made.join(&name)).with_context(|| name.clone())?;
+        let executable = false;
+        files.insert(format!("{SITE}/{name}"), File { bytes, executable });
+    }
+    Ok(())
+}
+
+/// Writes them; blocks of zeroes in a disk take no space.
+fn write(folder: &Folder, files: &Files) -> Result<()> {
+    for (name, file) in files {
+        let path = folder.inside(name);
+        let above = path.parent().context("a file is in a folder")?;
+        fs::create_dir_all(above).with_context(|| above.display().to_string())?;
+        Output::claim(TO, &path)?.write_bytes(&file.bytes)?;
+        if file.executable {
+            let mode = Permissions::from_mode(0o755);
+            fs::set_permissions(&path, mode).with_context(|| path.display().to_string())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which crates are linked into a program, by what Cargo says of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use super::products::Packages;
+use shell::failure::bad_input;
+use providing::toolchain;
+
+/// Name and version.
+pub type Key = (String, String);
+
+/// A crate, as Cargo describes it.
+#[derive(Debug, Deserialize)]
+pub struct Crate {
+    name: String,
+    version: String,
+    /// An SPDX expression, or an older form of one.
+    pub license: Option<String>,
+    /// Where it comes from; nothing for our own.
+    pub source: Option<String>,
+    /// Its file of Cargo, beside which its other files are.
+    pub manifest_path: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+struct Metadata {
+    packages: Vec<Crate>,
+}
+
+/// All crates of Cargo.lock that these targets have.
+pub fn known() -> Result<BTreeMap<Key, Crate>> {
+    let arguments = [
+        "metadata",
+        "--format-version=1",
+        "--locked",
+        "--filter-platform",
+        toolchain::TARGET,
+        "--filter-platform",
+        toolchain::LINUX,
+    ];
+    let said = asked(&arguments)?;
+    let metadata: Metadata = serde_json::from_str(&said).context("cargo metadata")?;
+    let crates = metadata.packages.into_iter();
+    Ok(crates
+        .map(|one| ((one.name.clone(), one.version.clone()), one))
+        .collect())
+}
+
+/// The crates whose code is in what is built of `packages`: not those that only procedural
+/// macros and build scripts use, which run here.
+pub fn linked(packages: Packages) -> Result<BTreeSet<Key>> {
+    let mut linked = BTreeSet::new();
+    for (package, target) in packages {
+        let said = asked(&[
+            "tree",
+            "--locked",
+            "--package",
+            package,
+            "--target",
+            target,
+            "--edges=normal,no-proc-macro",
+            "--prefix=none",
+            "--no-dedupe",
+            "--format={p}",
+        ])?;
+        linked.extend(said.lines().filter_map(key));
+    }
+    Ok(linked)
+}
+
+/// `name v1.2.3`, for our own with the folder behind it.
+fn key(line: &str) -> Option<Key> {
+    let mut words = line.split(' ');
+    let name = words.next()?;
+    let version = words.next()?.strip_prefix('v')?;
+    Some((name.into(), version.into()))
+}
+
+fn asked(arguments: &[&str]) -> Result<String> {
+    match toolchain::answer(toolchain::cargo().args(arguments)) {
+        Some(said) => Ok(said),
+        None => bad_input!(
+            "dist: `cargo {}` fails; Cargo.lock is not current, or a dependency was not fetched yet; cargo fetch does both",
+            arguments.join(" ")
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crates_are_named_with_their_version() {
+        assert_eq!(key("spin v0.12.3"), Some(("spin".into(), "0.12.3".into())));
+        assert_eq!(
+            key("abi v0.1.0 (/a folder/abi)"),
+            Some(("abi".into(), "0.1.0".into()))
+        );
+        assert_eq!(key(""), None);
+    }
+
+    #[test]
+    fn what_only_runs_here_is_not_linked() {
+        let linked = linked(&[("hypervisor", toolchain::TARGET)]).unwrap();
+        let has = |name: &str| linked.iter().any(|(linked, _)| linked == name);
+        assert!(has("hypervisor") && has("arm-gic") && has("ucs2"));
+        // Macros of `uefi`, and a crate of the host.
+        assert!(!has("syn") && !has("uefi-macros") && !has("clap"));
+        let known = known().unwrap();
+        assert!(linked.iter().all(|key| known.contains_key(key)));
+    }
+}

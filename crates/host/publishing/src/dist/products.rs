@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Files that are taken to a machine: disks, an EFI application, images of the guest, programs of Linux.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context, Result};
+use plan::{Atomics, Program};
+use request::PlanArgs;
+
+use super::File;
+use running::board::{Board, names};
+use running::options::{JobArgs, LoadArgs};
+use running::disk;
+use running::images::{self, Built, Guest};
+use running::job::Load;
+use running::kvm::program;
+use providing::toolchain;
+
+/// The packages of a product, with what they are compiled for.
+pub type Packages = &'static [(&'static str, &'static str)];
+
+const HYPERVISOR: (&str, &str) = ("hypervisor", toolchain::TARGET);
+const GUEST: (&str, &str) = ("guest-kernel-shim", toolchain::TARGET);
+const BOTH: Packages = &[HYPERVISOR, GUEST];
+
+/// A file that is taken to a machine.
+#[derive(Debug)]
+pub struct Product {
+    /// Its name.
+    pub name: String,
+    /// Its description and its use; a paragraph each.
+    pub about: String,
+    /// Packages that it is made of.
+    pub packages: Packages,
+    /// It.
+    pub file: File,
+}
+
+/// Builds all of them.
+pub fn all() -> Result<Vec<Product>> {
+    let built = images::build("virt", Guest::Ours(Program::Measuring))?;
+    let mut products = disks(&built)?;
+    products.push(plain("rouse.efi", EFI, BOTH, fs::read(&built.packed)?));
+    for (name, atomics, about) in [
+        ("guest.img", Atomics::Llsc, GUEST_LLSC),
+        ("guest-lse.img", Atomics::Lse, GUEST_LSE),
+    ] {
+        let image = fs::read(&built.guest(atomics).image)?;
+        products.push(plain(name, about, &[GUEST], image));
+    }
+    let monitor = images::monitor()?;
+    let program = program::bytes(&built, &monitor)?;
+    let packages: Packages = &[("rouse-kvm", toolchain::LINUX), GUEST];
+    products.push(executable("rouse-kvm", KVM, packages, program));
+    let packages: Packages = &[("linux", toolchain::LINUX)];
+    let program = images::on_linux()?;
+    products.push(executable("rouse-linux", LINUX, packages, program));
+    Ok(products)
+}
+
+fn plain(name: &str, about: &str, packages: Packages, bytes: Vec<u8>) -> Product {
+    Product {
+        name: name.into(),
+        about: about.into(),
+        packages,
+        file: File {
+            bytes,
+            executable: false,
+        },
+    }
+}
+
+fn executable(name: &str, about: &str, packages: Packages, bytes: Vec<u8>) -> Product {
+    let mut product = plain(name, about, packages, bytes);
+    product.file.executable = true;
+    product
+}
+
+/// A disk of each kind, for every board that boots disks. One serves all boards that it would be the same for,
+/// since the image discovers its machine.
+fn disks(built: &Built) -> Result<Vec<Product>> {
+    let mut products = Vec::new();
+    for (kind, about, plan) in [
+        ("measure", MEASURE, measure()),
+        ("survey", SURVEY, survey()),
+    ] {
+        let mut same: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for board in boards()? {
+            let text = disk::text(&Load::of_disk(&load(&board, kind, &plan))?)?;
+            same.entry(text).or_default().push(board);
+        }
+        let one = same.len() == 1;
+        for (text, boards) in same {
+            let name = match one {
+                true => format!("{kind}.disk"),
+                false => format!("{kind}-{}.disk", boards[0]),
+            };
+            let bytes = disk::with(built, &text).with_context(|| name.clone())?;
+            let about = format!("{about}\n\nIt serves the boards {}.", boards.join(", "));
+            products.push(plain(&name, &about, BOTH, bytes));
+        }
+    }
+    Ok(products)
+}
+
+/// The boards that boot disks.
+fn boards() -> Result<Vec<String>> {
+    let mut boards = Vec::new();
+    for name in names()? {
+        if Board::load(&name)?.machine.boots_disks() {
+            boards.push(name);
+        }
+    }
+    Ok(boards)
+}
+
+/// Arguments of `cargo xtask image --board BOARD`.
+fn load(board: &str, kind: &str, plan: &PlanArgs) -> LoadArgs {
+    LoadArgs {
+        plan: plan.clone(),
+        survey: kind == "survey",
+        ..JobArgs::on(board).load
+    }
+}
+
+/// The default matrix, as short as the console needs it.
+fn measure() -> PlanArgs {
+    PlanArgs {
+        compact: true,
+        ..PlanArgs::default()
+    }
+}
+
+/// The shortest plan, for a first boot.
+fn survey() -> PlanArgs {
+    PlanArgs::naming(&[("workload", "ipi"), ("shape", "dry")])
+}
+
+const MEASURE: &str = "\
+A disk that measures the default matrix: GPT with one EFI system partition (FAT32). A machine with UEFI boots it by itself, as an \
+instance's root disk for example. Where there is EL2, hypervisor and guest run; in a virtual machine the guest runs alone and measures what \
+is below it. The results go to the machine's console, which keeps 64 KiB in some places: the output is that short. When it is done it turns \
+the machine off; it does so after a deadline, too.
+
+Write it to a disk (`dd if=measure.disk of=/dev/DISK bs=1M conv=fsync`), or upload it as a snapshot (`coldsnap upload --wait measure.disk`), and \
+capture the console. `ROUSE.TXT` on its partition says what is measured; change it as you like (`mcopy -o -i measure.disk@@1M \
+ROUSE.TXT ::/ROUSE.TXT`, from mtools). QEMU boots the disk too: `qemu-system-aarch64 -M virt,gic-version=3 -accel kvm -cpu host -smp 4 -m 1G -bios \
+QEMU_EFI.fd -nographic -drive file=measure.disk,format=raw,if=virtio | tee serial.log`.";
+
+const SURVEY: &str = "\
+The same disk with other words in its `ROUSE.TXT`: it prints what the machine is (ID registers, tables, GIC, counters, PMU) and measures two \
+cells. Boot it first on a machine that Rouse has not run on.";
+
+const EFI: &str = "\
+What the disks hold as `\\EFI\\BOOT\\BOOTAA64.EFI`: hypervisor and guest as one EFI application. It is an arm64 Image as well, so a \
+loader that boots Linux boots it.
+
+On a machine that boots something else, put it on the EFI system partition and start it from the shell or by a boot entry; beside it, `\\ROUSE.TXT` on the \
+same partition has the boot arguments. Without that file it measures the default matrix. In QEMU: `qemu-system-aarch64 -M \
+virt,virtualization=on,gic-version=3 -cpu max -smp 2 -m 512M -nographic -kernel rouse.efi -append 'rouse.workload=pingpong'`.";
+
+const GUEST_LLSC: &str = "\
+The guest alone, an arm64 Image for EL1, with load and store exclusive. For a bare machine, or as the guest of a hypervisor of your own that \
+boots Linux.
+
+In QEMU, without a hypervisor: `qemu-system-aarch64 -M virt,gic-version=3 -cpu max -smp 2 -m 512M -nographic -kernel guest.img`.";
+
+const GUEST_LSE: &str = "\
+The same with LSE atomics, for machines on which every CPU has them (Armv8.1).";
+
+const KVM: &str = "\
+A static program for arm64 Linux with `/dev/kvm`, with a virtual machine monitor and the guest in it. It measures what a wake-up costs a guest of \
+this KVM. Nothing is installed, and the machine does not reboot.
+
+Copy it there, and run it as root or in the group kvm: `./rouse-kvm > serial.log`, or `./rouse-kvm --table` for the table alone. \
+`./rouse-kvm --help` lists its words. A download may lose the permission to execute: `chmod +x rouse-kvm`.";
+
+const LINUX: &str = "\
+A static program for any arm64 Linux, which measures Linux itself from user space: pipes, futexes, timers, idle. It needs no KVM.
+
+Copy it there, and run it: `./rouse-linux --help` lists its words. The results are records on standard output.";

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `SHA256SUMS`, in the form that `sha256sum --check` reads: 64 hexadecimal digits, two
+//! spaces, the path.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use super::Files;
+use shell::digest::sum;
+
+/// The file of the sums.
+pub const FILE: &str = "SHA256SUMS";
+
+/// The sums of these files.
+pub(super) fn of(files: &Files) -> String {
+    let lines = files.iter();
+    let lines = lines.map(|(name, file)| format!("{}  {name}\n", sum(&file.bytes)));
+    lines.collect()
+}
+
+/// Checks the folder: every file has the sum that is written, and none has no sum.
+pub fn check(folder: &Path) -> Result<()> {
+    let path = folder.join(FILE);
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let mut named = BTreeSet::from([FILE.to_owned()]);
+    for line in text.lines() {
+        let (wanted, name) = line.split_once("  ").context("a line has sum and path")?;
+        let file = fs::read(folder.join(name)).with_context(|| name.to_owned())?;
+        ensure!(sum(&file) == wanted, "{name} is not what its sum is of");
+        named.insert(name.to_owned());
+    }
+    let there = below(folder, folder)?;
+    ensure!(
+        there == named,
+        "files are there and without a sum: {:?}",
+        there.difference(&named)
+    );
+    Ok(())
+}
+
+/// The files below `at`, by their paths from `folder`.
+pub fn below(folder: &Path, at: &Path) -> Result<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(at).with_context(|| at.display().to_string())? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(below(folder, &path)?);
+        } else {
+            let name = path.strip_prefix(folder)?.to_string_lossy();
+            found.insert(name.into_owned());
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::File;
+    use super::*;
+
+    /// FIPS 180-4 has "abc" as its first example.
+    #[test]
+    fn sums_are_those_of_the_standard_in_the_form_of_sha256sum() {
+        let files = ["b", "a/c"].map(|name| (name.to_owned(), File::text("abc".into())));
+        let sum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(
+            of(&files.into_iter().collect()),
+            format!("{sum}  a/c\n{sum}  b\n")
+        );
+    }
+}

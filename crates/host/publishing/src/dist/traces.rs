@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Traces that a file must not have: a path of the machine that made it.
+//!
+//! Such a path differs from machine to machine, and so would the file. A compiler leaves
+//! paths of sources in messages of panics and in debug information.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use memchr::memmem;
+
+use shell::places;
+use providing::toolchain;
+
+/// How much of a file is shown before and behind a path.
+const AROUND: usize = 40;
+
+/// Folders of a machine.
+#[derive(Debug)]
+pub struct Traces(Vec<Vec<u8>>);
+
+impl Traces {
+    /// The checkout's, Cargo's, the toolchain's, and that of whoever is logged in.
+    pub fn of_this_machine() -> Self {
+        let variable = |name| env::var_os(name).map(PathBuf::from);
+        let folders = [
+            Some(places::root().into()),
+            Some(places::target()),
+            Some(toolchain::home()),
+            variable("RUSTUP_HOME"),
+            toolchain::sysroot(),
+            env::home_dir(),
+        ];
+        Self::of(folders.into_iter().flatten())
+    }
+
+    /// These folders, by any name that leads to them.
+    pub fn of(folders: impl Iterator<Item = PathBuf>) -> Self {
+        let names = folders.flat_map(|folder| [folder.canonicalize().ok(), Some(folder)]);
+        // `/` is part of every path.
+        let names = names
+            .flatten()
+            .filter(|name| name.is_absolute() && name.parent().is_some());
+        let mut needles: Vec<_> = names.map(|name| needle(&name)).collect();
+        needles.sort();
+        needles.dedup();
+        Self(needles)
+    }
+
+    /// The first path in `bytes` that is below one of the folders, with where it is and what is around
+    /// it.
+    pub fn find(&self, bytes: &[u8]) -> Option<String> {
+        let found = self.0.iter().filter_map(|needle| first(bytes, needle));
+        let at = found.min()?;
+        let around = &bytes[at.saturating_sub(AROUND)..bytes.len().min(at + 2 * AROUND)];
+        let printable = |&byte: &u8| match byte {
+            b' '..=b'~' => char::from(byte),
+            _ => '.',
+        };
+        let around: String = around.iter().map(printable).collect();
+        Some(format!("a path of this machine at byte {at}: {around}"))
+    }
+}
+
+/// A folder's name as it begins the path of a file in it.
+fn needle(folder: &Path) -> Vec<u8> {
+    let mut needle = folder.as_os_str().as_encoded_bytes().to_vec();
+    needle.push(b'/');
+    needle
+}
+
+/// Where `needle` is first. One folder of the root, as in `/src/`, is also in the middle of
+/// other paths, `x/src/y`: there it does not count.
+fn first(bytes: &[u8], needle: &[u8]) -> Option<usize> {
+    let short = needle.iter().filter(|&&byte| byte == b'/').count() == 2;
+    let inside = |at: usize| {
+        let before = at.checked_sub(1).map(|before| bytes[before]);
+        before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+    };
+    memmem::find_iter(bytes, needle).find(|&at| !(short && inside(at)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn traces(folders: &[&str]) -> Traces {
+        Traces::of(folders.iter().map(PathBuf::from))
+    }
+
+    #[test]
+    fn a_path_below_a_folder_is_found_wherever_it_is() {
+        let traces = traces(&["/home/ada/rouse", "/home/ada"]);
+        let found = traces.find(b"\0\x01of a panic/home/ada/.cargo/x.rs:1\0");
+        let found = found.unwrap();
+        assert!(found.contains("at byte 12: ..of a panic/home/ada/.cargo/x.rs:1."));
+        assert_eq!(traces.find(b"/home/adam/x and /home/ada"), None);
+        assert!(traces.find(b"/home/ada/").is_some());
+    }
+
+    #[test]
+    fn a_folder_of_the_root_is_told_from_the_middle_of_a_path() {
+        let traces = traces(&["/src", "/"]);
+        assert_eq!(traces.find(b"hypervisor/src/main.rs"), None);
+        assert!(
+            traces
+                .find(b"hypervisor/src/main.rs\0/src/main.rs")
+                .is_some()
+        );
+        assert!(traces.find(b"/src/main.rs").is_some());
+    }
+
+    #[test]
+    fn the_folders_of_this_machine_are_known() {
+        let traces = Traces::of_this_machine();
+        for folder in [places::root().to_owned(), toolchain::home()] {
+            let path = folder.join("x.rs").display().to_string();
+            assert!(traces.find(path.as_bytes()).is_some(), "{path}");
+        }
+    }
+}

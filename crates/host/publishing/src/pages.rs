@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `pages`: looks at pages in a headless browser, as readers do.
+//!
+//! crates/test/browser looks, in a process of its own, so that no other verb compiles it. Here is what it looks at:
+//! files that are named, or a page of each kind that there is, made without a boot.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use results::goldens;
+use results::merge;
+
+use shell::failure::bad_input;
+use shell::terminal::say;
+use providing::{browser, toolchain};
+use counting::cost;
+use shell::{files, places};
+use reporting::history;
+
+/// Options of `pages`.
+#[derive(Args, Debug)]
+pub struct PagesArgs {
+    /// Pages to look at [default: one of each kind, made of results that tests keep]
+    #[arg(value_name = "FILE.html")]
+    pub files: Vec<PathBuf>,
+    /// Keep how they look: a picture of each width and colour scheme, and the PDF
+    #[arg(long, value_name = "DIR")]
+    pub pictures: Option<PathBuf>,
+}
+
+/// Does what `cargo xtask pages` promises.
+pub fn pages(args: &PagesArgs) -> Result<()> {
+    if let Some(missing) = args.files.iter().find(|file| !file.is_file()) {
+        bad_input!("{} is no file; name pages", missing.display());
+    }
+    let program = browser::provide()?;
+    let files = match args.files.as_slice() {
+        [] => make()?,
+        named => named.to_vec(),
+    };
+    let mut words: Vec<OsString> = Vec::new();
+    if let Some(folder) = &args.pictures {
+        words.extend(["--pictures".into(), folder.into()]);
+    }
+    words.extend(files.into_iter().map(OsString::from));
+    let manifest = places::inside("Cargo.toml");
+    let status = toolchain::cargo()
+        .args(["run", "--quiet", "--package", "browser", "--manifest-path"])
+        .arg(manifest)
+        .arg("--")
+        .args(words)
+        .env(browser::VARIABLE, program)
+        .status();
+    if !status.with_context(toolchain::no_cargo)?.success() {
+        bail!("not every page is as it should be; what is wrong is above");
+    }
+    if let Some(folder) = &args.pictures {
+        say!("pictures: {}", places::shown(folder));
+    }
+    Ok(())
+}
+
+/// A page of each kind, in files.
+pub fn make() -> Result<Vec<PathBuf>> {
+    let folder = places::target().join("pages");
+    files::make_folder(&folder)?;
+    let runs = goldens::runs();
+    let mut made: Vec<(String, String)> = Vec::new();
+    for run in &runs {
+        let label = run.label.clone();
+        made.push((label, page::html(None, std::slice::from_ref(run))));
+    }
+    made.push(("history".into(), history::sample(&runs)));
+    made.push(("all".into(), page::html(None, &merge::runs(runs))));
+    made.push(("experiments".into(), experiments::sample()));
+    made.push(("cost-scale".into(), cost::sample()));
+    let files = made.into_iter().map(|(name, page)| {
+        let file = folder.join(format!("{name}.html"));
+        fs::write(&file, page).with_context(|| places::shown(&file))?;
+        Ok(file)
+    });
+    files.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_a_page_of_each_kind() {
+        let files = make().unwrap();
+        for name in ["whole", "all", "history", "experiments", "cost-scale"] {
+            let file = files
+                .iter()
+                .find(|file| file.ends_with(format!("{name}.html")));
+            let page = fs::read_to_string(file.expect(name)).unwrap();
+            assert!(
+                page.starts_with("<!DOCTYPE html>") && page.contains("<svg"),
+                "{name}"
+            );
+        }
+    }
+}

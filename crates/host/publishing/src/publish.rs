@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `publish`: what this version measures, kept in the repository with the documents that have it.
+//!
+//! `results/NAME.json` is a [run](runs)'s results.json without histograms; [mod@documents] have tables and rows of them. So a reader sees
+//! what to expect before building anything, and `compare results/virt.json RUN` tells whether a machine measures the same.
+//! `--check` measures again, and fails where one figure is another.
+
+mod documents;
+mod runs;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use results::Results;
+
+use running::boot::Show;
+use hypervisors::HypervisorsArgs;
+use running::options::LimitArgs;
+use shell::failure::bad_input;
+use shell::folder::Folder;
+use shell::output::Output;
+use shell::terminal::{note, say};
+use hypervisors;
+use shell::places;
+use running::session;
+use documents::documents;
+use runs::{FOLDER, Run, keep, kept, others};
+
+/// The board that the README shows.
+const SHOWN: &str = "virt";
+/// The name of the table of hypervisors, which its own verb measures and writes.
+const HYPERVISORS: &str = "hypervisors";
+
+/// Options of `publish`.
+#[derive(Args, Debug)]
+pub struct PublishArgs {
+    /// Boards, `linux`, `neighbour` or `hypervisors` [default: all that can be measured here; with --check, virt and hypervisors]
+    #[arg(value_name = "WHAT")]
+    pub what: Vec<String>,
+    /// Only write the documents anew from what is kept in results/
+    #[arg(long, conflicts_with = "what")]
+    pub page: bool,
+    /// Write nothing: fail if a figure of results/, of the table of hypervisors (under none and rouse) or of a document is
+    /// not the one that this tree measures
+    #[arg(long, conflicts_with = "page")]
+    pub check: bool,
+    /// How long each run may take.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// Does what `cargo xtask publish` promises.
+pub fn publish(args: &PublishArgs) -> Result<()> {
+    if args.page {
+        return write_pages();
+    }
+    let (names, hypervisors) = chosen(args)?;
+    if args.check {
+        return check(&names, hypervisors, &args.limits);
+    }
+    measure(&names, &args.limits, |run, results| {
+        keep(&run.name, results)?;
+        say!("kept: {FOLDER}/{}.json", run.name);
+        Ok(())
+    })?;
+    if hypervisors {
+        hypervisors::hypervisors(&HypervisorsArgs {
+            save: true,
+            limits: args.limits,
+            ..HypervisorsArgs::default()
+        })?;
+    }
+    write_pages()
+}
+
+/// The runs that are asked for, else those that can be made here; and whether the hypervisors are among them.
+fn chosen(args: &PublishArgs) -> Result<(Vec<String>, bool)> {
+    let mut names = args.what.clone();
+    if names.is_empty() {
+        names = match args.check {
+            true => vec![SHOWN.into()],
+            false => runs::here()?,
+        };
+        names.push(HYPERVISORS.into());
+    }
+    let all = names.len();
+    names.retain(|name| name != HYPERVISORS);
+    let hypervisors = names.len() < all;
+    Ok((names, hypervisors))
+}
+
+/// Makes runs, one after another, and gives the results of each to `take`.
+fn measure(
+    names: &[String],
+    limits: &LimitArgs,
+    mut take: impl FnMut(&Run, Results) -> Result<()>,
+) -> Result<()> {
+    // Everything is checked before anything runs.
+    let mut jobs = Vec::new();
+    for name in names {
+        let run = Run::of(name)?;
+        let job = run.job()?.within(limits);
+        jobs.push((run, job));
+    }
+    let folder = Folder::claim(None, "publish")?;
+    for (number, (run, job)) in (1..).zip(&jobs) {
+        let name = &run.name;
+        note!("publish: {number} of {}, {name}", jobs.len());
+        let inner = Folder::claim(Some(&folder.inside(name)), name)?;
+        let session = session::run(job, inner, Show::Dumps)?;
+        if let Some(failure) = session.failure {
+            bail!("{name}: {}; what was kept before stays", failure.told());
+        }
+        take(run, session.results)?;
+    }
+    folder.close(None).complete()?;
+    Ok(())
+}
+
+/// Fails unless what is kept of these, and each document, has the figures that this tree measures.
+fn check(names: &[String], hypervisors: bool, limits: &LimitArgs) -> Result<()> {
+    let all = kept()?;
+    let mut wrong = Vec::new();
+    measure(names, limits, |run, results| {
+        let Some((_, kept)) = all.iter().find(|(name, _)| *name == run.name) else {
+            let name = &run.name;
+            bad_input!("{FOLDER}/{name}.json is not there; run `cargo xtask publish {name}`");
+        };
+        wrong.extend(others(&run.name, kept, &results));
+        Ok(())
+    })?;
+    if hypervisors {
+        wrong.extend(hypervisors::others(limits)?);
+    }
+    wrong.extend(
+        documents(&all)?
+            .into_iter()
+            .filter(|document| document.is != document.wanted)
+            .map(|document| {
+                let path = document.path;
+                format!("{path} has other figures than {FOLDER}/: cargo xtask publish --page")
+            }),
+    );
+    if !wrong.is_empty() {
+        bail!("{}", wrong.join("; "));
+    }
+    let more = hypervisors.then_some(HYPERVISORS);
+    let names: Vec<&str> = names.iter().map(String::as_str).chain(more).collect();
+    say!(
+        "every figure is as this tree measures it: {}",
+        names.join(", ")
+    );
+    Ok(())
+}
+
+fn write_pages() -> Result<()> {
+    let kept = kept()?;
+    if kept.is_empty() {
+        bad_input!("{FOLDER}/ has no results; run `cargo xtask publish`");
+    }
+    for document in documents(&kept)? {
+        let path = document.path;
+        Output::claim("publish", &places::inside(path))?.write(&document.wanted)?;
+        say!("page: {path}");
+    }
+    Ok(())
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Documents with tables of the results that are kept: one page of all boards, and blocks between two lines in others.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use anyhow::{Context, Result};
+use page::table;
+use results::{Cell, Results};
+
+use super::SHOWN;
+use super::runs::{FOLDER, Run, others};
+use shell::failure::bad_input;
+use shell::places;
+
+/// The page of all boards.
+const PAGE: &str = "docs/measured.md";
+/// The line after a block.
+const END: &str = "<!-- until here -->\n";
+
+/// A block of a document: rows of the results of a run.
+struct Block {
+    path: &'static str,
+    run: &'static str,
+    has: fn(&Cell) -> bool,
+    /// Columns of the terminal that it is for.
+    width: usize,
+}
+
+const BLOCKS: [Block; 3] = [
+    Block {
+        path: "README.md",
+        run: SHOWN,
+        has: |cell| ROWS.contains(&&*cell.title()) && cell.what.host_poll_us == 0,
+        width: 120,
+    },
+    Block {
+        path: "docs/linux.md",
+        run: "linux",
+        has: |cell| cell.stats.is_some(),
+        width: 120,
+    },
+    Block {
+        path: "docs/neighbour.md",
+        run: "neighbour",
+        // Either the CPU is given away at once, or it is polled for and no IPI is sent.
+        has: |cell| {
+            let title = cell.title();
+            [
+                "one wfi ",
+                "spin none inject elide",
+                "poll-wfi wfi inject elide",
+            ]
+            .iter()
+            .any(|words| title.contains(words))
+        },
+        width: 160,
+    },
+];
+
+/// Rows that the README shows, by their titles.
+const ROWS: [&str; 5] = [
+    "pingpong one wfi none inject ipi lse",
+    "pingpong one wfi none direct ipi lse",
+    "pingpong one wfi wfi inject ipi lse",
+    "pingpong one poll-wfi none inject ipi lse",
+    "pingpong one poll-wfi none inject elide lse",
+];
+
+/// A document that has figures of what is kept.
+#[derive(Debug)]
+pub struct Document {
+    pub path: &'static str,
+    /// Its text, and what that has to be.
+    pub is: String,
+    pub wanted: String,
+}
+
+/// Each of them.
+pub fn documents(kept: &[(String, Results)]) -> Result<Vec<Document>> {
+    let read =
+        |path: &str| fs::read_to_string(places::inside(path)).with_context(|| path.to_owned());
+    let mut documents = vec![Document {
+        path: PAGE,
+        is: read(PAGE)?,
+        wanted: page(kept)?,
+    }];
+    for block in BLOCKS {
+        let is = read(block.path)?;
+        let wanted = block.put_into(&is, kept)?;
+        documents.push(Document {
+            path: block.path,
+            is,
+            wanted,
+        });
+    }
+    Ok(documents)
+}
+
+impl Block {
+    /// The document's text with the block as it has to be.
+    fn put_into(&self, text: &str, kept: &[(String, Results)]) -> Result<String> {
+        let Self { path, run, .. } = self;
+        let begin = format!("<!-- cargo xtask publish: rows of {FOLDER}/{run}.json -->\n");
+        let parts = text
+            .split_once(&begin)
+            .and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+        let Some((before, after)) = parts else {
+            bad_input!(
+                "{path} has not the lines {begin:?} and {END:?}; put them where its rows are"
+            );
+        };
+        let Some((_, results)) = kept.iter().find(|(name, _)| name == run) else {
+            bad_input!("{FOLDER}/{run}.json is not there; run `cargo xtask publish {run}`");
+        };
+        let rows = self.rows(results);
+        let run = Run::of(run)?;
+        let made = match run.is_board() {
+            true => String::new(),
+            false => format!("$ {}\n{}\n\n", run.command(), source(results)),
+        };
+        Ok(format!("{before}{begin}```\n{made}{rows}```\n{END}{after}"))
+    }
+
+    /// The machine and some rows of a run, as a terminal has them.
+    fn rows(&self, results: &Results) -> String {
+        let mut some = results.clone();
+        some.cells.retain(self.has);
+        let lines = table::lines(&some, Some(self.width));
+        let tables: BTreeSet<String> = some.cells.iter().map(Cell::table).collect();
+        let tables = lines.split(String::is_empty).skip(1).take(tables.len());
+        let shown = lines.iter().take(1).map(String::as_str);
+        let below =
+            tables.flat_map(|table| [""].into_iter().chain(table.iter().map(String::as_str)));
+        shown
+            .chain(below)
+            .map(|line| format!("{}\n", line.trim_end()))
+            .collect()
+    }
+}
+
+/// The program and the tree that measured.
+fn source(results: &Results) -> String {
+    let build = results.build.as_ref();
+    let tree = build.map(results::Build::tree).unwrap_or_default();
+    format!("{}, {tree}", results.tool)
+}
+
+/// The page: a section for each board, with its tables where no board before it has the same figures.
+fn page(kept: &[(String, Results)]) -> Result<String> {
+    let mut text = String::from(HEAD);
+    let mut shown: Vec<(&str, &Results)> = Vec::new();
+    let (first, rest): (Vec<_>, Vec<_>) = kept.iter().partition(|(name, _)| name == SHOWN);
+    for (name, results) in first.into_iter().chain(rest) {
+        let run = Run::of(name)?;
+        if !run.is_board() {
+            continue;
+        }
+        text += &format!(
+            "\n## {name}\n\n{}; [{name}.json](../{FOLDER}/{name}.json)\n\n",
+            source(results)
+        );
+        let like = shown
+            .iter()
+            .find(|(_, other)| others(name, other, results).is_none());
+        text += &match like {
+            Some((like, _)) => format!(
+                "`{}` has the figures of [{like}](#{like}) in all {} cells.\n",
+                run.command(),
+                results.cells.len()
+            ),
+            None => table::document(results).markdown(&run.command()),
+        };
+        if like.is_none() {
+            shown.push((name, results));
+        }
+    }
+    Ok(text)
+}
+
+const HEAD: &str = "\
+# What was measured on each board
+
+`cargo xtask publish` measures every board whose emulator is on the computer, and keeps what comes out in `results/`, one file for each board: a run's
+[results.json](results.md) without histograms. This page is made of these files (`cargo xtask publish --page`), so it has the version and the commit that
+measured. Instructions and cycles repeat: the command below a section gives the same numbers with the same compiler and emulator.
+`cargo xtask compare results/virt.json RUN` says what is otherwise. A star and its reason mean the same as in any [table](glossary.md).
+
+No board here is hardware: each is QEMU or gem5 with the properties that `cargo xtask boards` lists. [Bring-up](bring-up.md) says how to measure the machine itself.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::super::runs::kept;
+    use super::*;
+
+    #[test]
+    fn the_page_is_that_of_what_is_kept() {
+        let kept = kept().unwrap();
+        for document in documents(&kept).unwrap() {
+            let path = document.path;
+            assert!(
+                document.is == document.wanted,
+                "{path}: run `cargo xtask publish --page`"
+            );
+        }
+        for (name, results) in &kept {
+            let run = Run::of(name).unwrap();
+            assert!(!run.is_board() || results.board == *name);
+            assert!(!results.incomplete && results.damaged.is_empty(), "{name}");
+            assert!(
+                results.build.as_ref().is_some_and(|build| !build.dirty),
+                "{name}"
+            );
+            assert!(
+                run.job().is_ok() && results.cells.iter().any(|cell| cell.stats.is_some()),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_instruction_more_in_one_cell_is_another_figure() {
+        let kept = kept().unwrap();
+        let (_, kept) = kept.iter().find(|(board, _)| board == SHOWN).unwrap();
+        assert_eq!(others(SHOWN, kept, kept), None);
+        let mut now = kept.clone();
+        now.cells[7].stats.as_mut().unwrap().p99 += 1;
+        let told = others(SHOWN, kept, &now).unwrap();
+        assert!(told.contains(&kept.cells[7].title()), "{told}");
+        now.cells.remove(0);
+        let told = others(SHOWN, kept, &now).unwrap();
+        assert!(told.contains(&kept.cells[0].title()), "{told}");
+    }
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The runs that are kept, each a line of `cargo xtask run`, and what differs from one that is kept.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use results::{Cell, Results, Stats, json};
+
+use running::board::{Board, Machine, names};
+use running::options::JobArgs;
+use shell::failure::{BadInput, bad_input};
+use running::job::Job;
+use running::kvm::kernel;
+use shell::output::Output;
+use shell::terminal::note;
+use providing::apt;
+use shell::{files, mistake, places};
+use running::gem5;
+
+/// Where the results are kept.
+pub const FOLDER: &str = "results";
+/// Cells that are named where more than these differ.
+const NAMED: usize = 3;
+
+/// Runs besides those of the boards, each with its options.
+const RUNS: [(&str, &str); 2] = [
+    (
+        "linux",
+        "--board virt --guest debian --under none,rouse --workload linux-pipe,linux-timer,linux-idle --trap none,wfi",
+    ),
+    (
+        "neighbour",
+        "--board virt --workload pingpong --neighbour work --slice-us 0 --wait wfi,spin,poll-wfi --trap none,wfi \
+         --deliver inject --poll-limit-us 50 --gap-us 20,200,1000",
+    ),
+];
+
+/// A run that is kept: a board's default matrix, or one of [`RUNS`].
+#[derive(Debug)]
+pub struct Run {
+    pub name: String,
+    options: String,
+}
+
+/// The options of `run` that say what is measured.
+#[derive(Parser)]
+struct Words {
+    #[command(flatten)]
+    job: JobArgs,
+}
+
+impl Run {
+    /// The run of this name.
+    pub fn of(name: &str) -> Result<Self> {
+        let other = RUNS.iter().find(|(other, _)| *other == name);
+        let options = match other {
+            Some((_, options)) => (*options).to_owned(),
+            None => {
+                let boards = names()?;
+                if !boards.iter().any(|board| board == name) {
+                    let runs = RUNS.map(|(name, _)| name).join(", ");
+                    bad_input!(
+                        "there is no `{name}` to publish; use {}, {runs} or hypervisors",
+                        boards.join(", ")
+                    );
+                }
+                let board = Board::load(name)?;
+                let quick = matches!(board.machine, Machine::Gem5(_));
+                format!("--board {name}{}", if quick { " --quick" } else { "" })
+            }
+        };
+        Ok(Self {
+            name: name.into(),
+            options,
+        })
+    }
+
+    /// Whether it is the default matrix of a board.
+    pub fn is_board(&self) -> bool {
+        RUNS.iter().all(|(name, _)| *name != self.name)
+    }
+
+    /// The command that measures the same.
+    pub fn command(&self) -> String {
+        format!("cargo xtask run {}", self.options)
+    }
+
+    pub fn job(&self) -> Result<Job> {
+        let words = ["run"].into_iter().chain(self.options.split(' '));
+        let words = Words::try_parse_from(words).with_context(|| self.command())?;
+        Job::new(&words.job)
+    }
+}
+
+/// The names of those that can be made on this computer.
+pub fn here() -> Result<Vec<String>> {
+    let mut here = Vec::new();
+    for name in names()? {
+        match Board::load(&name)?.machine {
+            Machine::Gem5(_) if gem5::find(None).is_err() => {
+                note!("left out: {name}: there is no gem5 here (docs/gem5.md); its results stay");
+            }
+            _ => here.push(name),
+        }
+    }
+    for (name, options) in RUNS {
+        let has_kernel = || kernel::provided().is_some() || apt::usable();
+        match options.contains("--guest debian") && !has_kernel() {
+            true => {
+                note!("left out: {name}: Debian's kernel can't be fetched here; its results stay")
+            }
+            false => here.push(name.into()),
+        }
+    }
+    Ok(here)
+}
+
+/// Keeps the results of a run.
+pub fn keep(name: &str, mut results: Results) -> Result<()> {
+    for cell in &mut results.cells {
+        cell.histograms.clear();
+    }
+    let path = places::inside(FOLDER);
+    files::make_folder(&path)?;
+    let file = path.join(format!("{name}.json"));
+    Output::claim("results", &file)?.write(&json::text(&results)?)
+}
+
+/// The results that are kept, by name.
+pub fn kept() -> Result<Vec<(String, Results)>> {
+    let folder = places::inside(FOLDER);
+    let entries = fs::read_dir(&folder);
+    let entries = entries.with_context(|| {
+        format!(
+            "{} can't be read; run `cargo xtask publish`",
+            places::shown(&folder)
+        )
+    })?;
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_>>()?;
+    files.retain(|file| {
+        file.extension()
+            .is_some_and(|extension| extension == "json")
+    });
+    files.sort();
+    files
+        .iter()
+        .map(|file| {
+            let text = fs::read_to_string(file)?;
+            let shown = places::shown(file);
+            let results = Results::read(&text, mistake::of_json).map_err(|why| {
+                BadInput::error(format!("{shown}: {why}; run `cargo xtask publish`"))
+            })?;
+            let name = file.file_stem().unwrap_or_default().to_string_lossy();
+            Ok((name.into_owned(), results))
+        })
+        .collect()
+}
+
+/// The cells of run `name` that are not as `kept`.
+pub fn others(name: &str, kept: &Results, now: &Results) -> Option<String> {
+    let figures = |results: &Results| -> BTreeMap<Vec<String>, (String, String)> {
+        let cells = results.cells.iter();
+        cells
+            .map(|cell| (cell.key(), (cell.title(), figures(cell))))
+            .collect()
+    };
+    let (kept, now) = (figures(kept), figures(now));
+    let keys = kept
+        .keys()
+        .chain(now.keys().filter(|key| !kept.contains_key(*key)));
+    let other =
+        keys.filter(|key| kept.get(*key).map(|cell| &cell.1) != now.get(*key).map(|cell| &cell.1));
+    let titles: Vec<&str> = other
+        .filter_map(|key| kept.get(key).or(now.get(key)))
+        .map(|(title, _)| title.as_str())
+        .collect();
+    (!titles.is_empty()).then(|| {
+        let more = match titles.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let named = titles[..titles.len().min(NAMED)].join(", ");
+        format!("{FOLDER}/{name}.json: {named}{more} are not what this tree measures: cargo xtask publish {name}")
+    })
+}
+
+/// The figures of a cell that are compared. Not how many samples there are, nor extremes of all: in one of thousands the
+/// emulator may change CPUs in another place (docs/results.md), and no path is known of that one.
+fn figures(cell: &Cell) -> String {
+    let of_all = |stats: &Stats| [stats.p50, stats.p90, stats.p99];
+    let of_clear = |stats: &Stats| [stats.min, stats.p50, stats.p90, stats.p99, stats.max];
+    let critical = cell.critical.as_ref();
+    let exits = cell.exits.keys();
+    let exits = exits.map(|cause| format!("{cause} {:.2}", cell.exits_per_sample(cause)));
+    format!(
+        "{:?} {:?} {:?} {:?} {}",
+        cell.stats.as_ref().map(of_all),
+        critical.map(|critical| of_clear(&critical.path)),
+        critical.map(|critical| of_clear(&critical.net)),
+        exits.collect::<Vec<_>>(),
+        cell.iterations,
+    )
+}

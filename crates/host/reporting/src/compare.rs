@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `compare`: whether B is better or worse than A, cell by cell.
+
+mod options;
+
+pub use options::CompareArgs;
+
+mod gate;
+mod own;
+pub mod shown;
+mod side;
+
+use anyhow::{Result, bail};
+use page::document::Document;
+use results::compare::{ASPECTS, Comparison, differences};
+
+use shell::failure::bad_input;
+use shell::terminal::note;
+use gate::{Gate, Judgement};
+use side::{Side, percent};
+
+/// Does what `cargo xtask compare` promises.
+pub fn compare(args: &CompareArgs) -> Result<()> {
+    args.format.claim()?;
+    told(args)
+}
+
+/// Likewise where standard output is claimed already.
+pub fn told(args: &CompareArgs) -> Result<()> {
+    let (document, judgement) = judge(args)?;
+    args.format.show_document(&document)?;
+    match judgement {
+        Judgement::Passed => Ok(()),
+        Judgement::Failed(why) => bail!("{why}"),
+        Judgement::NotTried(why) => bad_input!("{why}"),
+    }
+}
+
+/// Returns the document, and whether B passes.
+fn judge(args: &CompareArgs) -> Result<(Document, Judgement)> {
+    let gate = args.fail_if_worse.as_deref().map(Gate::parse).transpose()?;
+    let level = percent("--level", &args.level)?;
+    if !(level > 0.0 && level < 50.0) {
+        bad_input!(
+            "--level: `{}` is no level; name one above 0 and below 50 %",
+            args.level
+        );
+    }
+    let see = args
+        .see
+        .as_deref()
+        .map(|text| percent("--see", text))
+        .transpose()?;
+    let allowed = allowed(args.allow.as_deref())?;
+    let (a, b) = match (args.runs.as_slice(), args.with.as_slice()) {
+        ([a, b], []) => (std::slice::from_ref(a), std::slice::from_ref(b)),
+        (_, []) => bad_input!(
+            "{} runs are named, and it is not clear which are whose; name two, or those of B behind --with",
+            args.runs.len()
+        ),
+        (a, b) => (a, b),
+    };
+    let (paths_a, paths_b) = (a, b);
+    let (a, b) = (Side::read("A", a)?, Side::read("B", b)?);
+    side::check_distinct((&a, paths_a), (&b, paths_b))?;
+    for line in a.complaints().chain(b.complaints()) {
+        note!("warning: {line}");
+    }
+    side::check_units(&a, &b)?;
+    let comparison = Comparison::new(&a.runs, &b.runs, level / 100.0);
+    if comparison.pairs.is_empty() && comparison.lost.iter().all(|lost| lost.has == 0) {
+        bad_input!(
+            "{} and {} have no cell in common; run both with the same options",
+            a.shown,
+            b.shown
+        );
+    }
+    side::check_cells(&comparison)?;
+    let mut differs = differences(&a.runs, &b.runs);
+    differs.extend(comparison.paths_differ());
+    let judgement = match &gate {
+        None => Judgement::Passed,
+        Some(gate) => {
+            let not_allowed = differs
+                .iter()
+                .filter(|differs| !allowed.contains(&differs.aspect));
+            let not_allowed: Vec<_> = not_allowed.collect();
+            gate.judge(&comparison, &not_allowed, &b)
+        }
+    };
+    let document = shown::document(&comparison, &differs, &a, &b, see);
+    Ok((document, judgement))
+}
+
+/// The aspects in which the sides may differ.
+fn allowed(list: Option<&str>) -> Result<Vec<&'static str>> {
+    let words = list
+        .unwrap_or_default()
+        .split(',')
+        .filter(|word| !word.is_empty());
+    let known = |word: &str| match ASPECTS.iter().find(|aspect| **aspect == word) {
+        Some(aspect) => Ok(*aspect),
+        None => bad_input!("--allow: there is no `{word}`; use {}", ASPECTS.join(", ")),
+    };
+    words.map(known).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Options of the verb.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::format::FormatArgs;
+
+/// Probability that `compare` calls anything better or worse if nothing is.
+const LEVEL: &str = "5%";
+
+/// Options of `compare`.
+#[derive(Args, Debug)]
+pub struct CompareArgs {
+    /// A, the reference, and B: a run folder, the name of a saved run, results.json or serial log of each, which may hold several runs. With
+    /// --with, all of these are runs of A
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<PathBuf>,
+    /// Runs of B
+    #[arg(long, value_name = "RUN", num_args = 1..)]
+    pub with: Vec<PathBuf>,
+    /// Exit with status 1 if anything is worse by more than this much, or lost: medians, tails, exits; with 2 if
+    /// that can't be told from these runs [without a number: 0]
+    #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "0")]
+    pub fail_if_worse: Option<String>,
+    /// Probability that anything is called better or worse if nothing is, at most
+    #[arg(long, value_name = "PERCENT", default_value = LEVEL)]
+    pub level: String,
+    /// Say how many runs would show a difference of this much
+    #[arg(long, value_name = "PERCENT")]
+    pub see: Option<String>,
+    /// Differences between A and B besides the code that --fail-if-worse accepts: compiler, emulator, ...
+    #[arg(long, value_name = "LIST")]
+    pub allow: Option<String>,
+    /// In which form it answers.
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+impl CompareArgs {
+    /// Comparison of these runs by default.
+    pub fn of(runs: Vec<PathBuf>) -> Self {
+        Self {
+            runs,
+            with: Vec::new(),
+            fail_if_worse: None,
+            level: LEVEL.into(),
+            see: None,
+            allow: None,
+            format: FormatArgs::default(),
+        }
+    }
+}

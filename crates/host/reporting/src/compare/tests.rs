@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Verdicts on what runs measured.
+
+mod gates;
+mod runs;
+
+use std::fs;
+use std::path::PathBuf;
+
+use plan::{Wait, Workload};
+use results::merge;
+use results::{Cell, Counts, Emulator, Results, Stage, Stats};
+
+use super::*;
+use shell::args;
+use shell::failure::is_bad_input;
+
+/// A run of one cell whose median is `total`, and of which `kick` is a stage.
+fn run(total: u64, kick: u64, unit: &str) -> Results {
+    let stats = |p50| Stats {
+        count: 1000,
+        p50,
+        p90: p50 + 10,
+        p99: p50 + 20,
+        ..Stats::default()
+    };
+    let cell = Cell {
+        what: plan::Cell {
+            workload: Workload::Pingpong,
+            wait: Wait::Wfi,
+            ..plan::Cell::default()
+        },
+        unit: unit.into(),
+        stats: Some(stats(total)),
+        stages: vec![Stage {
+            name: "kick".into(),
+            stats: stats(kick),
+        }],
+        exits: Counts::from([("sgi".into(), 2000)]),
+        ..Cell::default()
+    };
+    let emulator = Emulator {
+        name: "QEMU".into(),
+        version: "11.1.3".into(),
+        ..Emulator::default()
+    };
+    let mut results = Results::new("virt", "max", Some(emulator));
+    results.unit = unit.into();
+    results.cells = vec![cell];
+    results
+}
+
+fn insns(total: u64) -> Results {
+    run(total, total / 4, "insns")
+}
+
+/// Five runs in time, 1 % apart, and further apart by `percent`.
+fn five(percent: u64) -> Vec<Results> {
+    (0..5)
+        .map(|number| run((500 + number * 5) * (100 + percent) / 100, 1, "ticks"))
+        .collect()
+}
+
+/// Compares by a command line; `A` and `B` in it are the runs.
+fn compared(line: &str, a: &[Results], b: &[Results]) -> Result<(String, Judgement)> {
+    let parent = tempfile::tempdir().unwrap();
+    let files = |name: &str, runs: &[Results]| -> Vec<PathBuf> {
+        let write = |(number, results): (usize, &Results)| {
+            let path = parent.path().join(format!("{name}{number}.json"));
+            fs::write(&path, results.to_json().unwrap()).unwrap();
+            path
+        };
+        runs.iter().enumerate().map(write).collect()
+    };
+    let (a, b) = (files("a", a), files("b", b));
+    let mut words: Vec<String> = vec!["compare".into()];
+    for word in line.split_whitespace() {
+        let paths: &[PathBuf] = match word {
+            "A" => &a,
+            "B" => &b,
+            _ => &[],
+        };
+        words.extend(paths.iter().map(|path| path.display().to_string()));
+        words.extend(paths.is_empty().then(|| word.to_owned()));
+    }
+    let args: CompareArgs = args::parse(&words)?;
+    let (lines, judgement) = judge(&args)?;
+    Ok((lines.terminal(None).join("\n"), judgement))
+}
+
+/// Verdict of the gate on B, which is like A but for `change`.
+fn gated(options: &str, a: &[Results], change: impl Fn(&mut Results)) -> Judgement {
+    let mut b = a.to_vec();
+    b.iter_mut().for_each(change);
+    let line = format!("A --with B --fail-if-worse {options}");
+    compared(&line, a, &b).unwrap().1
+}
+
+fn failed(judgement: &Judgement, why: &str) {
+    assert!(
+        matches!(judgement, Judgement::Failed(text) if text.contains(why)),
+        "{judgement:?}"
+    );
+}
+
+fn not_tried(judgement: &Judgement, why: &str) {
+    assert!(
+        matches!(judgement, Judgement::NotTried(text) if text.contains(why)),
+        "{judgement:?}"
+    );
+}
+
+#[test]
+fn a_slowdown_is_found_in_its_stage() {
+    let told = |a, b| compared("A B", &[a], &[b]).unwrap().0;
+    let text = told(run(400, 100, "insns"), run(420, 120, "insns"));
+    assert!(text.contains("+20  +5.0  worse    kick +20"), "{text}");
+    assert!(
+        text.contains("1 worse, 0 better; most in pingpong one wfi none inject ipi llsc (+5.0 %)."),
+        "{text}"
+    );
+    let text = told(run(420, 120, "insns"), run(400, 100, "insns"));
+    assert!(text.contains("-20  -4.8  better   kick -20"), "{text}");
+    let text = told(insns(400), insns(400));
+    assert!(
+        text.contains("0 worse, 0 better, 1 no difference."),
+        "{text}"
+    );
+}
+
+#[test]
+fn in_instructions_the_gate_is_0_unless_said_otherwise() {
+    let judged = |line: &str| compared(line, &[insns(80)], &[insns(81)]).unwrap().1;
+    assert_eq!(judged("A B"), Judgement::Passed);
+    failed(
+        &judged("A B --fail-if-worse"),
+        "median of 1 cell worse by more than 0 %, up to 1.2 %",
+    );
+    assert_eq!(judged("A B --fail-if-worse 2%"), Judgement::Passed);
+    assert_eq!(judged("B A --fail-if-worse"), Judgement::Passed);
+    assert_eq!(judged("A --with A --fail-if-worse"), Judgement::Passed);
+    for text in ["", "x", "-1%", "inf", "NaN%"] {
+        assert!(is_bad_input(&Gate::parse(text).unwrap_err()), "{text}");
+    }
+}
+
+/// The same, its path without bookkeeping `path`.
+fn with_path(total: u64, path: u64) -> Results {
+    let mut results = insns(total);
+    let stats = |p50| Stats {
+        count: 1000,
+        p50,
+        ..Stats::default()
+    };
+    results.cells[0].critical = Some(results::Critical {
+        samples: 1000,
+        path: stats(path + 10),
+        net: stats(path),
+        exits: Counts::from([("sgi".into(), 2000)]),
+        ..Default::default()
+    });
+    results
+}
+
+#[test]
+fn the_path_leads_and_the_work_of_all_cpus_is_gated_too() {
+    let judged = |a, b| compared("A B --fail-if-worse", &[a], &[b]).unwrap();
+    let (text, judgement) = judged(with_path(80, 47), with_path(79, 48));
+    failed(
+        &judgement,
+        "path of 1 cell worse by more than 0 %, up to 2.1 %",
+    );
+    for part in [
+        "47  48  +1  +2.1  worse",
+        "80  79  -1  -1.2",
+        "1 worse, 0 better",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert!(
+        text.contains("work of all CPUs 80 to 79 (-1.2 %), better"),
+        "{text}"
+    );
+    let (text, judgement) = judged(with_path(80, 47), with_path(81, 47));
+    failed(
+        &judgement,
+        "work of all CPUs of 1 cell worse by more than 0 %, up to 1.2 %",
+    );
+    assert!(
+        text.contains("work of all CPUs 80 to 81 (+1.2 %), worse"),
+        "{text}"
+    );
+    assert!(
+        text.contains("0 worse, 0 better, 1 no difference"),
+        "{text}"
+    );
+    let (_, judgement) = judged(with_path(80, 47), with_path(80, 47));
+    assert_eq!(judgement, Judgement::Passed);
+    // Cells with and without a path beside each other.
+    let timer = |mut results: Results| {
+        let mut cell = insns(500).cells.remove(0);
+        cell.what.workload = Workload::Timer;
+        cell.unit = results::VIRTUAL.into();
+        results.cells.push(cell);
+        results
+    };
+    let (text, _) = judged(timer(with_path(80, 47)), timer(with_path(80, 48)));
+    for part in [
+        "in the unit of the cell",
+        "instructions           path",
+        "ticks of virtual time  median",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
+fn the_unit_is_that_of_the_cells() {
+    let mut timer = insns(500);
+    timer.cells[0].unit = results::VIRTUAL.into();
+    let text = compared("A B", &[timer.clone()], &[timer]).unwrap().0;
+    assert!(
+        text.contains("medians in ticks of virtual time, which repeat"),
+        "{text}"
+    );
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `--format`: in which form a command answers on standard output.
+//!
+//! In any form but the terminal's, standard output has the document and nothing else: what is said beside it goes
+//! to standard error.
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use page::document::{Block, Document};
+use page::table;
+use results::{Results, json};
+
+use shell::failure::bad_input;
+use shell::command;
+use shell::terminal::{self, note};
+
+/// A form.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Lines and tables for a terminal
+    #[default]
+    Table,
+    /// GitHub's Markdown
+    Md,
+    /// The tables, or the cells, for a spreadsheet
+    Csv,
+    /// Data, as results.json where there is one
+    Json,
+    /// Plain text of 76 columns, for a mailing list
+    Mail,
+}
+
+/// Options of what is answered.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct FormatArgs {
+    /// Form of what goes to standard output; all but table have every column
+    #[arg(long, value_enum, value_name = "FORM", default_value = "table")]
+    pub format: Format,
+    /// Show all columns, also those that a terminal has no room for
+    #[arg(long)]
+    pub wide: bool,
+}
+
+impl FormatArgs {
+    /// Keeps standard output for the document, from now on.
+    pub fn claim(&self) -> Result<()> {
+        if self.format != Format::Table && !terminal::divert() {
+            bad_input!("--format: standard output is that of another option; name a file there");
+        }
+        Ok(())
+    }
+
+    /// Shows what was measured.
+    pub fn show_results(&self, results: &Results) -> Result<()> {
+        self.show(&table::document(results), results)
+    }
+
+    /// Shows `document`; as data, `results`.
+    pub fn show(&self, document: &Document, results: &Results) -> Result<()> {
+        match self.format {
+            Format::Csv => {
+                caveats(document);
+                write(&results::csv(results)?)
+            }
+            _ => self.show_with(document, || json::text(results)),
+        }
+    }
+
+    /// Shows `document`, which has JSON of its own.
+    pub fn show_with(
+        &self,
+        document: &Document,
+        json: impl FnOnce() -> Result<String>,
+    ) -> Result<()> {
+        match self.format {
+            Format::Json => write(&json()?),
+            _ => self.show_document(document),
+        }
+    }
+
+    /// Shows `document`, in whatever form.
+    pub fn show_document(&self, document: &Document) -> Result<()> {
+        match self.format {
+            Format::Table => {
+                let width = terminal::width().filter(|_| !self.wide);
+                terminal::print_document(document, width);
+                Ok(())
+            }
+            Format::Md => write(&document.markdown(&command::this_command())),
+            Format::Mail => write(&document.mail(&command::this_command())),
+            Format::Csv => {
+                caveats(document);
+                write(&document.csv()?)
+            }
+            Format::Json => write(&json::text(&document.json(&command::this_command()))?),
+        }
+    }
+}
+
+/// Tells on standard error what has to be known of the numbers: a spreadsheet has no place for it.
+fn caveats(document: &Document) {
+    for block in document.blocks() {
+        if let Block::Line(line) = block {
+            note!("{line}");
+        }
+    }
+}
+
+fn write(text: &str) -> Result<()> {
+    let line = if text.ends_with('\n') { "" } else { "\n" };
+    let written = terminal::write(format!("{text}{line}").as_bytes());
+    terminal::unless_reader_left(written).context("standard output can't be written")
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tables of the logs whose results crates/host/results tests: what people see of a log is
+//! as it was, or the change is looked at.
+
+use page::table;
+use results::goldens::{golden, logs};
+
+use shell::places;
+
+/// Width of the tables.
+const WIDTH: usize = 100;
+
+#[test]
+fn golden_tables() {
+    let folder = places::inside("xtask/tests/goldens");
+    for (name, results) in logs() {
+        let lines = table::lines(&results, Some(WIDTH)).join("\n");
+        golden(&folder.join(format!("{name}.txt")), &(lines + "\n"));
+    }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `report`: a page made from runs and from logs.
+
+mod options;
+
+pub use options::ReportArgs;
+
+mod charts;
+pub mod inputs;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use jiff::Timestamp;
+use page::document::Document;
+use page::scale::Scale;
+use page::{machines, own, table};
+use results::Results;
+use results::json;
+use results::merge::{self, Run};
+
+use shell::failure::bad_input;
+use shell::folder;
+use crate::format::Format;
+use shell::output::Output;
+use shell::terminal::{note, say};
+use shell::{output, places};
+use crate::watts;
+use charts::Charts;
+use inputs::Input;
+
+/// Name of the page in a folder.
+pub const PAGE: &str = "report.html";
+
+/// Does what `cargo xtask report` promises.
+pub fn report(args: &ReportArgs) -> Result<()> {
+    let watts = args.watts.as_deref().map(watts::read).transpose()?;
+    let inputs: Vec<Input> = args
+        .inputs
+        .iter()
+        .map(|path| Input::read(path))
+        .collect::<Result<_>>()?;
+    for input in &inputs {
+        let complaints = input.complaints();
+        complaints.iter().for_each(|line| note!("warning: {line}"));
+    }
+    // An input that is already a results.json, and alone, need not be written again.
+    let as_it_is = watts.is_none() && matches!(inputs.as_slice(), [input] if !input.is_log);
+    if inputs.iter().all(|input| input.results.cells.is_empty()) {
+        bad_input!("no cell of this is whole; capture the console again, or name other inputs");
+    }
+    let places = Places::choose(args, &inputs, !as_it_is)?;
+    let claim = |path: &Path| Output::claim("--out", path);
+    let out = claim(&places.page)?;
+    args.format.claim()?;
+    let data = places.data.as_deref().map(|folder| {
+        let files = ["results.json", "results.csv"].map(|name| claim(&folder.join(name)));
+        let [json, csv] = files;
+        anyhow::Ok((json?, csv?))
+    });
+    let data = data.transpose()?;
+    let mut runs = merge::runs(inputs.into_iter().map(Input::into_run).collect());
+    if let Some(watts) = &watts {
+        runs.iter_mut()
+            .for_each(|run| run.results.model_energy(watts));
+    }
+    let charts = args
+        .svg
+        .as_deref()
+        .map(|folder| Charts::claim(folder, &runs));
+    let charts = charts.transpose()?;
+    let page = page::html(args.title.as_deref(), &runs);
+    machines::sentences(&machines::groups(&runs))
+        .iter()
+        .for_each(|line| say!("{line}"));
+    for run in &runs {
+        let sentence = own::sentence(&run.results, Scale::of(&run.results));
+        sentence
+            .iter()
+            .for_each(|line| say!("{}: {line}", run.label));
+    }
+    out.write(&page)?;
+    if let Some((json, csv)) = data {
+        let merged = merge::into_one(&runs);
+        json.write(&json::text(&merged)?)?;
+        csv.write(&results::csv(&merged)?)?;
+    }
+    if let Some(charts) = charts {
+        charts.write()?;
+    }
+    say!("report: {}", output::shown(&places.page));
+    match args.format.format {
+        Format::Table => Ok(()),
+        _ => args.format.show(&document(&runs), &merge::into_one(&runs)),
+    }
+}
+
+/// Tables of all runs.
+fn document(runs: &[Run]) -> Document {
+    let mut document = Document::default();
+    for run in runs {
+        if runs.len() > 1 {
+            document.extend([String::new(), format!("{}:", run.label)]);
+        }
+        document.append(table::document(&run.results));
+    }
+    document
+}
+
+/// The page of what was just measured, in one run or several.
+pub fn of_run(label: &str, results: &Results, commands: &str) -> String {
+    let run = Run {
+        label: label.into(),
+        results: results.clone(),
+        commands: vec![commands.into()],
+    };
+    page::html(None, &merge::runs(vec![run]))
+}
+
+/// Where things are written.
+struct Places {
+    page: PathBuf,
+    /// Folder for the data, if that is to be written.
+    data: Option<PathBuf>,
+}
+
+impl Places {
+    fn choose(args: &ReportArgs, inputs: &[Input], data: bool) -> Result<Self> {
+        let folder = match (&args.out, inputs) {
+            (Some(out), _) if is_page(out) => {
+                let (page, data) = (out.clone(), None);
+                return Ok(Self { page, data });
+            }
+            (Some(out), _) => out.clone(),
+            (None, [input]) if input.folder.is_some() => input.folder.clone().unwrap_or_default(),
+            (None, _) => fresh()?,
+        };
+        let shown = places::shown(&folder);
+        // Results of a run are not to be replaced by ones that are made from them.
+        if data && folder.join("serial.log").exists() && folder.join("results.json").exists() {
+            bad_input!(
+                "--out: {shown} is a run's folder with results of its own; name another one"
+            );
+        }
+        if let Err(error) = fs::create_dir_all(&folder) {
+            bad_input!("--out: {shown} can't be created ({error}); name a folder that can");
+        }
+        Ok(Self {
+            page: folder.join(PAGE),
+            data: data.then_some(folder),
+        })
+    }
+}
+
+fn is_page(out: &Path) -> bool {
+    let extension = out.extension().and_then(|extension| extension.to_str());
+    let named = matches!(extension, Some("html" | "htm")) || out == Path::new("-");
+    let exists = out.metadata().map(|what| what.file_type());
+    // A place that is neither folder nor file is for the page, if it can be written at all.
+    exists.map_or(named, |what| !what.is_dir() && (named || !what.is_file()))
+}
+
+/// A new folder.
+fn fresh() -> Result<PathBuf> {
+    let time = Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
+    folder::create_numbered(&places::target().join("reports"), &time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_a_run_has_its_cells_and_how_it_was_made() {
+        let results = results::samples::results();
+        let page = of_run("evening", &results, "cargo xtask run --quick");
+        assert!(page.starts_with("<!DOCTYPE html>"));
+        for text in ["pingpong", "cargo xtask run --quick"] {
+            assert!(page.contains(text), "{text}");
+        }
+    }
+}

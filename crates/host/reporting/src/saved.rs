@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs that were given a name, to be compared with later ones: folders below `target/saved/`.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::Result;
+use foreign::Quoted;
+
+use shell::failure::bad_input;
+use shell::places;
+
+/// Characters of a name: while the run goes on, and where it was killed, more stand around them, and a file system takes 255
+/// (NAME_MAX).
+const LONGEST: usize = 200;
+
+/// The folder of a run that is to be called `name`, which no other is called.
+pub fn folder(name: &str) -> Result<PathBuf> {
+    let of_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.starts_with(|c| of_name(c) && c != '-') || !name.chars().all(of_name) {
+        bad_input!(
+            "--save: `{}` is no name; use letters, digits, - and _, and no - at its beginning",
+            Quoted::new(name)
+        );
+    }
+    if name.len() > LONGEST {
+        bad_input!(
+            "--save: a name of {} characters is too long; use {LONGEST} at most",
+            name.len()
+        );
+    }
+    let folder = all().join(name);
+    if folder.exists() {
+        bad_input!(
+            "--save: there is a run `{name}` already, {}; choose another name, or remove it",
+            places::shown(&folder)
+        );
+    }
+    Ok(folder)
+}
+
+/// Resolves `path`; a name that is not a path names a saved run.
+pub fn find(path: &Path) -> PathBuf {
+    let saved = all().join(path);
+    match is_name(path) && !path.exists() && saved.exists() {
+        true => saved,
+        false => path.to_owned(),
+    }
+}
+
+/// The names of all, as the end of an error's remedy; nothing if there are none.
+pub fn told() -> String {
+    let entries = fs::read_dir(all()).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+    names.sort();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(", or a saved run: {}", names.join(", ")),
+    }
+}
+
+/// Where they are.
+pub fn all() -> PathBuf {
+    places::target().join("saved")
+}
+
+/// Whether it is one part of a path, and not the folder itself or the one above.
+fn is_name(path: &Path) -> bool {
+    let mut parts = path.components();
+    matches!(
+        (parts.next(), parts.next()),
+        (Some(Component::Normal(part)), None) if part == path.as_os_str()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shell::failure::is_bad_input;
+
+    #[test]
+    fn a_name_is_no_path() {
+        let long = "x".repeat(LONGEST + 1);
+        for name in [
+            "", ".", "..", "a/b", "/a", "a/", ".hidden", "-x", "a b", "a\nb", "\u{e4}", "a.b",
+            &long,
+        ] {
+            let error = folder(name).unwrap_err();
+            assert!(is_bad_input(&error), "{name}");
+            assert!(error.to_string().starts_with("--save: "), "{error}");
+        }
+        assert!(folder("_a-B_9").is_ok() && folder(&"x".repeat(LONGEST)).is_ok());
+        assert!(
+            folder("no-run-has-this-name")
+                .unwrap()
+                .ends_with("saved/no-run-has-this-name")
+        );
+        // An existing file is what was meant.
+        assert_eq!(find(Path::new("src")), Path::new("src"));
+        assert_eq!(
+            find(Path::new("no-run-has-this-name")),
+            Path::new("no-run-has-this-name")
+        );
+    }
+}

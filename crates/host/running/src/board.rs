@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Descriptions of machines: `boards/<name>.toml`, or `boards/<name>/board.toml` where
+//! one needs more than a file.
+
+mod file;
+mod machine;
+pub mod size;
+
+pub use machine::{Firmware, Gem5, Machine, Qemu, Starts};
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use plan::Under;
+use results::Watts;
+use serde::Deserialize;
+
+use crate::options::{Boot, Metric};
+use shell::failure::{BadInput, bad_input};
+use shell::output::named;
+use shell::{files, places};
+use crate::kvm;
+
+#[derive(Debug)]
+pub struct Board {
+    /// Its name: that of the file.
+    pub name: String,
+    /// The folder of its file.
+    folder: PathBuf,
+    /// One line for people.
+    pub about: String,
+    /// Properties of the machine that it stands for; for people.
+    pub models: Vec<String>,
+    /// Properties that it has not, or has otherwise.
+    pub lacks: Vec<String>,
+    pub cpus: Cpus,
+    /// Power of each of them in each state, by stated figures: a model.
+    pub watts: Option<Watts>,
+    /// The machine that they are part of.
+    pub machine: Machine,
+}
+
+/// CPUs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cpus {
+    /// How many, unless asked otherwise.
+    pub default: u32,
+    /// The most.
+    pub max: u32,
+    /// Which, unless asked otherwise.
+    pub model: String,
+    /// Properties that QEMU starts each known model with; of gem5's, what it is.
+    pub models: BTreeMap<String, String>,
+    /// Models among them without FEAT_LSE. The machine chooses which image runs; this is for what has to be known
+    /// before it boots.
+    #[serde(default)]
+    pub without_lse: Vec<String>,
+    /// Frequency of the counter, Hz, for each metric.
+    pub counter_hz: BTreeMap<Metric, u64>,
+}
+
+impl Board {
+    /// Reads a board: `name` of the tree, or a file of the user's own.
+    pub fn load(name: &str) -> Result<Self> {
+        let path = match Self::file(name) {
+            Some(file) => file.into(),
+            None => known(name),
+        };
+        named::note("--board", &path);
+        match files::read_text(&path) {
+            Ok(text) => Self::parse(&path, &text),
+            Err(error) if Self::file(name).is_some() => {
+                bad_input!("--board: {name} can't be read ({error}); name a board, or its file")
+            }
+            Err(_) => {
+                let known = names()?.join(", ");
+                bad_input!("--board: there is no `{name}`; use {known}, or add boards/{name}.toml")
+            }
+        }
+    }
+
+    /// `board` as a path, if it is one and no name.
+    pub fn file(board: &str) -> Option<&Path> {
+        let path = Path::new(board);
+        path.extension()
+            .is_some_and(|end| end == "toml")
+            .then_some(path)
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self> {
+        // A board in a folder of its own has the folder's name.
+        let named = match path.file_name().is_some_and(|name| name == FILE) {
+            true => path.parent().and_then(Path::file_name),
+            false => path.file_stem(),
+        };
+        let name = named.unwrap_or_default().to_string_lossy();
+        file::parse(path, name.into(), text)
+    }
+
+    /// How QEMU emulates it, if it is QEMU's; `what` needs it.
+    pub fn qemu(&self, what: &str) -> Result<&Qemu> {
+        match &self.machine {
+            Machine::Qemu(qemu) => Ok(qemu),
+            Machine::Gem5(_) => bad_input!(
+                "{what}: board {} is gem5's, and this needs QEMU; use --board virt",
+                self.name
+            ),
+        }
+    }
+
+    /// How gem5 emulates it, if it is gem5's; `option` needs it.
+    pub fn gem5(&self, option: &str) -> Result<&Gem5> {
+        match &self.machine {
+            Machine::Gem5(gem5) => Ok(gem5),
+            Machine::Qemu(_) => bad_input!(
+                "{option}: board {} is not gem5's; use --board gem5",
+                self.name
+            ),
+        }
+    }
+
+    /// The file `name` in the folder of the board's.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The number of CPUs to use when `asked` were asked for.
+    pub fn cpus(&self, asked: Option<u32>) -> Result<u32> {
+        let (cpus, max) = (asked.unwrap_or(self.cpus.default), self.cpus.max);
+        if !(1..=max).contains(&cpus) {
+            let nearest = cpus.clamp(1, max);
+            bad_input!(
+                "--cpus: board {} has 1 to {max}, not {cpus}; the nearest is {nearest}",
+                self.name
+            );
+        }
+        Ok(cpus)
+    }
+
+    /// The name of the CPU model to use when `asked` was asked for.
+    pub fn model<'b>(&'b self, asked: Option<&'b str>) -> Result<&'b str> {
+        let model = asked.unwrap_or(&self.cpus.model);
+        if !self.cpus.models.contains_key(model) {
+            bad_input!(
+                "--cpu: board {} has no `{model}`; use {}",
+                self.name,
+                self.model_names().join(", ")
+            );
+        }
+        Ok(model)
+    }
+
+    /// Whether CPUs of `model` have FEAT_LSE.
+    pub fn has_lse(&self, model: &str) -> bool {
+        self.cpus.without_lse.iter().all(|one| one != model)
+    }
+
+    /// Names of the CPU models, sorted.
+    pub fn model_names(&self) -> Vec<&str> {
+        self.cpus.models.keys().map(String::as_str).collect()
+    }
+
+    /// The value of `-cpu`: a model, its properties, and its counter.
+    pub fn cpu(&self, model: &str, metric: Metric) -> Result<String> {
+        let properties = self.cpus.models.get(model).map_or("", String::as_str);
+        let separator = if properties.is_empty() { "" } else { "," };
+        let frequency = self.counter_hz(metric)?;
+        Ok(format!("{model}{separator}{properties},cntfrq={frequency}"))
+    }
+
+    /// Returns the metric to count when `asked` was asked for; the first that it has, if nothing was.
+    pub fn metric(&self, asked: Option<Metric>) -> Result<Metric> {
+        let first = self.metrics().next();
+        let Some(metric) = asked.or(first) else {
+            bad_input!(
+                "--board: {} names no counter; add one to [cpus.counter_hz] of its file",
+                self.name
+            );
+        };
+        self.counter_hz(metric).map(|_| metric)
+    }
+
+    /// Returns the metrics that it can count.
+    pub fn metrics(&self) -> impl Iterator<Item = Metric> {
+        self.cpus.counter_hz.keys().copied()
+    }
+
+    /// The counter's frequency.
+    pub fn counter_hz(&self, metric: Metric) -> Result<u64> {
+        let frequency = self.cpus.counter_hz.get(&metric);
+        frequency.copied().ok_or_else(|| self.has_no(metric))
+    }
+
+    /// Names the remedy where a metric is asked for that it has not.
+    fn has_no(&self, metric: Metric) -> anyhow::Error {
+        let why = match metric {
+            Metric::Cycles => ", QEMU does not model them",
+            Metric::Insns | Metric::Time => "",
+        };
+        let boards = names().unwrap_or_default().into_iter();
+        let others = boards.filter(|name| {
+            Self::load(name).is_ok_and(|board| board.cpus.counter_hz.contains_key(&metric))
+        });
+        let others: Vec<String> = others.collect();
+        let elsewhere = match others.as_slice() {
+            [] => String::new(),
+            others => format!("--board {}, or ", others.join(", ")),
+        };
+        let here: Vec<String> = self.metrics().map(|metric| metric.to_string()).collect();
+        BadInput::error(format!(
+            "--metric {metric}: board {} has no {metric}{why}; use {elsewhere}--metric {}",
+            self.name,
+            here.join(", ")
+        ))
+    }
+
+    /// Whether it boots disks, which `option` needs.
+    pub fn boots_disks(&self, option: &str) -> Result<()> {
+        if !self.machine.boots_disks() {
+            bad_input!(
+                "{option}: board {} has no firmware that boots disks; use board virt-uefi, or another that `boards` \
+                 shows with UEFI",
+                self.name
+            );
+        }
+        Ok(())
+    }
+
+    /// How the image reaches it where `asked` was asked for: the first way that it has, if nothing was.
+    pub fn boot(&self, asked: Option<Boot>) -> Result<Boot> {
+        let starts = self.machine.trusted().map(|trusted| trusted.starts);
+        match (asked, starts) {
+            (Some(Boot::Kernel), Some(Starts::UBoot)) => bad_input!(
+                "--boot: board {} boots disks alone; use --boot virtio, or --board virt-tfa",
+                self.name
+            ),
+            (None, Some(Starts::UBoot)) => Ok(Boot::Virtio),
+            (asked, _) => Ok(asked.unwrap_or(Boot::Kernel)),
+        }
+    }
+
+    /// Whether its file says how a guest runs under `under`.
+    pub fn runs(&self, under: Under) -> Result<()> {
+        match &self.machine {
+            Machine::Qemu(qemu) => self.option_m(qemu, under).map(drop),
+            Machine::Gem5(_) if under.is_other() => bad_input!(
+                "--under: gem5 does not run `{under}`; use rouse or none, or --board virt"
+            ),
+            Machine::Gem5(_) => Ok(()),
+        }
+    }
+
+    /// The value of `-M` of its machine of QEMU's.
+    pub fn option_m<'q>(&self, qemu: &'q Qemu, under: Under) -> Result<&'q str> {
+        match qemu.machine.get(&under) {
+            // Whatever the board: its host wants no firmware.
+            _ if under.is_other() => Ok(kvm::MACHINE),
+            Some(machine) => Ok(machine),
+            None => bad_input!(
+                "--under: the file of board {} does not say how to run `{under}`; add it there",
+                self.name
+            ),
+        }
+    }
+}
+
+/// Names of the boards, sorted.
+pub fn names() -> Result<Vec<String>> {
+    let folder = folder();
+    let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter_map(|file| match folder.join(&file).join(FILE).exists() {
+            true => Some(file),
+            false => Some(file.strip_suffix(".toml")?.to_owned()),
+        })
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// The file of a board that is a folder.
+const FILE: &str = "board.toml";
+
+/// The file of the board `name` of the tree, if there is one.
+fn known(name: &str) -> PathBuf {
+    let of_its_own = folder().join(name).join(FILE);
+    match of_its_own.exists() {
+        true => of_its_own,
+        false => folder().join(format!("{name}.toml")),
+    }
+}
+
+fn folder() -> PathBuf {
+    places::inside("boards")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The file of a board: its keys, and what is wrong with them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use foreign::Quoted;
+use plan::{Under, Word};
+use platform::MAX_CPUS;
+use results::Watts;
+use serde::Deserialize;
+
+use super::machine::{Console, Firmware, Gem5, Loader, Machine, Qemu, Starts, Trusted};
+use super::{Board, Cpus, size};
+use shell::failure::BadInput;
+use shell::{mistake, places};
+use providing::trusted_firmware;
+
+/// All that can stand in a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    about: String,
+    models: Vec<String>,
+    lacks: Vec<String>,
+    image_base: Option<u64>,
+    cpus: Cpus,
+    watts: Option<Watts>,
+    qemu: Option<QemuKeys>,
+    gem5: Option<Gem5Keys>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QemuKeys {
+    memory: String,
+    firmware: Option<String>,
+    variables: Option<String>,
+    trusted_firmware: Option<String>,
+    starts: Option<Starts>,
+    console: Option<Console>,
+    #[serde(default)]
+    devices: Vec<String>,
+    machine: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Gem5Keys {
+    script: String,
+    parameters: String,
+    memory: String,
+    event_loses_irq: Vec<String>,
+    #[serde(default)]
+    breaks_lse: Vec<String>,
+}
+
+/// The board that `text`, the file at `path`, describes. `name` is what it is called.
+pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
+    let read = || {
+        let file: File =
+            toml::from_str(text).map_err(|error| BadInput::error(mistake::told(text, &error)))?;
+        let machine = machine(file.image_base, file.qemu, file.gem5)?;
+        for model in &file.cpus.without_lse {
+            if !file.cpus.models.contains_key(model) {
+                return Err(BadInput::error(format!(
+                    "`cpus.without_lse`: `{model}` is none of `cpus.models`; add it there, or leave it out"
+                )));
+            }
+        }
+        cpus(&file.cpus)?;
+        let check = |watts: &Watts| watts.check().map_err(|why| format!("[watts]: {why}"));
+        file.watts
+            .as_ref()
+            .map_or(Ok(()), check)
+            .map_err(BadInput::error)?;
+        anyhow::Ok(Board {
+            name,
+            folder: path.parent().unwrap_or(Path::new("")).into(),
+            about: file.about,
+            models: file.models,
+            lacks: file.lacks,
+            cpus: file.cpus,
+            watts: file.watts,
+            machine,
+        })
+    };
+    let place = || BadInput::context(format!("{} can't be used; correct it", places::shown(path)));
+    read().with_context(place)
+}
+
+/// Whether there are as many CPUs as a machine can have.
+fn cpus(cpus: &Cpus) -> Result<()> {
+    let Cpus { default, max, .. } = *cpus;
+    let most = MAX_CPUS as u32;
+    if !(1..=most).contains(&max) {
+        return Err(BadInput::error(format!(
+            "`cpus.max`: {max} is none of 1 to {most}; name as many as the machine has"
+        )));
+    }
+    if !(1..=max).contains(&default) {
+        return Err(BadInput::error(format!(
+            "`cpus.default`: {default} is none of 1 to {max}, `cpus.max`; name one of them"
+        )));
+    }
+    Ok(())
+}
+
+/// The size of the RAM that `key` names.
+fn memory(key: &str, size: String) -> Result<String> {
+    match size::parse(&size) {
+        Some(_) => Ok(size),
+        None => Err(BadInput::error(format!(
+            "`{key}`: `{}` is no size; use for instance 64M or 2G",
+            Quoted::new(&size)
+        ))),
+    }
+}
+
+/// The kind of machine whose keys are there.
+fn machine(
+    image_base: Option<u64>,
+    qemu: Option<QemuKeys>,
+    gem5: Option<Gem5Keys>,
+) -> Result<Machine> {
+    match (qemu, gem5) {
+        (Some(qemu), None) => Ok(Machine::Qemu(of_qemu(image_base, qemu)?)),
+        (None, Some(gem5)) => Ok(Machine::Gem5(Gem5 {
+            script: gem5.script,
+            parameters: gem5.parameters,
+            memory: memory("gem5.memory", gem5.memory)?,
+            image_base,
+            event_loses_irq: gem5.event_loses_irq,
+            breaks_lse: gem5.breaks_lse,
+        })),
+        (None, None) => Err(BadInput::error(
+            "[qemu], [gem5]: neither is there; add the one that emulates it",
+        )),
+        (Some(_), Some(_)) => Err(BadInput::error(
+            "[qemu], [gem5]: one machine has one emulator; leave one of them out",
+        )),
+    }
+}
+
+/// Chooses how the image gets into RAM.
+fn loader(image_base: Option<u64>, keys: &QemuKeys) -> Result<Loader> {
+    let firmware = keys.firmware.as_ref().or(keys.trusted_firmware.as_ref());
+    if firmware.is_some() && image_base.is_some() {
+        return Err(BadInput::error(
+            "`image_base`: firmware puts the image anywhere; leave it out, or `qemu.firmware`",
+        ));
+    }
+    match (&keys.firmware, &keys.trusted_firmware) {
+        (Some(_), Some(_)) => Err(BadInput::error(
+            "`qemu.trusted_firmware`: a machine starts with one firmware; leave it out, or `qemu.firmware`",
+        )),
+        (None, Some(release)) => {
+            trusted_firmware::known(release)?;
+            let trusted = Trusted {
+                release: release.clone(),
+                starts: keys.starts.unwrap_or(Starts::Image),
+            };
+            Ok(Loader::Trusted(trusted))
+        }
+        (_, None) if keys.starts.is_some() => Err(BadInput::error(
+            "`qemu.starts`: it is Trusted Firmware-A that starts it; add `qemu.trusted_firmware`, or leave it out",
+        )),
+        (None, None) if keys.variables.is_some() => Err(BadInput::error(
+            "`qemu.variables`: it is firmware that remembers them; add `qemu.firmware`, or leave it out",
+        )),
+        (Some(code), None) => Ok(Loader::Firmware(Firmware {
+            code: code.clone(),
+            variables: keys.variables.clone(),
+        })),
+        (None, None) => Ok(Loader::Qemu { image_base }),
+    }
+}
+
+fn of_qemu(image_base: Option<u64>, keys: QemuKeys) -> Result<Qemu> {
+    let loader = loader(image_base, &keys)?;
+    let machine = keys.machine.into_iter().map(|(key, value)| {
+        // Hosts of guests under other hypervisors are the same for every board.
+        let boards = |under: &Under| matches!(under, Under::Rouse | Under::None);
+        let under = Under::parse(&key).filter(boards).ok_or_else(|| {
+            let known = Under::ALL.iter().filter(|under| boards(under));
+            let known: Vec<_> = known.map(Under::to_string).collect();
+            let known = known.join(", ");
+            BadInput::error(format!(
+                "`qemu.machine.{key}`: a guest does not run under that; use {known}"
+            ))
+        });
+        Ok((under?, value))
+    });
+    Ok(Qemu {
+        memory: memory("qemu.memory", keys.memory)?,
+        loader,
+        console: keys.console,
+        devices: keys.devices,
+        machine: machine.collect::<Result<_>>()?,
+    })
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A board's machine by its emulator, with the settings that only that kind has.
+
+use std::collections::BTreeMap;
+
+use plan::Under;
+use serde::Deserialize;
+
+use providing::{trusted_firmware, u_boot};
+
+/// The machine of a board.
+#[derive(Debug)]
+pub enum Machine {
+    /// One of QEMU's.
+    Qemu(Qemu),
+    /// One that gem5 puts together.
+    Gem5(Gem5),
+}
+
+/// How QEMU emulates it.
+#[derive(Debug)]
+pub struct Qemu {
+    /// Size of RAM.
+    pub memory: String,
+    /// How the image gets into RAM.
+    pub loader: Loader,
+    /// The console under the hypervisor, if it is not the machine's own.
+    pub console: Option<Console>,
+    /// Devices that the machine has besides, `-device` of each.
+    pub devices: Vec<String>,
+    /// `-M` by what the guest runs under.
+    pub machine: BTreeMap<Under, String>,
+}
+
+/// Loaders of the image into RAM.
+#[derive(Debug)]
+pub enum Loader {
+    /// QEMU itself.
+    Qemu {
+        /// Where to, if that is always the same place.
+        image_base: Option<u64>,
+    },
+    /// UEFI, wherever it likes.
+    Firmware(Firmware),
+    /// Trusted Firmware-A, at EL3.
+    Trusted(Trusted),
+}
+
+/// Trusted Firmware-A, and what it starts.
+#[derive(Debug)]
+pub struct Trusted {
+    /// Its release.
+    pub release: String,
+    pub starts: Starts,
+}
+
+/// Program that firmware at EL3 starts below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Starts {
+    /// The image itself.
+    Image,
+    /// U-Boot, which boots a disk.
+    UBoot,
+}
+
+/// UEFI firmware.
+#[derive(Debug)]
+pub struct Firmware {
+    /// Its file name.
+    pub code: String,
+    /// File name of what it remembers from boot to boot, its keys for Secure Boot for
+    /// instance; without it, it remembers nothing.
+    pub variables: Option<String>,
+}
+
+/// A console that the machine's description does not name.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Console {
+    /// The emulator's device; `console` is the character device that it writes to.
+    pub device: String,
+    /// The boot argument that names it.
+    pub argument: String,
+    /// Firmware's output on the machine's own console is not shown.
+    #[serde(default)]
+    pub alone: bool,
+}
+
+/// How gem5 emulates it.
+#[derive(Debug)]
+pub struct Gem5 {
+    /// The file, beside the board's, that puts the machine together.
+    pub script: String,
+    /// The file with what it is made of.
+    pub parameters: String,
+    /// Size of RAM.
+    pub memory: String,
+    /// Where gem5 puts the image, if that is always the same place.
+    pub image_base: Option<u64>,
+    /// Models that lose an interrupt which is acknowledged while an event comes.
+    pub event_loses_irq: Vec<String>,
+    /// Models that do not survive every atomic instruction, though their ID registers have FEAT_LSE.
+    pub breaks_lse: Vec<String>,
+}
+
+impl Qemu {
+    /// Returns why firmware that it starts from can't be had here.
+    pub fn lacks(&self) -> Option<String> {
+        let Loader::Trusted(trusted) = &self.loader else {
+            return None;
+        };
+        let starts = match trusted.starts {
+            Starts::Image => Ok(()),
+            Starts::UBoot => u_boot::provide().map(drop),
+        };
+        let error = starts.and_then(|()| trusted_firmware::provide(&trusted.release).map(drop));
+        Some(format!("{:#}", error.err()?))
+    }
+}
+
+impl Machine {
+    /// Size of RAM.
+    pub fn memory(&self) -> &str {
+        match self {
+            Self::Qemu(qemu) => &qemu.memory,
+            Self::Gem5(gem5) => &gem5.memory,
+        }
+    }
+
+    /// Where the loader puts the image, if that is always the same place.
+    pub fn image_base(&self) -> Option<u64> {
+        match self {
+            Self::Gem5(gem5) => gem5.image_base,
+            Self::Qemu(qemu) => match qemu.loader {
+                Loader::Qemu { image_base } => image_base,
+                Loader::Trusted(Trusted {
+                    starts: Starts::Image,
+                    ..
+                }) => Some(trusted_firmware::NEXT),
+                Loader::Trusted(_) | Loader::Firmware(_) => None,
+            },
+        }
+    }
+
+    /// The Trusted Firmware-A that it starts with, if it does.
+    pub fn trusted(&self) -> Option<&Trusted> {
+        match self {
+            Self::Qemu(Qemu {
+                loader: Loader::Trusted(trusted),
+                ..
+            }) => Some(trusted),
+            Self::Qemu(_) | Self::Gem5(_) => None,
+        }
+    }
+
+    /// Whether its firmware boots disks.
+    pub fn boots_disks(&self) -> bool {
+        let starts = self.trusted().map(|trusted| trusted.starts);
+        self.firmware().is_some() || starts == Some(Starts::UBoot)
+    }
+
+    /// The UEFI firmware that boots it, if any does.
+    pub fn firmware(&self) -> Option<&Firmware> {
+        match self {
+            Self::Gem5(_) => None,
+            Self::Qemu(qemu) => match &qemu.loader {
+                Loader::Firmware(firmware) => Some(firmware),
+                Loader::Qemu { .. } | Loader::Trusted(_) => None,
+            },
+        }
+    }
+
+    /// How many seconds of the emulator's own time a boot may go without progress with
+    /// the wake-ups per cell that are the default, unless asked otherwise.
+    pub const fn patience(&self) -> u64 {
+        match self {
+            Self::Qemu(_) => 240,
+            Self::Gem5(_) => 3600,
+        }
+    }
+
+    /// Whether CPUs of `model` lose an interrupt that is acknowledged while an event
+    /// comes.
+    pub fn event_loses_irq(&self, model: &str) -> bool {
+        match self {
+            Self::Qemu(_) => false,
+            Self::Gem5(gem5) => gem5.event_loses_irq.iter().any(|one| one == model),
+        }
+    }
+
+    /// Whether CPUs of `model` end the emulator by an atomic instruction of FEAT_LSE.
+    pub fn breaks_lse(&self, model: &str) -> bool {
+        match self {
+            Self::Qemu(_) => false,
+            Self::Gem5(gem5) => gem5.breaks_lse.iter().any(|one| one == model),
+        }
+    }
+}

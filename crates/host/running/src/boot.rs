@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Boots: from what is to run until it has ended, for every verb that boots.
+//!
+//! [`Ready`] is what boots need, an emulator and images. [`Boots`] boots machines, one
+//! after another. It makes the command of each, starts the emulator and follows it
+//! ([`follow`]) until it has ended or has to be ended ([`Ending`]), and keeps what it left
+//! ([`Kept`]).
+
+mod clock;
+mod ending;
+mod follow;
+mod kept;
+mod said;
+mod turns;
+
+pub use ending::{Ending, Stall};
+pub use follow::Outcome;
+pub use kept::Kept;
+pub use said::said;
+pub use turns::Turns;
+
+use std::io::Write;
+use std::path::Path;
+use std::thread;
+
+use anyhow::{Error, Result};
+use plan::Under;
+use wire::Source;
+
+use crate::before::Boot;
+use crate::options::Metric;
+use crate::console::Console;
+use crate::emulator::Emulator;
+use shell::failure::is_bad_input;
+use crate::images::{self, Built};
+use crate::job::{Job, Variant};
+use crate::kvm::Host;
+use shell::partial::Scratch;
+use shell::progress::Progress;
+use shell::spent::Account;
+use crate::symbols::{self, Symbols};
+use shell::timings::{self, Part};
+use crate::xen::Xen;
+use shell::interrupt;
+use crate::{launch, memory};
+use providing::{qemu, toolchain};
+use follow::Watch;
+
+/// Emulator and images for boots.
+#[derive(Debug)]
+pub struct Ready {
+    pub emulator: Emulator,
+    /// The images.
+    pub built: Built,
+}
+
+/// Missing hypervisors, and why each can't be had here.
+pub type Lacks = Vec<(Under, Error)>;
+
+impl Ready {
+    /// Finds the emulator of `job`, and builds its images. From here on a signal is
+    /// noted: what was begun, a folder above all, is to be cleaned up.
+    pub fn make(job: &Job) -> Result<Self> {
+        let (ready, lacks) = Self::for_some(job, |_, _| ())?;
+        lacks
+            .into_iter()
+            .next()
+            .map_or(Ok(ready), |(_, why)| Err(why))
+    }
+
+    /// The same, if another hypervisor can't be had, for the others. An error if that leaves
+    /// nothing. `meanwhile` is done while images are built.
+    pub fn for_some(job: &Job, meanwhile: fn(&Emulator, &Job)) -> Result<(Self, Lacks)> {
+        interrupt::catch()?;
+        let emulator = timings::part(Part::Emulator, || interrupt::or(Emulator::ensure(job)))?;
+        toolchain::ask_ahead();
+        let account = Account::here();
+        let built = thread::scope(|scope| {
+            scope.spawn(|| account.charge(|| meanwhile(&emulator, job)));
+            timings::part(Part::Pack, || {
+                interrupt::or(images::build(&job.board().name, job.load.packed()))
+            })
+        })?;
+        // Before anything is fetched, or booted for what it says of itself.
+        memory::settle(job, &built)?;
+        let mut ready = Self { emulator, built };
+        let mut lacks = Lacks::new();
+        for &under in &job.unders {
+            match interrupt::or(ready.provide(job, under)) {
+                Err(why) if is_bad_input(&why) => lacks.push((under, why)),
+                provided => provided?,
+            }
+        }
+        if lacks.len() == job.unders.len() {
+            let (_, why) = lacks.swap_remove(0);
+            return Err(why);
+        }
+        Ok((ready, lacks))
+    }
+
+    /// Provides the hypervisor of others that `under` is.
+    fn provide(&mut self, job: &Job, under: Under) -> Result<()> {
+        let built = &mut self.built;
+        if under.kvm_mode().is_some() && built.host.is_none() {
+            built.host = Some(Host::ensure(job.host_kernel.as_deref())?);
+        }
+        if let (Under::Xen, Emulator::Qemu(qemu)) = (under, &self.emulator) {
+            built.xen = Some(Xen::ensure(job, qemu)?);
+        }
+        Ok(())
+    }
+}
+
+/// Part of a boot's lines that the terminal shows while it runs; the log has everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Show {
+    Nothing,
+    /// Dumps, and what the machine is if that was asked for.
+    Dumps,
+    /// That, and every line that is no record.
+    Console,
+}
+
+/// One boot.
+#[derive(Debug)]
+pub struct Launch<'a> {
+    /// The machine, what it is told, and how long it may take.
+    pub job: &'a Job,
+    /// Which of its boots.
+    pub variant: Variant,
+    /// Its name where something of it is kept.
+    pub title: String,
+    /// Where people see that something goes on.
+    pub progress: Progress,
+    /// Recorder of the instructions that are executed.
+    pub recorder: Option<Recorder<'a>>,
+}
+
+/// Recorder of the instructions that CPUs execute.
+#[derive(Clone, Debug)]
+pub enum Recorder<'a> {
+    /// A plugin of QEMU.
+    Plugin {
+        plugin: &'a Path,
+        /// Its options, which name files.
+        options: Vec<(&'static str, &'a Path)>,
+    },
+    /// gem5's own tracers, which write to files `cpuN` of this folder.
+    Tracers(&'a Path),
+}
+
+/// Boots machines, one after another, and keeps what they left. Every line of their
+/// consoles goes to the log as it comes.
+#[derive(Debug)]
+pub struct Boots<'a, L> {
+    /// Emulator of all boots.
+    pub emulator: &'a Emulator,
+    /// Images that are booted.
+    pub built: &'a Built,
+    show: Show,
+    /// The consoles' log.
+    pub log: L,
+    /// Files besides the log.
+    pub kept: Kept,
+}
+
+impl<'a, L: Write> Boots<'a, L> {
+    /// No boot yet.
+    pub fn new(emulator: &'a Emulator, built: &'a Built, show: Show, log: L) -> Self {
+        Self {
+            kept: Kept::new(&emulator.shown()),
+            ..Self::part(emulator, built, show, log)
+        }
+    }
+
+    /// Boots whose texts others have the heading of.
+    pub fn part(emulator: &'a Emulator, built: &'a Built, show: Show, log: L) -> Self {
+        Self {
+            kept: Kept::default(),
+            emulator,
+            built,
+            show,
+            log,
+        }
+    }
+
+    /// Boots, and follows until the end.
+    pub fn boot(&mut self, launch: Launch<'_>) -> Result<Outcome> {
+        let Launch { job, variant, .. } = launch;
+        let place = Scratch::new()?;
+        let mut command = self
+            .emulator
+            .command(job, variant, self.built, place.path())?;
+        let before = job.before.as_deref().zip(self.repeats(job));
+        let before = before.map(|(before, qemu)| {
+            before.boot(&qemu.exact, &command, place.path(), &looked_at(&launch))
+        });
+        let before = before.transpose()?;
+        self.emulator.supervise(&mut command, place.path());
+        match &launch.recorder {
+            Some(Recorder::Plugin { plugin, options }) => {
+                launch::record(&mut command, plugin, options);
+            }
+            Some(Recorder::Tracers(folder)) => {
+                command.arg("--trace").arg(folder);
+            }
+            None => {}
+        }
+        self.kept.begin(&launch.title, &shell::command::typed(&command));
+        let watch = Watch {
+            place: place.path(),
+            limits: job.limits,
+            disturb: job.disturb,
+            show: self.show,
+            progress: launch.progress,
+            keep: before.is_some(),
+        };
+        let raw = raw(variant.under, job.load.packed().source());
+        let console = Console::new(symbols(job, variant, self.built), raw);
+        let log = &mut self.log;
+        let mut outcome =
+            timings::part(Part::Boots, || match before.as_ref().and_then(Boot::went) {
+                Some(went) => follow::as_before(went, console, log, watch),
+                None => follow::follow(command, console, log, watch),
+            })?;
+        if let Some((before, went)) = before.zip(outcome.went.take()) {
+            before.keep(&went)?;
+        }
+        self.kept.add(&launch.title, &outcome, self.show);
+        Ok(outcome)
+    }
+
+    /// The emulator, if each boot of `job` goes as the one before: see [`crate::before`].
+    fn repeats(&self, job: &Job) -> Option<&'a qemu::Emulator> {
+        match self.emulator {
+            Emulator::Qemu(qemu) if job.metric == Metric::Insns => {
+                job.disturb.is_none().then_some(qemu)
+            }
+            Emulator::Qemu(_) | Emulator::Gem5(_) => None,
+        }
+    }
+}
+
+/// Returns the plugin that looks at a boot, and its options.
+fn looked_at<'a>(launch: &'a Launch) -> Vec<(&'static str, &'a Path)> {
+    match &launch.recorder {
+        Some(Recorder::Plugin { plugin, options }) => {
+            let plugin = [("file", *plugin)].into_iter();
+            plugin.chain(options.iter().copied()).collect()
+        }
+        Some(Recorder::Tracers(_)) | None => Vec::new(),
+    }
+}
+
+/// Whose text comes from the console as the guest of `source` writes it: where neither EL2 of ours nor our
+/// monitor has it on the way.
+const fn raw(under: Under, source: Source) -> Source {
+    match under {
+        Under::None | Under::Xen => source,
+        Under::Rouse | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => Source::Ours,
+    }
+}
+
+/// The names of functions in the images of a boot.
+fn symbols(job: &Job, variant: Variant, built: &Built) -> Symbols {
+    let mut symbols = Symbols::default();
+    let base = job.board().machine.image_base();
+    if variant.under == Under::Rouse {
+        symbols.add(symbols::HYPERVISOR, &built.hypervisor, base);
+    }
+    if let Some(guest) = &built.guest(job.image(variant)).elf {
+        let base = base.filter(|_| variant.under == Under::None);
+        symbols.add(symbols::GUEST, guest, base);
+    }
+    symbols
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a boot ended.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use abi::Ended;
+
+use crate::console::Console;
+use shell::emulator_process::End;
+use shell::interrupt;
+use providing::qemu::Shutdown;
+
+/// How a boot ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The images reported this exit status.
+    Status(u32),
+    /// The guest ended it in one of these ways, by the hypervisor's report.
+    Guest(Ended),
+    /// The machine was turned off, by the emulator's report alone.
+    Off,
+    /// The machine was reset, by the emulator's report alone.
+    Reset,
+    /// The machine stopped without any report; the emulator's last words.
+    Stopped(String),
+    /// The emulator ended in a way that it should not: how, and its last words.
+    Died(String, String),
+    /// Something in it crashed.
+    Crash,
+    /// The hypervisor has ended it, because of this deadline.
+    Late(String),
+    /// It is none to run on, for this reason.
+    Refused(String),
+    /// It made no progress for as long as it may.
+    Hang(Stall),
+    /// The whole time is over.
+    OutOfTime,
+    /// A signal asked for the end.
+    Interrupted(interrupt::Signal),
+}
+
+/// A time without progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// How long, of the emulator's own time.
+    pub own: Duration,
+    /// How long, by the wall clock.
+    pub wall: Duration,
+}
+
+impl Ending {
+    /// The ending that the console has reported.
+    pub fn reported(console: &Console) -> Option<Self> {
+        let status = console.status.map(Self::Status);
+        status.or(console.ended.map(Self::Guest))
+    }
+
+    /// The ending of a boot that was `stopped`, if it had to be, whose emulator ended so,
+    /// gave this `report` and `said` this before.
+    pub fn of(
+        stopped: Option<Self>,
+        console: &Console,
+        end: &End,
+        report: Option<Shutdown>,
+        said: &VecDeque<String>,
+    ) -> Self {
+        let last_words = said.iter().rfind(|line| says_why(line));
+        let last_words = last_words.cloned().unwrap_or_default();
+        // A machine that can't turn itself off stands still then.
+        let still = matches!(stopped, None | Some(Self::Hang(_) | Self::OutOfTime));
+        if let (true, Some(why)) = (still, &console.refused) {
+            return Self::Refused(why.clone());
+        }
+        match (stopped, Self::reported(console), end.mishap()) {
+            (Some(asked @ Self::Interrupted(_)), ..) => asked,
+            _ if console.late.is_some() => Self::Late(console.late.clone().unwrap_or_default()),
+            _ if !console.crash.is_empty() => Self::Crash,
+            (Some(ending), ..) => ending,
+            (None, Some(ending), _) => ending,
+            (None, None, Some(how)) => Self::Died(how, last_words),
+            (None, None, None) => match report {
+                Some(Shutdown::Off) => Self::Off,
+                Some(Shutdown::Reset) => Self::Reset,
+                Some(Shutdown::Other(why)) => Self::Died(format!("ended by {why}"), last_words),
+                None => Self::Stopped(last_words),
+            },
+        }
+    }
+}
+
+/// Whether a line of the emulator may say why it ended: not where in its own code,
+/// nor what it would say otherwise.
+fn says_why(line: &str) -> bool {
+    const OTHERWISE: [&str; 4] = [": warn: ", ": info: ", "Memory Usage:", "At:"];
+    let says_where = line.starts_with(char::is_whitespace);
+    !line.is_empty() && !says_where && !OTHERWISE.iter().any(|words| line.contains(words))
+}

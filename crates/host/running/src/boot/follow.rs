@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Following a boot: starting the emulator, reading what it says, ending it.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::clock::Clock;
+use super::{Ending, Show};
+use shell::advance::Advance;
+use crate::before::Went;
+use crate::console::{Console, Kind};
+use crate::disturb::{Disturber, Done};
+use shell::emulator_process::{EmulatorProcess, End, Line};
+use crate::limits::Limits;
+use shell::own_time;
+use shell::progress::Progress;
+use providing::qemu::{Events, Shutdown};
+use shell::terminal::{self, note, say};
+use shell::interrupt;
+use providing::qemu;
+
+/// How long a machine that has crashed may be silent, or one that has reported
+/// its exit go on; of the emulator's own time, like every limit here.
+const GRACE: Duration = Duration::from_secs(3);
+const TICK: Duration = Duration::from_millis(50);
+/// How many lines are read between two looks at everything else.
+const AT_ONCE: usize = 1000;
+/// How long the last lines of an emulator that has ended may be on their way.
+const LAST_LINES: Duration = Duration::from_secs(2);
+/// Complaint when the log takes nothing.
+const NO_LOG: &str = "serial.log can't be written";
+/// How many lines of the emulator itself are kept.
+const SAID: usize = 200;
+
+/// Outcome of a boot.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub ending: Ending,
+    /// The console's output.
+    pub console: Console,
+    /// The CPUs' registers when they had to be looked at.
+    pub registers: Vec<String>,
+    /// The emulator's own output, its last lines.
+    pub said: Vec<String>,
+    /// How it was disturbed, if it was.
+    pub disturbed: Option<Done>,
+    /// All that came of it, if that is asked for and it ended by itself.
+    pub went: Option<Went>,
+}
+
+impl Outcome {
+    /// How the guest ended, where it gave no exit status, for people. Only the
+    /// hypervisor reports which vCPU it was.
+    pub fn ended(&self) -> Option<String> {
+        match (&self.console.ended, &self.ending) {
+            (Some(ended), _) => Some(ended.to_string()),
+            (None, Ending::Off) => Some("guest ended: off".into()),
+            (None, Ending::Reset) => Some("guest ended: reset".into()),
+            (None, _) => None,
+        }
+    }
+}
+
+/// How a boot is followed.
+#[derive(Debug)]
+pub struct Watch<'a> {
+    /// Where the emulator has its monitor, if it has one.
+    pub place: &'a Path,
+    /// When patience ends.
+    pub limits: Limits,
+    /// The seed with which the emulator is disturbed, if it is.
+    pub disturb: Option<u64>,
+    /// Part of it that the terminal shows.
+    pub show: Show,
+    /// Where people see that something goes on.
+    pub progress: Progress,
+    /// Whether [`Outcome::went`] is asked for.
+    pub keep: bool,
+}
+
+/// Boots and follows until the end. Every line goes to `log` as it comes.
+pub fn follow(
+    mut command: Command,
+    console: Console,
+    log: &mut impl Write,
+    mut watch: Watch<'_>,
+) -> Result<Outcome> {
+    let events = Events::listen(watch.place)?;
+    let (process, lines) = EmulatorProcess::start(&mut command)?;
+    let mut follower = Follower::new(console, log);
+    follower.lines = watch.keep.then(Vec::new);
+    let start = |seed| Disturber::start(process.id(), watch.place, seed);
+    let disturber = watch.disturb.map(start);
+    let stopped = follower.follow(&process, &lines, &mut watch);
+    let disturbed = disturber.map(Disturber::end).transpose()?;
+    let stopped = stopped?;
+    let mut registers = Vec::new();
+    let end = match &stopped {
+        None => process.wait(),
+        Some(ending) => {
+            if matches!(ending, Ending::Hang(_) | Ending::Crash) {
+                registers = follower.registers(watch.place);
+            }
+            drop(process);
+            End::Killed
+        }
+    };
+    // Lines that were still on their way, one without end for instance.
+    while let Ok(line) = lines.recv_timeout(LAST_LINES) {
+        follower.take(line, &mut watch)?;
+    }
+    let report = events.end();
+    let by_itself = stopped.is_none() && end == End::Well;
+    let lines = follower.lines.take().filter(|_| by_itself);
+    let went = lines.map(|lines| Went {
+        lines,
+        report: report.clone(),
+    });
+    Ok(Outcome {
+        registers,
+        disturbed,
+        went,
+        ..follower.outcome(stopped, end, report)
+    })
+}
+
+/// Like [`follow`] without a boot, for one that went like this.
+pub fn as_before(
+    went: Went,
+    console: Console,
+    log: &mut impl Write,
+    mut watch: Watch<'_>,
+) -> Result<Outcome> {
+    let mut follower = Follower::new(console, log);
+    for line in went.lines {
+        follower.take(line, &mut watch)?;
+    }
+    Ok(follower.outcome(None, End::Well, went.report))
+}
+
+struct Follower<'a, L> {
+    console: Console,
+    log: &'a mut L,
+    /// The emulator's last lines.
+    said: VecDeque<String>,
+    advance: Advance,
+    /// Whether something has shown that it gets on since the last sample.
+    gets_on: bool,
+    clock: Clock,
+    /// Since when, of its own time, it should have ended, or has been silent.
+    grace: Option<Duration>,
+    /// All lines, if they are to be kept.
+    lines: Option<Vec<Line>>,
+    /// Part in the log of a line that has not ended.
+    begun: String,
+    /// Part of it on the terminal.
+    shown: String,
+}
+
+impl<'a, L: Write> Follower<'a, L> {
+    /// Nothing was said yet.
+    fn new(console: Console, log: &'a mut L) -> Self {
+        Self {
+            console,
+            log,
+            said: VecDeque::new(),
+            advance: Advance::default(),
+            gets_on: false,
+            clock: Clock::start(),
+            grace: None,
+            lines: None,
+            begun: String::new(),
+            shown: String::new(),
+        }
+    }
+
+    /// Returns the outcome of a boot that was `stopped`, if it had to be, ended so, and gave this `report`.
+    fn outcome(self, stopped: Option<Ending>, end: End, report: Option<Shutdown>) -> Outcome {
+        Outcome {
+            ending: Ending::of(stopped, &self.console, &end, report, &self.said),
+            console: self.console,
+            registers: Vec::new(),
+            said: self.said.into(),
+            disturbed: None,
+            went: None,
+        }
+    }
+
+    /// Reads until the machine stops, which is `None`, or has to be stopped.
+    fn follow(
+        &mut self,
+        process: &EmulatorProcess,
+        lines: &Receiver<Line>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<Ending>> {
+        loop {
+            match lines.recv_timeout(TICK) {
+                Ok(line) => self.take(line, watch)?,
+                Err(RecvTimeoutError::Timeout) => {
+                    let begun = process.begun();
+                    match lines.try_recv() {
+                        // It may be that which had begun.
+                        Ok(line) => self.take(line, watch)?,
+                        Err(_) => self.show_begun(&begun, watch)?,
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    // One signal may have ended both.
+                    return Ok(interrupt::signal().map(Ending::Interrupted));
+                }
+            }
+            // Lines from before a time is over count.
+            for line in lines.try_iter().take(AT_ONCE) {
+                self.take(line, watch)?;
+            }
+            let console = &self.console;
+            let stage = console.stage.as_deref();
+            watch.progress.show(&console.collector, stage);
+            if let Some(signal) = interrupt::signal() {
+                return Ok(Some(Ending::Interrupted(signal)));
+            }
+            if self.clock.read(process) {
+                if std::mem::take(&mut self.gets_on) {
+                    self.clock.note_progress();
+                }
+                if let Some(ending) = self.over(process, watch) {
+                    return Ok(Some(ending));
+                }
+            }
+        }
+    }
+
+    /// How it has to end, if one of its times is over.
+    fn over(&mut self, process: &EmulatorProcess, watch: &Watch<'_>) -> Option<Ending> {
+        let now = self.clock.now();
+        if self.grace.is_some_and(|since| now - since > GRACE) {
+            let refused = self.console.refused.clone().map(Ending::Refused);
+            let ending = Ending::reported(&self.console).or(refused);
+            return Some(ending.unwrap_or(Ending::Crash));
+        }
+        if watch.limits.are_over() {
+            return Some(Ending::OutOfTime);
+        }
+        let stall = self.clock.stall();
+        if stall.own < watch.limits.without_progress {
+            return None;
+        }
+        // A machine that is paused by its monitor sleeps like one that hangs.
+        let sleeps = process.sample().is_none_or(|all| own_time::sleeps(&all));
+        if sleeps && qemu::is_paused(watch.place) {
+            self.gets_on = true;
+            return None;
+        }
+        Some(Ending::Hang(stall))
+    }
+
+    fn take(&mut self, line: Line, watch: &mut Watch<'_>) -> Result<()> {
+        if let Some(lines) = &mut self.lines {
+            lines.push(line.clone());
+        }
+        let line = match line {
+            Line::Console(line) => self.console.passed(&line),
+            Line::Emulator(line) => {
+                self.hear(line);
+                return Ok(());
+            }
+        };
+        let begun = std::mem::take(&mut self.begun);
+        let rest = line.strip_prefix(&*begun).unwrap_or(&line);
+        writeln!(self.log, "{rest}").context(NO_LOG)?;
+        self.gets_on |= self.advance.shows(&line);
+        let kind = self.console.feed(&line);
+        let now = self.clock.now();
+        match kind {
+            // It may take its time over its dump.
+            Kind::Crash => self.grace = Some(now),
+            // It turns itself off, and may say it at another port before.
+            Kind::Exit | Kind::Refused => drop(self.grace.get_or_insert(now)),
+            _ => {}
+        }
+        let shown = std::mem::take(&mut self.shown);
+        if kind == Kind::Crash && watch.show >= Show::Dumps {
+            watch.progress.clear();
+            let line = self.console.crash.last().unwrap_or(&line);
+            note!("{}", terminal::plain(line));
+        } else if shown_from(kind).is_some_and(|from| watch.show >= from) {
+            watch.progress.clear();
+            let line = terminal::plain(&line);
+            match line.strip_prefix(&*shown) {
+                Some(rest) if !shown.is_empty() => terminal::end(&line, rest),
+                _ => say!("{line}"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what there is of a line that does not go on at once: a prompt, or where a guest hangs.
+    fn show_begun(&mut self, begun: &str, watch: &mut Watch<'_>) -> Result<()> {
+        let begun = self.console.passed_so_far(begun);
+        let Some(more) = begun
+            .strip_prefix(&*self.begun)
+            .filter(|more| !more.is_empty())
+        else {
+            return Ok(());
+        };
+        write!(self.log, "{more}").context(NO_LOG)?;
+        if watch.show >= Show::Console {
+            watch.progress.clear();
+            let plain = terminal::plain(&begun);
+            let more = plain.strip_prefix(&*self.shown).unwrap_or_default();
+            if !more.is_empty() {
+                terminal::begin(more);
+            }
+            self.shown = plain;
+        }
+        self.begun = begun;
+        Ok(())
+    }
+
+    /// Keeps what the emulator itself says.
+    fn hear(&mut self, line: String) {
+        if self.said.len() == SAID {
+            self.said.pop_front();
+        }
+        self.said.push_back(line);
+    }
+
+    fn registers(&self, place: &Path) -> Vec<String> {
+        if !place.join(qemu::MONITOR).exists() {
+            return vec!["the emulator has no monitor that would tell the registers".into()];
+        }
+        match qemu::registers(place) {
+            Ok(lines) => self.console.symbols.annotate_registers(&lines),
+            Err(error) => vec![format!("the registers can't be read: {error:#}")],
+        }
+    }
+}
+
+/// From when on lines of this kind go to the terminal; of a crash the reader
+/// gets more than the line.
+fn shown_from(kind: Kind) -> Option<Show> {
+    match kind {
+        Kind::Survey => Some(Show::Dumps),
+        Kind::Other => Some(Show::Console),
+        Kind::Record | Kind::Crash | Kind::Exit | Kind::Refused => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

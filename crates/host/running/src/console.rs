@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Meaning of the lines of the board's console.
+//!
+//! A guest that is not ours writes to the same line. Nothing that it prints has a meaning: whoever passes its text
+//! on breaks the marks by which lines of ours are known ([`wire::Guard`]). That is EL2, or the monitor under KVM; on
+//! the bare machine and under Xen, where nothing of ours is below it, it is done here.
+
+use abi::Ended;
+use results::records::{Collector, GivenUp};
+use wire::{Guard, OURS, Source};
+
+use crate::symbols::Symbols;
+use shell::terminal;
+
+/// Prefix of the line that names a deadline, and of the lines of its dump.
+const LATE: &str = results::capture::LATE;
+
+/// Mark in a line of ours that begins a dump.
+const PANIC: &str = "rouse: panic:";
+
+/// Prefixes by which kernels give up, Linux and the BSDs among them.
+const PANICS: [&str; 2] = ["Kernel panic - not syncing: ", "panic: "];
+/// Characters that are quoted of a guest's line.
+const QUOTED: usize = 120;
+
+/// Complaints of EDK2, whose boot manager has this name, when it does not start the image, and their meaning. Guests
+/// may print such too, without the name.
+const BOOT_MANAGER: &str = "BdsDxe: ";
+const NOT_STARTED: [(&str, &str); 4] = [
+    (": Access Denied", SECURE_BOOT),
+    (": Security Violation", SECURE_BOOT),
+    ("No bootable option or device was found", NOTHING),
+    ("\"EFI Internal Shell\"", NOTHING),
+];
+const SECURE_BOOT: &str = "firmware's Secure Boot does not let the image start, as it is not \
+    signed: turn Secure Boot off, or sign the image with a key that the firmware has";
+const NOTHING: &str = "firmware finds nothing that it can start; serial.log says what it tried";
+
+/// Kind of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A record, or the remains of one.
+    Record,
+    /// Part of the dump of a crash, or of a machine whose time is over.
+    Crash,
+    /// The images' report that they are done.
+    Exit,
+    /// The machine is none to run on.
+    Refused,
+    /// A description of the machine, for a first boot.
+    Survey,
+    /// Something else.
+    Other,
+}
+
+/// Everything that is known from the console.
+#[derive(Debug, Default)]
+pub struct Console {
+    /// Records.
+    pub collector: Collector,
+    /// The last boot stage: its name and what it said.
+    pub stage: Option<String>,
+    /// The exit status that the images reported.
+    pub status: Option<u32>,
+    /// How the guest ended the machine, where it did so without an exit status.
+    pub ended: Option<Ended>,
+    /// Why the machine is none to run on.
+    pub refused: Option<String>,
+    /// Description of the machine, line by line, if it was asked for.
+    pub survey: Vec<String>,
+    /// Which deadline of the hypervisor's is over.
+    pub late: Option<String>,
+    /// Lines of a dump, the functions' names added.
+    pub crash: Vec<String>,
+    /// The last line that is not ours, and the last one by which a kernel gives up: hints for people, which decide
+    /// nothing.
+    last: Option<String>,
+    panicked: Option<String>,
+    /// Names of functions.
+    pub symbols: Symbols,
+    /// Makes a foreign guest's text harmless that comes here as it was written.
+    guard: Guard,
+    /// Only a foreign guest writes here, or an image of ours has begun: firmware has had its say.
+    firmware_is_over: bool,
+}
+
+impl Console {
+    /// A console of images with these symbols, whose text comes as a guest of this source writes it.
+    pub fn new(symbols: Symbols, raw: Source) -> Self {
+        Self {
+            symbols,
+            guard: Guard::new(raw),
+            firmware_is_over: raw != Source::Ours,
+            ..Self::default()
+        }
+    }
+
+    /// A line as it may be read and kept.
+    pub fn passed(&mut self, line: &str) -> String {
+        let passed = pass(&mut self.guard, line);
+        // The line's end.
+        let _ = self.guard.pass(b'\n');
+        passed
+    }
+
+    /// Likewise for the part so far of a line that has not ended.
+    pub fn passed_so_far(&self, begun: &str) -> String {
+        pass(&mut self.guard.clone(), begun)
+    }
+
+    /// Reads a line that was [`passed`](Self::passed).
+    pub fn feed(&mut self, line: &str) -> Kind {
+        if self.collector.feed(line) {
+            return self.note_given_up();
+        }
+        if let Some((_, why)) = line.split_once(LATE)
+            && self.crash.is_empty()
+        {
+            self.late.get_or_insert_with(|| why.trim().to_owned());
+        }
+        // A crash may begin in the middle of another CPU's line.
+        if !self.crash.is_empty() || line.contains(PANIC) || self.late.is_some() {
+            self.crash.push(self.symbols.annotate(line, None));
+            return Kind::Crash;
+        }
+        let Some((_, text)) = line.split_once(OURS) else {
+            return self.hear(line);
+        };
+        self.firmware_is_over = true;
+        if let Some(stage) = text.strip_prefix("stage ") {
+            self.stage = Some(stage.to_owned());
+        } else if let Some(base) = text.strip_prefix("base ") {
+            self.note_base(base);
+        } else if let Some(status) = text.strip_prefix("exit status ") {
+            self.status = status.trim().parse().ok();
+            return Kind::Exit;
+        } else if let Some(ended) = Ended::parse(text) {
+            self.ended = Some(ended);
+            return Kind::Exit;
+        } else if let Some(line) = text.strip_prefix("survey ") {
+            self.survey.push(line.to_owned());
+            return Kind::Survey;
+        } else if let Some(why) = text.strip_prefix("refused: ") {
+            self.refuse(why.trim());
+            return Kind::Refused;
+        }
+        Kind::Other
+    }
+
+    /// A line that is not ours.
+    fn hear(&mut self, line: &str) -> Kind {
+        if let Some(why) = not_started(line).filter(|_| !self.firmware_is_over) {
+            self.refuse(why);
+            return Kind::Refused;
+        }
+        if !line.trim().is_empty() {
+            self.last = Some(line.to_owned());
+            let panics = PANICS.iter().any(|words| line.contains(words));
+            self.panicked = panics.then(|| line.to_owned()).or(self.panicked.take());
+        }
+        Kind::Other
+    }
+
+    /// Notes why our program on Linux does not go on, if its last record says so.
+    fn note_given_up(&mut self) -> Kind {
+        match self.collector.given_up.take() {
+            None => Kind::Record,
+            Some(GivenUp::Refused(why)) => {
+                self.refuse(&format!("the program on Linux: {why}"));
+                Kind::Refused
+            }
+            Some(GivenUp::Failed(why)) => {
+                self.crash
+                    .push(format!("panic: the program on Linux: {why}"));
+                Kind::Crash
+            }
+        }
+    }
+
+    /// Quotes output of a guest that may explain why it does not go on, as the end of a sentence; empty if it printed
+    /// nothing.
+    pub fn hint(&self) -> String {
+        let quoted = |line: &str| {
+            let line = terminal::plain(line);
+            let line = line.trim();
+            match line.char_indices().nth(QUOTED) {
+                Some((end, _)) => format!("`{}...`", &line[..end]),
+                None => format!("`{line}`"),
+            }
+        };
+        match (&self.panicked, &self.last) {
+            (Some(line), _) => format!("; the guest printed {}", quoted(line)),
+            (None, Some(line)) => format!("; the last line of the guest was {}", quoted(line)),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// Keeps why the machine is none to run on: the first reason, of which others follow.
+    fn refuse(&mut self, why: &str) {
+        self.refused.get_or_insert_with(|| why.to_owned());
+    }
+
+    fn note_base(&mut self, text: &str) {
+        if let Some((name, base)) = text.split_once(" 0x")
+            && let Ok(base) = u64::from_str_radix(base.trim(), 16)
+        {
+            self.symbols.set_base(name, base);
+        }
+    }
+
+    /// Where a boot that did not end well got to.
+    pub fn last_stage(&self) -> String {
+        match &self.stage {
+            Some(stage) => format!("the last boot stage was `{stage}`"),
+            None => "it reported no boot stage".into(),
+        }
+    }
+}
+
+fn pass(guard: &mut Guard, text: &str) -> String {
+    let mut passed = String::with_capacity(text.len());
+    for c in text.chars() {
+        // No mark has a character that is more than a byte, and a control character is passed over.
+        let byte = u8::try_from(c).ok().filter(u8::is_ascii);
+        passed.extend(guard.pass(byte.unwrap_or(b'?')).map(char::from));
+        passed.push(c);
+    }
+    passed
+}
+
+/// Why firmware does not start the image, if that is what the line says.
+fn not_started(line: &str) -> Option<&'static str> {
+    let (_, said) = line.split_once(BOOT_MANAGER)?;
+    let mut known = NOT_STARTED.iter();
+    let (_, why) = known.find(|(words, _)| said.contains(words))?;
+    Some(why)
+}
+
+#[cfg(test)]
+mod tests;

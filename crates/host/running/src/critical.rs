@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The critical path of samples, where the emulator counts instructions: a plugin
+//! looks on, and what it found goes to the cells. Crate `critical` says what the path
+//! is.
+
+mod code;
+mod lines;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use ::critical::{Chart, Image};
+use anyhow::{Context, Result, bail};
+use plan::Under;
+
+use crate::boot::Recorder;
+use crate::options::Metric;
+use crate::emulator::Emulator;
+use crate::images;
+use crate::images::Built;
+use crate::job::{Job, Variant};
+use shell::once::Once;
+use shell::partial::Scratch;
+
+/// Charts of images, by their files: boots share them.
+static IMAGES: Once<PathBuf, Image> = Once::new();
+
+/// Prepared for a boot.
+#[derive(Debug)]
+pub struct Watcher {
+    plugin: PathBuf,
+    chart: PathBuf,
+    samples: PathBuf,
+    /// The folder of its files.
+    _place: Scratch,
+}
+
+impl Watcher {
+    /// Prepares to look at the samples of `job` in a boot by `emulator`. `None` where there is nothing to look at:
+    /// values have to be instructions, samples marked, and the guest ours. An error says why it can't look.
+    pub fn new(
+        emulator: &Emulator,
+        job: &Job,
+        variant: Variant,
+        built: &Built,
+    ) -> Result<Option<Self>> {
+        // Other hypervisors execute code that is not known here.
+        let looks = has_marks(job) && !variant.under.is_other();
+        let guest = &built.guest(job.image(variant)).elf;
+        let (Some(guest), Emulator::Qemu(qemu), true) = (guest, emulator, looks) else {
+            return Ok(None);
+        };
+        let plugin = plugin(qemu.command())?;
+        let mut chart = Chart::default();
+        let mut files = vec![(1, guest)];
+        if variant.under == Under::Rouse {
+            files.push((2, &built.hypervisor));
+        }
+        for (level, elf) in files {
+            // Its folder's name stands for what is in it.
+            let image = IMAGES.get(elf.clone(), || {
+                let shown = || format!("{}: its code can't be read", elf.display());
+                code::of(level, &fs::read(elf)?).with_context(shown)
+            })?;
+            chart.images.push(Image::clone(&image));
+        }
+        let place = Scratch::new()?;
+        let path = place.path().join("chart");
+        fs::write(&path, chart.to_bytes())?;
+        Ok(Some(Self {
+            plugin,
+            chart: path,
+            samples: place.path().join("samples"),
+            _place: place,
+        }))
+    }
+
+    /// The plugin, as the boot is to load it.
+    pub fn recorder(&self) -> Recorder<'_> {
+        Recorder::Plugin {
+            plugin: &self.plugin,
+            options: vec![("chart", &self.chart), ("samples", &self.samples)],
+        }
+    }
+
+    /// Returns the samples that it found, after the boot; an error says why there is nothing.
+    pub fn samples(&self) -> Result<::critical::Samples, String> {
+        let text = fs::read_to_string(&self.samples);
+        let text = text.map_err(|_| "the emulator ended early".to_owned())?;
+        ::critical::from_text(&text)
+    }
+}
+
+/// Whether samples of `job` are marked, and their values instructions.
+fn has_marks(job: &Job) -> bool {
+    let workloads = &job.load.plan.lists.workload.values;
+    let marked = workloads.iter().any(|workload| workload.is_marked());
+    marked && job.metric == Metric::Insns
+}
+
+/// Builds the plugin if `job` will have it look on. The boot that needs it reports a failure.
+pub fn prepare(emulator: &Emulator, job: &Job) {
+    if let (Emulator::Qemu(qemu), true) = (emulator, has_marks(job)) {
+        let _ = plugin(qemu.command());
+    }
+}
+
+/// The plugin, built; an error if the emulator that `command` starts takes none.
+pub fn plugin(mut command: Command) -> Result<PathBuf> {
+    static PLUGIN: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(plugin) = PLUGIN.get() {
+        return Ok(plugin.clone());
+    }
+    let help = command.arg("-help").output();
+    let help = help.context("the emulator does not say whether it takes plugins")?;
+    if !String::from_utf8_lossy(&help.stdout).contains("-plugin") {
+        bail!("this QEMU is built without plugins");
+    }
+    let plugin = images::recorder()?;
+    Ok(PLUGIN.get_or_init(|| plugin).clone())
+}

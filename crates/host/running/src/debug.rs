@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `debug`: a machine that waits for a debugger, and ends with it.
+
+mod options;
+
+pub use options::DebugArgs;
+
+mod bridge;
+pub mod debugger;
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use plan::Under;
+
+use crate::boot::Ready;
+use shell::failure::bad_input;
+use crate::images::Built;
+use shell::interrupt;
+use crate::job::{Job, Variant};
+use shell::partial::Scratch;
+use shell::terminal::say;
+use debugger::{Debugger, Symbols};
+
+/// How often to look whether the machine has ended.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Starts the emulator stopped, its console on the terminal.
+pub fn debug(args: &DebugArgs) -> Result<()> {
+    let job = Job::new(&args.job)?;
+    job.board().qemu("debug")?;
+    if let Some(under) = job.unders.iter().find(|under| under.is_other()) {
+        bad_input!(
+            "--under {under}: a debugger would see that, and not the guest; use rouse or none"
+        );
+    }
+    let listener = listen(args.port)?;
+    let Ready { emulator, built } = Ready::make(&job)?;
+    let debugger = debugger::find();
+    let place = Scratch::new()?;
+    let stub = place.path().join("stub");
+    let gone = bridge::serve(listener, stub.clone());
+    for variant in job.variants()? {
+        let mut command = emulator.command(&job, variant, &built, place.path())?;
+        wait_for_debugger(&mut command, &stub);
+        introduce(
+            variant,
+            debugger.as_ref(),
+            symbols(&job, variant, &built),
+            args.port,
+        );
+        let machine = command.spawn().context("QEMU can't be started")?;
+        follow(machine, &gone)?;
+        if interrupt::requested() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Takes the port before anything is built.
+fn listen(port: u16) -> Result<TcpListener> {
+    match TcpListener::bind(("127.0.0.1", port)) {
+        Ok(listener) => Ok(listener),
+        Err(error) => bad_input!("--port: {port} can't be used ({error}); name another one"),
+    }
+}
+
+/// Has the machine stop before its first instruction, and listen at `stub`.
+fn wait_for_debugger(command: &mut Command, stub: &Path) {
+    let device = format!(
+        "socket,id=stub,server=on,wait=off,path={}",
+        stub.display().to_string().replace(',', ",,")
+    );
+    command.args(["-S", "-chardev", &device, "-gdb", "chardev:stub"]);
+}
+
+/// Returns the symbols to load and where, if that is always the same place.
+fn symbols<'b>(job: &Job, variant: Variant, built: &'b Built) -> Option<Symbols<'b>> {
+    let elf = match variant.under {
+        Under::Rouse => &built.hypervisor,
+        Under::None => built.guest(job.image(variant)).elf.as_ref()?,
+        // The first instructions are those of others.
+        Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => return None,
+    };
+    // Firmware puts the image anywhere; the console says where.
+    let base = job.board().machine.image_base()?;
+    Some(Symbols { elf, base })
+}
+
+/// Says what to type.
+fn introduce(variant: Variant, debugger: Option<&Debugger>, symbols: Option<Symbols>, port: u16) {
+    say!("The machine, {variant}, waits for a debugger to let the CPUs go. In another terminal:");
+    say!("");
+    match debugger {
+        Some(debugger) => say!("{}", debugger.command(symbols, port)),
+        None => {
+            say!("{}", debugger::usual().command(symbols, port));
+            say!("");
+            say!(
+                "(No debugger that knows arm64 is here: {}.)",
+                debugger::remedy()
+            );
+        }
+    }
+    say!("");
+    say!(
+        "The console says where an image is (`base guest` and so on): add its symbols the same way."
+    );
+    say!("The machine ends with the debugger, unless that detaches, and with Ctrl-C here.");
+    say!("");
+}
+
+/// Waits until the machine ends, or has to: its debugger has `gone`, or so it was asked for.
+fn follow(mut machine: Child, gone: &Receiver<()>) -> Result<()> {
+    loop {
+        if let Some(status) = machine.try_wait().context("QEMU can't be waited for")? {
+            if !status.success() && gone.try_recv().is_err() && !interrupt::requested() {
+                bail!("QEMU ended with {status}; what it said is above");
+            }
+            return Ok(());
+        }
+        let left = gone.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout);
+        if left || interrupt::requested() {
+            // Both fail only when it has ended on its own.
+            let _ = machine.kill();
+            let _ = machine.wait();
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Debug information of an image: which lines its instructions are of.
+
+use std::fmt;
+use std::path::Path;
+
+use addr2line::Context;
+use anyhow::Result;
+use gimli::{EndianArcSlice, EndianSlice, LittleEndian, SectionId};
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSection};
+
+use shell::places;
+
+/// A section of an image's file.
+pub type Slice<'d> = EndianSlice<'d, LittleEndian>;
+
+/// The debug information of an image, empty where the file has none.
+pub fn dwarf<'d>(
+    file: &ElfFile64<'d, object::Endianness>,
+) -> gimli::Result<gimli::Dwarf<Slice<'d>>> {
+    gimli::Dwarf::load(|id| Ok(Slice::new(section(file, id), LittleEndian)))
+}
+
+fn section<'d>(file: &ElfFile64<'d, object::Endianness>, id: SectionId) -> &'d [u8] {
+    let section = file.section_by_name(id.name());
+    let data = section.and_then(|section| section.data().ok());
+    data.unwrap_or_default()
+}
+
+/// Loads and stores of devices, which are as little of a place as a library's lines.
+const ACCESSES: &str = "crates/target/gic/src/mmio.rs";
+
+/// The lines of an image's code.
+pub struct Lines(Context<EndianArcSlice<LittleEndian>>);
+
+impl Lines {
+    /// Reads those of `file`.
+    pub fn of(file: &ElfFile64<'_, object::Endianness>) -> Result<Self> {
+        let load =
+            |id| Ok::<_, gimli::Error>(EndianArcSlice::new(section(file, id).into(), LittleEndian));
+        Ok(Self(Context::from_dwarf(gimli::Dwarf::load(load)?)?))
+    }
+
+    /// The functions that the instruction at link address `address` is of, the innermost one
+    /// first: more than one where the compiler inlined some. Assembly and other code without
+    /// lines has none.
+    pub fn frames(&self, address: u64) -> Vec<Frame> {
+        let mut found = Vec::new();
+        let Ok(mut frames) = self.0.find_frames(address).skip_all_loads() else {
+            return found;
+        };
+        while let Ok(Some(frame)) = frames.next() {
+            let Some((file, line)) = frame.location.and_then(|at| Some((at.file?, at.line?)))
+            else {
+                continue;
+            };
+            let ours = Path::new(file).strip_prefix(places::root());
+            let name = frame
+                .function
+                .as_ref()
+                .and_then(|name| name.raw_name().ok());
+            found.push(Frame {
+                function: name.map_or(String::new(), |name| {
+                    format!("{:#}", rustc_demangle::demangle(&name))
+                }),
+                ours: ours.as_ref().is_ok_and(|file| !file.ends_with(ACCESSES)),
+                file: ours.map_or(file.into(), |ours| ours.display().to_string()),
+                line,
+            });
+        }
+        found
+    }
+
+    /// The line that the instruction at link address `address` is of, as `path:line`. Where
+    /// the compiler inlined functions it is the innermost one in this workspace, as the
+    /// libraries' own lines say less. Assembly and other code without lines has none.
+    pub fn line(&self, address: u64) -> Option<String> {
+        let frames = self.frames(address);
+        let innermost = frames.iter().find(|frame| frame.ours).or(frames.first())?;
+        Some(format!("{}:{}", innermost.file, innermost.line))
+    }
+}
+
+/// A function that an instruction is of, and the line in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Its name; without its path, where it was inlined.
+    pub function: String,
+    /// Whether it is of this workspace.
+    pub ours: bool,
+    /// The file, from the workspace's root if it is ours.
+    pub file: String,
+    pub line: u32,
+}
+
+impl fmt::Debug for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Lines")
+    }
+}
+
+// The tests are such an image where programs are ELF files.
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use object::ObjectSymbol;
+
+    use super::*;
+
+    // On one line: what the first instruction is of, heading or body, is the compiler's choice.
+    #[inline(never)]
+    #[rustfmt::skip]
+    fn here() -> u32 { std::hint::black_box(line!()) }
+
+    #[test]
+    fn an_address_has_the_line_that_it_is_of() {
+        let bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let file = ElfFile64::parse(&*bytes).unwrap();
+        let mut symbols = file.symbols();
+        let name = |name: &str| name.contains("debug_info5tests4here");
+        let function = symbols
+            .find(|symbol| symbol.name().is_ok_and(name))
+            .unwrap();
+        let lines = Lines::of(&file).unwrap();
+        let expected = format!("xtask/src/debug_info.rs:{}", here());
+        assert_eq!(lines.line(function.address()), Some(expected));
+        assert_eq!(lines.line(u64::MAX - 3), None);
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Emulators of a board: QEMU or gem5.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+use plan::Under;
+use results::Parameter;
+
+use crate::board::Machine;
+use crate::gem5::parameters::Value;
+use crate::images::Built;
+use crate::job::{Job, Variant};
+use crate::{gem5, launch};
+use providing::qemu;
+
+/// An emulator that can be started.
+#[derive(Clone, Debug)]
+pub enum Emulator {
+    Qemu(qemu::Emulator),
+    /// gem5.
+    Gem5(gem5::Emulator),
+}
+
+impl Emulator {
+    /// The one that `job` wants; QEMU is provided if there is none.
+    pub fn ensure(job: &Job) -> Result<Self> {
+        Ok(match job.board().machine {
+            Machine::Qemu(_) => Self::Qemu(qemu::ensure()?),
+            Machine::Gem5(_) => Self::Gem5(gem5::find(job.gem5.as_deref())?),
+        })
+    }
+
+    /// Returns the command of one boot of `job`. Files that the emulator has to put somewhere go to `place`, its
+    /// monitor for instance.
+    pub fn command(
+        &self,
+        job: &Job,
+        variant: Variant,
+        built: &Built,
+        place: &Path,
+    ) -> Result<Command> {
+        match self {
+            Self::Qemu(qemu) => {
+                let mut command = match (variant.under, variant.under.kvm_mode()) {
+                    (_, Some(mode)) => launch::hosted(job, variant, mode, qemu, built, place)?,
+                    (Under::Xen, None) => launch::under_xen(job, variant, qemu, built)?,
+                    (_, None) => launch::command(job, variant, qemu, built)?,
+                };
+                launch::end_with_us(&mut command);
+                Ok(command)
+            }
+            Self::Gem5(gem5) => gem5.command(job, variant, built, place),
+        }
+    }
+
+    /// Has the emulator tell of itself in `place`, where it can: see
+    /// [`launch::supervise`].
+    pub fn supervise(&self, command: &mut Command, place: &Path) {
+        if let Self::Qemu(_) = self {
+            launch::supervise(command, place);
+        }
+    }
+
+    /// Name and version.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Qemu(qemu) => format!("QEMU {}", qemu.version),
+            Self::Gem5(gem5) => format!("gem5 {}", gem5.version),
+        }
+    }
+
+    /// Describes it for the results of `job`.
+    pub fn describe(&self, job: &Job) -> results::Emulator {
+        match self {
+            Self::Qemu(qemu) => results::Emulator {
+                name: "QEMU".into(),
+                version: qemu.version.to_string(),
+                exact: qemu.exact.clone(),
+                mode: launch::mode(job.metric).name.into(),
+                parameters: [ram(job)].into(),
+            },
+            Self::Gem5(gem5) => results::Emulator {
+                name: "gem5".into(),
+                version: gem5.version.clone(),
+                exact: String::new(),
+                mode: job.model.clone(),
+                parameters: job
+                    .parameters
+                    .iter()
+                    .map(parameter)
+                    .chain([ram(job)])
+                    .collect(),
+            },
+        }
+    }
+}
+
+/// The machine's RAM as results have it.
+fn ram(job: &Job) -> (String, Parameter) {
+    let parameter = Parameter {
+        value: job.memory.to_string(),
+        source: job.memory.source().into(),
+    };
+    ("ram".into(), parameter)
+}
+
+/// A parameter of the machine as results have it.
+fn parameter((name, value): (&String, &Value)) -> (String, Parameter) {
+    let parameter = Parameter {
+        value: value.value.to_string(),
+        source: value.source.clone(),
+    };
+    (name.clone(), parameter)
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! gem5: which one is used, and its command line for a job.
+//!
+//! Unlike QEMU no distribution packages it, so the user brings a program that was built
+//! for Arm. The machine is ours: `boards/gem5/machine.py` puts it together from
+//! gem5's parts, with the values of `parameters.toml` ([`parameters`]).
+
+pub mod parameters;
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+use plan::Under;
+
+use shell::failure::bad_input;
+use crate::images::Built;
+use crate::job::{Job, Variant};
+use shell::partial::Scratch;
+use shell::places;
+use providing::toolchain::output;
+
+/// The oldest with which the board was tried.
+const FLOOR: (u32, u32) = (24, 0);
+/// Names a program to use instead of looking for one.
+const VARIABLE: &str = "GEM5";
+/// Its names on the search path.
+const PROGRAMS: [&str; 3] = ["gem5.fast", "gem5.opt", "gem5"];
+/// The question to it, in its Python.
+const ASK: &str = "import _m5.core, m5.objects\n\
+                   print('gem5 version', _m5.core.gem5Version, hasattr(m5.objects, 'ArmSystem'))";
+/// How one is got.
+const REMEDY: &str = "build gem5 24.0 or newer for Arm as its documentation says (`scons build/ARM/gem5.opt`), \
+                          and name the program by --gem5 PATH or GEM5=PATH, or have it on the PATH";
+
+/// A program that can be started.
+#[derive(Clone, Debug)]
+pub struct Emulator {
+    program: PathBuf,
+    pub version: String,
+}
+
+/// Looks for a program: the one that is `named`, that of the environment, that on
+/// the search path. An error says what is wrong with the one that was found.
+pub fn find(named: Option<&Path>) -> Result<Emulator> {
+    if let Some(path) = named {
+        return probe("--gem5", path.as_os_str(), said(path.as_os_str()));
+    }
+    if let Some(path) = env::var_os(VARIABLE) {
+        return probe(VARIABLE, &path, said(&path));
+    }
+    for program in PROGRAMS {
+        let said = said(OsStr::new(program));
+        if said.is_some() {
+            return probe("gem5 on the PATH", OsStr::new(program), said);
+        }
+    }
+    bad_input!("gem5 is missing: {REMEDY}")
+}
+
+/// Output of a program about itself, if it runs Python as gem5 does. (Its option --build-info would tell, but fails in
+/// 24.0.)
+fn said(program: &OsStr) -> Option<String> {
+    let place = Scratch::new().ok()?;
+    let place = format!("--outdir={}", place.path().display());
+    output(program, &["--quiet", "--quiet", &place, "-c", ASK])
+}
+
+/// Judges a program by what it `said` of itself. `option` is where its name came from.
+fn probe(option: &str, program: &OsStr, said: Option<String>) -> Result<Emulator> {
+    let shown = program.to_string_lossy();
+    let Some(said) = said else {
+        bad_input!("{option}: {shown} can't be started as gem5; {REMEDY}");
+    };
+    let Some((version, has_arm)) = version(&said) else {
+        bad_input!("{option}: {shown} does not say that it is gem5; {REMEDY}");
+    };
+    if numbers(version) < FLOOR {
+        let (year, release) = FLOOR;
+        bad_input!(
+            "{option}: {shown} is version {version}, and {year}.{release} is needed: {REMEDY}"
+        );
+    }
+    if !has_arm {
+        bad_input!("{option}: {shown} was built without Arm; {REMEDY}");
+    }
+    // A relative path is one of where we were started.
+    let program = std::fs::canonicalize(program).unwrap_or_else(|_| program.into());
+    Ok(Emulator {
+        program,
+        version: version.into(),
+    })
+}
+
+/// The answer to [`ASK`]: the version, and whether it has Arm.
+fn version(said: &str) -> Option<(&str, bool)> {
+    let mut lines = said.lines();
+    let answer = lines.find_map(|line| line.strip_prefix("gem5 version "))?;
+    let (version, has_arm) = answer.rsplit_once(' ')?;
+    Some((version, has_arm == "True"))
+}
+
+/// Year and release of a version; `[DEVELOP-FOR-24.1]` is that of 24.1.
+fn numbers(version: &str) -> (u32, u32) {
+    let mut numbers = version
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|number| number.parse().ok());
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+impl Emulator {
+    /// The program, for people.
+    pub fn shown(&self) -> String {
+        places::shown(&self.program)
+    }
+
+    /// The command of one boot of `job`; gem5's own files go to `place`.
+    pub fn command(
+        &self,
+        job: &Job,
+        variant: Variant,
+        built: &Built,
+        place: &Path,
+    ) -> Result<Command> {
+        let board = job.board();
+        let under = variant.under;
+        let image = match under {
+            Under::Rouse => &built.packed,
+            Under::None => &built.guest(job.image(variant)).image,
+            Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => {
+                bad_input!("--under {under}: gem5 does not run it; use --board virt")
+            }
+        };
+        if variant.under == Under::None && built.initrd.is_some() {
+            bad_input!(
+                "--initrd: on gem5 the bare machine has none; use --under rouse, or build it into the kernel"
+            );
+        }
+        let mut command = Command::new(&self.program);
+        command
+            .args(["--quiet", "--quiet", "--listener-mode=off", "--outdir"])
+            .arg(place)
+            .arg(board.beside(&board.gem5("--board")?.script))
+            .arg("--image")
+            .arg(image)
+            .args(["--cpu-model", &job.model])
+            .args(["--cpus", &job.cpus.to_string()])
+            .args(["--memory", &format!("{}iB", job.memory)])
+            .args(["--parameters", &parameters::json(&job.parameters)])
+            .arg(format!("--bootargs={}", job.load.boot_arguments(variant)));
+        // Another kernel need not do what the boot's end is known by.
+        if job.load.guest.is_some() {
+            command.arg("--whole");
+        }
+        Ok(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shell::failure::is_bad_input;
+
+    const SAID: &str = "info: Standard input is not a terminal.\ngem5 version 24.0.0.1 True\n";
+
+    #[test]
+    fn what_a_program_says_of_itself_is_read() {
+        assert_eq!(version(SAID), Some(("24.0.0.1", true)));
+        assert_eq!(version("QEMU emulator version 11"), None);
+        assert!(numbers("24.0.0.1") >= FLOOR && numbers("23.1.0.0") < FLOOR);
+        assert!(numbers("[DEVELOP-FOR-25.1]") >= FLOOR);
+    }
+
+    /// A program that says `said` of itself.
+    fn program(said: &str) -> tempfile::TempPath {
+        use std::io::Write;
+        use std::os::unix::fs::PermissionsExt;
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        write!(file, "#!/bin/sh\ncat <<'EOF'\n{said}EOF\n").unwrap();
+        let path = file.into_temp_path();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_program_that_fits_is_taken() {
+        assert_eq!(find(Some(&program(SAID))).unwrap().version, "24.0.0.1");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_the_remedy() {
+        let old = program(&SAID.replace("24.0.0.1", "23.1.0.0"));
+        let other = program(&SAID.replace("True", "False"));
+        for (path, why) in [
+            (Path::new("/nonexistent/gem5"), "can't be started"),
+            (Path::new("true"), "does not say that it is gem5"),
+            (&old, "23.1.0.0, and 24.0 is needed"),
+            (&other, "without Arm"),
+        ] {
+            let error = find(Some(path)).unwrap_err();
+            assert!(is_bad_input(&error), "{error:#}");
+            let text = format!("{error:#}");
+            assert!(text.contains(why), "{text}");
+            assert!(text.contains("scons build/ARM/gem5.opt"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Parameters of a machine of gem5's parts: `parameters.toml` of its board.
+//!
+//! Every parameter has a value in each preset, and says where that is from, so that
+//! a result says what it is a result of.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
+use serde::Deserialize;
+
+use shell::failure::{BadInput, bad_input};
+use shell::{files, mistake, places};
+
+/// The preset that is used unless another one is named.
+pub const DEFAULT: &str = "plain";
+
+/// A value, and where it is from.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Value {
+    /// The value; its parameter's name ends with the unit.
+    pub value: u64,
+    /// A publication, `chosen` or `assumed`.
+    pub source: String,
+}
+
+/// The values of a machine, by name.
+pub type Values = BTreeMap<String, Value>;
+
+#[derive(Debug, Deserialize)]
+struct Parameter {
+    /// Its description, with its unit.
+    about: String,
+    /// Its value in each preset.
+    #[serde(flatten)]
+    presets: Values,
+}
+
+/// All parameters of a board.
+#[derive(Debug)]
+pub struct Parameters(BTreeMap<String, Parameter>);
+
+impl Parameters {
+    /// Reads the file at `path`.
+    pub fn load(path: &Path) -> Result<Self> {
+        let shown = places::shown(path);
+        let place = || BadInput::context(format!("{shown} can't be used; correct it"));
+        let text = files::read_text(path).with_context(place)?;
+        Self::parse(&text).with_context(place)
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        let parsed: BTreeMap<String, Parameter> =
+            toml::from_str(text).map_err(|error| anyhow!(mistake::told(text, &error)))?;
+        let parameters = Self(parsed);
+        let presets = parameters.presets();
+        for (name, parameter) in &parameters.0 {
+            let of_it: BTreeSet<&str> = parameter.presets.keys().map(String::as_str).collect();
+            if of_it != presets {
+                let presets: Vec<&str> = presets.into_iter().collect();
+                bad_input!(
+                    "{name} has to have a value in each preset: {}",
+                    presets.join(", ")
+                );
+            }
+        }
+        Ok(parameters)
+    }
+
+    /// Names of the presets.
+    pub fn presets(&self) -> BTreeSet<&str> {
+        let all = self
+            .0
+            .values()
+            .flat_map(|parameter| parameter.presets.keys());
+        all.map(String::as_str).collect()
+    }
+
+    /// Names of the parameters, and what they are.
+    pub fn about(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0
+            .iter()
+            .map(|(name, parameter)| (name.as_str(), parameter.about.as_str()))
+    }
+
+    /// The values of `preset`, changed by `set`, which is like `core-mhz=3000,l2-kib=512`.
+    pub fn choose(&self, preset: Option<&str>, set: Option<&str>) -> Result<Values> {
+        let preset = preset.unwrap_or(DEFAULT);
+        if !self.presets().contains(preset) {
+            let known: Vec<&str> = self.presets().into_iter().collect();
+            bad_input!("--preset: there is no `{preset}`; use {}", known.join(", "));
+        }
+        let chosen = self
+            .0
+            .iter()
+            .map(|(name, parameter)| (name.clone(), parameter.presets[preset].clone()));
+        let mut values: Values = chosen.collect();
+        for word in set.into_iter().flat_map(|set| set.split(',')) {
+            let Some((name, value)) = word.split_once('=') else {
+                bad_input!("--set: `{word}` is no NAME=VALUE; for instance core-mhz=3000");
+            };
+            let known: Vec<&str> = self.0.keys().map(String::as_str).collect();
+            let Some(entry) = values.get_mut(name) else {
+                bad_input!(
+                    "--set: there is no parameter `{name}`; use {}",
+                    known.join(", ")
+                );
+            };
+            match value.parse() {
+                Ok(value) if value > 0 => {
+                    let source = "--set".into();
+                    *entry = Value { value, source };
+                }
+                _ => {
+                    bad_input!("--set: `{value}` is no value of {name}; use a whole number from 1")
+                }
+            }
+        }
+        Ok(values)
+    }
+}
+
+/// The values alone, as the machine's script takes them.
+pub fn json(values: &Values) -> String {
+    let pairs = values
+        .iter()
+        .map(|(name, value)| (name.clone(), value.value.into()));
+    serde_json::Value::Object(pairs.collect()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use shell::failure::is_bad_input;
+
+    const TEXT: &str = "[core-mhz]\nabout = 'clock'\nplain = { value = 2000, source = 'chosen' }\n\
+                        fast = { value = 3000, source = 'assumed' }\n";
+
+    #[test]
+    fn a_preset_is_chosen_and_changed() {
+        let parameters = Parameters::parse(TEXT).unwrap();
+        let values = parameters.choose(Some("fast"), None).unwrap();
+        assert_eq!(json(&values), r#"{"core-mhz":3000}"#);
+        let values = parameters.choose(None, Some("core-mhz=1000")).unwrap();
+        assert_eq!(values["core-mhz"].source, "--set");
+        assert_eq!(parameters.about().next(), Some(("core-mhz", "clock")));
+    }
+
+    #[test]
+    fn what_there_is_not_is_refused_with_what_there_is() {
+        let parameters = Parameters::parse(TEXT).unwrap();
+        for (preset, set, remedy) in [
+            (Some("slow"), None, "use fast, plain"),
+            (None, Some("core=1"), "use core-mhz"),
+            (None, Some("core-mhz=0"), "a whole number from 1"),
+            (None, Some("core-mhz"), "core-mhz=3000"),
+        ] {
+            let error = parameters.choose(preset, set).unwrap_err();
+            assert!(
+                is_bad_input(&error) && error.to_string().contains(remedy),
+                "{error:#}"
+            );
+        }
+        let hole = format!("{TEXT}[l2-kib]\nabout = 'x'\nplain = {{ value = 1, source = 'x' }}\n");
+        let error = Parameters::parse(&hole).unwrap_err().to_string();
+        assert!(
+            error.contains("l2-kib") && error.contains("fast, plain"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_file_with_a_mistake_is_bad_input() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("parameters.toml");
+        fs::write(&file, TEXT.replace("2000", "'2 GHz'")).unwrap();
+        let error = Parameters::load(&file).unwrap_err();
+        let text = format!("{error:#}");
+        assert!(
+            is_bad_input(&error) && text.contains("line ") && text.contains("parameters.toml"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Options of the machine, each checked on its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use foreign::Quoted;
+use platform::{Node, Tree};
+
+use super::ram::Ram;
+use crate::board::size::{self, bytes};
+use crate::board::{Board, Machine};
+use crate::options::JobArgs;
+use shell::failure::bad_input;
+use crate::gem5::parameters::{Parameters, Values};
+use shell::output::named;
+use shell::terminal::note;
+
+/// Parameters of the machine: the board's, and those that were asked for.
+pub fn parameters(args: &JobArgs, board: &Board) -> Result<Values> {
+    let (preset, set) = (args.preset.as_deref(), args.set.as_deref());
+    for (option, asked) in [
+        ("--preset", preset.is_some()),
+        ("--set", set.is_some()),
+        ("--gem5", args.gem5.is_some()),
+    ] {
+        if asked {
+            board.gem5(option)?;
+        }
+    }
+    match &board.machine {
+        Machine::Qemu(_) => Ok(Values::new()),
+        Machine::Gem5(gem5) => {
+            Parameters::load(&board.beside(&gem5.parameters))?.choose(preset, set)
+        }
+    }
+}
+
+/// How much RAM there is to be.
+pub fn memory(args: &JobArgs, board: &Board) -> Result<Ram> {
+    let Some(memory) = &args.memory else {
+        return Ok(Ram::new(None, board.machine.memory()));
+    };
+    if size::parse(memory).is_none() {
+        bad_input!("--memory: `{memory}` is no size; use for instance 64M or 2G");
+    }
+    let least = board.machine.memory();
+    if board.machine.trusted().is_some() && bytes(memory) < bytes(least) {
+        bad_input!(
+            "--memory: {memory} is too little on {}: Trusted Firmware-A puts the image at 512 MiB of RAM; use --memory {least}",
+            board.name
+        );
+    }
+    Ok(Ram::new(Some(memory), least))
+}
+
+/// The bytes of a device tree's file, which has to be there and to be one.
+pub fn tree_bytes(path: &Path) -> Result<Vec<u8>> {
+    let shown = path.display();
+    let bytes = match named::read("--dtb", path) {
+        Ok(read) => read,
+        Err(error) => bad_input!("--dtb: {shown}: {error}; name a flattened device tree"),
+    };
+    match Tree::as_far_as_it_goes(&bytes).is_some() {
+        true => Ok(bytes),
+        false => bad_input!(
+            "--dtb: {shown} is no flattened device tree; name one, which `dtc -O dtb` makes of a source"
+        ),
+    }
+}
+
+/// A device tree for a boot.
+pub fn tree(path: &PathBuf) -> Result<PathBuf> {
+    let shown = path.display();
+    let bytes = tree_bytes(path)?;
+    match Tree::new(&bytes) {
+        Ok(tree) => {
+            let odd: Vec<String> = tree.nodes().flat_map(|node| odd_names(&node)).collect();
+            if let Some(first) = odd.first() {
+                note!(
+                    "--dtb: {shown}: {} names are not as the Devicetree Specification has them \
+                     (2.2.1, 2.2.4.1), the first: `{}`; Linux and Rouse take them",
+                    odd.len(),
+                    Quoted::new(first)
+                );
+            }
+            Ok(fs::canonicalize(path)?)
+        }
+        Err(error) => bad_input!("--dtb: {shown}: {error}; name another"),
+    }
+}
+
+/// The names of a node and its properties that the specification does not allow.
+fn odd_names(node: &Node<'_>) -> Vec<String> {
+    let allowed = |name: &[u8], more: &[u8]| {
+        let character = |byte: &u8| byte.is_ascii_alphanumeric() || more.contains(byte);
+        (1..32).contains(&name.len()) && name.iter().all(character)
+    };
+    let own = node.depth() > 0 && !allowed(node.kind(), b",._+-");
+    let own = own.then_some(node.name).into_iter();
+    let properties = node
+        .property_names()
+        .filter(|name| !allowed(name, b",._+-?#"));
+    let odd = own.chain(properties);
+    odd.map(|name| String::from_utf8_lossy(name).into_owned())
+        .collect()
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The deadlines that the hypervisor keeps: how long a boot may take on its machine, and a pass
+//! of a cell. A disk has some that were not asked for, because a machine that hangs costs money.
+
+use std::fmt;
+use std::time::Duration;
+
+use plan::{Arguments, CELL_DEADLINE, DEADLINE, Deliver, KEEP_CPU, Limits, Machine, PREFIX, Plan};
+
+use super::Load;
+use crate::options::DeadlineArgs;
+
+/// How much longer than expected a run may take before it is taken for one that hangs.
+const FACTOR: u32 = 4;
+/// Time before the first cell: clearing RAM, starting CPUs, probes.
+const START: Duration = Duration::from_secs(300);
+/// Time of a cell besides its wake-ups: its records, 2.6 KiB on average and up to 16 KiB, on a console of 115200 baud.
+const RECORDS: Duration = Duration::from_secs(2);
+/// A wake-up where nothing bounds the time of a cell: a slow one.
+const WAKE_UP: Duration = Duration::from_millis(1);
+/// The least that a pass of a cell is given.
+const LEAST: Duration = Duration::from_secs(60);
+/// Deadline of a run whose length is not known: a check, a soak.
+const UNKNOWN: Duration = Duration::from_secs(3600);
+
+/// Deadlines as boot arguments. 0 seconds is any time, and said only where it was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deadlines {
+    /// Seconds for the run.
+    pub run: Option<u64>,
+    /// Seconds for a pass of a cell.
+    pub cell: Option<u64>,
+    /// A CPU is kept, so that they hold whatever the guest does.
+    pub keep: bool,
+}
+
+impl Deadlines {
+    /// Returns the deadlines that were asked for.
+    pub fn asked(args: &DeadlineArgs) -> Self {
+        Self {
+            run: args.deadline,
+            cell: args.cell_deadline,
+            keep: args.keep_cpu.unwrap_or(false),
+        }
+    }
+
+    /// Likewise for a disk, on a machine like `machine`. Those not asked for, by an option or in `append`, follow from
+    /// what is measured. Another kernel has its own time.
+    pub fn of_disk(args: &DeadlineArgs, load: &Load, append: &str, machine: &Machine) -> Self {
+        let asked = Self::asked(args);
+        let told = Arguments::parse(append).unwrap_or_default();
+        if load.guest.is_some() {
+            return asked;
+        }
+        let plan = load.measures.then_some(&load.plan);
+        let run = plan.map_or(UNKNOWN, |plan| run(plan, machine));
+        let cell = plan.map(|plan| longest(plan, machine));
+        // A guest that owns its interrupts can keep them from every CPU that it has.
+        let direct = load.plan.lists.deliver.values.contains(&Deliver::Direct);
+        let this = Self {
+            run: asked
+                .run
+                .or(told.deadline.is_none().then_some(run.as_secs())),
+            cell: asked.cell.or(told
+                .cell_deadline
+                .is_none()
+                .then(|| cell.map(|cell| cell.as_secs()))
+                .flatten()),
+            keep: false,
+        };
+        let any = this
+            .run
+            .or(told.deadline)
+            .is_some_and(|seconds| seconds > 0);
+        Self {
+            keep: !told.keep_cpu && args.keep_cpu.unwrap_or(any && direct),
+            ..this
+        }
+    }
+
+    /// For people, where there are any.
+    pub fn shown(&self) -> Option<String> {
+        let run = self.run.filter(|seconds| *seconds > 0)?;
+        let mut said = format!("It turns the machine off after {run} s at the latest");
+        if let Some(cell) = self.cell.filter(|seconds| *seconds > 0) {
+            said += &format!(", or when a pass of a cell takes {cell} s");
+        }
+        said += &format!(" ({PREFIX}{DEADLINE}, {PREFIX}{CELL_DEADLINE}).");
+        if self.keep {
+            said += &format!(
+                " One CPU sees to that and is not measured ({PREFIX}{KEEP_CPU}; --keep-cpu off)."
+            );
+        }
+        Some(said)
+    }
+}
+
+impl fmt::Display for Deadlines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = [(DEADLINE, self.run), (CELL_DEADLINE, self.cell)];
+        let seconds = seconds
+            .into_iter()
+            .filter_map(|(key, seconds)| Some((key, seconds?)));
+        let mut space = "";
+        for (key, seconds) in seconds {
+            write!(f, "{space}{PREFIX}{key}={seconds}")?;
+            space = " ";
+        }
+        match self.keep {
+            true => write!(f, "{space}{PREFIX}{KEEP_CPU}"),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Deadline of a run of `plan`.
+fn run(plan: &Plan, machine: &Machine) -> Duration {
+    let cells = plan.cells(machine);
+    START + cells.map(|cell| expected(plan, &cell)).sum::<Duration>() * FACTOR
+}
+
+/// Deadline of a pass of a cell: as much as the whole of the longest one.
+fn longest(plan: &Plan, machine: &Machine) -> Duration {
+    let cells = plan.cells(machine);
+    let longest = cells.map(|cell| expected(plan, &cell)).max();
+    (longest.unwrap_or_default() * FACTOR).max(LEAST)
+}
+
+/// How long a cell is expected to take at most, where its values are times.
+fn expected(plan: &Plan, cell: &plan::Cell) -> Duration {
+    const NANOSECONDS: u64 = 1_000_000_000;
+    let limits = Limits::of(plan, cell, NANOSECONDS, false);
+    let wake_ups = match limits.budget {
+        0 => WAKE_UP * limits.iterations,
+        budget => Duration::from_nanos(budget),
+    };
+    // Once more for those with time stamps.
+    let pauses = Duration::from_nanos(limits.pause) * limits.iterations;
+    wake_ups + pauses + pauses / 4 + RECORDS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(text: &str) -> Plan {
+        Arguments::parse(text).unwrap().plan
+    }
+
+    const MACHINE: Machine = Machine {
+        cpus: 8,
+        wfxt: true,
+        lse: true,
+        ecv: true,
+        linux: false,
+        frequency: 1_000_000_000,
+        under: plan::Under::Rouse,
+        given: None,
+        cpus_at_once: true,
+        caches: true,
+        event_loses_irq: false,
+    };
+
+    #[test]
+    fn the_time_follows_from_the_plan() {
+        let one = plan("rouse.workload=ipi rouse.shape=dry rouse.cell-ms=500");
+        let cells = u32::try_from(one.cells(&MACHINE).count()).unwrap();
+        let cell = Duration::from_millis(2500);
+        assert_eq!(run(&one, &MACHINE), START + cell * cells * FACTOR);
+        assert_eq!(longest(&one, &MACHINE), LEAST);
+        // A pause of a second before each wake-up is not taken for a hang.
+        let slow = plan(
+            "rouse.workload=pingpong rouse.wait=wfi rouse.gap-us=1000000 rouse.iterations=100",
+        );
+        assert!(longest(&slow, &MACHINE) > Duration::from_secs(FACTOR as u64 * 100));
+        let free = plan("rouse.workload=pingpong rouse.cell-ms=0 rouse.iterations=100000");
+        assert!(longest(&free, &MACHINE) >= Duration::from_secs(FACTOR as u64 * 100));
+    }
+
+    #[test]
+    fn only_what_was_asked_for_is_said() {
+        assert_eq!(Deadlines::default().to_string(), "");
+        let all = Deadlines {
+            run: Some(9),
+            cell: Some(0),
+            keep: true,
+        };
+        let text = all.to_string();
+        assert_eq!(
+            text,
+            "rouse.deadline=9 rouse.cell-deadline=0 rouse.keep-cpu"
+        );
+        let read = Arguments::parse(&text).unwrap();
+        assert_eq!(
+            (read.deadline, read.cell_deadline, read.keep_cpu),
+            (Some(9), Some(0), true)
+        );
+    }
+}

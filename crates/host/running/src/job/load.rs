@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Load of a machine: images, and their boot arguments.
+
+use anyhow::Result;
+use plan::{
+    Arguments, GUEST_STANDBY, LinuxCpuidle, Machine, PREFIX, Plan, Program, SEED, SURVEY, Under,
+};
+
+use super::Variant;
+use super::deadlines::Deadlines;
+use crate::board::Board;
+use crate::options::{LoadArgs, Metric};
+use shell::failure::{BadInput, bad_input};
+use crate::given::{Given, Initrd};
+use crate::images::Guest;
+use crate::kvm::kernel;
+
+/// Images to boot, and their arguments.
+#[derive(Debug)]
+pub struct Load {
+    /// Where.
+    pub board: Board,
+    /// Plan of the measurement.
+    pub plan: Plan,
+    /// Another kernel.
+    pub guest: Option<Given>,
+    /// Further boot arguments: for the hypervisor and its guest, whichever it is.
+    append: String,
+    /// Whether the machine is to be described first.
+    pub survey: bool,
+    /// How long the machine may take.
+    pub deadlines: Deadlines,
+    /// The further arguments leave the guest to measure.
+    pub measures: bool,
+    /// The program of our guest that they ask for.
+    program: Program,
+}
+
+impl Load {
+    /// Checks the options.
+    pub fn new(args: &LoadArgs) -> Result<Self> {
+        let append = args.append.clone().unwrap_or_default();
+        let (measures, program, appended, soaks) = match Arguments::parse(&append) {
+            Ok(arguments) => (
+                arguments.measures(),
+                arguments.program(),
+                arguments.plan.lists.atomics,
+                arguments.linux_soak.is_some(),
+            ),
+            Err(error) => bad_input!("--append: {error}"),
+        };
+        let mut plan = args.plan.plan().map_err(BadInput::error)?;
+        let mut guest = Given::read(&args.given)?;
+        let workloads = &plan.lists.workload;
+        let measured =
+            workloads.named && workloads.values.iter().any(|workload| workload.is_linux());
+        let on_linux = measured || soaks;
+        if soaks && guest.is_none() {
+            bad_input!(
+                "--append: rouse.linux-soak is of a program on Linux; use --guest debian, or rouse.soak"
+            );
+        }
+        if let Some(guest) = guest.as_mut().filter(|_| on_linux) {
+            if guest.initrd.is_some() {
+                bad_input!(
+                    "--initrd: {} needs the initial RAM disk that is made for it; leave one of them out",
+                    match soaks {
+                        true => "rouse.linux-soak".into(),
+                        false => format!("--workload {}", workloads.values[0]),
+                    }
+                );
+            }
+            guest.initrd = Some(Initrd::Measuring);
+        }
+        if guest.is_some() && !on_linux && plan.to_string() != Plan::default().to_string() {
+            bad_input!(
+                "--guest: `{plan}` says what Rouse's own guest measures, and this is another one; \
+                 leave these options out, and pass its boot arguments by --guest-args"
+            );
+        }
+        // A boot has one image of the guest, and which one has to be known here.
+        if appended.named && appended.values.len() > 1 {
+            bad_input!(
+                "--append: rouse.atomics has more than one word, and a boot has one; use --atomics, which boots for each"
+            );
+        }
+        if appended.named && guest.is_none() {
+            plan.lists.atomics = appended;
+        }
+        // Arguments that were given come later, and count where they contradict.
+        let alike = on_linux.then_some(ALIKE);
+        let complains = soaks.then_some(COMPLAINS);
+        let words = alike
+            .into_iter()
+            .chain(complains)
+            .chain(args.given.guest_args.as_deref());
+        let words: Vec<&str> = words.chain([append.as_str()]).collect();
+        let append = words.join(" ").trim_end().to_owned();
+        Ok(Self {
+            board: Board::load(&args.board)?,
+            plan,
+            guest,
+            append,
+            survey: args.survey,
+            deadlines: Deadlines::asked(&args.deadlines),
+            measures,
+            program,
+        })
+    }
+
+    /// For a disk: with deadlines, also where none were asked for.
+    pub fn of_disk(args: &LoadArgs) -> Result<Self> {
+        let mut load = Self::new(args)?;
+        let machine = Machine {
+            cpus: load.board.cpus(None)? as usize,
+            wfxt: true,
+            lse: true,
+            ecv: true,
+            linux: load.linux(),
+            frequency: load.board.counter_hz(Metric::Time)?,
+            under: Under::Rouse,
+            given: None,
+            cpus_at_once: true,
+            caches: true,
+            event_loses_irq: false,
+        };
+        load.deadlines = Deadlines::of_disk(&args.deadlines, &load, &load.append, &machine);
+        Ok(load)
+    }
+
+    /// Whether Linux runs with the program that measures it.
+    pub fn linux(&self) -> bool {
+        self.guest.as_ref().is_some_and(Given::measures)
+    }
+
+    /// The release of the Linux that is measured, by its banner, if there is one.
+    pub fn kernel(&self) -> Option<String> {
+        let given = self.guest.as_ref().filter(|given| given.measures())?;
+        kernel::release(&given.image).map(str::to_owned)
+    }
+
+    /// Returns the guest that is packed after the hypervisor.
+    pub fn packed(&self) -> Guest<'_> {
+        match &self.guest {
+            Some(given) => Guest::Given(given),
+            None => Guest::Ours(self.program),
+        }
+    }
+
+    /// Returns the part of the plan that a boot measures.
+    pub fn plan_of(&self, variant: Variant) -> Plan {
+        let plan = self.plan.chosen(variant.choice);
+        let shard = plan.shard.part(variant.part);
+        Plan { shard, ..plan }
+    }
+
+    /// Returns the images' arguments in a boot. Another kernel gets those that were given and none of ours, unless our
+    /// program runs on it; the hypervisor keeps its own words.
+    pub fn boot_arguments(&self, variant: Variant) -> String {
+        let Variant { choice, seed, .. } = variant;
+        let linux = self.linux();
+        let ours = self.guest.is_none() || linux;
+        let plan = ours.then(|| self.plan_of(variant).to_string());
+        let survey = self.survey.then(|| format!("{PREFIX}{SURVEY}"));
+        let deadlines = Some(self.deadlines.to_string());
+        let idles = linux.then(|| idles(choice.cpuidle));
+        let seed = linux.then(|| format!("{PREFIX}{SEED}={seed}"));
+        // Arguments that were given come later, and count where they contradict.
+        let parts = [
+            plan,
+            survey,
+            deadlines,
+            idles,
+            Some(self.append.clone()),
+            seed,
+        ];
+        let parts: Vec<String> = parts
+            .into_iter()
+            .flatten()
+            .filter(|part| !part.is_empty())
+            .collect();
+        parts.join(" ").trim_end().to_owned()
+    }
+}
+
+/// Linux's arguments, as the guest and as KVM's host, so that each boot is like the one before: nothing is at random, a
+/// panic is an end, and of all that it could print only that goes to the console, which the records have. It leaves out
+/// its tests of ciphers, for which an emulator takes two seconds of ten.
+pub const ALIKE: &str = "nokaslr randomize_kstack_offset=off panic=-1 loglevel=1 cryptomgr.notests";
+
+/// Its argument in a soak: complaints go to the console too.
+const COMPLAINS: &str = "loglevel=4";
+
+/// Linux's arguments to idle so, and the hypervisor's where states are to be there.
+fn idles(cpuidle: LinuxCpuidle) -> String {
+    let states = cpuidle.needs_states();
+    let states = states.then(|| format!("{PREFIX}{GUEST_STANDBY}"));
+    let words = cpuidle.arguments().iter().map(ToString::to_string);
+    words.chain(states).collect::<Vec<_>>().join(" ")
+}

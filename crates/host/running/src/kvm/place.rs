@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where KVM runs for a request: on this machine, or on a host in the emulator.
+
+use std::fs::File;
+
+use anyhow::Result;
+use plan::Under;
+
+use super::here::BOARD;
+use crate::options::{Boot, Metric, Place, RunArgs, Unders};
+use shell::failure::bad_input;
+
+/// By which a machine has KVM.
+const KVM: &str = "/dev/kvm";
+/// Whether `args` are measured here.
+pub fn is_here(args: &RunArgs) -> Result<bool> {
+    choose(args, native().is_ok()).and_then(|here| {
+        // Asked for by name, it has to be there.
+        let named = args.kvm == Some(Place::Here);
+        match native() {
+            Err(why) if here && named => bad_input!("--kvm here: {why}"),
+            _ => Ok(here),
+        }
+    })
+}
+
+/// Whether this machine can do it, or why not.
+fn native() -> Result<(), String> {
+    if !cfg!(all(target_os = "linux", target_arch = "aarch64")) {
+        return Err("this machine is no arm64 Linux; use --kvm emulator, or take the program of `cargo xtask image --for kvm` to one".into());
+    }
+    let opened = File::options().read(true).write(true).open(KVM);
+    opened.map(drop).map_err(|error| {
+        format!("{KVM} can't be opened ({error}); run as root or in the group kvm, on a machine that has KVM, or use --kvm emulator")
+    })
+}
+
+/// Like [`is_here`], where `native` is whether this machine can.
+fn choose(args: &RunArgs, native: bool) -> Result<bool> {
+    let unders = args.job.under.as_ref().map_or(&[][..], Unders::named);
+    let is_kvm = |under: &Under| under.kvm_mode().is_some();
+    let wants = emulators(args);
+    match args.kvm {
+        Some(Place::Emulator) => Ok(false),
+        Some(Place::Here) => match (unders, wants) {
+            ([under], None) if is_kvm(under) => Ok(true),
+            (_, Some(option)) => {
+                bad_input!("--kvm here: {option} is for an emulator; leave one of the two out")
+            }
+            _ => bad_input!(
+                "--kvm here: this machine has one KVM; use it with one of --under kvm, kvm-nvhe, kvm-protected"
+            ),
+        },
+        None => Ok(native && wants.is_none() && matches!(unders, [under] if is_kvm(under))),
+    }
+}
+
+/// The first option that only an emulator has.
+fn emulators(args: &RunArgs) -> Option<&'static str> {
+    let (job, load) = (&args.job, &args.job.load);
+    let options = [
+        ("--board", load.board != BOARD),
+        ("--boot", job.boot.is_some_and(|boot| boot != Boot::Kernel)),
+        ("--cpu", job.cpu.is_some()),
+        ("--metric insns", job.metric == Some(Metric::Insns)),
+        ("--dtb", job.dtb.is_some()),
+        ("--gem5", job.gem5.is_some()),
+        ("--preset", job.preset.is_some()),
+        ("--set", job.set.is_some()),
+        ("--guest", load.given.guest.is_some()),
+        ("--survey", load.survey),
+        ("--deadline", load.deadlines.deadline.is_some()),
+        ("--cell-deadline", load.deadlines.cell_deadline.is_some()),
+        ("--keep-cpu", load.deadlines.keep_cpu.is_some()),
+        ("--expect-reset", job.expect_reset),
+        ("--disturb", job.disturb.is_some()),
+        ("--host-kernel", job.host_kernel.is_some()),
+    ];
+    let mut named = options.into_iter().filter(|(_, named)| *named);
+    named.next().map(|(option, _)| option)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use shell::args::parse;
+
+    pub fn args(line: &str) -> RunArgs {
+        parse(["run"].into_iter().chain(line.split_ascii_whitespace())).unwrap()
+    }
+
+    #[test]
+    fn kvm_is_this_machines_where_nothing_wants_an_emulator() {
+        for (line, native, here) in [
+            ("--under kvm", true, true),
+            ("--under kvm", false, false),
+            ("--under kvm-nvhe --metric cycles", true, true),
+            ("--under kvm,rouse", true, false),
+            ("--under rouse", true, false),
+            ("", true, false),
+            ("--under kvm --metric insns", true, false),
+            ("--under kvm --board virt-uefi", true, false),
+            ("--under kvm --kvm emulator", true, false),
+            ("--under kvm --kvm here", false, true),
+        ] {
+            assert_eq!(choose(&args(line), native).unwrap(), here, "{line}");
+        }
+        for (line, says) in [
+            ("--under rouse --kvm here", "--under kvm"),
+            ("--under kvm --kvm here --metric insns", "--metric insns"),
+        ] {
+            let why = choose(&args(line), true).unwrap_err().to_string();
+            assert!(why.contains(says), "{line}: {why}");
+        }
+    }
+
+    #[test]
+    fn this_machine_is_taken_by_name_only_if_it_can() {
+        let asked = is_here(&args("--under kvm --kvm here"));
+        assert_eq!(asked.is_ok(), native().is_ok());
+    }
+}

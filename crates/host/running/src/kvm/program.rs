@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The program that measures on a machine with KVM, alone: `image --for kvm`.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use plan::{Atomics, Plan, Program};
+use vmm::payload::Payload;
+
+use crate::options::ImageArgs;
+use shell::failure::{BadInput, bad_input};
+use crate::images::{self, Built, Guest};
+use shell::output::Output;
+use shell::terminal::say;
+use shell::{files, interrupt, output, places};
+use providing::toolchain;
+
+/// Whose images of the guest these are: they run on any board.
+const BOARD: &str = "virt";
+
+/// The verb `image`, for KVM.
+pub fn image(args: &ImageArgs) -> Result<()> {
+    told_there(args)?;
+    let path = match &args.out {
+        Some(path) => path.clone(),
+        None => {
+            let folder = places::target().join("image");
+            files::make_folder(&folder)?;
+            folder.join("rouse-kvm")
+        }
+    };
+    let copy = Output::claim("--out", &path)?;
+    interrupt::catch()?;
+    let built = interrupt::or(images::build(BOARD, Guest::Ours(Program::Measuring)))?;
+    let program = interrupt::or(images::monitor())?;
+    copy.write_bytes(&bytes(&built, &program)?)?;
+    executable(&path)?;
+    say!("{}", output::shown(&path));
+    say!(
+        "One static program for arm64 Linux with /dev/kvm: copy it there, and run it; --help lists its words."
+    );
+    say!(
+        "{} has the way from here to a table.",
+        places::shown(&places::inside("docs/bring-up.md"))
+    );
+    Ok(())
+}
+
+/// Refuses options of measurement: the program takes them where it measures.
+fn told_there(args: &ImageArgs) -> Result<()> {
+    let load = &args.load;
+    let plan = load.plan.plan().map_err(BadInput::error)?;
+    let is_plain = plan == Plan::default()
+        && !args.cycles
+        && !args.force
+        && !load.survey
+        && load.given.guest.is_none()
+        && load.append.is_none()
+        && load.deadlines.deadline.is_none()
+        && load.deadlines.cell_deadline.is_none()
+        && load.deadlines.keep_cpu.is_none();
+    if !is_plain {
+        bad_input!(
+            "--for kvm: the program is told on the machine what it measures; leave everything but --out out, and run \
+             ./rouse-kvm with these words there"
+        );
+    }
+    Ok(())
+}
+
+/// The program with the guests behind it.
+pub fn bytes(built: &Built, program: &[u8]) -> Result<Vec<u8>> {
+    let image = |atomics| {
+        let path = &built.guest(atomics).image;
+        fs::read(path).with_context(|| path.display().to_string())
+    };
+    let payload = Payload {
+        llsc: &image(Atomics::Llsc)?,
+        lse: &image(Atomics::Lse)?,
+        build: &serde_json::to_string(&toolchain::build())?,
+    };
+    Ok(payload.behind(program))
+}
+
+/// Lets a file be executed; what is no file is left alone.
+fn executable(path: &Path) -> Result<()> {
+    match path.metadata() {
+        Ok(what) if what.is_file() => fs::set_permissions(path, Permissions::from_mode(0o755))
+            .with_context(|| path.display().to_string()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The emulator's command line for a job.
+
+mod hosted;
+mod under_xen;
+
+pub use hosted::hosted;
+pub use under_xen::{under_xen, xen_alone};
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+use plan::{OPTIONS, PREFIX, Under};
+
+use crate::board::{Firmware, Starts};
+use crate::options::{Boot, Metric};
+use shell::failure::bad_input;
+use crate::images::Built;
+use crate::job::{DirtyFirmware, Job, Variant};
+use providing::qemu::{self, Emulator, firmware};
+use crate::disk;
+use providing::{trusted_firmware, u_boot};
+
+/// The command of one boot of `job`. For a boot from disk the disk is written.
+pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) -> Result<Command> {
+    let Variant { under, seed, .. } = variant;
+    let board = job.board();
+    let qemu = board.qemu("--board")?;
+    let mut command = emulator.command();
+    command
+        .args(["-M", board.option_m(qemu, under)?])
+        .args(["-cpu", &board.cpu(&job.model, job.metric)?])
+        .args(["-smp", &job.cpus.to_string()])
+        .args(["-m", job.memory.size()])
+        .args([
+            "-nic",
+            "none",
+            "-display",
+            "none",
+            "-monitor",
+            "none",
+            "-no-reboot",
+        ])
+        .args(mode(job.metric).args);
+    for device in &qemu.devices {
+        command.args(["-device", device]);
+    }
+    if let Some(tree) = &job.dtb {
+        command.arg("-dtb").arg(tree);
+    }
+    if job.boots_are_alike() {
+        alike(&mut command, seed);
+    }
+    let mut arguments = job.load.boot_arguments(variant);
+    if let Some(firmware) = &job.dirty_firmware {
+        dirty(&mut command, firmware);
+    }
+    // The bare machine has no firmware: boards/virt-uefi.toml says why.
+    if under == Under::None {
+        command.args(["-serial", "stdio"]);
+        let image = &built.guest(job.image(variant)).image;
+        if let Some(trusted) = board.machine.trusted()
+            && trusted.starts == Starts::Image
+        {
+            if built.initrd.is_some() {
+                bad_input!(
+                    "--initrd: Trusted Firmware-A passes none on; leave --under none out, or use --board virt"
+                );
+            }
+            started_by(&mut command, &trusted.release, image, image)?;
+        }
+        kernel(&mut command, image, &arguments);
+        if let Some(initrd) = &built.initrd {
+            command.arg("-initrd").arg(initrd);
+        }
+        return Ok(command);
+    }
+    if let Some(firmware) = board.machine.firmware() {
+        flash(&mut command, firmware)?;
+    }
+    if let Some(trusted) = board.machine.trusted() {
+        let next = match trusted.starts {
+            Starts::Image => built.packed.clone(),
+            Starts::UBoot => u_boot::provide()?,
+        };
+        started_by(&mut command, &trusted.release, &next, &built.packed)?;
+    }
+    match &qemu.console {
+        None => drop(command.args(["-serial", "stdio"])),
+        Some(console) => {
+            // Firmware writes to the machine's own console.
+            let own = match console.alone {
+                true => "null",
+                false => "chardev:console",
+            };
+            command.args(["-chardev", "stdio,id=console,mux=on,signal=off"]);
+            command.args(["-serial", own, "-device", &console.device]);
+            arguments = format!("{arguments} {}", console.argument);
+        }
+    }
+    let device = match job.boot {
+        Boot::Kernel => {
+            // Firmware passes them on as load options, in front of which others may
+            // put theirs: where ours begin has to be said.
+            if board.machine.firmware().is_some() {
+                arguments = format!("{PREFIX}{OPTIONS} {arguments}");
+            }
+            kernel(&mut command, &built.packed, &arguments);
+            return Ok(command);
+        }
+        Boot::Virtio => "virtio-blk-pci",
+        Boot::Nvme => "nvme,serial=rouse",
+    };
+    disk(&mut command, device, &written(built, &arguments)?);
+    Ok(command)
+}
+
+/// Has what comes from outside be the same in each boot: what the machine draws at random, and the time of day.
+fn alike(command: &mut Command, seed: u64) {
+    command.args(["-seed", &seed.to_string()]);
+    command.args(["-rtc", "base=2026-01-01,clock=vm"]);
+}
+
+/// A way to run the emulator.
+#[derive(Debug)]
+pub struct Mode {
+    /// Its name in the results.
+    pub name: &'static str,
+    /// Arguments that select it.
+    args: &'static [&'static str],
+}
+
+/// The emulator's mode for a metric. Counting needs one CPU at a time, an
+/// instruction per nanosecond, and pauses that take no time.
+pub fn mode(metric: Metric) -> Mode {
+    match metric {
+        Metric::Insns => Mode {
+            name: "icount",
+            args: &["-icount", "shift=0,sleep=off"],
+        },
+        Metric::Cycles | Metric::Time => Mode {
+            name: "mttcg",
+            args: &[],
+        },
+    }
+}
+
+/// Puts firmware into the machine. Its variables are forgotten at the end.
+fn flash(command: &mut Command, of: &Firmware) -> Result<()> {
+    let code = firmware(&of.code)?;
+    let Some(variables) = &of.variables else {
+        command.arg("-bios").arg(code);
+        return Ok(());
+    };
+    drive(command, "if=pflash,unit=0,readonly=on", &code);
+    drive(
+        command,
+        "if=pflash,unit=1,snapshot=on",
+        &firmware(variables)?,
+    );
+    Ok(())
+}
+
+/// Has the machine start from Trusted Firmware-A, and that start `next`; what it starts from is
+/// written next to the image.
+fn started_by(command: &mut Command, release: &str, next: &Path, image: &Path) -> Result<()> {
+    let path = image.with_extension(format!("{release}.flash"));
+    trusted_firmware::write(release, next, &path)?;
+    command.arg("-bios").arg(path);
+    Ok(())
+}
+
+/// Puts the firmware of tests into the machine, and says what it is to leave.
+fn dirty(command: &mut Command, firmware: &DirtyFirmware) {
+    command.arg("-bios").arg(&firmware.file);
+    // QEMU takes no empty string.
+    if !firmware.leaves.is_empty() {
+        let leaves = firmware.leaves.replace(',', ",,");
+        command.args(["-fw_cfg", &format!("name=opt/rouse/leaves,string={leaves}")]);
+    }
+}
+
+/// Has `image` loaded, or handed to the firmware.
+fn kernel(command: &mut Command, image: &Path, arguments: &str) {
+    command.arg("-kernel").arg(image);
+    command.args(["-append", arguments]);
+}
+
+/// Writes the disk that a run boots. It is not the one that `image` writes, which
+/// is the user's, nor that of another run at the same time, which may want
+/// something else: its name stands for what it holds.
+fn written(built: &Built, arguments: &str) -> Result<PathBuf> {
+    let mut hasher = DefaultHasher::new();
+    arguments.hash(&mut hasher);
+    let path = &built.packed;
+    let path = path.with_extension(format!("{:08x}.disk", hasher.finish() as u32));
+    disk::write(built, arguments, &path)?;
+    Ok(path)
+}
+
+/// Attaches the disk at `path`, which stays as it is.
+fn disk(command: &mut Command, device: &str, path: &Path) {
+    drive(command, "if=none,id=disk,readonly=on", path);
+    let device = format!("{device},drive=disk,bootindex=0");
+    command.args(["-device", &device]);
+}
+
+/// Makes a drive of the file at `path`.
+fn drive(command: &mut Command, options: &str, path: &Path) {
+    // A comma ends a value unless it is doubled.
+    let path = path.to_string_lossy().replace(',', ",,");
+    let drive = format!("{options},format=raw,file={path}");
+    command.args(["-drive", &drive]);
+}
+
+/// Lets the emulator be asked through a socket in `place`, tell its events through
+/// another one there ([`qemu::Events`]), which lets the CPUs go.
+pub fn supervise(command: &mut Command, place: &Path) {
+    let (monitor, events) = (place.join(qemu::MONITOR), place.join(qemu::EVENTS));
+    command
+        .arg("-qmp")
+        .arg(format!("unix:{},server=on,wait=off", monitor.display()))
+        .arg("-qmp")
+        .arg(format!("unix:{}", events.display()))
+        .arg("-S");
+}
+
+/// Lets the emulator end when we do.
+pub fn end_with_us(command: &mut Command) {
+    if cfg!(any(target_os = "linux", target_os = "macos")) {
+        command.args(["-run-with", "exit-with-parent=on"]);
+    }
+}
+
+/// Has the emulator load the recorder, `plugin`, with options that name files.
+pub fn record(command: &mut Command, plugin: &Path, options: &[(&str, &Path)]) {
+    // A comma ends a value unless it is doubled.
+    let doubled = |path: &Path| path.display().to_string().replace(',', ",,");
+    let mut value = format!("file={}", doubled(plugin));
+    for (name, path) in options {
+        value += &format!(",{name}={}", doubled(path));
+    }
+    command.arg("-plugin").arg(value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shell::command::typed;
+
+    #[test]
+    fn a_comma_ends_no_path() {
+        let mut command = Command::new("qemu");
+        drive(&mut command, "if=none", Path::new("/a,b"));
+        assert_eq!(typed(&command), "qemu -drive if=none,format=raw,file=/a,,b");
+    }
+}

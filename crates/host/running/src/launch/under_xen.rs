@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The command line of a boot under Xen.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use plan::{Given, PREFIX};
+use platform::image::ALIGN;
+
+use super::{alike, mode};
+use crate::images::Built;
+use crate::job::{Job, Variant};
+use crate::kvm;
+use providing::qemu::Emulator;
+
+/// Linux's arguments. The console is in its tree, but not in its `stdout-path`. Xen 4.20 shows that the CPU has guarded
+/// control stacks (FEAT_GCS), and lets no guest have their registers: a kernel that believes it does not survive its
+/// boot, on QEMU's CPU `max`.
+const LINUX: &str = "console=ttyAMA0 arm64.nogcs";
+/// CPUs for Xen beside those of the guest.
+const OTHERS: u32 = 2;
+/// RAM of Xen, MiB.
+const MEMORY: u64 = 512;
+/// Where the guest's image lies for Xen, which moves it: behind what QEMU itself puts into the
+/// first 128 MiB of RAM, Xen and the device tree.
+const MODULE: u64 = 0x4900_0000;
+/// The console of QEMU's `virt`, which Xen leaves to the guest and does not describe to it.
+const CONSOLE: &str = "pl011,0x9000000";
+
+/// The command that boots `job` under Xen: the guest is its first domain, whose vCPUs are
+/// pinned.
+pub fn under_xen(
+    job: &Job,
+    variant: Variant,
+    emulator: &Emulator,
+    built: &Built,
+) -> Result<Command> {
+    let xen = built.xen.as_ref().context("there is no Xen")?;
+    let mut arguments = job.load.boot_arguments(variant);
+    let mut options = "console=none dtuart=none".to_owned();
+    if let Some(Given { trap, .. }) = variant.given {
+        options += match trap.wfi() {
+            true => " vwfi=trap",
+            false => " vwfi=native",
+        };
+        let under = variant.under;
+        arguments = match job.load.linux() {
+            // Arguments that were given come later, and count where they contradict.
+            true => format!("{LINUX} {arguments}"),
+            false => format!("{arguments} {PREFIX}uart={CONSOLE}"),
+        };
+        arguments += &format!(" {PREFIX}under={under} {PREFIX}given-trap={trap}");
+    }
+    let image = &built.guest(job.image(variant)).image;
+    let guest = format!(
+        "guest-loader,addr={MODULE:#x},kernel={},bootargs={}",
+        doubled(image.display().to_string()),
+        doubled(arguments)
+    );
+    let mut command = machine(job, emulator, &xen.image, &options)?;
+    command.args(["-device", &guest]);
+    if job.boots_are_alike() {
+        alike(&mut command, variant.seed);
+    }
+    if let Some(initrd) = &built.initrd {
+        let behind = (MODULE + fs::metadata(image)?.len()).next_multiple_of(ALIGN);
+        let initrd = format!(
+            "guest-loader,addr={behind:#x},initrd={}",
+            doubled(initrd.display().to_string())
+        );
+        command.args(["-device", &initrd]);
+    }
+    Ok(command)
+}
+
+/// The command that boots Xen without any domain, and with the console: for what it says.
+pub fn xen_alone(job: &Job, emulator: &Emulator, xen: &Path) -> Result<Command> {
+    let mut command = machine(job, emulator, xen, "console=dtuart")?;
+    super::end_with_us(&mut command);
+    Ok(command)
+}
+
+/// A machine with Xen, which is told `options` beside what it always is.
+fn machine(job: &Job, emulator: &Emulator, xen: &Path, options: &str) -> Result<Command> {
+    let memory = job.memory.bytes() >> 20;
+    let mut all = format!(
+        "dom0_mem={memory}M dom0_max_vcpus={} dom0_vcpus_pin {options}",
+        job.cpus
+    );
+    if let Some(more) = &job.xen_args {
+        all += &format!(" {more}");
+    }
+    let mut command = emulator.command();
+    command
+        .args(["-M", kvm::MACHINE])
+        .args(["-cpu", &job.board().cpu(&job.model, job.metric)?])
+        .args(["-smp", &(job.cpus + OTHERS).to_string()])
+        .args(["-m", &format!("{}M", memory + MEMORY)])
+        .args(["-nic", "none", "-display", "none", "-monitor", "none"])
+        .args(["-no-reboot", "-serial", "stdio"])
+        .args(mode(job.metric).args)
+        .arg("-kernel")
+        .arg(xen)
+        .args(["-append", &all]);
+    Ok(command)
+}
+
+/// A comma ends a value unless it is doubled.
+fn doubled(text: String) -> String {
+    text.replace(',', ",,")
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs a plan: boards, images, emulators, boots and their sessions.
+
+// Public to the programs of this workspace alone: a field whose name says it all has no line.
+#![allow(missing_docs)]
+
+pub mod before;
+pub mod board;
+pub mod boards;
+pub mod boot;
+pub mod completeness;
+pub mod console;
+pub mod critical;
+pub mod debug;
+pub mod debug_info;
+pub mod disk;
+pub mod disturb;
+pub mod emulator;
+pub mod gem5;
+pub mod given;
+pub mod images;
+pub mod job;
+pub mod kvm;
+pub mod launch;
+pub mod limits;
+pub mod memory;
+pub mod options;
+pub mod pack;
+pub mod run;
+pub mod session;
+pub mod strict;
+pub mod symbols;
+pub mod verdict;
+pub mod xen;

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether a machine has RAM enough for what it is to boot, found out before it does.
+//!
+//! RAM is divided here by the hypervisor's own rule ([`carve::divide`]), with the images where QEMU puts them.
+//! Firmware's share is not known here: there the hypervisor has the last word, and refuses.
+
+mod others;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSymbol};
+use plan::{Arguments, Cell, Names, Under};
+use platform::carve::{self, Division};
+use platform::image::{ALIGN, Image};
+use platform::{MAX_CPUS, Region};
+
+use crate::board::Machine;
+use shell::failure::bad_input;
+use crate::images::Built;
+use crate::job::{Job, Variant};
+
+const MIB: u64 = 1 << 20;
+const PAGE: u64 = 4096;
+/// Start of RAM of QEMU's `virt`.
+const RAM: u64 = 0x4000_0000;
+/// Where QEMU puts an Image whose `text_offset` is 0.
+const IMAGE: u64 = RAM + ALIGN;
+/// Where QEMU puts the device tree: on a multiple of 2 MiB behind the image, and not
+/// before half of the RAM, or this much of it; and its size.
+const TREE_AT_MOST: u64 = 128 * MIB;
+const TREE: u64 = MIB;
+/// Bytes for the guest's own tree in the hypervisor (hypervisor/src/machine/vm.rs, `TREE_SIZE`).
+const GUEST_TREE: u64 = 0x2_0000;
+/// Sizes of RAM that may be enough.
+const ENOUGH_MIB: [u64; 12] = [32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384];
+/// The least with which EDK2 starts: with 96 MiB it says nothing and stands.
+const FIRMWARE_STARTS_MIB: u64 = 128;
+/// RAM left for firmware besides all that we need. Of 128 and of 160 MiB, EDK2 and the hypervisor left 92 and 132 in
+/// one piece.
+const FIRMWARE_TAKES_MIB: u64 = 64;
+/// More RAM than anything needs.
+const MOST_MIB: u64 = 1 << 20;
+
+/// Settles how much RAM there is, where that is left to us. Else a job whose machine has too little is refused, with
+/// the least that works.
+pub fn settle(job: &Job, built: &Built) -> Result<()> {
+    if matches!(job.board().machine, Machine::Gem5(_)) || job.dtb.is_some() {
+        return Ok(());
+    }
+    if let Some(enough) = enough(job, built)? {
+        job.memory.settle(enough);
+        return Ok(());
+    }
+    for variant in job.variants()? {
+        if variant.under.is_other() {
+            others::check(job, built, variant)?;
+            continue;
+        }
+        let under = variant.under;
+        let needs = Needs::of(job, built, variant)?;
+        let has = job.memory.bytes();
+        if needs.fit(has) {
+            continue;
+        }
+        let guest = needs.guest.div_ceil(MIB);
+        let Some(least) = (1..MOST_MIB).find(|mib| needs.fit(mib * MIB)) else {
+            bad_input!(
+                "--guest: it says that it needs {guest} MiB of RAM, which no machine here has"
+            );
+        };
+        let at_least = if needs.firmware { "at least " } else { "" };
+        bad_input!(
+            "--memory: under {under}, {} is too little: the guest needs {guest} MiB of RAM in one piece; \
+             use {at_least}--memory {least}M",
+            job.memory
+        );
+    }
+    Ok(())
+}
+
+/// The least of some sizes on which `job` runs, where nothing but us is there and no size was asked for: all of the guest's RAM
+/// is cleared at each boot, which is most of what a boot does.
+fn enough(job: &Job, built: &Built) -> Result<Option<String>> {
+    let variants = job.variants()?;
+    let others = variants.iter().any(|variant| variant.under.is_other());
+    // Trusted Firmware-A has places of its own for what it starts.
+    let placed = job.dirty_firmware.is_some() || job.board().machine.trusted().is_some();
+    let given = job.load.guest.is_some() || placed;
+    if job.memory.is_chosen() || others || given {
+        return Ok(None);
+    }
+    let needs = variants
+        .iter()
+        .map(|&variant| Needs::of(job, built, variant));
+    let needs = needs.collect::<Result<Vec<_>>>()?;
+    let most = job.memory.bytes();
+    let firmware = job.board().machine.firmware().is_some();
+    let (least, taken) = match firmware {
+        true => (FIRMWARE_STARTS_MIB, FIRMWARE_TAKES_MIB),
+        false => (0, 0),
+    };
+    let fit = |mib: &u64| {
+        let left = (mib - taken) * MIB;
+        needs.iter().all(|needs| needs.fit(left))
+    };
+    let sizes = ENOUGH_MIB.into_iter();
+    let mut sizes = sizes.filter(|mib| *mib >= least && mib * MIB < most);
+    Ok(sizes.find(fit).map(|mib| format!("{mib}M")))
+}
+
+/// Bytes that have to find a place.
+#[derive(Clone, Debug)]
+struct Needs {
+    /// Bytes of the file that is booted.
+    image: u64,
+    /// Bytes of the hypervisor's beside its image; `None` without one.
+    hypervisor: Option<u64>,
+    /// Bytes of RAM in one piece that the guest needs, from its start on.
+    guest: u64,
+    /// Firmware decides where things are.
+    firmware: bool,
+}
+
+impl Needs {
+    fn of(job: &Job, built: &Built, variant: Variant) -> Result<Self> {
+        let under = variant.under;
+        let guest = built.guest(job.image(variant));
+        let cpus = u64::from(job.cpus).min(MAX_CPUS as u64);
+        let file = fs::read(&guest.image)?;
+        let Ok(image) = Image::parse(&file) else {
+            bad_input!("--guest: it is no arm64 Image");
+        };
+        let own = match &guest.elf {
+            Some(elf) => guests_own(elf, job, variant)?,
+            None => 0,
+        };
+        let initrd = match &built.initrd {
+            Some(initrd) => fs::metadata(initrd)?.len().next_multiple_of(PAGE),
+            None => 0,
+        };
+        let end = image.placed(file.len() as u64, GUEST_TREE).end;
+        let end = end.checked_next_multiple_of(PAGE).unwrap_or(end);
+        let bytes = end.saturating_add(own).saturating_add(initrd);
+        let (packed, hypervisor) = match under {
+            Under::Rouse => {
+                let taken = Taken::read(&built.hypervisor)?;
+                let neighbour = neighbours(job, variant).map_or(0, |kib| taken.per_neighbour + kib);
+                let each = taken.per_cpu + neighbour;
+                (&built.packed, Some(taken.fixed + cpus * each))
+            }
+            // Of others there is nothing to be checked.
+            Under::None | Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => {
+                (&guest.image, None)
+            }
+        };
+        Ok(Self {
+            image: fs::metadata(packed)?.len().next_multiple_of(PAGE),
+            hypervisor,
+            guest: bytes,
+            firmware: under == Under::Rouse && job.board().machine.boots_disks(),
+        })
+    }
+
+    /// Whether everything has a place in `memory` bytes of RAM.
+    fn fit(&self, memory: u64) -> bool {
+        let ram = Region {
+            base: RAM,
+            size: memory,
+        };
+        let image = Region {
+            base: IMAGE,
+            size: self.image,
+        };
+        let tree = (RAM + TREE_AT_MOST.min(memory / 2)).max(image.end());
+        let tree = Region {
+            base: tree.next_multiple_of(ALIGN),
+            size: TREE,
+        };
+        let Some(hypervisor) = self.hypervisor else {
+            // The bare machine: the guest is where it was loaded.
+            return RAM.saturating_add(self.guest) <= tree.base && tree.end() <= ram.end();
+        };
+        let mut taken = vec![image];
+        if !self.firmware {
+            taken.push(tree);
+        }
+        let there = taken.iter().all(|region| region.end() <= ram.end());
+        let division = carve::divide(&[ram], &taken, hypervisor);
+        there && matches!(division, Ok(Division { guest, .. }) if guest.size >= self.guest)
+    }
+}
+
+/// Bytes that each CPU's neighbour goes through, if the boot arguments say that there are some: the hypervisor reads them likewise.
+fn neighbours(job: &Job, variant: Variant) -> Option<u64> {
+    let arguments = job.load.boot_arguments(variant);
+    let (read, _) = Arguments::<Names>::read(&arguments);
+    read.plan.neighbours.map(|kib| u64::from(kib) * 1024)
+}
+
+/// Bytes that our own guest takes for what it is to measure in this boot.
+fn guests_own(elf: &Path, job: &Job, variant: Variant) -> Result<u64> {
+    let taken = Taken::read(elf)?;
+    let machine = job.machine(variant.under)?;
+    let plan = job.load.plan_of(variant);
+    let values = if plan.raw {
+        u64::from(plan.iterations)
+    } else {
+        0
+    };
+    let measured = |cell: &Cell| {
+        let stamped = if plan.takes_stamps(cell) {
+            taken.per_stamped
+        } else {
+            0
+        };
+        taken.per_measured + (values * taken.per_value).next_multiple_of(PAGE) + stamped
+    };
+    let cpus = machine.cpus as u64;
+    let listed = taken.per_cell + cpus * taken.per_cell_and_cpu;
+    let cells = plan
+        .cells(&machine)
+        .map(|cell| match cell.skip_reason(&machine) {
+            None => listed + measured(&cell),
+            Some(_) => listed,
+        });
+    let runs = || {
+        plan.cells(&machine)
+            .filter(|cell| cell.skip_reason(&machine).is_none())
+    };
+    let drawn = runs().map(|cell| plan.drawn(&cell) * taken.per_value).max();
+    let drawn = drawn.unwrap_or(0).next_multiple_of(PAGE);
+    let streamed = runs().map(|cell| cell.noise.memory()).max().unwrap_or(0);
+    let cells = cells.sum::<u64>() + drawn + streamed;
+    Ok(taken.fixed + cpus * taken.per_cpu + cpus * cpus * taken.per_pair + cells)
+}
+
+/// Bytes of an image besides its own memory, from its symbols: crates/target/arch/src/needs.rs.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    fixed: u64,
+    per_cpu: u64,
+    per_neighbour: u64,
+    per_pair: u64,
+    per_cell: u64,
+    per_cell_and_cpu: u64,
+    per_measured: u64,
+    per_stamped: u64,
+    per_value: u64,
+}
+
+impl Taken {
+    fn read(elf: &Path) -> Result<Self> {
+        let shown = || elf.display().to_string();
+        let bytes = fs::read(elf).with_context(shown)?;
+        let file = ElfFile64::<object::Endianness>::parse(&*bytes).with_context(shown)?;
+        let named = |name| {
+            file.symbol_by_name(name)
+                .map_or(0, |symbol| symbol.address())
+        };
+        let taken = Self {
+            fixed: named("__needs_fixed"),
+            per_cpu: named("__needs_per_cpu"),
+            per_neighbour: named("__needs_per_neighbour"),
+            per_pair: named("__needs_per_pair"),
+            per_cell: named("__needs_per_cell"),
+            per_cell_and_cpu: named("__needs_per_cell_and_cpu"),
+            per_measured: named("__needs_per_measured"),
+            per_stamped: named("__needs_per_stamped"),
+            per_value: named("__needs_per_value"),
+        };
+        anyhow::ensure!(
+            taken.fixed > 0 && taken.per_cpu > 0,
+            "{} does not say what memory it takes; crates/target/arch/src/needs.rs",
+            shown()
+        );
+        Ok(taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn needs(guest: u64, hypervisor: Option<u64>) -> Needs {
+        Needs {
+            image: MIB,
+            hypervisor,
+            guest,
+            firmware: false,
+        }
+    }
+
+    #[test]
+    fn a_guest_fits_the_larger_part_that_the_tree_leaves() {
+        // Of 64 MiB, the tree has one in the middle.
+        assert!(needs(28 * MIB, Some(MIB)).fit(64 * MIB));
+        assert!(!needs(60 * MIB, Some(MIB)).fit(64 * MIB));
+        assert!(needs(60 * MIB, Some(MIB)).fit(130 * MIB));
+        // Of 512 MiB, it is at 128.
+        assert!(needs(380 * MIB, Some(MIB)).fit(512 * MIB));
+        assert!(!needs(384 * MIB, Some(MIB)).fit(512 * MIB));
+    }
+
+    #[test]
+    fn the_bare_machine_has_the_guest_where_it_was_loaded() {
+        assert!(needs(31 * MIB, None).fit(64 * MIB));
+        assert!(!needs(33 * MIB, None).fit(64 * MIB));
+    }
+
+    #[test]
+    fn what_firmware_takes_is_not_known() {
+        let needs = Needs {
+            firmware: true,
+            ..needs(40 * MIB, Some(MIB))
+        };
+        assert!(needs.fit(64 * MIB) && !needs.fit(40 * MIB));
+    }
+}

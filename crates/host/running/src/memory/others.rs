@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! RAM that the guests of others' hypervisors need. The monitor under KVM and Xen refuse by themselves, but only when
+//! they have booted, and Xen by a panic.
+
+use std::fs;
+
+use anyhow::Result;
+use plan::Under;
+use platform::image::{ALIGN, Image};
+use vmm::layout;
+
+use super::MIB;
+use shell::failure::bad_input;
+use crate::images::Built;
+use crate::job::{Job, Variant};
+
+/// Bytes that Xen has for the device tree of its first domain, at most.
+const XEN_TREE: u64 = ALIGN;
+
+/// Refuses a guest that its hypervisor, another one than Rouse, could not load.
+pub fn check(job: &Job, built: &Built, variant: Variant) -> Result<()> {
+    let file = fs::read(&built.guest(job.image(variant)).image)?;
+    let Ok(image) = Image::parse(&file) else {
+        bad_input!("--guest: it is no arm64 Image");
+    };
+    let initrd = match &built.initrd {
+        Some(initrd) => fs::metadata(initrd)?.len(),
+        None => 0,
+    };
+    let under = variant.under;
+    let memory = job.memory.bytes();
+    let Err(least) = places(under, &image, file.len() as u64, initrd, memory) else {
+        return Ok(());
+    };
+    let with = match initrd {
+        0 => "the guest",
+        _ => "the guest with its initial RAM disk",
+    };
+    bad_input!(
+        "--memory: under {under}, {} is too little: {with} needs more; use at least --memory {least}M",
+        job.memory
+    );
+}
+
+/// Whether `image`, a file of `length` bytes, and `initrd` bytes have a place in `memory` bytes of
+/// the guest's; else the MiB that do.
+fn places(under: Under, image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(), u64> {
+    match under {
+        Under::Xen => xen(image, length, initrd, memory),
+        Under::Kvm | Under::KvmNvhe | Under::KvmProtected => {
+            layout::load(image, length, initrd, memory).map(drop)
+        }
+        Under::None | Under::Rouse => Ok(()),
+    }
+}
+
+/// Xen puts the kernel, the RAM disk and the device tree at multiples of 2 MiB each, and panics if
+/// they don't fit its first domain's RAM.
+fn xen(image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(), u64> {
+    let span = image.text_offset.saturating_add(image.size.max(length));
+    let parts = [span, initrd, XEN_TREE];
+    let blocks: u64 = parts.map(|part| part.div_ceil(ALIGN)).into_iter().sum();
+    match blocks <= memory / ALIGN {
+        true => Ok(()),
+        false => Err(blocks * (ALIGN / MIB)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IMAGE: Image = Image {
+        text_offset: 0,
+        size: 50 * MIB,
+        granule: None,
+        anywhere: true,
+    };
+
+    #[test]
+    fn each_hypervisor_has_to_find_a_place_for_all_of_it() {
+        for under in [Under::Kvm, Under::KvmNvhe, Under::KvmProtected, Under::Xen] {
+            let least = |initrd, memory: u64| places(under, &IMAGE, 100, initrd, memory * MIB);
+            assert_eq!(least(0, 52), Ok(()), "{under}");
+            assert_eq!(least(0, 51), Err(52), "{under}");
+            // A RAM disk takes more, by whole blocks of 2 MiB at most.
+            assert_eq!(least(MIB, 52), Err(54), "{under}");
+            assert_eq!(least(MIB, 54), Ok(()), "{under}");
+        }
+        let long = |memory: u64| places(Under::Xen, &IMAGE, 60 * MIB, 0, memory * MIB);
+        assert_eq!((long(60), long(62)), (Err(62), Ok(())));
+    }
+
+    #[test]
+    fn ours_are_checked_elsewhere() {
+        for under in [Under::None, Under::Rouse] {
+            assert_eq!(places(under, &IMAGE, 100, 0, 0), Ok(()));
+        }
+    }
+}

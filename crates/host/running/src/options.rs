@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Options that verbs share: images to boot and the plan to measure.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use plan::{Under, Word};
+use request::PlanArgs;
+use serde::Deserialize;
+
+use reporting::format::FormatArgs;
+use crate::given::GivenArgs;
+
+/// A number whose bounds are checked later, where they are known. A number that does not
+/// fit becomes the largest one, so it is still too large then.
+fn count(word: &str) -> Result<u32, String> {
+    word.parse().or_else(|_| match plan::magnitude(word) {
+        Some(value) if value > u32::MAX.into() => Ok(u32::MAX),
+        _ => Err("it is no whole number".into()),
+    })
+}
+
+/// Images to boot and their boot arguments.
+#[derive(Args, Clone, Debug)]
+pub struct LoadArgs {
+    /// Machine: a name of boards/NAME.toml, or a file of this kind
+    #[arg(long, value_name = "NAME|FILE.toml", default_value = "virt")]
+    pub board: String,
+    /// The plan.
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// Another kernel.
+    #[command(flatten)]
+    pub given: GivenArgs,
+    /// Further boot arguments, passed on as they are
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub append: Option<String>,
+    /// Print what the machine is, for the first boot on a new one: ID registers, tables, GIC, counters, PMU
+    #[arg(long)]
+    pub survey: bool,
+    /// How long the machine may take.
+    #[command(flatten)]
+    pub deadlines: DeadlineArgs,
+}
+
+/// How long the machine may take, by its own counter; the hypervisor sees to that.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct DeadlineArgs {
+    /// Time of the machine that a boot may take from the hypervisor's start. Then the hypervisor shows what every CPU does, and turns
+    /// the machine off; 0 is any [default: none; with `image` four times what the plan is expected to take, and 300]
+    #[arg(long, value_name = "SECONDS")]
+    pub deadline: Option<u64>,
+    /// Likewise for a pass of a cell, with its report [default: none; with `image` four times what the longest cell is expected to take,
+    /// at least 60]
+    #[arg(long, value_name = "SECONDS")]
+    pub cell_deadline: Option<u64>,
+    /// Whether the hypervisor keeps the last CPU, of three or more, so that a deadline ends also a guest that owns the interrupts of all
+    /// its CPUs and takes none [default: off; with `image` on, if cells are delivered directly]
+    #[arg(long, value_name = "on|off", value_parser = on_or_off)]
+    pub keep_cpu: Option<bool>,
+}
+
+fn on_or_off(word: &str) -> Result<bool, String> {
+    match word {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("use on or off".into()),
+    }
+}
+
+/// Images, machine and unit of a job.
+#[derive(Args, Clone, Debug)]
+pub struct JobArgs {
+    /// Images to boot.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// How the image reaches the machine: kernel (QEMU loads it or hands it to the firmware), virtio, nvme (as the
+    /// disk that `image` writes, which the firmware boots). With --under none it is always loaded
+    /// [default: kernel, or virtio where the board boots disks alone]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub boot: Option<Boot>,
+    /// Hypervisor below the guest: rouse (the hypervisor), none (the bare machine), xen (its first domain), kvm, kvm-nvhe,
+    /// kvm-protected (Linux's, as a host in the emulator), or all that the board has [default: rouse]
+    #[arg(long, value_name = "LIST")]
+    pub under: Option<Unders>,
+    /// The kernel of KVM's host, an arm64 Image [default: Debian's, which is fetched once]
+    #[arg(long, value_name = "IMAGE")]
+    pub host_kernel: Option<PathBuf>,
+    /// Xen, an arm64 Image [default: Debian's, which is fetched once]
+    #[arg(long, value_name = "FILE")]
+    pub xen: Option<PathBuf>,
+    /// Further words of Xen's command line, as one text
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub xen_args: Option<String>,
+    /// Number of CPUs [default: the board's]
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub cpus: Option<u32>,
+    /// CPU model, of those that `boards` lists [default: the board's]
+    #[arg(long, value_name = "MODEL", visible_alias = "cpu-model")]
+    pub cpu: Option<String>,
+    /// Unit: insns are exact and repeatable, time has CPUs that really run at once, cycles are those of a core
+    /// that the emulator models [default: insns where the board has it, else the first of those that `boards` lists]
+    #[arg(long, value_enum)]
+    pub metric: Option<Metric>,
+    /// RAM of the machine, with unit: 64M, 2G [default: the board's]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// Flattened device tree to boot with instead of the machine's own
+    #[arg(long, value_name = "FILE")]
+    pub dtb: Option<PathBuf>,
+    /// The gem5 program, for boards of gem5 [default: $GEM5, or what is on the PATH]
+    #[arg(long, value_name = "PATH")]
+    pub gem5: Option<PathBuf>,
+    /// Parameters of a board of gem5: plain, graviton-like (boards/gem5/parameters.toml) [default: plain]
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<String>,
+    /// Change single values of the preset: core-mhz=3000,l2-kib=512
+    #[arg(long, value_name = "NAME=VALUE,...")]
+    pub set: Option<String>,
+    /// With --guest: the guest must end by a reset (PSCI SYSTEM_RESET); if it turns the machine off, the run fails
+    #[arg(long)]
+    pub expect_reset: bool,
+    /// Disturb QEMU at random moments, drawn from this seed: hold single threads, stop the process, pause the machine.
+    /// Values in units of time mean nothing then
+    #[arg(long, value_name = "SEED")]
+    pub disturb: Option<u64>,
+}
+
+impl JobArgs {
+    /// `board` as it is, and the guest as it is.
+    pub fn on(board: &str) -> Self {
+        Self {
+            load: LoadArgs {
+                board: board.into(),
+                plan: PlanArgs::default(),
+                given: GivenArgs::default(),
+                append: None,
+                survey: false,
+                deadlines: DeadlineArgs::default(),
+            },
+            boot: None,
+            under: None,
+            host_kernel: None,
+            xen: None,
+            xen_args: None,
+            cpus: None,
+            cpu: None,
+            metric: None,
+            memory: None,
+            dtb: None,
+            gem5: None,
+            preset: None,
+            set: None,
+            expect_reset: false,
+            disturb: None,
+        }
+    }
+}
+
+/// How long boots may take.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct LimitArgs {
+    /// How long a boot may make no progress. Progress is a record, stage or line that was not there before. The time is
+    /// the emulator's own, so a busy host does not matter [default: 240, 3600 on gem5; longer for more wake-ups and pauses]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: Option<u64>,
+    /// How long the whole command may take by the clock, with progress or without; what was measured by then is kept [default: no limit]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub time_limit: Option<u64>,
+}
+
+/// Unit of a run. The order is that in which a board's are preferred.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Metric {
+    /// Instructions, exactly, one CPU at a time
+    Insns,
+    /// Cycles of the core, where the emulator models them
+    Cycles,
+    /// Time, with the CPUs in parallel
+    Time,
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Insns => "insns",
+            Self::Cycles => "cycles",
+            Self::Time => "time",
+        })
+    }
+}
+
+/// Hypervisors that a guest runs under, in turn.
+#[derive(Clone, Debug)]
+pub enum Unders {
+    /// All that the board has.
+    All,
+    /// These.
+    Named(Vec<Under>),
+}
+
+impl Unders {
+    /// The named ones; empty where all are wanted.
+    pub fn named(&self) -> &[Under] {
+        match self {
+            Self::All => &[],
+            Self::Named(unders) => unders,
+        }
+    }
+}
+
+impl FromStr for Unders {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        let mut values = Vec::new();
+        for word in text.split(',') {
+            let Some(value) = Under::parse(word) else {
+                let known = Under::NAMES.join(", ");
+                return Err(format!("there is no `{word}`; use all, {known}"));
+            };
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        Ok(Self::Named(values))
+    }
+}
+
+/// How the image reaches the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Boot {
+    /// QEMU loads it, or hands it to the firmware
+    Kernel,
+    /// The firmware reads it from a virtio disk
+    Virtio,
+    /// The firmware reads it from an NVMe disk
+    Nvme,
+}
+
+impl fmt::Display for Boot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Kernel => "kernel",
+            Self::Virtio => "virtio",
+            Self::Nvme => "nvme",
+        })
+    }
+}
+
+/// Options of `run`.
+#[derive(Args, Clone, Debug)]
+pub struct RunArgs {
+    /// The plan.
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// How long it may take.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// Where KVM runs, with --under kvm, kvm-nvhe or kvm-protected: here (on this machine, arm64 Linux with /dev/kvm, in time or cycles),
+    /// emulator (on a host in the emulator) [default: here where that can be and no option wants an emulator, else emulator]
+    #[arg(long, value_enum, value_name = "WHERE")]
+    pub kvm: Option<Place>,
+    /// Measure all of it so often, each time in boots of its own: what is counted in time differs from boot to boot, and
+    /// `compare` takes five runs at least; what Linux draws at random is other in each [default: 1; of two kernels 6]
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: Option<u32>,
+    /// How many emulators run at a time: parts of the cells, and whatever else has a boot of its own. The results are the same [default:
+    /// as many as this computer has CPUs and memory for; 1 with --metric time]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Measure --guest as it is and with these words on its command line, by turns, and compare
+    #[arg(
+        long,
+        value_name = "TEXT",
+        allow_hyphen_values = true,
+        requires = "guest"
+    )]
+    pub with_args: Option<String>,
+    /// Watts of a CPU that runs, polls, waits in wfi and works at el2, with their source, as in the table watts of a board's file:
+    /// for a model of the energy per wake-up (docs/energy.md), in place of the board's own
+    #[arg(long, value_name = "FILE.toml")]
+    pub watts: Option<PathBuf>,
+    /// Folder for the results; new or empty [default: target/runs/TIME-BOARD, the time in UTC]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Call this run NAME: compare and report know it by that (target/saved/NAME)
+    #[arg(long, value_name = "NAME", conflicts_with = "out")]
+    pub save: Option<String>,
+    /// Write a copy of results.json to FILE; - is standard output, and the table then goes to standard error
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Tell how long each part took
+    #[arg(long)]
+    pub timings: bool,
+    /// In which form it answers.
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+/// Options of `image`.
+#[derive(Args, Debug)]
+pub struct ImageArgs {
+    /// Starts it: uefi (firmware: a disk), kvm (arm64 Linux with /dev/kvm: one static program with the monitor and the
+    /// guest in it, which takes the words of `run` itself)
+    #[arg(long = "for", value_enum, value_name = "WHAT", default_value_t = For::Uefi)]
+    pub what: For,
+    /// Content of the disk.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// Report cycles of the core, where its PMU counts them, in place of ticks of the counter
+    #[arg(long)]
+    pub cycles: bool,
+    /// The disk or the program: a new file, or an old one that is replaced; - is standard output; a disk may be a block device, with
+    /// --force [default: target/image/rouse-BOARD.disk, target/image/rouse-kvm]
+    #[arg(long, value_name = "FILE", visible_alias = "output")]
+    pub out: Option<PathBuf>,
+    /// Write to a block device, whose contents are lost
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Where KVM runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Place {
+    /// On this machine.
+    Here,
+    /// On one of the emulator's.
+    Emulator,
+}
+
+/// Purpose of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum For {
+    /// Firmware.
+    Uefi,
+    /// Linux with KVM.
+    Kvm,
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Two kernels side by side: `--guest A,B`, or one with `--with-args` and without. Each is
+//! measured in boots of its own, by turns, and then they are compared as any two runs are.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::{ended, tell};
+use crate::boot::Show;
+use reporting::compare::CompareArgs;
+use crate::options::RunArgs;
+use shell::failure::bad_input;
+use shell::folder::Folder;
+use reporting::format::FormatArgs;
+use crate::given::GivenArgs;
+use crate::job::Job;
+use shell::terminal::say;
+use reporting::compare;
+use crate::session;
+
+/// Boots of each side where nothing is said: as many as the test of two sides needs for twenty
+/// figures.
+const BOOTS: u32 = 6;
+
+/// Returns the options of two kernels, if they name two.
+pub fn sides(args: &RunArgs) -> Result<Option<[GivenArgs; 2]>> {
+    let given = &args.job.load.given;
+    // A file may have a comma in its name.
+    let one_file = given
+        .guest
+        .as_deref()
+        .is_some_and(|guest| Path::new(guest).exists());
+    let names = given.guest.as_deref().filter(|_| !one_file);
+    let names: Vec<&str> = names.unwrap_or_default().split(',').collect();
+    let sides = match (&names[..], &args.with_args) {
+        ([a, b], None) => [*a, *b].map(|guest| GivenArgs {
+            guest: Some(guest.to_owned()),
+            ..given.clone()
+        }),
+        ([_], None) => return Ok(None),
+        ([_], Some(with)) => {
+            let mut b = given.clone();
+            let all = given.guest_args.iter().chain([with]);
+            b.guest_args = Some(all.cloned().collect::<Vec<_>>().join(" "));
+            [given.clone(), b]
+        }
+        (_, Some(_)) => bad_input!(
+            "--with-args: it compares a kernel with itself, told something more; name one kernel by --guest"
+        ),
+        (names, None) => bad_input!(
+            "--guest: {} kernels are named, and two are compared; name two",
+            names.len()
+        ),
+    };
+    Ok(Some(sides))
+}
+
+/// Measures both, and compares them.
+pub fn run(args: &RunArgs, sides: [GivenArgs; 2]) -> Result<()> {
+    if args.json.is_some() {
+        bad_input!(
+            "--json: there are two results here; leave it out, and see results.json of each folder"
+        );
+    }
+    let job = |given: GivenArgs| {
+        let mut args = args.clone();
+        args.job.load.given = given;
+        args.repeat = args.repeat.or(Some(BOOTS));
+        Job::of_run(&args)
+    };
+    let [a, b] = sides;
+    let jobs = [job(a)?, job(b)?];
+    if !jobs[0].measures() || !jobs[0].load.linux() {
+        bad_input!(
+            "--guest: two kernels are compared by what is measured on them; name a workload, like --workload linux-pipe"
+        );
+    }
+    args.format.claim()?;
+    let folders = [folder(args, "a", &jobs[0])?, folder(args, "b", &jobs[1])?];
+    let sessions = session::alternately(["A", "B"], jobs.each_ref(), folders, Show::Dumps)?;
+    let places = sessions
+        .each_ref()
+        .map(|session| PathBuf::from(&session.place));
+    for (name, session) in ["A", "B"].into_iter().zip(sessions) {
+        say!("");
+        say!("{name}:");
+        tell(&session, &FormatArgs::default())?;
+        ended(session)?;
+    }
+    say!("");
+    compare::told(&CompareArgs {
+        format: args.format,
+        ..CompareArgs::of(places.into())
+    })
+}
+
+/// The folder of one side.
+fn folder(args: &RunArgs, side: &str, job: &Job) -> Result<Folder> {
+    let own = args.out.as_ref().map(|out| out.join(side));
+    Folder::claim(own.as_deref(), &job.board().name)
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The boots of a job, and the folder that they leave, whatever happens.
+
+mod came;
+mod stage;
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Result, bail};
+use results::Results;
+
+use came::{Boot, Came};
+use stage::Stage;
+
+use crate::boot::{Lacks, Ready, Show, Turns};
+use crate::completeness::Completeness;
+use crate::critical::prepare;
+use shell::folder::Folder;
+use crate::job::{Job, Variant};
+use shell::log::Log;
+use shell::partial::Scratch;
+use crate::strict::Found;
+use shell::timings::{self, Part};
+use crate::verdict::{Failure, judge_results, unwritten};
+use shell::{interrupt, side_by_side};
+use reporting::report;
+
+/// Result of a job.
+#[derive(Debug)]
+pub struct Session {
+    /// Results of all repetitions; cells of complete blocks only.
+    pub results: Results,
+    /// Failure to do all that was asked for.
+    pub failure: Option<Failure>,
+    /// Violations of rules of the architecture, where they were watched.
+    pub found: Vec<Found>,
+    /// Everything that the console said.
+    pub console: String,
+    /// How the guest of the last boot ended it, where it gave no exit status.
+    pub ended: Option<String>,
+    /// The folder, for people.
+    pub place: String,
+    /// The console's log, for people.
+    pub log: String,
+}
+
+/// Builds, then boots once for each variant, and all of that as often as it is to be repeated.
+pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
+    beside(job, folder, show, false)
+}
+
+/// The same, if `others` may run meanwhile.
+pub fn beside(job: &Job, folder: Folder, show: Show, others: bool) -> Result<Session> {
+    let ready = Ready::for_some(job, prepare)?;
+    let mut run = Run::new(job, &ready, &folder, show, None)?;
+    run.stage.beside = others || job.jobs.get() > 1;
+    let failure = run.all()?;
+    run.close(failure, folder)
+}
+
+/// Likewise for two jobs with names, by turns, so that what changes meanwhile meets both alike. A failure that ends one
+/// ends the other.
+pub fn alternately(
+    names: [&str; 2],
+    jobs: [&Job; 2],
+    folders: [Folder; 2],
+    show: Show,
+) -> Result<[Session; 2]> {
+    let ready = |n: usize| Ready::for_some(jobs[n], prepare);
+    let ready = [ready(0)?, ready(1)?];
+    let run = |n: usize| Run::new(jobs[n], &ready[n], &folders[n], show, Some(names[n]));
+    let mut runs = [run(0)?, run(1)?];
+    let mut failed = [None, None];
+    'all: for number in 1..=jobs[0].repeat {
+        let turns = if number.is_multiple_of(2) {
+            [1, 0]
+        } else {
+            [0, 1]
+        };
+        for n in turns {
+            failed[n] = runs[n].repetition(number)?;
+            if failed[n].is_some() {
+                break 'all;
+            }
+        }
+    }
+    let ([a, b], [of_a, of_b], [to_a, to_b]) = (runs, failed, folders);
+    Ok([a.close(of_a, to_a)?, b.close(of_b, to_b)?])
+}
+
+/// Runs `job` and returns its results; its folder is not kept.
+pub fn measure(job: &Job) -> Result<Results> {
+    let place = Scratch::new()?;
+    let folder = Folder::claim(Some(&place.path().join("run")), &job.board().name)?;
+    let session = run(job, folder, Show::Dumps)?;
+    match session.failure {
+        Some(failure) => bail!("{}", failure.told()),
+        None => Ok(session.results),
+    }
+}
+
+/// The boots of a job.
+struct Run<'j> {
+    stage: Stage<'j>,
+    log: Log,
+    came: Came<'j>,
+}
+
+impl<'j> Run<'j> {
+    /// Before the first boot.
+    fn new(
+        job: &'j Job,
+        (Ready { emulator, built }, lacks): &'j (Ready, Lacks),
+        folder: &Folder,
+        show: Show,
+        name: Option<&'j str>,
+    ) -> Result<Self> {
+        let came = Came::new(job, emulator, built, lacks);
+        let stage = Stage {
+            job,
+            name,
+            emulator,
+            built,
+            show,
+            beside: job.jobs.get() > 1,
+        };
+        let log = folder.log()?;
+        Ok(Self { stage, log, came })
+    }
+
+    /// Repeats until something is wrong; an error only if there is nothing to keep.
+    fn all(&mut self) -> Result<Option<Failure>> {
+        for number in 1..=self.stage.job.repeat {
+            if let Some(failure) = self.repetition(number)? {
+                return Ok(Some(failure));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Does everything once more, and keeps what was measured.
+    fn repetition(&mut self, number: usize) -> Result<Option<Failure>> {
+        self.came.begin();
+        let failure = self.once(number);
+        self.came.keep(number, failure)
+    }
+
+    /// Boots once for each variant, as many at a time as the job says, until something is wrong.
+    fn once(&mut self, number: usize) -> Result<Option<Failure>> {
+        let Self { stage, log, came } = self;
+        let stage = *stage;
+        let variants = stage.job.variants_of(number)?;
+        let jobs = stage.job.jobs;
+        let turns = Turns::new(log);
+        let failed = Mutex::new(came.failed.keys().copied().collect::<BTreeSet<_>>());
+        let mut ended = Ok(None);
+        side_by_side::in_order(
+            variants,
+            jobs,
+            |place, variant: Variant| {
+                if locked(&failed).contains(&variant.under) {
+                    return Boot::Skipped;
+                }
+                if let Some(signal) = interrupt::signal() {
+                    return Boot::Interrupted(signal);
+                }
+                let log = turns.writer(place);
+                Boot::Booted(
+                    variant.under,
+                    stage.boot(variant, number, log).map(Box::new),
+                )
+            },
+            |boot| {
+                // It has no error: see `Log`.
+                let _ = turns.next();
+                let this = timings::part(Part::Records, || came.take(boot));
+                locked(&failed).extend(came.failed.keys());
+                if matches!(this, Ok(None)) {
+                    return ControlFlow::Continue(());
+                }
+                // The first that ends it says why.
+                if matches!(ended, Ok(None)) {
+                    ended = this;
+                }
+                ControlFlow::Break(())
+            },
+        );
+        if matches!(ended, Ok(None)) {
+            for (under, failure) in &came.failed {
+                came.results.lack(*under, &failure.why);
+            }
+        }
+        ended
+    }
+
+    fn close(self, failure: Option<Failure>, mut folder: Folder) -> Result<Session> {
+        let Self { log, mut came, .. } = self;
+        let failure = failure.or_else(|| came.failed.pop_first().map(|(_, failure)| failure));
+        came.kept.write(&mut folder);
+        let all = came.together();
+        if all.has_cells() {
+            timings::part(Part::Written, || {
+                folder.write("results.json", &all.to_json()?);
+                folder.write("results.csv", &results::csv(&all)?);
+                let page = report::of_run(&folder.name(), &all, came.kept.commands());
+                folder.write(report::PAGE, &page);
+                anyhow::Ok(())
+            })?;
+        }
+        let console = log.text()?;
+        let closed = folder.close(Some(&log));
+        let log = log.place(&closed.place);
+        let failure = failure
+            .or_else(|| judge_results(&all, came.job.metric))
+            .or_else(|| closed.lacks.map(unwritten))
+            .map(|failure| with_cells(failure, came.job, &all));
+        Ok(Session {
+            failure,
+            results: all,
+            found: came.found,
+            console,
+            ended: came.ended,
+            place: closed.place,
+            log,
+        })
+    }
+}
+
+/// A failure with how much there is in spite of it.
+fn with_cells(mut failure: Failure, job: &Job, results: &Results) -> Failure {
+    if let Some(cells) = Completeness::of(job, results) {
+        failure.why += &format!("; {cells}");
+    }
+    failure
+}
+
+/// A panic in a boot ends the program, so nothing is read that it left.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Parts that all boots of a job share, and one of them.
+
+use std::io::Write;
+
+use anyhow::Result;
+use critical::Samples;
+
+use crate::board::Machine;
+use crate::boot::{Boots, Kept, Launch, Outcome, Show};
+use crate::options::Metric;
+use crate::critical::Watcher;
+use crate::emulator::Emulator;
+use crate::images::Built;
+use crate::job::{Job, Variant};
+use shell::progress::{Progress, Speed};
+use crate::strict::{Checker, Found};
+
+/// Parts that all boots share.
+#[derive(Clone, Copy, Debug)]
+pub struct Stage<'j> {
+    pub job: &'j Job,
+    /// Name of the job, where it is one of two.
+    pub name: Option<&'j str>,
+    pub emulator: &'j Emulator,
+    pub built: &'j Built,
+    pub show: Show,
+    /// Whether others may be booted meanwhile.
+    pub beside: bool,
+}
+
+/// Results of a boot.
+#[derive(Debug)]
+pub struct Left {
+    pub variant: Variant,
+    pub outcome: Outcome,
+    /// Violations of rules of the architecture, where they are watched.
+    pub found: Vec<Found>,
+    /// The samples that were looked at, where they are; or why not.
+    pub watched: Option<Result<Samples, String>>,
+    pub kept: Kept,
+}
+
+impl Stage<'_> {
+    /// Boots for repetition `number`. The console's output goes to `log`.
+    pub fn boot(self, variant: Variant, number: usize, log: impl Write) -> Result<Left> {
+        let Self { job, emulator, .. } = self;
+        let watcher = Watcher::new(emulator, job, variant, self.built);
+        let watching = watcher.as_ref().ok().and_then(Option::as_ref);
+        let checker = match job.strict {
+            true => Some(Checker::new(emulator)?),
+            false => None,
+        };
+        let title = self.title(variant, number);
+        let mut boots = Boots::part(emulator, self.built, self.show, log);
+        let outcome = boots.boot(Launch {
+            job,
+            variant,
+            progress: self.progress(&title),
+            title,
+            recorder: watching
+                .map(Watcher::recorder)
+                .or(checker.as_ref().map(Checker::recorder)),
+        })?;
+        let found = match &checker {
+            Some(checker) => checker.found(&outcome.console.symbols)?,
+            None => Vec::new(),
+        };
+        let watched = match &watcher {
+            Ok(watcher) => watcher.as_ref().map(Watcher::samples),
+            Err(error) => Some(Err(format!("{error:#}"))),
+        };
+        Ok(Left {
+            variant,
+            outcome,
+            found,
+            watched,
+            kept: boots.kept,
+        })
+    }
+
+    fn title(self, variant: Variant, number: usize) -> String {
+        let mut title = variant.to_string();
+        if let Some(name) = self.name {
+            title = format!("{name} {title}");
+        }
+        if self.job.repeat > 1 {
+            title += &format!(", run {number} of {}", self.job.repeat);
+        }
+        title
+    }
+
+    /// Shows how far a boot is; with an estimate, if the terminal shows anything of it.
+    fn progress(self, title: &str) -> Progress {
+        let job = self.job;
+        let mut progress = Progress::new(format!("{} {title}", job.board().name));
+        if self.beside {
+            progress = progress.beside_others();
+        }
+        if self.show == Show::Nothing {
+            return progress;
+        }
+        progress.with_plan(match (&job.board().machine, job.metric) {
+            (Machine::Gem5(_), _) | (_, Metric::Cycles) => Speed::Unknown,
+            (Machine::Qemu(_), Metric::Insns) => Speed::Instructions,
+            (Machine::Qemu(_), Metric::Time) => Speed::Time,
+        })
+    }
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The rules of the architecture that an emulator does not enforce, watched while a machine
+//! runs: the recorder tells crate `rules` what every CPU executes, and what it finds gets
+//! the names of functions here.
+//!
+//! A finding that is none is corrected in its rule. Where the rule can't know better, a
+//! comment in the code says why it is right: `strict RULE: why`, on the line of the
+//! instruction, of a function that it was inlined into, or of the label of assembly, or in
+//! the comment before it. Code that is to break what it can says `strict any rule: why`.
+
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use rules::{Finding, Place};
+
+use crate::boot::Recorder;
+use crate::debug_info::Frame;
+use crate::emulator::Emulator;
+use shell::failure::bad_input;
+use shell::partial::Scratch;
+use shell::places;
+use crate::symbols::{Level, Site, Symbols};
+
+/// Where wrappers of single instructions are: a finding in one is one of its caller.
+const WRAPPERS: &str = "crates/target/arch/";
+/// Folders with assembly.
+const ASSEMBLY: [&str; 3] = [
+    "hypervisor/src",
+    "guest-kernel-shim",
+    "crates/target/arch/src",
+];
+/// Prefix of a comment that explains why a finding is none.
+const SILENCE: &str = "strict ";
+
+/// Prepared for a boot.
+#[derive(Debug)]
+pub struct Checker {
+    plugin: PathBuf,
+    findings: PathBuf,
+    /// The folder of its files.
+    _place: Scratch,
+}
+
+/// A finding, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The rule's name.
+    pub rule: String,
+    /// File and function, or the symbol of assembly: what stays the same when lines move.
+    pub place: String,
+    /// The whole of it.
+    shown: String,
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+impl Found {
+    /// Returns one without more, for tests of what reads them.
+    pub fn new(rule: &str, place: &str) -> Self {
+        Self {
+            rule: rule.into(),
+            place: place.into(),
+            shown: format!("{rule}: {place}"),
+        }
+    }
+}
+
+impl Checker {
+    /// For a boot by `emulator`.
+    pub fn new(emulator: &Emulator) -> Result<Self> {
+        let Emulator::Qemu(qemu) = emulator else {
+            bad_input!("--strict: the rules are watched on QEMU only");
+        };
+        let place = Scratch::new()?;
+        Ok(Self {
+            plugin: crate::critical::plugin(qemu.command())?,
+            findings: place.path().join("findings"),
+            _place: place,
+        })
+    }
+
+    /// The plugin, as the boot is to load it.
+    pub fn recorder(&self) -> Recorder<'_> {
+        Recorder::Plugin {
+            plugin: &self.plugin,
+            options: vec![("findings", &self.findings)],
+        }
+    }
+
+    /// Returns the findings in our images, after the boot, without those that a comment explains. Firmware and other
+    /// kernels are not judged.
+    pub fn found(&self, symbols: &Symbols) -> Result<Vec<Found>> {
+        let text = fs::read_to_string(&self.findings).context("the recorder left no findings")?;
+        let findings = text.lines().filter_map(Finding::parse);
+        Ok(findings
+            .filter_map(|finding| told(&finding, symbols))
+            .collect())
+    }
+}
+
+/// A finding with its names; `None` if it is not ours, or explained.
+fn told(finding: &Finding, symbols: &Symbols) -> Option<Found> {
+    let level = level(finding.place)?;
+    let site = symbols.site(level, finding.place.pc)?;
+    if is_explained(&finding.rule, &site) {
+        return None;
+    }
+    let about = rules::RULES.iter().find(|rule| rule.name == finding.rule);
+    let cites = about.map_or("", |rule| rule.cites);
+    let mut shown = format!(
+        "{}: {} on CPU {} at EL{} ({:#x}), {}",
+        finding.rule,
+        at(&site),
+        finding.cpu,
+        finding.place.level,
+        finding.place.pc,
+        finding.what,
+    );
+    if let Some(other) = finding.other {
+        let site = self::level(other).and_then(|level| symbols.site(level, other.pc));
+        let site = site.as_ref().map_or(format!("{:#x}", other.pc), at);
+        shown += &format!("; the other instruction: {site}");
+    }
+    shown += &format!(" [{cites}]");
+    Some(Found {
+        rule: finding.rule.clone(),
+        place: named(&site),
+        shown,
+    })
+}
+
+fn level(place: Place) -> Option<Level> {
+    match place.level {
+        1 => Some(Level::El1),
+        2 => Some(Level::El2),
+        _ => None,
+    }
+}
+
+/// The function that a finding is of: the innermost one of this workspace that is more than
+/// a wrapper.
+fn frame(site: &Site) -> Option<&Frame> {
+    let mut ours = site.frames.iter().filter(|frame| frame.ours);
+    let first = ours.clone().next();
+    ours.find(|frame| !frame.file.starts_with(WRAPPERS))
+        .or(first)
+}
+
+/// The function of `frame`, or the one that its closure is in.
+fn function<'s>(site: &'s Site, frame: &'s Frame) -> &'s str {
+    let outwards = site.frames.iter().skip_while(|one| *one != frame);
+    let mut names = outwards
+        .filter(|one| one.file == frame.file)
+        .map(|one| plain(&one.function));
+    names
+        .find(|name| !name.starts_with('{'))
+        .unwrap_or_else(|| plain(&frame.function))
+}
+
+/// File and function.
+fn named(site: &Site) -> String {
+    match frame(site) {
+        Some(frame) => format!("{}: {}", frame.file, function(site, frame)),
+        None => site.symbol.clone(),
+    }
+}
+
+/// Image, function, file and line.
+fn at(site: &Site) -> String {
+    match frame(site) {
+        Some(frame) => {
+            let function = function(site, frame);
+            format!("{}: {function} ({}:{})", site.image, frame.file, frame.line)
+        }
+        None => format!("{}: {}", site.image, site.symbol),
+    }
+}
+
+/// A function's name without its path and what it is generic over.
+fn plain(function: &str) -> &str {
+    let name = function.split('<').next().unwrap_or(function);
+    match name.rsplit("::").next() {
+        Some(last) if !last.is_empty() => last,
+        _ => function,
+    }
+}
+
+/// Whether a comment says why it is right.
+fn is_explained(rule: &str, site: &Site) -> bool {
+    let ours = site.frames.iter().filter(|frame| frame.ours);
+    let mut lines = ours.filter_map(|frame| {
+        let text = fs::read_to_string(places::root().join(&frame.file)).ok()?;
+        Some((text, frame.line as usize))
+    });
+    lines.any(|(text, line)| explains(&text, line, rule))
+        || site.frames.is_empty() && assembly(&site.symbol, rule)
+}
+
+/// Whether a comment on line `line` of `text`, or right before it, is about `rule`.
+fn explains(text: &str, line: usize, rule: &str) -> bool {
+    let wanted = [rule, "any rule"].map(|rule| format!("{SILENCE}{rule}: "));
+    let speaks = |line: &&str| wanted.iter().any(|wanted| line.contains(wanted));
+    let lines: Vec<&str> = text.lines().take(line).collect();
+    let Some((last, before)) = lines.split_last() else {
+        return false;
+    };
+    let comment = |line: &&&str| line.trim_start().starts_with("//");
+    let mut comments = before.iter().rev().take_while(comment);
+    speaks(last) || comments.any(speaks)
+}
+
+/// Whether there is such a comment at the label `symbol` of assembly.
+fn assembly(symbol: &str, rule: &str) -> bool {
+    let label = format!("{symbol}:");
+    let mut files = Vec::new();
+    for folder in ASSEMBLY {
+        sources(&places::root().join(folder), &mut files);
+    }
+    files
+        .iter()
+        .filter_map(|file| fs::read_to_string(file).ok())
+        .any(|text| {
+            let line = text
+                .lines()
+                .position(|line| line.trim_start().starts_with(&label));
+            line.is_some_and(|line| explains(&text, line + 1, rule))
+        })
+}
+
+/// The Rust files below `folder`.
+fn sources(folder: &std::path::Path, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(files: &[(&str, &str)]) -> Site {
+        let frames = files.iter().map(|(file, function)| Frame {
+            function: (*function).into(),
+            ours: !file.starts_with('/'),
+            file: (*file).into(),
+            line: 7,
+        });
+        Site {
+            image: "hypervisor",
+            symbol: "fast_halt".into(),
+            frames: frames.collect(),
+        }
+    }
+
+    #[test]
+    fn a_finding_is_of_the_function_that_wraps_nothing() {
+        let inlined = site(&[
+            ("/library/core/src/macros.rs", "get"),
+            ("crates/target/arch/src/insn.rs", "wfi"),
+            (
+                "hypervisor/src/exits/wfx.rs",
+                "hypervisor::exits::wfx::idle<hypervisor::cpu::trace::On>",
+            ),
+            ("hypervisor/src/exits/synchronous.rs", "fast"),
+        ]);
+        assert_eq!(named(&inlined), "hypervisor/src/exits/wfx.rs: idle");
+        assert_eq!(
+            at(&inlined),
+            "hypervisor: idle (hypervisor/src/exits/wfx.rs:7)"
+        );
+        assert_eq!(
+            named(&site(&[("crates/target/arch/src/insn.rs", "wfi")])),
+            "crates/target/arch/src/insn.rs: wfi"
+        );
+        let closure = [
+            ("a.rs", "{closure#2}"),
+            ("b.rs", "with<()>"),
+            ("a.rs", "idle_until"),
+        ];
+        assert_eq!(named(&site(&closure)), "a.rs: idle_until");
+        assert_eq!(named(&site(&[])), "fast_halt");
+    }
+
+    #[test]
+    fn a_comment_explains_its_own_rule_at_its_own_place() {
+        let text = "fn f() {\n    // strict wait-can-end: the end of the machine\n    // in any case\n    wfi();\n    wfi();\n}\n";
+        assert!(explains(text, 4, "wait-can-end"));
+        assert!(!explains(text, 5, "wait-can-end") && !explains(text, 4, "synchronised"));
+        assert!(explains(
+            "// strict any rule: why\nwfi();",
+            2,
+            "wait-can-end"
+        ));
+        assert!(explains(
+            "wfi(); // strict wait-can-end: why\n",
+            1,
+            "wait-can-end"
+        ));
+        assert!(!explains(
+            "wfi(); // strict wait-can-end\n",
+            1,
+            "wait-can-end"
+        ));
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Xen, whose first domain is the guest.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use providing::apt::Remedy;
+use crate::boot::said;
+use shell::failure::bad_input;
+use crate::given::kind;
+use crate::job::Job;
+use providing::qemu::Emulator;
+use crate::launch;
+use shell::places;
+
+/// Debian's package of the hypervisor alone, and the file in it.
+const PACKAGE: &str = "xen-hypervisor-4.20-arm64";
+const PINNED: &str = "4.20.4+63-g7abfd2bce2-0+deb13u1";
+const FILE: &str = "boot/xen-4.20-arm64";
+const ARCHITECTURE: &str = "arm64";
+/// The missing hypervisor, and a way without it.
+const REMEDY: Remedy = Remedy {
+    missing: "Xen",
+    instead: "name an arm64 Image of Xen by --xen",
+};
+
+/// Prefixes of its version and scheduler on its console.
+const VERSION: &str = "Xen version ";
+const SCHEDULER: &str = "Using scheduler: ";
+/// The option that names a scheduler; Xen takes another one, and says nothing, if it has no such.
+const SCHED: &str = "sched=";
+
+/// A Xen that can be started.
+#[derive(Debug)]
+pub struct Xen {
+    pub image: PathBuf,
+    /// Its version and the scheduler that it uses, as it tells them itself.
+    pub told: String,
+}
+
+impl Xen {
+    /// The one that `job` asks for, on the machine and with the options that it asks for. It is
+    /// started once for what it says: a guest has the console for itself.
+    pub fn ensure(job: &Job, emulator: &Emulator) -> Result<Self> {
+        let image = file(job.xen.as_deref())?;
+        let command = launch::xen_alone(job, emulator, &image)?;
+        let is_last = |line: &str| line.contains(SCHEDULER) || line.contains("Panic on");
+        let lines = said(command, job.limits, is_last)?;
+        let options = job.xen_args.iter().flat_map(|text| text.split_whitespace());
+        let asked = options
+            .filter_map(|word| word.strip_prefix(SCHED))
+            .next_back();
+        let told = told(&lines, asked)?;
+        Ok(Self { image, told })
+    }
+}
+
+/// Version and scheduler by what Xen said, where a scheduler was `asked` for or none.
+fn told(lines: &[String], asked: Option<&str>) -> Result<String> {
+    let after = |words: &str| lines.iter().find_map(|line| line.split_once(words));
+    let inner = |text: &str| -> Option<String> {
+        Some(text.split_once('(')?.1.trim_end_matches(')').into())
+    };
+    let scheduler = after(SCHEDULER).and_then(|(_, name)| inner(name.trim_end()));
+    let Some(((_, version), scheduler)) = after(VERSION).zip(scheduler) else {
+        bad_input!(
+            "--under: Xen does not start on this machine; name a CPU that has EL2 by --cpu, or \
+             another Xen by --xen"
+        );
+    };
+    if let Some(asked) = asked.filter(|asked| *asked != scheduler) {
+        bad_input!(
+            "--xen-args: this Xen has no scheduler `{asked}`, and takes {scheduler}; leave `sched=` out"
+        );
+    }
+    // Behind the version and the package's stands who made it, and with what.
+    let version = version
+        .splitn(3, " (")
+        .take(2)
+        .collect::<Vec<_>>()
+        .join(" (");
+    Ok(format!("Xen {version}, scheduler {scheduler}"))
+}
+
+/// The Xen that was `named`; else Debian's, which is provided once.
+fn file(named: Option<&Path>) -> Result<PathBuf> {
+    let Some(named) = named else {
+        return provide();
+    };
+    let shown = named.display();
+    let image = match fs::read(named) {
+        Ok(image) => image,
+        Err(error) => bad_input!("--xen: {shown} can't be read ({error}); name an Image of Xen"),
+    };
+    match kind::check(&image) {
+        Ok(()) => Ok(named.to_owned()),
+        Err(why) => bad_input!("--xen: {shown} {why}"),
+    }
+}
+
+fn prefix() -> PathBuf {
+    places::target().join("tools/xen")
+}
+
+/// The one that an earlier run has provided.
+pub fn provided() -> Option<PathBuf> {
+    Some(prefix().join(FILE)).filter(|file| file.is_file())
+}
+
+/// Debian's: fetched, checked and unpacked, unless an earlier run has done so.
+fn provide() -> Result<PathBuf> {
+    REMEDY.once("", provided, |tools| {
+        let apt = tools.apt(Some(ARCHITECTURE), &REMEDY)?;
+        let package = apt.pinned(PACKAGE, PINNED)?;
+        apt.run("downloading Xen", &["download", &package])?;
+        apt.unpack(&prefix())?;
+        provided().with_context(|| format!("{PACKAGE} has no {FILE}; {}", REMEDY.instead))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_no_xen_is_refused_by_name() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("xen");
+        let refused = |path: &Path| file(Some(path)).unwrap_err().to_string();
+        assert!(refused(&path).contains("can't be read"));
+        fs::write(&path, [0; 100]).unwrap();
+        assert!(refused(&path).starts_with("--xen: "));
+        assert!(refused(&path).contains("is not an arm64 Image"));
+    }
+
+    fn lines(text: &str) -> Vec<String> {
+        text.lines().map(String::from).collect()
+    }
+
+    #[test]
+    fn its_console_tells_version_and_scheduler() {
+        let banner =
+            "(XEN) Xen version 4.20.4-pre (Debian 4.20.3+127-g1) (a@b.org) (gcc 14) debug=n";
+        let uses = "(XEN) Using scheduler: SMP Credit Scheduler rev2 (credit2)";
+        let said = format!("{banner}\n(XEN) GICv3\n{uses}");
+        assert_eq!(
+            told(&lines(&said), None).unwrap(),
+            "Xen 4.20.4-pre (Debian 4.20.3+127-g1), scheduler credit2"
+        );
+        assert!(told(&lines(&said), Some("credit2")).is_ok());
+        let error = told(&lines(&said), Some("null")).unwrap_err().to_string();
+        assert!(
+            error.contains("no scheduler `null`, and takes credit2"),
+            "{error}"
+        );
+        let error = told(&lines("- Xen must be entered in NS EL2 mode -"), None).unwrap_err();
+        assert!(error.to_string().contains("--cpu"), "{error}");
+    }
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! SHA-256 of files.
+
+use std::fmt::Write;
+
+use sha2::{Digest, Sha256};
+
+/// SHA-256 (FIPS 180-4), hexadecimal.
+pub fn sum(bytes: &[u8]) -> String {
+    let mut digits = String::new();
+    for byte in Sha256::digest(bytes) {
+        // Writing to a string does not fail.
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
+}

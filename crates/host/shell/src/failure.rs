@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The two ways to fail, which the shell can tell apart.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use crate::interrupt;
+use crate::terminal::note;
+
+/// The request itself can't be met: a word, a board, a file or a tool is wrong
+/// or missing. Everything else is a failure while running.
+#[derive(Debug)]
+pub struct BadInput(String);
+
+impl BadInput {
+    /// An error with this one-line message.
+    pub fn error(message: impl Into<String>) -> anyhow::Error {
+        Self(message.into()).into()
+    }
+
+    /// Returns it as the context of another error. An error as context would lose its type.
+    pub fn context(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for BadInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadInput {}
+
+/// Returns early with a [`BadInput`] that says the formatted text.
+#[macro_export]
+macro_rules! bad_input {
+    ($($arg:tt)*) => { return Err($crate::failure::BadInput::error(format!($($arg)*))) };
+}
+pub use crate::bad_input;
+
+/// A message with lines below it, each of which is one: what a tool or a console said.
+#[derive(Debug)]
+struct Listed(String);
+
+/// An error with this message and, below it, these lines.
+pub fn listed(message: &str, lines: &str) -> anyhow::Error {
+    Listed(format!("{}:\n{lines}", message.replace('\n', " "))).into()
+}
+
+impl fmt::Display for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Listed {}
+
+/// Whether an error is about what was asked for: it, or one of its contexts, is [`BadInput`].
+pub fn is_bad_input(error: &anyhow::Error) -> bool {
+    error.is::<BadInput>()
+}
+
+/// Prints an error as one line and turns it into the exit status. After a signal it
+/// is the signal's, whatever it made fail.
+pub fn report(error: &anyhow::Error) -> ExitCode {
+    let told = format!("error: {error:#}");
+    match error.is::<Listed>() {
+        true => told.lines().for_each(|line| note!("{line}")),
+        false => note!("{told}"),
+    }
+    ExitCode::from(match interrupt::signal() {
+        Some(signal) => signal.exit_status(),
+        None if is_bad_input(error) => 2,
+        None => 1,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::{Context, anyhow};
+
+    #[test]
+    fn context_does_not_hide_bad_input() {
+        let error = Err::<(), _>(BadInput::error("x")).context("y").unwrap_err();
+        assert!(is_bad_input(&error));
+        assert!(!is_bad_input(&anyhow!("x")));
+    }
+
+    #[test]
+    fn bad_input_may_be_the_context() {
+        let error = Err::<(), _>(anyhow!("x")).context(BadInput::context("y"));
+        let error = error.context("z").unwrap_err();
+        assert!(is_bad_input(&error));
+        assert_eq!(format!("{error:#}"), "z: y: x");
+    }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The folder that a run leaves: complete under its name, or under another that says
+//! that it is not.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use jiff::Timestamp;
+
+use crate::failure::bad_input;
+use crate::log::Log;
+use crate::output::follow;
+use crate::{files, partial, places};
+
+/// Suffix of the name of a folder that lacks something.
+const INCOMPLETE: &str = "-incomplete";
+
+/// A folder in the making, beside the place where it will be.
+#[derive(Debug)]
+pub struct Folder {
+    target: PathBuf,
+    partial: partial::Folder,
+    /// Files that could not be written, and why.
+    lost: Vec<String>,
+}
+
+/// Outcome of closing a folder.
+#[derive(Debug)]
+pub struct Closed {
+    /// Where it is, for people.
+    pub place: String,
+    /// Files that it lacks, and where it is, if it lacks any.
+    pub lacks: Option<String>,
+}
+
+impl Folder {
+    /// Claims `out`, which must be new or empty; without it a name is made of
+    /// the time and the board, with a number if another run has that already.
+    pub fn claim(out: Option<&Path>, board: &str) -> Result<Self> {
+        match out {
+            Some(out) => Self::claim_new("--out", out),
+            None => {
+                let time = Timestamp::now().strftime("%Y%m%d-%H%M%S");
+                Self::claim_numbered(&places::target().join("runs"), &format!("{time}-{board}"))
+            }
+        }
+    }
+
+    /// Claims `out`, which `option` names and which must be new or empty.
+    pub fn claim_new(option: &str, out: &Path) -> Result<Self> {
+        let shown = places::shown(out);
+        if out == Path::new("-") {
+            bad_input!("{option}: a folder can't go to standard output; name one");
+        }
+        let cant = |error: io::Error| {
+            crate::failure::BadInput::error(format!(
+                "{option}: {shown} can't be created ({error}); name a folder that can"
+            ))
+        };
+        let target = follow(out).map_err(cant)?;
+        if is_taken(&target) {
+            bad_input!("{option}: {shown} exists and is not an empty folder; name another one");
+        }
+        match Self::begin(&target).map_err(cant)? {
+            Some(folder) => Ok(folder),
+            None => bad_input!("{option}: another run is writing to {shown}; name another one"),
+        }
+    }
+
+    /// Claims the folder `name` in `parent`, or the first of `name-2`, `name-3` and so
+    /// on that is free.
+    pub fn claim_numbered(parent: &Path, name: &str) -> Result<Self> {
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        for name in std::iter::once(name.to_owned()).chain(numbered) {
+            let target = parent.join(name);
+            if is_taken(&target) {
+                continue;
+            }
+            match Self::begin(&target) {
+                Ok(Some(folder)) => return Ok(folder),
+                Ok(None) => {}
+                Err(error) => bad_input!(
+                    "{} can't be created ({error}); make room for it, or name a folder by --out",
+                    places::shown(&target)
+                ),
+            }
+        }
+        unreachable!("numbers don't end")
+    }
+
+    /// Begins a folder; `None` if another run is at it, or was and has it now.
+    fn begin(target: &Path) -> io::Result<Option<Self>> {
+        let parent = target.parent().unwrap_or(Path::new("/"));
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        fs::create_dir_all(parent)?;
+        partial::sweep(parent);
+        let partial = partial::Folder::begin(parent, &name)?;
+        // The run that has the name of the unfinished folder has the other name too.
+        let partial = partial.filter(|_| !is_taken(target));
+        Ok(partial.map(|partial| Self {
+            target: target.into(),
+            partial,
+            lost: Vec::new(),
+        }))
+    }
+
+    /// Name of the folder without the path to it.
+    pub fn name(&self) -> String {
+        let name = self.target.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
+    /// A place in it, for a folder of its own.
+    pub fn inside(&self, name: &str) -> PathBuf {
+        self.partial.path().join(name)
+    }
+
+    /// Begins the console's log in it.
+    pub fn log(&self) -> Result<Log> {
+        Log::create(self.inside("serial.log"))
+    }
+
+    /// Writes a file in it. A failure to write is reported when it is closed.
+    pub fn write(&mut self, name: &str, text: &str) {
+        if let Err(error) = fs::write(self.inside(name), text) {
+            // Half a file is worse than none.
+            let _ = fs::remove_file(self.inside(name));
+            self.lost.push(format!("{name} can't be written ({error})"));
+        }
+    }
+
+    /// Puts the folder where it belongs if it has everything.
+    pub fn close(mut self, log: Option<&Log>) -> Closed {
+        if let Some(log) = log {
+            log.show_what_is_nowhere();
+            self.lost.extend(log.moved());
+        }
+        if self.lost.is_empty() {
+            // Renaming replaces a folder that is empty and fails on one that no longer is.
+            match self.partial.rename(&self.target) {
+                Ok(()) => {
+                    return Closed {
+                        place: places::shown(&self.target),
+                        lacks: None,
+                    };
+                }
+                Err((partial, error)) => {
+                    self.partial = partial;
+                    let shown = places::shown(&self.target);
+                    self.lost
+                        .push(format!("{shown} can't be put in place ({error})"));
+                }
+            }
+        }
+        self.leave()
+    }
+
+    /// Leaves what there is, because of `why` there won't be more.
+    pub fn give_up(mut self, why: &str) -> Closed {
+        self.lost.push(why.into());
+        self.leave()
+    }
+
+    /// Leaves what there is under a name that says that it is not all.
+    fn leave(self) -> Closed {
+        let name = self.target.file_name().unwrap_or_default();
+        let name = name.to_string_lossy().into_owned() + INCOMPLETE;
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let lost = self.lost;
+        let mut partial = self.partial;
+        for name in std::iter::once(name.clone()).chain(numbered) {
+            let target = self.target.with_file_name(name);
+            if is_taken(&target) {
+                continue;
+            }
+            partial = match partial.rename(&target) {
+                Ok(()) => {
+                    return Closed {
+                        place: places::shown(&target),
+                        lacks: Some(lost.join("; ")),
+                    };
+                }
+                Err((partial, _)) => partial,
+            };
+            break;
+        }
+        let place = places::shown(&partial.stay());
+        Closed {
+            place,
+            lacks: Some(lost.join("; ")),
+        }
+    }
+}
+
+impl Closed {
+    /// The place of a folder that has everything.
+    pub fn complete(self) -> Result<String> {
+        match self.lacks {
+            None => Ok(self.place),
+            Some(lacks) => Err(anyhow::anyhow!("{lacks}; the rest is in {}", self.place)),
+        }
+    }
+}
+
+/// Makes a folder of this name, or with the first number that makes it a new one.
+pub fn create_numbered(parent: &Path, name: &str) -> Result<PathBuf> {
+    files::make_folder(parent)?;
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    for name in std::iter::once(name.to_owned()).chain(numbered) {
+        let path = parent.join(name);
+        match fs::create_dir(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Ok(()) => return Ok(path),
+            Err(error) => return Err(files::refused(&path, "created", &error)),
+        }
+    }
+    unreachable!("numbers don't end")
+}
+
+fn is_taken(path: &Path) -> bool {
+    match fs::read_dir(path) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(_) => path.symlink_metadata().is_ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What programs of the host share with their user and his machine: terminal, errors, files, processes.
+
+// Public to the programs of this workspace alone: a field whose name says it all has no line.
+#![allow(missing_docs)]
+
+pub mod advance;
+pub mod args;
+pub mod command;
+pub mod digest;
+pub mod emulator_process;
+pub mod failure;
+pub mod files;
+pub mod folder;
+pub mod interrupt;
+pub mod log;
+pub mod mistake;
+pub mod once;
+pub mod output;
+pub mod own_time;
+pub mod partial;
+pub mod places;
+pub mod progress;
+pub mod side_by_side;
+pub mod spent;
+pub mod store;
+pub mod terminal;
+pub mod timings;

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Files that the command line names: none that a verb reads is replaced by what it writes.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Result;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command};
+
+use super::{follow, parent};
+use crate::failure::bad_input;
+
+/// Every path that may be read, with the option that names it.
+static NAMED: Mutex<BTreeSet<(String, PathBuf)>> = Mutex::new(BTreeSet::new());
+
+/// Notes every value on the command line: whether it is a path only its verb knows, and one that is none is no file that is written.
+pub fn words(command: &Command, matches: &ArgMatches) {
+    for (option, value) in values(command, matches) {
+        note(&option, Path::new(&value));
+    }
+}
+
+/// The values of the verb's options as they are typed, each with its option.
+pub fn values(command: &Command, matches: &ArgMatches) -> Vec<(String, OsString)> {
+    let Some((verb, matches)) = matches.subcommand() else {
+        return Vec::new();
+    };
+    let arguments = command.find_subcommand(verb).into_iter();
+    let typed = arguments
+        .flat_map(Command::get_arguments)
+        .filter(|argument| {
+            argument.get_action().takes_values()
+                && matches.value_source(argument.get_id().as_str())
+                    == Some(ValueSource::CommandLine)
+        });
+    typed
+        .flat_map(|argument| {
+            let id = argument.get_id().as_str();
+            let option = match argument.get_long() {
+                Some(long) => format!("--{long}"),
+                None => id.to_uppercase(),
+            };
+            let values = matches.get_raw(id).into_iter().flatten();
+            values.map(move |value| (option.clone(), value.to_owned()))
+        })
+        .collect()
+}
+
+/// Reads a file to which a value of `option` leads. A pipe, which may never end, is refused.
+///
+/// # Errors
+/// It can't be read, or is a folder or a device.
+pub fn read(option: &str, path: &Path) -> io::Result<Vec<u8>> {
+    note(option, path);
+    match fs::metadata(path)?.is_file() {
+        true => fs::read(path),
+        false => Err(io::Error::other("a folder, a pipe or a device")),
+    }
+}
+
+/// Notes that `path` is read, to which a value of `option` leads: the board of a name, a file of a folder.
+pub fn note(option: &str, path: &Path) {
+    let path = match path.to_str() {
+        Some("-") => Path::new("/dev/stdin"),
+        _ => path,
+    };
+    if let Ok(path) = std::path::absolute(path) {
+        let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+        named.insert((option.into(), path));
+    }
+}
+
+/// Refuses to write to `path`, which `option` names, if another option names it too, whatever leads to it.
+pub fn refuse(option: &str, path: &Path) -> Result<()> {
+    let Some(target) = File::at(path) else {
+        return Ok(());
+    };
+    let named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut others = named.iter().filter(|(other, _)| other != option);
+    if let Some((other, _)) = others.find(|(_, other)| File::at(other).as_ref() == Some(&target)) {
+        bad_input!(
+            "{option}: {} is named by {other} too, and would be replaced; name another file",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+/// A file's identity.
+#[derive(Debug, PartialEq, Eq)]
+enum File {
+    /// Its device and inode.
+    There(u64, u64),
+    /// Its folder's, and its name there.
+    Missing(u64, u64, OsString),
+}
+
+impl File {
+    /// The file that `path` leads to; of what is no file or disk nothing is replaced.
+    fn at(path: &Path) -> Option<Self> {
+        match fs::metadata(path) {
+            Ok(what) => {
+                let kept = what.is_file() || what.file_type().is_block_device();
+                kept.then_some(Self::There(what.dev(), what.ino()))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let path = follow(path).ok()?;
+                let folder = fs::metadata(parent(&path)).ok()?;
+                Some(Self::Missing(
+                    folder.dev(),
+                    folder.ino(),
+                    path.file_name()?.into(),
+                ))
+            }
+            Err(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::is_bad_input;
+    use crate::output::Output;
+    use std::os::unix::fs::symlink;
+
+    fn refused(option: &str, path: &Path, other: &str) {
+        let error = Output::claim(option, path).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            is_bad_input(&error) && text.contains(other) && text.starts_with(option),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_is_read_is_not_replaced_whatever_leads_to_it() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::write(at("read"), "kept").unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        symlink(at("read"), at("link")).unwrap();
+        symlink("..", at("folder/up")).unwrap();
+        fs::hard_link(at("read"), at("second")).unwrap();
+        fs::write(at("other"), "").unwrap();
+        note("--dtb", &at("link"));
+        for name in ["read", "link", "second", "folder/up/read", "folder/../read"] {
+            refused("--json", &at(name), "--dtb");
+        }
+        assert_eq!(fs::read(at("read")).unwrap(), b"kept");
+        Output::claim("--json", &at("other")).unwrap();
+        // A file that is changed in its place is named by one option.
+        Output::claim("--dtb", &at("read")).unwrap();
+        // Two that are written are not written over each other.
+        note("--save", &at("new"));
+        refused("--json", &at("folder/up/new"), "--save");
+    }
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Output for people: results on standard output, everything else on standard error.
+//!
+//! Where standard output is asked for as the place of a file ([`divert`]), nothing
+//! but that file goes there.
+//!
+//! Everything that is printed is printed here, a line at a time, and any text in it may be another's: a guest's, a file's,
+//! the environment's. So what a terminal would act on is escaped on the way out ([`foreign`]), ends of lines too. The
+//! exceptions are tabs, and what is made here: ends of lines, the colours of a table, the line that is rewritten.
+
+mod colour;
+
+use std::borrow::Cow;
+use std::env;
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anstream::stream::RawStream;
+use anstream::{AutoStream, ColorChoice};
+use anyhow::{Context, Result};
+use foreign::Quoted;
+use page::document::Document;
+
+/// Prints a formatted line of what was asked for.
+#[macro_export]
+macro_rules! say {
+    ($($arg:tt)*) => { $crate::terminal::print(format_args!($($arg)*)) };
+}
+pub use crate::say;
+
+/// Prints a formatted line beside that, on standard error.
+#[macro_export]
+macro_rules! note {
+    ($($arg:tt)*) => { $crate::terminal::print_aside(format_args!($($arg)*)) };
+}
+pub use crate::note;
+
+/// A line was begun by [`begin`], and nothing has ended it.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+/// Whether standard output belongs to a file that was asked for.
+static DIVERTED: AtomicBool = AtomicBool::new(false);
+/// Error when something that was asked for could not be printed.
+static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// From now on standard output is a file's, and what [`say!`] prints goes to standard
+/// error. False if it is another's already.
+pub fn divert() -> bool {
+    !DIVERTED.swap(true, Ordering::Relaxed)
+}
+
+/// A line of some machine's console without what would move the terminal's
+/// cursor or clear its screen: firmware draws.
+pub fn plain(line: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = line.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            // A control sequence ends with a letter (ECMA-48, 5.4).
+            '\u{1b}' if rest.next() == Some('[') => {
+                rest.by_ref().find(|c| ('@'..='~').contains(c));
+            }
+            '\t' => plain.push(c),
+            c if c.is_control() => {}
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// Characters of a line on standard error: ours have fewer, and so has a console's that can be read.
+const LONGEST: usize = 2000;
+
+/// Prints a line. [`finish`] reports a failure: a run goes on for what it writes.
+pub fn print(line: fmt::Arguments<'_>) {
+    put(&escaped(&line.to_string()));
+}
+
+/// Prints lines.
+pub fn print_lines<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) {
+    lines
+        .into_iter()
+        .for_each(|line| print(format_args!("{}", line.as_ref())));
+}
+
+/// Prints a document, whose tables are no wider than `width`, with the colours that there may be.
+pub fn print_document(document: &Document, width: Option<usize>) {
+    let paint = colour::paint(has_colours());
+    // Its texts have been escaped when they got their places and colours.
+    document
+        .painted(width, paint)
+        .iter()
+        .for_each(|line| put(line));
+}
+
+/// Prints text that begins a line, or goes on with the one that was begun.
+pub fn begin(text: &str) {
+    BEGUN.store(true, Ordering::Relaxed);
+    write_out(&escaped(text));
+    // No line end would flush it.
+    let _ = io::stdout().flush();
+}
+
+/// Prints `whole`, of which `rest` was not yet printed by [`begin`]: all of it, where something else has come between.
+pub fn end(whole: &str, rest: &str) {
+    let goes_on = BEGUN.swap(false, Ordering::Relaxed);
+    write_out(&(escaped(if goes_on { rest } else { whole }) + "\n"));
+}
+
+/// Ends the line that was begun, if one was.
+fn end_begun() {
+    if BEGUN.swap(false, Ordering::Relaxed) {
+        write_out("\n");
+    }
+}
+
+fn write_out(text: &str) {
+    remember(match DIVERTED.load(Ordering::Relaxed) {
+        true => io::stderr().write_all(text.as_bytes()),
+        false => io::stdout().write_all(text.as_bytes()),
+    });
+}
+
+/// Prints a line on standard error. There is no place to tell that it can't be: a
+/// terminal that was closed, of which the hangup is being told, is no reason to fail.
+pub fn print_aside(line: fmt::Arguments<'_>) {
+    end_begun();
+    let line = line.to_string();
+    let line = match line.chars().nth(LONGEST) {
+        Some(_) => Quoted::up_to(LONGEST, &line).to_string(),
+        None => escaped(&line),
+    };
+    let _ = io::stderr().write_all((line + "\n").as_bytes());
+}
+
+/// Puts a line in the place of the one that standard error, a terminal, has now.
+pub fn rewrite(line: fmt::Arguments<'_>) {
+    let _ = write!(io::stderr(), "\r\x1b[K{}", escaped(&line.to_string()));
+}
+
+fn put(line: &str) {
+    end_begun();
+    write_out(&format!("{line}\n"));
+}
+
+/// A line as it may go to a terminal.
+fn escaped(line: &str) -> String {
+    escaped_unless(line, |c| c == '\t')
+}
+
+fn escaped_unless(text: &str, own: impl Fn(char) -> bool) -> String {
+    let mut escaped = String::new();
+    foreign::escape(&mut escaped, text, own).expect("a string takes everything");
+    escaped
+}
+
+/// Bytes of a file that go to `stream`: all, but to a terminal those that may.
+pub fn bytes_for<'b>(stream: &impl IsTerminal, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+    match stream.is_terminal() {
+        true => {
+            let text = String::from_utf8_lossy(bytes);
+            let escaped = escaped_unless(&text, |c| ['\t', '\n'].contains(&c));
+            escaped.into_bytes().into()
+        }
+        false => bytes.into(),
+    }
+}
+
+/// Writes a whole file to standard output.
+pub fn write(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let bytes = bytes_for(&stdout, bytes);
+    stdout.write_all(&bytes).and_then(|()| stdout.flush())
+}
+
+/// Fails if something that was asked for could not be printed.
+pub fn finish() -> Result<()> {
+    remember(io::stdout().flush());
+    let lost = LOST.lock().map_or(None, |mut lost| lost.take());
+    lost.map_or(Ok(()), Err)
+        .context("not everything could be printed, make room or name another place")
+}
+
+/// That a reader has gone (`| head`) is no reason to fail.
+pub fn unless_reader_left(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+fn remember(written: io::Result<()>) {
+    if let (Err(error), Ok(mut lost)) = (unless_reader_left(written), LOST.lock()) {
+        lost.get_or_insert(error);
+    }
+}
+
+/// Columns that a line has where [`say!`] prints; `None` where that is no terminal, or
+/// one that does not say.
+pub fn width() -> Option<usize> {
+    let size = match DIVERTED.load(Ordering::Relaxed) {
+        true if io::stderr().is_terminal() => rustix::termios::tcgetwinsize(io::stderr()),
+        false if io::stdout().is_terminal() => rustix::termios::tcgetwinsize(io::stdout()),
+        _ => return None,
+    };
+    let told = size.ok().map(|size| usize::from(size.ws_col));
+    // Some terminals know only what the shell exports.
+    let told = told.filter(|&width| width > 0);
+    told.or_else(|| env::var("COLUMNS").ok()?.parse().ok())
+}
+
+/// Whether what [`say!`] prints may have colours: on a terminal that knows them, unless `NO_COLOR`
+/// (no-color.org) or another variable that `anstream` knows is against it. Never in a pipe.
+pub fn has_colours() -> bool {
+    match DIVERTED.load(Ordering::Relaxed) {
+        true => shows_colours(&io::stderr()),
+        false => shows_colours(&io::stdout()),
+    }
+}
+
+fn shows_colours(stream: &(impl IsTerminal + RawStream)) -> bool {
+    IsTerminal::is_terminal(stream) && AutoStream::choice(stream) != ColorChoice::Never
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn what_firmware_draws_is_left_out() {
+        let line = "\u{1b}[2J\u{1b}[01;01H\u{1b}[=3hrouse: a\tb\u{7}\r \u{e4}\u{1b}[";
+        assert_eq!(plain(line), "rouse: a\tb \u{e4}");
+    }
+
+    /// Text that is printed elsewhere would not be escaped.
+    #[test]
+    fn nothing_else_prints() {
+        fn look_in(folder: &Path) {
+            for entry in fs::read_dir(folder).unwrap().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    look_in(&path);
+                } else if !path.ends_with("src/terminal.rs") {
+                    look_at(&path);
+                }
+            }
+        }
+        fn look_at(path: &Path) {
+            // To ask what it is, or for its descriptor, is not to print.
+            const ASKS: [&str; 2] = ["is_terminal()", ".as_fd()"];
+            let text = fs::read_to_string(path).unwrap();
+            for line in text
+                .lines()
+                .filter(|line| !line.trim_start().starts_with("//"))
+            {
+                let prints = ["print!(", "println!(", "io::stdout()", "io::stderr()"];
+                let prints = prints.iter().any(|word| line.contains(word));
+                let asks = ASKS.iter().any(|word| line.contains(word));
+                assert!(!prints || asks, "{}: {line}", path.display());
+            }
+        }
+        look_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    }
+
+    #[test]
+    fn a_line_is_one_and_acts_on_nothing() {
+        let line = "a\tb\n\u{1b}[31mc\r\u{202e}";
+        assert_eq!(escaped(line), "a\tb\\u{a}\\u{1b}[31mc\\u{d}\\u{202e}");
+    }
+
+    #[test]
+    fn only_a_reader_that_left_is_no_failure() {
+        let failed = |kind: io::ErrorKind| unless_reader_left(Err(kind.into()));
+        assert!(failed(io::ErrorKind::BrokenPipe).is_ok());
+        assert!(failed(io::ErrorKind::StorageFull).is_err());
+    }
+}

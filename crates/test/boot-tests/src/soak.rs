@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `soak`: boots in which everything happens at random, until the time is over or
+//! something is wrong.
+//!
+//! Each boot is a round with a seed of its own, and ends by itself after a
+//! number of wake-ups; what it does and what must hold all the while is the
+//! guest's matter (`guest-kernel-shim/trials/soak.rs`).
+
+mod options;
+
+pub use options::{SoakArgs, SoakMetric};
+
+mod request;
+mod summary;
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use plan::Under;
+
+use running::boot::{Boots, Kept, Launch, Outcome, Ready, Show, Turns};
+use running::emulator::Emulator;
+use shell::folder::Folder;
+use running::images::Built;
+use shell::log::Log;
+use shell::progress::Progress;
+use shell::side_by_side;
+use shell::terminal::{print_lines, say};
+use running::verdict::{self, Failure};
+use request::{Request, Round};
+use summary::{Done, Summary};
+
+/// Does what `cargo xtask soak` promises.
+pub fn run(args: &SoakArgs) -> Result<()> {
+    let request = Request::new(args)?;
+    let first = request.job(&request.round(0))?;
+    first.board().qemu("soak")?;
+    let folder = Folder::claim(args.out.as_deref(), &format!("{}-soak", first.board().name))?;
+    let Ready { emulator, built } = Ready::make(&first)?;
+    let ready = (&emulator, &built);
+    let jobs = args.jobs.unwrap_or_else(|| first.emulators());
+    let mut soak = Soak {
+        log: folder.log()?,
+        kept: Kept::new(&emulator.shown()),
+        summary: Summary::new(&request, &emulator.shown()),
+    };
+    say!(
+        "seeds from {}; Ctrl-C ends it with what there is",
+        request.seed
+    );
+    let end = soak.rounds(&request, ready, jobs);
+    soak.close(&request, end, folder)
+}
+
+/// How it ended.
+enum End {
+    /// The time is over, or nothing ends it yet.
+    Time,
+    /// By a signal, or the time limit; nothing was wrong.
+    Cut(Failure),
+    /// Something is wrong.
+    Failed(Round, Failure),
+}
+
+/// The rounds so far.
+struct Soak {
+    log: Log,
+    kept: Kept,
+    summary: Summary,
+}
+
+/// Results of a round.
+struct Left {
+    outcome: Outcome,
+    kept: Kept,
+    took: Duration,
+}
+
+impl Soak {
+    /// Boots rounds, `jobs` at a time, until the minutes are over: those in which they end are the
+    /// last, and there is at least one.
+    fn rounds(
+        &mut self,
+        request: &Request,
+        ready: (&Emulator, &Built),
+        jobs: NonZeroUsize,
+    ) -> Result<End> {
+        let start = Instant::now();
+        let due = |&number: &usize| number == 0 || request.goes_on(number, start.elapsed());
+        let Self { log, kept, summary } = self;
+        let turns = Turns::new(log);
+        let beside = jobs.get() > 1;
+        let mut end = Ok(End::Time);
+        side_by_side::in_order(
+            (0..).take_while(due),
+            jobs,
+            |place, number| {
+                let round = request.round(number);
+                let left = boot(
+                    request,
+                    &round,
+                    ready,
+                    turns.writer(place),
+                    (number, beside),
+                );
+                (number, round, left)
+            },
+            |(number, round, left)| {
+                // It has no error: see `Log`.
+                let _ = turns.next();
+                let this = left.map(|left| {
+                    kept.append(&left.kept);
+                    summary.add(noted(&round, number, &left));
+                    ended(round, left.outcome)
+                });
+                if matches!(this, Ok(End::Time)) {
+                    return ControlFlow::Continue(());
+                }
+                // The first that ends it says why.
+                if matches!(end, Ok(End::Time)) {
+                    end = this;
+                }
+                ControlFlow::Break(())
+            },
+        );
+        end
+    }
+
+    /// Writes the folder, and says how it went.
+    fn close(mut self, request: &Request, end: Result<End>, mut folder: Folder) -> Result<()> {
+        let again = |round: &Round| request.command(round);
+        match &end {
+            Ok(End::Failed(round, failure)) => {
+                self.summary.violate(round, &failure.why, &again(round));
+            }
+            Ok(End::Time) => {}
+            // A round that could not be booted is no violation either.
+            Ok(End::Cut(_)) | Err(_) => self.summary.interrupt(),
+        }
+        self.kept.write(&mut folder);
+        folder.write("soak.json", &self.summary.to_json()?);
+        let closed = folder.close(Some(&self.log));
+        let place = &closed.place;
+        say!("");
+        print_lines(self.summary.lines());
+        say!("summary: {place}");
+        match end? {
+            End::Time => closed.complete().map(drop),
+            End::Cut(failure) => bail!("{}; nothing was wrong until then", failure.told()),
+            End::Failed(round, failure) => bail!(
+                "{}; the console's log is {}; again: {}",
+                failure.told(),
+                self.log.place(place),
+                again(&round)
+            ),
+        }
+    }
+}
+
+/// Boots round number `number`, beside others or not.
+fn boot(
+    request: &Request,
+    round: &Round,
+    (emulator, built): (&Emulator, &Built),
+    log: impl Write,
+    (number, beside): (usize, bool),
+) -> Result<Left> {
+    let mut progress = Progress::new(format!("round {}: {round}", number + 1));
+    if beside {
+        progress = progress.beside_others();
+    }
+    let begun = Instant::now();
+    let job = request.job(round)?;
+    let mut boots = Boots::part(emulator, built, Show::Dumps, log);
+    let outcome = boots.boot(Launch {
+        variant: job.variant(),
+        job: &job,
+        title: round.to_string(),
+        progress: progress.with_rate("wake-ups"),
+        recorder: None,
+    })?;
+    Ok(Left {
+        outcome,
+        kept: boots.kept,
+        took: begun.elapsed(),
+    })
+}
+
+/// Shows a round, whole or not.
+fn noted(round: &Round, number: usize, left: &Left) -> Done {
+    let outcome = &left.outcome;
+    let done = Done::new(round, left.took, outcome.console.collector.soak());
+    say!("round {}: {round}: {done}", number + 1);
+    if let Some(disturbed) = outcome.disturbed {
+        say!("  {disturbed}");
+    }
+    done
+}
+
+/// How a round ended the soak, if it did.
+fn ended(round: Round, mut outcome: Outcome) -> End {
+    let records = std::mem::take(&mut outcome.console.collector).finish();
+    let unfinished = !records.ended;
+    match verdict::judge(&outcome, Under::Rouse, unfinished) {
+        Some(failure) if failure.ends_all() => End::Cut(failure),
+        Some(failure) => End::Failed(round, failure),
+        None => End::Time,
+    }
+}

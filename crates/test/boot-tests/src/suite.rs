@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `test`: the host's tests, then those that boot.
+
+#[cfg(test)]
+mod settings;
+
+pub use settings::TestArgs;
+
+mod alike;
+mod carried;
+mod case;
+mod cells;
+mod cut;
+mod exceptions;
+mod exclusives;
+mod expectation;
+mod firmware;
+mod gate;
+mod host;
+mod jobs;
+mod kernel;
+mod killed;
+mod mainline;
+mod monitor;
+mod named;
+mod options;
+mod order;
+mod passed;
+mod pool;
+mod published;
+mod repeated;
+mod same;
+mod strict;
+mod timings;
+mod together;
+
+use std::cmp::Reverse;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail};
+
+use shell::failure::bad_input;
+use shell::terminal::print_lines;
+use crate::{audit, coverage, miri};
+use shell::{interrupt, places, spent};
+use providing::{qemu, toolchain};
+use case::Case;
+use gate::Gate;
+use pool::{Tally, Task};
+
+/// Packages that only exist on the target.
+pub const ON_TARGET: [&str; 5] = [
+    "arch",
+    "dirty-firmware",
+    "hypervisor",
+    "guest-kernel-shim",
+    "test-kernel",
+];
+
+/// Name of the test that all results are put to.
+const SCHEMA: &str = "results-follow-their-schema";
+
+/// Runs what was asked for.
+pub fn run(args: &TestArgs) -> Result<()> {
+    let filter = args.filter.as_deref().unwrap_or("");
+    let jobs = args.jobs.unwrap_or_else(pool::all_cpus);
+    if args.coverage {
+        return coverage::run();
+    }
+    if args.miri {
+        return miri::run(filter);
+    }
+    if args.strict {
+        return strict::run(filter, jobs);
+    }
+    if args.audit {
+        return audit::run(args.advisory_db.as_deref());
+    }
+    let cases = if args.host_only {
+        Vec::new()
+    } else {
+        cases(filter)?
+    };
+    let gates = if args.host_only {
+        Vec::new()
+    } else {
+        gate::all(filter)
+    };
+    // Compiling them takes minutes, so what is surely not among them is known before.
+    let of_host = !args.target_only && named::any(filter)?;
+    if !of_host && cases.is_empty() && gates.is_empty() {
+        let which = match (args.host_only, args.target_only) {
+            (true, _) => "of the host ",
+            (_, true) => "that boots ",
+            _ => "",
+        };
+        bad_input!("no test {which}has `{filter}` in its name; without a name all are run");
+    }
+    // Without an emulator none of them failed: they could not be tried.
+    if !gates.is_empty() || cases.iter().any(Case::needs_qemu) {
+        interrupt::or(qemu::ensure())?;
+    }
+    let how = host::How {
+        filter,
+        again: args.again,
+    };
+    if cases.is_empty() && gates.is_empty() {
+        return host::aloud(how);
+    }
+    // The tests of the host may build this program anew, beside those that start it.
+    let _program = places::keep_program()?;
+    let of_host = if of_host {
+        host::tasks(how)
+    } else {
+        Vec::new()
+    };
+    boot(of_host, &cases, &gates, jobs, args)
+}
+
+/// The results that boots wrote in `folders`.
+fn results_in(folders: &[PathBuf]) -> Vec<String> {
+    let files = folders.iter().map(|folder| folder.join("results.json"));
+    let files = files.filter(|file| file.is_file());
+    files.map(|file| file.display().to_string()).collect()
+}
+
+/// Compares files of results with docs/results.schema.json, by a test of crates/host/results.
+fn follow_the_schema(written: &[String]) -> Result<String> {
+    let mut cargo = toolchain::cargo();
+    cargo
+        .env("ROUSE_RESULTS", written.join("\n"))
+        .env("RUST_BACKTRACE", "0")
+        .args(["test", "--quiet"])
+        // Packages that the tests of the host are compiled for, so that it is compiled with them.
+        .args(host::packages())
+        .args(["--test", "schema"])
+        .args(["--", "--exact", "named_files_follow_it"]);
+    let output = spent::output(&mut cargo).with_context(toolchain::no_cargo)?;
+    if !output.status.success() {
+        bail!("{}", String::from_utf8_lossy(&output.stdout));
+    }
+    Ok(format!(" ({} files)", written.len()))
+}
+
+/// The tests that boot, sorted by name. All are read first: a mistake in one
+/// should not show up after minutes.
+fn cases(filter: &str) -> Result<Vec<Case>> {
+    let folder = places::inside("tests");
+    let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    paths.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "toml")
+    });
+    paths.retain(|path| {
+        path.file_stem()
+            .is_some_and(|name| name.to_string_lossy().contains(filter))
+    });
+    paths.sort();
+    paths.iter().map(|path| Case::load(path)).collect()
+}
+
+/// Runs all of them, and fails if one of them fails. The longest are begun first, so that the
+/// others fill what is left of the time: those of the host, the gates, and what may take long. Shows how long the
+/// longest took, if `args` ask for it.
+fn boot(
+    of_host: Vec<Task>,
+    cases: &[Case],
+    gates: &[&Gate],
+    jobs: NonZeroUsize,
+    args: &TestArgs,
+) -> Result<()> {
+    let folders = Mutex::new(Vec::new());
+    let host = !of_host.is_empty();
+    let mut tasks = of_host;
+    tasks.extend(gates.iter().map(|gate| {
+        let run = || gate.run(args.again);
+        Task::new(gate.name, gate.lacks(), run)
+    }));
+    let mut sorted: Vec<&Case> = cases.iter().collect();
+    sorted.sort_by_key(|case| Reverse(case.patience()));
+    tasks.extend(sorted.into_iter().map(|case| {
+        let run = || {
+            let place = case.run(args.again)?;
+            let mut folders = folders.lock().unwrap_or_else(PoisonError::into_inner);
+            folders.extend(case.folders());
+            Ok(format!(" ({place})"))
+        };
+        Task::new(&case.name, case.lacks(), run)
+    }));
+    let mut tally = Tally::default();
+    tally.run(tasks, jobs)?;
+    let written = results_in(&folders.into_inner().unwrap_or_else(PoisonError::into_inner));
+    if !written.is_empty() {
+        let schema = Task::new(SCHEMA, None, || follow_the_schema(&written));
+        tally.run(vec![schema], jobs)?;
+    }
+    if let Some(count) = args.timings {
+        print_lines(timings::table(tally.took(), count).lines());
+        if host {
+            print_lines(timings::of_host(&host::said()?, count).lines());
+        }
+    }
+    tally.judge()
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Nothing that this program is made of is compiled again for the tests of the host.
+//!
+//! Cargo compiles a package once for each set of its features, and then everything that depends on it.
+//! Which features it has is decided by all packages that are built at a time, and by the libraries of
+//! tests if there are tests (Cargo Book, Features, Feature unification). So `cargo xtask`, which
+//! builds this program alone, and its tests agree only where that is seen to.
+
+use std::collections::BTreeSet;
+
+use super::host;
+use providing::toolchain;
+
+/// Packages with their features, as Cargo chooses them for what `arguments` name.
+fn chosen<'a>(arguments: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
+    let mut cargo = toolchain::cargo();
+    cargo
+        .args(["tree", "--quiet", "--prefix=none", "--format={p} {f}"])
+        .args(arguments);
+    let output = cargo.output().expect("cargo starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let text = String::from_utf8(output.stdout).expect("names are text");
+    // `(*)` marks a package that was shown before.
+    let lines = text.lines().map(|line| line.trim_end_matches(" (*)"));
+    lines.map(|line| line.trim_end().to_owned()).collect()
+}
+
+#[test]
+fn the_tests_have_this_program_s_packages_with_its_features() {
+    let own = chosen(["--package=xtask", "--edges=normal,build"]);
+    let tests = chosen(host::packages().chain(["--edges=normal,build,dev"]));
+    assert!(own.iter().any(|line| line.starts_with("xtask v")));
+    let twice: Vec<_> = own.difference(&tests).collect();
+    assert!(
+        twice.is_empty(),
+        "compiled again for the tests, with other features; xtask/Cargo.toml says what to do: {twice:#?}"
+    );
+}

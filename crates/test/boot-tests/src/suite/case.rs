@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A test that boots: `tests/<name>.toml`.
+//!
+//! ```toml
+//! about = "what it shows"
+//!
+//! [run]                       # options of `cargo xtask run`, without dashes
+//! workload = "pingpong"
+//! wait = ["wfi", "spin"]      # a list is joined with commas
+//! iterations = 400            # `guest`, `dtb` and a `board` of its own are paths in the workspace
+//! survey = true               # an option without a value
+//!
+//! [guest]                     # run test-kernel/ in place of Rouse's guest, with these
+//! image_size = 0x3c00000      # in its header in place of its own: text_offset, flags
+//!
+//! [firmware]                  # boot by dirty-firmware/, which
+//! leaves = ["ram", "spis"]    # leaves these (docs/firmware.md)
+//!
+//! [expect]
+//! status = "ok"               # or crash, hang, stopped-early, exit-status, refused, reset, ..., bad-input
+//! says = "text"               # part of the error
+//! console = ["stage", "text"] # parts of the console's log, in this order
+//! times = { "text" = 1 }      # how often the console says it, anywhere
+//! table = ["text"]            # what the table on a terminal says
+//! table_lacks = ["text"]      # and what it does not
+//! skipped = 0                 # how many cells may be skipped; any number if absent
+//!
+//! [[cell]]                    # every cell that `select` chooses, at least one
+//! select = { wait = "wfi", trap = "wfi" }
+//! exits = { wfi = 2, irq = [0, 1] }   # per sample: about this, or within these
+//! no_exits = ["sgi"]
+//! ipis = { sent = 2 }
+//! wakes = { timeout = 0 }
+//! counts = { "irq.taken" = 2 }        # any other counter
+//! p50 = [100, 5000]
+//! max_p50 = 5000
+//! max = [100, 5000]           # the largest sample
+//! path = 66                   # path of each sample, where they are taken apart, or [60, 70]: its median
+//! samples = [40, 100]
+//! ended = "budget"            # or settled, samples
+//! equal = true                # every sample is the same
+//! rising = [0.9, 1]           # so many of them are larger than the one before; takes `raw`
+//! same_p50 = "gap-us"         # cells that differ in nothing but this have the same median
+//! unit = "vticks"
+//!
+//! [[order]]                   # every cell that `less` chooses has a smaller median
+//! less = { wait = "wfi" }     # than every one that `than` does; `same` and `as`: the same median
+//! than = { wait = "spin" }
+//!
+//! [[cut]]                     # the log up to the end of a pass, read as `report` does, has every cell,
+//! after = 2                   # each with that many passes unless it has ended
+//! into_next = 3000            # and so it has with this many bytes of the next pass
+//!
+//! [[same]]                    # a further run, with these options in place of those above,
+//! run = { boot = "virtio" }   # has the same cells,
+//! percent = 1                 # and medians that differ by no more than this
+//! ```
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow};
+use serde::Deserialize;
+
+use super::cells::Expected;
+use super::cut::Cut;
+use super::expectation::Expect;
+use super::firmware::Firmware;
+use super::kernel::Kernel;
+use super::options::{Options, options, typed};
+use super::order::Order;
+use super::same::Same;
+use running::before::Before;
+use running::board::{Board, Machine};
+use running::boot::Show;
+use running::options::Metric;
+use shell::failure::{BadInput, is_bad_input};
+use shell::folder::Folder;
+use running::gem5;
+use running::job::Job;
+use running::session::{self, Session};
+use shell::{files, mistake, places};
+
+/// Seconds without progress, of the emulator's own time, where rules look at each instruction: a boot of Linux then takes
+/// more than ten times its usual time, and prints nothing meanwhile.
+const WATCHED_PATIENCE: u64 = 7200;
+
+/// A test.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// Its name: that of the file.
+    #[serde(skip)]
+    pub name: String,
+    /// Property that it shows.
+    #[expect(
+        dead_code,
+        reason = "for readers of the file; required so that it is written"
+    )]
+    about: String,
+    /// Options of `run`.
+    #[serde(default)]
+    run: Options,
+    /// The kernel to run in place of Rouse's own guest.
+    guest: Option<Kernel>,
+    /// The firmware to boot by.
+    firmware: Option<Firmware>,
+    /// Requirements on the run.
+    #[serde(default)]
+    expect: Expect,
+    /// Requirements on cells.
+    #[serde(default, rename = "cell")]
+    cells: Vec<Expected>,
+    /// Which of them must cost less than others.
+    #[serde(default)]
+    order: Vec<Order>,
+    /// Requirements on the rest of a log that is cut short.
+    #[serde(default)]
+    cut: Vec<Cut>,
+    /// Further runs that must come to the same.
+    #[serde(default)]
+    same: Vec<Same>,
+}
+
+impl Case {
+    /// Reads a test.
+    pub fn load(path: &Path) -> Result<Self> {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let shown = places::shown(path);
+        let text = files::read_text(path).map_err(|error| {
+            BadInput::error(format!("{shown} can't be read ({error}); correct it"))
+        })?;
+        Self::parse(&name, &text)
+    }
+
+    fn parse(name: &str, text: &str) -> Result<Self> {
+        let place = || BadInput::context(format!("tests/{name}.toml can't be used; correct it"));
+        let parsed = toml::from_str(text).map_err(|error| anyhow!(mistake::told(text, &error)));
+        let mut case: Self = parsed.with_context(place)?;
+        case.name = name.into();
+        case.expect.check().with_context(place)?;
+        options(&case.run).with_context(place)?;
+        for same in &case.same {
+            options(&same.options(&case.run)).with_context(place)?;
+        }
+        Ok(case)
+    }
+
+    /// For how many seconds its boots may go on, as far as it says: the shortest tests do.
+    pub fn patience(&self) -> i64 {
+        let timeout = self.run.get("timeout");
+        timeout
+            .and_then(toml::Value::as_integer)
+            .unwrap_or(i64::MAX)
+    }
+
+    /// Names what this computer lacks to run it: an emulator that no distribution packages, firmware that can't be
+    /// fetched.
+    pub fn lacks(&self) -> Option<String> {
+        match self.board()?.machine {
+            Machine::Qemu(qemu) => qemu.lacks(),
+            Machine::Gem5(_) => Some(format!("{:#}", gem5::find(None).err()?)),
+        }
+    }
+
+    /// Whether it boots on QEMU, which is provided where it is missing.
+    pub fn needs_qemu(&self) -> bool {
+        self.board()
+            .is_none_or(|board| matches!(board.machine, Machine::Qemu(_)))
+    }
+
+    fn board(&self) -> Option<Board> {
+        Board::load(&options(&self.run).ok()?.job.load.board).ok()
+    }
+
+    /// Boots and compares, or makes boots `again` that can only go as before; the folder with the logs for people.
+    pub fn run(&self, again: bool) -> Result<String> {
+        let test = |before: &Arc<Before>| self.compared(before);
+        let (place, as_before) = Before::of_test(&self.name, again, test)?;
+        Ok(match as_before {
+            Some(boots) => format!("{place}, {boots}"),
+            None => place,
+        })
+    }
+
+    /// Boots what was not booted `before`, and compares; the folder.
+    fn compared(&self, before: &Arc<Before>) -> Result<String> {
+        let session = match self.session(&self.run, &self.name, before) {
+            Err(error) if is_bad_input(&error) && self.expect.wants_bad_input() => {
+                self.expect.says(&format!("{error:#}"))?;
+                return Ok("refused".into());
+            }
+            other => other?,
+        };
+        let compared = self.expect.compare(&session).and_then(|()| {
+            let mut cells = self.cells.iter();
+            cells.try_for_each(|expected| expected.compare(&session.results))?;
+            let mut orders = self.order.iter();
+            orders.try_for_each(|order| order.compare(&session.results))?;
+            let mut cuts = self.cut.iter();
+            cuts.try_for_each(|cut| cut.compare(&session.console, &session.results))
+        });
+        compared.map_err(|error| anyhow!("{error:#}; see {}", session.place))?;
+        for (number, same) in (2..).zip(&self.same) {
+            let further = self.session(
+                &same.options(&self.run),
+                &format!("{}-{number}", self.name),
+                before,
+            )?;
+            let compared = match &further.failure {
+                Some(failure) => Err(anyhow!("{}", failure.why)),
+                None => same.compare(&session.results, &further.results),
+            };
+            compared.map_err(|error| anyhow!("{error:#}; see {}", further.place))?;
+        }
+        Ok(session.place)
+    }
+
+    /// Why it is not run with the rules watched, if it is not. They need an emulator that tells
+    /// what its CPUs execute.
+    pub fn lacks_rules(&self) -> Option<String> {
+        let args = options(&self.run).ok()?;
+        match self.board()?.machine {
+            Machine::Gem5(_) => Some("gem5 has no plugins".into()),
+            Machine::Qemu(_) if self.expect.wants_bad_input() => Some("nothing boots".into()),
+            Machine::Qemu(_) if args.job.disturb.is_some() => {
+                Some("it holds the threads of the emulator".into())
+            }
+            Machine::Qemu(_) => None,
+        }
+    }
+
+    /// Characters of its boot arguments.
+    pub fn words(&self) -> usize {
+        let append = self.run.get("append").and_then(toml::Value::as_str);
+        append.unwrap_or_default().len()
+    }
+
+    /// Parts of the images that it reaches, as far as its options tell: ways to boot, to deliver and to trap, firmware
+    /// and kernels of its own, and what a boot argument of `rouse.` asks for. Nothing if the rules can't be watched, if
+    /// a kernel of Linux runs, or if boots under several hypervisors are compared, which count what they can.
+    pub fn reaches(&self) -> BTreeSet<String> {
+        /// Options of which each value is a part of its own.
+        const BY_VALUE: [&str; 3] = ["boot", "deliver", "trap"];
+        let append = self.run.get("append").and_then(toml::Value::as_str);
+        let arguments = append.unwrap_or_default().split(' ');
+        let names = arguments.filter_map(|one| one.split('=').next());
+        let ours: BTreeSet<String> = names
+            .filter(|name| name.starts_with("rouse."))
+            .map(Into::into)
+            .collect();
+        let linux = |name: &String| name.starts_with("rouse.linux");
+        let several = |under: &toml::Value| typed(under).contains(',');
+        if self.lacks_rules().is_some()
+            || self.run.get("under").is_some_and(several)
+            || ours.iter().any(linux)
+            || self.run.contains_key("linux")
+        {
+            return BTreeSet::new();
+        }
+        let values = BY_VALUE.iter().flat_map(|option| {
+            let value = self.run.get(*option).map(typed).unwrap_or_default();
+            let words = value.split(',').filter(|word| !word.is_empty());
+            words
+                .map(|word| format!("{option} {word}"))
+                .collect::<Vec<_>>()
+        });
+        let neighbour = self
+            .run
+            .contains_key("neighbour")
+            .then(|| "rouse.neighbour".into());
+        let firmware = self.firmware.is_some().then(|| "firmware".into());
+        let kernel = self.guest.is_some().then(|| "kernel".into());
+        let more = [neighbour, firmware, kernel].into_iter().flatten();
+        ours.into_iter().chain(values).chain(more).collect()
+    }
+
+    /// Whether its run is to succeed.
+    pub fn is_to_succeed(&self) -> bool {
+        self.expect.wants_success()
+    }
+
+    /// Watches its first run for breaches of the rules of the architecture. The CPUs run in parallel, so numbers mean
+    /// nothing, and nothing else is compared.
+    pub fn strict(&self) -> Result<Session> {
+        let mut args = options(&self.run)?;
+        args.job.metric = Some(Metric::Time);
+        args.limits.timeout.get_or_insert(WATCHED_PATIENCE);
+        let kernel = self.guest.as_ref().map(Kernel::file).transpose()?;
+        if let Some(kernel) = &kernel {
+            args.job.load.given.guest = Some(kernel.path().display().to_string());
+        }
+        let mut job = Job::of_run(&args)?;
+        job.strict = true;
+        self.boot(job, &format!("{}-strict", self.name))
+    }
+
+    /// Where its boots leave their files; a refused one leaves none.
+    pub fn folders(&self) -> impl Iterator<Item = PathBuf> {
+        let names = (2..).map(|number| format!("{}-{number}", self.name));
+        let names = std::iter::once(self.name.clone()).chain(names);
+        let places = names.map(|name| places::target().join("tests").join(name));
+        places.take(1 + self.same.len())
+    }
+
+    /// A run with these options.
+    fn session(&self, run: &Options, name: &str, before: &Arc<Before>) -> Result<Session> {
+        let mut args = options(run)?;
+        let kernel = self.guest.as_ref().map(Kernel::file).transpose()?;
+        if let Some(kernel) = &kernel {
+            args.job.load.given.guest = Some(kernel.path().display().to_string());
+        }
+        let mut job = Job::of_run(&args)?;
+        job.before = Some(before.clone());
+        self.boot(job, name)
+    }
+
+    /// Boots `job`, by the firmware that is asked for.
+    fn boot(&self, mut job: Job, name: &str) -> Result<Session> {
+        let file = self.firmware.as_ref().map(Firmware::file).transpose()?;
+        job.dirty_firmware = file.as_ref().map(|(_, firmware)| firmware.clone());
+        boot(&job, name)
+    }
+}
+
+/// Boots, into a folder of this name that replaces an older one.
+fn boot(job: &Job, name: &str) -> Result<Session> {
+    let tests = places::target().join("tests");
+    let out = tests.join(name);
+    if out.exists() {
+        fs::remove_dir_all(&out).with_context(|| places::shown(&out))?;
+    }
+    let folder = Folder::claim_numbered(&tests, name)?;
+    session::run(job, folder, Show::Nothing)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests are read, and mistakes in them named.
+
+use super::*;
+
+#[test]
+fn mistakes_are_named() {
+    for (text, named) in [
+        ("about = 'x'\n[run]\nwiat = 'wfi'", "--wiat"),
+        ("about = 'x'\n[expect]\nstatus = 'fine'", "`fine`"),
+        ("about = 'x'\nexpects = 1", "expects"),
+        ("[run]", "about"),
+        ("about = 'x'\n[[same]]\npercent = 1\nrun = { x = 1 }", "--x"),
+    ] {
+        let wrong = Case::parse("name", text).unwrap_err();
+        let error = format!("{wrong:#}");
+        assert!(
+            error.contains("tests/name.toml") && error.contains(named),
+            "{error}"
+        );
+        assert!(is_bad_input(&wrong), "{error}");
+    }
+}
+
+#[test]
+fn a_test_says_how_long_it_may_take() {
+    let of = |text| Case::parse("name", text).unwrap().patience();
+    assert_eq!(of("about = 'x'\n[run]\ntimeout = 120"), 120);
+    assert_eq!(of("about = 'x'"), i64::MAX);
+}
+
+#[test]
+fn every_test_of_the_tree_can_be_read() {
+    crate::suite::cases("").unwrap();
+}
+
+#[test]
+fn a_file_that_is_no_text_is_bad_input() {
+    let place = tempfile::tempdir().unwrap();
+    for (name, bytes) in [
+        ("odd.toml", &b"about = \"\xff\""[..]),
+        ("zero.toml", b"\xfe\xff"),
+    ] {
+        let path = place.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        for path in [path, place.path().join("missing.toml")] {
+            let error = Case::load(&path).unwrap_err();
+            let text = format!("{error:#}");
+            assert!(shell::failure::is_bad_input(&error), "{text}");
+            assert!(
+                text.contains("can't be read (") && text.ends_with("; correct it"),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Requirements of a test that boots on its run; `case` shows how they are written.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, anyhow, bail, ensure};
+use serde::Deserialize;
+
+use running::session::Session;
+use running::verdict;
+
+/// Status of a run that is refused.
+const BAD_INPUT: &str = "bad-input";
+
+/// Requirements on the run.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Expect {
+    status: String,
+    says: String,
+    console: Vec<String>,
+    times: BTreeMap<String, usize>,
+    table: Vec<String>,
+    table_lacks: Vec<String>,
+    skipped: Option<usize>,
+}
+
+impl Default for Expect {
+    fn default() -> Self {
+        Self {
+            status: verdict::OK.into(),
+            says: String::new(),
+            console: Vec::new(),
+            times: BTreeMap::new(),
+            table: Vec::new(),
+            table_lacks: Vec::new(),
+            skipped: None,
+        }
+    }
+}
+
+impl Expect {
+    /// Whether it can be met at all.
+    pub fn check(&self) -> Result<()> {
+        let known = verdict::WORDS.contains(&self.status.as_str()) || self.wants_bad_input();
+        let words = verdict::WORDS.join(", ");
+        ensure!(
+            known,
+            "expect.status: there is no `{}`; use {words}, {BAD_INPUT}",
+            self.status
+        );
+        Ok(())
+    }
+
+    /// Whether the options should be refused.
+    pub fn wants_bad_input(&self) -> bool {
+        self.status == BAD_INPUT
+    }
+
+    /// Whether the run should succeed.
+    pub fn wants_success(&self) -> bool {
+        self.status == Self::default().status
+    }
+
+    /// Whether an error is the expected one.
+    pub fn says(&self, error: &str) -> Result<()> {
+        ensure!(
+            error.contains(&self.says),
+            "the error should say `{}` and says `{error}`",
+            self.says
+        );
+        Ok(())
+    }
+
+    /// Compares a run.
+    pub fn compare(&self, session: &Session) -> Result<()> {
+        let failure = session.failure.as_ref();
+        let status = failure.map_or(verdict::OK, |failure| failure.word);
+        let why = failure.map_or("", |failure| &failure.why);
+        ensure!(
+            status == self.status,
+            "status {status}, expected {} ({why})",
+            self.status
+        );
+        if failure.is_some() {
+            self.says(why)?;
+        }
+        let mut rest = session.console.as_str();
+        for part in &self.console {
+            let found = rest.split_once(part.as_str());
+            rest = found
+                .ok_or_else(|| anyhow!("the console does not say `{part}` where it should"))?
+                .1;
+        }
+        self.compare_times(&session.console)?;
+        self.compare_table(session)?;
+        let skipped = session
+            .results
+            .cells
+            .iter()
+            .filter(|cell| cell.skipped.is_some())
+            .count();
+        if let Some(expected) = self.skipped {
+            ensure!(
+                skipped == expected,
+                "{skipped} cells were skipped, expected {expected}"
+            );
+        }
+        Ok(())
+    }
+
+    /// Compares how often the console says what is counted.
+    fn compare_times(&self, console: &str) -> Result<()> {
+        for (part, &expected) in &self.times {
+            let found = console.matches(part.as_str()).count();
+            ensure!(
+                found == expected,
+                "the console says `{part}` {found} times, expected {expected}"
+            );
+        }
+        Ok(())
+    }
+
+    /// Compares what a terminal would be shown.
+    fn compare_table(&self, session: &Session) -> Result<()> {
+        if self.table.is_empty() && self.table_lacks.is_empty() {
+            return Ok(());
+        }
+        let table = page::table::lines(&session.results, None).join("\n");
+        for (parts, wanted, says) in [
+            (&self.table, true, "does not say"),
+            (&self.table_lacks, false, "says"),
+        ] {
+            let wrong = parts.iter().find(|part| table.contains(*part) != wanted);
+            if let Some(part) = wrong {
+                bail!("the table {says} `{part}`:\n{table}");
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_counted() {
+        let expect: Expect = toml::from_str("times = { 'a b' = 2, 'c' = 0 }").unwrap();
+        expect.compare_times("a b\nx a b\n").unwrap();
+        for (console, wrong) in [
+            ("a b\n", "`a b` 1 times, expected 2"),
+            ("a b a b c", "`c` 1 times"),
+        ] {
+            let error = expect.compare_times(console).unwrap_err().to_string();
+            assert!(error.contains(wrong), "{error}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The firmware of tests that boot by one: that of `dirty-firmware/`.
+
+use std::env;
+use std::io::Write;
+
+use anyhow::Result;
+use serde::Deserialize;
+use tempfile::NamedTempFile;
+
+use running::job::DirtyFirmware;
+use running::images;
+use shell::partial;
+
+/// Options of it for a test.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Firmware {
+    /// State that it is to leave; it refuses a word that it does not know.
+    leaves: Vec<String>,
+}
+
+impl Firmware {
+    /// Builds it, as a file that goes when it is dropped.
+    pub fn file(&self) -> Result<(NamedTempFile, DirtyFirmware)> {
+        let image = images::dirty_firmware()?;
+        let mut file = partial::file(&env::temp_dir())?;
+        file.write_all(&image)?;
+        let firmware = DirtyFirmware {
+            file: file.path().into(),
+            leaves: self.leaves.join(","),
+        };
+        Ok((file, firmware))
+    }
+}

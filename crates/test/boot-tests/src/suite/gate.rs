@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of the command line as a whole, where its exit status is the point: the gate on the length of paths, the
+//! listing of a path, the folder to publish, exits against the emulator's list of exceptions, what is left when it is killed
+//! half-way, and several commands at once.
+
+use std::process::Command;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+
+use super::{
+    carried, exceptions, exclusives, jobs, killed, mainline, monitor, published, repeated, strict,
+    together,
+};
+use running::before::Before;
+use running::gem5;
+use shell::{places, spent};
+
+/// A test.
+#[derive(Debug)]
+pub struct Gate {
+    pub name: &'static str,
+    what: What,
+}
+
+/// Action of a test.
+#[derive(Debug)]
+enum What {
+    /// One command.
+    Line(Line),
+    /// More than one command.
+    Code(fn() -> Result<()>),
+    /// Boots, of which some may be known.
+    Boots(fn(&Arc<Before>) -> Result<()>),
+}
+
+/// A command that succeeds.
+#[derive(Debug)]
+struct Line {
+    words: &'static [&'static str],
+    /// Text that its output contains.
+    says: &'static str,
+}
+
+const ALL: [Gate; 18] = [
+    Gate {
+        name: "atomics-of-both-images",
+        what: What::Code(exclusives::run),
+    },
+    Gate {
+        name: "cost-is-not-more",
+        what: What::Line(Line {
+            words: &["cost", "--compare"],
+            says: "against `",
+        }),
+    },
+    Gate {
+        name: "cost-shows-instructions",
+        what: What::Line(Line {
+            words: &["asm", "sgi-send"],
+            says: "msr     ICC_SGI1R_EL1",
+        }),
+    },
+    Gate {
+        name: "cycles-are-not-more",
+        what: What::Line(Line {
+            words: &["cost", "--board", "gem5", "--cpu", "minor", "--compare"],
+            says: "against `",
+        }),
+    },
+    Gate {
+        name: "dist-is-the-same-anywhere",
+        what: What::Code(published::run),
+    },
+    Gate {
+        name: "documents-are-of-this-tree",
+        what: What::Line(Line {
+            words: &["publish", "--check"],
+            says: "every figure is as this tree measures it",
+        }),
+    },
+    Gate {
+        name: "exits-are-exceptions-to-el2",
+        what: What::Code(exceptions::run),
+    },
+    Gate {
+        name: "jobs-change-nothing",
+        what: What::Code(jobs::run),
+    },
+    Gate {
+        name: "mainlines-trees-are-read",
+        what: What::Code(mainline::run),
+    },
+    Gate {
+        name: "killed-by-int-keeps",
+        what: What::Code(|| killed::keeps("INT", 130)),
+    },
+    Gate {
+        name: "killed-by-term-keeps",
+        what: What::Code(|| killed::keeps("TERM", 143)),
+    },
+    Gate {
+        name: "killed-outright-leaves-no-emulator",
+        what: What::Code(killed::leaves_no_emulator),
+    },
+    Gate {
+        name: "killed-twice-ends-at-once",
+        what: What::Code(killed::second_ends_at_once),
+    },
+    Gate {
+        name: "kvm-ends-of-guests",
+        what: What::Boots(monitor::run),
+    },
+    Gate {
+        name: "kvm-program-measures",
+        what: What::Boots(carried::run),
+    },
+    Gate {
+        name: "repeated-runs-are-compared",
+        what: What::Code(repeated::run),
+    },
+    Gate {
+        name: "rules-are-kept",
+        what: What::Code(strict::few),
+    },
+    Gate {
+        name: "runs-at-once-boot-their-own-guests",
+        what: What::Code(together::run),
+    },
+];
+
+/// The tests whose name contains `filter`.
+pub fn all(filter: &str) -> Vec<&'static Gate> {
+    let named = ALL.iter().filter(|gate| gate.name.contains(filter));
+    named.collect()
+}
+
+impl Gate {
+    /// Names what this computer lacks to run it.
+    pub fn lacks(&self) -> Option<String> {
+        match &self.what {
+            What::Line(line) if line.words.contains(&"gem5") => {
+                gem5::find(None).err().map(|why| format!("{why:#}"))
+            }
+            What::Line(_) | What::Code(_) | What::Boots(_) => None,
+        }
+    }
+
+    /// Does it, and makes boots `again` that can only go as before; what is said if it succeeds.
+    pub fn run(&self, again: bool) -> Result<String> {
+        match &self.what {
+            What::Line(line) => line.run().map(|()| String::new()),
+            What::Code(code) => code().map(|()| String::new()),
+            What::Boots(boots) => {
+                let ((), as_before) = Before::of_test(self.name, again, boots)?;
+                Ok(as_before.map_or_else(String::new, |boots| format!(" ({boots})")))
+            }
+        }
+    }
+}
+
+impl Line {
+    /// Runs the command and compares.
+    fn run(&self) -> Result<()> {
+        let mut command = Command::new(places::program()?);
+        command.args(self.words);
+        let output = spent::output(&mut command).context("this program can't be started again")?;
+        let [said, complained] =
+            [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+        let line = self.words.join(" ");
+        if !output.status.success() {
+            bail!(
+                "`cargo xtask {line}` ended with {}; it said:\n{said}{complained}",
+                output.status
+            );
+        }
+        if !said.contains(self.says) && !complained.contains(self.says) {
+            bail!(
+                "`cargo xtask {line}` did not say `{}`, but:\n{said}{complained}",
+                self.says
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Emulators side by side measure what they measure one after another: the results are the same,
+//! byte for byte. And what a cell comes to does not depend on the cells before it, so parts come to what
+//! the whole comes to.
+//!
+//! One sample of a comparison may be another: 4 of a million were where it was counted, as if the next
+//! CPU had its turn early, and a CPU that polls had polled once more. QEMU has threads beside that of the
+//! CPUs, which go by the host's clock; that one of them is the cause was not shown. A dependence on what
+//! ran before or beside changes more than one sample.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use results::{Cell, Results};
+
+use shell::partial::Scratch;
+use shell::{places, spent};
+
+/// Arguments of every run.
+const WORDS: [&str; 7] = [
+    "run",
+    "--workload=pingpong",
+    "--poll-limit-us=10,50",
+    "--iterations=4",
+    "--stages=off",
+    "--memory=64M",
+    "--gap-us=0",
+];
+/// Cells enough for parts.
+const MANY: [&str; 3] = ["--wait=all", "--trap=all", "--deliver=all"];
+/// Some of them, in an order of their own: those that wait by WFEs that trap. How such a cell
+/// begins depends on how another ended, unless the guest sees to it.
+const SOME: [&str; 3] = [
+    "--wait=poll-wfi,wfe,wfet",
+    "--trap=both,wfe",
+    "--deliver=direct,inject",
+];
+
+/// Measures the same with one emulator at a time and with three, and some of it again.
+pub fn run() -> Result<()> {
+    let place = Scratch::new()?;
+    let folder = |name| place.path().join(name);
+    let one = measured(MANY, "1", &folder("one"))?;
+    let mut three = measured(MANY, "3", &folder("three"))?;
+    let commands = fs::read_to_string(folder("one").join("command.txt"))?;
+    let boots = commands.matches("# under rouse, part ").count();
+    ensure!(boots > 1, "{boots} boots in parts: nothing was dealt out");
+    settle(&mut three.cells, &one.cells)?;
+    ensure!(
+        one.to_json()? == three.to_json()?,
+        "three emulators at a time measured something else"
+    );
+    let mut some = measured(SOME, "1", &folder("some"))?;
+    ensure!(some.has_cells(), "nothing was measured");
+    settle(&mut some.cells, &one.cells)?;
+    are_in(&some.cells, &one.cells)
+}
+
+/// Results of a run, without the time when it began.
+fn measured(cells: [&str; 3], jobs: &str, folder: &Path) -> Result<Results> {
+    let mut command = Command::new(places::program()?);
+    command.args(WORDS).args(cells);
+    command.args(["--jobs", jobs, "--out"]).arg(folder);
+    let output = spent::output(&mut command).context("it can't be started")?;
+    ensure!(
+        output.status.success(),
+        "--jobs {jobs}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = fs::read_to_string(folder.join("results.json"))?;
+    let mut results: Results = serde_json::from_str(&text)?;
+    results.began.clear();
+    Ok(results)
+}
+
+/// Cells of one comparison in which a sample may be another.
+const MOVED: usize = 1;
+
+/// Makes those cells of `some` which differ from the same ones in `all` by one sample as these are.
+fn settle(some: &mut [Cell], all: &[Cell]) -> Result<()> {
+    let mut moved = Vec::new();
+    for cell in some {
+        let other = found(cell, all)?;
+        if differs_by_one_sample(cell, other) {
+            moved.push(format!("{}: {:?}", cell.title(), cell.stats));
+            *cell = other.clone();
+        }
+    }
+    ensure!(
+        moved.len() <= MOVED,
+        "a sample is another in {} cells: {}",
+        moved.len(),
+        moved.join("; ")
+    );
+    Ok(())
+}
+
+/// Finds the cell in `all`.
+fn found<'a>(cell: &Cell, all: &'a [Cell]) -> Result<&'a Cell> {
+    let mut others = all.iter();
+    let same = others.find(|other| other.key() == cell.key());
+    same.with_context(|| format!("{}: not among all", cell.title()))
+}
+
+/// Whether the two differ, but neither in the median nor in more than one pass.
+fn differs_by_one_sample(cell: &Cell, other: &Cell) -> bool {
+    let (Some(is), Some(was)) = (cell.stats, other.stats) else {
+        return false;
+    };
+    let passes = cell.pass_p50.iter().zip(&other.pass_p50);
+    is != was
+        && (is.count, is.p50) == (was.count, was.p50)
+        && cell.pass_p50.len() == other.pass_p50.len()
+        && passes.filter(|(is, was)| is != was).count() <= 1
+}
+
+/// Whether each cell of `some` came to the same in `all`.
+fn are_in(some: &[Cell], all: &[Cell]) -> Result<()> {
+    for cell in some {
+        let other = found(cell, all)?;
+        ensure!(
+            (cell.stats, &cell.pass_p50) == (other.stats, &other.pass_p50),
+            "{}: {:?} after other cells, {:?} among all",
+            cell.title(),
+            cell.stats,
+            other.stats
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use plan::Wait;
+    use results::Stats;
+
+    use super::*;
+
+    /// A cell with these samples, of a pass each.
+    fn cell(wait: Wait, samples: [u64; 4]) -> Cell {
+        let mut cell = Cell::default();
+        cell.what.wait = wait;
+        let mut sorted = samples;
+        sorted.sort_unstable();
+        cell.stats = Some(Stats {
+            count: 4,
+            min: sorted[0],
+            p50: sorted[1],
+            p90: sorted[3],
+            p99: sorted[3],
+            p999: sorted[3],
+            max: sorted[3],
+            mean: samples.iter().sum::<u64>() as f64 / 4.0,
+        });
+        cell.pass_p50 = samples.to_vec();
+        cell
+    }
+
+    /// Whether `some` is taken for what `all` is.
+    fn passes(mut some: Vec<Cell>, all: &[Cell]) -> bool {
+        settle(&mut some, all).is_ok() && are_in(&some, all).is_ok()
+    }
+
+    #[test]
+    fn one_sample_may_be_another_and_no_more() {
+        let all = [cell(Wait::Wfe, [229; 4]), cell(Wait::Wfet, [242; 4])];
+        let (wfe, wfet) = (all[0].clone(), all[1].clone());
+        let odd = |wait, of| cell(wait, [of, of, of + 31, of]);
+        assert!(passes(all.to_vec(), &all));
+        assert!(passes(vec![odd(Wait::Wfe, 229), wfet.clone()], &all));
+        let early = cell(Wait::Wfet, [242, 234, 242, 242]);
+        assert!(passes(vec![wfe, early], &all));
+        // In two cells, in two passes of one, in each sample; another cell.
+        let two = vec![odd(Wait::Wfe, 229), odd(Wait::Wfet, 242)];
+        assert!(!passes(two, &all));
+        let both = cell(Wait::Wfe, [229, 260, 229, 260]);
+        assert!(!passes(vec![both, wfet.clone()], &all));
+        assert!(!passes(vec![cell(Wait::Wfe, [260; 4]), wfet], &all));
+        assert!(!passes(vec![cell(Wait::Wfi, [229; 4])], &all));
+    }
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests side by side: as many as are asked for, the next one as soon as one has ended.
+
+use std::iter::repeat_with;
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Result, bail, ensure};
+
+use super::timings::Took;
+use shell::interrupt;
+use shell::spent::Account;
+use shell::terminal::{print_lines, say};
+
+/// A test.
+pub struct Task<'a> {
+    name: &'a str,
+    /// Thing that this computer lacks to run it.
+    lacks: Option<String>,
+    run: Box<dyn FnOnce() -> Result<String> + Send + 'a>,
+}
+
+impl<'a> Task<'a> {
+    /// Task that shows what `run` returns if it succeeds; it is skipped if something is lacking.
+    pub fn new(
+        name: &'a str,
+        lacks: Option<String>,
+        run: impl FnOnce() -> Result<String> + Send + 'a,
+    ) -> Self {
+        let run = Box::new(run);
+        Self { name, lacks, run }
+    }
+}
+
+/// Number of CPUs of this computer.
+pub fn all_cpus() -> NonZeroUsize {
+    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// Outcomes of tests.
+#[derive(Debug, Default)]
+pub struct Tally {
+    tests: usize,
+    skipped: Vec<String>,
+    failed: Vec<String>,
+    took: Vec<Took>,
+}
+
+/// Outcome of a test.
+enum Outcome {
+    Ok(String),
+    Skipped(String),
+    Failed(String),
+}
+
+impl Tally {
+    /// Runs `tasks`, `jobs` at a time, in this order.
+    pub fn run(&mut self, tasks: Vec<Task<'_>>, jobs: NonZeroUsize) -> Result<()> {
+        let queue = Mutex::new(tasks.into_iter());
+        let tally = Mutex::new(self);
+        // A function of its own, so that the queue is free while the test runs.
+        let next = || locked(&queue).next();
+        let work = || {
+            while !interrupt::requested()
+                && let Some(task) = next()
+            {
+                let (begun, account) = (Instant::now(), Account::default());
+                let (name, outcome) = account.charge(|| task.run());
+                let took = Took::new(name, begun.elapsed(), account.total());
+                locked(&tally).add(name, outcome, took);
+            }
+        };
+        thread::scope(|scope| {
+            repeat_with(|| scope.spawn(work))
+                .take(jobs.get())
+                .for_each(drop)
+        });
+        if interrupt::requested() {
+            let left = locked(&queue).len();
+            bail!("interrupted, {left} tests were not begun");
+        }
+        Ok(())
+    }
+
+    /// How long each took that was run.
+    pub fn took(&self) -> &[Took] {
+        &self.took
+    }
+
+    fn add(&mut self, name: &str, outcome: Outcome, took: Took) {
+        self.tests += 1;
+        if !matches!(outcome, Outcome::Skipped(_)) {
+            self.took.push(took);
+        }
+        match outcome {
+            Outcome::Ok(more) => print_lines(format!("{name}: ok{more}").lines()),
+            Outcome::Skipped(why) => {
+                say!("{name}: skipped, {why}");
+                self.skipped.push(name.into());
+            }
+            Outcome::Failed(why) => {
+                print_lines(format!("{name}: FAILED, {why}").lines());
+                self.failed.push(name.into());
+            }
+        }
+    }
+
+    /// Names what was skipped; fails if a test failed.
+    pub fn judge(mut self) -> Result<()> {
+        // They end in any order.
+        self.skipped.sort_unstable();
+        self.failed.sort_unstable();
+        if !self.skipped.is_empty() {
+            say!("skipped: {}", self.skipped.join(", "));
+        }
+        ensure!(
+            self.failed.is_empty(),
+            "{} of {} tests failed: {}",
+            self.failed.len(),
+            self.tests,
+            self.failed.join(", ")
+        );
+        Ok(())
+    }
+}
+
+impl<'a> Task<'a> {
+    fn run(self) -> (&'a str, Outcome) {
+        let outcome = match self.lacks {
+            Some(why) => Outcome::Skipped(why),
+            None => match (self.run)() {
+                Ok(more) => Outcome::Ok(more),
+                Err(error) => Outcome::Failed(format!("{error:#}")),
+            },
+        };
+        (self.name, outcome)
+    }
+}
+
+/// A panic in a test ends the program once the others have ended, so nothing is read that it left.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn as_many_run_at_once_as_are_asked_for() {
+        let jobs = NonZeroUsize::new(3).unwrap();
+        // Each waits for two others.
+        let barrier = Barrier::new(jobs.get());
+        let tasks = (0..6).map(|_| {
+            let run = || {
+                barrier.wait();
+                Ok(String::new())
+            };
+            Task::new("waits", None, run)
+        });
+        let mut tally = Tally::default();
+        tally.run(tasks.collect(), jobs).unwrap();
+        assert_eq!(tally.tests, 6);
+        tally.judge().unwrap();
+    }
+
+    #[test]
+    fn what_failed_and_what_was_skipped_is_named() {
+        let mut tally = Tally::default();
+        let none = || Ok(String::new());
+        let tasks = vec![
+            Task::new("b", None, || Err(anyhow!("wrong"))),
+            Task::new("c", Some("no emulator".into()), none),
+            Task::new("a", None, || Err(anyhow!("wrong"))),
+            Task::new("d", None, none),
+        ];
+        tally.run(tasks, all_cpus()).unwrap();
+        assert_eq!(tally.skipped, ["c"]);
+        let failed = tally.judge().unwrap_err().to_string();
+        assert_eq!(failed, "2 of 4 tests failed: a, b");
+    }
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests that boot, with the rules of the architecture watched.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail};
+use rules::RULES;
+
+use super::case::Case;
+use super::cases;
+use super::pool::{Tally, Task};
+use shell::failure::bad_input;
+use running::session::Session;
+use running::strict::Found;
+use shell::terminal::say;
+use shell::interrupt;
+use providing::qemu;
+
+/// The test in which EL2 breaks rules, on purpose and one in each function of this file that
+/// has the name of a rule.
+const PLANTS: &str = "fault-el2-breaks-rules";
+const PLANTED: &str = "hypervisor/src/dumps/broken_rules.rs: ";
+/// Rules that can't be broken there: the first takes two CPUs, the second one a fault, the third
+/// one memory that EL2 both writes and executes.
+const NOT_PLANTED: [&str; 3] = ["sgi-after-stores", "device-access", "code-fetched"];
+
+/// Fails if `test` found a rule broken that nothing breaks on purpose, or not all that is.
+fn judge(test: &str, found: &[Found]) -> Result<()> {
+    let (planted, found): (Vec<&Found>, Vec<&Found>) =
+        found.iter().partition(|one| one.place.starts_with(PLANTED));
+    let mut wrong: Vec<String> = found.iter().map(ToString::to_string).collect();
+    if test == PLANTS {
+        wrong.extend(missed(&planted));
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    bail!("rules of the architecture:\n  {}", wrong.join("\n  "))
+}
+
+/// The rules whose planted break is not among `found`.
+fn missed(found: &[&Found]) -> impl Iterator<Item = String> {
+    let planted = RULES
+        .iter()
+        .filter(|rule| !NOT_PLANTED.contains(&rule.name));
+    let missed = planted.filter(|rule| {
+        let place = format!("{PLANTED}{}", rule.name.replace('-', "_"));
+        !found
+            .iter()
+            .any(|one| one.rule == rule.name && one.place == place)
+    });
+    missed.map(|rule| {
+        format!(
+            "`{}` does not notice what is planted in {PLANTED}",
+            rule.name
+        )
+    })
+}
+
+/// Runs every test that boots, with `filter` in its name, `jobs` at a time.
+pub fn run(filter: &str, jobs: NonZeroUsize) -> Result<()> {
+    let cases = cases(filter)?;
+    if cases.is_empty() {
+        bad_input!("no test that boots has `{filter}` in its name; without a name all are run");
+    }
+    interrupt::or(qemu::ensure())?;
+    for rule in RULES {
+        say!("{}: {} [{}]", rule.name, rule.says, rule.cites);
+    }
+    let places = Mutex::new(BTreeSet::new());
+    let watched = |case: &Case| {
+        let session = case.strict()?;
+        let found = session.found.iter();
+        let found = found.map(|one| (one.rule.clone(), one.place.clone()));
+        places
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(found);
+        judge(&case.name, &session.found)?;
+        ends_by_itself(case, &session)?;
+        Ok(format!(" ({})", session.place))
+    };
+    let tasks = cases.iter().map(|case| {
+        let run = || watched(case);
+        Task::new(&case.name, case.lacks_rules(), run)
+    });
+    let mut tally = Tally::default();
+    tally.run(tasks.collect(), jobs)?;
+    let places = places.into_inner().unwrap_or_else(PoisonError::into_inner);
+    say!("{} places break a rule", places.len());
+    for (rule, place) in &places {
+        say!("  {rule}: {place}");
+    }
+    tally.judge()
+}
+
+/// Fails where a boot that is to succeed does not get to its end: it has not done what is watched.
+fn ends_by_itself(case: &Case, session: &Session) -> Result<()> {
+    match &session.failure {
+        Some(failure) if case.is_to_succeed() && !failure.is_about_figures() => {
+            bail!("{}", failure.why)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The tests of `cases` that reach together what any of them does ([`Case::reaches`]), few and short ones:
+/// each time the one with the most that is new for the seconds that it may take; of several the one
+/// with the fewest boot arguments.
+fn covering(cases: &[Case]) -> Vec<&Case> {
+    /// Of a test that does not say.
+    const USUAL: i64 = 400;
+    let reached: Vec<_> = cases.iter().map(Case::reaches).collect();
+    let mut left: BTreeSet<_> = reached.iter().flatten().collect();
+    let mut chosen = Vec::new();
+    while !left.is_empty() {
+        let worth = |n: &usize| {
+            let new = reached[*n].iter().filter(|one| left.contains(one)).count() as i64;
+            let worth = new * 1_000_000 / cases[*n].patience().min(USUAL);
+            (worth, Reverse(cases[*n].words()))
+        };
+        let Some(best) = (0..cases.len()).rev().max_by_key(worth) else {
+            break;
+        };
+        left.retain(|one| !reached[best].contains(*one));
+        chosen.push(&cases[best]);
+    }
+    chosen
+}
+
+/// Runs what covers the rest, and what breaks each rule.
+pub fn few() -> Result<()> {
+    let all = cases("")?;
+    let plants = all.iter().find(|case| case.name == PLANTS);
+    let plants = plants.with_context(|| format!("there is no test `{PLANTS}`"))?;
+    let mut few = covering(&all);
+    if few.iter().all(|case| case.name != PLANTS) {
+        few.push(plants);
+    }
+    for case in few {
+        let name = &case.name;
+        let session = case.strict()?;
+        let place = || format!("{name}, {}", session.place);
+        ends_by_itself(case, &session).with_context(place)?;
+        judge(name, &session.found).with_context(place)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shell::places;
+    use std::fs;
+
+    #[test]
+    fn the_documentation_has_every_rule() {
+        let text = fs::read_to_string(places::inside("docs/strict.md")).unwrap();
+        let (_, table) = text.split_once("| rule | module |").unwrap();
+        let rows = table
+            .lines()
+            .skip(2)
+            .take_while(|row| row.starts_with("| `"));
+        let named = rows.map(|row| row.split('`').nth(1).unwrap());
+        assert!(named.eq(RULES.iter().map(|rule| rule.name)));
+    }
+
+    #[test]
+    fn the_few_reach_what_all_do() {
+        let all = cases("").unwrap();
+        let few = covering(&all);
+        let reached = |cases: &mut dyn Iterator<Item = &Case>| {
+            cases.flat_map(Case::reaches).collect::<BTreeSet<_>>()
+        };
+        let of_all = reached(&mut all.iter());
+        assert_eq!(reached(&mut few.iter().copied()), of_all);
+        for needed in [
+            "rouse.neighbour",
+            "firmware",
+            "deliver direct",
+            "rouse.hostile",
+        ] {
+            assert!(of_all.contains(needed), "{needed}: {of_all:?}");
+        }
+        let names: Vec<_> = few.iter().map(|case| &case.name).collect();
+        assert!(few.len() <= 20, "{names:?}");
+    }
+
+    #[test]
+    fn a_broken_rule_fails_any_test() {
+        let found = Found::new("synchronised", "a.rs: f");
+        assert!(judge("one", &[]).is_ok());
+        assert!(judge("one", &[found]).is_err());
+    }
+
+    #[test]
+    fn each_plant_has_to_be_found() {
+        let planted = RULES
+            .iter()
+            .filter(|rule| !NOT_PLANTED.contains(&rule.name));
+        let place = |name: &str| format!("{PLANTED}{}", name.replace('-', "_"));
+        let mut found: Vec<Found> = planted
+            .map(|rule| Found::new(rule.name, &place(rule.name)))
+            .collect();
+        assert!(judge(PLANTS, &found).is_ok());
+        found.pop();
+        assert!(judge(PLANTS, &found).is_err());
+        assert!(judge("other", &found).is_ok());
+    }
+}
