@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The options, as they are typed.
+//! The verbs. Each has its options next to what it does.
 
-mod verbs;
-mod work;
+mod renamed;
+
+use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
-use clap_complete::Shell;
+use counting::cost::CostArgs;
+use doctor::DoctorArgs;
+use reporting::compare::CompareArgs;
+use reporting::report::ReportArgs;
+use running::options::{ImageArgs, RunArgs};
 
-pub use verbs::{
-    AsmArgs, BuildArgs, CompareArgs, CostArgs, DebugArgs, DoctorArgs, ExperimentArgs, For,
-    HypervisorsArgs, ImageArgs, Place, ReportArgs, RunArgs, SoakArgs, SoakMetric, TestArgs,
-};
-pub use work::{Boot, DeadlineArgs, JobArgs, LimitArgs, LoadArgs, Metric, Unders};
+pub use renamed::renamed;
 
-use publishing::dist::DistArgs;
-use governing::GovernorsArgs;
-use reporting::history::HistoryArgs;
-use publishing::pages::PagesArgs;
-use publishing::publish::PublishArgs;
-
-const STATUS: &str = "\
+/// The exit status of every verb.
+pub const STATUS: &str = "\
 Exit status:
   0  what was asked for happened
   1  it failed while running: a hang, a crash, damaged records, a failed test
@@ -28,18 +24,22 @@ Exit status:
   128 + N  signal N asked for the end: 130 for Ctrl-C, 143 for SIGTERM. Cells
      measured so far are kept and shown; a second signal ends it at once";
 
-const SOAK: &str = "\
-Each boot is a round with a seed of its own: wake-ups in every way of waiting, and
-between them SGIs of all shapes, timers, SPIs, masks, priorities, knobs, CPUs turned
-off and on, switches of delivery. It ends at the first lost wake-up, stuck list
-register, interrupt that comes twice, mask that stays, counter that goes back or leak,
-with the state and the last operations of every CPU and the command that shows it
-again. The folder has soak.json (rates by kind, seeds), serial.log, command.txt and,
-if something was wrong, dump.txt. Ctrl-C ends it with the summary so far.";
+/// One line on a verb of the other program.
+pub const EXPERIMENT: &str =
+    "Repeat published measurements of idling, and show their figures beside ours";
+/// Likewise.
+pub const GOVERNORS: &str =
+    "Replay a trace of idle intervals to every governor and to an oracle, on this machine";
+/// Likewise.
+pub const TEST: &str = "Run the tests: the host's, then those that boot (tests/*.toml)";
+/// Likewise.
+pub const DEV: &str =
+    "For maintainers: soak, publish, dist, build, book, pages, audit, completions, man";
 
 const COMPARE: &str = "\
   compare A B                    one run of each, or several that --repeat put into one folder
   compare A1 A2 A3 --with B1 B2 B3
+  compare --over-time DIR        the same cells in many runs
 Instructions repeat, and so do the cycles of a simulator: each difference is one.
 Time does not: there is no verdict below five runs of each side, and more cells need
 more runs. docs/significance.md has the method and what it relies on.";
@@ -61,85 +61,59 @@ pub struct Cli {
     pub verb: Verb,
 }
 
-/// Verbs, in the order of `--help`.
+/// Verbs, in the order of `--help`: everyday ones, and those that a program of their own has.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    #[command(flatten)]
+    Everyday(Everyday),
+    #[command(about = EXPERIMENT)]
+    Experiment(Passed),
+    #[command(about = GOVERNORS)]
+    Governors(Passed),
+    #[command(about = TEST)]
+    Test(Passed),
+    #[command(about = DEV)]
+    Dev(Passed),
+}
+
+/// Verbs that a measurement needs.
+#[derive(Debug, Subcommand)]
+pub enum Everyday {
     /// Build, boot, measure, print the table and write the results
     #[command(after_help = format!("{LISTS}\n\n{STATUS}"))]
     Run(Box<RunArgs>),
-    /// Run the tests: the host's, then those that boot (tests/*.toml)
+    /// Compare runs cell by cell: is B better or worse than A?
+    #[command(after_help = format!("{COMPARE}\n\n{STATUS}"))]
+    Compare(CompareArgs),
+    /// Make a report from runs or from serial logs, whole or damaged, of one machine or of several
     #[command(after_help = STATUS)]
-    Test(TestArgs),
+    Report(ReportArgs),
     /// Count what each path through the hypervisor costs: instructions, registers, barriers, exceptions
     #[command(after_help = STATUS)]
     Cost(CostArgs),
-    /// Show the instructions of a path, with how often each is executed
-    #[command(after_help = STATUS)]
-    Asm(AsmArgs),
-    /// Boot over and over with everything at random, until an invariant is broken
-    #[command(after_help = format!("{SOAK}\n\n{STATUS}"))]
-    Soak(SoakArgs),
-    /// Build and pack the image and print its path
-    #[command(after_help = STATUS)]
-    Build(BuildArgs),
     /// Write what is taken to another machine: a disk for one with UEFI, an instance's root disk for example, or a program for Linux
     /// with KVM
     #[command(after_help = format!("{LISTS}\n\n{STATUS}"))]
     Image(Box<ImageArgs>),
-    /// Make a folder to publish: what is taken to other machines, with sums, licences and a page on how to use it
-    #[command(after_help = STATUS)]
-    Dist(DistArgs),
-    /// Make a site of the documents, to read and to search: target/book
-    #[command(after_help = STATUS)]
-    Book,
-    /// Make a report from runs or from serial logs, whole or damaged, of one machine or of several
-    #[command(after_help = STATUS)]
-    Report(ReportArgs),
-    /// Compare runs cell by cell: is B better or worse than A?
-    #[command(after_help = format!("{COMPARE}\n\n{STATUS}"))]
-    Compare(CompareArgs),
-    /// Show the same cells in many runs, from the oldest to the newest: a table, and a page of curves
-    #[command(after_help = STATUS)]
-    History(HistoryArgs),
-    /// Repeat published measurements of idling, and show their figures beside ours
-    #[command(after_help = STATUS)]
-    Experiment(ExperimentArgs),
-    /// Measure boards, Linux, a neighbour and the hypervisors, and write results/ and every document that has their figures
-    #[command(after_help = STATUS, alias = "results")]
-    Publish(PublishArgs),
-    /// Run one guest under nothing, Rouse, Xen and KVM, and show what each adds to a wake-up
-    #[command(after_help = STATUS)]
-    Hypervisors(HypervisorsArgs),
-    /// Replay a trace of idle intervals to every governor and to an oracle, on this machine
-    #[command(after_help = STATUS)]
-    Governors(GovernorsArgs),
-    /// Boot with the CPUs stopped and a debugger's port open, and print the command of the debugger that is here
-    #[command(after_help = format!("{LISTS}\n\n{STATUS}"))]
-    Debug(Box<DebugArgs>),
-    /// Look at pages in a headless browser: widths, contrast, keyboard, print
-    #[command(after_help = STATUS)]
-    Pages(PagesArgs),
-    /// List the boards, and what each models of its machine
-    Boards,
-    /// Write what makes a shell complete the words of `xtask`, for a function or an alias of that name, to standard output
-    Completions {
-        /// The shell
-        shell: Shell,
-    },
-    /// Write the manual page of a verb, or of all of them together, to standard output: `cargo xtask man run | man -l -`
-    Man {
-        /// The verb
-        verb: Option<String>,
-    },
-    /// List the tools that are there, those that are missing, and how to get them; or whether Rouse can run on machines, by their descriptions
+    /// List tools, boards, or whether Rouse can run on a machine: what is there, what is missing, and the fix
     #[command(after_help = STATUS)]
     Doctor(DoctorArgs),
+}
+
+/// Words of a verb that another program has.
+#[derive(clap::Args, Debug)]
+#[command(disable_help_flag = true)]
+pub struct Passed {
+    /// They are passed on as they are.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub words: Vec<OsString>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use shell::output::named;
 
     #[test]
     fn the_options_do_not_contradict_each_other() {
@@ -152,13 +126,33 @@ mod tests {
             (["run", "--wiat", "wfi"], "'--wait'"),
             (["run", "--metric", "x"], "insns, cycles, time"),
             (["run", "--timeout", "0"], "--timeout"),
-            (["debug", "--timeout", "9"], "--timeout"),
-            (["soak", "--time-limit", "0"], "--time-limit"),
+            (["run", "--debug", "--timeout=9"], "--timeout"),
             (["report", "--title", "x"], "provided: <INPUT>..."),
         ] {
             let error = Cli::try_parse_from(["xtask"].into_iter().chain(line)).unwrap_err();
             let text = request::one_line(&error);
             assert!(text.contains(told) && !text.contains('\n'), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_verb_s_values_are_noted() {
+        for (typed, option, value) in [
+            ("doctor --dtb a --json b", "--json", "b"),
+            ("doctor --acpi a --json b", "--acpi", "a"),
+            ("run --guest g --json b", "--guest", "g"),
+            ("cost --compare=c", "--compare", "c"),
+            ("report a b --out c", "INPUTS", "b"),
+            ("image --out o", "--out", "o"),
+        ] {
+            let words = ["xtask"].into_iter().chain(typed.split(' '));
+            let mut command = Cli::command();
+            let matches = command.try_get_matches_from_mut(words).unwrap();
+            let values = named::values(&command, &matches);
+            assert!(
+                values.contains(&(option.into(), value.into())),
+                "{typed}: {values:?}"
+            );
         }
     }
 }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `asm`: the instructions of a path, each with how often a pass
+//! `cost --asm`: the instructions of a path, each with how often a pass
 //! executes it.
-
-mod options;
-
-pub use options::AsmArgs;
 
 mod listing;
 
@@ -15,24 +11,24 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use cost::Path;
 
-use crate::cost::costs;
 use crate::cost::recorder::{Bench, CPUS, Recorded};
 use crate::cost::trace::{Step, Window};
 use crate::cost::visit;
+use crate::cost::{CostArgs, costs};
+use listing::Counts;
+use providing::toolchain;
+use running::symbols;
 use shell::failure::{self, bad_input};
 use shell::terminal::{print_lines, say};
-use running::symbols;
-use providing::toolchain;
-use listing::Counts;
 
 /// The disassembler, a program of Rust's component `llvm-tools`.
 const OBJDUMP: &str = "llvm-objdump";
 
-/// Does what `cargo xtask asm` promises.
-pub fn asm(args: &AsmArgs) -> Result<()> {
-    let Some(path) = Path::parse(&args.path) else {
+/// Lists the path.
+pub fn asm(path: &str, args: &CostArgs) -> Result<()> {
+    let Some(path) = Path::parse(path) else {
         let names: Vec<&str> = Path::ALL.iter().map(|path| path.name()).collect();
-        bad_input!("there is no path `{}`; use {}", args.path, names.join(", "));
+        bad_input!("--asm: there is no path `{path}`; use {}", names.join(", "));
     };
     let objdump = objdump()?;
     let bench = Bench::new(&args.board, &args.limits)?;

@@ -36,15 +36,15 @@ pub use scale::sample;
 use anyhow::{Context, Result};
 use cost::Path;
 
+use against::Against;
+use costs::{Costs, Mode};
+use providing::toolchain;
+use recorder::Bench;
 use running::board::{Board, Machine};
 use shell::failure::bad_input;
 use shell::output::Output;
-use shell::terminal::say;
 use shell::places;
-use providing::toolchain;
-use against::Against;
-use costs::{Costs, Mode};
-use recorder::Bench;
+use shell::terminal::say;
 
 /// The charts of `--scale`, below `target/`.
 const SCALE_PAGE: &str = "cost-scale.html";

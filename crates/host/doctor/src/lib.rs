@@ -15,16 +15,16 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use running::debug::debugger;
-use shell::failure::bad_input;
-use running::kvm::kernel;
+use page::grid::{self, Column};
 use providing::qemu::{self, Found};
-use shell::terminal::print_lines;
 use providing::toolchain::{self, TARGET, output};
 use providing::{apt, browser, trusted_firmware};
-use running::{gem5, xen};
+use running::debug::debugger;
+use running::kvm::kernel;
+use running::{boards, gem5, xen};
+use shell::failure::bad_input;
 use shell::places;
-use page::grid::{self, Column};
+use shell::terminal::print_lines;
 
 /// The firmware of boards that have one (boards/*.toml).
 const FIRMWARE: &str = "QEMU_EFI.fd";
@@ -70,6 +70,9 @@ impl Finding {
 pub fn doctor(args: &DoctorArgs) -> Result<()> {
     if !args.dtb.is_empty() || !args.acpi.is_empty() {
         return machines::look(args);
+    }
+    if args.boards {
+        return boards::list();
     }
     if args.json.is_some() {
         bad_input!("--json: no machine is named; name one by --dtb or --acpi");

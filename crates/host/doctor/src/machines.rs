@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use super::dump::Dump;
 use crate::DoctorArgs;
-use shell::failure::bad_input;
 use running::job::checks;
+use shell::failure::bad_input;
 use shell::output::Output;
 use shell::terminal::say;
 

@@ -10,9 +10,9 @@ use plan::Under;
 use super::find::{Found, Runs};
 use super::outcome::{ByBoot, Chart, Outcome, Series, Table, two};
 use super::{Boot, Experiment, TWELVE_SEEDS};
-use running::options::Metric;
 use governing::States;
 use power::{Spent, break_even};
+use running::options::Metric;
 
 /// Idle states: about a tenth of what a phone's take to leave, as the period is a tenth of a
 /// display's.

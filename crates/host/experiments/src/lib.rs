@@ -47,23 +47,23 @@ use anyhow::{Result, anyhow};
 use results::Results;
 use results::json;
 
-use running::board::Machine;
-use running::boot::Show;
-use running::options::Metric;
-use shell::failure::bad_input;
-use shell::folder::Folder;
-use reporting::format::Format;
-use running::job::Job;
-use shell::command;
-use shell::output::Output;
-use shell::terminal::{note, say};
-use running::session;
-use shell::side_by_side;
 use boot::{Boot, Brief, ONCE, PLACES, Repeat, SEEDS, TWELVE_SEEDS};
 use find::Runs;
 use outcome::Outcome;
 use report::{Done, Failed, Report, Written};
+use reporting::format::Format;
+use running::board::Machine;
+use running::boot::Show;
+use running::job::Job;
+use running::options::Metric;
+use running::session;
 pub use sample::page as sample;
+use shell::command;
+use shell::failure::bad_input;
+use shell::folder::Folder;
+use shell::output::Output;
+use shell::side_by_side;
+use shell::terminal::{note, say};
 
 pub struct Experiment {
     /// Its name on the command line.

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use running::options::LimitArgs;
 use reporting::format::FormatArgs;
+use running::options::LimitArgs;
 
 /// Options of `experiment`.
 #[derive(Args, Debug)]

@@ -15,8 +15,8 @@ use plan::Under;
 use super::find::{Found, Run, Runs, Words};
 use super::outcome::{Chart, Outcome, Series, Table, two, whole};
 use super::{Boot, Experiment, ONCE, SEEDS};
-use running::options::Metric;
 use published::{COLUMNS, ROWS};
+use running::options::Metric;
 
 /// A boot of `io` with these values beside those that all boots have.
 macro_rules! io {

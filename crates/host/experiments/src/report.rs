@@ -12,9 +12,9 @@ use serde::{Serialize, Serializer};
 
 use super::outcome::{Claim, Outcome};
 use super::verdict::Counts;
+use shell::command;
 use shell::failure::is_bad_input;
 use shell::interrupt;
-use shell::command;
 use shell::terminal::{note, print_document};
 
 /// Version of what is written; 1 was the list of experiments alone, whose claims had

@@ -28,12 +28,12 @@ use clap::Args;
 use cpuidle::{FOREVER, Hz, Name, Setup};
 use results::json;
 
-use shell::failure::{BadInput, bad_input};
-use reporting::format::FormatArgs;
-use shell::output::Output;
 use generate::{Generated, Kind};
 use ledger::Ledger;
 use replay::Setting;
+use reporting::format::FormatArgs;
+use shell::failure::{BadInput, bad_input};
+use shell::output::Output;
 pub use states::{FULL_POWER, States};
 use trace::Trace;
 

@@ -6,12 +6,12 @@ use plan::{Shape, Trap, Under, Wait, Wake, Workload};
 use request::PlanArgs;
 use results::Cell;
 
-use crate::HypervisorsArgs;
+use crate::Table;
 use running::options::{JobArgs, Metric, Unders};
 
 use running::job::Job;
 
-const BOARD: &str = "virt";
+pub const BOARD: &str = "virt";
 /// Wake-ups of each cell: medians of instructions need no more.
 const ITERATIONS: u64 = 100;
 /// How long a hypervisor polls where it does, microseconds: KVM's default.
@@ -72,7 +72,7 @@ const COMMON: [(&str, &str); 5] = [
 ];
 
 /// The jobs for `unders`, each with its name.
-pub fn jobs(unders: &[Under], args: &HypervisorsArgs) -> Result<Vec<(&'static str, Job)>> {
+pub fn jobs(unders: &[Under], args: &Table) -> Result<Vec<(&'static str, Job)>> {
     let mut jobs = Vec::new();
     for part in &PARTS {
         let of_part = part.unders.iter().filter(|under| unders.contains(under));

@@ -2,7 +2,7 @@
 
 // Public to the programs of this workspace alone: a field whose name says it all has no line.
 #![allow(missing_docs)]
-//! The verb `hypervisors`: one guest under nothing, under Rouse, and under hypervisors of others,
+//! The table of hypervisors (`run --under all`): one guest under nothing, under Rouse, and under hypervisors of others,
 //! in one table.
 //!
 //! [`boots`] says what runs, [`numbers`] takes from it what the table has, [`document`] makes
@@ -11,7 +11,7 @@
 
 mod options;
 
-pub use options::HypervisorsArgs;
+pub use options::{Table, of_run};
 
 mod boots;
 mod document;
@@ -24,18 +24,18 @@ use plan::{Under, Word};
 use results::Results;
 use results::merge::Run;
 
+use numbers::Numbers;
+use reporting::report;
 use running::boot::Show;
-use running::options::{LimitArgs, Unders};
+use running::job::Job;
+use running::options::LimitArgs;
+use running::session;
+use running::verdict::Failure;
 use shell::failure::bad_input;
 use shell::folder::Folder;
-use running::job::Job;
 use shell::output::Output;
-use shell::terminal::{note, print_lines, say};
-use running::verdict::Failure;
 use shell::places;
-use reporting::report;
-use running::session;
-use numbers::Numbers;
+use shell::terminal::{note, print_lines, say};
 
 /// The page, and its numbers.
 const DOCUMENT: &str = "docs/hypervisors.md";
@@ -45,17 +45,14 @@ const README: &str = "README.md";
 /// Share by which a cell may differ from the page's unreported: other versions differ by less.
 const NEAR: f64 = 0.10;
 
-/// Does what `cargo xtask hypervisors` promises.
-pub fn hypervisors(args: &HypervisorsArgs) -> Result<()> {
-    if args.page {
-        return write_document(&Numbers::read(&places::inside(NUMBERS))?);
-    }
-    let unders = match &args.under {
-        None | Some(Unders::All) => Under::ALL.to_vec(),
-        Some(Unders::Named(named)) => named.clone(),
+/// Measures the table.
+pub fn hypervisors(args: &Table) -> Result<()> {
+    let unders = match args.unders.as_slice() {
+        [] => Under::ALL,
+        some => some,
     };
     // Everything is checked before anything runs.
-    let jobs = boots::jobs(&unders, args)?;
+    let jobs = boots::jobs(unders, args)?;
     let mut folder = Folder::claim(args.out.as_deref(), "hypervisors")?;
     let (all, failures) = measure(&jobs, &folder)?;
     let numbers = Numbers::of(&all);
@@ -69,7 +66,7 @@ pub fn hypervisors(args: &HypervisorsArgs) -> Result<()> {
     let run = Run {
         label: folder.name(),
         results: all,
-        commands: vec!["cargo xtask hypervisors".into()],
+        commands: vec!["cargo xtask run --under all".into()],
     };
     folder.write(report::PAGE, &page::html(None, &[run]));
     let closed = match failures.is_empty() {
@@ -81,7 +78,7 @@ pub fn hypervisors(args: &HypervisorsArgs) -> Result<()> {
     closed.complete()?;
     if args.save {
         let numbers = match unders.len() < Under::ALL.len() {
-            true => Numbers::read(&places::inside(NUMBERS))?.with(numbers, &unders),
+            true => Numbers::read(&places::inside(NUMBERS))?.with(numbers, unders),
             false => numbers,
         };
         Output::claim("--save", &places::inside(NUMBERS))?.write(&numbers.text()?)?;
@@ -94,9 +91,9 @@ pub fn hypervisors(args: &HypervisorsArgs) -> Result<()> {
 /// The cells of the page that are not what this tree measures, of the bare machine and of Rouse: the others' figures are
 /// theirs, and carry their versions.
 pub fn others(limits: &LimitArgs) -> Result<Option<String>> {
-    let args = HypervisorsArgs {
+    let args = Table {
         limits: *limits,
-        ..HypervisorsArgs::default()
+        ..Table::default()
     };
     let jobs = boots::jobs(&[Under::None, Under::Rouse], &args)?;
     let folder = Folder::claim(None, "publish-hypervisors")?;
@@ -107,7 +104,7 @@ pub fn others(limits: &LimitArgs) -> Result<Option<String>> {
     let others = Numbers::of(&all).others(&kept);
     Ok((!others.is_empty()).then(|| {
         format!(
-            "{NUMBERS}: {}: cargo xtask hypervisors --save",
+            "{NUMBERS}: {}: cargo xtask dev publish hypervisors",
             others.join(", ")
         )
     }))
@@ -171,6 +168,11 @@ fn judge(failures: &[Failure]) -> Result<()> {
     bail!("{}", first.told());
 }
 
+/// Writes the documents again from the numbers that are kept.
+pub fn write() -> Result<()> {
+    write_document(&Numbers::read(&places::inside(NUMBERS))?)
+}
+
 fn write_document(numbers: &Numbers) -> Result<()> {
     Output::claim("--save", &places::inside(DOCUMENT))?.write(&document::page(numbers))?;
     let readme = places::inside(README);
@@ -202,7 +204,7 @@ mod tests {
         let page = fs::read_to_string(places::inside(DOCUMENT)).unwrap();
         assert!(
             page == document::page(&committed()),
-            "{DOCUMENT} is not what {NUMBERS} makes of it; run `cargo xtask hypervisors --page`"
+            "{DOCUMENT} is not what {NUMBERS} makes of it; run `cargo xtask dev publish --page`"
         );
     }
 
@@ -212,7 +214,7 @@ mod tests {
         let wanted = with_first_table(&readme, &document::table(&committed()));
         assert!(
             readme == wanted,
-            "{README}: run `cargo xtask hypervisors --page`"
+            "{README}: run `cargo xtask dev publish --page`"
         );
     }
 

@@ -67,7 +67,7 @@ impl Numbers {
     /// Reads the numbers that were kept at `path`.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = places::shown(path);
-        let remedy = "make it by `cargo xtask hypervisors --save`";
+        let remedy = "make it by `cargo xtask dev publish hypervisors`";
         let text = match files::read_text(path) {
             Ok(text) => text,
             Err(error) => bad_input!("{shown} can't be read ({error}); {remedy}"),

@@ -1,34 +1,66 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options of the verb.
+//! When `run` means the table, and what may be chosen of it.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use plan::Under;
+use request::PlanArgs;
 
-use running::options::{LimitArgs, Unders};
+use running::options::{LimitArgs, RunArgs, Unders};
 
-/// Options of `hypervisors`.
-#[derive(Args, Debug, Default)]
-pub struct HypervisorsArgs {
-    /// Some of them only: none, rouse, xen, kvm, kvm-nvhe, kvm-protected [default: all]
-    #[arg(long, value_name = "LIST")]
-    pub under: Option<Unders>,
-    /// The kernel of KVM's host, an arm64 Image [default: Debian's, which is fetched once]
-    #[arg(long, value_name = "IMAGE")]
+/// What of the table is measured, and where it goes.
+#[derive(Debug, Default)]
+pub struct Table {
+    /// Its columns; all of them, if there is none.
+    pub unders: Vec<Under>,
+    /// The kernel of KVM's host, if not Debian's.
     pub host_kernel: Option<PathBuf>,
-    /// Xen, an arm64 Image [default: Debian's, which is fetched once]
-    #[arg(long, value_name = "FILE")]
+    /// Xen, if not Debian's.
     pub xen: Option<PathBuf>,
-    /// Keep the numbers in docs/hypervisors.json, and write docs/hypervisors.md and the README's first table anew; with --under, those columns alone
-    #[arg(long)]
+    /// Whether the documents get its figures.
     pub save: bool,
-    /// Instead: write both anew from docs/hypervisors.json
-    #[arg(long, conflicts_with_all = ["under", "host_kernel", "xen", "save", "out"])]
-    pub page: bool,
-    /// Folder for the results; new or empty [default: target/runs/TIME-hypervisors]
-    #[arg(long, value_name = "DIR")]
+    /// Folder of the results.
     pub out: Option<PathBuf>,
     /// How long it may take.
-    #[command(flatten)]
     pub limits: LimitArgs,
+}
+
+/// Returns the table that `run --under all` means: with a plan, a machine or a guest of one's own it is a run like any other.
+pub fn of_run(args: &RunArgs) -> Option<Table> {
+    let RunArgs {
+        job, limits, out, ..
+    } = args;
+    let plain = matches!(job.under, Some(Unders::All))
+        && job.load.plan == PlanArgs::default()
+        && job.load.board == super::boots::BOARD
+        && job.load.given.guest.is_none();
+    plain.then(|| Table {
+        host_kernel: job.host_kernel.clone(),
+        xen: job.xen.clone(),
+        out: out.clone(),
+        limits: *limits,
+        ..Table::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shell::args::parse;
+
+    #[test]
+    fn a_plan_of_ones_own_is_a_run() {
+        for (line, table) in [
+            ("run --under all", true),
+            ("run --under all --time-limit 9", true),
+            ("run --under none,rouse", false),
+            ("run --under all --quick", false),
+            ("run --under all --workload pingpong", false),
+            ("run --under all --board virt-uefi", false),
+            ("run", false),
+        ] {
+            let args = parse(line.split(' ')).unwrap();
+            assert_eq!(of_run(&args).is_some(), table, "{line}");
+        }
+    }
 }

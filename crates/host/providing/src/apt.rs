@@ -10,9 +10,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::toolchain::output;
 use shell::failure::{BadInput, bad_input};
 use shell::terminal::note;
-use crate::toolchain::output;
 use shell::{files, places};
 
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";

@@ -21,9 +21,9 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::toolchain::output;
 use shell::failure::bad_input;
 use shell::places;
-use crate::toolchain::output;
 
 /// Older ones do not model WFE, WFET or traps of WFE.
 const FLOOR: Version = Version(11, 1, 0);

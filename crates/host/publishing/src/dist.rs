@@ -28,14 +28,14 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::Args;
 
+use crate::book;
+use providing::toolchain;
 use shell::failure;
 use shell::folder::Folder;
 use shell::output::Output;
 use shell::partial::Scratch;
 use shell::terminal::{note, say};
-use crate::book;
 use shell::{interrupt, places};
-use providing::toolchain;
 use traces::Traces;
 
 pub use sums::{FILE as SUMS, check};

@@ -13,12 +13,12 @@ use clap::Args;
 use results::goldens;
 use results::merge;
 
+use counting::cost;
+use providing::{browser, toolchain};
+use reporting::over_time;
 use shell::failure::bad_input;
 use shell::terminal::say;
-use providing::{browser, toolchain};
-use counting::cost;
 use shell::{files, places};
-use reporting::history;
 
 /// Options of `pages`.
 #[derive(Args, Debug)]
@@ -73,7 +73,7 @@ pub fn make() -> Result<Vec<PathBuf>> {
         let label = run.label.clone();
         made.push((label, page::html(None, std::slice::from_ref(run))));
     }
-    made.push(("history".into(), history::sample(&runs)));
+    made.push(("over-time".into(), over_time::sample(&runs)));
     made.push(("all".into(), page::html(None, &merge::runs(runs))));
     made.push(("experiments".into(), experiments::sample()));
     made.push(("cost-scale".into(), cost::sample()));
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn there_is_a_page_of_each_kind() {
         let files = make().unwrap();
-        for name in ["whole", "all", "history", "experiments", "cost-scale"] {
+        for name in ["whole", "all", "over-time", "experiments", "cost-scale"] {
             let file = files
                 .iter()
                 .find(|file| file.ends_with(format!("{name}.html")));

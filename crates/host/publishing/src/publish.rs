@@ -12,18 +12,17 @@ use anyhow::{Result, bail};
 use clap::Args;
 use results::Results;
 
+use documents::documents;
+use hypervisors::Table;
 use running::boot::Show;
-use hypervisors::HypervisorsArgs;
 use running::options::LimitArgs;
+use running::session;
+use runs::{FOLDER, Run, keep, kept, others};
 use shell::failure::bad_input;
 use shell::folder::Folder;
 use shell::output::Output;
-use shell::terminal::{note, say};
-use hypervisors;
 use shell::places;
-use running::session;
-use documents::documents;
-use runs::{FOLDER, Run, keep, kept, others};
+use shell::terminal::{note, say};
 
 /// The board that the README shows.
 const SHOWN: &str = "virt";
@@ -63,10 +62,10 @@ pub fn publish(args: &PublishArgs) -> Result<()> {
         Ok(())
     })?;
     if hypervisors {
-        hypervisors::hypervisors(&HypervisorsArgs {
+        hypervisors::hypervisors(&Table {
             save: true,
             limits: args.limits,
-            ..HypervisorsArgs::default()
+            ..Table::default()
         })?;
     }
     write_pages()
@@ -162,5 +161,5 @@ fn write_pages() -> Result<()> {
         Output::claim("publish", &places::inside(path))?.write(&document.wanted)?;
         say!("page: {path}");
     }
-    Ok(())
+    hypervisors::write()
 }

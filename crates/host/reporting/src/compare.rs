@@ -14,9 +14,9 @@ use anyhow::{Result, bail};
 use page::document::Document;
 use results::compare::{ASPECTS, Comparison, differences};
 
+use gate::{Gate, Judgement};
 use shell::failure::bad_input;
 use shell::terminal::note;
-use gate::{Gate, Judgement};
 use side::{Side, percent};
 
 /// Does what `cargo xtask compare` promises.

@@ -10,8 +10,8 @@ use page::document::{Block, Document};
 use page::table;
 use results::{Results, json};
 
-use shell::failure::bad_input;
 use shell::command;
+use shell::failure::bad_input;
 use shell::terminal::{self, note};
 
 /// A form.

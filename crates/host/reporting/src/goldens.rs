@@ -12,7 +12,7 @@ const WIDTH: usize = 100;
 
 #[test]
 fn golden_tables() {
-    let folder = places::inside("xtask/tests/goldens");
+    let folder = places::inside("crates/host/reporting/tests/goldens");
     for (name, results) in logs() {
         let lines = table::lines(&results, Some(WIDTH)).join("\n");
         golden(&folder.join(format!("{name}.txt")), &(lines + "\n"));

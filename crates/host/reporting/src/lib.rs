@@ -8,7 +8,7 @@ pub mod compare;
 pub mod format;
 #[cfg(test)]
 mod goldens;
-pub mod history;
+pub mod over_time;
 pub mod report;
 pub mod saved;
 pub mod watts;

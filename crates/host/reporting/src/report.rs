@@ -20,15 +20,15 @@ use results::Results;
 use results::json;
 use results::merge::{self, Run};
 
-use shell::failure::bad_input;
-use shell::folder;
 use crate::format::Format;
-use shell::output::Output;
-use shell::terminal::{note, say};
-use shell::{output, places};
 use crate::watts;
 use charts::Charts;
 use inputs::Input;
+use shell::failure::bad_input;
+use shell::folder;
+use shell::output::Output;
+use shell::terminal::{note, say};
+use shell::{output, places};
 
 /// Name of the page in a folder.
 pub const PAGE: &str = "report.html";

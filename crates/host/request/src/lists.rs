@@ -11,7 +11,7 @@ const EXECUTOR: &str =
     "Options of the workloads on the executor (CPUS: like 0-3+6 or 0x4f, all, none)";
 
 /// An option for each of the dimensions, by their table.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListArgs(pub(crate) BTreeMap<&'static str, String>);
 
 impl ListArgs {

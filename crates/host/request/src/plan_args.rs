@@ -13,7 +13,7 @@ const WITH_GAP: u32 = 200;
 const QUICK: u32 = 24;
 
 /// The plan, and how often each cell is measured.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanArgs {
     /// The values of the dimensions.
     #[command(flatten)]

@@ -23,9 +23,9 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_128;
 
+use providing::qemu::Shutdown;
 use shell::emulator_process::Line;
 use shell::once::Once;
-use providing::qemu::Shutdown;
 use shell::{partial, places};
 
 /// The file of a boot that has what was said.

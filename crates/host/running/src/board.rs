@@ -17,11 +17,11 @@ use plan::Under;
 use results::Watts;
 use serde::Deserialize;
 
+use crate::kvm;
 use crate::options::{Boot, Metric};
 use shell::failure::{BadInput, bad_input};
 use shell::output::named;
 use shell::{files, places};
-use crate::kvm;
 
 #[derive(Debug)]
 pub struct Board {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `boards`: what there is, what each one models, and what it lacks.
+//! `doctor --boards`: what there is, what each one models, and what it lacks.
 
 use anyhow::Result;
 

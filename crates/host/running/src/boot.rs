@@ -28,23 +28,23 @@ use plan::Under;
 use wire::Source;
 
 use crate::before::Boot;
-use crate::options::Metric;
 use crate::console::Console;
 use crate::emulator::Emulator;
-use shell::failure::is_bad_input;
 use crate::images::{self, Built};
 use crate::job::{Job, Variant};
 use crate::kvm::Host;
+use crate::options::Metric;
+use crate::symbols::{self, Symbols};
+use crate::xen::Xen;
+use crate::{launch, memory};
+use follow::Watch;
+use providing::{qemu, toolchain};
+use shell::failure::is_bad_input;
+use shell::interrupt;
 use shell::partial::Scratch;
 use shell::progress::Progress;
 use shell::spent::Account;
-use crate::symbols::{self, Symbols};
 use shell::timings::{self, Part};
-use crate::xen::Xen;
-use shell::interrupt;
-use crate::{launch, memory};
-use providing::{qemu, toolchain};
-use follow::Watch;
 
 /// Emulator and images for boots.
 #[derive(Debug)]
@@ -206,7 +206,8 @@ impl<'a, L: Write> Boots<'a, L> {
             }
             None => {}
         }
-        self.kept.begin(&launch.title, &shell::command::typed(&command));
+        self.kept
+            .begin(&launch.title, &shell::command::typed(&command));
         let watch = Watch {
             place: place.path(),
             limits: job.limits,

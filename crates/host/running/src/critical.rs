@@ -16,11 +16,11 @@ use anyhow::{Context, Result, bail};
 use plan::Under;
 
 use crate::boot::Recorder;
-use crate::options::Metric;
 use crate::emulator::Emulator;
 use crate::images;
 use crate::images::Built;
 use crate::job::{Job, Variant};
+use crate::options::Metric;
 use shell::once::Once;
 use shell::partial::Scratch;
 

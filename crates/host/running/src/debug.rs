@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `debug`: a machine that waits for a debugger, and ends with it.
-
-mod options;
-
-pub use options::DebugArgs;
+//! `run --debug`: a machine that waits for a debugger, and ends with it.
 
 mod bridge;
 pub mod debugger;
@@ -18,27 +14,28 @@ use anyhow::{Context, Result, bail};
 use plan::Under;
 
 use crate::boot::Ready;
-use shell::failure::bad_input;
 use crate::images::Built;
-use shell::interrupt;
 use crate::job::{Job, Variant};
+use crate::options::JobArgs;
+use debugger::{Debugger, Symbols};
+use shell::failure::bad_input;
+use shell::interrupt;
 use shell::partial::Scratch;
 use shell::terminal::say;
-use debugger::{Debugger, Symbols};
 
 /// How often to look whether the machine has ended.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Starts the emulator stopped, its console on the terminal.
-pub fn debug(args: &DebugArgs) -> Result<()> {
-    let job = Job::new(&args.job)?;
-    job.board().qemu("debug")?;
+pub fn debug(args: &JobArgs, port: u16) -> Result<()> {
+    let job = Job::new(args)?;
+    job.board().qemu("--debug")?;
     if let Some(under) = job.unders.iter().find(|under| under.is_other()) {
         bad_input!(
             "--under {under}: a debugger would see that, and not the guest; use rouse or none"
         );
     }
-    let listener = listen(args.port)?;
+    let listener = listen(port)?;
     let Ready { emulator, built } = Ready::make(&job)?;
     let debugger = debugger::find();
     let place = Scratch::new()?;
@@ -51,7 +48,7 @@ pub fn debug(args: &DebugArgs) -> Result<()> {
             variant,
             debugger.as_ref(),
             symbols(&job, variant, &built),
-            args.port,
+            port,
         );
         let machine = command.spawn().context("QEMU can't be started")?;
         follow(machine, &gone)?;
@@ -66,7 +63,7 @@ pub fn debug(args: &DebugArgs) -> Result<()> {
 fn listen(port: u16) -> Result<TcpListener> {
     match TcpListener::bind(("127.0.0.1", port)) {
         Ok(listener) => Ok(listener),
-        Err(error) => bad_input!("--port: {port} can't be used ({error}); name another one"),
+        Err(error) => bad_input!("--debug: port {port} can't be used ({error}); name another one"),
     }
 }
 

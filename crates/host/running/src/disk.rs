@@ -23,10 +23,10 @@ use anyhow::{Context, Result};
 
 use plan::Choice;
 
-use crate::options::ImageArgs;
-use shell::failure::bad_input;
 use crate::images::{self, Built};
 use crate::job::{Load, Variant};
+use crate::options::ImageArgs;
+use shell::failure::bad_input;
 use shell::output::{Disks, Output};
 use shell::terminal::{print_lines, say};
 use shell::{files, interrupt, output, places};

@@ -15,12 +15,12 @@ use std::process::Command;
 use anyhow::Result;
 use plan::Under;
 
-use shell::failure::bad_input;
 use crate::images::Built;
 use crate::job::{Job, Variant};
+use providing::toolchain::output;
+use shell::failure::bad_input;
 use shell::partial::Scratch;
 use shell::places;
-use providing::toolchain::output;
 
 /// The oldest with which the board was tried.
 const FLOOR: (u32, u32) = (24, 0);

@@ -8,9 +8,9 @@ mod unpack;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use shell::failure::bad_input;
 use anyhow::Result;
 use clap::Args;
+use shell::failure::bad_input;
 
 /// The largest file of a guest: more is a mistake, and would not go into the PE
 /// header's 32 bits much longer.

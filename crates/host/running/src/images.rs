@@ -22,15 +22,15 @@ use wire::Source;
 use self::contents::Sources;
 use crate::given::{Given, Initrd};
 use crate::kvm::Host;
+use crate::pack::{Parts, flatten, pack};
+use crate::xen::Xen;
+use providing::toolchain;
 use shell::once::Once;
 use shell::output::Output;
-use crate::pack::{Parts, flatten, pack};
 use shell::spent::Account;
 use shell::store::{self, Kept};
 use shell::terminal::note;
-use crate::xen::Xen;
 use shell::{files, places};
-use providing::toolchain;
 
 /// Cargo's profile of images.
 const PROFILE: &str = "image";

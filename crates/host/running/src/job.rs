@@ -24,14 +24,14 @@ use deadlines::Deadlines;
 
 use crate::before::Before;
 use crate::board::{Board, Machine as Kind};
-use crate::options::{Boot, JobArgs, LimitArgs, Metric, RunArgs, Unders};
 use crate::disturb;
-use shell::failure::bad_input;
 use crate::gem5::parameters::Values;
 use crate::limits::Limits;
-use shell::terminal::note;
-use shell::side_by_side;
+use crate::options::{Boot, JobArgs, LimitArgs, Metric, RunArgs, Unders};
 use reporting::watts;
+use shell::failure::bad_input;
+use shell::side_by_side;
+use shell::terminal::note;
 
 /// One request to boot and measure.
 #[derive(Debug)]

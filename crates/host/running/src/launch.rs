@@ -15,13 +15,13 @@ use anyhow::Result;
 use plan::{OPTIONS, PREFIX, Under};
 
 use crate::board::{Firmware, Starts};
-use crate::options::{Boot, Metric};
-use shell::failure::bad_input;
+use crate::disk;
 use crate::images::Built;
 use crate::job::{DirtyFirmware, Job, Variant};
+use crate::options::{Boot, Metric};
 use providing::qemu::{self, Emulator, firmware};
-use crate::disk;
 use providing::{trusted_firmware, u_boot};
+use shell::failure::bad_input;
 
 /// The command of one boot of `job`. For a boot from disk the disk is written.
 pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) -> Result<Command> {

@@ -18,9 +18,9 @@ use platform::image::{ALIGN, Image};
 use platform::{MAX_CPUS, Region};
 
 use crate::board::Machine;
-use shell::failure::bad_input;
 use crate::images::Built;
 use crate::job::{Job, Variant};
+use shell::failure::bad_input;
 
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 4096;

@@ -11,8 +11,8 @@ use plan::{Under, Word};
 use request::PlanArgs;
 use serde::Deserialize;
 
-use reporting::format::FormatArgs;
 use crate::given::GivenArgs;
+use reporting::format::FormatArgs;
 
 /// A number whose bounds are checked later, where they are known. A number that does not
 /// fit becomes the largest one, so it is still too large then.
@@ -255,6 +255,20 @@ impl fmt::Display for Boot {
     }
 }
 
+/// Options that mean nothing while a debugger has the machine.
+const OF_RESULTS: [&str; 10] = [
+    "timeout",
+    "time_limit",
+    "repeat",
+    "jobs",
+    "with_args",
+    "watts",
+    "out",
+    "save",
+    "json",
+    "timings",
+];
+
 /// Options of `run`.
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
@@ -264,6 +278,9 @@ pub struct RunArgs {
     /// How long it may take.
     #[command(flatten)]
     pub limits: LimitArgs,
+    /// Boot with the CPUs stopped and a debugger's port open, and print the command of the debugger that is here: the port is 1234, or PORT
+    #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "1234", conflicts_with_all = OF_RESULTS)]
+    pub debug: Option<u16>,
     /// Where KVM runs, with --under kvm, kvm-nvhe or kvm-protected: here (on this machine, arm64 Linux with /dev/kvm, in time or cycles),
     /// emulator (on a host in the emulator) [default: here where that can be and no option wants an emulator, else emulator]
     #[arg(long, value_enum, value_name = "WHERE")]

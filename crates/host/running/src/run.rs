@@ -9,17 +9,17 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::boot::Show;
+use crate::job::Job;
 use crate::options::RunArgs;
+use crate::session::Session;
+use crate::{debug, kvm, session};
+use reporting::format::FormatArgs;
+use reporting::{report, saved};
 use shell::failure::bad_input;
 use shell::folder::Folder;
-use reporting::format::FormatArgs;
-use crate::job::Job;
 use shell::output::Output;
-use crate::session::Session;
 use shell::terminal::{note, say};
 use shell::timings::{self, Part};
-use crate::{kvm, session};
-use reporting::{report, saved};
 
 /// Does what `cargo xtask run` promises.
 pub fn run(args: &RunArgs) -> Result<()> {
@@ -37,6 +37,9 @@ fn measure(args: &RunArgs) -> Result<()> {
         args.out = Some(saved::folder(name)?);
     }
     let args = &args;
+    if let Some(port) = args.debug {
+        return debug::debug(&args.job, port);
+    }
     if kvm::place::is_here(args)? {
         return kvm::here::run(args);
     }

@@ -17,15 +17,15 @@ use stage::Stage;
 use crate::boot::{Lacks, Ready, Show, Turns};
 use crate::completeness::Completeness;
 use crate::critical::prepare;
-use shell::folder::Folder;
 use crate::job::{Job, Variant};
+use crate::strict::Found;
+use crate::verdict::{Failure, judge_results, unwritten};
+use reporting::report;
+use shell::folder::Folder;
 use shell::log::Log;
 use shell::partial::Scratch;
-use crate::strict::Found;
 use shell::timings::{self, Part};
-use crate::verdict::{Failure, judge_results, unwritten};
 use shell::{interrupt, side_by_side};
-use reporting::report;
 
 /// Result of a job.
 #[derive(Debug)]

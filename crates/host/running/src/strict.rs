@@ -18,10 +18,10 @@ use rules::{Finding, Place};
 use crate::boot::Recorder;
 use crate::debug_info::Frame;
 use crate::emulator::Emulator;
+use crate::symbols::{Level, Site, Symbols};
 use shell::failure::bad_input;
 use shell::partial::Scratch;
 use shell::places;
-use crate::symbols::{Level, Site, Symbols};
 
 /// Where wrappers of single instructions are: a finding in one is one of its caller.
 const WRAPPERS: &str = "crates/target/arch/";

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use providing::apt::Remedy;
 use crate::boot::said;
-use shell::failure::bad_input;
 use crate::given::kind;
 use crate::job::Job;
-use providing::qemu::Emulator;
 use crate::launch;
+use providing::apt::Remedy;
+use providing::qemu::Emulator;
+use shell::failure::bad_input;
 use shell::places;
 
 /// Debian's package of the hypervisor alone, and the file in it.

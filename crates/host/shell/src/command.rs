@@ -56,4 +56,5 @@ mod tests {
             typed(&command),
             r"qemu -append 'a=1 b='\''2'\''' -m 512M ''"
         );
-    }}
+    }
+}

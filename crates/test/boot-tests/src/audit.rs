@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks the dependencies: `cargo xtask test --audit`.
+//! Checks the dependencies: `cargo xtask dev audit`.
 //!
 //! Everything comes from committed files and from what Cargo has fetched; nothing
 //! is asked of the network. `xtask/audit.toml` says what is let pass, and why.
@@ -9,16 +9,25 @@ mod advisory;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
 use semver::Version;
 use serde::Deserialize;
 
+use advisory::Advisory;
+use providing::toolchain;
 use shell::terminal::say;
 use shell::{failure::bad_input, places};
-use providing::toolchain;
-use advisory::Advisory;
+
+/// Options of `dev audit`.
+#[derive(Args, Debug)]
+pub struct AuditArgs {
+    /// Folder of advisories in RustSec's format
+    #[arg(long, value_name = "DIR")]
+    pub advisory_db: Option<PathBuf>,
+}
 
 /// `xtask/audit.toml`: names and reasons.
 #[derive(Debug, Default, Deserialize)]
@@ -45,7 +54,7 @@ struct Metadata {
 }
 
 /// Checks, and fails if anything is found.
-pub fn run(advisories: Option<&Path>) -> Result<()> {
+pub fn run(args: &AuditArgs) -> Result<()> {
     let path = places::inside("xtask/audit.toml");
     let text = fs::read_to_string(&path).with_context(|| places::shown(&path))?;
     let allowed: Allowed = toml::from_str(&text).with_context(|| places::shown(&path))?;
@@ -54,7 +63,7 @@ pub fn run(advisories: Option<&Path>) -> Result<()> {
     let mut findings = licences(&packages, &allowed);
     findings.extend(duplicates(&packages, &allowed));
     findings.extend(left_over(&packages, &allowed));
-    match advisories {
+    match &args.advisory_db {
         Some(folder) => findings.extend(known(&packages, &advisory::read(folder)?)),
         None => say!(
             "advisories: skipped: no database given; clone RustSec's advisory-db and name it by --advisory-db"

@@ -5,7 +5,5 @@
 #![allow(missing_docs)]
 
 pub mod audit;
-pub mod coverage;
-pub mod miri;
 pub mod soak;
 pub mod suite;

@@ -21,16 +21,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use plan::Under;
 
+use request::{Request, Round};
 use running::boot::{Boots, Kept, Launch, Outcome, Ready, Show, Turns};
 use running::emulator::Emulator;
-use shell::folder::Folder;
 use running::images::Built;
+use running::verdict::{self, Failure};
+use shell::folder::Folder;
 use shell::log::Log;
 use shell::progress::Progress;
 use shell::side_by_side;
 use shell::terminal::{print_lines, say};
-use running::verdict::{self, Failure};
-use request::{Request, Round};
 use summary::{Done, Summary};
 
 /// Does what `cargo xtask soak` promises.

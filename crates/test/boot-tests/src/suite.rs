@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `test`: the host's tests, then those that boot.
 
-#[cfg(test)]
 mod settings;
 
 pub use settings::TestArgs;
 
+#[cfg(test)]
 mod alike;
 mod carried;
 mod case;
@@ -42,14 +42,13 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 
-use shell::failure::bad_input;
-use shell::terminal::print_lines;
-use crate::{audit, coverage, miri};
-use shell::{interrupt, places, spent};
-use providing::{qemu, toolchain};
 use case::Case;
 use gate::Gate;
 use pool::{Tally, Task};
+use providing::{qemu, toolchain};
+use shell::failure::bad_input;
+use shell::terminal::print_lines;
+use shell::{interrupt, places, spent};
 
 /// Packages that only exist on the target.
 pub const ON_TARGET: [&str; 5] = [
@@ -67,17 +66,8 @@ const SCHEMA: &str = "results-follow-their-schema";
 pub fn run(args: &TestArgs) -> Result<()> {
     let filter = args.filter.as_deref().unwrap_or("");
     let jobs = args.jobs.unwrap_or_else(pool::all_cpus);
-    if args.coverage {
-        return coverage::run();
-    }
-    if args.miri {
-        return miri::run(filter);
-    }
     if args.strict {
         return strict::run(filter, jobs);
-    }
-    if args.audit {
-        return audit::run(args.advisory_db.as_deref());
     }
     let cases = if args.host_only {
         Vec::new()

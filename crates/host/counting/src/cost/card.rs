@@ -16,11 +16,11 @@ use super::parts::{Target, parts};
 use super::simulator::{Recorded, Simulator};
 use super::trace::Window;
 use super::visit;
-use running::board::Board;
 use crate::cost::CostArgs;
-use shell::terminal::note;
-use shell::side_by_side;
 use providing::toolchain;
+use running::board::Board;
+use shell::side_by_side;
+use shell::terminal::note;
 
 /// Version of [`Card`]'s format.
 pub const SCHEMA: u32 = 1;

@@ -12,8 +12,8 @@ use plan::{Under, Word};
 
 use super::costs::Mode;
 use super::recorder::{Bench, Recorded};
-use running::options::{JobArgs, LimitArgs, Unders};
 use running::job::Job;
+use running::options::{JobArgs, LimitArgs, Unders};
 use running::session;
 
 /// Numbers by name.

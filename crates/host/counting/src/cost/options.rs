@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use running::options::LimitArgs;
+use super::costs::Mode;
 use reporting::format::FormatArgs;
+use running::options::LimitArgs;
 
 /// Options of `cost`.
 #[derive(Args, Debug)]
@@ -20,6 +21,12 @@ pub struct CostArgs {
     /// The gem5 program [default: $GEM5, or what is on the PATH]
     #[arg(long, value_name = "PATH")]
     pub gem5: Option<PathBuf>,
+    /// Instead: the instructions of one path, by its name in the table, each with how often a pass executes it
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["cpu", "gem5", "json", "compare", "save", "scale", "page", "format"])]
+    pub asm: Option<String>,
+    /// How interrupts reach the guest in that listing; none is the bare machine
+    #[arg(long, value_enum, default_value_t = Mode::Inject, requires = "asm")]
+    pub deliver: Mode,
     /// Write the costs to FILE; - is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -11,15 +11,15 @@ use super::costs::Mode;
 use super::trace::Trace;
 use running::board::Board;
 use running::boot::{Boots, Launch, Outcome, Ready, Recorder, Show};
-use running::options::{JobArgs, LimitArgs, Metric, Unders};
 use running::emulator::Emulator;
-use shell::failure;
 use running::images::{self, Built, Guest};
 use running::job::Job;
+use running::options::{JobArgs, LimitArgs, Metric, Unders};
+use running::{memory, verdict};
+use shell::failure;
+use shell::interrupt;
 use shell::partial::Scratch;
 use shell::progress::Progress;
-use shell::interrupt;
-use running::{memory, verdict};
 
 /// The boot arguments that have every path taken.
 pub const ALL_PATHS: &str = "rouse.cost=all";

@@ -15,11 +15,11 @@ use plan::{Word, Workload};
 
 use super::costs::{self, Lines, Mode};
 use super::recorder::{Bench, Recorded};
-use running::options::JobArgs;
+use page::{Column, chart, document};
 use running::job::Job;
+use running::options::JobArgs;
 use running::session;
 use shell::terminal::say;
-use page::{Column, chart, document};
 
 /// Numbers of vCPUs that are tried, as far as the board has them.
 const CPUS: [u32; 6] = [2, 4, 8, 16, 32, 64];

@@ -17,8 +17,8 @@ use super::requests;
 use super::trace::Window;
 use super::{recorder, tarmac};
 use running::boot::{Boots, Launch, Ready, Recorder, Show};
-use running::options::{JobArgs, LimitArgs};
 use running::job::Job;
+use running::options::{JobArgs, LimitArgs};
 use shell::partial::Scratch;
 use shell::progress::Progress;
 

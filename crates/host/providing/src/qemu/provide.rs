@@ -13,9 +13,9 @@ use anyhow::{Context, Result};
 use super::{Emulator, FLOOR, PROGRAM, VARIABLE};
 use crate::apt::{self, Remedy};
 use crate::manager::{self, Tool};
+use crate::toolchain::output;
 use shell::places;
 use shell::terminal::note;
-use crate::toolchain::output;
 
 /// The missing emulator, and a way without it.
 const REMEDY: Remedy = Remedy {

@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use super::products::Packages;
-use shell::failure::bad_input;
 use providing::toolchain;
+use shell::failure::bad_input;
 
 /// Name and version.
 pub type Key = (String, String);

@@ -13,8 +13,8 @@ use memchr::memmem;
 use super::cargo::{self, Crate, Key};
 use super::products::Product;
 use super::{File, Files};
-use shell::places;
 use providing::toolchain;
+use shell::places;
 
 /// Prefixes of the names of files that have a licence.
 const BEGINNINGS: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"];

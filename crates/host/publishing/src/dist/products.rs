@@ -9,13 +9,13 @@ use plan::{Atomics, Program};
 use request::PlanArgs;
 
 use super::File;
+use providing::toolchain;
 use running::board::{Board, names};
-use running::options::{JobArgs, LoadArgs};
 use running::disk;
 use running::images::{self, Built, Guest};
 use running::job::Load;
 use running::kvm::program;
-use providing::toolchain;
+use running::options::{JobArgs, LoadArgs};
 
 /// The packages of a product, with what they are compiled for.
 pub type Packages = &'static [(&'static str, &'static str)];

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
 use super::Files;
+use anyhow::{Context, Result, ensure};
 use shell::digest::sum;
 
 /// The file of the sums.

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
-use shell::places;
 use providing::toolchain;
+use shell::places;
 
 /// How much of a file is shown before and behind a path.
 const AROUND: usize = 40;

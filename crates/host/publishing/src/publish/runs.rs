@@ -9,16 +9,16 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use results::{Cell, Results, Stats, json};
 
+use providing::apt;
 use running::board::{Board, Machine, names};
-use running::options::JobArgs;
-use shell::failure::{BadInput, bad_input};
+use running::gem5;
 use running::job::Job;
 use running::kvm::kernel;
+use running::options::JobArgs;
+use shell::failure::{BadInput, bad_input};
 use shell::output::Output;
 use shell::terminal::note;
-use providing::apt;
 use shell::{files, mistake, places};
-use running::gem5;
 
 /// Where the results are kept.
 pub const FOLDER: &str = "results";

@@ -14,12 +14,18 @@ const LEVEL: &str = "5%";
 #[derive(Args, Debug)]
 pub struct CompareArgs {
     /// A, the reference, and B: a run folder, the name of a saved run, results.json or serial log of each, which may hold several runs. With
-    /// --with, all of these are runs of A
-    #[arg(value_name = "RUN", required = true)]
+    /// --with, all of these are runs of A. With --over-time runs and folders of runs, any number [default there: the saved ones]
+    #[arg(value_name = "RUN", required_unless_present = "over_time")]
     pub runs: Vec<PathBuf>,
     /// Runs of B
     #[arg(long, value_name = "RUN", num_args = 1..)]
     pub with: Vec<PathBuf>,
+    /// Instead: the medians of each cell in all of these runs, from the oldest to the newest, and a page of curves
+    #[arg(long, conflicts_with_all = ["with", "fail_if_worse", "level", "see", "allow"])]
+    pub over_time: bool,
+    /// The page of curves [default: target/over-time.html]
+    #[arg(long, value_name = "FILE.html", requires = "over_time")]
+    pub out: Option<PathBuf>,
     /// Exit with status 1 if anything is worse by more than this much, or lost: medians, tails, exits; with 2 if
     /// that can't be told from these runs [without a number: 0]
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "0")]
@@ -44,6 +50,8 @@ impl CompareArgs {
         Self {
             runs,
             with: Vec::new(),
+            over_time: false,
+            out: None,
             fail_if_worse: None,
             level: LEVEL.into(),
             see: None,

@@ -9,10 +9,10 @@ use results::compare::Comparison;
 use results::merge::{self, Run};
 use results::{Build, Results};
 
-use shell::failure::bad_input;
 use crate::report::inputs::Input;
-use shell::places;
 use crate::saved;
+use shell::failure::bad_input;
+use shell::places;
 
 /// The runs of one side; there is one at least.
 #[derive(Debug)]

@@ -10,10 +10,10 @@ use results::capture;
 use results::merge::Run;
 use results::{Repeated, Results};
 
+use crate::saved;
 use shell::failure::bad_input;
 use shell::output::named;
 use shell::{files, mistake, places};
-use crate::saved;
 
 /// Kinds of complaints that are told of a file.
 const KINDS: usize = 20;
@@ -183,8 +183,8 @@ fn label(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shell::failure::is_bad_input;
     use results::samples::results;
+    use shell::failure::is_bad_input;
 
     #[test]
     fn every_form_of_a_run_reads_the_same() {

@@ -13,9 +13,9 @@ use serde::Deserialize;
 
 use super::machine::{Console, Firmware, Gem5, Loader, Machine, Qemu, Starts, Trusted};
 use super::{Board, Cpus, size};
+use providing::trusted_firmware;
 use shell::failure::BadInput;
 use shell::{mistake, places};
-use providing::trusted_firmware;
 
 /// All that can stand in a file.
 #[derive(Deserialize)]

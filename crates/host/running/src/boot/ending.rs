@@ -7,9 +7,9 @@ use std::time::Duration;
 use abi::Ended;
 
 use crate::console::Console;
+use providing::qemu::Shutdown;
 use shell::emulator_process::End;
 use shell::interrupt;
-use providing::qemu::Shutdown;
 
 /// How a boot ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

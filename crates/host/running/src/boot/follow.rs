@@ -12,18 +12,18 @@ use anyhow::{Context, Result};
 
 use super::clock::Clock;
 use super::{Ending, Show};
-use shell::advance::Advance;
 use crate::before::Went;
 use crate::console::{Console, Kind};
 use crate::disturb::{Disturber, Done};
-use shell::emulator_process::{EmulatorProcess, End, Line};
 use crate::limits::Limits;
+use providing::qemu;
+use providing::qemu::{Events, Shutdown};
+use shell::advance::Advance;
+use shell::emulator_process::{EmulatorProcess, End, Line};
+use shell::interrupt;
 use shell::own_time;
 use shell::progress::Progress;
-use providing::qemu::{Events, Shutdown};
 use shell::terminal::{self, note, say};
-use shell::interrupt;
-use providing::qemu;
 
 /// How long a machine that has crashed may be silent, or one that has reported
 /// its exit go on; of the emulator's own time, like every limit here.

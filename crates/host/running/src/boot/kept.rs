@@ -4,10 +4,10 @@
 use std::env;
 
 use super::{Ending, Outcome, Show};
+use providing::toolchain;
+use shell::command;
 use shell::folder::Folder;
 use shell::terminal::{self, note};
-use shell::command;
-use providing::toolchain;
 
 /// How many of its last lines are shown of an emulator that died.
 const SAID_SHOWN: usize = 10;

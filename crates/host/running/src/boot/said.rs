@@ -8,9 +8,9 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::clock::Clock;
+use crate::limits::Limits;
 use shell::emulator_process::{EmulatorProcess, Line};
 use shell::interrupt;
-use crate::limits::Limits;
 
 const TICK: Duration = Duration::from_millis(50);
 

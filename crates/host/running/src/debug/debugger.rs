@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use providing::manager::{self, Tool};
-use shell::places;
 use providing::toolchain::output;
+use shell::places;
 
 /// Of GDB's names, the first that knows arm64 is taken: many know the host's CPU only.
 const GDBS: [&str; 6] = [

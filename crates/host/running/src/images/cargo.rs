@@ -7,10 +7,10 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 
+use providing::toolchain;
+use shell::spent;
 use shell::terminal::note;
 use shell::timings::{self, Part};
-use shell::spent;
-use providing::toolchain;
 
 /// Lines of Cargo's that are not shown: that everything was up to date, and that one build waits for the other to look
 /// at what is downloaded.

@@ -11,9 +11,9 @@ use platform::{Node, Tree};
 use super::ram::Ram;
 use crate::board::size::{self, bytes};
 use crate::board::{Board, Machine};
+use crate::gem5::parameters::{Parameters, Values};
 use crate::options::JobArgs;
 use shell::failure::bad_input;
-use crate::gem5::parameters::{Parameters, Values};
 use shell::output::named;
 use shell::terminal::note;
 

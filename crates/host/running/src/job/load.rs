@@ -9,11 +9,11 @@ use plan::{
 use super::Variant;
 use super::deadlines::Deadlines;
 use crate::board::Board;
-use crate::options::{LoadArgs, Metric};
-use shell::failure::{BadInput, bad_input};
 use crate::given::{Given, Initrd};
 use crate::images::Guest;
 use crate::kvm::kernel;
+use crate::options::{LoadArgs, Metric};
+use shell::failure::{BadInput, bad_input};
 
 /// Images to boot, and their arguments.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use std::fs;
 use plan::{Choice, Program};
 
 use super::*;
+use crate::images::Guest;
 use shell::args::parse;
 use shell::failure::{BadInput, is_bad_input};
-use crate::images::Guest;
 
 fn job(options: &[&str]) -> Result<Job> {
     let args = parse(["run"].iter().chain(options));

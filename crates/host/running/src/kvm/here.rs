@@ -18,18 +18,18 @@ use plan::{Program, Under};
 use results::Results;
 
 use super::program;
+use crate::images::{self, Guest};
 use crate::options::RunArgs;
+use reporting::format::FormatArgs;
+use reporting::{report, watts};
+use shell::command;
 use shell::failure::{BadInput, bad_input};
 use shell::folder::Folder;
-use reporting::format::FormatArgs;
-use crate::images::{self, Guest};
+use shell::interrupt;
 use shell::log::Log;
 use shell::output::Output;
 use shell::partial::Scratch;
 use shell::terminal::say;
-use shell::interrupt;
-use shell::command;
-use reporting::{report, watts};
 
 /// The board whose options these are, which stands for any machine here.
 pub(super) const BOARD: &str = "virt";

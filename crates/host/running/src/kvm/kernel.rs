@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::given::{debian, kind};
 use providing::apt::Remedy;
 use shell::failure::bad_input;
-use crate::given::{debian, kind};
 
 /// Of Debian's kernels the one that is pinned.
 const ANY: &str = "";

@@ -9,13 +9,13 @@ use anyhow::{Context, Result};
 use plan::{Atomics, Plan, Program};
 use vmm::payload::Payload;
 
-use crate::options::ImageArgs;
-use shell::failure::{BadInput, bad_input};
 use crate::images::{self, Built, Guest};
+use crate::options::ImageArgs;
+use providing::toolchain;
+use shell::failure::{BadInput, bad_input};
 use shell::output::Output;
 use shell::terminal::say;
 use shell::{files, interrupt, output, places};
-use providing::toolchain;
 
 /// Whose images of the guest these are: they run on any board.
 const BOARD: &str = "virt";

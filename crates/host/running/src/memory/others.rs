@@ -10,9 +10,9 @@ use platform::image::{ALIGN, Image};
 use vmm::layout;
 
 use super::MIB;
-use shell::failure::bad_input;
 use crate::images::Built;
 use crate::job::{Job, Variant};
+use shell::failure::bad_input;
 
 /// Bytes that Xen has for the device tree of its first domain, at most.
 const XEN_TREE: u64 = ALIGN;

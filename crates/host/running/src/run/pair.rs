@@ -8,16 +8,16 @@ use anyhow::Result;
 
 use super::{ended, tell};
 use crate::boot::Show;
-use reporting::compare::CompareArgs;
-use crate::options::RunArgs;
-use shell::failure::bad_input;
-use shell::folder::Folder;
-use reporting::format::FormatArgs;
 use crate::given::GivenArgs;
 use crate::job::Job;
-use shell::terminal::say;
-use reporting::compare;
+use crate::options::RunArgs;
 use crate::session;
+use reporting::compare;
+use reporting::compare::CompareArgs;
+use reporting::format::FormatArgs;
+use shell::failure::bad_input;
+use shell::folder::Folder;
+use shell::terminal::say;
 
 /// Boots of each side where nothing is said: as many as the test of two sides needs for twenty
 /// figures.

@@ -12,14 +12,14 @@ use results::{Build, Cell, Emulator, Results};
 
 use super::stage::Left;
 use crate::boot::{Kept, Lacks};
-use shell::digest::sum;
 use crate::images::Built;
-use shell::interrupt::Signal;
 use crate::job::{Job, Variant};
 use crate::strict::Found;
-use shell::terminal::note;
-use providing::toolchain;
 use crate::verdict::{Failure, judge, judge_reset};
+use providing::toolchain;
+use shell::digest::sum;
+use shell::interrupt::Signal;
+use shell::terminal::note;
 
 /// Results of the boots so far.
 pub struct Came<'j> {

@@ -8,13 +8,13 @@ use critical::Samples;
 
 use crate::board::Machine;
 use crate::boot::{Boots, Kept, Launch, Outcome, Show};
-use crate::options::Metric;
 use crate::critical::Watcher;
 use crate::emulator::Emulator;
 use crate::images::Built;
 use crate::job::{Job, Variant};
-use shell::progress::{Progress, Speed};
+use crate::options::Metric;
 use crate::strict::{Checker, Found};
+use shell::progress::{Progress, Speed};
 
 /// Parts that all boots share.
 #[derive(Clone, Copy, Debug)]

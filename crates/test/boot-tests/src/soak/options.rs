@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use running::options::LimitArgs;
 use running::given::GivenArgs;
+use running::options::LimitArgs;
 
 /// Options of `soak`.
 #[derive(Args, Debug)]

@@ -7,12 +7,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::Result;
 use plan::{Deliver, Word};
 
-use running::options::{JobArgs, LimitArgs, Metric};
 use crate::soak::{SoakArgs, SoakMetric};
-use shell::failure::bad_input;
 use running::given::GivenArgs;
 use running::job::Job;
+use running::options::{JobArgs, LimitArgs, Metric};
 use shell::command::quoted;
+use shell::failure::bad_input;
 
 /// Has EL2 set memory aside for neighbours of every kind that a soak draws.
 const NEIGHBOUR: &str = "rouse.neighbour=cache:16";
@@ -258,8 +258,8 @@ fn seed_of_the_clock() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shell::failure::is_bad_input;
     use shell::args::parse;
+    use shell::failure::is_bad_input;
 
     fn request(options: &[&str]) -> Result<Request> {
         let line = ["soak", "--minutes", "1"].iter().chain(options);

@@ -14,12 +14,12 @@ use results::{Results, capture};
 
 use super::monitor;
 use running::before::Before;
-use running::options::{JobArgs, Unders};
 use running::images::{self, Guest};
 use running::job::Job;
 use running::kvm::{self, Host, program};
-use shell::partial::Scratch;
+use running::options::{JobArgs, Unders};
 use running::{launch, session};
+use shell::partial::Scratch;
 
 /// Request to both.
 const ITERATIONS: u64 = 60;

@@ -75,12 +75,12 @@ use super::same::Same;
 use running::before::Before;
 use running::board::{Board, Machine};
 use running::boot::Show;
-use running::options::Metric;
-use shell::failure::{BadInput, is_bad_input};
-use shell::folder::Folder;
 use running::gem5;
 use running::job::Job;
+use running::options::Metric;
 use running::session::{self, Session};
+use shell::failure::{BadInput, is_bad_input};
+use shell::folder::Folder;
 use shell::{files, mistake, places};
 
 /// Seconds without progress, of the emulator's own time, where rules look at each instruction: a boot of Linux then takes

@@ -13,10 +13,10 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use results::{Counts, Results};
 
-use shell::partial::Scratch;
-use shell::command;
-use shell::{places, spent};
 use providing::qemu;
+use shell::command;
+use shell::partial::Scratch;
+use shell::{places, spent};
 
 /// The cells, each as options of `run`: a boot for each.
 const CELLS: [&str; 9] = [

@@ -8,8 +8,8 @@ use anyhow::Result;
 use serde::Deserialize;
 use tempfile::NamedTempFile;
 
-use running::job::DirtyFirmware;
 use running::images;
+use running::job::DirtyFirmware;
 use shell::partial;
 
 /// Options of it for a test.

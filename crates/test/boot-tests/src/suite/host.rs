@@ -14,9 +14,9 @@ use anyhow::{Context, Result, bail, ensure};
 use super::ON_TARGET;
 use super::passed::{Given, Passed};
 use super::pool::{self, Task};
-use shell::terminal::print_lines;
 use providing::{browser, toolchain};
 use publishing::pages as kinds;
+use shell::terminal::print_lines;
 use shell::{places, spent};
 
 /// How many of the last lines that Cargo said are shown of tests that failed: it stops at the

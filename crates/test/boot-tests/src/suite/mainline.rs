@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use providing::apt::{self, Remedy};
 use doctor::machines::{Finding, of_tree, summary, trees};
+use providing::apt::{self, Remedy};
 use shell::failure::bad_input;
 use shell::places;
 use shell::terminal::say;

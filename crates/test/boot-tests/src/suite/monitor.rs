@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 
+use providing::qemu;
 use running::before::{Before, Went};
-use shell::emulator_process::Line;
 use running::kvm::{self, Host};
 use running::launch;
+use shell::emulator_process::Line;
 use shell::partial::Scratch;
-use providing::qemu;
 use shell::spent;
 
 /// Calls of PSCI, by HVC: SYSTEM_OFF and SYSTEM_RESET.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use anyhow::{Result, anyhow};
 
 use running::board::Board;
-use shell::args::parse;
 use running::options::RunArgs;
+use shell::args::parse;
 use shell::places;
 
 /// Options of `run` and their values.

@@ -9,10 +9,10 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
 
-use shell::partial::Scratch;
-use publishing::dist;
-use shell::{places, spent};
 use providing::toolchain;
+use publishing::dist;
+use shell::partial::Scratch;
+use shell::{places, spent};
 
 /// Folder of a copy of the sources.
 const COPY: &str = "r\u{f6}use, a copy";
@@ -69,7 +69,7 @@ fn in_a_copy(place: &Path) -> Result<()> {
     fs::write(&guest, empty_guest())?;
     let image = |root: &Path| -> Result<Vec<u8>> {
         let mut build = this_program()?;
-        build.arg("build").arg("--guest").arg(&guest);
+        build.args(["dev", "build"]).arg("--guest").arg(&guest);
         let path = done(build.env(places::ROOT, root).current_dir(root))?;
         let path = root.join(String::from_utf8(path)?.trim());
         fs::read(&path).with_context(|| path.display().to_string())
@@ -122,12 +122,12 @@ fn copy_sources(to: &Path) -> Result<()> {
 }
 
 fn this_program() -> Result<Command> {
-    Ok(Command::new(places::program().context("this program")?))
+    Ok(Command::new(places::program()?))
 }
 
 fn making(to: &Path) -> Result<Command> {
     let mut command = this_program()?;
-    command.arg("dist").arg("--to").arg(to);
+    command.args(["dev", "dist"]).arg("--to").arg(to);
     Ok(command)
 }
 

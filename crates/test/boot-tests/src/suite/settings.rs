@@ -2,10 +2,8 @@
 //! Options of the verb.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 
 use clap::Args;
-
 
 /// Options of `test`.
 #[derive(Args, Debug)]
@@ -20,28 +18,16 @@ pub struct TestArgs {
     pub host_only: bool,
     /// Also run what can only end as it did before: model checks and pages that have passed, and boots in instruction mode, of which
     /// nothing has changed
-    #[arg(long, conflicts_with = "instead")]
+    #[arg(long, conflicts_with = "strict")]
     pub again: bool,
     /// How many tests run at a time [default: as many as this computer has CPUs]
-    #[arg(long, value_name = "N", conflicts_with_all = ["coverage", "miri", "audit", "host_only"])]
+    #[arg(long, value_name = "N", conflicts_with = "host_only")]
     pub jobs: Option<NonZeroUsize>,
     /// At the end show how long each took, the longest first, or the N longest: time, processor time of its processes; and the
     /// programs of tests of the host
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1000000", conflicts_with_all = ["instead", "host_only"])]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1000000", conflicts_with_all = ["strict", "host_only"])]
     pub timings: Option<usize>,
-    /// Instead: line coverage of the pure crates, at least 90 % of each
-    #[arg(long, group = "instead", conflicts_with_all = ["target_only", "host_only", "filter"])]
-    pub coverage: bool,
-    /// Instead: the tests of the host under Miri, for undefined behaviour
-    #[arg(long, group = "instead", conflicts_with_all = ["target_only", "host_only"])]
-    pub miri: bool,
     /// Instead: the tests that boot, with the rules of the architecture watched that an emulator does not enforce
-    #[arg(long, group = "instead", conflicts_with_all = ["target_only", "host_only"])]
+    #[arg(long, conflicts_with_all = ["target_only", "host_only"])]
     pub strict: bool,
-    /// Instead: licences, versions and advisories of the dependencies, without network
-    #[arg(long, group = "instead", conflicts_with_all = ["target_only", "host_only", "filter"])]
-    pub audit: bool,
-    /// Folder of advisories in RustSec's format, for --audit
-    #[arg(long, value_name = "DIR", requires = "audit")]
-    pub advisory_db: Option<PathBuf>,
 }

@@ -12,12 +12,12 @@ use rules::RULES;
 use super::case::Case;
 use super::cases;
 use super::pool::{Tally, Task};
-use shell::failure::bad_input;
+use providing::qemu;
 use running::session::Session;
 use running::strict::Found;
-use shell::terminal::say;
+use shell::failure::bad_input;
 use shell::interrupt;
-use providing::qemu;
+use shell::terminal::say;
 
 /// The test in which EL2 breaks rules, on purpose and one in each function of this file that
 /// has the name of a rule.

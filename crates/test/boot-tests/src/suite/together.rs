@@ -14,10 +14,10 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use shell::partial::Scratch;
-use shell::command;
-use shell::{places, spent};
 use providing::qemu;
+use shell::command;
+use shell::partial::Scratch;
+use shell::{places, spent};
 
 /// Guests, and runs of each.
 const GUESTS: usize = 4;

@@ -15,7 +15,7 @@ fn nothing_fails_that_could_not_be_tried() {
         &["test", "runs-at-once", "--target-only"],
         &["cost"],
     ] {
-        let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
+        let output = Command::new(env!("CARGO_BIN_EXE_xtask-dev"))
             .args(line)
             .env("ROUSE_QEMU", NAMED)
             .stdin(Stdio::null())
@@ -37,7 +37,7 @@ fn a_name_is_refused_by_its_option() {
         ("--save=-x", "letters"),
         (&long, "too long"),
     ] {
-        let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
+        let output = Command::new(env!("CARGO_BIN_EXE_xtask-dev"))
             .args([
                 "run",
                 if name.starts_with("--") {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 fn xtask(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask-dev"));
     command.args(arguments).stdin(Stdio::null());
     command
 }
@@ -59,7 +59,7 @@ fn standard_output_that_is_a_file_is_not_replaced_under_it() {
 #[test]
 fn what_can_not_be_printed_is_no_success() {
     for arguments in [
-        &["boards"][..],
+        &["doctor", "--boards"][..],
         &["--help"],
         &["run", "--help"],
         &["--version"],
@@ -80,13 +80,16 @@ fn what_can_not_be_printed_is_no_success() {
         assert!(said.contains("No space left"), "{arguments:?}: {said}");
     }
     // Nor is it a panic where complaints have no place either.
-    let output = xtask(&["boards"]).stdout(full()).stderr(full()).output();
+    let output = xtask(&["doctor", "--boards"])
+        .stdout(full())
+        .stderr(full())
+        .output();
     assert_eq!(output.unwrap().status.code(), Some(1));
 }
 
 #[test]
 fn a_reader_that_left_is_not_complained_about() {
-    for arguments in [&["boards"][..], &["--help"]] {
+    for arguments in [&["doctor", "--boards"][..], &["--help"]] {
         let mut child = xtask(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -18,7 +18,7 @@ const EVIL: &str =
 const LONGEST: usize = 2600;
 
 fn xtask<A: AsRef<OsStr>>(arguments: &[A]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask-dev"));
     command.args(arguments).stdin(Stdio::null());
     command.output().unwrap()
 }
@@ -36,7 +36,8 @@ fn wrong(output: &Output) -> Option<String> {
 }
 
 fn golden(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/host/results/tests/goldens");
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/host/results/tests/goldens");
     folder.join(name)
 }
 
@@ -128,7 +129,14 @@ fn no_text_of_a_file_reaches_the_terminal_as_it_is() {
             let verbs: [&[&OsStr]; 3] = [
                 &["report".as_ref(), all, "--out".as_ref(), page],
                 &["compare".as_ref(), all, all],
-                &["history".as_ref(), all, all, "--out".as_ref(), page],
+                &[
+                    "compare".as_ref(),
+                    "--over-time".as_ref(),
+                    all,
+                    all,
+                    "--out".as_ref(),
+                    page,
+                ],
             ];
             for verb in verbs {
                 let form = ["--format".as_ref(), form.as_ref()];
@@ -163,7 +171,11 @@ fn nothing_that_is_named_reaches_the_terminal_as_it_is() {
         &["report".as_ref(), none.as_os_str()],
         &["compare".as_ref(), log.as_os_str(), log.as_os_str()],
         &["compare".as_ref(), EVIL.as_ref(), EVIL.as_ref()],
-        &["history".as_ref(), named.as_os_str()],
+        &[
+            "compare".as_ref(),
+            "--over-time".as_ref(),
+            named.as_os_str(),
+        ],
         &["governors".as_ref(), "--trace".as_ref(), log.as_os_str()],
         &["governors".as_ref(), "--states".as_ref(), board.as_os_str()],
         &["run".as_ref(), "--board".as_ref(), board.as_os_str()],
@@ -235,7 +247,8 @@ fn no_text_of_a_file_is_a_formula() {
         let verbs: [&[&OsStr]; 2] = [
             &["report".as_ref(), all.as_os_str(), "--out".as_ref(), page],
             &[
-                "history".as_ref(),
+                "compare".as_ref(),
+                "--over-time".as_ref(),
                 all.as_os_str(),
                 all.as_os_str(),
                 "--out".as_ref(),

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 fn xtask(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask-dev"));
     command.args(arguments).stdin(Stdio::null());
     command
 }
@@ -19,7 +19,7 @@ fn text(bytes: &[u8]) -> String {
 
 fn stored(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../crates/host/results/tests/goldens")
+        .join("../../crates/host/results/tests/goldens")
         .join(name)
 }
 
@@ -173,13 +173,13 @@ fn a_chart_is_a_file_that_is_not_replaced() {
 #[test]
 fn a_shell_completes_options_and_their_words() {
     for shell in ["bash", "zsh", "fish"] {
-        let rules = text(&done(&mut xtask(&["completions", shell])).stdout);
+        let rules = text(&done(&mut xtask(&["dev", "completions", shell])).stdout);
         assert!(
             rules.contains("--format") || rules.contains("-l format"),
             "{shell}"
         );
     }
-    let rules = text(&done(&mut xtask(&["completions", "bash"])).stdout);
+    let rules = text(&done(&mut xtask(&["dev", "completions", "bash"])).stdout);
     for (words, expected) in [
         ("xtask run --form", "--format"),
         ("xtask report --format m", "mail"),
@@ -206,13 +206,13 @@ fn a_shell_completes_options_and_their_words() {
 
 #[test]
 fn the_manual_has_the_verbs_and_their_options() {
-    let all = text(&done(&mut xtask(&["man"])).stdout);
+    let all = text(&done(&mut xtask(&["dev", "man"])).stdout);
     assert!(all.contains(".TH") && all.contains("governors"), "{all}");
-    let run = text(&done(&mut xtask(&["man", "run"])).stdout);
+    let run = text(&done(&mut xtask(&["dev", "man", "run"])).stdout);
     for part in [".TH", "\\-\\-format", "\\-\\-wide", "Exit status"] {
         assert!(run.contains(part), "{part} in:\n{run}");
     }
-    let output = xtask(&["man", "rum"]).output().unwrap();
+    let output = xtask(&["dev", "man", "rum"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("there is no verb `rum`; use run"));
 }
@@ -247,7 +247,7 @@ const MAILS: [(&str, &[&str]); 2] = [
 
 #[test]
 fn the_mails_in_the_documents_are_those_that_would_be_sent() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut page = String::new();
     for (before, arguments) in MAILS {
         let sent = text(&done(xtask(arguments).current_dir(&root)).stdout);

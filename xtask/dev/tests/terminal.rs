@@ -14,7 +14,7 @@ const REPLAY: [&str; 5] = ["governors", "--generate", "bursty", "--count", "50"]
 const ESCAPE: char = '\u{1b}';
 
 fn replay(more: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask-dev"));
     command.args(REPLAY).args(more).stdin(Stdio::null());
     // Variables of the tester's environment are not what is tested.
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "COLUMNS"] {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `history`: the same cells in many runs, from the oldest to the newest: a table, and a page of curves.
+//! `compare --over-time`: the same cells in many runs, from the oldest to the newest: a table, and a page of curves.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::Args;
 use foreign::Quoted;
 use maud::html;
 use page::document::Document;
@@ -17,13 +16,13 @@ use page::{Line, chart_of};
 use results::merge::{self, Run};
 use results::{Build, Cell};
 
-use shell::failure::bad_input;
-use crate::format::FormatArgs;
-use shell::output::{self, Output};
+use crate::compare::CompareArgs;
 use crate::report::inputs::Input;
-use shell::terminal::{note, say};
-use shell::places;
 use crate::saved;
+use shell::failure::bad_input;
+use shell::output::{self, Output};
+use shell::places;
+use shell::terminal::{note, say};
 
 /// Colours of the lines of a chart: as many as can be told from each other.
 const COLOURS: [&str; 6] = [
@@ -37,20 +36,6 @@ const COLOURS: [&str; 6] = [
 
 /// Characters of a note.
 const LONG: usize = 600;
-
-/// Options of `history`.
-#[derive(Args, Debug)]
-pub struct HistoryArgs {
-    /// Folders of runs, each of which is a run itself or has runs in it; or runs by their names [default: the saved ones]
-    #[arg(value_name = "FOLDER")]
-    pub folders: Vec<PathBuf>,
-    /// The page of curves [default: target/history.html]
-    #[arg(long, value_name = "FILE.html")]
-    pub out: Option<PathBuf>,
-    /// In which form it answers.
-    #[command(flatten)]
-    pub format: FormatArgs,
-}
 
 /// A cell in all runs: its median in each that has it, on the path without bookkeeping if all of them know that.
 struct Row<'r> {
@@ -67,21 +52,21 @@ impl Row<'_> {
     }
 }
 
-/// Does what `cargo xtask history` promises.
-pub fn history(args: &HistoryArgs) -> Result<()> {
-    let mut runs = runs(&args.folders)?;
+/// Shows the runs.
+pub fn over_time(args: &CompareArgs) -> Result<()> {
+    let mut runs = runs(&args.runs)?;
     // These moments are in order if sorted as text.
     runs.sort_by(|a, b| a.results.began.cmp(&b.results.began));
     let [first, .., last] = runs.as_slice() else {
         bad_input!(
-            "{} run is not enough for a history; keep more of them with `run --save NAME`, or name their folders",
+            "{} run is not enough; keep more of them with `run --save NAME`, or name their folders",
             runs.len()
         );
     };
     for run in &runs {
         if run.results.unit != first.results.unit {
             bad_input!(
-                "{} counts {}, {} counts {}: these can't be one history; name runs of one unit",
+                "{} counts {}, {} counts {}: name runs of one unit",
                 first.label,
                 first.results.unit,
                 run.label,
@@ -99,7 +84,7 @@ pub fn history(args: &HistoryArgs) -> Result<()> {
         );
     }
     let target = args.out.clone();
-    let target = target.unwrap_or_else(|| places::target().join("history.html"));
+    let target = target.unwrap_or_else(|| places::target().join("over-time.html"));
     let out = Output::claim("--out", &target)?;
     args.format.claim()?;
     args.format.show_document(&document(&runs, &rows))?;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
-use crate::cli::Cli;
+use crate::cli::DevCli;
 use shell::failure::bad_input;
 use shell::terminal;
 
@@ -17,13 +17,13 @@ const NAME: &str = "xtask";
 /// Writes the rules for `shell`.
 pub fn completions(shell: Shell) -> Result<()> {
     let mut rules = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), NAME, &mut rules);
+    clap_complete::generate(shell, &mut DevCli::command(), NAME, &mut rules);
     put(&rules)
 }
 
 /// Writes the page of `verb`, or the first page.
 pub fn man(verb: Option<&str>) -> Result<()> {
-    let mut all = Cli::command();
+    let mut all = DevCli::command();
     all.build();
     let command = match verb {
         None => all,

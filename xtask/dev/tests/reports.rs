@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// Status, standard output and standard error of a report made from `inputs`.
 fn report(inputs: &[&Path], out: Option<&Path>) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask-dev"));
     command.arg("report").args(inputs).stdin(Stdio::null());
     let command = command.args(out.into_iter().flat_map(|out| [Path::new("--out"), out]));
     let output = command.output().unwrap();
@@ -20,7 +20,8 @@ fn report(inputs: &[&Path], out: Option<&Path>) -> (i32, String, String) {
 
 /// One of the logs whose results are known.
 fn golden(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/host/results/tests/goldens");
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/host/results/tests/goldens");
     folder.join(name)
 }
 
@@ -144,7 +145,7 @@ fn several_inputs_are_called_by_what_tells_them_apart() {
 #[test]
 fn what_is_no_run_gets_a_folder_of_its_own() {
     let parent = tempfile::tempdir().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask-dev"));
     let command = command.arg("report").arg(golden("cut.log"));
     let output = command.current_dir(&parent).output().unwrap();
     assert!(output.status.success());

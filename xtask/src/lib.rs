@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The command line of Rouse. Each verb is a library's (`crates/host`); the program `xtask` has those that a measurement needs,
+//! and `xtask-dev` all of them.
+
+// Public to the other program alone: a verb whose help says it all has no line.
+#![allow(missing_docs)]
+
+pub mod cli;
+
+use std::env;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+use counting::asm::asm;
+use counting::cost::cost;
+use providing::qemu;
+use reporting::compare::compare;
+use reporting::report::report;
+use running::options::For;
+use running::{disk, kvm, limits, run};
+use shell::failure::{self, BadInput};
+use shell::{args, terminal};
+
+use cli::{Everyday, renamed};
+
+/// Reads the command line `C`, and does what it asks for by `dispatch`, unless that returns another program's status.
+pub fn program<C: Parser>(dispatch: impl FnOnce(C) -> Result<Option<ExitCode>>) -> ExitCode {
+    limits::start();
+    qemu::without_io_uring();
+    let line = match env::args().nth(1).and_then(|verb| renamed(&verb)) {
+        Some(now) => Err(BadInput::error(now)),
+        None => args::read::<C>(),
+    };
+    let done = line.and_then(|line| line.map_or(Ok(None), dispatch));
+    let status = match done {
+        Ok(Some(status)) => return status,
+        Ok(None) => terminal::finish(),
+        Err(error) => Err(error),
+    };
+    match status {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure::report(&error),
+    }
+}
+
+/// Does what the verb promises.
+pub fn everyday(verb: Everyday) -> Result<()> {
+    match verb {
+        Everyday::Run(args) => match hypervisors::of_run(&args) {
+            Some(table) => hypervisors::hypervisors(&table),
+            None => run::run(&args),
+        },
+        Everyday::Compare(args) => compare(&args),
+        Everyday::Report(args) => report(&args),
+        Everyday::Cost(args) => match &args.asm {
+            Some(path) => asm(path, &args),
+            None => cost(&args),
+        },
+        Everyday::Image(args) => match args.what {
+            For::Uefi => disk::image(&args),
+            For::Kvm => kvm::program::image(&args),
+        },
+        Everyday::Doctor(args) => doctor::doctor(&args),
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Builds the program that a verb needs, and becomes it.
+//!
+//! Cargo either builds in silence, which is minutes the first time, or says at each
+//! start that there was nothing to do. This shows what is compiled as it is compiled,
+//! and nothing if nothing is.
+
+use std::env;
+use std::io::{self, BufRead, BufReader, IsTerminal, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+/// The program of everyday verbs.
+const EVERYDAY: &str = "xtask";
+/// The program of every verb.
+const DEV: &str = "xtask-dev";
+/// Verbs that other programs need not contain: experiments, the laboratory of governors, tests, and what publishes.
+const OF_DEV: [&str; 4] = ["experiment", "governors", "test", "dev"];
+
+/// Tells the program where the workspace is.
+const ROOT: &str = "ROUSE_ROOT";
+
+/// Builds the program of the verb on this program's command line, and becomes it; returns only where that failed.
+pub fn become_it() -> ExitCode {
+    let root = root();
+    let package = package(env::args().skip(1));
+    let program = match env::current_exe() {
+        // Cargo puts what is built alike into one folder.
+        Ok(this) => this.with_file_name(package),
+        Err(error) => return fail(&format!("this program has no file ({error})")),
+    };
+    match build(&root, package) {
+        Ok(true) => {}
+        Ok(false) => return ExitCode::FAILURE,
+        Err(error) => {
+            let root = root.display();
+            return fail(&format!("cargo can't be started in {root} ({error})"));
+        }
+    }
+    let error = Command::new(&program)
+        .args(env::args_os().skip(1))
+        .env(ROOT, root)
+        .exec();
+    fail(&format!("{} can't be started ({error})", program.display()))
+}
+
+/// The package of the verb that these words begin with, or that they ask help on.
+fn package(words: impl Iterator<Item = String>) -> &'static str {
+    let verb = words.skip_while(|word| word == "help").next();
+    match verb.is_some_and(|verb| OF_DEV.contains(&verb.as_str())) {
+        true => DEV,
+        false => EVERYDAY,
+    }
+}
+
+/// The workspace's root. Cargo says where this package is when it runs this; what it said
+/// when it compiled this is another place if the workspace was moved since, which is no
+/// reason for Cargo to compile again.
+fn root() -> PathBuf {
+    if let Some(root) = env::var_os(ROOT) {
+        return root.into();
+    }
+    let package = env::var_os("CARGO_MANIFEST_DIR");
+    let package = package.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&package)
+        .ancestors()
+        .nth(2)
+        .map_or_else(PathBuf::new, Path::to_path_buf)
+}
+
+/// Builds the package with the Cargo that runs this; whether it could.
+fn build(root: &Path, package: &str) -> io::Result<bool> {
+    let color = match io::stderr().is_terminal() {
+        true => "always",
+        false => "never",
+    };
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut cargo = Command::new(cargo)
+        .current_dir(root)
+        .args(["build", "--package", package, "--color", color])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let said = cargo.stderr.take().map(BufReader::new);
+    let lines = said.into_iter().flat_map(BufRead::lines);
+    let mut begun = false;
+    for line in lines.map_while(Result::ok) {
+        // That everything was up to date is not worth a line.
+        if line.contains("Finished") {
+            continue;
+        }
+        if !begun && line.contains("Compiling") {
+            say("building cargo xtask; the first time this takes minutes");
+            begun = true;
+        }
+        say(&line);
+    }
+    Ok(cargo.wait()?.success())
+}
+
+/// Where this can't be written there is no place to tell.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+fn fail(why: &str) -> ExitCode {
+    say(&format!("error: {why}"));
+    ExitCode::FAILURE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verb_has_one_program() {
+        let of = |line: &str| package(line.split(' ').map(String::from));
+        for line in ["run --board virt", "--help", "help run", "", "doctor dev"] {
+            assert_eq!(of(line), EVERYDAY, "{line}");
+        }
+        for line in ["test", "dev soak", "help governors", "experiment all"] {
+            assert_eq!(of(line), DEV, "{line}");
+        }
+    }
+}
