@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Firmware for tests: it loads the next image, leaves behind all that it may, and enters
-//! that image as a loader does. docs/firmware.md says what it leaves, by which words, and
+//! that image as a loader does. docs/bring-up.md says what it leaves, by which words, and
 //! what allows it.
 //!
 //! It knows one family of machines, QEMU's `virt`. QEMU tells it by fw_cfg what to load, and

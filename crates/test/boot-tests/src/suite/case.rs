@@ -14,7 +14,7 @@
 //! image_size = 0x3c00000      # in its header in place of its own: text_offset, flags
 //!
 //! [firmware]                  # boot by dirty-firmware/, which
-//! leaves = ["ram", "spis"]    # leaves these (docs/firmware.md)
+//! leaves = ["ram", "spis"]    # leaves these (docs/bring-up.md)
 //!
 //! [expect]
 //! status = "ok"               # or crash, hang, stopped-early, exit-status, refused, reset, ..., bad-input
