@@ -18,20 +18,11 @@ const HEAD: &str = "\
 # The cost of each path
 
 A [path](glossary.md) is a piece of hypervisor code that the guest enters for one reason, such as `sgi-send`. `cargo xtask cost` counts what each path
-executes; nothing is estimated. This page has [instructions](#columns), [cycles](#in-cycles) and the [gem5 board](#the-gem5-board), which measures cycles.
-
-```
-cargo xtask cost                       # the table below, on QEMU
-cargo xtask cost --asm sgi-send        # the instructions of a path
-cargo xtask cost --compare             # fails if a path costs 2 % more than in the newest baseline
-cargo xtask cost --save LABEL          # adds a baseline to docs/cost/ and writes this page
-cargo xtask cost --board gem5          # cycles, warm and cold, against the least possible
-```
+executes; nothing is estimated. `--asm PATH` prints its instructions. `--save LABEL` adds a baseline to `docs/cost/`, with which the tests compare.
+[Cycles](#in-cycles) come from the [gem5 board](#the-gem5-board).
 
 The guest repeats each path between two marks (`guest-kernel-shim/trials/cost.rs`). A plugin of the emulator (`crates/host/recorder`) records every
 instruction between the marks, with its exception level and its memory accesses. The CPUs run in parallel. A row is the median repetition.
-
-## Columns
 
 | column | counts |
 |---|---|
@@ -43,7 +34,7 @@ instruction between the marks, with its exception level and its memory accesses.
 | `guest` | the guest's own instructions; for an interrupt, those of its handler |
 | `bare` | the guest's instructions on the bare machine, where there is no EL2 |
 
-In rows with `direct`, interrupts are delivered directly and no wait traps. A 0 there is counted, not assumed. `-` means that the path can't be taken.
+With `direct`, interrupts are delivered directly and no wait traps. A 0 there is counted, not assumed. `-` means that the path can't be taken.
 
 Comments in the code explain the barriers and registers of a path: `hypervisor/src/exits/fast_paths.rs` for the fast paths,
 `crates/target/arch/src/gic_cpu.rs` for the DSB and ISB around a doorbell (`doorbell-send`, `cpu-on`), `hypervisor/src/exits/enter.rs` for `cpu-start`.
@@ -59,14 +50,12 @@ const COLUMNS: &str = "\
 const CYCLES: &str = "
 ## The gem5 board
 
-QEMU counts instructions exactly and models no time: a WFE with an armed monitor never waits there, and the event stream has the wrong period
-([fidelity](fidelity.md)). gem5 simulates cores, caches and a crossbar cycle by cycle. A store wakes a WFE through the monitor, the event stream ends
-a WFE at its period, and waiting takes time. The same image runs on both.
+QEMU counts instructions exactly and models no time ([fidelity](fidelity.md)). gem5 simulates cores, caches and a crossbar cycle by cycle: a store wakes a
+WFE through the monitor, the event stream ends a WFE at its period, and waiting takes time. Both run the same image.
 
 ```
 cargo xtask run --board gem5 --gem5 PATH --quick                               # two in-order cores, 3 to 5 minutes
 cargo xtask run --board gem5 --cpu-model o3 --preset graviton-like --quick     # out of order, sized like a server's core
-cargo xtask run --board gem5 --quick --under none,rouse --workload pingpong    # with the bare machine as the floor
 cargo xtask run --board gem5 --quick --set interconnect-cycles=60              # one parameter changed
 cargo xtask report RUN-VIRT RUN-GEM5                                           # instructions and cycles of the same cells
 ```
@@ -75,9 +64,9 @@ You build gem5 yourself: 24.0 or newer, for Arm (`scons build/ARM/gem5.opt`; Rub
 variable `GEM5` or the search path names the program; `experiment` and `test` use only the last two. `cargo xtask doctor` reports what it found. gem5
 simulates 100,000 to 500,000 instructions a second. The repository contains no code of gem5: `boards/gem5/machine.py` uses its Python interface.
 
-Each core has a first-level and a second-level cache. A coherent crossbar, a last-level cache and a memory of fixed latency are shared. There are a
-GICv3 with 16 list registers, the generic timer and a PL011, but no firmware. Every core enters the image at its first instruction, at EL2, with x0
-pointing to the device tree. The image holds all cores but the first (`crates/target/arch/src/hold.rs`). EOT on the PL011 ends the simulation.
+Each core has a first-level and a second-level cache. The cores share a coherent crossbar, a last-level cache and a memory of fixed latency. There are a
+GICv3 with 16 list registers, the generic timer and a PL011, but no firmware. Every core enters the image at EL2 with the device tree in x0, and the image
+holds all but the first (`crates/target/arch/src/hold.rs`). EOT on the PL011 ends the simulation.
 
 | `--cpu-model` | core |
 |---|---|
@@ -122,7 +111,7 @@ the probes that depend on it do not run, and cells that wait by event have a sta
   that was monitored, ends the halt, and the CPU polls again. So `poll-wfi` with a pause longer than the limit shows more than one `timeout` a wake-up.
 - **ID_AA64PFR0_EL1.GIC is 0**, although there is a GICv3. Rouse trusts the device tree.
 - **`m5.switchCpus` drops the event stream.** So boot and measurement are two machines with a checkpoint between them, where the guest first starts a
-  cycle counter. Code that depends on the model of the core must find it out after that.
+  cycle counter. The image must detect properties of the core after that.
 
 ### Round trips in cycles
 
@@ -160,25 +149,16 @@ A [cold](fidelity.md#cold-samples) sample begins with nothing that the guest and
 | `pingpong` | direct | 500 | 2997 | 6.0 | 650 | 2527 | 3.9 |
 | `pingpong` | inject | 767 | 4932 | 6.4 | 966 | 4288 | 4.4 |
 
-A line from memory takes 189 cycles (probe `caches_modelled`). On `minor` an injected cell misses 7 (`ipi`) and 9 (`pingpong`) lines more than a direct
-one; `o3` has several lines under way at once. The way back of a round trip finds the code that the way there brought in. `poll-wfi` needs a longer limit
-(`--poll-limit-us 2000`), since a poll of 100 us gives up while the caches are emptied.
+A line from memory takes 189 cycles (probe `caches_modelled`); `o3` has several lines under way at once. The way back of a round trip finds the code that
+the way there brought in. `poll-wfi` needs `--poll-limit-us 2000`, since a poll of 100 us gives up while the caches are emptied.
 
 ### Against Graviton3
 
-Commit 663a3721 (21 November 2026), `--cpu-model o3 --preset graviton-like --quick --under none,rouse --workload pingpong`, against H. Okanovic's pipe
-tests (April 2024, c7g.metal and c7g.16xlarge). \"WFI over polling\" is the cost of a wake-up by WFI and IPI less that of a wake-up that finds the CPU polling.
-
-| | published | gem5 |
-|---|---|---|
-| WFI over polling, bare machine | 0.36 us | 0.043 us |
-| WFI over polling, under a hypervisor | 1.24 us | 0.10 us trapped, 0.13 us untrapped |
-| the second over the first | 3.4 (6 on Graviton2) | 2.4 trapped, 2.9 untrapped |
-| polling shortens the round trip by | 13 % bare, 34 % under a hypervisor | 29 %, 50 and 55 %: our round trip contains nothing else |
-| trapping WFI | much dearer, under KVM | 10 % cheaper: Rouse waits at EL2 and has no scheduler to call |
-
-The ratios agree with the published ones in direction. The absolute cost of WFI is an order of magnitude too small, for the
-[reasons above](#limits-of-gem5). gem5 does show that polling saves the path through EL2, and how large that path is.
+H. Okanovic's pipe tests (April 2024, c7g.metal and c7g.16xlarge) show what a wake-up by WFI and IPI costs more than one that finds the CPU polling: 0.36 us
+on the bare machine, 1.24 us under a hypervisor. gem5 has 0.043 us and 0.10 to 0.13 us (commit 663a3721, 21 November 2026, `--cpu-model o3 --preset
+graviton-like --quick --under none,rouse --workload pingpong`). So the direction agrees (a ratio of 2.4 to 2.9, published 3.4), and the absolute cost of WFI
+is an order of magnitude too small, for the [reasons above](#limits-of-gem5). Trapping WFI is much dearer under KVM; here it is 10 % cheaper, because Rouse
+waits at EL2 and has no scheduler to call.
 
 ## In cycles
 
