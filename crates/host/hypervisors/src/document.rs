@@ -10,6 +10,11 @@ use page::grid::{self, Column};
 
 /// The page, with places for what is made.
 const PAGE: &str = include_str!("page.md");
+/// Around the block that `publish` writes into the page.
+const BLOCK: [&str; 2] = [
+    "<!-- cargo xtask publish: rows of results/neighbour.json -->\n",
+    "<!-- until here -->\n",
+];
 /// Stands where there is no such cell.
 const NOTHING: &str = "";
 /// Stands where KVM's default was not measured.
@@ -25,18 +30,28 @@ const UNDERS: [(Under, &str); 6] = [
     (Under::KvmProtected, "KVM protected"),
 ];
 
-/// The page of `numbers`.
-pub fn page(numbers: &Numbers) -> String {
+/// The page of `numbers`, with the block of `publish` that stands in the page `is`.
+pub fn page(numbers: &Numbers, is: &str) -> String {
     let places = [
         ("{versions}", versions(numbers)),
         ("{table}", table(numbers)),
         ("{own}", own(numbers)),
         ("{exits}", exits(numbers)),
+        ("{neighbour}", published(is)),
     ];
     let page = PAGE.to_owned();
     places.iter().fold(page, |page, (place, text)| {
         page.replace(place, text.trim_end())
     })
+}
+
+/// The block that `publish` has written into the page `is`; empty if there is none.
+fn published(is: &str) -> String {
+    let [begin, end] = BLOCK;
+    let block = is
+        .split_once(begin)
+        .and_then(|(_, rest)| rest.split_once(end));
+    block.map(|(block, _)| block.to_owned()).unwrap_or_default()
 }
 
 /// The first table: medians.
@@ -209,7 +224,7 @@ mod tests {
 
     #[test]
     fn every_place_of_the_page_is_filled() {
-        let page = page(&Numbers::default());
+        let page = page(&Numbers::default(), "");
         assert!(!page.contains('{') && !page.contains('}'), "{page}");
     }
 }

@@ -174,7 +174,9 @@ pub fn write() -> Result<()> {
 }
 
 fn write_document(numbers: &Numbers) -> Result<()> {
-    Output::claim("--save", &places::inside(DOCUMENT))?.write(&document::page(numbers))?;
+    let page = places::inside(DOCUMENT);
+    let text = document::page(numbers, &fs::read_to_string(&page)?);
+    Output::claim("--save", &page)?.write(&text)?;
     let readme = places::inside(README);
     let text = with_first_table(&fs::read_to_string(&readme)?, &document::table(numbers));
     Output::claim("--save", &readme)?.write(&text)
@@ -203,7 +205,7 @@ mod tests {
     fn the_page_is_what_the_numbers_make_of_it() {
         let page = fs::read_to_string(places::inside(DOCUMENT)).unwrap();
         assert!(
-            page == document::page(&committed()),
+            page == document::page(&committed(), &page),
             "{DOCUMENT} is not what {NUMBERS} makes of it; run `cargo xtask dev publish --page`"
         );
     }

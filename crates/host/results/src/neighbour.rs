@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Share and work of the neighbours of a cell's CPUs, from counters (`docs/neighbour.md`).
+//! Share and work of the neighbours of a cell's CPUs, from counters (`docs/hypervisors.md`).
 
 use crate::Cell;
 

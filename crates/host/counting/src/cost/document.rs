@@ -15,24 +15,30 @@ use super::tally::Tally;
 const HEAD: &str = "\
 <!-- Written by `cargo xtask cost --save LABEL` from the baselines in docs/cost/; a test checks it. -->
 
-# What each path costs
+# The cost of each path
 
-The numbers are counted from execution by `cargo xtask cost`, not estimated. The guest takes each path again and again between two
-marks (`guest-kernel-shim/trials/cost.rs`). A plugin of the emulator (`crates/host/recorder`) records every instruction that a CPU executes
-between the marks, with its exception level and memory accesses. `xtask/src/cost/` counts them. The CPUs run in parallel. A row is the
-median pass. `cargo xtask asm PATH` shows the instructions.
+A [path](glossary.md) is a piece of hypervisor code that the guest enters for one reason, such as `sgi-send`. `cargo xtask cost` counts what each path
+executes; nothing is estimated. `--asm PATH` prints its instructions. `--save LABEL` adds a baseline to `docs/cost/`, with which the tests compare.
+[Cycles](#in-cycles) come from the [gem5 board](#the-gem5-board).
 
-The columns are: instructions at EL2; system registers read / written; DSB / ISB / DMB; exceptions taken to EL2 / returns from it;
-instructions that load / store; 64-byte lines of data / code; then the guest's own instructions (those of the interrupt handler where
-the path is an interrupt), and the same on the bare machine, where there is no EL2. In rows with `direct`, interrupts are delivered
-directly and no wait traps: a 0 there was counted, not assumed. `-` means that the path can't be taken.
+The guest repeats each path between two marks (`guest-kernel-shim/trials/cost.rs`). A plugin of the emulator (`crates/host/recorder`) records every
+instruction between the marks, with its exception level and its memory accesses. The CPUs run in parallel. A row is the median repetition.
 
-Comments in the code explain the barriers and registers of a path: `hypervisor/src/exits/fast_paths.rs` for the fast paths, up to 50 instructions
-long; `crates/target/arch/src/gic_cpu.rs` for the DSB and ISB around a doorbell (`doorbell-send`, `cpu-on`); `hypervisor/src/exits/enter.rs` for those of
-`cpu-start`. No path takes a lock except `mmio` and `cpu-start`, which access the guest's one distributor.
+| column | counts |
+|---|---|
+| `EL2 insns` | instructions at EL2 |
+| `sysregs r/w` | system registers read / written |
+| `in/out` | exceptions taken to EL2 / returns from it |
+| `ld/st` | instructions that load / store |
+| `lines d/c` | 64-byte lines of data / code |
+| `guest` | the guest's own instructions; for an interrupt, those of its handler |
+| `bare` | the guest's instructions on the bare machine, where there is no EL2 |
 
-Each saved set of numbers is a baseline, a file in `docs/cost/`. `cargo xtask cost --save LABEL` adds one. The tests compare with the newest
-baseline.
+With `direct`, interrupts are delivered directly and no wait traps. A 0 there is counted, not assumed. `-` means that the path can't be taken.
+
+Comments in the code explain the barriers and registers of a path: `hypervisor/src/exits/fast_paths.rs` for the fast paths,
+`crates/target/arch/src/gic_cpu.rs` for the DSB and ISB around a doorbell (`doorbell-send`, `cpu-on`), `hypervisor/src/exits/enter.rs` for `cpu-start`.
+Only `mmio` and `cpu-start` take a lock, because they access the guest's one distributor.
 ";
 
 const COLUMNS: &str = "\
@@ -42,63 +48,166 @@ const COLUMNS: &str = "\
 
 /// Above the cards in cycles.
 const CYCLES: &str = "
+## The gem5 board
+
+QEMU counts instructions exactly and models no time ([fidelity](fidelity.md)). gem5 simulates cores, caches and a crossbar cycle by cycle: a store wakes a
+WFE through the monitor, the event stream ends a WFE at its period, and waiting takes time. Both run the same image.
+
+```
+cargo xtask run --board gem5 --gem5 PATH --quick                               # two in-order cores, 3 to 5 minutes
+cargo xtask run --board gem5 --cpu-model o3 --preset graviton-like --quick     # out of order, sized like a server's core
+cargo xtask run --board gem5 --quick --set interconnect-cycles=60              # one parameter changed
+cargo xtask report RUN-VIRT RUN-GEM5                                           # instructions and cycles of the same cells
+```
+
+You build gem5 yourself: 24.0 or newer, for Arm (`scons build/ARM/gem5.opt`; Ruby is not needed; about an hour on two cores). `--gem5 PATH`, the
+variable `GEM5` or the search path names the program; `experiment` and `test` use only the last two. `cargo xtask doctor` reports what it found. gem5
+simulates 100,000 to 500,000 instructions a second. The repository contains no code of gem5: `boards/gem5/machine.py` uses its Python interface.
+
+Each core has a first-level and a second-level cache. The cores share a coherent crossbar, a last-level cache and a memory of fixed latency. There are a
+GICv3 with 16 list registers, the generic timer and a PL011, but no firmware. Every core enters the image at EL2 with the device tree in x0, and the image
+holds all but the first (`crates/target/arch/src/hold.rs`). EOT on the PL011 ends the simulation.
+
+| `--cpu-model` | core |
+|---|---|
+| `atomic` | one instruction per cycle; memory takes no time: for trying things out |
+| `minor` | in order, gem5's MinorCPU |
+| `hpi` | MinorCPU with the parameters of gem5's `configs/common/cores/arm/HPI.py`, which xtask looks for in the folders above the program |
+| `o3` | out of order, gem5's O3 with the widths of the preset |
+
+`boards/gem5/parameters.toml` gives each parameter a value and its source, for two presets. In `plain` the counter ticks with the cores (2 GHz), so
+values are exact. `graviton-like` has Graviton3's clock, counter and caches, and assumptions where nothing is published. `--set NAME=VALUE` changes
+one parameter. `results.json` has all of them under `machine.emulator.parameters`.
+
+A value is elapsed time in cycles of the core's clock, between two readings of the counter by the CPU that measures. All CPUs share the counter, and
+it keeps counting while they wait. The PMU's cycle counter does neither, so `pmu.cycles` counts only the cycles in which a CPU was not waiting. The
+guest measures the cycles per tick at boot ([records](records.md)). With `graviton-like` a tick is 2.476 cycles, which is also the resolution.
+
+### Limits of gem5
+
+Trust the order of cells on one machine, the ratios between them, and the direction in which a parameter moves them. Do not read a value as
+nanoseconds of a Graviton.
+
+| not modelled | consequence |
+|---|---|
+| the path of an interrupt | an SGI reaches the other core's interface at once. On a server it takes hundreds of nanoseconds (KVM, kvm-unit-tests) |
+| power states | a waiting core is awake at once, and its clock never changes. Hardware needs time to leave WFI, and much more for deeper states |
+| a server's interconnect | one crossbar, whose latency is a parameter, replaces it. Only the cores cause contention |
+| a real core's prefetchers, predictors and store buffers | `minor` and `o3` are generic; the widths of `graviton-like` do not make a Neoverse |
+| FEAT_WFxT | `wfet` cells are skipped |
+
+On `minor` every [probe](fidelity.md) answers as hardware should. On `o3` the probe `wfe_halts` stays undecided (`something else ended the wait`). So
+the probes that depend on it do not run, and cells that wait by event have a star. Six properties of gem5 24.0.0.1 matter:
+
+- **`minor` and `hpi` do not survive LSE atomics.** Soon after an LDCLRAL the emulator ends with `Do not expect cross-cache-line atomic memory
+  request`, although the guest's words are aligned. On these models the guest runs with load and store exclusive, and `--atomics lse` is refused
+  (`breaks_lse` in the board's file).
+- **`o3` loses interrupts.** An event that reaches a core (a store to the monitored line, the event stream) flushes its pipeline, even a read of
+  ICC_IAR1_EL1 that has already acknowledged an interrupt. The repeated read returns 0x3ff, the interrupt stays active, and the CPU gets no other one
+  of that priority. So on `o3`, cells that interrupt a CPU while it waits for events (`wfe`, `poll-wfi` with wake `ipi`) are skipped.
+- **A maintenance interrupt that software sets pending can be lost.** A guest's SGIs 8 to 15 use one (GICR_ISPENDR0). gem5 clears the pending state
+  together with the interrupt's line, when the target writes a list register. So the check `sgi-overflow` fails. Measurements use SGIs 0 and 1 only.
+- **An event ends WFI too**, which the architecture allows. After a poll has given up, the next period of the event stream, or a store to the line
+  that was monitored, ends the halt, and the CPU polls again. So `poll-wfi` with a pause longer than the limit shows more than one `timeout` a wake-up.
+- **ID_AA64PFR0_EL1.GIC is 0**, although there is a GICv3. Rouse trusts the device tree.
+- **`m5.switchCpus` drops the event stream.** So boot and measurement are two machines with a checkpoint between them, where the guest first starts a
+  cycle counter. The image must detect properties of the core after that.
+
+### Round trips in cycles
+
+Commit a4a30f63 (24 November 2026), gem5 24.0.0.1, preset `plain`, 2 CPUs, 24 samples a cell:
+`--quick --workload pingpong,ipi --shape one --wait wfi,poll-wfi --trap none,wfi`. The table has p50 in cycles; `o3` uses LSE atomics.
+
+| wait | trap | deliver | wake | `pingpong`: `minor` | `o3` | `ipi` one: `minor` | `o3` |
+|---|---|---|---|---:|---:|---:|---:|
+| `wfi` | none | inject | ipi | 577 | 709 | 551 | 583 |
+| `wfi` | wfi | inject | ipi | 503 | 552 | 500 | 615 |
+| `wfi` | none | direct | ipi | 359 | 320 | 417 | 485 |
+| `wfi` | wfi | direct | ipi | 418 | 390 | 439 | 537 |
+| `poll-wfi` | none | inject | ipi | 590 | - | 516 | - |
+| `poll-wfi` | none | inject | elide | 355 | 282 | 391 | 364 |
+| `poll-wfi` | none | direct | ipi | 475 | - | 452 | - |
+| `poll-wfi` | none | direct | elide | 354 | 282 | 391 | 364 |
+
+- In `pingpong` an injected IPI to a CPU in WFI costs 1.6 (`minor`) and 2.5 (`o3`) times the elided wake-up of `poll-wfi`; with a trapped WFI 1.4 and
+  2.0; delivered directly 1.0 and 1.1. The last pair is too low for hardware, where leaving WFI and the path of the interrupt take time.
+- Trapping WFI makes an injected round trip cheaper: the CPU is at EL2 already when the interrupt comes. With direct delivery the trap only adds.
+- Most of an elided wake-up is the cache line that moves to the other core and back, so `spin`, `wfe` and `poll-wfi` cost nearly the same.
+- Under WFE and an event stream, a poll's limit is rounded up to the next whole period, and limits below a period do not differ. That is why limits of
+  10 to 100 us could not be told apart in the tests of `arm_poll_idle`, where the period is 62 to 131 us (`cargo xtask experiment event-stream`).
+
+### Cold and warm
+
+A [cold](fidelity.md#cold-samples) sample begins with nothing that the guest and EL2 use in a cache. Commit d6ff3d71 (22 November 2026), `plain`, 2 CPUs,
+12 to 20 samples on `minor`, 6 on `o3`: `--workload ipi,pingpong --shape one --wait wfi --trap none --deliver inject,direct --wake ipi
+--cache warm,cold --stages off`. p50 in cycles:
+
+| workload | deliver | `minor`: warm | cold | times | `o3`: warm | cold | times |
+|---|---|---:|---:|---:|---:|---:|---:|
+| `ipi` one | direct | 484 | 3026 | 6.3 | 603 | 2497 | 4.1 |
+| `ipi` one | inject | 608 | 4438 | 7.3 | 715 | 3672 | 5.1 |
+| `pingpong` | direct | 500 | 2997 | 6.0 | 650 | 2527 | 3.9 |
+| `pingpong` | inject | 767 | 4932 | 6.4 | 966 | 4288 | 4.4 |
+
+A line from memory takes 189 cycles (probe `caches_modelled`); `o3` has several lines under way at once. The way back of a round trip finds the code that
+the way there brought in. `poll-wfi` needs `--poll-limit-us 2000`, since a poll of 100 us gives up while the caches are emptied.
+
+### Against Graviton3
+
+H. Okanovic's pipe tests (April 2024, c7g.metal and c7g.16xlarge) show what a wake-up by WFI and IPI costs more than one that finds the CPU polling: 0.36 us
+on the bare machine, 1.24 us under a hypervisor. gem5 has 0.043 us and 0.10 to 0.13 us (commit 663a3721, 21 November 2026, `--cpu-model o3 --preset
+graviton-like --quick --under none,rouse --workload pingpong`). So the direction agrees (a ratio of 2.4 to 2.9, published 3.4), and the absolute cost of WFI
+is an order of magnitude too small, for the [reasons above](#limits-of-gem5). Trapping WFI is much dearer under KVM; here it is 10 % cheaper, because Rouse
+waits at EL2 and has no scheduler to call.
+
 ## In cycles
 
-`cargo xtask cost --board gem5` counts what the same paths take on cores that gem5 simulates (`boards/gem5`, two cores of 2 GHz): `minor` and `hpi`
-in order, `o3` out of order. Each core's tracer writes down when an instruction is committed (`xtask/src/cost/tarmac.rs`). A path takes the cycles from the
-commit of the guest's last instruction before an exit to that of its first one behind it (`xtask/src/cost/cycles.rs`). So the exception, the return, and what the
-pipeline needs to fill again are in it. What a core waits in WFI is not. An interrupt is counted from EL2's first instruction: what the guest did before
-has nothing to do with it. A row is the median pass.
+`cargo xtask cost --board gem5` measures the same paths on two simulated cores of 2 GHz: `minor` and `hpi` in order, `o3` out of order. Each core's
+tracer records when an instruction commits. A path takes the cycles from the commit of the guest's last instruction before the exit to the commit of its
+first one after it. So the exception, the return and the refill of the pipeline count; the time in WFI does not. An interrupt counts from EL2's first
+instruction. A row is the median repetition. `--save LABEL` adds a baseline to `docs/cost/cycles/`; `--compare` fails if a path takes 2 % more.
 
-`x least` holds it against a floor that is measured in the same boot. The floor is an exit to vectors that check nothing and do only what the architecture
-requires (`hypervisor/src/exits/floor.rs`, `rouse.floor`): `floor-call` is an exception to EL2 and back, `floor-send`, `floor-receive` and `floor-wait` have the system
-registers that an SGI at its sender, an SGI at its receiver and a trapped WFI need. For `cold`, every line of code and data of EL2 and of the guest is
-cleaned from all caches before each pass, and TLBs are emptied.
+| column | is |
+|---|---|
+| `x least` | the cycles as a multiple of the floor, which is measured in the same boot |
+| `floor-...` | an exit to vectors that check nothing and do only what the architecture requires (`hypervisor/src/exits/floor.rs`, `rouse.floor`): an exception to EL2 and back (`floor-call`), or with the system registers of an SGI's sender, an SGI's receiver, a trapped WFI |
+| `cold` | before each repetition every line of EL2's and the guest's code and data is cleaned from all caches, and the TLBs are emptied |
+| `missed` | first-level misses of EL2, code/data, in lines of 64 bytes, with cold caches; of each path the repetition with the most |
+| `second` | how many of these lines the second-level cache missed too |
+| `walked` | lines of translation tables, the guest's stage 1 included, which stay in the caches |
 
-What the fast paths do against that was tried by traces of single passes. Each was then undone alone; cycles that this adds, warm, on `minor` and `o3`:
+The fast paths add to the floor a check of the syndrome, a read of ICH_ELRSR_EL2, a check of the interrupt's number, and one counter. The place of an ERET
+in its line matters on `minor`: if the next line is fetched while the return takes effect, the core looks it up in the guest's translation. `wfe` pays
+that on its return.
 
-| undone | send | receive | WFI |
-|---|---:|---:|---:|
-| two registers are saved, not four | 12, 3 | 5, 1 | 10, 3 |
-| ELR_EL2 is read before the SGI is sent, with what else is read | 3, 1 | | |
-| an interrupt is counted behind its deactivation, not before it | | 2, 4 | -1, 2 |
-| the same, not before its priority is dropped | | 2, 2 | 1, 2 |
-| the end of a wait stands behind its begin, without a branch | | | 9, 5 |
-| a wait begins with a line | | | 10, not measured |
-| ICH_ELRSR_EL2 is not read again behind a wait, in which nothing is listed | | | 5, 8 |
-| a halt and what ended it are counted at once, not a halt before it | | | 40 (30 of them by the place of its ERET), 6 |
+An injected IPI has these parts, each from the end of the one before. Its receiver runs, or waits in a trapped WFI:
 
-Not kept: a prefetch of the data at the vector's begin, 7 cycles more for a receiver on `minor`, warm (cold was not measured); DSB and ISB behind an ERET, no cycle either way.
+| part | ends at |
+|---|---|
+| `send` | EL2's write of the SGI; begins at the guest's write, which traps |
+| `deliver` | the receiver's first instruction at EL2 |
+| `list` | EL2's return |
+| `take` | the guest's vector; a receiver that waits unmasks interrupts first |
+| `acknowledge` | the guest's read of ICC_IAR1_EL1 |
+| `handle` | its write of ICC_EOIR1_EL1 |
+| `end` | its handler's ERET |
+| `return` | the interrupted instruction |
+| `idle exit` | where the idle loop has found work |
 
-Where an ERET was the fourth instruction of its line, `minor` took 30 cycles more: it began to fetch the next line as the return took effect, and looked for it in the guest's translation. Two paths still have that on `minor`, of
-which little depends: `wfe`, whose ERET is the last but one of its line, takes 39 cycles to return where others take 10; `hypercall` takes 43 to its vector where `wfe` takes 16, as its HVC follows a branch so closely that
-the next line is not fetched yet. What is left above the floor: the syndrome compared with what it may be, ICH_ELRSR_EL2, which the floor does not look at, the bounds of the interrupt's number, and one counter.
-
-`cargo xtask cost --board gem5 --save LABEL` adds a baseline to `docs/cost/cycles/`; `--compare` fails if a path takes 2 % more than in the newest.
+The waker has just written the receiver's request word. So after each WFI the guest prefetches that line for a store (PRFM PSTL1KEEP), and the line
+arrives while the interrupt is taken. The cold figures of the first baseline are too low for a comparison: some paths left EL2's code and per-CPU memory
+in the second-level cache. `--compare` compares cold figures only between baselines that both have misses.
 ";
 
 /// Above the parts of a wake-up.
-const WAKE_UPS: &str = "The parts of an injected IPI, warm, to a CPU that runs and to one that waits in a WFI that traps: `send` is from the guest's write that traps to
-EL2's; `deliver` to the receiver's first instruction at EL2 behind that; `list` to EL2's return; `take` to the guest's vector, which one that waits unmasks first; `acknowledge` to its read of
-ICC_IAR1_EL1; `handle` to its write of ICC_EOIR1_EL1; `end` to its handler's ERET; `return` to what was interrupted; `idle exit` to where its idle loop has
-found that there is something to do (`xtask/src/cost/parts.rs`).
-
-The waker has written the receiver's request word just before, so its line is in the waker's cache. Behind each WFI the guest asks for that line, to write to it (PRFM PSTL1KEEP, a hint), and it
-comes while the interrupt is taken: one instruction more, and on `minor` 149 cycles in place of 221 from the SGI to the end of the idle loop (`return` 47 and `idle exit` 43 without).
-";
+const WAKE_UPS: &str = "The parts of an injected IPI, warm:\n";
 
 /// Above the lines that paths miss.
-const LINES: &str = "First-level misses of EL2, code/data, in lines of 64 bytes, with nothing in caches: of each path the pass with the most. The crossbars after the caches
-recorded the requests (`xtask/src/cost/requests.rs`). `second`: how many of them the second cache missed too. `walked`: lines of translation tables, of the guest's stage 1 too, which
-stay in caches.
-
-The card before this one was measured with EL2's code and its memory of each CPU left in the second cache by some paths, so no cold figure of it is to be compared with one of today: `hypercall` on `minor` 419 then, 1206
-now, with the same instructions. `--compare` compares only cards that both have lines.
-";
+const LINES: &str = "Lines that EL2 misses when cold:\n";
 
 /// Under the single numbers.
 const BOOT: &str = "
-`insns: reset to the guest's first` is the length of a boot. A third of it is the zeroing of the guest's RAM ([isolation](isolation.md#memory)).
+`insns: reset to the guest's first` is the length of a boot, which zeroes the guest's RAM.
 ";
 
 pub fn page(baselines: &[Costs], cards: &[Card]) -> String {

@@ -41,7 +41,7 @@ const BLOCKS: [Block; 3] = [
         width: 120,
     },
     Block {
-        path: "docs/neighbour.md",
+        path: "docs/hypervisors.md",
         run: "neighbour",
         // Either the CPU is given away at once, or it is polled for and no IPI is sent.
         has: |cell| {

@@ -101,7 +101,7 @@ pub fn here() -> Result<Vec<String>> {
     for name in names()? {
         match Board::load(&name)?.machine {
             Machine::Gem5(_) if gem5::find(None).is_err() => {
-                note!("left out: {name}: there is no gem5 here (docs/gem5.md); its results stay");
+                note!("left out: {name}: there is no gem5 here (docs/cost.md); its results stay");
             }
             _ => here.push(name),
         }

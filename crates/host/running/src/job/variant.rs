@@ -69,7 +69,7 @@ pub fn usable(load: &mut Load, model: &str) -> Result<()> {
     }
     if load.plan.atomics().any(|atomics| atomics == Atomics::Lse) {
         bad_input!(
-            "--atomics: the emulator of board {} does not survive every atomic instruction on `{model}` (docs/gem5.md); \
+            "--atomics: the emulator of board {} does not survive every atomic instruction on `{model}` (docs/cost.md); \
              use llsc",
             load.board.name
         );

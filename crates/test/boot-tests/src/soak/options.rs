@@ -41,7 +41,7 @@ pub struct SoakArgs {
     /// Wake-ups per round [default: 20000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "guest")]
     pub wake_ups: Option<u64>,
-    /// Each CPU has a neighbour now and then, the hostile one among them, with slices or without (docs/neighbour.md)
+    /// Each CPU has a neighbour now and then, the hostile one among them, with slices or without (docs/hypervisors.md)
     #[arg(long, conflicts_with = "guest")]
     pub neighbour: bool,
     /// How many rounds run at a time, each in an emulator of its own [default: as many as this computer has CPUs and memory for]
