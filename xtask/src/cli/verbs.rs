@@ -44,7 +44,7 @@ pub struct RunArgs {
     )]
     pub with_args: Option<String>,
     /// Watts of a CPU that runs, polls, waits in wfi and works at el2, with their source, as in the table watts of a board's file:
-    /// for a model of the energy per wake-up (docs/energy.md), in place of the board's own
+    /// for a model of the energy per wake-up (docs/results.md), in place of the board's own
     #[arg(long, value_name = "FILE.toml")]
     pub watts: Option<PathBuf>,
     /// Folder for the results; new or empty [default: target/runs/TIME-BOARD, the time in UTC]
@@ -89,7 +89,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FILE|DIR")]
     pub out: Option<PathBuf>,
     /// Watts of a CPU that runs, polls, waits in wfi and works at el2, with their source, as in the table watts of a board's file:
-    /// for a model of the energy per wake-up (docs/energy.md)
+    /// for a model of the energy per wake-up (docs/results.md)
     #[arg(long, value_name = "FILE.toml")]
     pub watts: Option<PathBuf>,
     /// Also write each chart of the page as an SVG file of its own to this folder; no file there is replaced
