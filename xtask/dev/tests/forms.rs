@@ -217,10 +217,10 @@ fn the_manual_has_the_verbs_and_their_options() {
     assert!(text(&output.stderr).contains("there is no verb `rum`; use run"));
 }
 
-/// Text of `docs/mails.md` around the mails.
+/// Text of `crates/host/reporting/tests/goldens/mails.md` around the mails.
 const MAILS: [(&str, &[&str]); 2] = [
     (
-        "# Mails\n\nResults as they are sent to a mailing list: what `--format mail` writes ([output](output.md#forms)), \
+        "# Mails\n\nResults as they are sent to a mailing list: what `--format mail` writes, \
          whole and unchanged. They are made of files\nof this repository, so each can be made again with the command \
          that is its last line. A test compares them with what the program writes.\n\n## A run\n\nThe default table of \
          `virt`, as `cargo xtask run --board virt --format mail` writes it but for the last line:\n",
@@ -246,7 +246,7 @@ const MAILS: [(&str, &[&str]); 2] = [
 ];
 
 #[test]
-fn the_mails_in_the_documents_are_those_that_would_be_sent() {
+fn the_mails_are_those_that_would_be_sent() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut page = String::new();
     for (before, arguments) in MAILS {
@@ -256,5 +256,5 @@ fn the_mails_in_the_documents_are_those_that_would_be_sent() {
         assert!(lines.all(|line| line.len() <= 76), "{sent}");
         page.push_str(&format!("{before}\n```text\n{sent}```\n"));
     }
-    results::goldens::golden(&root.join("docs/mails.md"), &page);
+    results::goldens::golden(&root.join("crates/host/reporting/tests/goldens/mails.md"), &page);
 }
