@@ -3,7 +3,7 @@
 //!
 //! [`DIMENSIONS`] is the one table of what tells cells apart: words, values, defaults, when each
 //! applies and what contradicts it, and how options, records, results, tables and charts call it.
-//! docs/architecture.md describes how one is added.
+//! CONTRIBUTING.md describes how one is added.
 //!
 //! A [`Plan`] holds a list of values per dimension. It travels to the guest as
 //! boot arguments (`rouse.wait=wfi,wfe`), is read there by the same code that
