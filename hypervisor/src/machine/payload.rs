@@ -23,7 +23,7 @@ use wire::Source;
 use crate::refuse;
 
 /// Advice for an image without guest.
-pub const PACK_IT: &str = "pack it with cargo xtask build";
+pub const PACK_IT: &str = "pack it with cargo xtask dev build";
 
 /// Whether every CPU that has come up has FEAT_LSE.
 static LSE: AtomicBool = AtomicBool::new(true);

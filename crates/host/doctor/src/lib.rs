@@ -198,7 +198,7 @@ fn fetched(tool: &'static str, provided: Option<PathBuf>, user: &str, named: &st
 
 fn browser() -> Finding {
     let named = format!("{}=/path/to/chromium", browser::VARIABLE);
-    fetched("browser", browser::find(), "`pages`", &named)
+    fetched("browser", browser::find(), "`dev pages`", &named)
 }
 
 fn gem5() -> Finding {
@@ -232,7 +232,7 @@ fn llvm_tools() -> Finding {
     }
     Finding::new(
         "llvm-tools",
-        "missing, optional: xtask asm, test --coverage",
+        "missing, optional: `cost --asm`",
     )
     .remedy("rustup component add llvm-tools")
 }
@@ -240,7 +240,7 @@ fn llvm_tools() -> Finding {
 fn debugger() -> Finding {
     match debugger::find() {
         Some(found) => Finding::new("debugger", format!("{}: {}", found.name(), found.version)),
-        None => Finding::new("debugger", "none knows arm64, optional: `debug`")
+        None => Finding::new("debugger", "none knows arm64, optional: `run --debug`")
             .remedy(debugger::remedy()),
     }
 }

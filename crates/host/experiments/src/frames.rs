@@ -50,7 +50,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  long, their work is drawn, and no frequency is scaled. Nor the shares of stays: a frame here has four waits, \
                  of which one is short, and a real one has more. A frame ends here with its composition, so that all \
                  three wake-ups are in it. Power is a model: time by state times the powers of \
-                 xtask/src/governors/states.toml.",
+                 crates/host/governing/src/states.toml.",
 };
 
 /// Governors: ours, and their names in the tables.

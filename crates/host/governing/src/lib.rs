@@ -63,7 +63,7 @@ pub struct GovernorsArgs {
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
     /// Idle states: a table as `run --states` takes it (poll+wfi+standby, arm_poll_idle:100), or a TOML file, whose name
-    /// has a dot or a slash [default: xtask/src/governors/states.toml]
+    /// has a dot or a slash [default: crates/host/governing/src/states.toml]
     #[arg(long, value_name = "TABLE|FILE")]
     pub states: Option<String>,
     #[arg(long, value_name = "LIST", help = format!("Governors: {} [default: all, with fixed:{FIXED_US}]", words("US")))]

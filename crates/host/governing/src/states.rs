@@ -129,7 +129,7 @@ impl States {
         let text = match files::read_text(path) {
             Ok(text) => text,
             Err(error) => bad_input!(
-                "--states: {shown} can't be read ({error}); xtask/src/governors/states.toml is an example"
+                "--states: {shown} can't be read ({error}); crates/host/governing/src/states.toml is an example"
             ),
         };
         Self::parse(&text).map_err(|why| BadInput::error(format!("--states: {shown}: {why}")))

@@ -12,7 +12,7 @@ use page::grid::{self, Column};
 const PAGE: &str = include_str!("page.md");
 /// Around the block that `publish` writes into the page.
 const BLOCK: [&str; 2] = [
-    "<!-- cargo xtask publish: rows of results/neighbour.json -->\n",
+    "<!-- cargo xtask dev publish: rows of results/neighbour.json -->\n",
     "<!-- until here -->\n",
 ];
 /// Stands where there is no such cell.

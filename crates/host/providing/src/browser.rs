@@ -72,7 +72,7 @@ pub fn lacks() -> Option<String> {
         Some(_) => None,
         None if obstacle().is_none() && env::var_os(EVERYTHING).is_some() => None,
         None if obstacle().is_none() => Some(format!(
-            "{missing} is missing: `cargo xtask pages` fetches Debian's (165 MB, once), or {instead}"
+            "{missing} is missing: `cargo xtask dev pages` fetches Debian's (165 MB, once), or {instead}"
         )),
         None => Some(format!("{missing} is missing; {instead}")),
     }

@@ -108,7 +108,7 @@ fn files(build: Option<&results::Build>) -> Result<Files> {
     let found: Vec<_> = found.collect();
     if !found.is_empty() {
         return Err(failure::listed(
-            "files tell where they were made, so nobody else can make the same; flags in xtask/src/images/flags.rs give such \
+            "files tell where they were made, so nobody else can make the same; flags in crates/host/running/src/images/flags.rs give such \
              paths another name",
             &found.join("\n"),
         ));

@@ -31,7 +31,7 @@ pub struct PagesArgs {
     pub pictures: Option<PathBuf>,
 }
 
-/// Does what `cargo xtask pages` promises.
+/// Does what `cargo xtask dev pages` promises.
 pub fn pages(args: &PagesArgs) -> Result<()> {
     if let Some(missing) = args.files.iter().find(|file| !file.is_file()) {
         bad_input!("{} is no file; name pages", missing.display());

@@ -47,7 +47,7 @@ pub struct PublishArgs {
     pub limits: LimitArgs,
 }
 
-/// Does what `cargo xtask publish` promises.
+/// Does what `cargo xtask dev publish` promises.
 pub fn publish(args: &PublishArgs) -> Result<()> {
     if args.page {
         return write_pages();
@@ -122,7 +122,7 @@ fn check(names: &[String], hypervisors: bool, limits: &LimitArgs) -> Result<()> 
     measure(names, limits, |run, results| {
         let Some((_, kept)) = all.iter().find(|(name, _)| *name == run.name) else {
             let name = &run.name;
-            bad_input!("{FOLDER}/{name}.json is not there; run `cargo xtask publish {name}`");
+            bad_input!("{FOLDER}/{name}.json is not there; run `cargo xtask dev publish {name}`");
         };
         wrong.extend(others(&run.name, kept, &results));
         Ok(())
@@ -136,7 +136,7 @@ fn check(names: &[String], hypervisors: bool, limits: &LimitArgs) -> Result<()> 
             .filter(|document| document.is != document.wanted)
             .map(|document| {
                 let path = document.path;
-                format!("{path} has other figures than {FOLDER}/: cargo xtask publish --page")
+                format!("{path} has other figures than {FOLDER}/: cargo xtask dev publish --page")
             }),
     );
     if !wrong.is_empty() {
@@ -154,7 +154,7 @@ fn check(names: &[String], hypervisors: bool, limits: &LimitArgs) -> Result<()> 
 fn write_pages() -> Result<()> {
     let kept = kept()?;
     if kept.is_empty() {
-        bad_input!("{FOLDER}/ has no results; run `cargo xtask publish`");
+        bad_input!("{FOLDER}/ has no results; run `cargo xtask dev publish`");
     }
     for document in documents(&kept)? {
         let path = document.path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Logs of boots, and the results.json and results.csv that come of each.
 //!
-//! Their tables are tested in `xtask/src/goldens.rs`, their pages in
+//! Their tables are tested in `crates/host/reporting/src/goldens.rs`, their pages in
 //! `crates/host/page/tests/goldens.rs`.
 
 mod common;

@@ -221,7 +221,7 @@ impl Board {
     pub fn boots_disks(&self, option: &str) -> Result<()> {
         if !self.machine.boots_disks() {
             bad_input!(
-                "{option}: board {} has no firmware that boots disks; use board virt-uefi, or another that `boards` \
+                "{option}: board {} has no firmware that boots disks; use board virt-uefi, or another that `doctor --boards` \
                  shows with UEFI",
                 self.name
             );

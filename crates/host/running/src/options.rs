@@ -98,11 +98,11 @@ pub struct JobArgs {
     /// Number of CPUs [default: the board's]
     #[arg(long, value_name = "N", value_parser = count)]
     pub cpus: Option<u32>,
-    /// CPU model, of those that `boards` lists [default: the board's]
+    /// CPU model, of those that `doctor --boards` lists [default: the board's]
     #[arg(long, value_name = "MODEL", visible_alias = "cpu-model")]
     pub cpu: Option<String>,
     /// Unit: insns are exact and repeatable, time has CPUs that really run at once, cycles are those of a core
-    /// that the emulator models [default: insns where the board has it, else the first of those that `boards` lists]
+    /// that the emulator models [default: insns where the board has it, else the first of those that `doctor --boards` lists]
     #[arg(long, value_enum)]
     pub metric: Option<Metric>,
     /// RAM of the machine, with unit: 64M, 2G [default: the board's]
@@ -302,7 +302,7 @@ pub struct RunArgs {
     )]
     pub with_args: Option<String>,
     /// Watts of a CPU that runs, polls, waits in wfi and works at el2, with their source, as in the table watts of a board's file:
-    /// for a model of the energy per wake-up (docs/energy.md), in place of the board's own
+    /// for a model of the energy per wake-up (docs/results.md), in place of the board's own
     #[arg(long, value_name = "FILE.toml")]
     pub watts: Option<PathBuf>,
     /// Folder for the results; new or empty [default: target/runs/TIME-BOARD, the time in UTC]

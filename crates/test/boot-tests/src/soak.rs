@@ -33,7 +33,7 @@ use shell::side_by_side;
 use shell::terminal::{print_lines, say};
 use summary::{Done, Summary};
 
-/// Does what `cargo xtask soak` promises.
+/// Does what `cargo xtask dev soak` promises.
 pub fn run(args: &SoakArgs) -> Result<()> {
     let request = Request::new(args)?;
     let first = request.job(&request.round(0))?;

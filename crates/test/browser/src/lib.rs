@@ -55,7 +55,7 @@ impl fmt::Display for Finding {
 pub fn from_environment() -> Result<Browser> {
     let program = env::var_os(VARIABLE);
     let program = program.with_context(|| {
-        format!("{VARIABLE} names no browser; `cargo xtask pages` provides one and names it")
+        format!("{VARIABLE} names no browser; `cargo xtask dev pages` provides one and names it")
     })?;
     Browser::start(Path::new(&program))
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use browser::Tab;
 
 #[test]
-#[ignore = "needs a browser; cargo xtask test has one if cargo xtask pages has fetched it"]
+#[ignore = "needs a browser; cargo xtask test has one if cargo xtask dev pages has fetched it"]
 fn nothing_is_wrong_with_our_pages() {
     let named = env::var("ROUSE_PAGES").expect("pages are named");
     let mut browser = browser::from_environment().unwrap();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Each check finds the error that it is for, and nothing in a page without one.
 //!
-//! They need a browser, so Cargo alone skips them; `cargo xtask pages` runs them.
+//! They need a browser, so Cargo alone skips them; `cargo xtask dev pages` runs them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -275,14 +275,14 @@ fn good() -> String {
 }
 
 #[test]
-#[ignore = "needs a browser; cargo xtask pages"]
+#[ignore = "needs a browser; cargo xtask dev pages"]
 fn nothing_is_found_where_nothing_is_wrong() {
     let mut reader = Reader::new();
     assert_eq!(reader.look(&good()), []);
 }
 
 #[test]
-#[ignore = "needs a browser; cargo xtask pages"]
+#[ignore = "needs a browser; cargo xtask dev pages"]
 fn each_plant_is_found_by_its_check() {
     let mut reader = Reader::new();
     for (check, name, place, planted) in PLANTS {
@@ -303,7 +303,7 @@ fn each_plant_is_found_by_its_check() {
 
 /// A head that is not repeated can't be had by a style alone: a table that is not one has none.
 #[test]
-#[ignore = "needs a browser; cargo xtask pages"]
+#[ignore = "needs a browser; cargo xtask dev pages"]
 fn a_table_s_head_is_on_each_of_its_pages() {
     let mut reader = Reader::new();
     let rows = "<tr><td>x</td></tr>".repeat(90);
@@ -325,7 +325,7 @@ fn a_table_s_head_is_on_each_of_its_pages() {
 }
 
 #[test]
-#[ignore = "needs a browser; cargo xtask pages"]
+#[ignore = "needs a browser; cargo xtask dev pages"]
 fn a_program_that_is_no_browser_is_named() {
     let error = Browser::start(std::path::Path::new("/bin/false")).unwrap_err();
     assert!(

@@ -34,7 +34,7 @@ fn page() -> String {
 }
 
 #[test]
-#[ignore = "needs a browser; cargo xtask pages"]
+#[ignore = "needs a browser; cargo xtask dev pages"]
 fn tables_are_sorted_and_filtered_by_keyboard() {
     let mut browser = browser::from_environment().unwrap();
     let file = browser.folder().join("page.html");

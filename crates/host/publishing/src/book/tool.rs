@@ -20,7 +20,7 @@ use shell::{files, places};
 
 /// Names another mdBook.
 const VARIABLE: &str = "ROUSE_MDBOOK";
-const REQUIREMENTS: &str = "xtask/src/book/requirements.txt";
+const REQUIREMENTS: &str = "crates/host/publishing/src/book/requirements.txt";
 
 /// The program; it is provided if it is not there.
 pub fn ensure() -> Result<PathBuf> {

@@ -46,7 +46,7 @@ fn origin(build: Option<&Build>) -> String {
         (commit, true) => format!("commit {commit} with changes that are in no commit"),
     };
     format!(
-        "Made by `cargo xtask dist` from {commit}, with rustc {} ({}), LLVM {}. The same commit and compiler make the same \
+        "Made by `cargo xtask dev dist` from {commit}, with rustc {} ({}), LLVM {}. The same commit and compiler make the same \
          folder, bit for bit, on any machine: make one, and compare by `diff -r`.",
         build.rustc, build.rustc_commit, build.llvm
     )

@@ -101,7 +101,7 @@ impl Block {
     /// The document's text with the block as it has to be.
     fn put_into(&self, text: &str, kept: &[(String, Results)]) -> Result<String> {
         let Self { path, run, .. } = self;
-        let begin = format!("<!-- cargo xtask publish: rows of {FOLDER}/{run}.json -->\n");
+        let begin = format!("<!-- cargo xtask dev publish: rows of {FOLDER}/{run}.json -->\n");
         let parts = text
             .split_once(&begin)
             .and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
@@ -111,7 +111,7 @@ impl Block {
             );
         };
         let Some((_, results)) = kept.iter().find(|(name, _)| name == run) else {
-            bad_input!("{FOLDER}/{run}.json is not there; run `cargo xtask publish {run}`");
+            bad_input!("{FOLDER}/{run}.json is not there; run `cargo xtask dev publish {run}`");
         };
         let rows = self.rows(results);
         let run = Run::of(run)?;
@@ -181,12 +181,12 @@ fn page(kept: &[(String, Results)]) -> Result<String> {
 const HEAD: &str = "\
 # What was measured on each board
 
-`cargo xtask publish` measures every board whose emulator is on the computer, and keeps what comes out in `results/`, one file for each board: a run's
-[results.json](results.md) without histograms. This page is made of these files (`cargo xtask publish --page`), so it has the version and the commit that
+`cargo xtask dev publish` measures every board whose emulator is on the computer, and keeps what comes out in `results/`, one file for each board: a run's
+[results.json](results.md) without histograms. This page is made of these files (`cargo xtask dev publish --page`), so it has the version and the commit that
 measured. Instructions and cycles repeat: the command below a section gives the same numbers with the same compiler and emulator.
 `cargo xtask compare results/virt.json RUN` says what is otherwise. A star and its reason mean the same as in any [table](glossary.md).
 
-No board here is hardware: each is QEMU or gem5 with the properties that `cargo xtask boards` lists. [Bring-up](bring-up.md) says how to measure the machine itself.
+No board here is hardware: each is QEMU or gem5 with the properties that `cargo xtask doctor --boards` lists. [Bring-up](bring-up.md) says how to measure the machine itself.
 ";
 
 #[cfg(test)]
@@ -201,7 +201,7 @@ mod tests {
             let path = document.path;
             assert!(
                 document.is == document.wanted,
-                "{path}: run `cargo xtask publish --page`"
+                "{path}: run `cargo xtask dev publish --page`"
             );
         }
         for (name, results) in &kept {

@@ -135,7 +135,7 @@ pub fn kept() -> Result<Vec<(String, Results)>> {
     let entries = fs::read_dir(&folder);
     let entries = entries.with_context(|| {
         format!(
-            "{} can't be read; run `cargo xtask publish`",
+            "{} can't be read; run `cargo xtask dev publish`",
             places::shown(&folder)
         )
     })?;
@@ -153,7 +153,7 @@ pub fn kept() -> Result<Vec<(String, Results)>> {
             let text = fs::read_to_string(file)?;
             let shown = places::shown(file);
             let results = Results::read(&text, mistake::of_json).map_err(|why| {
-                BadInput::error(format!("{shown}: {why}; run `cargo xtask publish`"))
+                BadInput::error(format!("{shown}: {why}; run `cargo xtask dev publish`"))
             })?;
             let name = file.file_stem().unwrap_or_default().to_string_lossy();
             Ok((name.into_owned(), results))
@@ -185,7 +185,7 @@ pub fn others(name: &str, kept: &Results, now: &Results) -> Option<String> {
             more => format!(" and {more} more"),
         };
         let named = titles[..titles.len().min(NAMED)].join(", ");
-        format!("{FOLDER}/{name}.json: {named}{more} are not what this tree measures: cargo xtask publish {name}")
+        format!("{FOLDER}/{name}.json: {named}{more} are not what this tree measures: cargo xtask dev publish {name}")
     })
 }
 

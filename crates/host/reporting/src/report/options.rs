@@ -18,7 +18,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FILE|DIR")]
     pub out: Option<PathBuf>,
     /// Watts of a CPU that runs, polls, waits in wfi and works at el2, with their source, as in the table watts of a board's file:
-    /// for a model of the energy per wake-up (docs/energy.md)
+    /// for a model of the energy per wake-up (docs/results.md)
     #[arg(long, value_name = "FILE.toml")]
     pub watts: Option<PathBuf>,
     /// Also write each chart of the page as an SVG file of its own to this folder; no file there is replaced

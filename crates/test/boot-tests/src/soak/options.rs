@@ -28,7 +28,7 @@ pub struct SoakArgs {
     /// Numbers of CPUs, 2 to 8, in turn [default: 4,8; with --guest 4]
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
-    /// CPU model, of those that `boards` lists [default: the board's]
+    /// CPU model, of those that `doctor --boards` lists [default: the board's]
     #[arg(long, value_name = "MODEL")]
     pub cpu: Option<String>,
     /// How the emulator runs: insns repeats exactly, time has CPUs that really run at once [default: both; with --guest insns,

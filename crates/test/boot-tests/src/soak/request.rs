@@ -166,7 +166,7 @@ impl Request {
             deliver,
         } = round.on;
         let mut command = format!(
-            "cargo xtask soak --board {} --cpus {cpus} --metric {metric} --seed {}",
+            "cargo xtask dev soak --board {} --cpus {cpus} --metric {metric} --seed {}",
             quoted(&self.board),
             round.seed
         );
@@ -327,7 +327,7 @@ mod tests {
         let first = request(&options).unwrap();
         let round = first.round(3);
         let command = first.command(&round).replace("'a b'", "a_b");
-        let words: Vec<&str> = command.split(' ').skip(2).collect();
+        let words: Vec<&str> = command.split(' ').skip(3).collect();
         assert_eq!(words[0], "soak");
         let mut words = words[1..].to_vec();
         let minutes = words.iter().position(|word| *word == "--minutes").unwrap();

@@ -262,11 +262,11 @@ mod tests {
         summary.violate(
             &round,
             "soak, seed 9: leak: request word 0x8",
-            "cargo xtask soak",
+            "cargo xtask dev soak",
         );
         let text = summary.to_json().unwrap();
         assert!(
-            text.contains("\"leak\": true") && text.contains("cargo xtask soak"),
+            text.contains("\"leak\": true") && text.contains("cargo xtask dev soak"),
             "{text}"
         );
         assert!(summary.lines()[1].starts_with("VIOLATION: soak, seed 9"));
