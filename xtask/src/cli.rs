@@ -10,7 +10,7 @@ use counting::cost::CostArgs;
 use doctor::DoctorArgs;
 use reporting::compare::CompareArgs;
 use reporting::report::ReportArgs;
-use running::options::{ImageArgs, RunArgs};
+use running::options::{ImageArgs, RunArgs, arranged};
 
 pub use renamed::renamed;
 
@@ -80,7 +80,7 @@ pub enum Verb {
 #[derive(Debug, Subcommand)]
 pub enum Everyday {
     /// Build, boot, measure, print the table and write the results
-    #[command(after_help = format!("{LISTS}\n\n{STATUS}"))]
+    #[command(mut_args(arranged), after_help = "`--help` has all options.", after_long_help = format!("{LISTS}\n\n{STATUS}"))]
     Run(Box<RunArgs>),
     /// Compare runs cell by cell: is B better or worse than A?
     #[command(after_help = format!("{COMPARE}\n\n{STATUS}"))]

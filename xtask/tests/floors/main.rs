@@ -76,6 +76,37 @@ fn no_module_uses_a_higher_floor_and_circles_are_small() {
     }
 }
 
+/// The most modules that may form a circle, in a crate without a picture.
+const CIRCLE: usize = 8;
+
+/// The source folders of all packages.
+fn sources() -> Vec<PathBuf> {
+    let mut sources = Vec::new();
+    let mut folders = vec![root()];
+    while let Some(folder) = folders.pop() {
+        if folder.join("Cargo.toml").is_file() && folder.join("src").is_dir() {
+            sources.push(folder.join("src"));
+        }
+        let entries = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        let below = entries.filter(|path| path.is_dir() && !path.ends_with("target") && !path.ends_with("src"));
+        let is_hidden = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        folders.extend(below.filter(|path| !is_hidden(path)).chain((folder == root()).then(|| root().join("crates/target"))));
+    }
+    sources
+}
+
+#[test]
+fn no_crate_has_a_large_circle() {
+    let sources = sources();
+    assert!(sources.len() > 40, "{sources:?}");
+    for source in sources {
+        let uses = reader::read(&files(&source));
+        for circle in rules::circles(&uses) {
+            if circle.len() > 4 { println!("{} {} {}", source.display(), circle.len(), circle.join(" ")); }
+        }
+    }
+}
+
 /// Two floors, and what is wrong with them.
 fn faults_of(files: &[(&str, &str)]) -> Vec<String> {
     let picture = "```text\nx/src, the top floor first\n\ntop  a b\n     c\nlow  d e\n```\n";

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Options that verbs share: images to boot and the plan to measure.
 
+mod screen;
+
+pub use screen::arranged;
+
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
