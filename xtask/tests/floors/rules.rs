@@ -77,6 +77,14 @@ fn circle(uses: &Uses, most: usize) -> Option<String> {
     })
 }
 
+/// Uses without those of a module by its own submodules: a file and its folder are written together.
+pub fn between(uses: Uses) -> Uses {
+    let up = |from: &str, to: &str| from.strip_prefix(to).is_some_and(|rest| rest.starts_with("::")) || to.is_empty();
+    let arrows = uses.arrows.into_iter();
+    let arrows = arrows.filter(|((from, to), _)| !up(from, to)).collect();
+    Uses { arrows, ..uses }
+}
+
 /// The strongly connected components.
 pub fn circles(uses: &Uses) -> Vec<Vec<Module>> {
     let reached = |from: &Module| {
