@@ -256,5 +256,8 @@ fn the_mails_are_those_that_would_be_sent() {
         assert!(lines.all(|line| line.len() <= 76), "{sent}");
         page.push_str(&format!("{before}\n```text\n{sent}```\n"));
     }
-    results::goldens::golden(&root.join("crates/host/reporting/tests/goldens/mails.md"), &page);
+    results::goldens::golden(
+        &root.join("crates/host/reporting/tests/goldens/mails.md"),
+        &page,
+    );
 }

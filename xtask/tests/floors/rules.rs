@@ -69,7 +69,7 @@ fn climbs(uses: &Uses, floors: &[Floor]) -> Vec<String> {
 }
 
 /// The largest circle, if it has more than `most` modules.
-fn circle(uses: &Uses, most: usize) -> Option<String> {
+pub fn circle(uses: &Uses, most: usize) -> Option<String> {
     let largest = circles(uses).into_iter().max_by_key(Vec::len)?;
     (largest.len() > most).then(|| {
         let (count, names) = (largest.len(), largest.join(", "));
@@ -79,7 +79,11 @@ fn circle(uses: &Uses, most: usize) -> Option<String> {
 
 /// Uses without those of a module by its own submodules: a file and its folder are written together.
 pub fn between(uses: Uses) -> Uses {
-    let up = |from: &str, to: &str| from.strip_prefix(to).is_some_and(|rest| rest.starts_with("::")) || to.is_empty();
+    let up = |from: &str, to: &str| {
+        from.strip_prefix(to)
+            .is_some_and(|rest| rest.starts_with("::"))
+            || to.is_empty()
+    };
     let arrows = uses.arrows.into_iter();
     let arrows = arrows.filter(|((from, to), _)| !up(from, to)).collect();
     Uses { arrows, ..uses }

@@ -230,11 +230,8 @@ fn llvm_tools() -> Finding {
     {
         return Finding::new("llvm-tools", "there");
     }
-    Finding::new(
-        "llvm-tools",
-        "missing, optional: `cost --asm`",
-    )
-    .remedy("rustup component add llvm-tools")
+    Finding::new("llvm-tools", "missing, optional: `cost --asm`")
+        .remedy("rustup component add llvm-tools")
 }
 
 fn debugger() -> Finding {

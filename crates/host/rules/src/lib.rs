@@ -22,8 +22,10 @@ pub mod decode;
 pub mod gic;
 pub mod register;
 
+mod access;
 mod attributes;
 mod barriers;
+mod controls;
 mod cpu;
 mod finding;
 mod lines;
@@ -34,7 +36,8 @@ mod tables;
 #[cfg(test)]
 mod testing;
 
-pub use cpu::{Access, Cpu, Step};
+pub use access::Access;
+pub use cpu::{Cpu, Step};
 pub use finding::{Finding, Place};
 pub use rule::About;
 pub use rules::RULES;

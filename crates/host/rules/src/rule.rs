@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Interface of a rule.
 
-use crate::cpu::{Access, Controls};
+use crate::access::Access;
+use crate::controls::Controls;
 use crate::decode::Operation;
 use crate::finding::Place;
 use crate::shared::Shared;

@@ -3,8 +3,8 @@
 //! examples does not compile.
 
 mod active;
-mod caches;
-mod code;
+pub(crate) mod caches;
+pub(crate) mod code;
 mod counter;
 mod device;
 mod ended;
@@ -12,19 +12,14 @@ mod exclusive;
 mod invalidated;
 mod lists;
 mod rwp;
-mod sgi;
+pub(crate) mod sgi;
 mod synchronised;
-mod tables;
+pub(crate) mod tables;
 mod tlbi;
 mod unknown;
 mod wait;
 
-pub(crate) use caches::Coherence;
-pub(crate) use code::Written;
-pub(crate) use sgi::Sends;
-pub(crate) use tables::{InUse, root};
-
-use crate::cpu::Access;
+use crate::access::Access;
 use crate::decode::Operation;
 use crate::rule::{About, Now, Rule};
 

@@ -8,7 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::finding::{Finding, Place};
-use crate::rules::{Coherence, InUse, Sends, Written};
+use crate::rules::caches::Coherence;
+use crate::rules::code::Written;
+use crate::rules::sgi::Sends;
+use crate::rules::tables::InUse;
 
 /// State that the CPUs have in common.
 pub struct Shared {

@@ -8,6 +8,9 @@ pub const TABLE: u64 = 4096;
 /// Output address of a descriptor.
 pub const ADDRESS: u64 = 0xffff_ffff_f000;
 
+/// TG0 of TCR_ELx and VTCR_EL2, 0 for 4 KiB.
+const GRANULE: u64 = 3 << 14;
+
 /// Reads the word at a physical address.
 pub type Read<'a> = &'a dyn Fn(u64) -> Option<u64>;
 /// Turns an address of a descriptor into one in memory.
@@ -147,4 +150,9 @@ mod tests {
         let levels = [16, 24, 25, 33, 34, 39].map(first_level);
         assert_eq!(levels, [0, 0, 1, 1, 2, 2]);
     }
+}
+
+/// Root and first level by the value of a base register and of its control.
+pub fn root(base: u64, control: u64) -> Option<(u64, u8)> {
+    (control & GRANULE == 0).then(|| (base & ADDRESS & !1, first_level(control & 0x3f)))
 }

@@ -102,10 +102,14 @@ impl Ready {
     fn provide(&mut self, job: &Job, under: Under) -> Result<()> {
         let built = &mut self.built;
         if under.kvm_mode().is_some() && built.host.is_none() {
-            built.host = Some(Host::ensure(job.host_kernel.as_deref())?);
+            built.host = Some(Host::ensure(job.host_kernel.as_deref(), images::monitor)?);
         }
         if let (Under::Xen, Emulator::Qemu(qemu)) = (under, &self.emulator) {
-            built.xen = Some(Xen::ensure(job, qemu)?);
+            built.xen = Some(Xen::ensure(
+                job.xen.as_deref(),
+                job.xen_args.as_deref(),
+                |xen| said(launch::xen_alone(job, qemu, xen)?, job.limits, Xen::is_last),
+            )?);
         }
         Ok(())
     }

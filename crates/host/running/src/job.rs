@@ -7,7 +7,7 @@ mod load;
 mod ram;
 mod variant;
 
-pub use load::{ALIKE, Load};
+pub use load::Load;
 pub use ram::Ram;
 pub use variant::Variant;
 

@@ -6,12 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::boot::said;
 use crate::given::kind;
-use crate::job::Job;
-use crate::launch;
 use providing::apt::Remedy;
-use providing::qemu::Emulator;
 use shell::failure::bad_input;
 use shell::places;
 
@@ -41,19 +37,26 @@ pub struct Xen {
 }
 
 impl Xen {
-    /// The one that `job` asks for, on the machine and with the options that it asks for. It is
-    /// started once for what it says: a guest has the console for itself.
-    pub fn ensure(job: &Job, emulator: &Emulator) -> Result<Self> {
-        let image = file(job.xen.as_deref())?;
-        let command = launch::xen_alone(job, emulator, &image)?;
-        let is_last = |line: &str| line.contains(SCHEDULER) || line.contains("Panic on");
-        let lines = said(command, job.limits, is_last)?;
-        let options = job.xen_args.iter().flat_map(|text| text.split_whitespace());
+    /// The one that is `named`, else Debian's. `started` once with its options it returns its lines up to the one that
+    /// [`Self::is_last`]: a guest has the console for itself.
+    pub fn ensure(
+        named: Option<&Path>,
+        options: Option<&str>,
+        started: impl FnOnce(&Path) -> Result<Vec<String>>,
+    ) -> Result<Self> {
+        let image = file(named)?;
+        let lines = started(&image)?;
+        let options = options.iter().flat_map(|text| text.split_whitespace());
         let asked = options
             .filter_map(|word| word.strip_prefix(SCHED))
             .next_back();
         let told = told(&lines, asked)?;
         Ok(Self { image, told })
+    }
+
+    /// Whether nothing of interest comes after this line of its console.
+    pub fn is_last(line: &str) -> bool {
+        line.contains(SCHEDULER) || line.contains("Panic on")
     }
 }
 

@@ -29,7 +29,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU64};
 
-use crate::cpu::Access;
+use crate::access::Access;
 use crate::decode::Operation;
 use crate::finding::Place;
 use crate::lines::{LINE, Lines};

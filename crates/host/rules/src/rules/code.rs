@@ -18,8 +18,8 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::access::Access;
 use crate::barriers::{Barriers, Begun, Seen};
-use crate::cpu::Access;
 use crate::decode::Operation;
 use crate::finding::Place;
 use crate::lines::Lines;

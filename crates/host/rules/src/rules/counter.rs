@@ -12,7 +12,7 @@
 //!
 //! [`decode_before`]: crate::decode::decode_before
 
-use crate::cpu::Access;
+use crate::access::Access;
 use crate::decode::Operation;
 use crate::rule::{About, Now, Rule, synchronises};
 #[cfg(test)]

@@ -8,8 +8,8 @@
 //!
 //! Not seen: the attributes of stage 2, and granules other than 4 KiB.
 
+use crate::access::Access;
 use crate::attributes::{Type, Types};
-use crate::cpu::Access;
 use crate::decode::Operation;
 use crate::rule::{About, Now, Rule};
 #[cfg(test)]

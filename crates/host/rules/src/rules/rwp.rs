@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cpu::Access;
+use crate::access::Access;
 use crate::decode::Operation;
 use crate::finding::Place;
 use crate::gic::Frame;

@@ -24,7 +24,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::cpu::Access;
+use crate::access::Access;
 use crate::decode::Operation;
 use crate::finding::Place;
 use crate::register::*;

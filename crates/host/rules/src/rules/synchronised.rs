@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cpu::Access;
+use crate::access::Access;
 use crate::decode::{Operation, Wait};
 use crate::finding::Place;
 use crate::register::*;

@@ -20,13 +20,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::cpu::Access;
+use crate::access::Access;
 use crate::decode::Operation;
 use crate::finding::Place;
 use crate::register::*;
 use crate::rule::{About, Now, Rule, synchronises};
 use crate::shared::lock;
-use crate::tables::{ADDRESS, Change, TABLE, Tables, below_of, first_level, leads_on};
+use crate::tables::{ADDRESS, Change, TABLE, Tables, below_of, leads_on};
 #[cfg(test)]
 use crate::testing::*;
 
@@ -35,8 +35,6 @@ use crate::testing::*;
 const BREAKS: u64 = 3 | 7 << 2 | ADDRESS;
 /// HCR_EL2.VM.
 const STAGE_2: u64 = 1;
-/// TG0 of TCR_ELx and VTCR_EL2, 0 for 4 KiB.
-const GRANULE: u64 = 3 << 14;
 
 /// The tables of the machine.
 #[derive(Debug, Default)]
@@ -393,11 +391,6 @@ fn add(now: &Now<'_>, tables: &mut Tables, (root, level, intermediate): Root) {
         }
     };
     tables.add(root, level, intermediate, (&read, &locate), &mut found);
-}
-
-/// Root and first level by the value of a base register and of its control.
-pub fn root(base: u64, control: u64) -> Option<(u64, u8)> {
-    (control & GRANULE == 0).then(|| (base & ADDRESS & !1, first_level(control & 0x3f)))
 }
 
 /// Tables of EL2 with one page, not in use yet.

@@ -11,7 +11,7 @@ use super::deadlines::Deadlines;
 use crate::board::Board;
 use crate::given::{Given, Initrd};
 use crate::images::Guest;
-use crate::kvm::kernel;
+use crate::kvm::{ALIKE, kernel};
 use crate::options::{LoadArgs, Metric};
 use shell::failure::{BadInput, bad_input};
 
@@ -182,11 +182,6 @@ impl Load {
         parts.join(" ").trim_end().to_owned()
     }
 }
-
-/// Linux's arguments, as the guest and as KVM's host, so that each boot is like the one before: nothing is at random, a
-/// panic is an end, and of all that it could print only that goes to the console, which the records have. It leaves out
-/// its tests of ciphers, for which an emulator takes two seconds of ten.
-pub const ALIKE: &str = "nokaslr randomize_kstack_offset=off panic=-1 loglevel=1 cryptomgr.notests";
 
 /// Its argument in a soak: complaints go to the console too.
 const COMPLAINS: &str = "loglevel=4";

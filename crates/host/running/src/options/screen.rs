@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `run -h` and `run --help`: the options of everyday use on one screen, and all of them under headings.
 
-use clap::{Arg, Command};
+use clap::Arg;
 use plan::{DIMENSIONS, Place};
 
 /// Options of `run -h`, each with a text that leaves its line within 80 columns.
@@ -33,20 +33,51 @@ const HEADINGS: [(&str, &[&str]); 4] = [
     (
         MACHINE,
         &[
-            "board", "under", "guest", "initrd", "guest_args", "with_args", "append", "cpus", "cpu", "metric", "memory",
-            "boot", "dtb", "gem5", "preset", "set", "kvm", "host_kernel", "xen", "xen_args", "survey",
+            "board",
+            "under",
+            "guest",
+            "initrd",
+            "guest_args",
+            "with_args",
+            "append",
+            "cpus",
+            "cpu",
+            "metric",
+            "memory",
+            "boot",
+            "dtb",
+            "gem5",
+            "preset",
+            "set",
+            "kvm",
+            "host_kernel",
+            "xen",
+            "xen_args",
+            "survey",
         ],
     ),
     (
         AMOUNT,
         &[
-            "quick", "iterations", "max_iterations", "cell_ms", "repeat", "shard", "jobs", "timeout", "time_limit", "deadline",
-            "cell_deadline", "keep_cpu",
+            "quick",
+            "iterations",
+            "max_iterations",
+            "cell_ms",
+            "repeat",
+            "shard",
+            "jobs",
+            "timeout",
+            "time_limit",
+            "deadline",
+            "cell_deadline",
+            "keep_cpu",
         ],
     ),
     (
         ANSWER,
-        &["out", "save", "json", "format", "wide", "raw", "compact", "stages", "watts", "timings"],
+        &[
+            "out", "save", "json", "format", "wide", "raw", "compact", "stages", "watts", "timings",
+        ],
     ),
     (TESTS, &["debug", "expect_reset", "disturb"]),
 ];
@@ -79,27 +110,32 @@ fn heading(id: &str) -> Option<&'static str> {
     of.map(|(heading, _)| *heading)
 }
 
-/// Returns the command line of `run` alone, arranged.
-pub fn command() -> Command {
-    use clap::Args;
-    super::RunArgs::augment_args(Command::new("run")).mut_args(arranged)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::{Args, Command};
     use std::collections::BTreeSet;
+
+    fn command() -> Command {
+        super::super::RunArgs::augment_args(Command::new("run")).mut_args(arranged)
+    }
 
     #[test]
     fn every_option_has_one_of_six_headings() {
         let command = command();
         let headings: BTreeSet<_> = command
             .get_arguments()
-            .map(|arg| arg.get_help_heading().unwrap_or_else(|| panic!("{arg}: options/screen.rs lacks it")))
+            .map(|arg| {
+                arg.get_help_heading()
+                    .unwrap_or_else(|| panic!("{arg}: options/screen.rs lacks it"))
+            })
             .collect();
         assert_eq!(headings.len(), 6, "{headings:?}");
         for id in HEADINGS.iter().flat_map(|(_, ids)| *ids) {
-            assert!(command.get_arguments().any(|arg| arg.get_id() == id), "{id} is gone");
+            assert!(
+                command.get_arguments().any(|arg| arg.get_id() == id),
+                "{id} is gone"
+            );
         }
     }
 
@@ -107,7 +143,10 @@ mod tests {
     fn the_short_help_fits_a_screen() {
         let help = command().render_help().to_string();
         let widest = help.lines().map(str::len).max();
-        assert!(help.lines().count() <= 24 && widest <= Some(80), "{widest:?}\n{help}");
+        assert!(
+            help.lines().count() <= 24 && widest <= Some(80),
+            "{widest:?}\n{help}"
+        );
         for (id, _) in EVERYDAY {
             assert!(help.contains(&format!("--{id}")), "{id}\n{help}");
         }

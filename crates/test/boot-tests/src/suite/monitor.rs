@@ -121,7 +121,7 @@ pub fn run(before: &Arc<Before>) -> Result<()> {
 /// guests ended badly.
 fn boot(before: &Before, arguments: String, wanted: &[(&[&str], &[&str])]) -> Result<usize> {
     let place = Scratch::new()?;
-    let host = Host::ensure(None)?;
+    let host = Host::ensure(None, running::images::monitor)?;
     let guests = [
         ("off", image(&OFF)),
         ("reset", image(&RESET)),

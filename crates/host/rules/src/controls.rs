@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Registers that control others.
+
+use crate::register::*;
+use crate::tables::root;
+
+/// Registers that control others, as the CPU wrote them, 0 from reset on: what matters of
+/// them is 0 then, or has to be written first.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Controls {
+    /// SCTLR_ELx by level, 0 for EL0.
+    sctlr: [u64; 4],
+    /// HCR_EL2.
+    pub hcr: u64,
+    /// SCR_EL3.
+    pub scr: u64,
+    /// CNTHCTL_EL2 and CNTKCTL_EL1.
+    pub streams: [u64; 2],
+    /// TTBR0_ELx and TCR_ELx by level, VTTBR_EL2 and VTCR_EL2 at 0.
+    tables: [(u64, u64); 3],
+    /// MAIR_ELx by level.
+    memory: [u64; 3],
+}
+
+impl Controls {
+    /// Whether the MMU is on for what runs at `level`: SCTLR_ELx.M.
+    #[must_use]
+    #[inline]
+    pub fn translates(&self, level: u8) -> bool {
+        self.sctlr(level) & 1 != 0
+    }
+
+    /// Whether what runs at `level` has memory in caches: SCTLR_ELx.M and C. With M clear data
+    /// is Device memory, unless HCR_EL2.DC makes it Normal for EL1 (DDI 0487K.a, D8.2.12).
+    #[must_use]
+    #[inline]
+    pub fn caches(&self, level: u8) -> bool {
+        const DC: u64 = 1 << 12;
+        self.sctlr(level) & 5 == 5 || level < 2 && self.hcr & DC != 0
+    }
+
+    /// SCTLR_ELx of what runs at `level`.
+    #[must_use]
+    #[inline]
+    pub fn sctlr(&self, level: u8) -> u64 {
+        self.sctlr[usize::from(level.clamp(1, 3))]
+    }
+
+    /// The table at which the lookups of EL1 or EL2 begin, and its level.
+    #[must_use]
+    pub fn root(&self, level: u8) -> Option<(u64, u8)> {
+        let (base, control) = self.tables[usize::from(level)];
+        root(base, control)
+    }
+
+    /// Likewise if TTBR0_ELx were `base`.
+    #[must_use]
+    pub fn root_from(&self, level: u8, base: u64) -> Option<(u64, u8)> {
+        root(base, self.tables[usize::from(level)].1)
+    }
+
+    /// Bits of the addresses that TTBR0_EL1 or TTBR0_EL2 translates.
+    #[must_use]
+    pub fn bits(&self, level: u8) -> u64 {
+        64 - (self.tables[usize::from(level)].1 & 0x3f).clamp(16, 39)
+    }
+
+    /// MAIR_EL1 or MAIR_EL2.
+    #[must_use]
+    pub fn memory(&self, level: u8) -> u64 {
+        self.memory[usize::from(level)]
+    }
+
+    /// The table at which the lookups of stage 2 begin, and its level.
+    #[must_use]
+    pub fn guest_root(&self) -> Option<(u64, u8)> {
+        self.root(0)
+    }
+
+    pub(crate) fn wrote(&mut self, register: Register, value: u64) {
+        match register {
+            SCTLR_EL1 => self.sctlr[1] = value,
+            SCTLR_EL2 => self.sctlr[2] = value,
+            SCTLR_EL3 => self.sctlr[3] = value,
+            HCR_EL2 => self.hcr = value,
+            SCR_EL3 => self.scr = value,
+            TTBR0_EL1 => self.tables[1].0 = value,
+            TCR_EL1 => self.tables[1].1 = value,
+            TTBR0_EL2 => self.tables[2].0 = value,
+            TCR_EL2 => self.tables[2].1 = value,
+            MAIR_EL1 => self.memory[1] = value,
+            MAIR_EL2 => self.memory[2] = value,
+            VTTBR_EL2 => self.tables[0].0 = value,
+            VTCR_EL2 => self.tables[0].1 = value,
+            CNTHCTL_EL2 => self.streams[0] = value,
+            CNTKCTL_EL1 => self.streams[1] = value,
+            _ => {}
+        }
+    }
+}
