@@ -21,7 +21,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if path.is_dir() && !path.ends_with("../target") && !name.starts_with('.') {
+        if path.is_dir() && name != "target" && !name.starts_with('.') {
             sources(&path, found);
         } else if name.ends_with(".rs") {
             found.push(path);

@@ -18,7 +18,7 @@ use crate::refuse;
 const SLOT: u64 = (size_of::<Slot>() as u64).next_multiple_of(PAGE);
 const _: () = assert!(SLOT + PAGE == carve::PER_CPU);
 
-// For the packer of the image: crates/target/arch/src/needs.rs.
+// For the packer of the image: crates/no_std/arch/src/needs.rs.
 arch::needs!(
     __needs_fixed = carve::pool(0),
     __needs_per_cpu = carve::PER_CPU,

@@ -51,7 +51,7 @@ pub enum Verb {
     Dev {
         /// The verb.
         #[command(subcommand)]
-        verb: Box<Dev>,
+        verb: Dev,
     },
 }
 
@@ -60,7 +60,7 @@ pub enum Verb {
 pub enum Dev {
     /// Boot over and over with everything at random, until an invariant is broken
     #[command(after_help = format!("{SOAK}\n\n{STATUS}"))]
-    Soak(SoakArgs),
+    Soak(Box<SoakArgs>),
     /// Measure boards, Linux, a neighbour and the hypervisors, and write results/ and every document that has their figures
     #[command(after_help = STATUS)]
     Publish(PublishArgs),

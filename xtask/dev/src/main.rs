@@ -27,7 +27,7 @@ fn dispatch(verb: Verb) -> anyhow::Result<()> {
         Verb::Experiment(args) => experiments::run(&args),
         Verb::Governors(args) => governing::governors(&args),
         Verb::Test(args) => suite::run(&args),
-        Verb::Dev { verb } => match *verb {
+        Verb::Dev { verb } => match verb {
             Dev::Soak(args) => soak::run(&args),
             Dev::Publish(args) => publish::publish(&args),
             Dev::Dist(args) => dist::dist(&args),

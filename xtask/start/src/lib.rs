@@ -46,8 +46,8 @@ pub fn become_it() -> ExitCode {
 }
 
 /// The package of the verb that these words begin with, or that they ask help on.
-fn package(words: impl Iterator<Item = String>) -> &'static str {
-    let verb = words.skip_while(|word| word == "help").next();
+fn package(mut words: impl Iterator<Item = String>) -> &'static str {
+    let verb = words.find(|word| word != "help");
     match verb.is_some_and(|verb| OF_DEV.contains(&verb.as_str())) {
         true => DEV,
         false => EVERYDAY,

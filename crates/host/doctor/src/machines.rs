@@ -346,7 +346,7 @@ mod tests {
     /// QEMU's tree, as it is and without memory.
     #[test]
     fn a_tree_without_ram_is_read() {
-        let virt = include_bytes!("../../../target/platform/tests/virt.dtb");
+        let virt = include_bytes!("../../../no_std/platform/tests/virt.dtb");
         let found = of_tree("virt.dtb".as_ref(), virt);
         assert!(found.ok && found.why.is_none(), "{found:?}");
         assert_eq!(found.console.as_deref(), Some("pl011,0x9000000"));
@@ -362,7 +362,7 @@ mod tests {
     /// QEMU's tree with room for one redistributor, and with its GIC in RAM.
     #[test]
     fn the_verdict_is_the_images() {
-        let virt = include_bytes!("../../../target/platform/tests/virt.dtb");
+        let virt = include_bytes!("../../../no_std/platform/tests/virt.dtb");
         let with = |from: [u32; 4], to: [u32; 4]| {
             let [from, to] = [from, to].map(|cells| cells.map(u32::to_be_bytes).concat());
             let at = virt.windows(16).position(|bytes| bytes == from).unwrap();

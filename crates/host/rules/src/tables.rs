@@ -116,6 +116,11 @@ pub fn first_level(size: u64) -> u8 {
     3 - ((bits - 13) / 9) as u8
 }
 
+/// Root and first level by the value of a base register and of its control.
+pub fn root(base: u64, control: u64) -> Option<(u64, u8)> {
+    (control & GRANULE == 0).then(|| (base & ADDRESS & !1, first_level(control & 0x3f)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,9 +155,4 @@ mod tests {
         let levels = [16, 24, 25, 33, 34, 39].map(first_level);
         assert_eq!(levels, [0, 0, 1, 1, 2, 2]);
     }
-}
-
-/// Root and first level by the value of a base register and of its control.
-pub fn root(base: u64, control: u64) -> Option<(u64, u8)> {
-    (control & GRANULE == 0).then(|| (base & ADDRESS & !1, first_level(control & 0x3f)))
 }

@@ -29,7 +29,7 @@ fn section<'d>(file: &ElfFile64<'d, object::Endianness>, id: SectionId) -> &'d [
 }
 
 /// Loads and stores of devices, which are as little of a place as a library's lines.
-const ACCESSES: &str = "crates/target/gic/src/mmio.rs";
+const ACCESSES: &str = "crates/no_std/gic/src/mmio.rs";
 
 /// The lines of an image's code.
 pub struct Lines(Context<EndianArcSlice<LittleEndian>>);

@@ -237,7 +237,7 @@ fn guests_own(elf: &Path, job: &Job, variant: Variant) -> Result<u64> {
     Ok(taken.fixed + cpus * taken.per_cpu + cpus * cpus * taken.per_pair + cells)
 }
 
-/// Bytes of an image besides its own memory, from its symbols: crates/target/arch/src/needs.rs.
+/// Bytes of an image besides its own memory, from its symbols: crates/no_std/arch/src/needs.rs.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     fixed: u64,
@@ -273,7 +273,7 @@ impl Taken {
         };
         anyhow::ensure!(
             taken.fixed > 0 && taken.per_cpu > 0,
-            "{} does not say what memory it takes; crates/target/arch/src/needs.rs",
+            "{} does not say what memory it takes; crates/no_std/arch/src/needs.rs",
             shown()
         );
         Ok(taken)

@@ -12,7 +12,7 @@
 //!
 //! All parts are arm64 Images (Linux: Documentation/arch/arm64/booting.rst),
 //! so every loader that boots Linux boots them. The hypervisor has a PE header
-//! besides (crates/target/arch/src/image.rs): the whole is also a UEFI application.
+//! besides (crates/no_std/arch/src/image.rs): the whole is also a UEFI application.
 
 use abi::PayloadHeader;
 use anyhow::{Context, Result, bail, ensure};
@@ -55,11 +55,11 @@ pub struct Parts<'a> {
 pub fn pack(hypervisor: &[u8], parts: Parts) -> Result<Vec<u8>> {
     ensure!(
         is_image(hypervisor),
-        "the hypervisor is no arm64 Image; crates/target/arch/image.ld must put `.head` first"
+        "the hypervisor is no arm64 Image; crates/no_std/arch/image.ld must put `.head` first"
     );
     ensure!(
         hypervisor.len().is_multiple_of(PAGE),
-        "the hypervisor ends inside a page; crates/target/arch/image.ld must align __payload"
+        "the hypervisor ends inside a page; crates/no_std/arch/image.ld must align __payload"
     );
     let mut packed = hypervisor.to_vec();
     packed.extend(PayloadHeader::MAGIC.to_le_bytes());

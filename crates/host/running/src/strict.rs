@@ -24,12 +24,12 @@ use shell::partial::Scratch;
 use shell::places;
 
 /// Where wrappers of single instructions are: a finding in one is one of its caller.
-const WRAPPERS: &str = "crates/target/arch/";
+const WRAPPERS: &str = "crates/no_std/arch/";
 /// Folders with assembly.
 const ASSEMBLY: [&str; 3] = [
     "hypervisor/src",
     "guest-kernel-shim",
-    "crates/target/arch/src",
+    "crates/no_std/arch/src",
 ];
 /// Prefix of a comment that explains why a finding is none.
 const SILENCE: &str = "strict ";
@@ -269,7 +269,7 @@ mod tests {
     fn a_finding_is_of_the_function_that_wraps_nothing() {
         let inlined = site(&[
             ("/library/core/src/macros.rs", "get"),
-            ("crates/target/arch/src/insn.rs", "wfi"),
+            ("crates/no_std/arch/src/insn.rs", "wfi"),
             (
                 "hypervisor/src/exits/wfx.rs",
                 "hypervisor::exits::wfx::idle<hypervisor::cpu::trace::On>",
@@ -282,8 +282,8 @@ mod tests {
             "hypervisor: idle (hypervisor/src/exits/wfx.rs:7)"
         );
         assert_eq!(
-            named(&site(&[("crates/target/arch/src/insn.rs", "wfi")])),
-            "crates/target/arch/src/insn.rs: wfi"
+            named(&site(&[("crates/no_std/arch/src/insn.rs", "wfi")])),
+            "crates/no_std/arch/src/insn.rs: wfi"
         );
         let closure = [
             ("a.rs", "{closure#2}"),

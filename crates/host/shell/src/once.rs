@@ -11,6 +11,12 @@ use anyhow::Result;
 #[derive(Debug)]
 pub struct Once<K, V>(Mutex<BTreeMap<K, Arc<V>>>);
 
+impl<K: Ord, V> Default for Once<K, V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<K: Ord, V> Once<K, V> {
     /// Nothing is made yet.
     pub const fn new() -> Self {

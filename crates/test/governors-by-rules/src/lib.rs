@@ -2,7 +2,7 @@
 //! Linux's cpuidle governors a second time, written from rules alone.
 //!
 //! `RULES.md` beside this crate says what each governor does, with the source of each rule. The
-//! code was written from those rules by an author who had not seen `crates/target/cpuidle`, so that the
+//! code was written from those rules by an author who had not seen `crates/no_std/cpuidle`, so that the
 //! two can be compared over traces: `crates/test/governors-by-rules/tests/against` does that. Each
 //! rule's number stands in the code where the rule is kept.
 //!

@@ -37,7 +37,7 @@ instruction between the marks, with its exception level and its memory accesses.
 With `direct`, interrupts are delivered directly and no wait traps. A 0 there is counted, not assumed. `-` means that the path can't be taken.
 
 Comments in the code explain the barriers and registers of a path: `hypervisor/src/exits/fast_paths.rs` for the fast paths,
-`crates/target/arch/src/gic_cpu.rs` for the DSB and ISB around a doorbell (`doorbell-send`, `cpu-on`), `hypervisor/src/exits/enter.rs` for `cpu-start`.
+`crates/no_std/arch/src/gic_cpu.rs` for the DSB and ISB around a doorbell (`doorbell-send`, `cpu-on`), `hypervisor/src/exits/enter.rs` for `cpu-start`.
 Only `mmio` and `cpu-start` take a lock, because they access the guest's one distributor.
 ";
 
@@ -66,7 +66,7 @@ simulates 100,000 to 500,000 instructions a second. The repository contains no c
 
 Each core has a first-level and a second-level cache. The cores share a coherent crossbar, a last-level cache and a memory of fixed latency. There are a
 GICv3 with 16 list registers, the generic timer and a PL011, but no firmware. Every core enters the image at EL2 with the device tree in x0, and the image
-holds all but the first (`crates/target/arch/src/hold.rs`). EOT on the PL011 ends the simulation.
+holds all but the first (`crates/no_std/arch/src/hold.rs`). EOT on the PL011 ends the simulation.
 
 | `--cpu-model` | core |
 |---|---|

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `crates/target/cpuidle` against the rules, choice by choice over generated traces.
+//! `crates/no_std/cpuidle` against the rules, choice by choice over generated traces.
 //!
 //! Both sides are asked the same and told the same, also behind a difference: what the CPU enters
 //! is the choice of the rules. A difference is a state, whether the tick may stop, or a poll

@@ -6,7 +6,7 @@ use std::env;
 fn main() {
     // Where the package is now: this program is not compiled again when it is moved.
     let package = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
-    let script = format!("{package}/../crates/target/arch/image.ld");
+    let script = format!("{package}/../crates/no_std/arch/image.ld");
     println!("cargo:rerun-if-changed={script}");
     println!("cargo:rustc-link-arg-bins=-T{script}");
     println!("cargo:rustc-link-arg-bins=-pie");
