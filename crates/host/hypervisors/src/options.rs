@@ -8,7 +8,7 @@ use request::PlanArgs;
 
 use running::options::{LimitArgs, RunArgs, Unders};
 
-/// What of the table is measured, and where it goes.
+/// Part of the table to measure, and where it goes.
 #[derive(Debug, Default)]
 pub struct Table {
     /// Its columns; all of them, if there is none.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is published: documents with their figures, the book, the folder of a release.
+//! Publishes documents with their figures, the book, and the folder of a release.
 
 // Public to the programs of this workspace alone: a field whose name says it all has no line.
 #![allow(missing_docs)]

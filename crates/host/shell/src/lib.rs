@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What programs of the host share with their user and his machine: terminal, errors, files, processes.
+//! Terminal, errors, files and processes of a program of the host.
 
 // Public to the programs of this workspace alone: a field whose name says it all has no line.
 #![allow(missing_docs)]

@@ -4,45 +4,53 @@
 use clap::Arg;
 use plan::{DIMENSIONS, Place};
 
-/// Options of `run -h`, each with a text that leaves its line within 80 columns.
-const EVERYDAY: [(&str, &str); 14] = [
-    ("board", "Machine: a name of boards/NAME.toml"),
-    ("under", "none, rouse, xen, kvm, ..., all (their table)"),
-    ("guest", "Another arm64 kernel, or Debian's"),
-    ("workload", "ipi, pingpong, timer, messaging, ..., all"),
-    ("wait", "spin, wfe, wfet, wfi, poll-wfi, ..., all"),
-    ("trap", "Waits that trap: none, wfi, wfe, both, all"),
-    ("deliver", "Interrupts: inject, direct, all"),
-    ("cpus", "Number of CPUs"),
-    ("metric", "insns, time or cycles"),
-    ("quick", "Few wake-ups per cell"),
-    ("repeat", "Measure so often, for `compare`"),
-    ("save", "Name of this run for `compare` and `report`"),
-    ("json", "Copy of results.json; - is standard output"),
-    ("wide", "All columns"),
+/// Options of `run -h`: each with the name of its value and a text that leaves its line within 80 columns.
+const EVERYDAY: [(&str, &str, &str); 14] = [
+    ("board", "NAME", "Machine: a name of boards/NAME.toml"),
+    (
+        "under",
+        "LIST",
+        "none, rouse, xen, kvm, ..., all (their table)",
+    ),
+    ("guest", "IMAGE", "Another arm64 kernel, or debian"),
+    (
+        "workload",
+        "LIST",
+        "ipi, pingpong, timer, messaging, ..., all",
+    ),
+    ("wait", "LIST", "spin, wfe, wfet, wfi, poll-wfi, ..., all"),
+    ("trap", "LIST", "Waits that trap: none, wfi, wfe, both, all"),
+    ("deliver", "LIST", "Interrupts: inject, direct, all"),
+    ("cpus", "N", "Number of CPUs"),
+    ("metric", "UNIT", "Unit"),
+    ("quick", "", "Few wake-ups per cell"),
+    ("repeat", "R", "Measure so often, for `compare`"),
+    (
+        "save",
+        "NAME",
+        "Name of this run for `compare` and `report`",
+    ),
+    ("json", "FILE", "Copy of results.json; - is standard output"),
+    ("wide", "", "All columns"),
 ];
+
+const FIRST: &str = "Everyday options";
 
 const CELLS: &str = "Cells: a LIST is values with commas between them, or all";
 const MACHINE: &str = "Machine and guest";
 const AMOUNT: &str = "Amount and limits";
-const ANSWER: &str = "Answer";
-const TESTS: &str = "Debugger and tests";
+const REST: &str = "Output, debugger and tests";
 
 /// Headings of options that are not dimensions, each with its options.
-const HEADINGS: [(&str, &[&str]); 4] = [
+const HEADINGS: [(&str, &[&str]); 3] = [
     (
         MACHINE,
         &[
-            "board",
-            "under",
-            "guest",
             "initrd",
             "guest_args",
             "with_args",
             "append",
-            "cpus",
             "cpu",
-            "metric",
             "memory",
             "boot",
             "dtb",
@@ -59,11 +67,9 @@ const HEADINGS: [(&str, &[&str]); 4] = [
     (
         AMOUNT,
         &[
-            "quick",
             "iterations",
             "max_iterations",
             "cell_ms",
-            "repeat",
             "shard",
             "jobs",
             "timeout",
@@ -74,35 +80,47 @@ const HEADINGS: [(&str, &[&str]); 4] = [
         ],
     ),
     (
-        ANSWER,
+        REST,
         &[
-            "out", "save", "json", "format", "wide", "raw", "compact", "stages", "watts", "timings",
+            "out",
+            "format",
+            "raw",
+            "compact",
+            "stages",
+            "watts",
+            "timings",
+            "debug",
+            "expect_reset",
+            "disturb",
         ],
     ),
-    (TESTS, &["debug", "expect_reset", "disturb"]),
 ];
 
 /// Gives each option of `run` its heading, and those of everyday use their short text.
 pub fn arranged(arg: Arg) -> Arg {
     let id = arg.get_id().to_string();
-    let arg = match heading(&id) {
-        Some(heading) => arg.help_heading(heading),
-        None => arg,
+    let Some((_, value, short)) = EVERYDAY.iter().find(|(name, ..)| *name == id) else {
+        let arg = arg.hide_short_help(true);
+        return match heading(&id) {
+            Some(heading) => arg.help_heading(heading),
+            None => arg,
+        };
     };
-    match EVERYDAY.iter().find(|(name, _)| *name == id) {
-        Some((_, short)) => {
-            let long = arg.get_long_help().or(arg.get_help()).cloned();
-            arg.help(*short).long_help(long.unwrap_or_default())
-        }
-        None => arg.hide_short_help(true),
+    let long = arg.get_long_help().or(arg.get_help()).cloned();
+    let arg = arg.help(*short).long_help(long.unwrap_or_default());
+    let arg = arg.help_heading(FIRST);
+    match *value {
+        "" => arg,
+        value => arg.value_name(value),
     }
 }
 
+/// Returns the heading of an option that is not for everyday use; `None` for those of workloads on the executor, which have
+/// one.
 fn heading(id: &str) -> Option<&'static str> {
     if let Some(info) = DIMENSIONS.iter().find(|info| info.key == id) {
         return match info.place {
             Place::Always | Place::Unusual => Some(CELLS),
-            // They have one, of workloads on the executor.
             Place::System => None,
         };
     }
@@ -147,7 +165,7 @@ mod tests {
             help.lines().count() <= 24 && widest <= Some(80),
             "{widest:?}\n{help}"
         );
-        for (id, _) in EVERYDAY {
+        for (id, ..) in EVERYDAY {
             assert!(help.contains(&format!("--{id}")), "{id}\n{help}");
         }
     }
