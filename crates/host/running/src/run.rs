@@ -37,16 +37,43 @@ fn measure(args: &RunArgs) -> Result<()> {
         args.out = Some(saved::folder(name)?);
     }
     let args = &args;
-    if let Some(port) = args.debug {
-        return debug::debug(&args.job, port);
+    match Boots::of(args)? {
+        Boots::Stopped(port) => debug::debug(&args.job, port),
+        Boots::Here => kvm::here::run(args),
+        Boots::Pair(jobs) => pair::run(args, &jobs),
+        Boots::Job(job) => one(args, &job),
     }
-    if kvm::place::is_here(args)? {
-        return kvm::here::run(args);
+}
+
+/// Boots that the options of `run` mean.
+enum Boots {
+    /// Of the emulator, for a debugger at this port.
+    Stopped(u16),
+    /// Under this machine's own KVM.
+    Here,
+    /// Of two kernels, by turns.
+    Pair(Box<[Job; 2]>),
+    /// Of a job.
+    Job(Box<Job>),
+}
+
+impl Boots {
+    fn of(args: &RunArgs) -> Result<Self> {
+        if let Some(port) = args.debug {
+            return Ok(Self::Stopped(port));
+        }
+        if kvm::place::is_here(args)? {
+            return Ok(Self::Here);
+        }
+        match pair::jobs(args)? {
+            Some(jobs) => Ok(Self::Pair(Box::new(jobs))),
+            None => Ok(Self::Job(Box::new(Job::of_run(args)?))),
+        }
     }
-    if let Some(sides) = pair::sides(args)? {
-        return pair::run(args, sides);
-    }
-    let job = Job::of_run(args)?;
+}
+
+/// Measures the job, and shows its results.
+fn one(args: &RunArgs, job: &Job) -> Result<()> {
     let copy = Output::claim_any("--json", args.json.as_ref())?;
     args.format.claim()?;
     let folder = Folder::claim(args.out.as_deref(), &job.board().name)?;
@@ -55,7 +82,7 @@ fn measure(args: &RunArgs) -> Result<()> {
         true => Show::Dumps,
         false => Show::Console,
     };
-    let session = session::run(&job, folder, show)?;
+    let session = session::run(job, folder, show)?;
     let told = timings::part(Part::Shown, || tell(&session, &args.format));
     // Of a run that measured nothing there is nothing to replace an older file with.
     let keeps = session.failure.is_none() || session.results.has_cells();

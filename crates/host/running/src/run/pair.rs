@@ -23,8 +23,33 @@ use shell::terminal::say;
 /// figures.
 const BOOTS: u32 = 6;
 
+/// Returns the jobs of two kernels, if the options name two.
+pub fn jobs(args: &RunArgs) -> Result<Option<[Job; 2]>> {
+    let Some([a, b]) = sides(args)? else {
+        return Ok(None);
+    };
+    if args.json.is_some() {
+        bad_input!(
+            "--json: there are two results here; leave it out, and see results.json of each folder"
+        );
+    }
+    let job = |given: GivenArgs| {
+        let mut args = args.clone();
+        args.job.load.given = given;
+        args.repeat = args.repeat.or(Some(BOOTS));
+        Job::of_run(&args)
+    };
+    let jobs = [job(a)?, job(b)?];
+    if !jobs[0].measures() || !jobs[0].load.linux() {
+        bad_input!(
+            "--guest: two kernels are compared by what is measured on them; name a workload, like --workload linux-pipe"
+        );
+    }
+    Ok(Some(jobs))
+}
+
 /// Returns the options of two kernels, if they name two.
-pub fn sides(args: &RunArgs) -> Result<Option<[GivenArgs; 2]>> {
+fn sides(args: &RunArgs) -> Result<Option<[GivenArgs; 2]>> {
     let given = &args.job.load.given;
     // A file may have a comma in its name.
     let one_file = given
@@ -57,25 +82,7 @@ pub fn sides(args: &RunArgs) -> Result<Option<[GivenArgs; 2]>> {
 }
 
 /// Measures both, and compares them.
-pub fn run(args: &RunArgs, sides: [GivenArgs; 2]) -> Result<()> {
-    if args.json.is_some() {
-        bad_input!(
-            "--json: there are two results here; leave it out, and see results.json of each folder"
-        );
-    }
-    let job = |given: GivenArgs| {
-        let mut args = args.clone();
-        args.job.load.given = given;
-        args.repeat = args.repeat.or(Some(BOOTS));
-        Job::of_run(&args)
-    };
-    let [a, b] = sides;
-    let jobs = [job(a)?, job(b)?];
-    if !jobs[0].measures() || !jobs[0].load.linux() {
-        bad_input!(
-            "--guest: two kernels are compared by what is measured on them; name a workload, like --workload linux-pipe"
-        );
-    }
+pub fn run(args: &RunArgs, jobs: &[Job; 2]) -> Result<()> {
     args.format.claim()?;
     let folders = [folder(args, "a", &jobs[0])?, folder(args, "b", &jobs[1])?];
     let sessions = session::alternately(["A", "B"], jobs.each_ref(), folders, Show::Dumps)?;
