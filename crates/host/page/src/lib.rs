@@ -32,6 +32,7 @@ pub mod own;
 pub mod pairs;
 pub mod path;
 pub mod scale;
+pub mod screen;
 mod shared;
 pub mod shortfalls;
 mod stacks;

@@ -120,7 +120,7 @@ fn lacks(results: &Results) -> Markup {
     }
 }
 
-fn asked(name: &str) -> &str {
+pub(crate) fn asked(name: &str) -> &str {
     let known = PROBES.iter().find(|(probe, ..)| *probe == name);
     known.map_or(name, |(_, text, _)| text)
 }

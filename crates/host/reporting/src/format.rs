@@ -7,7 +7,7 @@
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use page::document::{Block, Document};
-use page::table;
+use page::{screen, table};
 use results::{Results, json};
 
 use shell::command;
@@ -52,7 +52,28 @@ impl FormatArgs {
 
     /// Shows what was measured.
     pub fn show_results(&self, results: &Results) -> Result<()> {
-        self.show(&table::document(results), results)
+        let screen =
+            screen::document(results).filter(|_| !self.wide && self.format == Format::Table);
+        let Some(screen) = screen else {
+            return self.show(&self.whole(results), results);
+        };
+        let width = terminal::width().unwrap_or(screen::WIDTH);
+        terminal::print_document(&screen, Some(width));
+        Ok(())
+    }
+
+    /// The answer, for people, and after it the tables of all cells.
+    pub fn whole(&self, results: &Results) -> Document {
+        let answer = match self.format {
+            Format::Table | Format::Md | Format::Mail => screen::document(results),
+            Format::Csv | Format::Json => None,
+        };
+        let mut whole = answer.unwrap_or_default();
+        if !whole.blocks().is_empty() {
+            whole.push(String::new());
+        }
+        whole.append(table::document(results));
+        whole
     }
 
     /// Shows `document`; as data, `results`.

@@ -2,7 +2,7 @@
 //! The tables of the logs whose results crates/host/results tests: what people see of a log is
 //! as it was, or the change is looked at.
 
-use page::table;
+use page::{screen, table};
 use results::goldens::{golden, logs};
 
 use shell::places;
@@ -16,5 +16,16 @@ fn golden_tables() {
     for (name, results) in logs() {
         let lines = table::lines(&results, Some(WIDTH)).join("\n");
         golden(&folder.join(format!("{name}.txt")), &(lines + "\n"));
+    }
+}
+
+#[test]
+fn golden_screens() {
+    let folder = places::inside("crates/host/reporting/tests/goldens");
+    for (name, results) in logs() {
+        if let Some(screen) = screen::document(&results) {
+            let lines = screen.terminal(Some(screen::WIDTH)).join("\n");
+            golden(&folder.join(format!("{name}.screen.txt")), &(lines + "\n"));
+        }
     }
 }

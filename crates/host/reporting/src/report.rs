@@ -15,12 +15,12 @@ use anyhow::Result;
 use jiff::Timestamp;
 use page::document::Document;
 use page::scale::Scale;
-use page::{machines, own, table};
+use page::{machines, own};
 use results::Results;
 use results::json;
 use results::merge::{self, Run};
 
-use crate::format::Format;
+use crate::format::{Format, FormatArgs};
 use crate::watts;
 use charts::Charts;
 use inputs::Input;
@@ -89,21 +89,30 @@ pub fn report(args: &ReportArgs) -> Result<()> {
     if let Some(charts) = charts {
         charts.write()?;
     }
-    say!("report: {}", output::shown(&places.page));
-    match args.format.format {
-        Format::Table => Ok(()),
-        _ => args.format.show(&document(&runs), &merge::into_one(&runs)),
+    if args.format.format == Format::Table {
+        for run in &runs {
+            if runs.len() > 1 {
+                say!("{}:", run.label);
+            }
+            args.format.show_results(&run.results)?;
+            say!("");
+        }
+    } else {
+        let tables = document(&runs, &args.format);
+        args.format.show(&tables, &merge::into_one(&runs))?;
     }
+    say!("report: {}", output::shown(&places.page));
+    Ok(())
 }
 
 /// Tables of all runs.
-fn document(runs: &[Run]) -> Document {
+fn document(runs: &[Run], format: &FormatArgs) -> Document {
     let mut document = Document::default();
     for run in runs {
         if runs.len() > 1 {
             document.extend([String::new(), format!("{}:", run.label)]);
         }
-        document.append(table::document(&run.results));
+        document.append(format.whole(&run.results));
     }
     document
 }

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The first screen of a run, 80 columns wide: a row a way of waiting, a number a cell, the comparison that people came for, and
+//! the limits of the figures. The table of all cells is [`table`](crate::table).
+
+mod answer;
+mod rows;
+mod words;
+
+use results::{Cell, Results};
+
+use crate::document::Document;
+use crate::grid::Column;
+use crate::scale::{Scale, operation_of};
+use crate::shortfalls::shortfalls;
+use crate::{knee, path};
+use rows::{Row, Rows};
+
+/// Columns of a terminal that anybody has.
+pub const WIDTH: usize = 80;
+
+/// Rows of all tables: more than this, and only the first workload has one.
+const ROWS: usize = 14;
+
+/// Rows of a table: more do not fit a screen.
+const MOST: usize = 24;
+
+/// Returns the screen, or `None` if the run has no such answer: repeated boots have medians of their own, times of a host's
+/// threads have no ratio, and a table that is larger than a screen is no summary.
+pub fn document(results: &Results) -> Option<Document> {
+    let scale = Scale::of(results);
+    if !results.runs.is_empty() || scale.of_host {
+        return None;
+    }
+    let mut tables = tables(results, scale)?;
+    let hidden: Vec<String> = match tables
+        .iter()
+        .map(|(_, rows)| rows.rows.len())
+        .sum::<usize>()
+    {
+        ..=ROWS => Vec::new(),
+        _ => tables
+            .split_off(1)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect(),
+    };
+    let mut document = Document::from(vec![words::place(results, scale)]);
+    for (name, rows) in &tables {
+        document.push(String::new());
+        document.push(heading(name, rows, results, scale));
+        document.extend(rows.constants());
+        document.push(String::new());
+        document.table(columns(rows));
+    }
+    document.push(String::new());
+    for (_, rows) in &tables {
+        document.extend(answer::sentences(rows, results, scale));
+        document.extend(bend(rows));
+    }
+    document.extend(limits(results, &tables));
+    document.push(String::new());
+    document.push(rest(results, &hidden));
+    Some(document)
+}
+
+/// The tables, pingpong's first: it is the wake-up with nothing around it.
+fn tables(results: &Results, scale: Scale) -> Option<Vec<(String, Rows<'_>)>> {
+    let mut names: Vec<String> = Vec::new();
+    let measured = || results.cells.iter().filter(|cell| cell.stats.is_some());
+    for cell in measured() {
+        if !names.contains(&cell.table()) {
+            names.push(cell.table());
+        }
+    }
+    names.sort_by_key(|name| name != "pingpong");
+    let tables: Vec<_> = names
+        .into_iter()
+        .map(|name| {
+            let cells: Vec<&Cell> = measured().filter(|cell| cell.table() == name).collect();
+            let rows = Rows::of(&cells, scale);
+            (name, rows)
+        })
+        .collect();
+    let (_, first) = tables.first()?;
+    (first.rows.len() <= MOST && first.width() <= WIDTH).then_some(tables)
+}
+
+/// Says what a number is.
+fn heading(name: &str, rows: &Rows<'_>, results: &Results, scale: Scale) -> String {
+    let unit = scale.unit_of(results, &rows.cells);
+    let operation = operation_of(rows.cells[0]);
+    let (of, mut more) = match path::of_all(&rows.cells) {
+        true => (
+            " of all CPUs",
+            "; in brackets those between the store that wakes and the woken task".to_owned(),
+        ),
+        false => ("", String::new()),
+    };
+    if rows.exits {
+        more += "; after / the exits to the hypervisor";
+    }
+    format!("{name}: {unit}{of} per {operation}, medians{more}.")
+}
+
+fn columns(rows: &Rows<'_>) -> Vec<Column> {
+    let names = rows.rows.iter().map(Row::shown).collect();
+    let mut columns = vec![Column::words(words::SUBJECT, names)];
+    for (place, title) in rows.titles.iter().enumerate() {
+        let texts = rows.rows.iter().map(|row| row.texts[place].clone());
+        columns.push(Column::numbers("", title, texts.collect()));
+    }
+    columns
+}
+
+/// Names the point of a sweep from which more brings less.
+fn bend(rows: &Rows<'_>) -> Option<String> {
+    let (info, points) = rows.sweep()?;
+    let at = knee::knee(&points)?;
+    Some(format!("Knee of the curve over --{}: {at}.", info.key))
+}
+
+/// The limits of the figures: what the machine does not model, lost cells, notes.
+fn limits(results: &Results, tables: &[(String, Rows<'_>)]) -> Vec<String> {
+    let mut lines = Vec::new();
+    if tables
+        .iter()
+        .any(|(_, rows)| rows.rows.iter().any(|row| row.star))
+    {
+        lines.push(words::star(results));
+    }
+    if results.unit == "insns" {
+        lines.push(
+            "Counts of instructions: no cache misses, no overlap of CPUs, no latency of interrupts and exits.".into(),
+        );
+    }
+    let skipped = results.cells.iter().filter(|cell| cell.skipped.is_some());
+    if let count @ 1.. = skipped.count() {
+        lines.push(format!("Skipped cells: {count}; --wide gives the reasons."));
+    }
+    lines.extend(
+        shortfalls(results)
+            .into_iter()
+            .filter(|line| !line.starts_with("n: ")),
+    );
+    let lost = results
+        .damaged
+        .iter()
+        .map(|cell| format!("damaged: {cell}"));
+    lines.extend(lost);
+    lines.extend(
+        results
+            .problems
+            .iter()
+            .map(|problem| format!("console: {problem}")),
+    );
+    lines
+}
+
+fn rest(results: &Results, hidden: &[String]) -> String {
+    let cells = results.cells.iter().filter(|cell| cell.stats.is_some());
+    let all = cells.count();
+    match hidden {
+        [] => format!("All {all} cells with their distributions: --wide, and on the page."),
+        names => format!(
+            "All {all} cells, {} too, with their distributions: --wide, and on the page.",
+            names.join(", ")
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Cells of a workload as rows and columns: a column a way that the wake-up arrives, a row everything else that varies.
+
+use plan::{DIMENSIONS, Info, Show, Wake};
+use results::Cell;
+
+use super::words;
+use crate::columns::MARK;
+use crate::scale::Scale;
+
+/// Columns of numbers at most: with more, what a guest runs under becomes part of the rows.
+const COLUMNS: usize = 4;
+
+/// Dimensions that have words of their own in a row or a column.
+const NAMED: [&str; 7] = [
+    "workload",
+    "wait",
+    "trap",
+    "deliver",
+    "wake",
+    "poll-limit-us",
+    "host-poll-us",
+];
+
+/// A row.
+#[derive(Debug)]
+pub struct Row<'r> {
+    /// Everything but the trap.
+    what: String,
+    /// The trap, or both ways that cost the same.
+    trap: String,
+    /// A cell a column.
+    pub cells: Vec<Option<&'r Cell>>,
+    /// Their texts.
+    pub texts: Vec<String>,
+    /// Whether a wait of it is one that the machine does not model.
+    pub star: bool,
+}
+
+impl Row<'_> {
+    /// Its name.
+    pub fn name(&self) -> String {
+        format!("{}{}", self.what, self.trap)
+    }
+
+    /// Its name with the star.
+    pub fn shown(&self) -> String {
+        match self.star {
+            true => format!("{} {MARK}", self.name()),
+            false => self.name(),
+        }
+    }
+}
+
+/// Rows and columns.
+#[derive(Debug)]
+pub struct Rows<'r> {
+    /// Titles of the columns.
+    pub titles: Vec<String>,
+    /// The rows, the most trapped first.
+    pub rows: Vec<Row<'r>>,
+    /// All cells.
+    pub cells: Vec<&'r Cell>,
+    /// Whether texts have exits.
+    pub exits: bool,
+    varied: Vec<&'static Info>,
+}
+
+impl<'r> Rows<'r> {
+    /// Of the cells of a workload.
+    pub fn of(cells: &[&'r Cell], scale: Scale) -> Self {
+        let varied = DIMENSIONS.iter().filter(|info| varies(info, cells));
+        let varied: Vec<&'static Info> = varied.collect();
+        let unders = cells.iter().any(|cell| cell.under != cells[0].under);
+        let under_is_column =
+            unders && distinct(cells, |cell| column(cell, true, false)).len() <= COLUMNS;
+        let deliveries = elided_differ(cells);
+        let column = |cell: &Cell| column(cell, under_is_column, deliveries);
+        let titles = distinct(cells, column);
+        let exits = cells
+            .iter()
+            .any(|cell| cell.tells_exits() && all_exits(cell) > 0.0);
+        let mut rows: Vec<Row<'r>> = Vec::new();
+        for &cell in cells {
+            let mut what = words::wait(cell);
+            if unders && !under_is_column {
+                what = format!("{}: {what}", cell.under);
+            }
+            for info in varied.iter().filter(|info| !NAMED.contains(&info.key)) {
+                what = named(info, cell) + &what;
+            }
+            let trap = words::trap(cell);
+            let place = titles.iter().position(|title| *title == column(cell));
+            let row = rows
+                .iter()
+                .position(|row| row.what == what && row.trap == trap);
+            let row = row.unwrap_or_else(|| {
+                rows.push(Row {
+                    what,
+                    trap,
+                    cells: vec![None; titles.len()],
+                    texts: vec!["-".into(); titles.len()],
+                    star: false,
+                });
+                rows.len() - 1
+            });
+            let (row, place) = (&mut rows[row], place.unwrap_or(0));
+            // Delivery does not tell wake-ups without an interrupt apart: the first one stands.
+            if row.cells[place].is_none() {
+                row.cells[place] = Some(cell);
+                row.texts[place] = text(cell, scale.of_cell(cell), exits);
+            }
+            row.star |= !cell.not_modelled.is_empty();
+        }
+        let rows = merged(rows);
+        Self {
+            titles,
+            rows,
+            cells: cells.to_vec(),
+            exits,
+            varied,
+        }
+    }
+
+    /// Columns of the widest line.
+    pub fn width(&self) -> usize {
+        let chars = |text: &str| text.chars().count();
+        let names = self.rows.iter().map(|row| chars(&row.shown()));
+        let names = names.chain([chars(words::SUBJECT)]).max().unwrap_or(0);
+        let columns = self.titles.iter().enumerate().map(|(place, title)| {
+            let texts = self.rows.iter().map(|row| chars(&row.texts[place]));
+            texts.chain([chars(title)]).max().unwrap_or(0) + 2
+        });
+        names + columns.sum::<usize>()
+    }
+
+    /// Names values that were asked for and are the same in all cells.
+    pub fn constants(&self) -> Option<String> {
+        let first = self.cells[0];
+        let same = DIMENSIONS.iter().filter(|info| {
+            let varies = self.varied.iter().any(|other| other.key == info.key);
+            let named = NAMED.contains(&info.key) || USUAL.contains(&info.key);
+            !varies && !named && !first.told(info).is_empty() && !info.is_neutral(&first.what)
+        });
+        let same: Vec<String> = same.map(|info| value(info, first)).collect();
+        (!same.is_empty()).then(|| format!("In all of them: {}.", same.join(", ")))
+    }
+
+    /// The swept dimension, and the medians of the first column over it, where nothing else varies.
+    pub fn sweep(&self) -> Option<(&'static Info, Vec<(f64, f64)>)> {
+        let [info] = self.varied.as_slice() else {
+            return None;
+        };
+        let Show::Sweep { .. } = info.show else {
+            return None;
+        };
+        let point = |cell: &&Cell| Some((cell.told(info).parse().ok()?, cell.stats?.p50 as f64));
+        let mut points: Vec<(f64, f64)> = self.cells.iter().filter_map(point).collect();
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        Some((info, points))
+    }
+}
+
+/// Dimensions whose constant value is no news.
+const USUAL: [&str; 3] = ["shape", "event-stream-us", "atomics"];
+
+/// Whether cells differ in it, and not because they wait otherwise.
+fn varies(info: &Info, cells: &[&Cell]) -> bool {
+    let of = |wait| cells.iter().filter(move |cell| cell.what.wait == wait);
+    info.key == "wait"
+        && cells
+            .iter()
+            .any(|cell| cell.what.wait != cells[0].what.wait)
+        || cells.iter().any(|one| {
+            let mut others = of(one.what.wait);
+            others.any(|other| other.told(info) != one.told(info))
+        })
+}
+
+fn distinct(cells: &[&Cell], of: impl Fn(&Cell) -> String) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for cell in cells {
+        let text = of(cell);
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    all
+}
+
+/// Whether delivery tells wake-ups without an interrupt apart.
+fn elided_differ(cells: &[&Cell]) -> bool {
+    let elided = || cells.iter().filter(|cell| cell.what.wake == Wake::Elide);
+    elided().any(|one| {
+        elided().any(|other| {
+            let what = plan::Cell {
+                deliver: one.what.deliver,
+                ..other.what
+            };
+            what == one.what && one.under == other.under && median(one) != median(other)
+        })
+    })
+}
+
+fn median(cell: &Cell) -> u64 {
+    cell.stats.map_or(0, |stats| stats.p50)
+}
+
+fn column(cell: &Cell, with_under: bool, deliveries: bool) -> String {
+    let mut arrival = words::arrival(cell).to_owned();
+    if deliveries && cell.what.wake == Wake::Elide {
+        arrival = format!("no IPI ({})", cell.what.deliver);
+    }
+    match with_under {
+        true => format!("{}: {arrival}", cell.under),
+        false => arrival,
+    }
+}
+
+fn value(info: &Info, cell: &Cell) -> String {
+    let text = cell.told(info);
+    match info.key.strip_suffix("-us") {
+        Some(name) => format!("{name} {text} us"),
+        None => format!("{} {text}", info.key),
+    }
+}
+
+fn named(info: &Info, cell: &Cell) -> String {
+    match cell.told(info).as_str() {
+        "" => String::new(),
+        _ => format!("{}, ", value(info, cell)),
+    }
+}
+
+fn all_exits(cell: &Cell) -> f64 {
+    let causes = cell.exits_of_samples().keys();
+    causes.map(|cause| cell.exits_per_sample(cause)).sum()
+}
+
+/// Median, the path in brackets, exits.
+fn text(cell: &Cell, scale: Scale, exits: bool) -> String {
+    let Some(stats) = cell.stats.filter(|stats| stats.supports(500)) else {
+        return "too few".into();
+    };
+    let mut text = scale.show_percentile(stats.p50, stats.bounds());
+    if let Some(critical) = &cell.critical {
+        text += &format!(" ({})", critical.net.p50);
+    }
+    match (exits, cell.tells_exits()) {
+        (true, true) => text += &format!(" / {}", (all_exits(cell) * 100.0).round() / 100.0),
+        (true, false) => text += " / ?",
+        (false, _) => {}
+    }
+    text
+}
+
+/// One row for those that differ in the trap alone and cost the same.
+fn merged(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
+    let mut merged: Vec<Row<'_>> = Vec::new();
+    for row in rows {
+        let same = merged
+            .iter_mut()
+            .find(|one| one.what == row.what && one.texts == row.texts);
+        match same {
+            Some(one) if one.trap.is_empty() => one.trap = ", any trap".into(),
+            Some(_) => {}
+            None => merged.push(row),
+        }
+    }
+    merged
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+use plan::{Wait, Workload};
+use results::goldens::logs;
+use results::{Counts, Critical, Stats};
+
+use super::*;
+
+fn cell(words: &[(&'static str, &str)], p50: u64, net: u64, exits: u64) -> Cell {
+    let mut what = plan::Cell {
+        workload: Workload::Pingpong,
+        ..plan::Cell::default()
+    };
+    for (key, word) in words {
+        what.set(key, word).unwrap();
+    }
+    let stats = |p50| Stats {
+        count: 1000,
+        min: p50,
+        p50,
+        max: p50,
+        ..Stats::default()
+    };
+    let critical = Critical {
+        net: stats(net),
+        path: stats(net),
+        samples: 1000,
+        exits: Counts::from([("sgi".into(), exits * 1000)]),
+        ..Critical::default()
+    };
+    Cell {
+        what,
+        stats: Some(stats(p50)),
+        critical: Some(critical),
+        ..Cell::default()
+    }
+}
+
+fn run(cells: Vec<Cell>) -> Results {
+    let mut results = Results {
+        unit: "insns".into(),
+        board: "virt".into(),
+        cells,
+        ..Results::default()
+    };
+    results.machine.cpus = 2;
+    results
+}
+
+fn shown(results: &Results) -> String {
+    document(results).unwrap().terminal(Some(WIDTH)).join("\n")
+}
+
+fn ways() -> Vec<Cell> {
+    vec![
+        cell(&[("wait", "wfi"), ("trap", "none")], 157, 97, 4),
+        cell(
+            &[("wait", "wfi"), ("trap", "none"), ("deliver", "direct")],
+            81,
+            39,
+            0,
+        ),
+        cell(&[("wait", "wfi"), ("trap", "wfi")], 177, 91, 4),
+        cell(
+            &[
+                ("wait", "poll-wfi"),
+                ("poll-limit-us", "100"),
+                ("trap", "none"),
+                ("wake", "elide"),
+            ],
+            64,
+            23,
+            0,
+        ),
+        cell(
+            &[
+                ("wait", "poll-wfi"),
+                ("poll-limit-us", "100"),
+                ("trap", "wfi"),
+                ("wake", "elide"),
+            ],
+            64,
+            23,
+            0,
+        ),
+    ]
+}
+
+#[test]
+fn a_row_is_a_way_of_waiting_and_a_column_a_way_of_waking() {
+    let text = shown(&run(ways()));
+    let row = |begin: &str| {
+        text.lines()
+            .find(|line| line.starts_with(begin))
+            .unwrap_or_else(|| panic!("{begin}\n{text}"))
+    };
+    assert!(
+        row("how it waits").ends_with("IPI injected   IPI direct  no IPI, polled"),
+        "{text}"
+    );
+    assert!(row("WFI  ").contains("157 (97) / 4  81 (39) / 0"), "{text}");
+    assert!(row("WFI, trapped").contains("177 (91) / 4"), "{text}");
+    assert!(
+        row("polls 100 us, then WFI, any trap").ends_with("64 (23) / 0"),
+        "{text}"
+    );
+    assert!(
+        text.lines().all(|line| line.chars().count() <= WIDTH),
+        "{text}"
+    );
+    assert!(text.lines().count() <= 20, "{text}");
+}
+
+#[test]
+fn the_sentences_have_the_comparisons() {
+    let text = shown(&run(ways())).replace('\n', " ");
+    for part in [
+        "takes 64 instructions, an injected one out of a trapped WFI 177: 2.8 times as many",
+        "Trapping WFI adds 20, but 6 fewer lie before the woken task",
+        "All 5 cells",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn a_wake_up_without_an_interrupt_has_a_column_for_each_delivery_that_differs() {
+    let mut cells = ways();
+    cells.truncate(4);
+    cells.remove(1);
+    let mut direct = cells[2].clone();
+    direct.what.set("deliver", "direct").unwrap();
+    cells.push(direct.clone());
+    assert!(!shown(&run(cells.clone())).contains("no IPI (direct)"));
+    let last = cells.len() - 1;
+    cells[last].stats.as_mut().unwrap().p50 = 60;
+    assert!(shown(&run(cells)).contains("no IPI (direct)"));
+}
+
+#[test]
+fn a_sweep_has_a_row_a_value_and_names_its_knee() {
+    let points = [(10, 300), (20, 300), (50, 300), (100, 60), (200, 60)];
+    let cells = points.map(|(limit, p50)| {
+        cell(
+            &[("wait", "poll-wfi"), ("poll-limit-us", &limit.to_string())],
+            p50,
+            20,
+            0,
+        )
+    });
+    let text = shown(&run(cells.to_vec()));
+    for part in [
+        "polls 10 us, then WFI",
+        "Knee of the curve over --poll-limit-us: 50.",
+        "Least: 60",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn a_star_is_explained_and_what_is_lost_is_named() {
+    let mut results = run(ways());
+    results.cells[3].not_modelled = vec!["cpus_run_at_once".into()];
+    results.damaged.push("cell 7".into());
+    results.problems.push("line 3".into());
+    results.cells.push(Cell {
+        skipped: Some("one CPU only".into()),
+        ..Cell::default()
+    });
+    let text = shown(&results).replace('\n', " ");
+    for part in [
+        "any trap *",
+        "* the length of code, not a wait. Not modelled here: CPUs run at once",
+        "damaged: cell 7",
+        "console: line 3",
+        "Skipped cells: 1",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn other_workloads_are_named_where_they_do_not_fit() {
+    let mut cells = ways();
+    for limit in 1..20 {
+        let mut other = cell(
+            &[("wait", "poll-wfi"), ("poll-limit-us", &limit.to_string())],
+            limit,
+            1,
+            0,
+        );
+        other.what.workload = Workload::Ipi;
+        cells.insert(0, other);
+    }
+    let text = shown(&run(cells));
+    assert!(text.contains("All 24 cells, ipi too"), "{text}");
+    assert!(
+        text.contains("pingpong:") && !text.contains("\nipi:"),
+        "{text}"
+    );
+}
+
+#[test]
+fn no_screen_is_wider_than_a_terminal() {
+    let mut some = 0;
+    for (name, results) in logs() {
+        let Some(document) = document(&results) else {
+            continue;
+        };
+        some += 1;
+        for line in document.terminal(Some(WIDTH)) {
+            assert!(line.chars().count() <= WIDTH, "{name}: {line}");
+        }
+    }
+    assert!(some > 4, "{some}");
+    assert_eq!(Wait::WAYS.len(), 9);
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Words of the screen: the machine, ways of waiting, ways that a wake-up arrives.
+
+use std::collections::BTreeSet;
+
+use plan::{Deliver, Wait, Wake};
+use results::{Cell, Results};
+
+use crate::columns::MARK;
+use crate::machine::asked;
+use crate::scale::Scale;
+
+/// Title of the rows.
+pub const SUBJECT: &str = "how it waits";
+
+/// The machine, and what its numbers are.
+pub fn place(results: &Results, scale: Scale) -> String {
+    let machine = &results.machine;
+    let emulator = machine.emulator.as_ref();
+    let emulator = emulator.map(|emulator| format!("{} {}", emulator.name, emulator.version));
+    let parts = [
+        emulator,
+        (machine.cpus != 0).then(|| format!("{} CPUs", machine.cpus)),
+        (!machine.cpu.is_empty()).then(|| machine.cpu.clone()),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let board = match results.board.as_str() {
+        "" => "a board that is not named",
+        board => board,
+    };
+    let unit = match results.unit.as_str() {
+        "insns" => "Instructions: exact, not a time.".to_owned(),
+        _ => format!("Unit: {} ({}).", scale.unit(results), results.unit_how),
+    };
+    format!("{board}: {}. {unit}", parts.join(", "))
+}
+
+/// Way of waiting of a cell, with the poll's limit; without traps.
+pub fn wait(cell: &Cell) -> String {
+    let what = &cell.what;
+    match what.wait {
+        Wait::Busy => "busy, does not wait".into(),
+        Wait::Spin => "spins".into(),
+        Wait::Yield => "spins, YIELD".into(),
+        Wait::Wfe => "WFE".into(),
+        Wait::WfeSev => "WFE, woken by SEV".into(),
+        Wait::Wfet => "WFET".into(),
+        Wait::Wfi => "WFI".into(),
+        Wait::PollWfi => format!("polls {} us, then WFI", what.poll_limit_us),
+        other => other.to_string().replace(':', " "),
+    }
+}
+
+/// Trap of the wait, and the hypervisor's poll.
+pub fn trap(cell: &Cell) -> String {
+    let what = &cell.what;
+    let trapped =
+        what.wait.halts() && what.trap.wfi() || what.wait.uses_events() && what.trap.wfe();
+    match (trapped, what.host_poll_us) {
+        (false, _) => String::new(),
+        (true, 0) => ", trapped".into(),
+        (true, limit) => format!(", trapped, EL2 polls {limit} us"),
+    }
+}
+
+/// The way that a wake-up arrives.
+pub fn arrival(cell: &Cell) -> &'static str {
+    match (cell.what.wake, cell.what.deliver) {
+        (Wake::Elide, _) => "no IPI, polled",
+        (Wake::Ipi, Deliver::Inject) => "IPI injected",
+        (Wake::Ipi, Deliver::Direct) => "IPI direct",
+    }
+}
+
+/// Explains the star.
+pub fn star(results: &Results) -> String {
+    let cells = results.cells.iter().filter(|cell| cell.stats.is_some());
+    let missing: BTreeSet<&str> = cells
+        .flat_map(|cell| cell.not_modelled.iter().map(String::as_str))
+        .collect();
+    let missing: Vec<&str> = missing.into_iter().map(asked).collect();
+    format!(
+        "{MARK} the length of code, not a wait. Not modelled here: {}.",
+        missing.join("; ")
+    )
+}
