@@ -69,7 +69,7 @@ impl Found {
     /// Adds what `arguments` say of it, if that can be.
     ///
     /// # Errors
-    /// Something else is there, or too little was said.
+    /// Something else is there, or arguments are missing.
     pub fn told(self, arguments: &Arguments<'_>) -> Result<Below, String> {
         let given = arguments.given_trap.map(|trap| Given {
             trap,

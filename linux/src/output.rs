@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The records, one behind another, to the standard output.
+//! Writes the records, one after another, to the standard output.
 
 use std::fmt::Display;
 use std::io::{self, Write};

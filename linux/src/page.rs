@@ -99,7 +99,7 @@ impl Page {
             .collect()
     }
 
-    /// Returns the counts of the neighbours of all vCPUs together; nothing where there are none.
+    /// Returns the counts of the neighbours of all vCPUs together; empty without neighbours.
     pub fn neighbours(&self) -> Counts {
         let counts = Shared::ALL.iter().filter(|_| self.is_rouses);
         counts

@@ -55,7 +55,7 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// The same, beside neighbours if `has_neighbours`.
+    /// Sets whether there are neighbours.
     pub fn beside(self, has_neighbours: bool) -> Self {
         Self {
             has_neighbours,

@@ -91,7 +91,7 @@ impl Output {
         }
     }
 
-    /// Prints a line to standard output, or beside what is there.
+    /// Prints a line to standard output, or to standard error if that has JSON.
     fn print(&mut self, line: &str) {
         let printed = match self.json {
             Some(Json::Stdout) => writeln!(io::stderr(), "{line}"),

@@ -112,7 +112,7 @@ fn timers(look: &mut Look<'_>) {
     );
 }
 
-/// The CPU interface is off, and nothing waits behind it.
+/// The CPU interface is off, and no interrupt is pending.
 fn interface(look: &mut Look<'_>) {
     ICC_SRE_EL1.set(7);
     insn::isb();

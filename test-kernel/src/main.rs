@@ -179,7 +179,7 @@ fn platform(room: &mut Room) -> Platform<'_> {
     };
     match Platform::from_fdt(blob, room) {
         Ok(platform) => platform,
-        // There is no console to say it.
+        // There is no console to print the error on.
         Err(_) => hang(),
     }
 }

@@ -10,10 +10,10 @@
 //! |---|---|
 //! | [`options`] | the command line |
 //! | [`layout`] | where the guest has what |
-//! | [`tree`] | the device tree that says so |
+//! | [`tree`] | the device tree that describes it |
 //! | [`statistics`] | what KVM counts, as the guest may ask for it |
 //! | [`archive`] | an initramfs with a program as its first process |
-//! | [`payload`] | guests behind a program, in one file |
+//! | [`payload`] | guests appended to a program's file |
 //! | `machine` | the machine itself; arm64 Linux only |
 
 pub mod archive;

@@ -47,7 +47,7 @@ pub fn mode() -> Option<Mode> {
 /// process that runs them.
 ///
 /// # Errors
-/// [`Obstacle`]: there are too few, or the names are none.
+/// [`Obstacle`]: there are too few CPUs, or `pins` are wrong.
 pub fn keep_away(cpus: usize, pins: Option<&[usize]>) -> Result<Vec<usize>, Obstacle> {
     let places = pins::choose(cpus, pins)?;
     pins::run_on(&places.rest)?;

@@ -300,7 +300,7 @@ fn number(option: &str, word: &str, most: u64) -> Result<u64, Mistake> {
     match u64::from_str(word) {
         Ok(number) if number <= most => Ok(number),
         _ => Err(Mistake(format!(
-            "{option}: `{word}` is no number from 0 to {most}; see --help"
+            "{option}: `{word}` is not a number from 0 to {most}; see --help"
         ))),
     }
 }

@@ -21,7 +21,7 @@ impl Bench {
             true => Deliver::Direct,
             false => Deliver::Inject,
         };
-        // Before the delivery, which can't be direct beside a neighbour.
+        // Before the delivery, which can't be direct with a neighbour.
         self.send_neighbours_away()?;
         let values = [
             KnobValue::Deliver(deliver),

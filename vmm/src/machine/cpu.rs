@@ -31,7 +31,7 @@ pub enum Cause {
     Off,
     /// The guest reset it.
     Reset,
-    /// It was told to stop.
+    /// It was asked to stop.
     Stopped,
     /// For this reason.
     Badly(String),

@@ -77,7 +77,7 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     filter.try_into()
 }
 
-/// That an argument of a call is so.
+/// A condition on an argument of a call.
 fn argument(
     index: u8,
     op: SeccompCmpOp,

@@ -24,7 +24,7 @@ pub enum KnobValue {
     RecheckTimers(bool),
     /// The neighbour's work.
     Neighbour(Neighbour),
-    /// Ticks of a slice; 0: there are none.
+    /// Ticks of a slice; 0 for no slices.
     Slice(u64),
     /// Whether a trapped WFE gives the CPU away.
     YieldOnWfe(bool),

@@ -6,8 +6,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::Traced;
 
-/// Notes of one CPU, at one exception level, with their times. That CPU alone
-/// notes; any may read.
+/// Notes of one CPU, at one exception level, with their times. Only that CPU
+/// writes; any may read.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct TimeLog {

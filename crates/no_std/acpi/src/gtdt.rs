@@ -40,7 +40,7 @@ pub fn watchdogs(gtdt: &View<'_>, watchdogs: &mut Watchdogs) -> Result<(), Error
     let count = gtdt.u32(PLATFORM_TIMERS)?;
     let first = gtdt.u32(PLATFORM_TIMERS_AT)?;
     if count > 0 && first < FIRST {
-        let expected = "platform timers behind the fields";
+        let expected = "platform timers after the fields";
         return Err(gtdt.defect(PLATFORM_TIMERS_AT, expected, first));
     }
     let mut at = first as usize;

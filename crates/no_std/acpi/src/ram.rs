@@ -62,7 +62,7 @@ impl Ram {
     /// The usable RAM, of which there must be some.
     ///
     /// # Errors
-    /// [`Error::Ram`] if there is none.
+    /// [`Error::Ram`] without usable RAM.
     pub fn memory(&self) -> Result<&platform::Ram, Error> {
         if self.memory.is_empty() {
             let region = Region { base: 0, size: 0 };

@@ -11,7 +11,7 @@ pub struct Moment {
     /// Time to the next tick, ns; of no meaning if `tick_stopped`.
     pub next_tick_ns: u64,
     /// The tick was stopped before, and the CPU has not run a task since; or
-    /// there is none.
+    /// the CPU has no tick.
     pub tick_stopped: bool,
     /// The CPU has to be back within this time of an event, ns; [`FOREVER`] if
     /// there is no limit. The limit of Linux's PM QoS.
@@ -45,7 +45,7 @@ pub struct Choice {
     /// The tick is not needed while the CPU is in it.
     pub stop_tick: bool,
     /// How long to poll at most, ns, if the state polls. After that the governor
-    /// is told ([`Wake::PollTimeout`]) and asked again.
+    /// gets [`Wake::PollTimeout`] and chooses again.
     pub poll_limit_ns: u64,
 }
 

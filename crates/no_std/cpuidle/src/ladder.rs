@@ -145,8 +145,8 @@ mod tests {
     }
 
     /// Up to the top with stays of 10 ms, then a limit of 40 us: state 2 at once. No
-    /// promotion beyond it. A limit of 1 us leads to the bottom, which needs 2, and one of
-    /// none to the poll; after any stay in that the climb begins anew.
+    /// promotion beyond it. A limit of 1 us leads to the bottom, which needs 2, and a limit
+    /// of 0 to the poll; after any stay in that the climb begins again.
     #[test]
     fn a_latency_limit_demotes_until_it_is_kept() {
         let mut governor = Ladder::new();

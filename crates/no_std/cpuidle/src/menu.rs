@@ -194,8 +194,8 @@ fn bucket(timer_ns: u64) -> usize {
         .count()
 }
 
-/// `time_ns * factor` in us, where a factor of 1 is `RESOLUTION * DECAY`; rounded. As in
-/// Linux, the product wraps, and 32 bits are left of the quotient: 71 minutes.
+/// `time_ns * factor` in us, where a factor of 1 is `RESOLUTION * DECAY`; rounded. Like
+/// Linux, wraps the product and keeps 32 bits of the quotient: 71 minutes.
 const fn scaled_us(time_ns: u64, factor: u32) -> u64 {
     const ONE: u64 = RESOLUTION * DECAY * 1000;
     let scaled = time_ns.wrapping_mul(factor as u64).wrapping_add(ONE / 2) / ONE;

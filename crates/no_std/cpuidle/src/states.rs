@@ -154,12 +154,12 @@ impl States {
         }
     }
 
-    /// The table, of a CPU whose tick comes every `tick_ns` and whose `standby` takes
-    /// `standby_us` to leave, where nothing else is said; 0 takes that state out.
+    /// The table of a CPU whose tick comes every `tick_ns`, and whose `standby` takes
+    /// `standby_us` to leave by default; 0 takes that state out.
     ///
     /// # Errors
     ///
-    /// The rule of a table that is broken, and by which state.
+    /// The rule that the table breaks, and the state that breaks it.
     pub fn table(&self, standby_us: u32, tick_ns: u64) -> Result<Table, Broken> {
         let list = match &self.0 {
             What::Listed(list) => list,
@@ -204,7 +204,7 @@ impl States {
     }
 
     /// The longest exit latency of a state that is left slowly, us, where `standby` takes
-    /// `standby_us` if nothing else is said.
+    /// `standby_us` by default.
     #[must_use]
     pub fn leaving_us(&self, standby_us: u32) -> u32 {
         let slow = self

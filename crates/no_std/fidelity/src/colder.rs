@@ -6,9 +6,9 @@ use crate::Verdict;
 /// Walks of each kind in a trial.
 pub const WALKS: usize = 16;
 
-/// How many times as long a cold walk has to be. A cache that is worth its place is many
-/// times as fast as what is behind it; an emulator without caches executes what comes after
-/// a cleaning a little slower or faster too.
+/// How many times as long a cold walk has to be. A useful cache is many times as fast as the
+/// next level; an emulator without caches also executes code after a cleaning a little slower
+/// or faster.
 const TIMES: u64 = 2;
 
 /// Of how many pairs, in per cent, this has to hold at least for it to be said, and at most

@@ -145,8 +145,8 @@ impl Histogram {
             .filter(|&(_, count)| count != 0)
     }
 
-    /// Where buckets may have counted. Where the first and the last value are is known;
-    /// the thousands of buckets beside them are not looked at.
+    /// The range of buckets that may have counted: from the one of the first value to the
+    /// one of the last, so that nothing reads the thousands of others.
     fn used(&self) -> Range<usize> {
         match self.count {
             0 => 0..0,

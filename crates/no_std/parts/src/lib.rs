@@ -116,7 +116,7 @@ impl<'l> Account<'l> {
     /// A sample was taken from `start` to `end`, in ticks, after all before it.
     pub fn sample(&mut self, start: u64, end: u64) {
         if self.windows.is_full() {
-            // Its CPUs are behind by more than they can be.
+            // Its CPUs lag by more than they can.
             self.windows.remove(0);
             self.totals.lost += 1;
         }

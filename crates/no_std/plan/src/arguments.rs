@@ -16,7 +16,7 @@ use crate::nearest::nearest;
 use crate::value::on;
 use crate::{Atomics, Error, Fault, Neighbour, PREFIX, Plan, Trap, Under, Word};
 
-/// Declares the arguments that are no part of the plan.
+/// Declares the arguments outside the plan.
 macro_rules! arguments {
     (
         guest { $($(#[$doc:meta])* $field:ident: $type:ty = $key:tt, $read:expr;)* }
@@ -31,14 +31,14 @@ macro_rules! arguments {
             $($(#[$own_doc])* pub $own: $own_type,)*
         }
 
-        /// Names of the arguments that are no part of the plan, but for [`HYPERVISORS`].
+        /// Names of the arguments outside the plan, but for [`HYPERVISORS`].
         const KEYS: &[&str] = &[$($key),*];
         /// Names of those that are for the hypervisor alone.
         const HYPERVISORS: &[&str] = &[$($own_key),*];
 
         impl<'a, P: Part<'a>> Arguments<'a, P> {
-            /// Takes one argument. Of those that are no part of the plan the first of
-            /// a name counts, of the plan's the last.
+            /// Takes one argument. Outside the plan the first of a name counts, in the
+            /// plan the last.
             fn take(&mut self, key: &'a str, value: &'a str) -> Result<(), Error<'a>> {
                 match key {
                     $($key => first(&mut self.$field, $read(key, value)?),)*
@@ -82,7 +82,7 @@ pub(crate) const GIVEN_TRAP: &str = "given-trap";
 pub(crate) const GIVEN_HOST_POLL_US: &str = "given-host-poll-us";
 /// Says that no other boot has another trap.
 pub(crate) const GIVEN_ALONE: &str = "given-alone";
-/// Says that the boot arguments begin behind it.
+/// The boot arguments begin after this word.
 pub const OPTIONS: &str = "options";
 
 /// The dimension that decides which image of the guest runs.

@@ -97,7 +97,7 @@ impl Cell {
         }
     }
 
-    /// How many CPUs take part beside the one that measures; `None`: all there are.
+    /// How many CPUs take part besides the one that measures; `None`: all there are.
     const fn partners(&self) -> Option<usize> {
         match self.workload {
             Workload::Stream | Workload::Overshoot => Some(0),
@@ -140,7 +140,7 @@ impl Cell {
         Pairs { cpus, directed }
     }
 
-    /// How many of `cpus` CPUs take part beside the one that measures.
+    /// How many of `cpus` CPUs take part besides the one that measures.
     #[must_use]
     pub fn members(&self, cpus: usize) -> usize {
         let others = cpus.saturating_sub(1);
@@ -283,7 +283,7 @@ impl Cell {
         wait.chain(caches)
     }
 
-    /// Why the cell is not run on `machine`; of several reasons the one that is told first.
+    /// Why the cell is not run on `machine`; of several reasons the one with precedence.
     #[must_use]
     pub fn skip_reason(&self, machine: &Machine) -> Option<SkipReason> {
         let mut first: Option<SkipReason> = None;
@@ -298,7 +298,7 @@ impl Cell {
         first
     }
 
-    /// Dimension `key` by its text; `None` if there is none of this name.
+    /// Dimension `key` by its text; `None` without a dimension of this name.
     #[must_use]
     pub fn word(&self, key: &str) -> Option<impl fmt::Display + '_> {
         Some(Info::find(key)?.text(self))

@@ -94,7 +94,7 @@ impl CpuSet {
         (top as u64 + 1) << KEPT | bits
     }
 
-    /// Reads a set; `None` if it is none.
+    /// Reads a set; `None` if `text` is not one.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         match text {

@@ -67,8 +67,8 @@ pub struct Plan {
     pub iterations: u32,
     /// A cell may end before, once its passes repeat each other.
     pub settle: bool,
-    /// Time that a cell may take beside the pauses asked for, milliseconds of the
-    /// guest; 0 is no bound. `None` is the default of [`Limits::of`].
+    /// Time that a cell may take besides the pauses asked for, milliseconds of the
+    /// guest; 0 for no bound. `None` is the default of [`Limits::of`].
     pub cell_ms: Option<u32>,
     /// The part of the cells that is meant.
     pub shard: Shard,
@@ -166,9 +166,9 @@ impl Plan {
         }
     }
 
-    /// Whether `cell` is run once more with time stamps. Of the pairs of `all` only the first two
-    /// CPUs are, and those that are named beside it: what a map shows has no stages, and to stamp
-    /// all would double its time.
+    /// Whether `cell` runs once more with time stamps. Of the pairs of `all` only the first two
+    /// CPUs and separately named pairs do: a map shows no stages, and to stamp all would double
+    /// its time.
     #[must_use]
     pub fn takes_stamps(&self, cell: &Cell) -> bool {
         let wanted = self.stages.values.contains(&Stages::On) && !self.compact;
@@ -214,8 +214,8 @@ impl Plan {
         self.lists.cell(&at)
     }
 
-    /// `cell` between each of the pairs of CPUs that are meant: those of `all` that were not
-    /// named beside it, whatever the number of CPUs is.
+    /// `cell` between each of the wanted pairs of CPUs: for `all`, those that are not also named,
+    /// whatever the number of CPUs is.
     fn in_pairs(&self, cell: Cell, machine: &Machine) -> impl Iterator<Item = Cell> + use<'_> {
         let named = &self.lists.pair.values;
         let is_all = |pair: &&Pair| matches!(pair, Pair::All { .. });

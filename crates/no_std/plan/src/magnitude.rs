@@ -2,7 +2,7 @@
 //! Interprets a number that is refused: `1e20`, `2.5`, `-1`.
 
 /// The whole number that `word` comes nearest to from below, as far as 64 bits go; 0 for
-/// negative ones. `None` if it is no number at all.
+/// negative ones. `None` if it is not a number.
 ///
 /// ```
 /// assert_eq!(plan::magnitude("1e3"), Some(1000));

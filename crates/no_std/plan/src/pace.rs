@@ -44,11 +44,11 @@ pub struct Limits {
     pub iterations: u32,
     /// It may end before, once it is settled.
     pub settle: bool,
-    /// Ticks that it may take beside the pauses that were asked for; 0 is no bound.
+    /// Ticks that it may take besides the pauses that were asked for; 0 for no bound.
     pub budget: u64,
     /// Ticks of such a pause.
     pub pause: u64,
-    /// Wake-ups that a block makes beside those that it is asked for.
+    /// Wake-ups that a block makes besides those that were asked for.
     pub unrecorded: u32,
 }
 
@@ -161,10 +161,10 @@ impl Pace {
 }
 
 impl Cell {
-    /// A guess of what a wake-up takes, nanoseconds: the pauses that were asked for,
-    /// the exit latency that is made where governors may choose a deep state, and
-    /// its path. That is some hundred instructions, which an emulator executes
-    /// several times as fast as those of pauses: they are mostly YIELD.
+    /// A guess of a wake-up's time, nanoseconds: the pauses that were asked for,
+    /// the exit latency that is added where governors may choose a deep state, and
+    /// its path. The path has some hundred instructions, which an emulator executes
+    /// several times as fast as those of pauses, mostly YIELD.
     fn guess_ns(&self) -> u64 {
         const PATH: u64 = 50;
         const PATH_OF_LINUX: u64 = 20_000;

@@ -85,7 +85,7 @@ impl fmt::Display for Given {
     }
 }
 
-/// Why a cell is not run. Of several reasons the first of this order is told.
+/// Why a cell is not run. Of several reasons the first in this order is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum SkipReason {
     /// The workload is of another guest.
@@ -195,7 +195,7 @@ impl SkipReason {
         Some(Self::Offline { key, cpu, cpus })
     }
 
-    /// Whether it is told rather than `other`, which is found before it.
+    /// Whether it takes precedence over `other`, which is found before it.
     pub(crate) fn is_told_before(&self, other: &Self) -> bool {
         core::mem::discriminant(self) != core::mem::discriminant(other) && self < other
     }

@@ -155,7 +155,7 @@ fn the_hypervisor_reads_which_image_of_the_guest_is_meant() {
     }
 }
 
-/// It sets aside what the largest neighbour of the plan needs, and nothing where there is none.
+/// It sets aside what the largest neighbour of the plan needs, and nothing without neighbours.
 #[test]
 fn the_hypervisor_reads_how_large_neighbours_are() {
     for (text, expected) in [
@@ -343,7 +343,7 @@ fn what_is_wrong_is_named_with_the_remedy() {
         ("rouse.raw=1", "raw: it has no value"),
         (
             "rouse.mask=4-2",
-            "mask: `4-2` is no set of CPUs; use all, none",
+            "mask: `4-2` is not a set of CPUs; use all, none",
         ),
         (
             "rouse.shard=9/8",

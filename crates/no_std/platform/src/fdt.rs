@@ -255,7 +255,7 @@ fn memory(tree: Tree<'_>, end: u64) -> Ram {
             base: region.base,
             size: region.size.min(end - region.base),
         });
-    // More banks than fit are banks not used, which is no error.
+    // Banks that do not fit stay unused, which is not an error.
     below
         .filter(|region| region.size > 0)
         .take(MAX_BANKS)

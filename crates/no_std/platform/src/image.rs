@@ -75,8 +75,8 @@ impl Granule {
         }
     }
 
-    /// Whether a PE has it for its stage 1, by ID_AA64MMFR0_EL1: TGran16 reads 0
-    /// where there is none, the other two 15 (DDI 0487K.a, D23.2.79).
+    /// Whether a PE has it for its stage 1, by ID_AA64MMFR0_EL1: without the granule
+    /// TGran16 reads 0, the other two 15 (DDI 0487K.a, D23.2.79).
     #[must_use]
     pub const fn is_in(self, mmfr0: u64) -> bool {
         match self {
@@ -109,7 +109,7 @@ impl fmt::Display for Error {
             ),
             Self::Offset(offset) => write!(
                 f,
-                "has text_offset {offset:#x}, which is no multiple of 4; correct its header"
+                "has text_offset {offset:#x}, which is not a multiple of 4; correct its header"
             ),
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a machine that is described well is none for the hypervisor: the image asks before it takes
-//! a machine over, and `doctor` before anybody carries a disk to it.
+//! Why the hypervisor can't run on a machine whose description is sound: the image asks before it
+//! takes a machine over, and `doctor` before anybody carries a disk to it.
 
 use crate::claims::FRAME;
 use crate::{Gic, Platform};

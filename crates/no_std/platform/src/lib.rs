@@ -211,7 +211,7 @@ pub struct Report<'a> {
     pub uart: Option<Uart>,
     /// How PSCI is called, to end the machine, where that is known.
     pub psci: Option<Conduit>,
-    /// The boot arguments; empty if there are none.
+    /// The boot arguments; empty without any.
     pub bootargs: &'a str,
 }
 

@@ -67,8 +67,8 @@ impl Room {
         }
     }
 
-    /// Puts the CPU of [`Self::begin_with`] in front, once all are read. Where it is none of
-    /// them, because the machine has more than [`MAX_CPUS`], the last one is left out for it.
+    /// Puts the CPU of [`Self::begin_with`] in front, once all are read. If it is not among
+    /// them, because the machine has more than [`MAX_CPUS`], it replaces the last one.
     pub fn sort(&mut self) {
         let Some(mpidr) = self.first else { return };
         match self.cpus.iter().position(|cpu| cpu.mpidr == mpidr) {

@@ -31,7 +31,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Whether a task waits behind the one that runs: the one that runs can't be moved.
+    /// Whether a task waits besides the running one, which can't be moved.
     const fn is_overloaded(self) -> bool {
         self.tasks > 1
     }

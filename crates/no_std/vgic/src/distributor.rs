@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The registers of the distributor (12.9), with SPIs 32 to 95.
 //!
-//! No physical interrupt is behind an SPI: guests make them pending by
-//! register, which is how drivers and tests try out routing.
+//! No SPI is mapped to a physical interrupt: guests make SPIs pending by
+//! register, as drivers and tests do to try out routing.
 
 mod offsets;
 

@@ -142,7 +142,7 @@ impl List {
         simple
     }
 
-    /// Makes `intid` pending; `hw` is the physical INTID behind it.
+    /// Makes `intid` pending; `hw` is the physical INTID that it is mapped to.
     pub fn inject(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, hw: Option<u32>) {
         let new = ListRegister::pending(intid, priority, hw);
         match self.own_register(bank, intid) {
@@ -300,9 +300,9 @@ impl List {
         old.is_pending().then_some(old)
     }
 
-    /// Takes the interrupts back of which nothing is left: those of `low`, whose
-    /// lines are low, that are pending and that software has not set so. Answers
-    /// them; the physical ones behind them are active, and the caller's to end.
+    /// Removes the interrupts that no longer have a cause: those of `low`, whose
+    /// lines are low, that are pending without having been set by software. Returns
+    /// them; their physical interrupts are active, and the caller deactivates those.
     #[must_use]
     pub fn lower(&mut self, bank: &mut impl Bank, low: u32) -> u32 {
         let mut lowered = 0;

@@ -16,7 +16,7 @@ impl ListRegister {
     /// Nothing.
     pub const EMPTY: Self = Self(0);
 
-    /// Number of the bit that says that there is a physical interrupt behind it.
+    /// Number of the HW bit: the interrupt is mapped to a physical one.
     pub const HW_BIT: u32 = 61;
 
     /// A pending Group 1 interrupt; with `hw` its deactivation deactivates that
@@ -44,7 +44,7 @@ impl ListRegister {
         (self.0 >> 48) as u8
     }
 
-    /// The physical INTID behind it.
+    /// The physical INTID that it is mapped to.
     #[must_use]
     pub const fn hw(self) -> Option<u32> {
         if self.0 & HW == 0 {
@@ -132,14 +132,14 @@ impl ListRegister {
         self.0 & (PENDING | ACTIVE | HW | EOI) == EOI
     }
 
-    /// The one interrupt that becomes of it, which is pending or active, when `new`
-    /// arrives for the same INTID.
+    /// Merges this interrupt, which is pending or active, with `new`, which arrives for
+    /// the same INTID.
     ///
     /// A hardware interrupt stands for the level of a line. Where software has set
     /// the state of such an INTID, the register holds a software interrupt, which
-    /// the level neither begins nor ends, and the physical interrupt stays active
-    /// behind it: the CPU that took it ends it when the register says that this one has
-    /// ended. Of two pending states one is left: one acknowledge takes both.
+    /// the level neither begins nor ends, and the physical interrupt stays active: the
+    /// CPU that took it deactivates it when the register shows that this one has ended.
+    /// Two pending states become one: one acknowledge takes both.
     #[must_use]
     pub const fn joined(self, new: Self) -> Self {
         match (self.0 & HW != 0, new.0 & HW != 0) {

@@ -173,9 +173,9 @@ impl fmt::Display for Private {
 
 impl List {
     /// Brings the list registers of the vCPU that owns `private` in line with
-    /// its registers; `forward` is GICD_CTLR.EnableGrp1. Answers the INTIDs that are
-    /// listed, or wait for a register: the physical interrupt behind one that is
-    /// not must not be active, or would not come again.
+    /// its registers; `forward` is GICD_CTLR.EnableGrp1. Returns the INTIDs that are
+    /// listed, or wait for a register: the physical interrupt of any other must not
+    /// be active, or it would not come again.
     pub fn sync(&mut self, bank: &mut impl Bank, private: &Private, forward: bool) -> u32 {
         let [withdraw, deactivate, activate] = private.take_requests();
         for intid in ones(withdraw.into()) {

@@ -36,7 +36,7 @@ impl Requests {
 
     /// The holder takes over what is set, of `of`.
     pub fn take_set(&self, of: u32) -> u32 {
-        // Mostly there is none. A CPU that sets one sends EVALUATE afterwards.
+        // The common case has no request. A CPU that sets one sends EVALUATE afterwards.
         if self.to_set() & of == 0 {
             return 0;
         }

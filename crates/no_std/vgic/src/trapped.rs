@@ -9,13 +9,13 @@ use crate::delivery::{Delivery, Interface, Shared};
 use crate::listed::mask;
 use crate::lr::ListRegister;
 
-/// Nothing to acknowledge (2.2.1). This and what is above it, up to the LPIs, is no interrupt.
+/// Nothing to acknowledge (2.2.1). From here up to the LPIs, numbers are not interrupts.
 const NONE: u32 = 1023;
 const SPECIAL: u32 = 1020;
 /// Running priority of a CPU that handles nothing.
 const IDLE: u32 = 0xff;
 
-/// The registers of a virtual CPU interface that are no list registers.
+/// The registers of a virtual CPU interface except the list registers.
 pub trait Registers {
     /// Features of the interface (ICH_VTR_EL2).
     fn kind(&self) -> u64;

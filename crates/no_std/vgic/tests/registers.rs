@@ -402,7 +402,7 @@ fn of_two_arrivals_one_interrupt_is_left() {
     let active = software.with_active().without_pending();
     assert_eq!(hardware.joined(hardware), hardware);
     assert_eq!(software.joined(software), software);
-    // A level behind what software set: its end has to be told.
+    // A level joins a state that software set: its end has to be reported.
     assert_eq!(software.joined(hardware), software.with_notice());
     assert_eq!(hardware.joined(software), software.with_notice());
     assert_eq!(active.joined(hardware), active.with_notice());

@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn one_that_is_off_stays_as_it_is_but_for_its_signals() {
         assert_eq!(stopped(0), (State::Off(0), 0));
-        // Bits that are reserved are no reason to write.
+        // Reserved bits are not a reason to write.
         assert_eq!(stopped(0x100), (State::Off(0x100), 0x100));
         assert_eq!(stopped(2), (State::Off(2), 0));
         assert_eq!(stopped(4).0.to_string(), "off (WCS 0x4)");

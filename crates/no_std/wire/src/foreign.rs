@@ -91,8 +91,8 @@ impl Guard {
         let mut whole = false;
         for (mark, seen) in self.source.marks().iter().zip(&mut self.seen) {
             let mark = mark.as_bytes();
-            // No mark has its first character a second time, so a match that fails can only begin
-            // anew with this one.
+            // No mark has its first character a second time, so after a mismatch only this one can
+            // begin another match.
             *seen = match byte {
                 _ if byte == mark[*seen] => *seen + 1,
                 _ => usize::from(byte == mark[0]),

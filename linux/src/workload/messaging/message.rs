@@ -25,7 +25,7 @@ pub fn send(socket: &OwnedFd, numbers: [u32; NUMBERS]) -> io::Result<()> {
     Ok(())
 }
 
-/// The numbers of the next message; `None` behind the last one.
+/// The numbers of the next message; `None` after the last one.
 pub fn receive(socket: &OwnedFd) -> io::Result<Option<[u32; NUMBERS]>> {
     let mut message = [0; SIZE];
     let mut have = 0;

@@ -47,8 +47,8 @@ fn c7g(holes: &[(u64, u64)], described: bool) -> (Machine, Vec<(u64, u64)>) {
     (machine, cores)
 }
 
-/// Every CPU's redistributor is found by its affinity, and nothing is read that
-/// is no redistributor.
+/// Finds every CPU's redistributor by its affinity, and reads nothing but
+/// redistributors.
 fn located(description: &Description<'_>, frames: &[(u64, u64)], flags: u64) {
     let typers: HashMap<u64, u64> = frames
         .iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Generic watchdogs of the GTDT: which are found, and what is said where they can't be.
+//! Generic watchdogs of the GTDT: which are found, and the error where they can't be.
 
 use crate::tables::{self, Machine, block, gtdt_with, small, watchdog};
 use acpi::{Error, Table};
@@ -57,7 +57,7 @@ fn what_may_be_touched() {
     assert!(why(0xf00_1000, 4).unwrap().contains("secure"));
     for control in [0, 0xf00_1004, 1 << 48, u64::MAX - 0xfff] {
         assert!(
-            why(control, 0).unwrap().contains("none of a frame"),
+            why(control, 0).unwrap().contains("not that of a frame"),
             "{control:#x}"
         );
     }

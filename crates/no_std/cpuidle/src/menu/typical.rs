@@ -242,8 +242,8 @@ mod tests {
     }
 
     /// 2^32 * 1000 + 7000 ns are 2^32 + 7 us, of which 32 bits are 7. A stay of 2^31 us
-    /// counts since 6.15; but eight squares of it are 2^65, of which 64 bits are 0, and a
-    /// variance of 0 - 2^62 is none.
+    /// counts since 6.15; but eight squares of it are 2^65, of which 64 bits are 0, and
+    /// 0 - 2^62 is not a variance.
     #[test]
     fn what_is_long_wraps() {
         let mut intervals = Intervals::new();

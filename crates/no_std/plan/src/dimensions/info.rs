@@ -19,7 +19,7 @@ pub struct Info {
     /// Help of the option: its purpose, words, unit and default. `{words}` stands for the words,
     /// `{governor}` for those of that family; see [`Info::family`].
     pub help: &'static str,
-    /// Its words; empty if its values are none.
+    /// Its words; empty if its values are not words.
     pub words: &'static [&'static str],
     /// Type of its values.
     pub kind: Kind,

@@ -243,7 +243,7 @@ impl Workload {
         }
     }
 
-    /// How many wake-ups each block makes before its first sample. Governors begin anew with
+    /// How many wake-ups each block makes before its first sample. Governors begin again with
     /// each block, and look at eight waits or nine; frames are too few for these to be samples.
     #[must_use]
     pub const fn learning(self) -> u32 {
@@ -271,8 +271,8 @@ impl Workload {
         }
     }
 
-    /// How many wake-ups each block makes beside its samples: those before them, and one after
-    /// them. Where others take part, what they do when it is over must not be in a sample.
+    /// How many wake-ups each block makes besides its samples: those before them, and, where
+    /// others take part, one after them, to keep what they do at the end out of the samples.
     #[must_use]
     pub const fn unrecorded(self) -> u32 {
         self.learning() + if self.is_alone() { 0 } else { 1 }

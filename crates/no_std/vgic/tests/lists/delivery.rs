@@ -18,7 +18,7 @@ const VCPU: Vcpu = Vcpu {
     affinity: 0,
 };
 
-/// A CPU that notes what it is told.
+/// A CPU that records the calls it gets.
 struct Cpu {
     bank: Registers,
     lines: u32,
@@ -171,7 +171,7 @@ fn disable(private: &Private, bits: u32) {
 #[test]
 fn what_comes_physically_is_listed_as_was_said() {
     on_a_cpu(|mut delivery| {
-        assert!(!delivery.arrive(5), "nothing was said yet");
+        assert!(!delivery.arrive(5), "nothing was requested yet");
         assert!(!delivery.evaluate());
         assert!(delivery.arrive(5));
         assert_eq!(delivery.interface.bank.values[0].hw(), None);

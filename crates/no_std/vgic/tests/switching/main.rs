@@ -13,10 +13,9 @@
 //!
 //! # What is not
 //!
-//! The registers of groups, enables and priorities are no atomics of loom's: each write of them is one step with
-//! what follows it. Executions have at most [`PREEMPTIONS`] preemptions. And what loom does
-//! not do: it explores no load buffering, and accesses of a device are as ordered as
-//! those of one word.
+//! The registers of groups, enables and priorities are not loom atomics: each write of them is one step with
+//! the step after it. Executions have at most [`PREEMPTIONS`] preemptions. Loom itself explores no load
+//! buffering, and orders accesses of a device like those of one word.
 //!
 //! # Mutants
 //!

@@ -299,8 +299,8 @@ impl<P: Protocol> Target for Cpu<P> {
         loom::thread::yield_now();
     }
 
-    /// Advances by one whenever it is read, and while the CPU halts. No place for an
-    /// interrupt: none is told from that before the next access.
+    /// Advances by one whenever it is read, and while the CPU halts. Not a place for an
+    /// interrupt: nothing distinguishes one here from one before the next access.
     fn now(&self) -> u64 {
         self.time.set(self.time.get() + 1);
         self.time.get()
