@@ -76,7 +76,7 @@ impl KnobValue {
         }
     }
 
-    /// The value that `word` means for `knob`; `None` if it means none.
+    /// The value that `word` means for `knob`; `None` if `word` is not valid.
     #[must_use]
     pub const fn decode(knob: Knob, word: u64) -> Option<Self> {
         let on = word == 1;

@@ -80,7 +80,7 @@ numbered! {
         Taken = "neighbour.taken",
         /// Turns, each a switch to it and one back.
         Turns = "neighbour.turns",
-        /// Of these, those that the vCPU did not wait in.
+        /// Of these, the slices in which the vCPU did not wait.
         Slices = "neighbour.slices",
         /// Its exceptions to EL2 except interrupts. `work` and `cache` take none.
         Trapped = "neighbour.trapped",

@@ -24,7 +24,7 @@ pub struct PayloadHeader {
 /// Where a part lies: bytes after the header, and how many it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Of its first byte, counted from the end of the header.
+    /// Offset of its first byte from the end of the header.
     pub offset: u64,
     /// How many.
     pub length: u64,

@@ -78,7 +78,7 @@ impl TimeLog {
             time: time.load(Acquire),
             word: word.load(Acquire),
         };
-        // The place of the note that is being made is not whole.
+        // The slot of a note in progress is incomplete.
         (self.count() - number < Self::KEPT).then_some(note)
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::{FOREVER, Table};
 
-/// Facts that are known when a CPU has nothing to do.
+/// The state of a CPU that has nothing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// The time, ns, by a clock that never goes back.
@@ -50,7 +50,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// `state`, polling as long as the table says.
+    /// `state`, with the table's limit for polling.
     #[must_use]
     #[inline(always)]
     pub const fn of(states: &Table, state: usize, stop_tick: bool) -> Self {
@@ -74,7 +74,7 @@ pub enum Wake {
     Request,
     /// Some other interrupt.
     Interrupt,
-    /// The timer that the governor was told of.
+    /// The timer that the governor got.
     Timer,
     /// The scheduler tick.
     Tick,

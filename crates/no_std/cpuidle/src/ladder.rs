@@ -9,10 +9,10 @@
 //! shorter than it demotes (`DEMOTION_COUNT` is 1). It climbs to the very next state, and
 //! only if that is enabled and keeps the latency limit.
 //!
-//! It stands on halting states only; a latency limit of 0 makes it poll, and the next stay
-//! that is not 0 leads back. An entry that was refused is a stay of 0. It may step down to a
-//! state that is disabled; [`Selected`](crate::Selected) exchanges that. It never keeps the
-//! tick. All as in Linux 6.2 to 7.1.
+//! It stays on halting states only; a latency limit of 0 makes it poll, and the next nonzero
+//! stay leads back. A refused entry is a stay of 0. It may step down to a disabled state,
+//! which [`Selected`](crate::Selected) replaces. It never keeps the tick. All this equals
+//! Linux 6.2 to 7.1.
 
 use crate::{Choice, Governor, MAX_STATES, Moment, Outcome, Table};
 

@@ -8,11 +8,11 @@
 //!   was really slept; one factor for each power of ten from 10 us to 100 ms;
 //! - the [typical interval](typical), if the last eight stays have one.
 //!
-//! It changed much in its years, so it is here as [three releases](Release) have it.
+//! It changed much over the years, so it is here in the versions of [three releases](Release).
 //!
-//! Sources: Linux, `drivers/cpuidle/governors/menu.c`; the constants are its.
-//! Where our sources are silent: factors begin at 1 and intervals at 0, and what was
-//! chosen without asking for the timer is charged to the last factor, all as there.
+//! Sources: Linux, `drivers/cpuidle/governors/menu.c`, with its constants. Like there,
+//! factors begin at 1 and intervals at 0, and a choice made without asking for the timer
+//! is charged to the last factor.
 
 use crate::tick::{KTIME_MAX, SAFE_TICKS, SHORT_NS, next_event, until_timer};
 use crate::{Choice, FOREVER, Governor, Moment, Outcome, Table, Wake};

@@ -142,8 +142,8 @@ impl Table {
         self.states.get(..self.count).unwrap_or(&self.states)
     }
 
-    /// State `index`; what is beyond the table is never enabled. Indices wrap at
-    /// [`MAX_STATES`], so that there is nothing to panic about in the idle loop.
+    /// State `index`; a state beyond the table is never enabled. Indices wrap at
+    /// [`MAX_STATES`], so that the idle loop can't panic.
     #[must_use]
     #[inline(always)]
     pub const fn at(&self, index: usize) -> &State {

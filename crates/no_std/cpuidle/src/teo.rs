@@ -110,8 +110,8 @@ impl Teo {
         measured_ns
     }
 
-    /// The bin that a wake-up by the tick is a hit of, if it says nothing else; `timer` is that
-    /// of the timer.
+    /// The bin in which a wake-up by the tick counts as a hit, if in any; `timer` is the
+    /// timer's bin.
     fn hit_of_tick(&mut self, states: &Table, wake: Wake, timer: usize) -> Option<usize> {
         if wake != Wake::Tick {
             return None;

@@ -11,9 +11,9 @@ pub const WALKS: usize = 16;
 /// or faster.
 const TIMES: u64 = 2;
 
-/// Of how many pairs, in per cent, this has to hold at least for it to be said, and at most
-/// for the contrary. A CPU that is away during a walk makes that one long: if it is during one
-/// in eight, 89 or 11 are left of 100 and 0.
+/// Percentage of pairs for which this has to hold at least for a yes, and at most for a no.
+/// A CPU that is away during a walk makes that walk long: if it is away during one in eight,
+/// 89 or 11 are left of 100 and 0.
 const YES: usize = 75;
 const NO: usize = 50;
 

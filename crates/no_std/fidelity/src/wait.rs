@@ -81,7 +81,7 @@ impl Wait {
     /// late, this CPU may have been descheduled the whole time, with the wait long over.
     ///
     /// # Errors
-    /// Why it can't be told.
+    /// Why the cause is not known.
     pub fn ended(&self) -> Result<End, &'static str> {
         match self.rang {
             Some(at) if at <= self.end => {
@@ -181,7 +181,7 @@ pub fn timeout_is_event(wait: &Wait, asked: u64, first: u64, second: u64) -> Ver
 
 impl Wait {
     /// A masked interrupt, the alarm's, ends a WFE; where it does not, `rescue` is when a
-    /// second CPU began to send events. `pending` says that the interrupt was there at
+    /// second CPU began to send events. `pending`: whether the interrupt was there at
     /// the end.
     ///
     /// Yes if the wait ended when the alarm was due and no event was sent: nothing else

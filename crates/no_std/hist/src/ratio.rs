@@ -36,8 +36,8 @@ pub enum Unusable {
 }
 
 impl Ratio {
-    /// A value of the clock that was read in units of the one that is wanted, to
-    /// the nearest; the largest value if it would be larger.
+    /// Converts a value of the read clock to units of the wanted one, rounded to
+    /// the nearest and saturating.
     #[must_use]
     pub fn convert(&self, value: u64) -> u64 {
         let (wanted, read) = (u128::from(self.wanted), u128::from(self.read.max(1)));
@@ -51,11 +51,11 @@ impl Ratio {
         self.wanted == self.read
     }
 
-    /// The ratio over all of `parts`, which follow one another, if it is much the
-    /// same in each.
+    /// The ratio over all of `parts`, which follow one another, if it is nearly
+    /// equal in each.
     ///
     /// # Errors
-    /// [`Unusable`] says what is wrong with the parts.
+    /// [`Unusable`] names the defect of the parts.
     pub fn steady(parts: &[Self]) -> Result<Self, Unusable> {
         let total = |of: fn(&Self) -> u64| parts.iter().map(of).fold(0, u64::saturating_add);
         let whole = Self {

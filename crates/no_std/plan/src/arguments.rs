@@ -2,12 +2,12 @@
 //! The boot arguments that are ours: words that begin with `rouse.`.
 //!
 //! Hypervisor, guest and host read them by this one type, so that all three know
-//! the same words and refuse the same mistakes. Words of another prefix are of
+//! the same words and refuse the same mistakes. Words with another prefix belong to
 //! whatever else is booted.
 //!
 //! Some words are for the hypervisor alone: it leaves them out of what the guest gets
 //! ([`guest_part`]). `rouse.fault=` is not one of them: it asks the hypervisor or the
-//! guest to fail, and for some faults of the hypervisor the guest has to say when.
+//! guest to fail, and some faults of the hypervisor are triggered by the guest.
 
 use core::fmt;
 
@@ -87,7 +87,7 @@ pub const OPTIONS: &str = "options";
 
 /// The dimension that decides which image of the guest runs.
 const ATOMICS: &str = "atomics";
-/// Likewise, of the one that says whether there are neighbours.
+/// The dimension that decides whether there are neighbours.
 const NEIGHBOUR: &str = "neighbour";
 
 arguments! {
@@ -154,7 +154,7 @@ pub enum Program {
     Trials,
 }
 
-/// The image that was booted has not the program that the arguments ask for.
+/// The booted image does not have the program that the arguments ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfit {
     /// The one that it should have.
@@ -264,10 +264,10 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
         }
     }
 
-    /// Whether `program`, which is what was booted, is what these ask for.
+    /// Checks that `program`, which was booted, is the one that these arguments ask for.
     ///
     /// # Errors
-    /// [`Unfit`] says what to do.
+    /// [`Unfit`] has the remedy.
     pub fn fit(&self, program: Program) -> Result<(), Unfit> {
         match self.program() {
             asked if asked == program => Ok(()),

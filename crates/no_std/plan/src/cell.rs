@@ -126,7 +126,7 @@ impl Cell {
         }
     }
 
-    /// Whether it is between two CPUs, and [`Cell::pair`] says which.
+    /// Whether it is between two CPUs, those of [`Cell::pair`].
     #[must_use]
     pub fn has_pair(&self) -> bool {
         let wakes = !self.workload.has_tasks() && !self.workload.is_alone();
@@ -183,8 +183,8 @@ impl Cell {
         self.workload.has_idle_time() || self.is_open()
     }
 
-    /// The pause that was asked for with each wake-up, microseconds: what of its time is
-    /// no work.
+    /// The pause that was asked for with each wake-up, microseconds: the part of its time
+    /// without work.
     pub(crate) fn pause_us(&self) -> u64 {
         let device = match self.workload {
             Workload::Io => self.request_us(),
@@ -304,10 +304,10 @@ impl Cell {
         Some(Info::find(key)?.text(self))
     }
 
-    /// Sets dimension `key` to what was printed of it.
+    /// Sets dimension `key` from its printed text.
     ///
     /// # Errors
-    /// [`Error`] says that there is no such dimension, or names its word.
+    /// [`Error`]: there is no such dimension, or `word` is wrong.
     pub fn set<'a>(&mut self, key: &'a str, word: &'a str) -> Result<(), Error<'a>> {
         let info = Info::find(key).ok_or_else(|| Error::unknown(key))?;
         info.set(self, word)

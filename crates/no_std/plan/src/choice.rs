@@ -22,7 +22,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Of what nothing was asked.
+    /// No choice was asked for.
     pub const NONE: Self = Self {
         atomics: None,
         cpuidle: LinuxCpuidle::Default,
@@ -101,7 +101,7 @@ impl Plan {
         plan
     }
 
-    /// The words that are asked for, each of which needs a boot; none: the machine's best.
+    /// The words that are asked for, each of which needs a boot; empty: the machine's best.
     pub fn atomics(&self) -> impl Iterator<Item = Atomics> + '_ {
         let asked = &self.lists.atomics;
         let values = asked.values.iter().copied();

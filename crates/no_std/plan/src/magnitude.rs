@@ -44,7 +44,7 @@ pub fn magnitude(word: &str) -> Option<u64> {
     Some(value)
 }
 
-/// An exponent; one that is out of all bounds is a very large one.
+/// An exponent; one out of bounds is a very large one.
 fn shift(exponent: &str) -> Option<i64> {
     const FAR: i64 = 1 << 32;
     let (sign, digits) = match exponent.strip_prefix('-') {

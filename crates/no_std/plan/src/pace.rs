@@ -4,12 +4,11 @@
 //! A cell ends when it is [settled](End::Settled), has its
 //! [samples](End::Samples), or has used up its [budget](End::Budget) of time.
 //!
-//! The budget never depends on what is measured but on how long that takes, and
-//! it is applied before the wake-ups, not among them: a first short block tells
-//! what one costs, and from that follows once how many each pass makes. So all
-//! passes have as many, forwards and backwards ones alike, and no sample is taken or
-//! dropped because of its value. Only a cell whose cost grows later makes its
-//! later passes shorter.
+//! The budget never depends on measured values but on how long a measurement takes, and
+//! it applies before the wake-ups, not among them: a first short block measures the cost
+//! of one, and that decides once how many each pass makes. So all passes have equally
+//! many, forwards and backwards ones alike, and no sample is taken or dropped because of
+//! its value. Only a cell whose cost grows later makes its later passes shorter.
 
 use crate::{Cell, End, Plan, Workload};
 
@@ -27,8 +26,8 @@ pub const fn is_forwards(pass: u32) -> bool {
 /// Passes after which a cell can be found settled: as many forwards as backwards.
 pub const BALANCED: u32 = 2;
 
-/// Wake-ups of the block that tells what one costs: with one of each other pass enough for a
-/// median, whatever one of these costs.
+/// Wake-ups of the block that measures the cost of one: with one of each other pass enough for
+/// a median, whatever each costs.
 const FIRST: u32 = 20;
 
 /// Time that a cell may take unless some is named, milliseconds of the guest, where
@@ -113,7 +112,7 @@ impl Pace {
         let Some(per_pass) = self.per_pass else {
             return Some(left.min(FIRST));
         };
-        // One block for each pass, or the rest of it after the one that told the cost.
+        // One block for each pass, or the rest of it after the one that measured the cost.
         if self.in_pass > 0 && (self.passes > 0 || self.in_pass > FIRST) {
             return None;
         }

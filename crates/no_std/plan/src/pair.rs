@@ -143,7 +143,7 @@ impl Pairs {
         }
     }
 
-    /// Of all of them, by rows, number `number`.
+    /// Pair `number` of all, by rows.
     fn at(self, number: u64) -> Pair {
         let others = self.cpus as u64 - 1;
         let (from, to) = if self.directed {

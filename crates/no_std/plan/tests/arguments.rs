@@ -139,7 +139,7 @@ fn the_hypervisor_reads_which_image_of_the_guest_is_meant() {
     };
     assert_eq!(read("rouse.wait=wfi"), (None, None));
     assert_eq!(read("rouse.atomics=lse"), (Some(Atomics::Lse), None));
-    // Of the plan the last counts.
+    // In the plan the last counts.
     let twice = read("rouse.atomics=lse rouse.atomics=llsc");
     assert_eq!(twice, (Some(Atomics::Llsc), None));
     for (text, told) in [
@@ -199,7 +199,7 @@ fn an_image_runs_what_is_its_own_and_says_what_it_is() {
     assert_eq!(on(llsc, Llsc, true), Ok(vec![Llsc]));
     assert_eq!(on(llsc, Lse, true), Err(OtherImage::Asked(Llsc)));
     assert_eq!(on(lse, Lse, true), Ok(vec![Lse]));
-    // To skip every cell; but not where it would be said of a machine that has it.
+    // To skip every cell; but not as the reason on a machine that has it.
     assert_eq!(on(lse, Llsc, false), Ok(vec![Lse]));
     assert_eq!(on(lse, Llsc, true), Err(OtherImage::Asked(Lse)));
     // A boot gets what the host asks for, word by word.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! RSDP, XSDT, FADT, GTDT and SPCR whose lengths and checksums are right: what
-//! they say, and what they can't say.
+//! RSDP, XSDT, FADT, GTDT and SPCR with the right lengths and checksums: valid
+//! contents, and invalid ones.
 
 use crate::tables::{
     self, FADT, Gicc, Machine, RAM, RSDP, XSDT, fadt, gtdt, pair, refused, refused_at, small,

@@ -37,7 +37,7 @@ fn each_is_found_with_its_side() {
     let machine = with(4, &[block(), first, block(), second]);
     let expected = vec![at(0xf00_1000, false), at(0xf10_1000, true)];
     assert_eq!(found(&machine), (expected, None));
-    // The mode and the polarity of its interrupt say nothing of its side.
+    // The mode and the polarity of its interrupt do not decide its side.
     assert_eq!(
         found(&with(1, &[watchdog(0x1000, 0b011)])).0,
         [at(0x1000, false)]
@@ -112,7 +112,7 @@ fn odd_lengths_and_offsets_are_said() {
             "{length}"
         );
     }
-    // A type that is not known is stepped over, by its length; one without a length is not.
+    // An unknown type is skipped by its length, unless the length is 0.
     let other = |length| tables::bytes(8, &[(0, &[0xee, length])]);
     assert_eq!(found(&with(2, &[other(8), watchdog(0x1000, 0)])).0.len(), 1);
     assert_eq!(

@@ -9,9 +9,9 @@
 //! farthest from the average, with what lies beyond.
 //!
 //! Source: `get_typical_interval()`. It has no square root, so it compares
-//! variances. It keeps 32 bits of each stay in us, and computes with 64: both wrap, and
-//! so do these. A stay of 2^31 us (36 minutes) or more never counts until 6.14; since 6.15
-//! only 2^32 - 1 does not, which stands for a stay that is not known.
+//! variances. It keeps 32 bits of each stay in us, and computes with 64: both wrap, there
+//! and here. Until 6.14 a stay of 2^31 us (36 minutes) or more never counts; since 6.15
+//! only 2^32 - 1 does not, which stands for an unknown stay.
 
 /// Stays that are remembered.
 const INTERVALS: usize = 8;
@@ -234,10 +234,10 @@ mod tests {
         assert_eq!(typical([0; INTERVALS]), None);
         let mut intervals = Intervals::new();
         intervals.add_unknown();
-        // The one that is not known is not counted.
+        // The unknown stay does not count.
         assert_eq!(intervals.typical(), None);
         assert_eq!(intervals.typical_of_low(), None);
-        // All are below what the timer says.
+        // All are below the timer.
         assert_eq!(intervals.typical_below(1), Some(0));
     }
 

@@ -139,7 +139,7 @@ fn with_two_states_that_halt_load_means_the_first() {
     }
 }
 
-/// With poll and WFI alone, load means WFI, whatever the metrics say.
+/// With poll and WFI alone, load means WFI, whatever the metrics are.
 #[test]
 fn with_two_states_load_never_polls() {
     let states = Table::arm_poll_idle(100_000, TICK).unwrap();

@@ -71,7 +71,7 @@ pub enum Show {
     Title,
     /// A column of words.
     Column,
-    /// A column of words where they tell cells apart.
+    /// A column of words where they distinguish cells.
     IfDifferent,
     /// Likewise; and charts, under this name, where it is not neutral.
     Special(&'static str),
@@ -109,7 +109,7 @@ impl Info {
         (self.applies)(cell)
     }
 
-    /// Whether `cell` has the value that says nothing.
+    /// Whether `cell` has the neutral value.
     #[must_use]
     pub fn is_neutral(&self, cell: &Cell) -> bool {
         (self.is_neutral)(cell)

@@ -130,7 +130,7 @@ proptest! {
         let (pace, passes) = run(&limits(iterations, budget), false, |_| cost);
         prop_assert_eq!(passes.len(), PASSES as usize);
         prop_assert!(pace.done <= iterations);
-        // The first block tells the cost; it and one wake-up of each pass are always made.
+        // The first block measures the cost; it and one wake-up of each pass are always made.
         let least = cost * u64::from(FIRST + PASSES);
         prop_assert!(u64::from(pace.done) * cost <= budget + least);
         // The shares of a number that is not a multiple differ by one.

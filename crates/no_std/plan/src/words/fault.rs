@@ -6,7 +6,7 @@ use core::fmt;
 use super::{Word, words};
 
 words! {
-    /// A failure that is asked for, to see what it looks like and that it is noticed.
+    /// A requested failure, to see its report and that it is noticed.
     Fault {
         /// EL2 panics before the guest runs.
         El2Panic = "el2-panic",
