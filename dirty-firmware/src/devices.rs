@@ -206,7 +206,7 @@ pub fn leave_pmu() -> [u64; 2] {
     // P and NSH.
     PMCCFILTR_EL0.set(1 << 31 | 1 << 27);
     // PMOVSSET_EL0, PMINTENSET_EL1, PMUSERENR_EL0, PMSELR_EL0.
-    // SAFETY: they decide what is counted and which interrupts that makes; all are masked.
+    // SAFETY: they decide what is counted and which interrupts that raises; all are masked.
     unsafe {
         core::arch::asm!("msr S3_3_C9_C14_3, {0}", "msr S3_0_C9_C14_1, {0}",
             "msr S3_3_C9_C14_0, {0}", "msr S3_3_C9_C12_5, {1}",

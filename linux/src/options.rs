@@ -37,7 +37,7 @@ pub enum Command {
     Help,
     /// The version.
     Version,
-    /// To measure what these boot arguments say.
+    /// Measures by these boot arguments.
     Run(String),
 }
 

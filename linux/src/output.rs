@@ -46,7 +46,7 @@ impl<W: Write> Output<W> {
         self.to.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// Has all of it on its way.
+    /// Flushes all of it.
     ///
     /// # Errors
     /// It can't be written.

@@ -60,7 +60,7 @@ pub fn follow(
         }
     };
     if let Some(mut stdin) = child.stdin.take() {
-        // One that does not read it says why by its status.
+        // A process that does not read it reports why by its status.
         let _ = stdin.write_all(input);
     }
     let (send, lines) = mpsc::channel();

@@ -131,8 +131,8 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The one that Linux calls so in its log (arch/arm64/kvm/arm.c says it of itself at
-    /// its start).
+    /// The mode with this name in Linux's log (printed by arch/arm64/kvm/arm.c at its
+    /// start).
     #[must_use]
     pub fn of(said: &str) -> Option<Self> {
         match said.split(' ').next()? {

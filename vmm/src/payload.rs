@@ -87,7 +87,7 @@ impl<'f> Payload<'f> {
     /// Finds the guests after the program in `file`.
     ///
     /// # Errors
-    /// [`Damage`] says what is not right.
+    /// [`Damage`]: the defect.
     pub fn find(file: &'f [u8]) -> Result<Self, Damage> {
         let at = file.len().checked_sub(TRAILER).ok_or(Damage::Missing)?;
         let (body, trailer) = file.split_at(at);

@@ -98,8 +98,8 @@ pub struct Noted {
 }
 
 impl Noted {
-    /// The register at `offset` of the page; 0 where none begins. The first of each kind has all
-    /// of them noted, as `own` and `together` have them.
+    /// The register at `offset` of the page; 0 where no register begins. Reading the first of each
+    /// kind latches all of that kind, from `own` and `together`.
     pub fn read(
         &mut self,
         offset: u64,

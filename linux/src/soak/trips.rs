@@ -45,7 +45,7 @@ struct Letters {
 }
 
 impl Mail {
-    /// Of CPUs with numbers below `cpus`.
+    /// Makes a box for each CPU number below `cpus`.
     pub fn new(cpus: usize) -> io::Result<Self> {
         let one = |_| {
             Ok(Letters {

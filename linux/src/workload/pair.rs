@@ -166,7 +166,7 @@ impl Side for Words<'_> {
                     return Ok(Some(token as u8));
                 }
             }
-            // Woken by a signal, or too late to sleep: the word says what there is.
+            // Woken by a signal, or too late to sleep: the word decides.
             match futex::wait(self.0, futex::Flags::PRIVATE, NO_TOKEN, None) {
                 Ok(()) | Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(error) => return Err(error.into()),

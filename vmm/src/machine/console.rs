@@ -10,7 +10,7 @@ use wire::{Guard, Source};
 
 use crate::options::KIB;
 
-/// A line that is longer is written in parts.
+/// A longer line is written in parts.
 const LONGEST: usize = 4096;
 
 /// The guest has written more than it may.

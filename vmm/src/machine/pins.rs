@@ -72,7 +72,7 @@ fn named(pins: &[usize], cpus: usize) -> Result<Vec<usize>, Obstacle> {
     Ok(pins.to_vec())
 }
 
-/// Has the calling thread, and those that it starts, run on `cpus` only.
+/// Pins the calling thread, and those that it starts, to `cpus`.
 pub fn run_on(cpus: &[usize]) -> Result<(), Obstacle> {
     let mut set = CpuSet::new();
     cpus.iter().for_each(|&cpu| set.set(cpu));

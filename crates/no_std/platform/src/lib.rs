@@ -135,7 +135,7 @@ pub struct Timer {
     pub virt: u32,
     /// Non-secure EL1 physical timer.
     pub phys: u32,
-    /// Non-secure EL2 physical timer; virtual machines without EL2 name none.
+    /// Non-secure EL2 physical timer; virtual machines without EL2 have no such timer.
     pub hyp: Option<u32>,
 }
 

@@ -9,7 +9,7 @@ use arrayvec::ArrayVec;
 
 use crate::{Platform, Region};
 
-/// The most that are kept; more are counted.
+/// The most watchdogs that are kept; more are only counted.
 pub const MAX_WATCHDOGS: usize = 8;
 
 /// Bytes of a frame.

@@ -48,7 +48,7 @@ fn addresses_are_those_of_cpus() {
         read(&far).unwrap().uart.map(|uart| uart.base),
         Some(0x1_0000_0100)
     );
-    // In none of them: CPUs can't reach it.
+    // In no range: CPUs can't reach it.
     let lost = with(BUS, &cells(&[0x1_2000, 0x18]), &cells(&[0x7000_0000, 0x18]));
     assert_eq!(read(&lost).unwrap().uart, None);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Device trees that say what can't be so.
+//! Device trees with impossible contents.
 
 use platform::guest::GuestTree;
 use platform::{
@@ -385,7 +385,7 @@ fn a_watchdog_is_known_by_its_control_frame() {
     assert_eq!(found(&tree()), []);
     assert_eq!(found(VIRT), [at(0xf00_1000, false)]);
     assert_eq!(read(VIRT).unwrap().why_not(&found(VIRT)[0]), None);
-    // One that is disabled is the secure side's.
+    // A disabled watchdog is the secure side's.
     for status in ["disabled\0", "fail\0"] {
         let status = [("status", status.as_bytes().to_vec())];
         let kept = added(VIRT.to_vec(), "arm,sbsa-gwdt", &status);

@@ -88,7 +88,7 @@ impl Default for Newidle {
 }
 
 impl Newidle {
-    /// Of a CPU that has idled for long and never searched.
+    /// The state of a CPU that has idled for long and never searched.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -113,7 +113,7 @@ impl Newidle {
         self.idle_ns = average.min(2 * self.max_ns);
     }
 
-    /// Whether to search at all; `overloaded` says that a CPU has a task waiting.
+    /// Whether to search at all; `overloaded`: whether a CPU has a task waiting.
     #[must_use]
     pub const fn is_worth(&self, overloaded: bool) -> bool {
         overloaded && self.idle_ns >= self.domains[0].max_ns

@@ -4,7 +4,7 @@
 //! and the timers' lines that drive some of its PPIs.
 //!
 //! A hypervisor implements [`Interface`] on a CPU's registers, a test on a model of
-//! them; what is done with either is here.
+//! them; this module works with either.
 
 use core::cell::RefCell;
 
@@ -23,7 +23,7 @@ pub trait Interface: Bank {
     /// CPU.
     const SGIS: u32;
 
-    /// List registers whose interrupt has ended and was to say so (ICH_EISR_EL2).
+    /// List registers whose interrupt has ended and had to signal it (ICH_EISR_EL2).
     fn ended(&self) -> u32;
     /// The last request of [`Bank::ask`], as the CPU has it.
     fn asked(&self) -> Asked;
@@ -81,8 +81,8 @@ pub struct Delivery<'a, I, S> {
 
 impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     /// Lists SGI or PPI `intid`, which came physically, if that is all there is to do;
-    /// whether it was. A hypervisor may have this in assembly, and go on with
-    /// [`Self::inject`] where it is not.
+    /// returns whether it was. A hypervisor may have this in assembly, and go on with
+    /// [`Self::inject`] where it returns `false`.
     #[inline(always)]
     pub fn arrive(&mut self, intid: u32) -> bool {
         self.list.arrive(&mut self.interface, intid)
@@ -218,11 +218,11 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         self.shared.with(|distributor| distributor.release(vcpu))
     }
 
-    /// Whether the list registers agree with what is known of them. `quiet`: nothing is
-    /// owed to the guest. `direct`: hardware delivers, so none may be in use.
+    /// Checks that the list registers agree with the recorded state. `quiet`: the guest has
+    /// no interrupt due. `direct`: hardware delivers, so no list register may be in use.
     ///
     /// # Errors
-    /// The first rule that does not hold.
+    /// The first violated rule.
     pub fn audit(&self, quiet: bool, direct: bool) -> Result<(), Fault> {
         let (list, interface) = (&*self.list, &self.interface);
         let vcpu = interface.vcpu();
@@ -234,8 +234,8 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         }
     }
 
-    /// Physical interrupts that are active though the guest has not got them: those that
-    /// are taken for the hypervisor are ended before it returns.
+    /// Physical interrupts that are active though the guest has not got them: the hypervisor
+    /// ends its own before it returns.
     pub fn stray(&self) -> u32 {
         let listed = ones(self.interface.timers().into()).filter(|&intid| {
             let state = self.list.state(&self.interface, intid);

@@ -108,7 +108,7 @@ impl ListRegister {
         Self(self.0 | if self.0 & HW == 0 { EOI } else { 0 })
     }
 
-    /// Whether it was to say that it has been deactivated, and is without the active state.
+    /// Whether it has to signal its deactivation, and is not active.
     #[must_use]
     pub const fn says_so(self) -> bool {
         self.without_active().0 == 0 && self.0 & EOI != 0
@@ -126,7 +126,7 @@ impl ListRegister {
         Self(self.0 & !PENDING | ACTIVE)
     }
 
-    /// Whether it has been deactivated and says so (ICH_EISR_EL2).
+    /// Whether it has been deactivated and signals that (ICH_EISR_EL2).
     #[must_use]
     pub const fn has_ended(self) -> bool {
         self.0 & (PENDING | ACTIVE | HW | EOI) == EOI
@@ -173,7 +173,7 @@ pub struct Asked {
 pub trait Bank {
     /// How many there are, 1 to 16.
     fn count(&self) -> usize;
-    /// Bit n: register n is empty and does not say that its interrupt has ended
+    /// Bit n: register n is empty and does not signal the end of its interrupt
     /// (ICH_ELRSR_EL2).
     fn empty(&self) -> u32;
     /// Register `n`.
@@ -187,6 +187,6 @@ pub trait Bank {
     fn write_last(&mut self, n: usize, value: ListRegister) {
         self.write(n, value);
     }
-    /// Has the CPU do what is asked for, and nothing else of it.
+    /// Makes the CPU do exactly what `asked` contains.
     fn ask(&mut self, asked: Asked);
 }

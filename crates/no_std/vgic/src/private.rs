@@ -16,7 +16,7 @@ use crate::list::List;
 use crate::lr::Bank;
 use crate::requests::Requests;
 
-/// Registers of the SGIs and PPIs of a vCPU; one bit per INTID where not said
+/// Registers of the SGIs and PPIs of a vCPU; one bit per INTID unless noted
 /// otherwise.
 #[derive(Debug)]
 pub struct Private {
@@ -206,8 +206,8 @@ impl List {
         self.publish(bank, private)
     }
 
-    /// Lets other vCPUs see what is listed, but for what a line alone makes pending,
-    /// for which the reader asks the line. Answers the INTIDs that are listed.
+    /// Publishes the listed state to other vCPUs, except interrupts that only a line
+    /// makes pending: readers ask the line. Returns the INTIDs that are listed.
     pub fn publish(&self, bank: &impl Bank, private: &Private) -> u32 {
         let here = self.private(bank);
         private.publish(here.pending & !here.lines, here.active);

@@ -8,7 +8,7 @@
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire};
 
-/// INTIDs that are set and not yet at the holder (31:0), and those that the holder is to clear
+/// INTIDs that are set and not yet at the holder (31:0), and those that the holder has to clear
 /// (63:32).
 #[derive(Debug)]
 pub struct Requests(AtomicU64);

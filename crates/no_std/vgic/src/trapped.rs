@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The CPU interface where accesses to it trap: what hardware does with the list registers
-//! (chapter 6; 12.2, the ICV registers), and with what is active and in none of them.
+//! The CPU interface where accesses to it trap: emulates what hardware does with the list registers
+//! (chapter 6; 12.2, the ICV registers), and handles active interrupts outside of them.
 
 use trap::interface::Register;
 
@@ -56,8 +56,8 @@ impl Field {
 }
 
 impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
-    /// Does an access that trapped: a read, or a write of a value. Returns what was read, 0 for
-    /// a write, and what is due; `None` if there is no such register.
+    /// Emulates an access that trapped: a read, or a write of a value. Returns the read value, 0 for
+    /// a write, and the work that is due; `None` if there is no such register.
     pub fn access(&mut self, register: Register, write: Option<u64>) -> Option<(u64, Due)> {
         if let Some(value) = write {
             return self.write(register, value).map(|due| (0, due));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages of hackbench's size, which say what they are.
+//! Messages of hackbench's size, which carry their own numbers.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -11,7 +11,7 @@ use rustix::thread::futex;
 
 /// The number of no round: it is over.
 const OVER: u32 = u32::MAX;
-/// Of receivers that have everything: a thread has failed.
+/// A bit of the number of finished receivers: a thread has failed.
 const FAILED: u32 = 1 << 31;
 
 /// The round that is going on.

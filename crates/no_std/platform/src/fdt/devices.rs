@@ -118,7 +118,7 @@ pub fn uart<'a>(nodes: &Nodes<'a>) -> Option<(Node<'a>, Uart)> {
     if node.is_out_of_reach() {
         return None;
     }
-    // Registers that are elsewhere or the other way round are not written to.
+    // Does not write to registers at an offset or in big-endian order.
     if node.property("big-endian").is_some() || node.cell("reg-offset").is_some_and(|by| by != 0) {
         return None;
     }

@@ -418,7 +418,7 @@ fn what_was_set_active_is_anybodys_to_end() {
         assert_eq!((due, active(&delivery, None)), (Due::Everywhere, 0));
         let _ = delivery.evaluate();
         assert!(!delivery.interface.bank.asked.traps);
-        // A queued interrupt says that it has ended where it was to.
+        // A queued interrupt signals its end if it had to.
         delivery.interface.active = 1 << 27;
         delivery.inject(27, Some(27));
         delivery.private.activate(1 << 27);

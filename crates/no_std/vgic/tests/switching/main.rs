@@ -36,8 +36,8 @@ use mutants::{
 };
 use vgic::switch::Switch;
 
-/// Preemptions per execution that are explored, of one writer against a vCPU that switches twice
-/// at most. Where there is more they are one less.
+/// Preemptions explored per execution, of one writer against a vCPU that switches at most
+/// twice; one less in larger scenarios.
 const PREEMPTIONS: usize = 3;
 
 /// Actions of the vCPU, and those of each other CPU.
