@@ -120,7 +120,7 @@ impl Intervals {
         samples.filter(move |sample| (low..high).contains(sample))
     }
 
-    /// Nothing if there are none.
+    /// `None` without samples.
     fn between(&self, low: u64, high: u64) -> Option<Summary> {
         let (mut count, mut sum, mut squares) = (0, 0, 0_u64);
         let (mut min, mut max) = (u64::MAX, 0);
