@@ -87,7 +87,7 @@ pub fn turn_off() -> ! {
     unsafe { entry::firmware_wait(number) }
 }
 
-/// AFFINITY_INFO: whether a CPU is off; `None` if there is none.
+/// AFFINITY_INFO: whether a CPU is off; `None` without such a CPU.
 pub fn is_off(mpidr: u64) -> Option<bool> {
     let slot = SLOTS.get(mpidr as usize)?;
     Some(slot.entry.load(Acquire) == OFF)

@@ -156,8 +156,8 @@ pub fn leave_priorities() -> [u64; 2] {
     ICC_AP1R0_EL1.set(u64::from(u32::MAX));
     ICH_AP0R0_EL2.set(u64::from(u32::MAX));
     ICH_AP1R0_EL2.set(u64::from(u32::MAX));
-    // Pending, active, both, and pending with a physical interrupt behind it, PPIs that a guest has:
-    // Group 1, the highest priority.
+    // PPIs that a guest has, in Group 1 with the highest priority: pending, active, both, and
+    // pending with a physical interrupt (HW).
     let states = [1 << 62, 1 << 63, 3 << 62, 1 << 62 | 1 << 61 | 30 << 32];
     for (n, state) in states.into_iter().enumerate() {
         set_ich_lr(n, state | 1 << 60 | (27 + n as u64));
@@ -206,7 +206,7 @@ pub fn leave_pmu() -> [u64; 2] {
     // P and NSH.
     PMCCFILTR_EL0.set(1 << 31 | 1 << 27);
     // PMOVSSET_EL0, PMINTENSET_EL1, PMUSERENR_EL0, PMSELR_EL0.
-    // SAFETY: they decide what is counted and which interrupts that makes; all are masked.
+    // SAFETY: they decide what is counted and which interrupts that raises; all are masked.
     unsafe {
         core::arch::asm!("msr S3_3_C9_C14_3, {0}", "msr S3_0_C9_C14_1, {0}",
             "msr S3_3_C9_C14_0, {0}", "msr S3_3_C9_C12_5, {1}",

@@ -69,7 +69,7 @@ impl FwCfg {
     /// Copies an item to `address`.
     ///
     /// # Safety
-    /// That memory must be this program's alone.
+    /// The memory must be this program's alone.
     pub unsafe fn copy(&self, item: Item, address: u64) {
         self.transfer(
             u32::from(item.key) << 16 | SELECT | READ,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Firmware for tests: it loads the next image, leaves behind all that it may, and enters
-//! that image as a loader does. docs/bring-up.md says what it leaves, by which words, and
+//! Firmware for tests: loads the next image, leaves all state that it may, and enters
+//! that image like a loader. docs/bring-up.md lists what it leaves, by which words, and
 //! what allows it.
 //!
-//! It knows one family of machines, QEMU's `virt`. QEMU tells it by fw_cfg what to load, and
-//! which words. Every word is verified here: what was left is read back and printed, and
-//! where it is not there the machine ends.
+//! It knows one family of machines, QEMU's `virt`. QEMU passes the image and the words by
+//! fw_cfg. Every word is verified here: the firmware reads the state back and prints it, and
+//! ends the machine where it is missing.
 
 #![no_std]
 #![no_main]
@@ -291,7 +291,7 @@ fn of_this_cpu(platform: &Platform<'_>, words: Words, mpidr: u64) {
     }
 }
 
-/// Ends the machine unless `there`: a test must not pass for what was not left.
+/// Ends the machine unless `there`: a test must not pass for missing state.
 fn demand(word: &str, there: bool) {
     if !there {
         fail(format_args!("not left: {word}"));
@@ -309,7 +309,7 @@ fn words(source: &FwCfg) -> Words {
         core::slice::from_raw_parts(TREE as *const u8, item.size as usize)
     };
     let text = core::str::from_utf8(text).unwrap_or("?");
-    Words::read(text).unwrap_or_else(|word| fail(format_args!("`{word}` is no leftover")))
+    Words::read(text).unwrap_or_else(|word| fail(format_args!("`{word}` is not a leftover")))
 }
 
 /// Where the image is.

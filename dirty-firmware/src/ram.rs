@@ -37,7 +37,7 @@ pub fn fill(platform: &Platform<'_>, kept: &[[u64; 2]]) -> u64 {
 /// Writes the pattern from `at` to `end`, in blocks.
 ///
 /// # Safety
-/// That must be RAM in which nothing is needed.
+/// The range must be RAM in which nothing is needed.
 unsafe fn write(at: u64, end: u64) {
     // SAFETY: the caller gives the memory away.
     unsafe {

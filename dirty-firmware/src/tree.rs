@@ -38,7 +38,7 @@ pub enum Start {
 pub struct Changes {
     /// How CPUs are started.
     pub start: Start,
-    /// RAM, as base and size, if it is not what QEMU says.
+    /// RAM, as base and size, if it differs from QEMU's.
     pub banks: Option<[[u64; 2]; 2]>,
     /// Reserved RAM, as base and size; size 0 is nothing.
     pub reserved: [[u64; 2]; 2],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads from words what is left behind.
+//! Reads the words that name the state to leave.
 
 /// Declares the words.
 macro_rules! words {
@@ -14,7 +14,7 @@ macro_rules! words {
             /// Reads words with commas between them.
             ///
             /// # Errors
-            /// The word that is none.
+            /// The first unknown word.
             pub fn read(text: &str) -> Result<Self, &str> {
                 let mut words = Self::default();
                 for word in text.split(',').filter(|word| !word.is_empty()) {

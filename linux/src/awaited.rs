@@ -51,7 +51,7 @@ impl What {
         }
     }
 
-    /// Of such a number.
+    /// Decodes such a number.
     #[must_use]
     pub const fn decode(word: u64) -> Self {
         let cpu = (word / 4).saturating_sub(1) as usize;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds what is below the kernel by the device tree, besides what the boot arguments say.
+//! Finds the level below the kernel by the device tree and the boot arguments.
 
 use std::fs;
 use std::path::Path;
@@ -66,10 +66,10 @@ impl Found {
         found.last().unwrap_or(Self::Nothing)
     }
 
-    /// Adds what `arguments` say of it, if that can be.
+    /// Adds the facts in `arguments`, if they agree.
     ///
     /// # Errors
-    /// Something else is there, or too little was said.
+    /// Something else is there, or arguments are missing.
     pub fn told(self, arguments: &Arguments<'_>) -> Result<Below, String> {
         let given = arguments.given_trap.map(|trap| Given {
             trap,

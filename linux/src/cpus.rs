@@ -8,7 +8,7 @@ use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 /// The CPUs that this process may run on, by their numbers.
 ///
 /// # Errors
-/// The kernel does not say it.
+/// The kernel does not report them.
 pub fn allowed() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU)
@@ -16,7 +16,7 @@ pub fn allowed() -> io::Result<Vec<usize>> {
         .collect())
 }
 
-/// Has this thread run on any of `cpus`, and those that it starts.
+/// Lets this thread, and those that it starts, run on any of `cpus`.
 ///
 /// # Errors
 /// The kernel does not let it.
@@ -26,7 +26,7 @@ pub fn unpin(cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Has this thread run on `cpu` alone; it does when this returns.
+/// Pins this thread to `cpu`; it runs there when this returns.
 ///
 /// # Errors
 /// The kernel does not let it.
@@ -34,8 +34,8 @@ pub fn pin(cpu: usize) -> io::Result<()> {
     unpin(&[cpu])
 }
 
-/// Has this thread run on each of `cpus` for a moment, and then where it ran: no CPU has been idle
-/// since before.
+/// Runs this thread on each of `cpus` for a moment, and then where it ran before, so that no CPU
+/// has been idle since before the call.
 ///
 /// # Errors
 /// The kernel does not let it.
@@ -45,7 +45,7 @@ pub fn visit(cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &before)?)
 }
 
-/// Has another thread run on `cpu` alone.
+/// Pins another thread to `cpu`.
 ///
 /// # Errors
 /// The kernel does not let it.

@@ -23,7 +23,7 @@ pub struct Idles {
     governor: Option<String>,
     /// The governors that the kernel has.
     governors: String,
-    /// The kernel was told to poll, and knows what that means.
+    /// The kernel's command line asks it to poll, and it knows that option.
     polls: bool,
 }
 

@@ -17,8 +17,8 @@ use crate::{bench, output, soak};
 
 /// The kernel's file systems, and where they are mounted.
 const SYSTEMS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
-/// How long the kernel may work on what is left of its boot before something is measured. In an emulator that counts
-/// instructions it takes no time, but for the work.
+/// How long the kernel may work on the rest of its boot before the first measurement. In an emulator that counts
+/// instructions this takes only the time of that work.
 const SETTLES: Duration = Duration::from_secs(2);
 
 /// Whether this is the first process.
@@ -27,7 +27,7 @@ pub fn is_init() -> bool {
     std::process::id() == 1
 }
 
-/// Measures what the kernel's command line says, and turns the machine off.
+/// Runs the measurement in the kernel's command line, and turns the machine off.
 pub fn run() -> ! {
     // A panic of the first process would be one of the kernel, which hides the reason.
     panic::set_hook(Box::new(|why| {

@@ -4,7 +4,7 @@
 //!
 //! Started as the first process of an initramfs it mounts what it needs, reads what to measure from
 //! the kernel's command line, and turns the machine off at its end. Started by hand on any arm64
-//! Linux it writes the records to its standard output. docs/linux.md says what they mean.
+//! Linux it writes the records to its standard output. docs/linux.md explains them.
 
 pub mod awaited;
 pub mod below;

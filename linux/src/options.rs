@@ -24,7 +24,7 @@ Usage: rouse-linux [OPTIONS]
       --linux-cpuidle WORDS  how the kernel idles: default, nohlt, off, haltpoll, governor:NAME; skipped where it does not
       --max-iterations N    samples of each at most (default 2000)
       --iterations N        samples of each, whatever they show
-      --cell-ms N           time of each at most, milliseconds beside its periods
+      --cell-ms N           time of each at most, milliseconds besides its periods
       --help, --version
 
 Threads are pinned to the first two CPUs. To map /dev/mem, by which Rouse is asked, it has to run as root.
@@ -37,7 +37,7 @@ pub enum Command {
     Help,
     /// The version.
     Version,
-    /// To measure what these boot arguments say.
+    /// Measures by these boot arguments.
     Run(String),
 }
 
@@ -50,7 +50,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Command, String> {
     let mut arguments = Vec::new();
     while let Some(word) = words.next() {
         let Some(option) = word.strip_prefix("--") else {
-            return Err(format!("`{word}` is no option; see --help"));
+            return Err(format!("`{word}` is not an option; see --help"));
         };
         match option {
             "help" => return Ok(Command::Help),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The records, one behind another, to the standard output.
+//! Writes the records, one after another, to the standard output.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -46,7 +46,7 @@ impl<W: Write> Output<W> {
         self.to.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// Has all of it on its way.
+    /// Flushes all of it.
     ///
     /// # Errors
     /// It can't be written.

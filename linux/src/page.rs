@@ -34,7 +34,7 @@ unsafe impl Sync for Page {}
 unsafe impl Send for Page {}
 
 impl Page {
-    /// The page of what is below; `None` where that has none.
+    /// The page of the level below; `None` if that has no page.
     ///
     /// # Errors
     /// It is there, and can't be mapped.
@@ -99,7 +99,7 @@ impl Page {
             .collect()
     }
 
-    /// Returns the counts of the neighbours of all vCPUs together; nothing where there are none.
+    /// Returns the counts of the neighbours of all vCPUs together; empty without neighbours.
     pub fn neighbours(&self) -> Counts {
         let counts = Shared::ALL.iter().filter(|_| self.is_rouses);
         counts
@@ -125,7 +125,7 @@ impl Page {
         let value;
         let register = self.place.wrapping_add(offset as usize);
         // SAFETY: within the mapping, whose reads change nothing. By one load without writeback,
-        // as only such a one tells the hypervisor what it is (DDI 0487K.a, ESR_EL2.ISV).
+        // since only those have a valid syndrome (DDI 0487K.a, ESR_EL2.ISV).
         unsafe { asm!("ldr {}, [{}]", out(reg) value, in(reg) register, options(nostack)) };
         value
     }

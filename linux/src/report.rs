@@ -47,7 +47,7 @@ pub struct Frame<'f> {
     pub cpus: usize,
     /// Samples at most.
     pub iterations: u32,
-    /// Only statistics are told.
+    /// Reports only statistics.
     pub compact: bool,
     /// Passes over cells that are done, and their guessed microseconds.
     pub done: (usize, u64),

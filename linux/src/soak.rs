@@ -54,7 +54,7 @@ struct Soak {
     over: AtomicBool,
 }
 
-/// Soaks for as long as `arguments` say. Comes back if nothing was wrong.
+/// Soaks for `seconds`. Returns if nothing was wrong.
 ///
 /// # Errors
 /// It can't begin.
@@ -135,7 +135,7 @@ impl Soak {
         self.over.load(Relaxed)
     }
 
-    /// Has interrupts come to `cpu` as they should. A CPU that was off has forgotten it.
+    /// Sets how interrupts come to `cpu`. A CPU that was off has lost the setting.
     fn set_delivery(&self, cpu: usize) -> io::Result<()> {
         let Some(page) = &self.page else {
             return Ok(());
@@ -150,7 +150,7 @@ impl Soak {
         }
     }
 
-    /// Has Rouse compare what it knows of this CPU's interrupts with its registers.
+    /// Makes Rouse compare its state of this CPU's interrupts with the registers.
     fn audit(&self) {
         let Some(page) = &self.page else {
             return;
@@ -165,7 +165,7 @@ impl Soak {
         }
     }
 
-    /// Has no counter of Rouse be less than it was.
+    /// Checks that no counter of Rouse has decreased.
     fn compare_counts(&self, page: &Page) {
         let Ok(mut before) = self.counts.lock() else {
             return;

@@ -55,7 +55,7 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// The same, beside neighbours if `has_neighbours`.
+    /// Sets whether there are neighbours.
     pub fn beside(self, has_neighbours: bool) -> Self {
         Self {
             has_neighbours,
@@ -69,7 +69,7 @@ impl<'b> Block<'b> {
         [first, self.cpus.get(1).copied().unwrap_or(first)]
     }
 
-    /// Says that the first sample is next: what is warm by now is.
+    /// Begins the block: the first sample is next, and the warm-up is over.
     pub fn begin(&mut self) -> io::Result<()> {
         self.before = self.counted()?;
         self.began = clock::now();
@@ -82,7 +82,7 @@ impl<'b> Block<'b> {
         self.total.record(ticks);
     }
 
-    /// Says that the last sample is made; what they took together, ticks.
+    /// Ends the block after its last sample; returns the ticks of all samples together.
     pub fn end(&mut self) -> io::Result<u64> {
         let ticks = clock::now() - self.began;
         let after = self.counted()?;
@@ -90,8 +90,8 @@ impl<'b> Block<'b> {
         Ok(ticks)
     }
 
-    /// Reads the counts of the kernel and of what is below. The latter are read first at the end
-    /// and last at the begin: the time to read /proc is not the samples'.
+    /// Reads the counts of the kernel and of the level below. Reads the latter first at the end
+    /// and last at the start, to keep the time of reading /proc out of the samples.
     fn counted(&self) -> io::Result<Counts> {
         let is_end = self.began != 0;
         let first = if is_end { self.below()? } else { Counts::new() };

@@ -10,7 +10,7 @@ pub const WORD: &str = "boot";
 /// Status of what could not be tried.
 const BAD_INPUT: u8 = 2;
 
-/// Does what `words` ask for, those behind [`WORD`].
+/// Runs the command of `words`, those after [`WORD`].
 pub fn boot(words: impl Iterator<Item = String>) -> ExitCode {
     match options::parse(words) {
         Ok(Command::Help) => print!("{HELP}"),

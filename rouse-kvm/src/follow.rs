@@ -15,13 +15,13 @@ use crate::failure::Failure;
 
 /// How often signals and the clock are looked at.
 const TICK: Duration = Duration::from_millis(100);
-/// The longest line that is kept; what is behind it is left out.
+/// The longest line that is kept; the rest is left out.
 const LONGEST: usize = 1 << 20;
 
 /// Reasons from outside to end.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// The signal that came; 0 is none.
+    /// The signal that came, or 0.
     pub signal: Arc<AtomicUsize>,
     /// When the whole command's time is over.
     pub until: Option<Instant>,
@@ -60,7 +60,7 @@ pub fn follow(
         }
     };
     if let Some(mut stdin) = child.stdin.take() {
-        // One that does not read it says why by its status.
+        // A process that does not read it reports why by its status.
         let _ = stdin.write_all(input);
     }
     let (send, lines) = mpsc::channel();

@@ -58,9 +58,9 @@ impl Host {
         })
     }
 
-    /// Keeps this process away from the CPUs of the vCPUs that `words` ask for: what it does
-    /// while a guest measures, it does elsewhere, if there is another CPU. They are named in
-    /// `words` from then on.
+    /// Keeps this process away from the CPUs of the vCPUs that `words` ask for, if there is
+    /// another CPU, so that its work does not disturb a guest that measures. Then names these
+    /// CPUs in `words`.
     #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
     pub fn keep_away(words: &mut Words) -> Result<(), Failure> {
         let places = vmm::machine::keep_away(words.cpus as usize, words.pin.as_deref());
@@ -68,13 +68,13 @@ impl Host {
         Ok(())
     }
 
-    /// There are no vCPUs.
+    /// Fails: there are no vCPUs.
     #[cfg(not(all(target_os = "linux", target_arch = "aarch64")))]
     pub fn keep_away(_: &mut Words) -> Result<(), Failure> {
         Err(Failure::bad_input(ELSEWHERE))
     }
 
-    /// There is none.
+    /// Fails: only arm64 Linux can be a host.
     #[cfg(not(all(target_os = "linux", target_arch = "aarch64")))]
     pub fn find() -> Result<Self, Failure> {
         // Still read, so that it is compiled and tested everywhere.
@@ -84,9 +84,9 @@ impl Host {
 }
 
 /// Returns what KVM traps on a host that was booted by `arguments` (Linux,
-/// Documentation/admin-guide/kernel-parameters.txt). Where they do not say it, WFI traps unless
-/// the guest asks for SGIs without active state, which ours does not, and WFE only where a task
-/// waits for the vCPU's CPU, which is pinned.
+/// Documentation/admin-guide/kernel-parameters.txt). By default WFI traps unless the guest asks
+/// for SGIs without active state, which ours does not, and WFE only where a task waits for the
+/// vCPU's CPU, which is pinned.
 fn trap(arguments: &str) -> Trap {
     let policy = |instruction: &str| {
         let key = format!("kvm-arm.{instruction}_trap_policy=");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `rouse-kvm`: one static program that is copied to an arm64 Linux machine with KVM, and
-//! measures there. It has three parts to play:
+//! measures there. It has three roles:
 //!
 //! | started | it |
 //! |---|---|
-//! | as the first process of a host | runs itself with what the host's archive says ([`vmm::archive`]) |
+//! | as the first process of a host | runs itself with the words in the host's archive ([`vmm::archive`]) |
 //! | with the word `boot` | runs one guest under KVM, and nothing else ([`vmm`]) |
-//! | otherwise | measures: boots the guests that are behind it in its file, each in a process of its own, and shows what they found |
+//! | otherwise | measures: boots the guests appended to its file, each in its own process, and shows their results |
 //!
 //! The process that measures opens files and writes them, and never enters a guest. One that enters
 //! a guest may not open anything by then (`vmm/src/machine/filter.rs`).
@@ -54,7 +54,7 @@ fn measured() -> Result<(), Failure> {
         Ok(words) => words,
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                // That a reader has left is no failure.
+                // A reader that has left is not a failure.
                 let _ = error.print();
                 return Ok(());
             }

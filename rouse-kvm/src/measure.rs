@@ -26,10 +26,10 @@ use crate::words::Words;
 /// This program's file, which is also the one that is started for each guest.
 const SELF: &str = "/proc/self/exe";
 
-/// Measures what `words` ask for, shows it, and writes it where it is wanted.
+/// Measures what `words` ask for, shows the results, and writes them where they are wanted.
 ///
 /// # Errors
-/// [`Failure`]; what was measured before it is shown and written.
+/// [`Failure`]; results from before it are still shown and written.
 pub fn measure(mut words: Words) -> Result<(), Failure> {
     let host = Host::find()?;
     Host::keep_away(&mut words)?;

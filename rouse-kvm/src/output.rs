@@ -14,7 +14,7 @@ use crate::words::Words;
 #[derive(Debug)]
 pub struct Output {
     json: Option<Json>,
-    /// Records and what else the guest says are not wanted.
+    /// Leaves out records and the guest's other output.
     table_alone: bool,
     lost: Option<io::Error>,
 }
@@ -65,7 +65,7 @@ impl Output {
         let text = results.to_json().map_err(Failure::failed)?;
         match self.json.take() {
             None => {}
-            // Of what measured nothing nothing is kept.
+            // A run without measurements leaves no file.
             Some(Json::File(path, _)) if !results.has_cells() => drop(fs::remove_file(path)),
             Some(Json::File(path, mut file)) => {
                 let written = file
@@ -91,7 +91,7 @@ impl Output {
         }
     }
 
-    /// Prints a line to standard output, or beside what is there.
+    /// Prints a line to standard output, or to standard error if that has JSON.
     fn print(&mut self, line: &str) {
         let printed = match self.json {
             Some(Json::Stdout) => writeln!(io::stderr(), "{line}"),

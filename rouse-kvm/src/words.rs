@@ -14,7 +14,7 @@ decided when the host's kernel was booted: kvm-arm.wfi_trap_policy and
 kvm-arm.wfe_trap_policy, notrap or trap. Without them it traps wfi.
 
 Standard output has the records (lines with `@r1 `) as they come, and the table
-behind them: `rouse-kvm > log` is an input of `cargo xtask report`.
+after them: `rouse-kvm > log` is an input of `cargo xtask report`.
 
 rouse-kvm boot [OPTIONS] IMAGE [WORD...]   runs any arm64 Image: rouse-kvm boot --help
 
@@ -113,7 +113,7 @@ fn mib(word: &str) -> Result<u64, String> {
     match (number, unit) {
         (Some(number), "M") => Ok(number),
         (Some(number), "G") => Ok(number << 10),
-        _ => Err("it is no size; use a number with its unit: 256M, 2G".into()),
+        _ => Err("not a size; use a number with its unit: 256M, 2G".into()),
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares what a CPU finds when it is entered with what it has to find: what is promised to it
-//! (DEN0022F.b, 6.4; Linux, Documentation/arch/arm64/booting.rst), and what is there of a machine
-//! that is all its own. Leftovers of firmware or another kernel do not belong to that.
+//! Compares a CPU's state at entry with the expected one: what the boot protocols promise
+//! (DEN0022F.b, 6.4; Linux, Documentation/arch/arm64/booting.rst), and the state of a machine
+//! of its own, without leftovers of firmware or another kernel.
 
 use core::fmt::Write;
 
@@ -112,7 +112,7 @@ fn timers(look: &mut Look<'_>) {
     );
 }
 
-/// The CPU interface is off, and nothing waits behind it.
+/// The CPU interface is off, and no interrupt is pending.
 fn interface(look: &mut Look<'_>) {
     ICC_SRE_EL1.set(7);
     insn::isb();
@@ -128,7 +128,7 @@ fn interface(look: &mut Look<'_>) {
     look.at("ISR_EL1", ISR_EL1.get(), 0);
 }
 
-/// Of this CPU's own interrupts none is pending or active.
+/// None of this CPU's private interrupts is pending or active.
 fn interrupts(look: &mut Look<'_>, platform: &Platform<'_>, affinity: u64) {
     /// Offsets of GICR_ISPENDR0 and GICR_ISACTIVER0 (IHI 0069H, 12.11).
     const PENDING: u64 = 0x1_0200;

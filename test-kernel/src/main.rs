@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A kernel that knows nothing of Rouse: what a guest that was given gets.
+//! A kernel that knows nothing of Rouse, to test what any other guest gets.
 //!
-//! It says where it is and what its command line is, tries the memory that its header
-//! claims, and ends as the command line says:
+//! It prints its address and command line, tries the memory that its header claims, and
+//! ends as its arguments ask:
 //!
 //! | argument | |
 //! |---|---|
@@ -99,7 +99,7 @@ extern "C" fn kernel_start_secondary(number: u64) -> ! {
     end(number as usize)
 }
 
-/// Ends the machine on this CPU, `number`, as the command line says.
+/// Ends the machine on this CPU, `number`, as the command line asks.
 fn end(number: usize) -> ! {
     let mut room = Room::new();
     let platform = platform(&mut room);
@@ -140,7 +140,7 @@ extern "C" fn kernel_failed(syndrome: u64, address: u64) -> ! {
     hang()
 }
 
-/// Looks at this CPU, `number`, if the command line says so.
+/// Checks this CPU, `number`, if the command line asks for it.
 fn look_around(platform: &Platform<'_>, number: usize) {
     if has(platform, "look") {
         look::around(&mut port(platform), platform, number);
@@ -179,7 +179,7 @@ fn platform(room: &mut Room) -> Platform<'_> {
     };
     match Platform::from_fdt(blob, room) {
         Ok(platform) => platform,
-        // There is no console to say it.
+        // There is no console to print the error on.
         Err(_) => hang(),
     }
 }

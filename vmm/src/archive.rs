@@ -2,8 +2,8 @@
 //! An initramfs: files in an archive of the form `newc` (Linux,
 //! Documentation/driver-api/early-userspace/buffer-format.rst).
 //!
-//! The kernel of the host starts `/init`, which is the program `rouse-kvm`. As the first
-//! process it runs itself with the words that [`RUNS`] has, one run after another.
+//! The kernel of the host starts `/init`, which is the program `rouse-kvm`. The first
+//! process runs itself with the words in [`RUNS`], one run after another.
 
 /// The program.
 pub const INIT: &str = "init";
@@ -14,7 +14,7 @@ pub const RUNS: &str = "runs";
 const EXECUTABLE: u32 = 0o100_755;
 const READABLE: u32 = 0o100_644;
 const DIRECTORY: u32 = 0o040_755;
-/// The name behind which nothing comes.
+/// The name of the last entry.
 const END: &str = "TRAILER!!!";
 /// Entries, and what is in them, begin at multiples of this.
 const ALIGN: usize = 4;

@@ -9,7 +9,7 @@ use crate::options::MIB;
 pub const DISTRIBUTOR: u64 = 0x0800_0000;
 /// Bytes of its registers.
 pub const DISTRIBUTOR_SIZE: u64 = 0x1_0000;
-/// The redistributors, one behind another: room for as many CPUs as KVM allows.
+/// The redistributors, one after another: room for as many CPUs as KVM allows.
 pub const REDISTRIBUTORS: u64 = 0x1000_0000;
 /// Bytes of a redistributor: two frames of 64 KiB (IHI 0069H.b, 12.10).
 pub const REDISTRIBUTOR_SIZE: u64 = 0x2_0000;

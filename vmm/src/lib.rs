@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A virtual machine monitor for one purpose: to run a guest's image under KVM as it
-//! runs on the bare machine and under Rouse, so that the three can be compared.
+//! A virtual machine monitor for one purpose: it runs a guest's image under KVM like
+//! on the bare machine and under Rouse, so that the three can be compared.
 //!
 //! It gives a guest RAM, vCPUs that are each pinned to a CPU of the host, KVM's own
 //! GICv3, timers and PSCI, and a console. There is no disk, no network and no input.
@@ -9,11 +9,11 @@
 //! | module | |
 //! |---|---|
 //! | [`options`] | the command line |
-//! | [`layout`] | where the guest has what |
-//! | [`tree`] | the device tree that says so |
+//! | [`layout`] | the guest's memory map |
+//! | [`tree`] | the device tree that describes it |
 //! | [`statistics`] | what KVM counts, as the guest may ask for it |
 //! | [`archive`] | an initramfs with a program as its first process |
-//! | [`payload`] | guests behind a program, in one file |
+//! | [`payload`] | guests appended to a program's file |
 //! | `machine` | the machine itself; arm64 Linux only |
 
 pub mod archive;

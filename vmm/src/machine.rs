@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine: from the options to how the guest ended.
+//! The machine: from the options to the guest's end.
 //!
 //! Each vCPU is a thread of its own on a CPU of its own. The first thread waits for one of
 //! them to end, or for a console that is silent too long, and executes on other CPUs if
@@ -36,7 +36,7 @@ use cpu::{Cause, Cpu, Left};
 use files::Files;
 use vm::Vm;
 
-/// How KVM runs here, if this may be asked and the host's kernel says so.
+/// How KVM runs here, if this process may read the kernel's log and finds it there.
 #[must_use]
 pub fn mode() -> Option<Mode> {
     mode::found().ok().flatten()
@@ -47,7 +47,7 @@ pub fn mode() -> Option<Mode> {
 /// process that runs them.
 ///
 /// # Errors
-/// [`Obstacle`]: there are too few, or the names are none.
+/// [`Obstacle`]: there are too few CPUs, or `pins` are wrong.
 pub fn keep_away(cpus: usize, pins: Option<&[usize]>) -> Result<Vec<usize>, Obstacle> {
     let places = pins::choose(cpus, pins)?;
     pins::run_on(&places.rest)?;
@@ -71,7 +71,7 @@ pub enum End {
     Off,
     /// It reset it.
     Reset,
-    /// In a way that it should not: what is to be said, with the registers of all vCPUs.
+    /// In a wrong way: the text to print, with the registers of all vCPUs.
     Badly(String),
 }
 
@@ -100,7 +100,7 @@ impl End {
 /// Exit status of a guest that reset its machine.
 pub const RESET: u8 = 3;
 
-/// How often a vCPU that is to stop is signalled, and how many times at most.
+/// The interval between signals to a vCPU that has to stop, and their maximum number.
 const KICK: Duration = Duration::from_millis(10);
 const KICKS: usize = 500;
 
@@ -150,7 +150,7 @@ pub fn run(options: &Options) -> Result<End, Obstacle> {
     Ok(end)
 }
 
-/// Has the host's kernel end this program with the one that started it.
+/// Makes the host's kernel end this program with the one that started it.
 fn with_parent() -> Result<(), Obstacle> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| Obstacle(format!("--with-parent: {error}; leave it out")))
@@ -164,7 +164,7 @@ struct Together {
     stop: AtomicBool,
 }
 
-/// Starts the thread of `cpu`, which tells how it was left.
+/// Starts the thread of `cpu`, which reports its last exit.
 fn begin(
     mut cpu: Cpu,
     bus: &Arc<Bus>,
@@ -220,16 +220,16 @@ impl Machine {
         }
     }
 
-    /// Stops every vCPU, and says where each is.
+    /// Stops every vCPU, and reports where each is.
     fn badly(&self, why: &str, mut left: Vec<Left>) -> End {
         self.together.stop.store(true, Relaxed);
-        // A signal that comes just before a vCPU is entered is lost: it is repeated.
+        // Repeated, since a signal just before a vCPU is entered is lost.
         for _ in 0..KICKS {
             if left.len() == self.threads.len() {
                 break;
             }
             for thread in &self.threads {
-                // One that has ended needs none.
+                // A thread that has ended needs no signal.
                 let _ = thread.kill(cpu::signal());
             }
             left.extend(self.told.recv_timeout(KICK));

@@ -131,8 +131,8 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The one that Linux calls so in its log (arch/arm64/kvm/arm.c says it of itself at
-    /// its start).
+    /// The mode with this name in Linux's log (printed by arch/arm64/kvm/arm.c at its
+    /// start).
     #[must_use]
     pub fn of(said: &str) -> Option<Self> {
         match said.split(' ').next()? {
@@ -300,7 +300,7 @@ fn number(option: &str, word: &str, most: u64) -> Result<u64, Mistake> {
     match u64::from_str(word) {
         Ok(number) if number <= most => Ok(number),
         _ => Err(Mistake(format!(
-            "{option}: `{word}` is no number from 0 to {most}; see --help"
+            "{option}: `{word}` is not a number from 0 to {most}; see --help"
         ))),
     }
 }

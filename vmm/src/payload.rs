@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Guests behind a program, in one file that is copied to any machine.
+//! Guests appended to a program, in one file that is copied to any machine.
 //!
 //! ```text
 //! 0    the program, as it was linked
@@ -9,9 +9,9 @@
 //! -48  magic number, version, three lengths, checksum of all parts and of these
 //! ```
 //!
-//! Linux loads what the program's headers name, and leaves what is behind it alone. So the
-//! program does not depend on its guests, no linker is needed to put them together, and a file
-//! that was cut or changed on its way is told by the end of it.
+//! Linux loads what the program's headers name, and ignores the rest of the file. So the
+//! program does not depend on its guests, they need no linker to be put together, and the end
+//! of the file shows whether it was cut or changed on its way.
 
 use std::fmt;
 
@@ -39,7 +39,7 @@ pub struct Payload<'f> {
 /// Why a file has no guests that can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// There are none.
+    /// The file has no guests.
     Missing,
     /// They are of another form.
     Version(u64),
@@ -56,7 +56,7 @@ impl fmt::Display for Damage {
             ),
             Self::Version(found) => write!(
                 f,
-                "the guests in this file have form {found}, and this program knows {VERSION}; write the file anew \
+                "the guests in this file have form {found}, and this program knows {VERSION}; write the file again \
                  by `cargo xtask image --for kvm`"
             ),
             Self::Changed => f.write_str(
@@ -67,7 +67,7 @@ impl fmt::Display for Damage {
 }
 
 impl<'f> Payload<'f> {
-    /// `program` with these behind it.
+    /// `program` with these appended.
     #[must_use]
     pub fn behind(&self, program: &[u8]) -> Vec<u8> {
         let mut file = program.to_vec();
@@ -87,7 +87,7 @@ impl<'f> Payload<'f> {
     /// Finds the guests after the program in `file`.
     ///
     /// # Errors
-    /// [`Damage`] says what is not right.
+    /// [`Damage`]: the defect.
     pub fn find(file: &'f [u8]) -> Result<Self, Damage> {
         let at = file.len().checked_sub(TRAILER).ok_or(Damage::Missing)?;
         let (body, trailer) = file.split_at(at);
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// Whatever byte behind the program is another, and wherever the file ends.
+    /// Changes each byte after the program, and cuts the file at each place.
     #[test]
     fn what_was_changed_on_its_way_is_refused() {
         let file = PAYLOAD.behind(b"program");

@@ -57,7 +57,7 @@ impl Places {
         Some(Self(all))
     }
 
-    /// The registers. The guest has accessed `own` of them, which it is not told of.
+    /// The registers. MMIO exits leave out the guest's `own` accesses to them.
     pub fn registers(
         &self,
         own: u64,
@@ -98,8 +98,8 @@ pub struct Noted {
 }
 
 impl Noted {
-    /// The register at `offset` of the page; 0 where none begins. The first of each kind has all
-    /// of them noted, as `own` and `together` have them.
+    /// The register at `offset` of the page; 0 where no register begins. Reading the first of each
+    /// kind latches all of that kind, from `own` and `together`.
     pub fn read(
         &mut self,
         offset: u64,
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_page_has_what_was_noted_by_its_first_registers() {
         let mut noted = Noted::default();
-        let none = || -> Values { panic!("nothing is noted anew") };
+        let none = || -> Values { panic!("nothing is noted again") };
         let values = |first: u64| move || -> Values { std::array::from_fn(|n| first + n as u64) };
         assert_eq!(noted.read(0, values(10), none), 10);
         assert_eq!(noted.read(TOGETHER, none, values(50)), 50);

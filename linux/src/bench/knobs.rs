@@ -12,7 +12,7 @@ use crate::page::Page;
 use crate::{clock, cpus};
 
 impl Bench {
-    /// Has every vCPU trap, deliver, poll and share its CPU as `cell` says; why it can't, if so.
+    /// Makes every vCPU trap, deliver, poll and share its CPU by `cell`; returns why it can't, if so.
     pub(super) fn set_knobs(&self, cell: &Cell) -> io::Result<Option<String>> {
         let Some(page) = self.knobs() else {
             return Ok(None);
@@ -21,7 +21,7 @@ impl Bench {
             true => Deliver::Direct,
             false => Deliver::Inject,
         };
-        // Before the delivery, which can't be direct beside a neighbour.
+        // Before the delivery, which can't be direct with a neighbour.
         self.send_neighbours_away()?;
         let values = [
             KnobValue::Deliver(deliver),
@@ -66,8 +66,8 @@ impl Bench {
     }
 }
 
-/// Has the vCPU that this thread runs on a neighbour. These knobs don't read back: whether there
-/// is room for it was looked at before ([`crate::room`]).
+/// Gives the vCPU that this thread runs on a neighbour. These knobs don't read back: the room
+/// for it was checked before ([`crate::room`]).
 fn invite(page: &Page, cell: &Cell) {
     let does = match cell.neighbour.kib() {
         0 => Neighbour::Work,

@@ -90,7 +90,7 @@ impl<'o, W: Write> Hotplug<'o, W> {
             return Ok(());
         }
         self.report = now + (self.seconds * SECOND / REPORTS).max(SECOND);
-        // Work that was done, which is more each time: a second may not be over.
+        // Counts completed work, which grows each time: a second may not be over.
         let done = (now - self.begun) / SECOND;
         self.soak
             .tally

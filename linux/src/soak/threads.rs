@@ -47,7 +47,7 @@ impl Threads {
         thread::Builder::new().spawn(body).map(drop)
     }
 
-    /// Has those of `cpu` run there again: when it went off the kernel has put them elsewhere.
+    /// Moves the threads of `cpu` back there: the kernel moved them elsewhere when it went off.
     pub fn bring_home(&self, cpu: usize) -> io::Result<()> {
         let homes = self.homes.lock().map_err(|_| io::ErrorKind::Other)?;
         let mut of = homes.iter().filter(|(_, home)| *home == cpu);

@@ -36,7 +36,7 @@ struct Letters {
     asked: Pipe,
     /// Answers: tokens.
     answered: Pipe,
-    /// The token of each CPU that asks by a futex; 0 is none.
+    /// The token of each CPU that asks by a futex; 0 without one.
     asked_by: Vec<AtomicU32>,
     /// Changes when there is one more.
     bell: AtomicU32,
@@ -45,7 +45,7 @@ struct Letters {
 }
 
 impl Mail {
-    /// Of CPUs with numbers below `cpus`.
+    /// Makes a box for each CPU number below `cpus`.
     pub fn new(cpus: usize) -> io::Result<Self> {
         let one = |_| {
             Ok(Letters {

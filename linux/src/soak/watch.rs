@@ -35,7 +35,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of so many CPUs.
+    /// Watches `cpus` CPUs.
     pub fn new(seed: u64, cpus: usize) -> Self {
         let ms = match clock::counts_instructions() {
             true => WAKE_UP_MS,
@@ -116,8 +116,8 @@ impl Watch {
     }
 }
 
-/// Has the kernel panic where it would only complain: about a CPU that does not schedule, that RCU
-/// waits for, or a task that waits for ever. It can't complain about those that it does not have.
+/// Makes the kernel panic where it would only complain: about a CPU that does not schedule, that
+/// RCU waits for, or a task that waits for ever. Skips detectors that the kernel does not have.
 pub fn have_the_kernel_panic() {
     for name in [
         "softlockup_panic",

@@ -81,7 +81,7 @@ fn samples(block: &mut Block<'_>) -> io::Result<u64> {
 /// answers what is left by an error.
 fn supervise(cpu: usize, listener: Receiver<OwnedFd>) -> io::Result<()> {
     cpus::pin(cpu)?;
-    // Without a listener the other thread says why.
+    // Without a listener the other thread returns why.
     let Ok(listener) = listener.recv() else {
         return Ok(());
     };

@@ -109,7 +109,7 @@ impl Side for Pipes {
     }
 }
 
-/// Counters to read from, and to write to. They hold one more than the token: 0 is none.
+/// Counters to read from, and to write to. They hold the token plus one, as 0 means empty.
 struct Events<'e>(&'e OwnedFd, &'e OwnedFd);
 
 /// Value of a counter when the other side is gone, or more.
@@ -125,7 +125,7 @@ impl Side for Events<'_> {
         let mut count = [0; size_of::<u64>()];
         read(self.0, &mut count)?;
         let count = u64::from_ne_bytes(count);
-        // Of what was not read in time there would be the sum, which is no token of a round.
+        // Tokens that were not read in time would add up, and the sum is not a token of a round.
         Ok((count < GONE).then(|| (count - 1) as u8))
     }
 }
@@ -166,7 +166,7 @@ impl Side for Words<'_> {
                     return Ok(Some(token as u8));
                 }
             }
-            // Woken by a signal, or too late to sleep: the word says what there is.
+            // Woken by a signal, or too late to sleep: the word decides.
             match futex::wait(self.0, futex::Flags::PRIVATE, NO_TOKEN, None) {
                 Ok(()) | Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(error) => return Err(error.into()),

@@ -45,7 +45,7 @@ pub fn run(block: &mut Block<'_>, period_us: u32) -> io::Result<u64> {
         if round >= WARM_UP {
             block.record(now.saturating_sub(clocks.ticks_at(deadline)));
         }
-        // One that is over already is left out: it would measure the one before again.
+        // Skips a deadline in the past: it would measure the one before again.
         deadline += period;
         if clocks.ticks_at(deadline) <= now {
             deadline = nanoseconds(clock_gettime(ClockId::Monotonic)) + period;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls that the bound forbids, made on purpose: what shows that there is one.
+//! Calls that the bound forbids, made on purpose to show that it works.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use vm_memory::mmap::MmapRegionBuilder;
 use super::Obstacle;
 use crate::options::Breach;
 
-/// Does it. If this program is still there after it, there is no bound.
+/// Makes the call. If this program is still there after it, there is no bound.
 pub fn go_on_after(breach: Breach) -> Obstacle {
     let executable = libc::PROT_READ | libc::PROT_EXEC;
     // Its result does not matter: it must not come to anything.

@@ -83,7 +83,7 @@ impl Bus {
         self.serial().writer().written()
     }
 
-    /// Writes what is no whole line yet, and ends it.
+    /// Writes an unfinished line, and ends it.
     pub fn flush(&self) {
         // The guest has ended; a reader that is gone too misses nothing.
         let _ = self.serial().writer_mut().end();

@@ -10,7 +10,7 @@ use wire::{Guard, Source};
 
 use crate::options::KIB;
 
-/// A line that is longer is written in parts.
+/// A longer line is written in parts.
 const LONGEST: usize = 4096;
 
 /// The guest has written more than it may.
@@ -83,14 +83,14 @@ impl Write for Console {
         Ok(bytes.len())
     }
 
-    /// Of a byte that is written this is no end: lines are.
+    /// Does nothing: the serial port flushes after each byte, but the console writes lines.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
 impl Console {
-    /// Writes what there is, as a line: what comes next is another's.
+    /// Ends the current line and writes it: the next output is another's.
     pub fn end(&mut self) -> io::Result<()> {
         if self.last != b'\n' {
             self.line.push(b'\n');

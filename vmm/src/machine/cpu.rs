@@ -20,7 +20,7 @@ pub struct Cpu {
     pub index: usize,
     /// It.
     pub fd: VcpuFd,
-    /// How often it was left, where KVM tells.
+    /// Its numbers of exits, where KVM counts them.
     pub exits: Option<Exits>,
 }
 
@@ -31,7 +31,7 @@ pub enum Cause {
     Off,
     /// The guest reset it.
     Reset,
-    /// It was told to stop.
+    /// It was asked to stop.
     Stopped,
     /// For this reason.
     Badly(String),
@@ -102,8 +102,8 @@ impl Cpu {
             // A signal came, or KVM asks to be called again.
             Err(error) if matches!(error.errno(), libc::EINTR | libc::EAGAIN) => Ok(()),
             Err(error) => {
-                // ENOSYS is the answer to an access to no device by an instruction that
-                // does not say what it accesses (Documentation/virt/kvm/api.rst, 5).
+                // KVM returns ENOSYS for an access outside all devices by an instruction
+                // without a valid syndrome (Documentation/virt/kvm/api.rst, 5).
                 let why = format!("KVM can't go on with the guest: {error}");
                 return Some(Cause::Badly(why));
             }

@@ -36,7 +36,7 @@ pub struct Exits {
 }
 
 impl Exits {
-    /// For each of `vcpus`; none if this KVM has not all that is asked for.
+    /// Opens one for each of `vcpus`; empty if this KVM lacks a needed statistic.
     pub fn open<'v>(vcpus: impl Iterator<Item = &'v VcpuFd>) -> Vec<Self> {
         let all: Option<Arc<[Counted]>> = vcpus.map(Counted::open).collect();
         let all = all.unwrap_or_default();

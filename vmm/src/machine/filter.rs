@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bounds what this program may ask of the host's kernel while the guest runs.
 //!
-//! It tends to run as root. A guest that took it over through one of its devices could do
-//! no more than this: enter vCPUs, read their registers, raise a line, write to what is
-//! open, and end. There is no file, socket, program or executable memory to be had.
+//! It often runs as root. A guest that took it over through one of its devices could only
+//! enter vCPUs, read their registers, raise a line, write to open files, and end. It could
+//! not get a file, socket, program or executable memory.
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -77,7 +77,7 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     filter.try_into()
 }
 
-/// That an argument of a call is so.
+/// A condition on an argument of a call.
 fn argument(
     index: u8,
     op: SeccompCmpOp,

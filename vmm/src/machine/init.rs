@@ -22,8 +22,8 @@ pub fn is_init() -> bool {
     std::process::id() == 1
 }
 
-/// Runs each guest in a process of its own, says how that ended in the words that the reader
-/// of the console knows, and ends the machine as the last guest ended its own.
+/// Runs each guest in its own process, prints how that ended in the words that the reader
+/// of the console knows, and ends the machine like the last guest ended its own.
 pub fn run() -> ! {
     let restart = guests().unwrap_or_else(|error| {
         println!("rouse: refused: the host of the guest: {error}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The mode in which KVM runs, which only the kernel's log says.
+//! The mode in which KVM runs, which only the kernel's log shows.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};

@@ -46,8 +46,8 @@ fn usable() -> Result<Vec<usize>, Obstacle> {
     Ok(cpus.filter(|&cpu| set.is_set(cpu)).collect())
 }
 
-/// The CPUs that were named, if they are as many. Whether a thread may run there is said by
-/// [`run_on`]: a process that keeps away from them leaves them out of what those that it starts may use.
+/// The CPUs that were named, if they are as many as the vCPUs. [`run_on`] checks whether a thread may run
+/// there: a process that keeps away from CPUs also excludes them for those that it starts.
 fn named(pins: &[usize], cpus: usize) -> Result<Vec<usize>, Obstacle> {
     if pins.len() != cpus {
         return Err(Obstacle(format!(
@@ -72,7 +72,7 @@ fn named(pins: &[usize], cpus: usize) -> Result<Vec<usize>, Obstacle> {
     Ok(pins.to_vec())
 }
 
-/// Has the calling thread, and those that it starts, run on `cpus` only.
+/// Pins the calling thread, and those that it starts, to `cpus`.
 pub fn run_on(cpus: &[usize]) -> Result<(), Obstacle> {
     let mut set = CpuSet::new();
     cpus.iter().for_each(|&cpu| set.set(cpu));

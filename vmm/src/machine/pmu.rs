@@ -34,7 +34,7 @@ pub fn begin(cpu: &VcpuFd) -> Result<(), Obstacle> {
     })
 }
 
-/// There is none to be had.
+/// The error without a PMU.
 pub fn missing() -> Obstacle {
     Obstacle(
         "--pmu: KVM has no PMU for guests here; measure time, or use a metal instance, or a \

@@ -111,7 +111,7 @@ impl Vm {
     }
 }
 
-/// How an error of KVM is told: `what` says what could not be done, and where.
+/// Makes an [`Obstacle`] of an error of KVM: `what` names what could not be done, and where.
 fn failed(what: &'static str) -> impl Fn(errno::Error) -> Obstacle {
     move |error| {
         Obstacle(format!(

@@ -24,9 +24,9 @@ numbered! {
         /// x0 = [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID); x1.. = the last [`EVENTS`](crate::EVENTS) events of vCPU x1
         /// (its number in the device tree) as pairs of time (virtual count) and [`Traced`](crate::Traced), the newest first.
         Trace = "trace",
-        /// Has EL2 note what it traces of the calling vCPU in the [`TimeLog`](crate::TimeLog) at guest physical
-        /// address x1 as well, each as an [`event_word`](crate::event_word); x1 = 0 ends that, and so does turning the vCPU
-        /// off. x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID).
+        /// Makes EL2 also note its trace events of the calling vCPU in the [`TimeLog`](crate::TimeLog) at guest
+        /// physical address x1, each as an [`event_word`](crate::event_word), until a call with x1 = 0 or until the
+        /// vCPU turns off. x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID).
         Log = "log",
         /// Compares what EL2 keeps of the calling vCPU's interrupts with its list
         /// registers; x1 is one of [`audit`](crate::audit). x0 is [`SUCCESS`](crate::SUCCESS), or [`INVALID`](crate::INVALID) where they
@@ -39,9 +39,9 @@ numbered! {
         /// keeps its contents. x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID). Other CPUs go on; EL2
         /// takes no interrupt here meanwhile, which is as long as some thousands of cache lines take.
         Evict = "evict",
-        /// Says that pass x2 of cell x1 - 1 begins, or, if x1 is 0, that none runs. It is what the deadline of
-        /// a cell counts from, and what is named when one is over, with its words: x3 to x10 are those, as
-        /// [`CellWords`](crate::CellWords) has them. x0 is [`SUCCESS`](crate::SUCCESS).
+        /// Announces that pass x2 of cell x1 - 1 begins, or, if x1 is 0, that no cell runs. The deadline of a
+        /// cell counts from this call, and a report that it has passed names the cell by the words in x3 to
+        /// x10, packed as [`CellWords`](crate::CellWords). x0 is [`SUCCESS`](crate::SUCCESS).
         Cell = "cell",
         /// Says that EL2's timer has interrupted the calling vCPU, which owns its interrupts: EL2 looks what
         /// it was for, and takes it back. Once a guest has made this call, interrupt or not, EL2 counts on
@@ -49,8 +49,9 @@ numbered! {
         Timer = "timer",
         /// x0 = [`SUCCESS`](crate::SUCCESS), x1.. = [`Shared`](crate::Shared) of the calling vCPU since it started.
         Shared = "shared",
-        /// Has the calling vCPU's exits come to the least vectors that there can be, the [`Floor`](crate::Floor) with number x1; where
-        /// the hypervisor was not told to allow it, there is no such call. x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID).
+        /// Sends the calling vCPU's exits to the smallest possible vectors, the [`Floor`](crate::Floor) with number
+        /// x1. Exists only where the boot arguments allow it. x0 is [`SUCCESS`](crate::SUCCESS) or
+        /// [`INVALID`](crate::INVALID).
         Floor = "floor",
         /// Says x1 to x16 on the console as if the calling vCPU had written them to its UART, as [`ConsoleWords`](crate::ConsoleWords) has them. Two exits
         /// a character are one for 128 of them. x0 is [`SUCCESS`](crate::SUCCESS).

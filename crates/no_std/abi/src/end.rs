@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a guest ended, as the console says it.
+//! How a guest ended, as printed on the console.
 
 use core::fmt;
 

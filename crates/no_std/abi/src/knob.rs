@@ -24,7 +24,7 @@ pub enum KnobValue {
     RecheckTimers(bool),
     /// The neighbour's work.
     Neighbour(Neighbour),
-    /// Ticks of a slice; 0: there are none.
+    /// Ticks of a slice; 0 for no slices.
     Slice(u64),
     /// Whether a trapped WFE gives the CPU away.
     YieldOnWfe(bool),
@@ -76,7 +76,7 @@ impl KnobValue {
         }
     }
 
-    /// The value that `word` means for `knob`; `None` if it means none.
+    /// The value that `word` means for `knob`; `None` if `word` is not valid.
     #[must_use]
     pub const fn decode(knob: Knob, word: u64) -> Option<Self> {
         let on = word == 1;

@@ -63,10 +63,10 @@ pub const UID: [u32; 4] = [0x7573_6f72, 0x2d65_2165, 0x9a1c_4be2, 0x31d7_05f3];
 /// others having 0. It means nothing to the hypervisor. But it is in the syndrome, so a list of
 /// exceptions that an emulator writes shows from where to where the counters counted.
 pub const COUNTING: u16 = 1;
-/// Has [`Call::Evict`] clean EL2's code, constants and variables.
+/// Makes [`Call::Evict`] clean EL2's code, constants and variables.
 pub const EVICT_IMAGE: u64 = u64::MAX;
-/// Has it forget the translations of both stages and of EL2, on every CPU; and clean what such a call uses on its way,
-/// EL2's code and the memory of the calling CPU.
+/// Makes it invalidate the translations of both stages and of EL2, on every CPU, and clean the memory that such a
+/// call uses: EL2's code and the memory of the calling CPU.
 pub const EVICT_TRANSLATIONS: u64 = u64::MAX - 1;
 /// Events that [`Call::Trace`] answers: what the convention's registers hold.
 pub const EVENTS: usize = 8;
@@ -91,7 +91,7 @@ pub const INVALID: i64 = -3;
 pub const NOT_SUPPORTED: i64 = -1;
 
 numbered! {
-    /// Settings of a vCPU that can change while it runs; [`KnobValue`] says how.
+    /// Settings of a vCPU that can change while it runs; [`KnobValue`] has their values.
     Knob {
         /// Which waits trap.
         Trap = "trap",
@@ -159,7 +159,7 @@ numbered! {
         Maintenance = "exit.maintenance",
         /// Anything else.
         Other = "exit.other",
-        /// Doorbells: interrupts by which EL2 told another CPU to look at its pending word.
+        /// Doorbells: interrupts by which EL2 made another CPU check its pending word.
         Kick = "el2.kick",
         /// Doorbells that were not sent because one was on its way.
         KickSaved = "el2.kick-saved",

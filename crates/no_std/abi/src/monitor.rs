@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lays out the page of registers by which the monitor of `vmm/` tells its guest: how often KVM
-//! left the vCPU that reads, by cause.
+//! Lays out the page of registers by which the monitor of `vmm/` reports to its guest how often
+//! KVM left the vCPU that reads, by cause.
 //!
-//! There are 64-bit registers, one after another. A read of the first one notes all values of
-//! that vCPU, and answers its own; reads of the others answer what was noted. At [`TOGETHER`] are
-//! the sums over all vCPUs, which the first of those notes likewise. The accesses to the page
-//! themselves are not counted.
+//! The registers have 64 bits and follow one another. A read of the first one latches all values
+//! of that vCPU, and returns its own; reads of the others return the latched values. At
+//! [`TOGETHER`] are the sums over all vCPUs, which a read of the first of them latches likewise.
+//! The counts leave out the accesses to the page themselves.
 
 use crate::Counter;
 
-/// Counters of the registers, in order. KVM does not tell apart what else ends a vCPU's run: writes
-/// of SGI registers, interrupts, other system registers. All of that is [`Counter::Other`].
+/// Counters of the registers, in order. KVM does not distinguish the other exits (writes of SGI
+/// registers, interrupts, other system registers), which are all [`Counter::Other`].
 pub const REGISTERS: [Counter; 8] = [
     Counter::Wfi,
     Counter::Wfe,

@@ -5,7 +5,7 @@
 /// Work of the neighbour of a vCPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Neighbour {
-    /// There is none: the CPU is the vCPU's alone.
+    /// No neighbour: the CPU is the vCPU's alone.
     #[default]
     None,
     /// It computes, and touches nothing but a counter.
@@ -80,9 +80,9 @@ numbered! {
         Taken = "neighbour.taken",
         /// Turns, each a switch to it and one back.
         Turns = "neighbour.turns",
-        /// Of these, those that the vCPU did not wait in.
+        /// Of these, the slices in which the vCPU did not wait.
         Slices = "neighbour.slices",
-        /// Its exceptions to EL2 that are no interrupts. `work` and `cache` make none.
+        /// Its exceptions to EL2 except interrupts. `work` and `cache` take none.
         Trapped = "neighbour.trapped",
         /// How often it found a register or a line of its memory that is not as it left it.
         Damaged = "neighbour.damaged",

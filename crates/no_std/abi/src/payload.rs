@@ -13,9 +13,9 @@ pub struct PayloadHeader {
     pub magic: u64,
     /// Bytes of the image that follows.
     pub length: u64,
-    /// Bytes of the image with LSE atomics after it; 0 if there is none.
+    /// Bytes of the image with LSE atomics after it; 0 without one.
     pub lse: u64,
-    /// Bytes of the initial RAM disk after that; 0 if there is none.
+    /// Bytes of the initial RAM disk after that; 0 without one.
     pub initrd: u64,
     /// Whose the guest is: `wire::Source` as a number.
     pub source: u64,
@@ -24,7 +24,7 @@ pub struct PayloadHeader {
 /// Where a part lies: bytes after the header, and how many it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Of its first byte, counted from the end of the header.
+    /// Offset of its first byte from the end of the header.
     pub offset: u64,
     /// How many.
     pub length: u64,
@@ -64,7 +64,7 @@ impl PayloadHeader {
     /// Returns the images after the header, which must be `room` bytes at most.
     ///
     /// # Errors
-    /// [`NoPayload`] says why there is none.
+    /// [`NoPayload`] says why the images are missing.
     pub fn images(&self, room: u64) -> Result<Images, NoPayload> {
         if self.magic != Self::MAGIC {
             return Err(NoPayload::Magic);
@@ -100,7 +100,7 @@ impl Extent {
 /// Why there is no image after a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoPayload {
-    /// It is no header: nothing was packed.
+    /// Not a header: nothing was packed.
     Magic,
     /// Its length is this, which is nothing, or more than there is room for.
     Length(u64),
@@ -110,7 +110,7 @@ impl fmt::Display for NoPayload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Magic => f.write_str("no guest in this image"),
-            Self::Length(length) => write!(f, "a guest of {length:#x} bytes, which is no length"),
+            Self::Length(length) => write!(f, "a guest of {length:#x} bytes, not a valid length"),
         }
     }
 }

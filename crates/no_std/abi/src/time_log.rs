@@ -6,8 +6,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::Traced;
 
-/// Notes of one CPU, at one exception level, with their times. That CPU alone
-/// notes; any may read.
+/// Notes of one CPU, at one exception level, with their times. Only that CPU
+/// writes; any may read.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct TimeLog {
@@ -78,7 +78,7 @@ impl TimeLog {
             time: time.load(Acquire),
             word: word.load(Acquire),
         };
-        // The place of the note that is being made is not whole.
+        // The slot of a note in progress is incomplete.
         (self.count() - number < Self::KEPT).then_some(note)
     }
 }

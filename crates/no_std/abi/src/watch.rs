@@ -14,7 +14,7 @@ pub struct WatchPoint {
     pub waiting: AtomicU64,
     /// Guest physical address of its request word, 32 bits.
     pub request: AtomicU64,
-    /// Guest physical address of its [`OperationLog`]; 0 is none.
+    /// Guest physical address of its [`OperationLog`]; 0 without one.
     pub log: AtomicU64,
 }
 

@@ -40,7 +40,7 @@ impl<const REGISTERS: usize> Default for Words<REGISTERS> {
     }
 }
 
-/// Adds to the text, as far as there is room; what is longer is cut off.
+/// Adds to the text, as far as there is room; cuts off the rest.
 impl<const REGISTERS: usize> Write for Words<REGISTERS> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = self.bytes().count()..Self::ROOM;

@@ -71,7 +71,7 @@ fn read(dbg2: &View<'_>, claims: &mut Claims<'_>) -> Result<Option<Console>, Err
         let device = device.ok_or_else(|| dbg2.defect(at + LENGTH, expected, length))?;
         if device.u16(PORT_TYPE)? == SERIAL {
             let subtype = device.u16(PORT_SUBTYPE)?;
-            // A number that the SPCR has no room for is none that is known.
+            // No known type has a number that does not fit into the SPCR's field.
             let interface = u8::try_from(subtype).unwrap_or(u8::MAX);
             let base = device.u16(BASE_ADDRESS_OFFSET)?;
             return at_gas(&device, base.into(), interface, claims).map(Some);

@@ -24,8 +24,8 @@ pub fn hypervisor(fadt: &View<'_>) -> Option<Name> {
     name(&fadt.array::<8>(HYPERVISOR).ok()?)
 }
 
-/// How PSCI is called, where there is PSCI. A table that is shorter or older than its revision
-/// has to be is taken as long as it has the flags and says something by them, as Linux does.
+/// How PSCI is called, where there is PSCI. Like Linux, accepts a table that is shorter or older
+/// than its revision requires if it has the flags and sets one.
 pub fn psci(fadt: &View<'_>, tolerated: &mut Tolerated) -> Result<Option<Conduit>, Error> {
     fadt.at_least(MINOR_VERSION + 1, "132 bytes or more")?;
     let (major, minor) = (fadt.u8(REVISION)?, fadt.u8(MINOR_VERSION)? & 0xf);

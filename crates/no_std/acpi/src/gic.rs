@@ -23,8 +23,8 @@ const GICV3_REDISTRIBUTOR: u64 = 2 * FRAME;
 const GICV4_REDISTRIBUTOR: u64 = 4 * FRAME;
 /// Size of a translation service: control and translation frame.
 const ITS: u64 = 2 * FRAME;
-/// The maintenance interrupt that the Base System Architecture names
-/// (DEN0094C, 3.6), for firmware that names none.
+/// The maintenance interrupt of the Base System Architecture (DEN0094C, 3.6),
+/// for firmware that leaves it out.
 const MAINTENANCE: u32 = 25;
 
 /// The table's description of the interrupt controller, but for the ranges of redistributors.
@@ -56,7 +56,7 @@ pub fn read(
             // Without a version: what both have, and all that is used.
             _ => GICV3_REDISTRIBUTOR,
         };
-        // A range is one redistributor, whatever its GICR_TYPER says.
+        // A range is one redistributor, whatever its GICR_TYPER reads.
         own_frames(madt, claims, size, ranges)?;
         Some(size)
     } else {
@@ -121,7 +121,7 @@ fn translation_services(
     Ok((found, ignored))
 }
 
-/// The ranges of GICR structures, of which there may be none.
+/// The ranges of GICR structures; may be empty.
 fn described_ranges(
     madt: &Madt<'_>,
     claims: &mut Claims<'_>,
@@ -177,7 +177,7 @@ fn own_frame(cpu: &Gicc<'_>, claims: &mut Claims<'_>, size: u64) -> Result<Regio
 }
 
 /// The maintenance interrupt, on which all enabled CPUs must agree; `None` if
-/// they name none.
+/// their structures leave it out.
 fn maintenance(madt: &Madt<'_>) -> Result<Option<u32>, Error> {
     let mut common = None;
     for cpu in madt.cpus() {
@@ -197,7 +197,7 @@ fn maintenance(madt: &Madt<'_>) -> Result<Option<u32>, Error> {
 }
 
 /// The interrupt number at `offset`, which must be a PPI's. (GICv3.1 has more
-/// of them from INTID 1056 on, but the Base System Architecture names none.)
+/// of them from INTID 1056 on, but the Base System Architecture uses none.)
 pub fn ppi(view: &View<'_>, offset: usize) -> Result<u32, Error> {
     let intid = view.u32(offset)?;
     if !(16..32).contains(&intid) {

@@ -40,7 +40,7 @@ pub fn watchdogs(gtdt: &View<'_>, watchdogs: &mut Watchdogs) -> Result<(), Error
     let count = gtdt.u32(PLATFORM_TIMERS)?;
     let first = gtdt.u32(PLATFORM_TIMERS_AT)?;
     if count > 0 && first < FIRST {
-        let expected = "platform timers behind the fields";
+        let expected = "platform timers after the fields";
         return Err(gtdt.defect(PLATFORM_TIMERS_AT, expected, first));
     }
     let mut at = first as usize;
@@ -63,8 +63,8 @@ pub fn watchdogs(gtdt: &View<'_>, watchdogs: &mut Watchdogs) -> Result<(), Error
     Ok(())
 }
 
-/// The timers' INTIDs; none may be another's or `maintenance`. A table that is shorter than its
-/// revision has to be is taken as long as it has those.
+/// The timers' INTIDs, which must differ from each other and from `maintenance`. Accepts a table
+/// that is shorter than its revision requires if it has those.
 pub fn read(gtdt: &View<'_>, maintenance: u32, tolerated: &mut Tolerated) -> Result<Timer, Error> {
     tolerated.note(match gtdt.u8(REVISION)? {
         // Revision 1, of ACPI 5.0, has another layout.
@@ -76,7 +76,7 @@ pub fn read(gtdt: &View<'_>, maintenance: u32, tolerated: &mut Tolerated) -> Res
     let timer = Timer {
         phys: ppi(gtdt, NON_SECURE_EL1)?,
         virt: ppi(gtdt, VIRTUAL_EL1)?,
-        // Virtual machines without EL2 have none and say 0.
+        // Virtual machines without EL2 have 0 here.
         hyp: match gtdt.u32(EL2)? {
             0 => None,
             _ => Some(ppi(gtdt, EL2)?),

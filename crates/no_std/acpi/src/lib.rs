@@ -2,14 +2,14 @@
 //! The machine as its ACPI tables describe it, read into [`Platform`].
 //!
 //! Sections are those of the ACPI specification, release 6.5, unless another
-//! document is named. RSDP, XSDT, FADT, MADT, GTDT, SPCR and DBG2 are read; every
-//! other table is only looked at to know that it is another one. ACPI does not
-//! say where RAM is: the caller does, from the UEFI memory map.
+//! document is named. The crate reads RSDP, XSDT, FADT, MADT, GTDT, SPCR and DBG2, and only
+//! checks the length and checksum of every other table. ACPI does not describe RAM: the caller
+//! passes it, from the UEFI memory map.
 //!
-//! A table is believed only if its length and checksum are right and nothing in it contradicts the
-//! rest; otherwise the machine is refused with an [`Error`] that names table, offset and
-//! expectation. [`Notes`] has what is not a defect but is worth printing at the first boot on a
-//! machine.
+//! A table counts only if its length and checksum are right and nothing in it contradicts the
+//! rest; otherwise the crate refuses the machine with an [`Error`] that names table, offset and
+//! expectation. [`Notes`] has facts that are not defects but are worth printing at the first boot
+//! on a machine.
 //!
 //! The crate touches no register, allocates nothing and never panics.
 
@@ -47,7 +47,7 @@ pub trait Tables {
     fn bytes(&self, address: u64, length: usize) -> Option<&[u8]>;
 }
 
-/// A machine and what else its tables say.
+/// A machine and the other facts in its tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description<'a> {
     /// The machine.
@@ -60,7 +60,7 @@ pub struct Description<'a> {
 /// leads to; its lists go into `room`. `ram` and `bootargs` come from the loader.
 ///
 /// # Errors
-/// An [`Error`] that says what is missing or wrong, and where.
+/// An [`Error`] that names what is missing or wrong, and where.
 pub fn read<'a>(
     tables: &impl Tables,
     rsdp: u64,

@@ -91,7 +91,7 @@ impl<'t> Madt<'t> {
         Ok(madt)
     }
 
-    /// The error that says that the table lacks a structure.
+    /// The error of a table that lacks a structure.
     pub fn lacks(&self, expected: &'static str) -> Error {
         self.view.defect(self.view.len(), expected, 0_u64)
     }

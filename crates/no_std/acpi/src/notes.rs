@@ -43,7 +43,7 @@ pub struct Notes {
     pub oem: [u8; 6],
     /// OEM Table ID of the XSDT, as it stands there.
     pub oem_table: [u8; 8],
-    /// Tables that are not read here and whose length or checksum is wrong.
+    /// Unused tables whose length or checksum is wrong.
     pub damaged: usize,
     /// GIC version of the GICD structure: 3, 4, or 0 for "look it up yourself".
     pub gic_version: u8,

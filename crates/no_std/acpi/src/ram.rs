@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gathers what the loader says of the RAM, region by region.
+//! Gathers the loader's description of the RAM, region by region.
 
 use platform::{Platform, Region, Reserved};
 
@@ -53,8 +53,8 @@ impl Ram {
         Ok(())
     }
 
-    /// Makes this the RAM of `platform`, in place of what its description says;
-    /// what is reserved there stays so.
+    /// Makes this the RAM of `platform`, in place of that of its description;
+    /// keeps its reserved regions.
     pub fn describe(self, platform: &mut Platform<'_>) {
         platform.memory = self.memory;
     }
@@ -62,7 +62,7 @@ impl Ram {
     /// The usable RAM, of which there must be some.
     ///
     /// # Errors
-    /// [`Error::Ram`] if there is none.
+    /// [`Error::Ram`] without usable RAM.
     pub fn memory(&self) -> Result<&platform::Ram, Error> {
         if self.memory.is_empty() {
             let region = Region { base: 0, size: 0 };

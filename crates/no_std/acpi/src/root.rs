@@ -25,7 +25,7 @@ pub struct Found<'t> {
     pub fadt: View<'t>,
     pub madt: View<'t>,
     pub gtdt: View<'t>,
-    /// Its defect says why there is no console.
+    /// Its defect is why there is no console.
     pub spcr: Result<Option<View<'t>>, Error>,
     /// The DBG2, if it is there and sound.
     pub dbg2: Option<View<'t>>,

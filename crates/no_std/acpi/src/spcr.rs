@@ -44,7 +44,7 @@ pub fn at_gas(
 ) -> Result<Console, Error> {
     let base = view.u64(gas + ADDRESS)?;
     let known = matches!(interface, 0x00 | 0x01 | 0x03 | 0x0c..=0x0e | 0x11..=0x13);
-    // Address 0 says that there is no console.
+    // Address 0 means no console.
     if !known || base == 0 {
         return Ok(Console {
             interface,

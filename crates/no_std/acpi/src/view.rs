@@ -86,7 +86,7 @@ impl<'t> View<'t> {
         }
     }
 
-    /// Refuses the table unless it has `size` bytes, which `expected` says.
+    /// Refuses the table unless it has `size` bytes; `expected` describes them.
     pub fn at_least(&self, size: usize, expected: &'static str) -> Result<(), Error> {
         if self.len() < size {
             return Err(self.defect(LENGTH, expected, self.len() as u64));
@@ -109,7 +109,7 @@ impl<'t> View<'t> {
         self.bytes.len()
     }
 
-    /// The error that says that at `offset` something else is expected.
+    /// The error of a value at `offset` that differs from `expected`.
     pub fn defect(&self, offset: usize, expected: &'static str, found: impl Into<u64>) -> Error {
         Error::Defect {
             table: self.table,

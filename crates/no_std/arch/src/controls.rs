@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets what EL2 decides about EL1: control registers of this CPU, all of them UNKNOWN after a
-//! reset where nothing else is said, so each is written before EL1 runs. The hypervisor writes
-//! them for a vCPU, and a guest that is started at EL2 for itself.
+//! Sets the control registers of this CPU by which EL2 decides about EL1. All are UNKNOWN after a
+//! reset unless noted, so each is written before EL1 runs. The hypervisor writes them for a vCPU,
+//! a guest that is started at EL2 for itself.
 //!
 //! Section numbers are those of DDI 0487K.a.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The registers of a guest at EL1, for a CPU that has more than one: saved from the CPU and
-//! loaded into it as a whole.
+//! The registers of a guest at EL1, for a CPU that has more than one guest: saved and loaded as
+//! a whole.
 //!
 //! Registers that EL2 keeps from a guest by a trap are not among them, and neither are the general
 //! registers, PC and PSTATE (the exception has them), floating point ([`Fp`]), and the timers,

@@ -85,7 +85,7 @@ pub const fn sgi_value(intid: u32, mpidr: u64) -> u64 {
     let aff1 = mpidr >> 8 & 0xff;
     let aff2 = mpidr >> 16 & 0xff;
     let aff3 = mpidr >> 32 & 0xff;
-    // The target list covers 16 values of Aff0; the range selector says which.
+    // The target list covers 16 values of Aff0, chosen by the range selector.
     aff3 << 48
         | (aff0 >> 4) << 44
         | aff2 << 32
@@ -109,9 +109,9 @@ pub fn enable(split_eoi: bool) {
 }
 
 /// Clears the active priorities of this PE's interface. They are UNKNOWN after a reset, and
-/// firmware may have left an interrupt active: none of the same or lower priority would ever
-/// come (IHI 0069H, 4.8.5). How many registers there are follows from the bits of preemption
-/// (12.2.1). Registers of Group 0 are cleared if it is this level's: see [`has_group0`].
+/// firmware may have left an interrupt active, which would block all of the same or lower
+/// priority (IHI 0069H, 4.8.5). The number of registers follows from the bits of preemption
+/// (12.2.1). Clears the registers of Group 0 if that is this level's: see [`has_group0`].
 pub fn forget_active(group0: bool) {
     /// ICC_CTLR_EL1.PRIbits (10:8): one less than there are.
     const FIRST: u64 = 5;
@@ -137,8 +137,8 @@ pub fn forget_active(group0: bool) {
 }
 
 /// Whether Group 0 is this level's too. Where EL3 has FIQs for itself (SCR_EL3.FIQ), it is
-/// not, and an access to a register of Group 0 traps to EL3. Then priorities are seen shifted
-/// (IHI 0069H, 4.8.1): the least priority that can be told from 0 reads back as 0.
+/// not, and an access to a register of Group 0 traps to EL3. Then priorities read shifted
+/// (IHI 0069H, 4.8.1): the smallest nonzero priority reads back as 0.
 ///
 /// Changes the priority mask for a moment, so interrupts have to be masked.
 #[must_use]

@@ -14,7 +14,7 @@ use crate::insn;
 /// The slot that held CPUs look at; [`crate::held_entry`] has their code.
 #[repr(C, align(64))]
 pub struct Release {
-    /// Affinity of the CPU that may go; all ones means none.
+    /// Affinity of the CPU that may go, or all ones.
     mpidr: AtomicU64,
     /// Its x0.
     context: AtomicU64,

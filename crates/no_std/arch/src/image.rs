@@ -14,8 +14,8 @@
 /// SCTLR_EL1 with the MMU off: its RES1 bits (DDI 0487K.a, D23.2.139).
 pub const SCTLR_EL1_RES1: u64 = 0x30d0_0800;
 
-/// CPUs that the start code tells apart if a loader lets in all of them: 32 clusters of 16, by
-/// Aff1 and Aff0 of MPIDR_EL1. A loader that lets in one may do so with any.
+/// CPUs that the start code distinguishes if a loader enters it on all of them: 32 clusters of
+/// 16, by Aff1 and Aff0 of MPIDR_EL1. A loader that enters it on one CPU may use any.
 #[doc(hidden)]
 pub const CLAIMANTS: usize = 512;
 
@@ -124,8 +124,8 @@ macro_rules! image_start {
     };
 }
 
-/// Has this PE access data as an image needs it at its start, at EL2 or EL1, before the first
-/// access: SCTLR_ELx with its RES1 bits alone (DDI 0487K.a, D23.2.139 and D23.2.140; those of
+/// Prepares this PE for data accesses at the start of an image, at EL2 or EL1, before the first
+/// one: SCTLR_ELx with its RES1 bits alone (DDI 0487K.a, D23.2.139 and D23.2.140; those of
 /// EL2 with E2H=0), so MMU, caches and alignment checks off, and little-endian: EE is UNKNOWN
 /// after a reset or chosen by the machine, and a loader may have run with the other one.
 /// Assembler text without a literal, which would be data; clobbers x1.

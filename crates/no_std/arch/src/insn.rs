@@ -2,8 +2,8 @@
 //! One wrapper per instruction; nothing here has a second line of behaviour.
 //!
 //! Barriers and waits are written without `nomem`, so the compiler moves no
-//! memory access across them: what the program text says before a barrier is
-//! before it in the machine code.
+//! memory access across them: code before a barrier in the source is before
+//! it in the machine code.
 
 use core::arch::asm;
 
@@ -106,7 +106,7 @@ pub fn nops() {
     }
 }
 
-/// Does nothing any more. An interrupt that is not masked is taken.
+/// Stops this CPU, which still takes unmasked interrupts.
 pub fn hang() -> ! {
     loop {
         nops();

@@ -2,7 +2,7 @@
 //! How much memory an image takes besides its own, for the tool that packs and boots
 //! it: symbols whose addresses are numbers of bytes. They take no room in the image.
 
-/// Says what an image needs: `needs!(symbol = bytes, ...)`.
+/// Declares what an image needs: `needs!(symbol = bytes, ...)`.
 ///
 /// | symbol | bytes |
 /// |---|---|

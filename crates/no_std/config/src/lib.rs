@@ -131,7 +131,7 @@ pub struct Error {
 /// Defect of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defect {
-    /// It is no printable ASCII.
+    /// It is not printable ASCII.
     Byte(u8),
     /// It is one more than a file may have.
     TooLong,

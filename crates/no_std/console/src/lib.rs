@@ -22,8 +22,8 @@ use platform::Uart;
 /// takes at 9600 baud on any machine where a device read takes 20 ns.
 const PATIENCE: u32 = 200_000;
 
-/// End of transmission: the character that ends a machine which has no firmware to be
-/// asked for it. Arm's models and gem5 can be told to stop when their UART gets it.
+/// End of transmission: the character that ends a machine without firmware to turn it
+/// off. Arm's models and gem5 can be configured to stop when their UART gets it.
 pub const END: char = '\u{4}';
 
 /// An output port. It has no lock: code that shares it brings one.
@@ -56,9 +56,9 @@ impl Port {
         self.lost
     }
 
-    /// Sends one byte; waits until the port takes it, within bounds. A port that
-    /// did not take the last one is not waited for again: only its first byte
-    /// costs time, however much is to be said.
+    /// Sends one byte; waits until the port takes it, within bounds. Does not wait
+    /// again for a port that did not take the last byte: only its first byte
+    /// costs time, however long the output is.
     pub fn byte(&mut self, byte: u8) {
         for _ in 0..self.patience() {
             if driver::is_ready(self.uart.kind, &self.registers()) {
@@ -72,8 +72,8 @@ impl Port {
         self.lost += 1;
     }
 
-    /// Waits, within bounds, until what was sent has left the UART: what is in its FIFO when
-    /// the machine is turned off is lost.
+    /// Waits, within bounds, until all bytes have left the UART: those in its FIFO are lost
+    /// when the machine is turned off.
     pub fn drain(&mut self) {
         /// Bytes that a FIFO holds.
         const FIFO: u32 = 64;

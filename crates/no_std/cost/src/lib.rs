@@ -5,8 +5,8 @@
 //! The guest executes a mark before and after each pass of a path, at EL1 only.
 //! A mark is `MOVZ XZR, #imm16`: it changes nothing (DDI 0487K.a, C6.2.255;
 //! register 31 is the zero register), no compiler emits it, and its immediate
-//! says which path begins or ends. Nothing is added to what is counted, and an
-//! image with marks runs the same if nothing looks at them.
+//! names the path that begins or ends. Marks add nothing to the count, and an
+//! image with marks runs the same if nothing reads them.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

@@ -13,7 +13,7 @@ const MAGIC: u16 = 0x5200;
 /// Which end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
-    /// It begins behind the mark.
+    /// It begins after the mark.
     Begin,
     /// It has ended before the mark.
     End,

@@ -2,7 +2,7 @@
 //! The trace: entries of 16 bytes, little endian.
 //!
 //! A window, which is one pass of a path on one CPU, is an [`Entry::Window`] and
-//! then as many entries as that says.
+//! then the number of entries that it holds.
 
 /// An exception level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

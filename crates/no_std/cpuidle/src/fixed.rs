@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `fixed:<us>`: polls for a fixed time, then halts.
 //!
-//! Equals `arm_poll_idle` (H. Okanovic, April 2024) where nothing else is
-//! to be chosen: its poll limit is not cut to what [`Table::poll_limit_ns`] says,
-//! so that the limit under test is the one that is used. It halts in the
-//! shallowest halting state, as there.
+//! Equals `arm_poll_idle` (H. Okanovic, April 2024) where there is no other
+//! choice: [`Table::poll_limit_ns`] does not cut its poll limit, so that the
+//! limit under test is the one that is used. Like there, it halts in the
+//! shallowest halting state.
 
 use crate::{Choice, Governor, Moment, Outcome, Table, Wake};
 

@@ -3,7 +3,7 @@
 
 use crate::{FOREVER, Table};
 
-/// Facts that are known when a CPU has nothing to do.
+/// The state of a CPU that has nothing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// The time, ns, by a clock that never goes back.
@@ -11,7 +11,7 @@ pub struct Moment {
     /// Time to the next tick, ns; of no meaning if `tick_stopped`.
     pub next_tick_ns: u64,
     /// The tick was stopped before, and the CPU has not run a task since; or
-    /// there is none.
+    /// the CPU has no tick.
     pub tick_stopped: bool,
     /// The CPU has to be back within this time of an event, ns; [`FOREVER`] if
     /// there is no limit. The limit of Linux's PM QoS.
@@ -45,12 +45,12 @@ pub struct Choice {
     /// The tick is not needed while the CPU is in it.
     pub stop_tick: bool,
     /// How long to poll at most, ns, if the state polls. After that the governor
-    /// is told ([`Wake::PollTimeout`]) and asked again.
+    /// gets [`Wake::PollTimeout`] and chooses again.
     pub poll_limit_ns: u64,
 }
 
 impl Choice {
-    /// `state`, polling as long as the table says.
+    /// `state`, with the table's limit for polling.
     #[must_use]
     #[inline(always)]
     pub const fn of(states: &Table, state: usize, stop_tick: bool) -> Self {
@@ -74,7 +74,7 @@ pub enum Wake {
     Request,
     /// Some other interrupt.
     Interrupt,
-    /// The timer that the governor was told of.
+    /// The timer that the governor got.
     Timer,
     /// The scheduler tick.
     Tick,

@@ -2,13 +2,13 @@
 //! `haltpoll`: polls for as long as the last waits would have needed.
 //!
 //! The governor of Linux guests (`Documentation/virt/guest-halt-polling.rst`).
-//! How the limit grows and shrinks is [`wait::governor::Guest`]'s; here it meets
-//! states. It knows two of them, polling and the next one, and looks at no latency limit
-//! above 0. One of 0 makes it poll; with a limit of 0 of its own it then polls as long as the
-//! table says, and keeps that as its limit, since Linux's poll loop keeps the limit that it
-//! computes where the governor's is.
+//! [`wait::governor::Guest`] makes the limit grow and shrink; this module applies it to
+//! states. It uses two of them, polling and the next one, and ignores latency limits
+//! above 0. A latency limit of 0 makes it poll; if its own limit is 0, it then polls up to the
+//! table's limit, and keeps that as its own, since Linux's poll loop stores the limit that it
+//! computes in place of the governor's.
 //!
-//! Where state 0 does not poll, for which Linux's is not made, it halts in that.
+//! Where state 0 does not poll, which Linux's governor does not expect, it halts in that state.
 
 use wait::governor::{Guest, Tunables};
 

@@ -9,10 +9,10 @@
 //! shorter than it demotes (`DEMOTION_COUNT` is 1). It climbs to the very next state, and
 //! only if that is enabled and keeps the latency limit.
 //!
-//! It stands on halting states only; a latency limit of 0 makes it poll, and the next stay
-//! that is not 0 leads back. An entry that was refused is a stay of 0. It may step down to a
-//! state that is disabled; [`Selected`](crate::Selected) exchanges that. It never keeps the
-//! tick. All as in Linux 6.2 to 7.1.
+//! It stays on halting states only; a latency limit of 0 makes it poll, and the next nonzero
+//! stay leads back. A refused entry is a stay of 0. It may step down to a disabled state,
+//! which [`Selected`](crate::Selected) replaces. It never keeps the tick. All this equals
+//! Linux 6.2 to 7.1.
 
 use crate::{Choice, Governor, MAX_STATES, Moment, Outcome, Table};
 
@@ -145,8 +145,8 @@ mod tests {
     }
 
     /// Up to the top with stays of 10 ms, then a limit of 40 us: state 2 at once. No
-    /// promotion beyond it. A limit of 1 us leads to the bottom, which needs 2, and one of
-    /// none to the poll; after any stay in that the climb begins anew.
+    /// promotion beyond it. A limit of 1 us leads to the bottom, which needs 2, and a limit
+    /// of 0 to the poll; after any stay in that the climb begins again.
     #[test]
     fn a_latency_limit_demotes_until_it_is_kept() {
         let mut governor = Ladder::new();

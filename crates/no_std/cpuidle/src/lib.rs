@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which idle state a CPU enters, as far as it is logic.
+//! The logic that chooses which idle state a CPU enters.
 //!
 //! The framework is that of Linux's cpuidle (`Documentation/admin-guide/pm/cpuidle.rst`):
 //! a [`Table`] of [`State`]s, each with an exit latency and a target residency;
@@ -24,10 +24,10 @@
 //! assert_eq!(idle.statistics().of(0).usage, 1);
 //! ```
 //!
-//! The idle loop around that is a [`Period`], generic over the CPU, its [`Driver`].
+//! A [`Period`] is the idle loop around that, generic over the CPU, its [`Driver`].
 //!
-//! All times are nanoseconds, [`FOREVER`] is a time that does not come. There is
-//! no floating point, no allocation and no clock in here: the clock is the
+//! All times are nanoseconds; [`FOREVER`] is a time that does not come. The crate has
+//! no floating point, no allocation and no clock: the clock is the
 //! driver's.
 
 #![cfg_attr(not(test), no_std)]

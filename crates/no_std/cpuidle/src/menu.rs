@@ -8,11 +8,11 @@
 //!   was really slept; one factor for each power of ten from 10 us to 100 ms;
 //! - the [typical interval](typical), if the last eight stays have one.
 //!
-//! It changed much in its years, so it is here as [three releases](Release) have it.
+//! It changed much over the years, so it is here in the versions of [three releases](Release).
 //!
-//! Sources: Linux, `drivers/cpuidle/governors/menu.c`; the constants are its.
-//! Where our sources are silent: factors begin at 1 and intervals at 0, and what was
-//! chosen without asking for the timer is charged to the last factor, all as there.
+//! Sources: Linux, `drivers/cpuidle/governors/menu.c`, with its constants. Like there,
+//! factors begin at 1 and intervals at 0, and a choice made without asking for the timer
+//! is charged to the last factor.
 
 use crate::tick::{KTIME_MAX, SAFE_TICKS, SHORT_NS, next_event, until_timer};
 use crate::{Choice, FOREVER, Governor, Moment, Outcome, Table, Wake};
@@ -194,8 +194,8 @@ fn bucket(timer_ns: u64) -> usize {
         .count()
 }
 
-/// `time_ns * factor` in us, where a factor of 1 is `RESOLUTION * DECAY`; rounded. As in
-/// Linux, the product wraps, and 32 bits are left of the quotient: 71 minutes.
+/// `time_ns * factor` in us, where a factor of 1 is `RESOLUTION * DECAY`; rounded. Like
+/// Linux, wraps the product and keeps 32 bits of the quotient: 71 minutes.
 const fn scaled_us(time_ns: u64, factor: u32) -> u64 {
     const ONE: u64 = RESOLUTION * DECAY * 1000;
     let scaled = time_ns.wrapping_mul(factor as u64).wrapping_add(ONE / 2) / ONE;

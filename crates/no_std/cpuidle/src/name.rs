@@ -144,9 +144,9 @@ impl fmt::Display for Setup {
 
 /// A governor that was chosen by name.
 ///
-/// It chooses as that of Linux does, but for one thing. Linux's governors answer with a disabled
-/// state where they see no other, and with state 0 whether or not it is enabled. Here what is
-/// disabled is never entered: the shallowest enabled state takes its place.
+/// It chooses like the one of Linux, except that Linux's governors return a disabled state where
+/// they see no other, and state 0 whether or not it is enabled. Here a disabled state is never
+/// entered: the shallowest enabled state replaces it.
 #[derive(Clone, Copy, Debug)]
 pub enum Selected {
     /// `menu`, `menu-6.14` or `menu-6.2`.
@@ -164,7 +164,7 @@ pub enum Selected {
 }
 
 impl Selected {
-    /// The governor that `setup` says, which has learnt nothing yet.
+    /// The governor of `setup`, which has learnt nothing yet.
     #[must_use]
     pub const fn new(setup: Setup) -> Self {
         match setup.name {
@@ -183,7 +183,7 @@ impl Selected {
 }
 
 impl Selected {
-    /// Since Linux 7.0 a governor is not asked where there is one state, nor told of it.
+    /// Since Linux 7.0 a governor with one state gets no call, neither select nor reflect.
     const fn has_no_choice(&self, states: &Table) -> bool {
         let asked = match self {
             Self::Menu(governor) => governor.is_asked_of_one(),

@@ -31,7 +31,7 @@ pub trait Driver {
     /// Works on the states and the governor of the CPU.
     fn with_device<R>(&self, work: impl FnOnce(&mut Device) -> R) -> R;
 
-    /// Has the tick come `in_ns` nanoseconds after `now`, or not at all.
+    /// Arms the tick for `in_ns` nanoseconds after `now`, or stops it.
     fn set_tick(&self, now: u64, in_ns: Option<u64>);
 
     /// Whether the tick came since the last call.

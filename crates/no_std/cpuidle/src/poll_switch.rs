@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which CPUs poll whatever their governor says, and the text by which that is switched and
-//! read: an attribute of each CPU (D. Bristot de Oliveira, "sched/idle: Make idle poll dynamic
+//! Which CPUs poll whatever their governor chooses, and the text that sets and shows it:
+//! an attribute of each CPU (D. Bristot de Oliveira, "sched/idle: Make idle poll dynamic
 //! per-cpu", January 2023; there a file in sysfs).
 
 use core::error::Error;
@@ -41,11 +41,11 @@ impl<const CPUS: usize> PollSwitch<CPUS> {
         Self([const { AtomicBool::new(false) }; CPUS])
     }
 
-    /// Writes `text` to the attribute of `cpu`, one of those below `CPUS`; whether the switch moved.
-    /// A CPU learns of it when it idles next, and where it polls at its next look.
+    /// Writes `text` to the attribute of `cpu`, below `CPUS`; returns whether the switch moved.
+    /// A CPU sees it when it idles next, or, if it polls, at its next check.
     ///
     /// # Errors
-    /// If the text says neither yes nor no; then nothing changes.
+    /// If the text means neither yes nor no; then nothing changes.
     pub fn store(&self, cpu: usize, text: &[u8]) -> Result<bool, Invalid> {
         let on = truth(text)?;
         Ok(self.0[cpu].swap(on, AcqRel) != on)
@@ -75,7 +75,7 @@ impl<const CPUS: usize> PollSwitch<CPUS> {
 }
 
 /// Parses a text by the rules of Linux's `kstrtobool`: its first character decides, or its first
-/// two if that is `o`, in either case. The rest is not looked at, a line's end for instance.
+/// two if that is `o`, in either case. Ignores the rest, a line's end for instance.
 fn truth(text: &[u8]) -> Result<bool, Invalid> {
     match text {
         [b'y' | b'Y' | b't' | b'T' | b'1', ..] => Ok(true),
@@ -104,7 +104,7 @@ mod tests {
                 assert_eq!(truth(text.as_bytes()), says, "{text:?}");
             }
         }
-        // Nothing, and white space before the character, say nothing.
+        // An empty text, and white space before the character, are invalid.
         assert_eq!((truth(b""), truth(b" 1")), (Err(Invalid), Err(Invalid)));
         assert_eq!(truth(b"\0"), Err(Invalid));
     }

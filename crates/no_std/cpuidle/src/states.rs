@@ -52,9 +52,9 @@ impl Label {
         Self::WORDS[self as usize]
     }
 
-    /// The times where none are given. Those of `wfi` are of the size that small cores
-    /// state for it; a standby state pays from three exit latencies on, as tables of common
-    /// cores have two to four.
+    /// The default times. Those of `wfi` are of the size that small cores state for it; a
+    /// standby state pays from three exit latencies on, since tables of common cores have
+    /// two to four.
     const fn times(self, standby_us: u32) -> Times {
         let (exit_us, residency_us) = match self {
             Self::Poll => (0, 0),
@@ -115,7 +115,7 @@ impl States {
         None,
     ]));
 
-    /// Exit latency of `standby` where none is given, us.
+    /// Default exit latency of `standby`, us.
     pub const STANDBY_US: u32 = 100;
 
     /// Names of states.
@@ -125,8 +125,8 @@ impl States {
     ///
     /// # Errors
     ///
-    /// Says what is wrong, with what would be right. Whether the times of `standby` fit the others
-    /// is not known before [`Self::table`], if they are not given.
+    /// Names the mistake, and a remedy. Whether default times of `standby` fit the others
+    /// is not known before [`Self::table`].
     pub fn parse(text: &str) -> Result<Self, Misread<'_>> {
         if let Some(rest) = text.strip_prefix(DRIVER) {
             let limit = match rest.strip_prefix(':') {
@@ -154,12 +154,12 @@ impl States {
         }
     }
 
-    /// The table, of a CPU whose tick comes every `tick_ns` and whose `standby` takes
-    /// `standby_us` to leave, where nothing else is said; 0 takes that state out.
+    /// The table of a CPU whose tick comes every `tick_ns`, and whose `standby` takes
+    /// `standby_us` to leave by default; 0 takes that state out.
     ///
     /// # Errors
     ///
-    /// The rule of a table that is broken, and by which state.
+    /// The rule that the table breaks, and the state that breaks it.
     pub fn table(&self, standby_us: u32, tick_ns: u64) -> Result<Table, Broken> {
         let list = match &self.0 {
             What::Listed(list) => list,
@@ -197,14 +197,14 @@ impl States {
         self.has(Kind::Wfi)
     }
 
-    /// Whether the exit latency of `standby` is not given, so that it can be said apart.
+    /// Whether the table leaves the exit latency of `standby` to another option.
     #[must_use]
     pub fn leaves_standby_open(&self) -> bool {
         *self != self.without_default_standby()
     }
 
     /// The longest exit latency of a state that is left slowly, us, where `standby` takes
-    /// `standby_us` if nothing else is said.
+    /// `standby_us` by default.
     #[must_use]
     pub fn leaving_us(&self, standby_us: u32) -> u32 {
         let slow = self

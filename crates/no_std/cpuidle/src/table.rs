@@ -16,7 +16,7 @@ const POLL_MIN_NS: u64 = 10_000;
 /// Fault of a table; the number is that of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum TableError {
-    /// There is none, or more than [`MAX_STATES`].
+    /// No state, or more than [`MAX_STATES`].
     Count(usize),
     /// The tick's period is 0.
     NoTick,
@@ -142,8 +142,8 @@ impl Table {
         self.states.get(..self.count).unwrap_or(&self.states)
     }
 
-    /// State `index`; what is beyond the table is never enabled. Indices wrap at
-    /// [`MAX_STATES`], so that there is nothing to panic about in the idle loop.
+    /// State `index`; a state beyond the table is never enabled. Indices wrap at
+    /// [`MAX_STATES`], so that the idle loop can't panic.
     #[must_use]
     #[inline(always)]
     pub const fn at(&self, index: usize) -> &State {
@@ -191,8 +191,8 @@ impl Table {
         index == self.shallowest || (state.enabled && state.exit_latency_ns <= limit_ns)
     }
 
-    /// The deepest state that is allowed and pays in a stay of `stay_ns`; the
-    /// shallowest if there is none.
+    /// The deepest state that is allowed and pays in a stay of `stay_ns`, or else
+    /// the shallowest.
     #[must_use]
     pub fn deepest(&self, stay_ns: u64, limit_ns: u64) -> usize {
         let pays = |&index: &usize| self.at(index).target_residency_ns <= stay_ns;
@@ -214,8 +214,8 @@ impl Table {
         (index.saturating_add(1)..self.count).find(|&index| self.at(index).enabled)
     }
 
-    /// The shallowest allowed state that does not poll; the shallowest at all if
-    /// there is none.
+    /// The shallowest allowed state that does not poll, or else the shallowest
+    /// of all.
     #[must_use]
     pub fn first_halt(&self, limit_ns: u64) -> usize {
         let halts = |&index: &usize| !self.at(index).polls() && self.allows(index, limit_ns);

@@ -22,10 +22,10 @@
 //! or more, the tick is kept on. Where it is stopped already, a shallow state is safe
 //! only if a timer ends it within [`SAFE_TICKS`].
 //!
-//! Source: Linux 7.1, `drivers/cpuidle/governors/teo.c`; all constants are its. As there,
-//! a state that no latency limit leaves is state 0, whether enabled or not
-//! ([`Selected`](crate::Selected) exchanges what is disabled), and the first choice of all is
-//! preceded by a stay that was none.
+//! Source: Linux 7.1, `drivers/cpuidle/governors/teo.c`, with all its constants. Like there,
+//! state 0 is chosen where the latency limit allows no state, whether it is enabled or not
+//! ([`Selected`](crate::Selected) replaces disabled states), and a stay that never happened
+//! precedes the very first choice.
 
 use crate::tick::{KTIME_MAX, SAFE_TICKS, SHORT_NS, next_event, until_timer};
 use crate::{Choice, FOREVER, Governor, MAX_STATES, Moment, Outcome, Table, Wake};
@@ -110,8 +110,8 @@ impl Teo {
         measured_ns
     }
 
-    /// The bin that a wake-up by the tick is a hit of, if it says nothing else; `timer` is that
-    /// of the timer.
+    /// The bin in which a wake-up by the tick counts as a hit, if in any; `timer` is the
+    /// timer's bin.
     fn hit_of_tick(&mut self, states: &Table, wake: Wake, timer: usize) -> Option<usize> {
         if wake != Wake::Tick {
             return None;
@@ -197,8 +197,8 @@ pub(crate) fn bins_of(states: &Table, sleep_length_ns: u64, measured_ns: u64) ->
     (bin(sleep_length_ns), bin(measured_ns.min(sleep_length_ns)))
 }
 
-/// The deepest state but the first, of those before `end`, that keeps the latency limit;
-/// the first if there is none.
+/// The deepest state but the first, of those before `end`, that keeps the latency limit,
+/// or else the first.
 pub(crate) fn bound(states: &Table, end: usize, limit_ns: u64) -> usize {
     let keeps = |&index: &usize| {
         let state = states.at(index);

@@ -5,14 +5,14 @@
 //! "cpuidle: teo: Introduce util-awareness" (version 6, January 2023) came with
 //! Linux 6.3: a CPU whose run queue was used to more than 1/64 of its
 //! capacity will be woken soon, so it takes the next shallower state that does not
-//! poll, or with two states the shallowest that does not. As posted it goes on to expect
-//! the same stay, so it may stop the tick for a shallow state; that was corrected in July
-//! 2023, with 6.5. It was taken out again with 6.11 because
+//! poll, or with two states the shallowest that does not. The posted version still expects
+//! the same stay, so it may stop the tick for a shallow state; 6.5 corrected that in July
+//! 2023. Linux 6.11 removed the util-awareness because
 //! the bias is always towards shallow and a threshold of utilisation says nothing
 //! about the length of the stay; and with only poll and WFI it never polls at all.
-//! `teo-6.2` is what it was measured against.
+//! The patch was measured against `teo-6.2`.
 //!
-//! Beside the bins that [`Teo`](crate::Teo) has, this version keeps the bins of
+//! Besides the bins that [`Teo`](crate::Teo) has, this version keeps the bins of
 //! the last [`RECENT`] wake-ups: more than half of them intercepted is as good a
 //! reason to go shallower as more than half of the decayed sums. The bins'
 //! increments do not depend on how close the timer was, the timer is always asked for,

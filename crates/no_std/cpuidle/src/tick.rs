@@ -32,7 +32,7 @@ impl Choice {
         if moment.tick_stopped || (cut_short && !states.at(state).polls()) {
             return Self::of(states, state, true);
         }
-        // Shallower states are left sooner, so the latency limit has no say.
+        // Shallower states are left sooner, so the latency limit does not matter.
         let pays = states.deepest(next_event_ns, FOREVER);
         Self::keep_tick(states, state.min(pays))
     }

@@ -84,7 +84,7 @@ fn step() -> impl Strategy<Value = Step> {
                 }
             },
         );
-    // Now and then the state that is reported is not the one that was chosen.
+    // Sometimes the reported state is not the chosen one.
     let outcome = (
         prop::option::weighted(0.1, 0usize..20),
         time(),

@@ -6,14 +6,14 @@ use crate::Verdict;
 /// Walks of each kind in a trial.
 pub const WALKS: usize = 16;
 
-/// How many times as long a cold walk has to be. A cache that is worth its place is many
-/// times as fast as what is behind it; an emulator without caches executes what comes after
-/// a cleaning a little slower or faster too.
+/// How many times as long a cold walk has to be. A useful cache is many times as fast as the
+/// next level; an emulator without caches also executes code after a cleaning a little slower
+/// or faster.
 const TIMES: u64 = 2;
 
-/// Of how many pairs, in per cent, this has to hold at least for it to be said, and at most
-/// for the contrary. A CPU that is away during a walk makes that one long: if it is during one
-/// in eight, 89 or 11 are left of 100 and 0.
+/// Percentage of pairs for which this has to hold at least for a yes, and at most for a no.
+/// A CPU that is away during a walk makes that walk long: if it is away during one in eight,
+/// 89 or 11 are left of 100 and 0.
 const YES: usize = 75;
 const NO: usize = 50;
 

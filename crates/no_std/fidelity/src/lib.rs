@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Judges trials of instructions that wait: what one trial shows, and when several of
-//! them are an answer.
+//! Judges trials of instructions that wait: what one trial shows, and when several
+//! trials give an answer.
 //!
 //! A CPU can't notice that it was descheduled: a hypervisor below it, or the host of an
 //! emulator, may run something else for any time between any two instructions, and a CPU
@@ -13,7 +13,7 @@
 //!   [times](Wait) explain it; otherwise the trial is void.
 //! - "The alarm had to end the wait" looks like "the wait ended as it should, and the CPU
 //!   was descheduled until the alarm was due". On a host that deschedules CPUs for
-//!   milliseconds that is no rare case. Such a trial is in doubt.
+//!   milliseconds that is common. Such a trial is in doubt.
 //!
 //! [`settle()`] makes an answer of several trials. The crate reads no clock. Times may be in any
 //! unit that does not change; bounds are in microseconds. Three other questions are not about waits:

@@ -65,7 +65,7 @@ pub fn settle(mut trial: impl FnMut(u32) -> Verdict) -> Finding {
 struct Tally {
     /// Result of the last valid one.
     last: Option<bool>,
-    /// Valid ones in a row that said so.
+    /// Valid trials in a row that agreed.
     agreed: u32,
     /// Trials in doubt since the last other one.
     doubts: u32,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! By how many ticks a counter advances at a time.
 //!
-//! CNTFRQ_EL0 says how fast a counter is, and not that it counts each tick: a counter of
-//! 1 GHz may be one of 25 MHz that adds 40, and one that saves power adds more at a time, at a
-//! lower rate (DDI 0487K.a, D12.1.2, the system counter). No register tells. So the counter is
-//! read some thousand times.
+//! CNTFRQ_EL0 holds the frequency of a counter, not its step: a counter of 1 GHz may be one
+//! of 25 MHz that adds 40, and one that saves power adds more at a time, at a lower rate (DDI
+//! 0487K.a, D12.1.2, the system counter). No register has the step. So this module evaluates
+//! some thousand reads of the counter.
 
 /// Readings.
 const READINGS: u64 = 4096;

@@ -17,7 +17,7 @@ const ENDED_LATE: &str = "the wait ended late";
 pub struct Wait {
     /// Time from setting the alarm until it is due.
     pub bound: u64,
-    /// Anything shorter is no wait.
+    /// Anything shorter does not count as a wait.
     pub at_once: u64,
     /// When it began.
     pub start: u64,
@@ -81,7 +81,7 @@ impl Wait {
     /// late, this CPU may have been descheduled the whole time, with the wait long over.
     ///
     /// # Errors
-    /// Why it can't be told.
+    /// Why the cause is not known.
     pub fn ended(&self) -> Result<End, &'static str> {
         match self.rang {
             Some(at) if at <= self.end => {
@@ -111,7 +111,7 @@ pub fn wfe(wait: &Wait) -> Verdict {
     }
 }
 
-/// Something leaves an event, by a wait behind it with nothing else to end it.
+/// Judges whether something leaves an event, by a wait after it with nothing else to end it.
 ///
 /// Yes if it was over at once, no if the alarm ended it.
 pub fn first_event(wait: &Wait) -> Verdict {
@@ -141,7 +141,7 @@ pub fn by_action(wait: &Wait, action: Option<Action>, before: Verdict) -> Verdic
 }
 
 /// The deadline of a WFET in a trial of this bound: 100 us of the first. It grows with the
-/// bound, so that lateness of milliseconds becomes small beside it.
+/// bound, so that lateness of milliseconds becomes small compared with it.
 pub fn deadline(bound: u64) -> u64 {
     bound / 20
 }
@@ -181,7 +181,7 @@ pub fn timeout_is_event(wait: &Wait, asked: u64, first: u64, second: u64) -> Ver
 
 impl Wait {
     /// A masked interrupt, the alarm's, ends a WFE; where it does not, `rescue` is when a
-    /// second CPU began to send events. `pending` says that the interrupt was there at
+    /// second CPU began to send events. `pending`: whether the interrupt was there at
     /// the end.
     ///
     /// Yes if the wait ended when the alarm was due and no event was sent: nothing else

@@ -106,8 +106,8 @@ pub unsafe fn enable_distributor(gic: &Gic<'_>) -> Result<(), Error> {
 /// Identification registers of the distributor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// GICD_TYPER2: bit 8 says that SGIs can be delivered without hypervisor
-    /// (nASSGIcap, GICv4.1).
+    /// GICD_TYPER2: bit 8 (nASSGIcap, GICv4.1) shows that SGIs can be delivered without
+    /// hypervisor.
     pub typer2: u32,
     /// GICD_PIDR2: bits 7:4 are the version of the architecture.
     pub pidr2: u32,
@@ -184,9 +184,9 @@ impl Redistributor {
         device.configure_default_settings();
     }
 
-    /// Forgets what firmware left: no SGI or PPI is enabled, pending or active. One that was
-    /// left active would never come. For the first start of a CPU only: what is pending or
-    /// active when it starts again is its own.
+    /// Clears firmware's state: no SGI or PPI is enabled, pending or active. One left
+    /// active would never come. For the first start of a CPU only: interrupts that are pending
+    /// or active when it starts again are its own.
     ///
     /// # Panics
     /// Like [`Self::disable_all`].
@@ -307,7 +307,7 @@ impl Redistributor {
         } else {
             IntId::ppi(intid - 16)
         };
-        // Only an INTID that is not private is refused, and this one is.
+        // Only an INTID that is not private is refused, and this one is private.
         let _ = self.device().set_interrupt_priority(intid, priority);
     }
 

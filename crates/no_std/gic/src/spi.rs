@@ -78,8 +78,8 @@ pub(crate) unsafe fn quieten(gic: &Gic<'_>) {
     }
 }
 
-/// Waits until writes of GICD_ICENABLER count: what is disabled may still become pending until then
-/// (IHI 0069H, 12.9, GICD_CTLR.RWP).
+/// Waits until writes of GICD_ICENABLER take effect: disabled interrupts may still become pending
+/// until then (IHI 0069H, 12.9, GICD_CTLR.RWP).
 ///
 /// # Safety
 /// A distributor is mapped at `distributor` as device memory.

@@ -48,7 +48,7 @@ pub const fn lowest(index: usize) -> u64 {
     (mantissa as u64) << shift
 }
 
-/// The values that are counted as `value` is, up to the last bucket.
+/// The values that count in the same bucket as `value`, up to the last bucket.
 #[must_use]
 pub const fn alike(value: u64) -> Range<u64> {
     let bucket = index(value);
@@ -63,7 +63,7 @@ pub struct Histogram {
     counts: [u32; BUCKETS],
     count: u64,
     sum: u64,
-    /// Complement of the smallest value, so that zero means none.
+    /// Complement of the smallest value, so that zero means no value.
     min_complement: u64,
     max: u64,
 }
@@ -145,8 +145,8 @@ impl Histogram {
             .filter(|&(_, count)| count != 0)
     }
 
-    /// Where buckets may have counted. Where the first and the last value are is known;
-    /// the thousands of buckets beside them are not looked at.
+    /// The range of buckets that may have counted: from the one of the first value to the
+    /// one of the last, so that nothing reads the thousands of others.
     fn used(&self) -> Range<usize> {
         match self.count {
             0 => 0..0,

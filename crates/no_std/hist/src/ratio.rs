@@ -36,8 +36,8 @@ pub enum Unusable {
 }
 
 impl Ratio {
-    /// A value of the clock that was read in units of the one that is wanted, to
-    /// the nearest; the largest value if it would be larger.
+    /// Converts a value of the read clock to units of the wanted one, rounded to
+    /// the nearest and saturating.
     #[must_use]
     pub fn convert(&self, value: u64) -> u64 {
         let (wanted, read) = (u128::from(self.wanted), u128::from(self.read.max(1)));
@@ -51,11 +51,11 @@ impl Ratio {
         self.wanted == self.read
     }
 
-    /// The ratio over all of `parts`, which follow one another, if it is much the
-    /// same in each.
+    /// The ratio over all of `parts`, which follow one another, if it is nearly
+    /// equal in each.
     ///
     /// # Errors
-    /// [`Unusable`] says what is wrong with the parts.
+    /// [`Unusable`] names the defect of the parts.
     pub fn steady(parts: &[Self]) -> Result<Self, Unusable> {
         let total = |of: fn(&Self) -> u64| parts.iter().map(of).fold(0, u64::saturating_add);
         let whole = Self {
@@ -89,9 +89,9 @@ impl Ratio {
         }
     }
 
-    /// The one in the middle of some that were measured one after another, as hertz of the
-    /// clock that is wanted where the other has `read_hz`. One reading in which something
-    /// else ran does not change it. `None` where a clock stood, or there are none.
+    /// The median of ratios measured one after another, in hertz of the wanted clock where
+    /// the other has `read_hz`. One reading in which something else ran does not change it.
+    /// `None` where a clock stood, or without ratios.
     #[must_use]
     pub fn middle<const N: usize>(mut parts: [Self; N], read_hz: u64) -> Option<u64> {
         let stands = |part: &Self| part.wanted == 0 || part.read == 0;
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(alike.convert(u64::MAX), u64::MAX);
         assert_eq!(ratio(2001, 1000).nearly_whole(), ratio(2, 1));
         assert_eq!(ratio(2005, 1000).nearly_whole(), ratio(2005, 1000));
-        // Slower than the counter by far is no whole number.
+        // A clock far slower than the counter has no whole number.
         assert_eq!(ratio(1, 1000).nearly_whole(), ratio(1, 1000));
     }
 

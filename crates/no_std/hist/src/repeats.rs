@@ -6,12 +6,12 @@
 //! A bucket is one value below 1024, and 0.2 % wide above.
 //!
 //! Why passes are compared and not samples: samples that follow each other are
-//! alike, so the spread within a pass says little of how well its median is
+//! alike, so the spread within a pass shows little of how well its median is
 //! known. Passes are apart in time, with all other cells between them.
 //!
 //! Why ending a cell for this does not push its median: the two passes are
 //! treated alike and only compared with each other, never with a third number, so
-//! the rule does not know whether their values are high or low. The median
+//! the rule does not depend on whether their values are high or low. The median
 //! of both together lies between their medians, which are in one bucket: it is the
 //! median that each pass has found by itself.
 
@@ -20,7 +20,7 @@ use crate::{Histogram, index, lowest, nearest_rank};
 /// Quantiles that are printed of a distribution, in thousandths.
 pub const QUANTILES: [(&str, u64); 4] = [("p50", 500), ("p90", 900), ("p99", 990), ("p999", 999)];
 
-/// Values that a pass must have to be judged. Of fewer, the 99th percentile is their
+/// Values that a pass must have to be judged. The 99th percentile of fewer values is their
 /// largest.
 pub const ENOUGH: u64 = 100;
 
@@ -36,12 +36,12 @@ impl Histogram {
         self.max = other.max;
     }
 
-    /// Whether what was counted since this histogram was `before` repeats what it
-    /// had counted by then.
+    /// Whether the values counted since this histogram was `before` repeat those
+    /// that it had counted by then.
     ///
     /// # Panics
-    /// Panics if a bucket of `before` counted more than the same of `self`: it is
-    /// no earlier state.
+    /// Panics if a bucket of `before` counted more than that of `self`: `before`
+    /// is not an earlier state.
     #[must_use]
     pub fn repeats(&self, before: &Self) -> bool {
         let (first, second) = (before.count, self.count - before.count);

@@ -187,8 +187,8 @@ pub fn clean(region: Region) {
     insn::dsb_sy();
 }
 
-/// Leaves nothing of `regions` in any cache, data or code, of any CPU: what is used next
-/// comes from memory, or from a cache behind the point of coherency. Contents stay.
+/// Leaves nothing of `regions` in any cache, data or code, of any CPU: the next access
+/// reads memory, or a cache after the point of coherency. Contents stay.
 ///
 /// An operation by address to the point of coherency is done in the caches of every PE of
 /// the shareability domain of its memory, which is inner shareable here, and so is `IC

@@ -102,8 +102,8 @@ pub struct Account<'l> {
 }
 
 impl<'l> Account<'l> {
-    /// Of CPUs that note in these logs, the guest in the first and EL2 in the second of each;
-    /// nothing is noted yet. `halts`: a WFI of the guest halts the CPU, and does not trap.
+    /// Follows CPUs that note in these logs, the guest in the first and EL2 in the second of each,
+    /// from empty logs on. `halts`: a WFI of the guest halts the CPU, and does not trap.
     #[must_use]
     pub fn new(logs: [[&'l TimeLog; 2]; CPUS], halts: bool) -> Self {
         Self {
@@ -116,7 +116,7 @@ impl<'l> Account<'l> {
     /// A sample was taken from `start` to `end`, in ticks, after all before it.
     pub fn sample(&mut self, start: u64, end: u64) {
         if self.windows.is_full() {
-            // Its CPUs are behind by more than they can be.
+            // Its CPUs lag by more than they can.
             self.windows.remove(0);
             self.totals.lost += 1;
         }
@@ -128,8 +128,8 @@ impl<'l> Account<'l> {
         });
     }
 
-    /// Follows CPU `cpu` up to `until`: what it noted by then must be there, and every sample
-    /// that began by then must have been told.
+    /// Follows CPU `cpu` up to `until`: its notes up to then must be there, and every sample
+    /// that began by then must have been passed to [`Self::sample`].
     pub fn follow(&mut self, cpu: usize, until: u64) {
         self.sides[cpu].follow(until, &mut self.windows);
         while let Some(first) = self.windows.first()

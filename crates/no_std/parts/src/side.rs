@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One CPU, as its two logs tell of it.
+//! One CPU, by its two logs.
 
 use abi::{TimeLog, TimeNote, Traced, event_of};
 
@@ -42,7 +42,7 @@ pub struct Side<'l> {
     logs: [&'l TimeLog; 2],
     /// The notes that are next.
     next: [u64; 2],
-    /// Notes were lost, so what they would have told is not known.
+    /// Notes were lost, so the activity is not known.
     unknown: [bool; 2],
     halts: bool,
     guest: Guest,
@@ -70,9 +70,9 @@ impl<'l> Side<'l> {
         self.since >= time
     }
 
-    /// When it made the newest of its notes that are there for certain. A CPU makes its notes
+    /// The time of the newest note that is certainly there. A CPU makes its notes
     /// in order. So those of EL2 before its newest one are there, and so are those of the
-    /// guest, if they are looked at later.
+    /// guest, if they are read later.
     pub fn noted_until(&self) -> u64 {
         let newest = self.logs[EL2].count().checked_sub(1);
         let newest = newest.and_then(|number| self.logs[EL2].get(number));

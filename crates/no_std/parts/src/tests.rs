@@ -135,7 +135,7 @@ fn causes_have_the_names_of_exits() {
     }
 }
 
-/// Notes at rising times; what they say makes no sense.
+/// Notes at rising times, with meaningless contents.
 fn notes() -> impl Strategy<Value = Vec<(u64, bool, u64)>> {
     prop::collection::vec((0u64..30, any::<bool>(), 0u64..9), 0..200)
 }

@@ -2,12 +2,12 @@
 //! The boot arguments that are ours: words that begin with `rouse.`.
 //!
 //! Hypervisor, guest and host read them by this one type, so that all three know
-//! the same words and refuse the same mistakes. Words of another prefix are of
+//! the same words and refuse the same mistakes. Words with another prefix belong to
 //! whatever else is booted.
 //!
 //! Some words are for the hypervisor alone: it leaves them out of what the guest gets
 //! ([`guest_part`]). `rouse.fault=` is not one of them: it asks the hypervisor or the
-//! guest to fail, and for some faults of the hypervisor the guest has to say when.
+//! guest to fail, and some faults of the hypervisor are triggered by the guest.
 
 use core::fmt;
 
@@ -16,7 +16,7 @@ use crate::nearest::nearest;
 use crate::value::on;
 use crate::{Atomics, Error, Fault, Neighbour, PREFIX, Plan, Trap, Under, Word};
 
-/// Declares the arguments that are no part of the plan.
+/// Declares the arguments outside the plan.
 macro_rules! arguments {
     (
         guest { $($(#[$doc:meta])* $field:ident: $type:ty = $key:tt, $read:expr;)* }
@@ -31,14 +31,14 @@ macro_rules! arguments {
             $($(#[$own_doc])* pub $own: $own_type,)*
         }
 
-        /// Names of the arguments that are no part of the plan, but for [`HYPERVISORS`].
+        /// Names of the arguments outside the plan, but for [`HYPERVISORS`].
         const KEYS: &[&str] = &[$($key),*];
         /// Names of those that are for the hypervisor alone.
         const HYPERVISORS: &[&str] = &[$($own_key),*];
 
         impl<'a, P: Part<'a>> Arguments<'a, P> {
-            /// Takes one argument. Of those that are no part of the plan the first of
-            /// a name counts, of the plan's the last.
+            /// Takes one argument. Outside the plan the first of a name counts, in the
+            /// plan the last.
             fn take(&mut self, key: &'a str, value: &'a str) -> Result<(), Error<'a>> {
                 match key {
                     $($key => first(&mut self.$field, $read(key, value)?),)*
@@ -82,12 +82,12 @@ pub(crate) const GIVEN_TRAP: &str = "given-trap";
 pub(crate) const GIVEN_HOST_POLL_US: &str = "given-host-poll-us";
 /// Says that no other boot has another trap.
 pub(crate) const GIVEN_ALONE: &str = "given-alone";
-/// Says that the boot arguments begin behind it.
+/// The boot arguments begin after this word.
 pub const OPTIONS: &str = "options";
 
 /// The dimension that decides which image of the guest runs.
 const ATOMICS: &str = "atomics";
-/// Likewise, of the one that says whether there are neighbours.
+/// The dimension that decides whether there are neighbours.
 const NEIGHBOUR: &str = "neighbour";
 
 arguments! {
@@ -154,7 +154,7 @@ pub enum Program {
     Trials,
 }
 
-/// The image that was booted has not the program that the arguments ask for.
+/// The booted image does not have the program that the arguments ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfit {
     /// The one that it should have.
@@ -264,10 +264,10 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
         }
     }
 
-    /// Whether `program`, which is what was booted, is what these ask for.
+    /// Checks that `program`, which was booted, is the one that these arguments ask for.
     ///
     /// # Errors
-    /// [`Unfit`] says what to do.
+    /// [`Unfit`] has the remedy.
     pub fn fit(&self, program: Program) -> Result<(), Unfit> {
         match self.program() {
             asked if asked == program => Ok(()),

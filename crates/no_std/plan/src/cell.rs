@@ -97,7 +97,7 @@ impl Cell {
         }
     }
 
-    /// How many CPUs take part beside the one that measures; `None`: all there are.
+    /// How many CPUs take part besides the one that measures; `None`: all there are.
     const fn partners(&self) -> Option<usize> {
         match self.workload {
             Workload::Stream | Workload::Overshoot => Some(0),
@@ -126,7 +126,7 @@ impl Cell {
         }
     }
 
-    /// Whether it is between two CPUs, and [`Cell::pair`] says which.
+    /// Whether it is between two CPUs, those of [`Cell::pair`].
     #[must_use]
     pub fn has_pair(&self) -> bool {
         let wakes = !self.workload.has_tasks() && !self.workload.is_alone();
@@ -140,7 +140,7 @@ impl Cell {
         Pairs { cpus, directed }
     }
 
-    /// How many of `cpus` CPUs take part beside the one that measures.
+    /// How many of `cpus` CPUs take part besides the one that measures.
     #[must_use]
     pub fn members(&self, cpus: usize) -> usize {
         let others = cpus.saturating_sub(1);
@@ -183,8 +183,8 @@ impl Cell {
         self.workload.has_idle_time() || self.is_open()
     }
 
-    /// The pause that was asked for with each wake-up, microseconds: what of its time is
-    /// no work.
+    /// The pause that was asked for with each wake-up, microseconds: the part of its time
+    /// without work.
     pub(crate) fn pause_us(&self) -> u64 {
         let device = match self.workload {
             Workload::Io => self.request_us(),
@@ -283,7 +283,7 @@ impl Cell {
         wait.chain(caches)
     }
 
-    /// Why the cell is not run on `machine`; of several reasons the one that is told first.
+    /// Why the cell is not run on `machine`; of several reasons the one with precedence.
     #[must_use]
     pub fn skip_reason(&self, machine: &Machine) -> Option<SkipReason> {
         let mut first: Option<SkipReason> = None;
@@ -298,16 +298,16 @@ impl Cell {
         first
     }
 
-    /// Dimension `key` by its text; `None` if there is none of this name.
+    /// Dimension `key` by its text; `None` without a dimension of this name.
     #[must_use]
     pub fn word(&self, key: &str) -> Option<impl fmt::Display + '_> {
         Some(Info::find(key)?.text(self))
     }
 
-    /// Sets dimension `key` to what was printed of it.
+    /// Sets dimension `key` from its printed text.
     ///
     /// # Errors
-    /// [`Error`] says that there is no such dimension, or names its word.
+    /// [`Error`]: there is no such dimension, or `word` is wrong.
     pub fn set<'a>(&mut self, key: &'a str, word: &'a str) -> Result<(), Error<'a>> {
         let info = Info::find(key).ok_or_else(|| Error::unknown(key))?;
         info.set(self, word)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The dimensions that are no choice of a cell but of a boot: the guest has an image for
+//! The dimensions that a boot fixes, not a cell: the guest has an image for
 //! each word of `atomics`, and a kernel decides at its boot how it idles.
 //!
 //! The host boots once for each choice that is asked for ([`Plan::choices`]), with the part of
 //! the plan that is its own ([`Plan::chosen`]). The hypervisor chooses the image
 //! ([`Names::atomics`](crate::Names)). The guest says in every cell which one it is
-//! ([`Plan::runs_on`]). Linux is told on its command line how to idle.
+//! ([`Plan::runs_on`]). Linux learns from its command line how to idle.
 
 use core::fmt;
 
@@ -22,7 +22,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Of what nothing was asked.
+    /// No choice was asked for.
     pub const NONE: Self = Self {
         atomics: None,
         cpuidle: LinuxCpuidle::Default,
@@ -101,7 +101,7 @@ impl Plan {
         plan
     }
 
-    /// The words that are asked for, each of which needs a boot; none: the machine's best.
+    /// The words that are asked for, each of which needs a boot; empty: the machine's best.
     pub fn atomics(&self) -> impl Iterator<Item = Atomics> + '_ {
         let asked = &self.lists.atomics;
         let values = asked.values.iter().copied();

@@ -53,8 +53,8 @@ impl CpuSet {
     /// Iterates over its members among `cpus` CPUs.
     #[inline]
     pub fn iter(&self, cpus: usize) -> impl Iterator<Item = usize> + Clone + use<> {
-        // From one bit to the next, as callers do this in what they measure; words that are
-        // of no CPU of the machine are not looked at.
+        // From one bit to the next, since callers measure this too; skips words beyond the
+        // CPUs of the machine.
         let words = self.0;
         let mut left = words[0];
         let mut base = 0;
@@ -94,7 +94,7 @@ impl CpuSet {
         (top as u64 + 1) << KEPT | bits
     }
 
-    /// Reads a set; `None` if it is none.
+    /// Reads a set; `None` if `text` is not one.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         match text {
@@ -116,7 +116,7 @@ impl CpuSet {
             let digit = u64::from(char::from(digit).to_digit(16)?);
             match set.0.get_mut(n * PER_DIGIT / BITS) {
                 Some(word) => *word |= digit << (n * PER_DIGIT % BITS),
-                // Zeros in front say nothing.
+                // Leading zeros do not count.
                 None if digit == 0 => {}
                 None => return None,
             }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The dimensions: everything that tells one cell from another, once.
+//! The dimensions: everything that distinguishes one cell from another, once.
 //!
-//! An entry says what its values are, what is the default, when the dimension
-//! applies and what contradicts it, and how options, records, results and charts
-//! call it. Options, boot arguments, the product of the lists, records, results,
+//! An entry has the values, the default, when the dimension
+//! applies and what contradicts it, and its name in options, records, results and
+//! charts. Options, boot arguments, the product of the lists, records, results,
 //! columns and charts follow from the table, which has two parts: `common` and
 //! `system`.
 

@@ -158,12 +158,12 @@ impl fmt::Display for Error<'_> {
             ),
             Self::Cpus { key, word } => write!(
                 f,
-                "{key}: `{word}` is no set of CPUs; use all, none, numbers from 0 to 511 \
+                "{key}: `{word}` is not a set of CPUs; use all, none, numbers from 0 to 511 \
                  like 0-3+6, or a mask like 0x4f"
             ),
             Self::Pair { key, word } => write!(
                 f,
-                "{key}: `{word}` is no pair of CPUs; use two different numbers from 0 to 511 like 4,5, \
+                "{key}: `{word}` is not a pair of CPUs; use two different numbers from 0 to 511 like 4,5, \
                  several joined by + like 4,5+0,4, or all, all:100, all:100@SEED"
             ),
             Self::States { key, why } => write!(f, "{key}: {why}"),

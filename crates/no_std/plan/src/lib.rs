@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The plan of a measurement: the cells that it measures.
 //!
-//! [`DIMENSIONS`] is the one table of what tells cells apart: words, values, defaults, when each
-//! applies and what contradicts it, and how options, records, results, tables and charts call it.
+//! [`DIMENSIONS`] is the one table of what distinguishes cells: words, values, defaults, when each
+//! applies and what contradicts it, and its name in options, records, results, tables and charts.
 //! CONTRIBUTING.md describes how one is added.
 //!
 //! A [`Plan`] holds a list of values per dimension. It travels to the guest as
 //! boot arguments (`rouse.wait=wfi,wfe`), is read there by the same code that
 //! printed it ([`Arguments`]), and is expanded on both sides into the same
 //! [`Cell`]s: the product of the lists. Where a combination makes no sense or the
-//! machine can't do it, [`Cell::skip_reason`] says why; such a cell is listed as
+//! machine can't do it, [`Cell::skip_reason`] returns why; such a cell is listed as
 //! skipped if its dimension was named, and left out if it only came with the
 //! defaults.
 
@@ -67,8 +67,8 @@ pub struct Plan {
     pub iterations: u32,
     /// A cell may end before, once its passes repeat each other.
     pub settle: bool,
-    /// Time that a cell may take beside the pauses asked for, milliseconds of the
-    /// guest; 0 is no bound. `None` is the default of [`Limits::of`].
+    /// Time that a cell may take besides the pauses asked for, milliseconds of the
+    /// guest; 0 for no bound. `None` is the default of [`Limits::of`].
     pub cell_ms: Option<u32>,
     /// The part of the cells that is meant.
     pub shard: Shard,
@@ -76,7 +76,7 @@ pub struct Plan {
     pub raw: bool,
     /// Only what the table needs is reported: no histograms, no stages.
     pub compact: bool,
-    /// Samples are reported in cycles of the core, if the guest can tell how many
+    /// Samples are reported in cycles of the core, if the guest can measure how many
     /// a tick of the counter has.
     pub cycles: bool,
     /// Cells that need caches are measured whether the machine models any or not: for
@@ -151,8 +151,8 @@ impl Plan {
             .filter(|cell| self.is_of_boot(cell, machine))
     }
 
-    /// Whether `cell` is of this boot, where others have other knobs: those that it wants. The
-    /// first boot tells of cells that none can run.
+    /// Whether `cell` belongs to this boot because its knobs are those that the cell wants; other
+    /// boots have others. The first boot reports the cells that no boot can run.
     fn is_of_boot(&self, cell: &Cell, machine: &Machine) -> bool {
         let Some(given) = machine.given else {
             return true;
@@ -166,9 +166,9 @@ impl Plan {
         }
     }
 
-    /// Whether `cell` is run once more with time stamps. Of the pairs of `all` only the first two
-    /// CPUs are, and those that are named beside it: what a map shows has no stages, and to stamp
-    /// all would double its time.
+    /// Whether `cell` runs once more with time stamps. Of the pairs of `all` only the first two
+    /// CPUs and separately named pairs do: a map shows no stages, and to stamp all would double
+    /// its time.
     #[must_use]
     pub fn takes_stamps(&self, cell: &Cell) -> bool {
         let wanted = self.stages.values.contains(&Stages::On) && !self.compact;
@@ -214,14 +214,14 @@ impl Plan {
         self.lists.cell(&at)
     }
 
-    /// `cell` between each of the pairs of CPUs that are meant: those of `all` that were not
-    /// named beside it, whatever the number of CPUs is.
+    /// `cell` between each of the wanted pairs of CPUs: for `all`, those that are not also named,
+    /// whatever the number of CPUs is.
     fn in_pairs(&self, cell: Cell, machine: &Machine) -> impl Iterator<Item = Cell> + use<'_> {
         let named = &self.lists.pair.values;
         let is_all = |pair: &&Pair| matches!(pair, Pair::All { .. });
         let first_of_all = named.iter().find(is_all).copied();
         let (one, most, seed) = match cell.pair {
-            // With one CPU there is no pair, which its skip reason says.
+            // With one CPU there is no pair; the skip reason reports that.
             Pair::All { .. } if machine.cpus < 2 => (Some(Pair::FIRST), 0, 0),
             Pair::All { most, seed } if first_of_all == Some(cell.pair) => (None, most, seed),
             Pair::All { .. } => (None, 0, 0),
@@ -310,8 +310,8 @@ impl Plan {
         broadcast && !lists.shape.named || host_polls && !lists.host_poll_us.named
     }
 
-    /// Whether it is a second time what delivers nothing, or what Linux does, only by the other
-    /// delivery.
+    /// Whether `cell` only repeats, with the other delivery, a cell that delivers nothing or that
+    /// Linux runs.
     fn repeats_delivery(&self, cell: &Cell, machine: &Machine) -> bool {
         let first = if machine.under.injects() {
             Deliver::Inject

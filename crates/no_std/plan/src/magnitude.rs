@@ -2,7 +2,7 @@
 //! Interprets a number that is refused: `1e20`, `2.5`, `-1`.
 
 /// The whole number that `word` comes nearest to from below, as far as 64 bits go; 0 for
-/// negative ones. `None` if it is no number at all.
+/// negative ones. `None` if it is not a number.
 ///
 /// ```
 /// assert_eq!(plan::magnitude("1e3"), Some(1000));
@@ -44,7 +44,7 @@ pub fn magnitude(word: &str) -> Option<u64> {
     Some(value)
 }
 
-/// An exponent; one that is out of all bounds is a very large one.
+/// An exponent; one out of bounds is a very large one.
 fn shift(exponent: &str) -> Option<i64> {
     const FAR: i64 = 1 << 32;
     let (sign, digits) = match exponent.strip_prefix('-') {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The known word that is nearest to one that is not known.
+//! The known word that is nearest to an unknown one.
 
 /// Longest word of which the end counts too.
 const MOST: usize = 40;
 
 /// The one of `known` that takes the fewest changes of single letters; the first of
-/// several. `None` if `known` has none.
+/// several. `None` if `known` is empty.
 pub(crate) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     known.min_by_key(|known| distance(word, known))
 }

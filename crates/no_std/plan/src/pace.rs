@@ -4,12 +4,11 @@
 //! A cell ends when it is [settled](End::Settled), has its
 //! [samples](End::Samples), or has used up its [budget](End::Budget) of time.
 //!
-//! The budget never depends on what is measured but on how long that takes, and
-//! it is applied before the wake-ups, not among them: a first short block tells
-//! what one costs, and from that follows once how many each pass makes. So all
-//! passes have as many, forwards and backwards ones alike, and no sample is taken or
-//! dropped because of its value. Only a cell whose cost grows later makes its
-//! later passes shorter.
+//! The budget never depends on measured values but on how long a measurement takes, and
+//! it applies before the wake-ups, not among them: a first short block measures the cost
+//! of one, and that decides once how many each pass makes. So all passes have equally
+//! many, forwards and backwards ones alike, and no sample is taken or dropped because of
+//! its value. Only a cell whose cost grows later makes its later passes shorter.
 
 use crate::{Cell, End, Plan, Workload};
 
@@ -27,8 +26,8 @@ pub const fn is_forwards(pass: u32) -> bool {
 /// Passes after which a cell can be found settled: as many forwards as backwards.
 pub const BALANCED: u32 = 2;
 
-/// Wake-ups of the block that tells what one costs: with one of each other pass enough for a
-/// median, whatever one of these costs.
+/// Wake-ups of the block that measures the cost of one: with one of each other pass enough for
+/// a median, whatever each costs.
 const FIRST: u32 = 20;
 
 /// Time that a cell may take unless some is named, milliseconds of the guest, where
@@ -44,11 +43,11 @@ pub struct Limits {
     pub iterations: u32,
     /// It may end before, once it is settled.
     pub settle: bool,
-    /// Ticks that it may take beside the pauses that were asked for; 0 is no bound.
+    /// Ticks that it may take besides the pauses that were asked for; 0 for no bound.
     pub budget: u64,
     /// Ticks of such a pause.
     pub pause: u64,
-    /// Wake-ups that a block makes beside those that it is asked for.
+    /// Wake-ups that a block makes besides those that were asked for.
     pub unrecorded: u32,
 }
 
@@ -113,7 +112,7 @@ impl Pace {
         let Some(per_pass) = self.per_pass else {
             return Some(left.min(FIRST));
         };
-        // One block for each pass, or the rest of it after the one that told the cost.
+        // One block for each pass, or the rest of it after the one that measured the cost.
         if self.in_pass > 0 && (self.passes > 0 || self.in_pass > FIRST) {
             return None;
         }
@@ -161,10 +160,10 @@ impl Pace {
 }
 
 impl Cell {
-    /// A guess of what a wake-up takes, nanoseconds: the pauses that were asked for,
-    /// the exit latency that is made where governors may choose a deep state, and
-    /// its path. That is some hundred instructions, which an emulator executes
-    /// several times as fast as those of pauses: they are mostly YIELD.
+    /// A guess of a wake-up's time, nanoseconds: the pauses that were asked for,
+    /// the exit latency that is added where governors may choose a deep state, and
+    /// its path. The path has some hundred instructions, which an emulator executes
+    /// several times as fast as those of pauses, mostly YIELD.
     fn guess_ns(&self) -> u64 {
         const PATH: u64 = 50;
         const PATH_OF_LINUX: u64 = 20_000;

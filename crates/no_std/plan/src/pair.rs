@@ -72,7 +72,7 @@ impl Pair {
         }
     }
 
-    /// Reads one; `None` if it is none.
+    /// Reads one; `None` if `text` is not a pair.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(rest) = text.strip_prefix("all") {
@@ -84,7 +84,7 @@ impl Pair {
         (from != to).then_some(Self::Of { from, to })
     }
 
-    /// Reads what stands behind `all`.
+    /// Reads the rest after `all`.
     fn parse_all(rest: &str) -> Option<Self> {
         let (most, seed) = rest.split_once('@').unwrap_or((rest, "0"));
         let most = match most {
@@ -143,7 +143,7 @@ impl Pairs {
         }
     }
 
-    /// Of all of them, by rows, number `number`.
+    /// Pair `number` of all, by rows.
     fn at(self, number: u64) -> Pair {
         let others = self.cpus as u64 - 1;
         let (from, to) = if self.directed {
@@ -175,7 +175,7 @@ impl Pairs {
         (low, low + 1 + number - before(low))
     }
 
-    /// Draws at most `most` of them by `seed`, evenly spread; all if they are no more.
+    /// Draws at most `most` of them by `seed`, evenly spread; all if they are not more.
     pub fn sample(self, most: u32, seed: u32) -> impl Iterator<Item = Pair> {
         let all = self.count();
         let taken = all.min(most.into());

@@ -35,7 +35,7 @@ pub struct Machine {
     pub event_loses_irq: bool,
 }
 
-/// Knobs of a hypervisor that are turned at its boot. As text they are boot arguments of the
+/// Knobs of a hypervisor that are set at its boot. Their text form is boot arguments of the
 /// guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
@@ -85,7 +85,7 @@ impl fmt::Display for Given {
     }
 }
 
-/// Why a cell is not run. Of several reasons the first of this order is told.
+/// Why a cell is not run. Of several reasons the first in this order is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum SkipReason {
     /// The workload is of another guest.
@@ -110,8 +110,8 @@ pub enum SkipReason {
     NoHypervisor,
     /// The guest is to own its CPU interface, and what it runs under does not let it.
     NotDirect(Under),
-    /// The hypervisor is to poll for a fixed time, or be told that the guest polls, and
-    /// knows its own rules only.
+    /// The hypervisor would have to poll for a fixed time, or know that the guest polls, and
+    /// has only its own rules.
     OwnRules(Under),
     /// The hypervisor is to poll, and this one never does.
     NoHostPoll(Under),
@@ -121,7 +121,7 @@ pub enum SkipReason {
     NeighbourInjects,
     /// A WFE is to give the CPU away, and nothing takes it back.
     YieldsForEver,
-    /// WFI and WFE are to trap one without the other, and this hypervisor traps both or none.
+    /// One of WFI and WFE should trap without the other, and this hypervisor traps both or neither.
     TrapsTogether(Under),
     /// WFE without an event stream: an event that is lost would never be made
     /// good.
@@ -195,7 +195,7 @@ impl SkipReason {
         Some(Self::Offline { key, cpu, cpus })
     }
 
-    /// Whether it is told rather than `other`, which is found before it.
+    /// Whether it takes precedence over `other`, which is found before it.
     pub(crate) fn is_told_before(&self, other: &Self) -> bool {
         core::mem::discriminant(self) != core::mem::discriminant(other) && self < other
     }

@@ -61,7 +61,7 @@ impl Plan {
 
 fn shard(word: &str) -> Result<Shard, Error<'_>> {
     let (index, of) = word.split_once('/').unwrap_or((word, ""));
-    // Of what is no number, 1 is as near as any other.
+    // To a word that is not a number, 1 is as near as any other.
     let within = |word, max: u32| {
         let value = magnitude(word).unwrap_or(1).clamp(1, max.into());
         u32::try_from(value).unwrap_or(max)

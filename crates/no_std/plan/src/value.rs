@@ -20,7 +20,7 @@ pub trait Value: Copy + PartialEq + fmt::Display + 'static {
     /// Range that it must be within.
     type Range: Copy;
 
-    /// Its words; empty if it has none.
+    /// Its words; empty without words.
     const WORDS: &'static [&'static str];
 
     /// Separator of two of them.

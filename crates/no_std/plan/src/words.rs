@@ -283,8 +283,8 @@ impl Under {
         }
     }
 
-    /// Whether it is a hypervisor of others, with knobs that are turned at its boot, on a
-    /// machine that is the same whatever the board.
+    /// Whether it is not Rouse but another hypervisor, with knobs that are set at its boot, on
+    /// a machine that is the same whatever the board.
     #[must_use]
     pub const fn is_other(self) -> bool {
         self.vendor().is_some()

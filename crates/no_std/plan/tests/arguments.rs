@@ -139,7 +139,7 @@ fn the_hypervisor_reads_which_image_of_the_guest_is_meant() {
     };
     assert_eq!(read("rouse.wait=wfi"), (None, None));
     assert_eq!(read("rouse.atomics=lse"), (Some(Atomics::Lse), None));
-    // Of the plan the last counts.
+    // In the plan the last counts.
     let twice = read("rouse.atomics=lse rouse.atomics=llsc");
     assert_eq!(twice, (Some(Atomics::Llsc), None));
     for (text, told) in [
@@ -155,7 +155,7 @@ fn the_hypervisor_reads_which_image_of_the_guest_is_meant() {
     }
 }
 
-/// It sets aside what the largest neighbour of the plan needs, and nothing where there is none.
+/// It sets aside what the largest neighbour of the plan needs, and nothing without neighbours.
 #[test]
 fn the_hypervisor_reads_how_large_neighbours_are() {
     for (text, expected) in [
@@ -199,7 +199,7 @@ fn an_image_runs_what_is_its_own_and_says_what_it_is() {
     assert_eq!(on(llsc, Llsc, true), Ok(vec![Llsc]));
     assert_eq!(on(llsc, Lse, true), Err(OtherImage::Asked(Llsc)));
     assert_eq!(on(lse, Lse, true), Ok(vec![Lse]));
-    // To skip every cell; but not where it would be said of a machine that has it.
+    // To skip every cell; but not as the reason on a machine that has it.
     assert_eq!(on(lse, Llsc, false), Ok(vec![Lse]));
     assert_eq!(on(lse, Llsc, true), Err(OtherImage::Asked(Lse)));
     // A boot gets what the host asks for, word by word.
@@ -343,7 +343,7 @@ fn what_is_wrong_is_named_with_the_remedy() {
         ("rouse.raw=1", "raw: it has no value"),
         (
             "rouse.mask=4-2",
-            "mask: `4-2` is no set of CPUs; use all, none",
+            "mask: `4-2` is not a set of CPUs; use all, none",
         ),
         (
             "rouse.shard=9/8",

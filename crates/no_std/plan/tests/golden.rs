@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cells that some plans expand to, on three machines: `golden/plans.txt`.
 //!
-//! A change of it changes what people get for the options that they type. With
-//! `UPDATE=1` in the environment the file is written anew, for a look at the difference.
+//! A change of it changes what people get for the options that they type. `UPDATE=1` in the
+//! environment rewrites the file, for a look at the difference.
 
 use std::fmt::Write;
 use std::{env, fs};
@@ -141,7 +141,7 @@ fn plans_expand_to_what_they_always_did() {
     assert_eq!(now.lines().count(), golden.lines().count());
 }
 
-/// The cells read back from the words that are told of them, whatever is not told.
+/// Cells read back from the words reported of them, whatever these leave out.
 #[test]
 fn cells_read_back_from_what_is_told() {
     let golden = fs::read_to_string(FILE).unwrap();

@@ -122,7 +122,7 @@ fn a_pause_that_was_asked_for_costs_nothing() {
     let with = blocks(&paused, |_| 1000);
     assert_eq!(with, [vec![20, 30], vec![50], vec![50], vec![50]]);
     assert_eq!(with, blocks(&limits(2000, 20_000), |_| 100));
-    // One that was cut short is no credit.
+    // A cell that was cut short gives no credit.
     let mut pace = Pace::default();
     pace.add(&paused, 20, 100);
     pace.add(&paused, 20, 20 * 1900);
@@ -180,12 +180,12 @@ fn a_guess_adds_what_was_asked_for() {
     );
     let governed = "rouse.workload=pingpong rouse.wait=governor:teo rouse.standby-us=10";
     assert_eq!(all(governed), 60 + 25 + 5000);
-    // A quarter of the budget bounds it, beside the pauses.
+    // A quarter of the budget bounds it, besides the pauses.
     assert_eq!(guess(governed, 4_000_000), 60 + 1000);
     assert_eq!(guess(governed, 40_000_000), 60 + 25 + 5000);
     let paused = format!("{governed} rouse.gap-us=2");
     assert_eq!(guess(&paused, 4_000_000), 60 + 1000 + 1000);
-    // Ticks are no nanoseconds.
+    // Ticks are not nanoseconds.
     let (plan, cell) = first("rouse.workload=pingpong rouse.gap-us=8");
     let limits = Limits::of(&plan, &cell, 62_500_000, true);
     assert_eq!(cell.guess_us(&limits, 62_500_000), 60 + 25 + 4000);

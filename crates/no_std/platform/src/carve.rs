@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Dividing RAM: what is free without the parts that are in use, and what it is used
+//! Divides RAM: finds the free part outside all regions in use, and decides what it is used
 //! for.
 
 use core::fmt;
@@ -56,11 +56,11 @@ impl fmt::Display for Short {
     }
 }
 
-/// Divides what is free of `memory`, outside all of `taken`: the hypervisor gets
-/// `hypervisor` bytes, a multiple of 4096, the guest the largest of what is left.
+/// Divides the part of `memory` outside all of `taken`: the hypervisor gets
+/// `hypervisor` bytes, a multiple of 4096, the guest the largest remaining region.
 ///
 /// # Errors
-/// [`Short`] says for which of the two there is not enough.
+/// [`Short`] names the one of the two for which there is not enough.
 pub fn divide(memory: &[Region], taken: &[Region], hypervisor: u64) -> Result<Division, Short> {
     const PAGE: u64 = 4096;
     let free = largest_free(memory, taken, PAGE).filter(|free| free.size >= hypervisor);

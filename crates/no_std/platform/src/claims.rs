@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Register blocks that a description gives to devices: each can be there, none is in RAM, and no
-//! two share an address.
+//! Register blocks that a description gives to devices: each must be addressable, outside RAM
+//! and disjoint from the others.
 
 use core::fmt;
 

@@ -14,8 +14,8 @@ use crate::{
 use devices::{distributor, gic, redistributors, timer, uart, usable_uart};
 use nodes::Nodes;
 
-/// A property of `/chosen` that our own trees have where they tell what ACPI tables say,
-/// and its value.
+/// A property of `/chosen` in our own trees that were made from ACPI tables, and its
+/// value.
 pub const DESCRIBED_BY: &str = "rouse,described-by";
 pub const ACPI: &str = "acpi";
 
@@ -34,7 +34,7 @@ impl<'a> Platform<'a> {
         missing.map_or(Ok(platform), Err)
     }
 
-    /// Like [`Self::from_fdt`], of a machine that has this RAM, whatever the tree says of it.
+    /// Like [`Self::from_fdt`], of a machine that has this RAM; ignores the tree's RAM.
     ///
     /// # Errors
     /// Like [`Self::from_fdt`].
@@ -129,7 +129,7 @@ pub const MONITOR: &str = "rouse,kvm-exits-2";
 /// With whatever version.
 const MONITORS: &str = "rouse,kvm-exits";
 
-/// The page by which a monitor tells how often vCPUs were left, where the tree `blob` has one.
+/// The page by which a monitor reports how often vCPUs exited, where the tree `blob` has one.
 #[must_use]
 pub fn monitor(blob: &[u8]) -> Option<Region> {
     let mut nodes = Tree::new(blob).ok()?.nodes();
@@ -255,7 +255,7 @@ fn memory(tree: Tree<'_>, end: u64) -> Ram {
             base: region.base,
             size: region.size.min(end - region.base),
         });
-    // More banks than fit are banks not used, which is no error.
+    // Banks that do not fit stay unused, which is not an error.
     below
         .filter(|region| region.size > 0)
         .take(MAX_BANKS)

@@ -23,7 +23,7 @@ pub struct GuestTree<'a, C, B> {
     pub distributor: Region,
     /// Ranges of redistributor frames.
     pub redistributors: &'a [Region],
-    /// Distance between redistributors, where their own registers do not say it.
+    /// Distance between redistributors, where their own registers do not give it.
     pub stride: Option<u64>,
     /// Console, if there is one.
     pub uart: Option<Uart>,
@@ -201,7 +201,7 @@ where
 
 /// The standby state (Devicetree binding `idle-states`): CPU_SUSPEND with power state 0, a
 /// retention state of the core that comes back where it was called (DEN0022, 5.4.2, original
-/// format). Its times are such that a governor has to choose: it pays where a CPU idles for
+/// format). Its times force a governor to choose: it pays where a CPU idles for
 /// 200 us.
 fn standby(w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
     w.begin("idle-states")?;

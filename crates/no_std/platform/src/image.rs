@@ -14,8 +14,8 @@ const TEXT_OFFSET: usize = 8;
 const IMAGE_SIZE: usize = 16;
 const FLAGS: usize = 24;
 const MAGIC: usize = 56;
-/// The offset of kernels from before the header had a size; whatever the header
-/// says, in whichever byte order.
+/// The offset of kernels from before the header had a size, whatever the header
+/// contains, in either byte order.
 const OLD_OFFSET: u64 = 0x8_0000;
 /// Flag: the kernel is big-endian.
 const BIG_ENDIAN: u64 = 1;
@@ -34,9 +34,9 @@ pub struct Image {
     /// Bytes between a multiple of [`ALIGN`] and the image.
     pub text_offset: u64,
     /// Bytes from the start of the image that are the kernel's, its zeroed memory
-    /// included; 0 where an old header does not say.
+    /// included; 0 with an old header without a size.
     pub size: u64,
-    /// The size of its pages, where it says.
+    /// The size of its pages, if the header gives it.
     pub granule: Option<Granule>,
     /// Whether it may be anywhere in RAM, and not only as near to its start as possible.
     pub anywhere: bool,
@@ -75,8 +75,8 @@ impl Granule {
         }
     }
 
-    /// Whether a PE has it for its stage 1, by ID_AA64MMFR0_EL1: TGran16 reads 0
-    /// where there is none, the other two 15 (DDI 0487K.a, D23.2.79).
+    /// Whether a PE has it for its stage 1, by ID_AA64MMFR0_EL1: without the granule
+    /// TGran16 reads 0, the other two 15 (DDI 0487K.a, D23.2.79).
     #[must_use]
     pub const fn is_in(self, mmfr0: u64) -> bool {
         match self {
@@ -109,7 +109,7 @@ impl fmt::Display for Error {
             ),
             Self::Offset(offset) => write!(
                 f,
-                "has text_offset {offset:#x}, which is no multiple of 4; correct its header"
+                "has text_offset {offset:#x}, which is not a multiple of 4; correct its header"
             ),
         }
     }
@@ -119,7 +119,7 @@ impl Image {
     /// Reads the header that `image` begins with.
     ///
     /// # Errors
-    /// [`Error`] says why it can't be a guest.
+    /// [`Error`]: why it can't be a guest.
     pub fn parse(image: &[u8]) -> Result<Self, Error> {
         let header = image.first_chunk::<HEADER>().ok_or(Error::NoImage)?;
         if !header[MAGIC..].starts_with(b"ARM\x64") {
@@ -268,7 +268,7 @@ mod tests {
         // Where QEMU has no room for it either.
         assert_eq!(placed(LOADER - 4, 0), at(0x20_0ffc, 0, 0x20_3ffc));
         assert_eq!(placed(0, 2), at(0x20_0000, 0, 0x20_3000));
-        // Of an old kernel nothing says that it may be moved.
+        // The header of an old kernel does not allow to move it.
         let old = Image::parse(&header(0, 0, 0)).unwrap().placed(100, TREE);
         assert_eq!(old, at(0x8_0000, 0, 0x8_0064));
     }

@@ -14,7 +14,7 @@ const _: () = assert!(SLOTS.is_power_of_two() && MAX_CPUS < FREE as usize);
 pub struct Index([u16; SLOTS]);
 
 impl Index {
-    /// Of CPUs with these affinities, in the order of their numbers, as many as
+    /// Indexes CPUs with these affinities, in the order of their numbers, at most
     /// [`MAX_CPUS`].
     #[must_use]
     pub fn new(affinities: impl Iterator<Item = u64>) -> Self {
@@ -29,8 +29,8 @@ impl Index {
         Self(slots)
     }
 
-    /// The number of the CPU with `affinity`; `of` says what affinity a number
-    /// has, for those that share its place.
+    /// The number of the CPU with `affinity`; `of` returns the affinity of a number,
+    /// for those that share its place.
     #[inline]
     pub fn find(&self, affinity: u64, of: impl Fn(usize) -> u64) -> Option<usize> {
         let mut slot = first(affinity);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a machine that is described well is none for the hypervisor: the image asks before it takes
-//! a machine over, and `doctor` before anybody carries a disk to it.
+//! Why the hypervisor can't run on a machine whose description is sound: the image asks before it
+//! takes a machine over, and `doctor` before anybody carries a disk to it.
 
 use crate::claims::FRAME;
 use crate::{Gic, Platform};
@@ -9,8 +9,8 @@ use crate::{Gic, Platform};
 const REDISTRIBUTOR: u64 = 2 * FRAME;
 
 impl Platform<'_> {
-    /// Returns what the hypervisor needs and the machine's description does not have, but for RAM:
-    /// [`crate::carve::divide`] tells whether there is enough of that.
+    /// Returns what the hypervisor needs and the machine's description lacks, except RAM:
+    /// [`crate::carve::divide`] checks whether there is enough of that.
     #[must_use]
     pub fn lacks(&self) -> Option<&'static str> {
         if self.timer.hyp.is_none() {

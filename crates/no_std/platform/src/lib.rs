@@ -135,7 +135,7 @@ pub struct Timer {
     pub virt: u32,
     /// Non-secure EL1 physical timer.
     pub phys: u32,
-    /// Non-secure EL2 physical timer; virtual machines without EL2 name none.
+    /// Non-secure EL2 physical timer; virtual machines without EL2 have no such timer.
     pub hyp: Option<u32>,
 }
 
@@ -211,7 +211,7 @@ pub struct Report<'a> {
     pub uart: Option<Uart>,
     /// How PSCI is called, to end the machine, where that is known.
     pub psci: Option<Conduit>,
-    /// The boot arguments; empty if there are none.
+    /// The boot arguments; empty without any.
     pub bootargs: &'a str,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parts of the RAM that are in use, as many as there are.
+//! Parts of the RAM that are in use, any number of them.
 
 use core::ops::Deref;
 
@@ -10,8 +10,8 @@ use crate::Region;
 /// The most that are kept apart.
 pub const MAX_RESERVED: usize = 64;
 
-/// Parts of the RAM that are in use, in their order. None is ever lost: of more than
-/// [`MAX_RESERVED`], those with the least between them become one with that.
+/// Parts of the RAM that are in use, in their order. No part is ever lost: beyond
+/// [`MAX_RESERVED`], those with the smallest gap merge, gap included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reserved(ArrayVec<Region, { MAX_RESERVED + 1 }>);
 

@@ -22,7 +22,7 @@ pub struct Room {
     pub claimed: Claimed,
     /// Where physical addresses end.
     pub end: u64,
-    /// Affinity of the CPU that is to be the first, if one is.
+    /// Affinity of the CPU that has to be the first, if any.
     first: Option<u64>,
 }
 
@@ -40,14 +40,14 @@ impl Room {
         }
     }
 
-    /// Has the CPU that is running, of affinity `mpidr`, be the first of the list that is to be
+    /// Puts the running CPU, of affinity `mpidr`, first in the list that will be
     /// read.
     pub const fn begin_with(&mut self, mpidr: u64) -> &mut Self {
         self.first = Some(mpidr);
         self
     }
 
-    /// Has devices and RAM be below `end`, where the CPU's physical addresses end.
+    /// Bounds devices and RAM by `end`, where the CPU's physical addresses end.
     pub fn below(&mut self, end: u64) -> &mut Self {
         self.end = end.min(END);
         self
@@ -67,8 +67,8 @@ impl Room {
         }
     }
 
-    /// Puts the CPU of [`Self::begin_with`] in front, once all are read. Where it is none of
-    /// them, because the machine has more than [`MAX_CPUS`], the last one is left out for it.
+    /// Puts the CPU of [`Self::begin_with`] in front, once all are read. If it is not among
+    /// them, because the machine has more than [`MAX_CPUS`], it replaces the last one.
     pub fn sort(&mut self) {
         let Some(mpidr) = self.first else { return };
         match self.cpus.iter().position(|cpu| cpu.mpidr == mpidr) {

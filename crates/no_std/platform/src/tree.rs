@@ -51,10 +51,10 @@ pub fn cell(bytes: &[u8], index: usize) -> Option<u32> {
 }
 
 impl<'a> Tree<'a> {
-    /// The tree in `blob`, all of which has the form of one.
+    /// The tree in `blob`, which is well-formed as a whole.
     ///
     /// # Errors
-    /// [`Error::Malformed`] says where it has not; [`Error::TooDeep`].
+    /// [`Error::Malformed`], with the place; [`Error::TooDeep`].
     pub fn new(blob: &'a [u8]) -> Result<Self, Error> {
         let tree = Self::as_far_as_it_goes(blob).ok_or(Error::Malformed(0))?;
         let field = |index| cell(blob, index).unwrap_or(0) as usize;
@@ -134,7 +134,7 @@ impl<'a> Tree<'a> {
         self.nodes().find(|node| node.phandle() == Some(phandle))
     }
 
-    /// Makes sure that it ends where it says and nowhere before.
+    /// Checks that it ends where its header puts the end, not before.
     fn check(&self) -> Result<(), Error> {
         let (mut at, mut depth, mut after_node) = (self.structure, 0, false);
         loop {
@@ -161,8 +161,8 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Like [`Self::item`], or guesses what was there: what comes after damage may still be
-    /// what a refusal needs. A tree that was checked has no such place.
+    /// Like [`Self::item`], or guesses the damaged item: a refusal may need items after
+    /// the damage. A tree that was checked has no such place.
     fn step(&self, at: usize) -> Option<(Item<'a>, usize)> {
         let tokens = [PROPERTY, BEGIN_NODE, END_NODE].into_iter();
         let before = |next: usize| {
@@ -453,8 +453,8 @@ impl<'a> Node<'a> {
         Some(address)
     }
 
-    /// Cells of an address and of a size in its children (2.3.5). More than any bus has are as
-    /// wrong as none.
+    /// Cells of an address and of a size in its children (2.3.5). Caps them at 8, which is as
+    /// wrong as 0.
     fn address_cells(&self) -> usize {
         self.cell("#address-cells").unwrap_or(2).min(8) as usize
     }

@@ -43,8 +43,8 @@ const WIDE_16550: UartKind = UartKind::Ns16550 { shift: 2, width: 4 };
 /// One with registers of a byte.
 const NS16550: UartKind = UartKind::Ns16550 { shift: 0, width: 1 };
 
-/// Programming models by `compatible`, in the form that a 16550 has where its node says no other.
-/// The first name of a kind is the one that our own trees have.
+/// Programming models by `compatible`, with a 16550's default form. The first name of a kind is
+/// that of our own trees.
 const COMPATIBLE: &[(&str, UartKind)] = &[
     ("arm,pl011", UartKind::Pl011),
     ("arm,sbsa-uart", UartKind::Pl011),
@@ -136,7 +136,7 @@ impl Uart {
     }
 }
 
-/// A UART that the boot arguments name, for machines whose description names none,
+/// A UART that the boot arguments name, for machines whose description has no UART,
 /// or a wrong one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
@@ -157,7 +157,7 @@ impl Named {
     /// `armada3700`; `lpuart,ADDRESS[,OFFSET]` with the offset of BAUD, 16 by default;
     /// `16550,ADDRESS[,SHIFT[,WIDTH]]`, where shift 0 and width 1 are the
     /// defaults; or `pci,CONFIGURATION,WINDOW`. `None` if it makes no sense: there is
-    /// no console yet to say so.
+    /// no console yet to report it.
     #[must_use]
     pub fn parse(value: &str) -> Option<Self> {
         let mut parts = value.split(',');
@@ -272,7 +272,7 @@ mod tests {
         for value in ["16550,1,5", "16550,1,0,2", "16550,1,0,1,0", "16550,1,,"] {
             assert_eq!(Named::parse(value), None, "{value}");
         }
-        // Addresses that none can have.
+        // Addresses that no UART can have.
         for value in [
             "pl011,2",
             "pl011,0",

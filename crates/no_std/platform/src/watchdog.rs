@@ -9,7 +9,7 @@ use arrayvec::ArrayVec;
 
 use crate::{Platform, Region};
 
-/// The most that are kept; more are counted.
+/// The most watchdogs that are kept; more are only counted.
 pub const MAX_WATCHDOGS: usize = 8;
 
 /// Bytes of a frame.
@@ -45,8 +45,8 @@ impl Watchdogs {
 }
 
 impl Platform<'_> {
-    /// Why `watchdog` must not be touched, if that is so. A description that is wrong here is no
-    /// reason to refuse the machine, and none to write to what is something else.
+    /// Why `watchdog` must not be touched, if that is so. A description that is wrong here justifies
+    /// neither refusing the machine nor writing to another device.
     #[must_use]
     pub fn why_not(&self, watchdog: &Watchdog) -> Option<&'static str> {
         let Watchdog { control, kept } = *watchdog;
@@ -54,7 +54,7 @@ impl Platform<'_> {
             return Some("the description keeps it for the secure side");
         }
         if control == 0 || !control.is_multiple_of(FRAME) || control >= END {
-            return Some("its address is none of a frame");
+            return Some("its address is not that of a frame");
         }
         let frame = Region {
             base: control,

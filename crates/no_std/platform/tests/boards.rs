@@ -48,7 +48,7 @@ fn addresses_are_those_of_cpus() {
         read(&far).unwrap().uart.map(|uart| uart.base),
         Some(0x1_0000_0100)
     );
-    // In none of them: CPUs can't reach it.
+    // In no range: CPUs can't reach it.
     let lost = with(BUS, &cells(&[0x1_2000, 0x18]), &cells(&[0x7000_0000, 0x18]));
     assert_eq!(read(&lost).unwrap().uart, None);
 }
@@ -75,7 +75,7 @@ fn interrupts_have_as_many_cells_as_the_gic_says_and_go_by_their_names() {
     assert_eq!(read(&other).unwrap().timer.hyp, Some(29));
     let without = with(ODD, b"hyp-phys\0virt", b"hyp-virt\0virt");
     assert_eq!(read(&without).unwrap().timer.hyp, None);
-    // Of other widths: too few, too many, and one that the lists are no multiple of.
+    // Other widths: too few cells, too many, and a number that does not divide the lists.
     let strings = u32::from_be_bytes(ODD[12..16].try_into().unwrap()) as usize;
     let name = ODD
         .windows(17)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Device trees that say what can't be so.
+//! Device trees with impossible contents.
 
 use platform::guest::GuestTree;
 use platform::{
@@ -364,7 +364,7 @@ fn a_tree_that_is_deeper_than_any_machine_is_refused() {
 }
 
 /// QEMU's `virt` with `secure=on`, whose tree has the RAM of the secure side as well: a
-/// memory node that is disabled (Devicetree Specification 0.4, 2.3.4) is none.
+/// disabled memory node (Devicetree Specification 0.4, 2.3.4) does not count.
 #[test]
 fn memory_that_is_disabled_is_not_used() {
     let tree = include_bytes!("../../../test/fuzz/corpus/device-tree/virt-secure-smp8");
@@ -385,18 +385,18 @@ fn a_watchdog_is_known_by_its_control_frame() {
     assert_eq!(found(&tree()), []);
     assert_eq!(found(VIRT), [at(0xf00_1000, false)]);
     assert_eq!(read(VIRT).unwrap().why_not(&found(VIRT)[0]), None);
-    // One that is disabled is the secure side's.
+    // A disabled watchdog is the secure side's.
     for status in ["disabled\0", "fail\0"] {
         let status = [("status", status.as_bytes().to_vec())];
         let kept = added(VIRT.to_vec(), "arm,sbsa-gwdt", &status);
         assert_eq!(found(&kept), [at(0xf00_1000, true)]);
     }
-    // Frames that are none, and one that is in RAM.
+    // Addresses that are not frames, and a frame in RAM.
     let reg = cells(&[0, 0xf00_1000, 0, 0x1000]);
     for (high, low, why) in [
-        (0, 0, "none of a frame"),
-        (0, 0xf00_1008, "none of a frame"),
-        (1 << 16, 0, "none of a frame"),
+        (0, 0, "not that of a frame"),
+        (0, 0xf00_1008, "not that of a frame"),
+        (1 << 16, 0, "not that of a frame"),
         (0, 0x4000_0000, "RAM"),
         (0, 0x800_0000, "interrupt controller"),
         (0, 0x900_0000, "console"),

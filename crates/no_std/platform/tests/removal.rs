@@ -154,7 +154,7 @@ fn each_removal_is_harmless_or_refused_by_name() {
             Ok(platform) if platform != whole => writeln!(noticed, "{path}").unwrap(),
             Ok(_) => {}
         }
-        // The root's cells say how every address is written.
+        // The root's cells decide the form of every address.
         let names_console = ["/chosen", "/aliases", "/pl011", ":#"];
         if !names_console.iter().any(|start| path.starts_with(start)) {
             assert_eq!(report(&tree).uart, whole.uart, "without {path}");
@@ -175,8 +175,8 @@ fn a_damaged_tree_is_refused() {
     }
 }
 
-/// Each token of the structure in turn is made another one. A tree that is refused then can be
-/// reported: the console is known, and PSCI unless that is what is damaged.
+/// Replaces each token of the structure in turn. A tree that is then refused can be reported:
+/// the console is known, and PSCI unless that is what is damaged.
 #[test]
 fn a_damaged_structure_is_reported() {
     let whole = report(TREE);

@@ -8,7 +8,7 @@
 use core::iter;
 
 /// The times at which requests are meant to come, each later than the one before by
-/// what `interval` says.
+/// an `interval`.
 pub fn times(mut interval: impl FnMut() -> u64) -> impl Iterator<Item = u64> {
     let mut at = 0u64;
     iter::from_fn(move || {
@@ -27,8 +27,8 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Request `number`, from 0 on, is taken at `now`; `time` says when others are meant
-    /// to come, for as many as there are.
+    /// Takes request `number`, from 0 on, at `now`; `time` returns when a request is meant
+    /// to come, or `None` after the last.
     #[inline(always)]
     pub fn take(&mut self, number: usize, now: u64, time: impl Fn(usize) -> Option<u64>) {
         self.due = self.due.max(number);

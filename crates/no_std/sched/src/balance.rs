@@ -31,7 +31,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Whether a task waits behind the one that runs: the one that runs can't be moved.
+    /// Whether a task waits besides the running one, which can't be moved.
     const fn is_overloaded(self) -> bool {
         self.tasks > 1
     }
@@ -88,7 +88,7 @@ impl Default for Newidle {
 }
 
 impl Newidle {
-    /// Of a CPU that has idled for long and never searched.
+    /// The state of a CPU that has idled for long and never searched.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -113,7 +113,7 @@ impl Newidle {
         self.idle_ns = average.min(2 * self.max_ns);
     }
 
-    /// Whether to search at all; `overloaded` says that a CPU has a task waiting.
+    /// Whether to search at all; `overloaded`: whether a CPU has a task waiting.
     #[must_use]
     pub const fn is_worth(&self, overloaded: bool) -> bool {
         overloaded && self.idle_ns >= self.domains[0].max_ns

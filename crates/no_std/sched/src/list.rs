@@ -204,8 +204,8 @@ mod model {
     }
 
     /// Two CPUs call a function on a third, which polls for a moment and then
-    /// halts: the one that found the list empty tells it, by the word if it polls and
-    /// else by interrupt. However they meet, no call is left in the list of a CPU
+    /// halts: the one that found the list empty wakes it, by the word if it polls and
+    /// else by interrupt. In every interleaving, no call is left in the list of a CPU
     /// that halts without an interrupt on its way.
     #[test]
     fn no_call_is_left_where_no_cpu_looks() {

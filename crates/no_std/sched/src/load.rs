@@ -12,9 +12,9 @@ const HALF: u32 = 32;
 /// Length of a period, nanoseconds.
 pub const PERIOD_NS: u64 = 1024 * 1000;
 
-/// 2^(-n/32) for n from 0 to 31, with 31 bits behind the point.
+/// 2^(-n/32) for n from 0 to 31, with 31 fractional bits.
 const FRACTIONS: [u64; HALF as usize] = {
-    // 2^(-1/32), 62 bits behind the point, rounded.
+    // 2^(-1/32) with 62 fractional bits, rounded.
     const STEP: u128 = 4_512_867_096_753_504_463;
     let mut fractions = [0; HALF as usize];
     let mut value: u128 = 1 << 62;

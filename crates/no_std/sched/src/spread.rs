@@ -11,7 +11,7 @@ pub const fn uniform(mean: u64, random: u64) -> u64 {
 /// Exponentially distributed, at most 22 times `mean`.
 #[must_use]
 pub const fn exponential(mean: u64, random: u64) -> u64 {
-    /// ln 2 with 32 bits behind the point.
+    /// ln 2 with 32 fractional bits.
     const LN2: u128 = 2_977_044_472;
     // -ln(u / 2^32) = ln 2 * (32 - log2 u), u from 1 to 2^32.
     let u = (random >> 32) + 1;
@@ -19,14 +19,14 @@ pub const fn exponential(mean: u64, random: u64) -> u64 {
     ((mean as u128 * nats) >> 32) as u64
 }
 
-/// Binary logarithm of `value`, which is not 0, with 16 bits behind the point: a
+/// Binary logarithm of `value`, which is not 0, with 16 fractional bits: a
 /// digit per squaring (B. J. McCartney's method, as in D. E. Knuth, TAOCP 1,
 /// 1.2.2, exercise 25).
 const fn log2(value: u64) -> u64 {
     let whole = value.ilog2();
     let mut digits = whole as u64;
-    // The rest of the logarithm is that of `mantissa`, from 1 to 2, 32 bits
-    // behind the point.
+    // The rest of the logarithm is that of `mantissa`, from 1 to 2, with 32
+    // fractional bits.
     let mut mantissa = if whole > 32 {
         value >> (whole - 32)
     } else {

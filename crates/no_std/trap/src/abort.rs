@@ -24,7 +24,7 @@ impl Access {
     /// Decodes the ISS of a translation fault; `None` for another fault, and where it doesn't describe the access.
     #[must_use]
     pub const fn decode(esr: Esr) -> Option<Self> {
-        /// ISV says that the rest is valid; S1PTW that a table walk faulted.
+        /// ISV: the rest is valid; S1PTW: a table walk faulted.
         const ISV: u32 = 1 << 24;
         const S1PTW: u32 = 1 << 7;
         let iss = esr.iss();
@@ -64,8 +64,8 @@ impl Access {
     }
 }
 
-/// Whether the abort is a stage-2 translation fault, which is the only one that
-/// tells where: for others HPFAR_EL2 is not valid (D24.2.64).
+/// Whether the abort is a stage-2 translation fault, the only one with an address:
+/// for others HPFAR_EL2 is not valid (D24.2.64).
 #[must_use]
 pub const fn is_translation_fault(esr: Esr) -> bool {
     esr.iss() & DFSC == TRANSLATION

@@ -40,7 +40,7 @@ impl View {
     }
 }
 
-/// DFR0.DoubleLock: there is none.
+/// DFR0.DoubleLock: no double lock.
 const NO_DOUBLE_LOCK: u64 = 0xf << 36;
 
 /// Every register of which something is shown.

@@ -56,8 +56,8 @@ pub const fn exception_entry(spsr: u64, vbar: u64, sctlr: u64) -> Entry {
 pub const UNDEFINED_ESR: u64 = IL;
 
 /// Syndrome of the synchronous external abort that a stage-2 abort `esr`
-/// becomes; `from_el0` says where it was taken from, `walk` the level of the
-/// guest's own table that could not be read, if it was one.
+/// becomes; `from_el0`: it was taken from EL0; `walk`: the level of the guest's
+/// own table that could not be read, if it was a walk.
 #[must_use]
 pub const fn external_abort_esr(esr: Esr, from_el0: bool, walk: Option<u32>) -> u64 {
     /// DFSC and IFSC: synchronous external abort, not on a table walk, and on

@@ -4,8 +4,8 @@
 
 use crate::esr::encoding;
 
-/// One of them that traps where ICH_HCR_EL2.TALL1 or TC says so (IHI 0069H, 12.4.5), but for those
-/// that send SGIs; and ICC_BPR0_EL1, which ICC_CTLR_EL1.CBPR makes one of Group 1.
+/// A register that traps by ICH_HCR_EL2.TALL1 or TC (IHI 0069H, 12.4.5), except those that send
+/// SGIs; and ICC_BPR0_EL1, which ICC_CTLR_EL1.CBPR makes one of Group 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Register {
     /// ICC_IAR1_EL1.

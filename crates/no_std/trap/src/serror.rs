@@ -3,8 +3,8 @@
 //!
 //! The syndrome is that of ESR_EL2 (D23.2.39, ISS encoding for an SError exception). DISR_EL1 has
 //! the same fields in the same places, for an SError that an error synchronization barrier has
-//! deferred. The chapter on the RAS PE architecture, PE error state classification, says what the
-//! kinds of errors mean.
+//! deferred. The chapter on the RAS PE architecture, PE error state classification, defines the
+//! kinds of errors.
 
 use core::fmt;
 
@@ -26,8 +26,8 @@ pub enum Verdict {
     Corrected,
     /// UEO: nothing has used what is wrong, and the CPU can go on from where it was.
     Restartable,
-    /// UER: nothing has used what is wrong, but what comes next would. It can go on only once
-    /// the error is repaired.
+    /// UER: nothing has used the wrong data, but the next instruction would. The PE can go on
+    /// only once the error is repaired.
     Recoverable,
     /// UEU: what is wrong was used, within the CPU.
     Unrecoverable,
@@ -65,7 +65,7 @@ pub enum Next {
     Fail,
 }
 
-/// Judges the syndrome `esr` of an SError, on a CPU that has FEAT_RAS or has not.
+/// Judges the syndrome `esr` of an SError, on a CPU with or without FEAT_RAS.
 #[must_use]
 pub const fn judge(esr: Esr, has_ras: bool) -> Verdict {
     let iss = esr.iss();
@@ -86,7 +86,7 @@ pub const fn judge(esr: Esr, has_ras: bool) -> Verdict {
     }
 }
 
-/// The syndrome of the SError that `disr`, DISR_EL1, says was deferred; `None` if none was.
+/// The syndrome of the deferred SError in `disr`, DISR_EL1, if there was one.
 #[must_use]
 pub const fn deferred(disr: u64) -> Option<Esr> {
     match disr & DEFERRED {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The loads and stores of general registers that a data abort's syndrome does not describe (ISV = 0): those that
-//! write their base register back, and pairs. Everything else that has no description is told from them: SIMD and
-//! FP registers, exclusive and atomic accesses, tags.
+//! write their base register back, and pairs. Everything else without a description is distinguished from them:
+//! SIMD and FP registers, exclusive and atomic accesses, tags.
 
 use crate::abort::Access;
 
@@ -114,7 +114,7 @@ impl Transfer {
     /// have changed the instruction meanwhile. All of it has to be in one page, and aligned, as accesses to devices are.
     #[must_use]
     pub const fn fits(&self, far: u64, write: bool, base: u64) -> bool {
-        /// Bits of an address that are no tag, and that are within the least page.
+        /// Bits of an address without its tag, and those within the smallest page.
         const ADDRESS: u64 = (1 << 56) - 1;
         const PAGE: u64 = 0xfff;
         let start = base.wrapping_add_signed(self.offset);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! At which level a guest's own table walk went where nothing is: what the
-//! syndrome of the abort that it gets has to say, and what the syndrome that EL2
-//! got does not (that has the level of the stage-2 walk; D24.2.40, D8.2).
+//! Finds the level at which a guest's own table walk left its memory. The syndrome of
+//! the abort that the guest gets needs it, and the syndrome that EL2 got has the level
+//! of the stage-2 walk instead (D24.2.40, D8.2).
 
 /// The registers of the guest's translation regime.
 #[derive(Clone, Copy, Debug)]

@@ -20,8 +20,8 @@ pub struct Wfx {
     /// Which instruction.
     pub kind: Kind,
     /// General register that holds the deadline, ticks of the virtual count;
-    /// 31 reads as zero. `None` without timeout, or where the PE did not say
-    /// which (RV = 0): then the wait has no deadline that could be kept.
+    /// 31 reads as zero. `None` without timeout, or where the PE did not report
+    /// the register (RV = 0): then the wait has no deadline that could be kept.
     pub deadline_register: Option<u32>,
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The interrupts of one vCPU on the CPU that runs it, put together: the registers of
 //! its redistributor ([`Private`]), its list ([`List`]), the distributor that it shares,
-//! and the timers' lines behind some of its PPIs.
+//! and the timers' lines that drive some of its PPIs.
 //!
 //! A hypervisor implements [`Interface`] on a CPU's registers, a test on a model of
-//! them; what is done with either is here.
+//! them; this module works with either.
 
 use core::cell::RefCell;
 
@@ -17,17 +17,17 @@ use crate::lr::{Asked, Bank, ListRegister};
 use crate::private::Private;
 
 /// A CPU's means for the interrupts of its vCPU: list registers, and the physical
-/// interrupts behind the guest's timers. INTIDs are a bit each.
+/// interrupts of the guest's timers. Each INTID is a bit.
 pub trait Interface: Bank {
     /// SGIs that come physically, as themselves; the others come by request of another
     /// CPU.
     const SGIS: u32;
 
-    /// List registers whose interrupt has ended and was to say so (ICH_EISR_EL2).
+    /// List registers whose interrupt has ended and had to signal it (ICH_EISR_EL2).
     fn ended(&self) -> u32;
     /// The last request of [`Bank::ask`], as the CPU has it.
     fn asked(&self) -> Asked;
-    /// PPIs with a physical interrupt of the same number behind them.
+    /// PPIs that are mapped to a physical interrupt of the same number.
     fn timers(&self) -> u32;
     /// Timers of [`Self::timers`] whose lines are high.
     fn lines(&self) -> u32;
@@ -81,15 +81,15 @@ pub struct Delivery<'a, I, S> {
 
 impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     /// Lists SGI or PPI `intid`, which came physically, if that is all there is to do;
-    /// whether it was. A hypervisor may have this in assembly, and go on with
-    /// [`Self::inject`] where it is not.
+    /// returns whether it was. A hypervisor may have this in assembly, and go on with
+    /// [`Self::inject`] where it returns `false`.
     #[inline(always)]
     pub fn arrive(&mut self, intid: u32) -> bool {
         self.list.arrive(&mut self.interface, intid)
     }
 
-    /// Makes SGI or PPI `intid` pending; whether it was listed. `hw` is the physical
-    /// interrupt behind it, which is active then.
+    /// Makes SGI or PPI `intid` pending; returns whether it was listed. `hw` is the physical
+    /// interrupt that it is mapped to, which is then active.
     #[inline(always)]
     pub fn inject(&mut self, intid: u32, hw: Option<u32>) -> bool {
         match self.private.ready(intid) {
@@ -180,8 +180,8 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         self.interface.clear_active(timers & !listed);
     }
 
-    /// Looks at the lines: takes back what is listed because of one that is low now, and
-    /// ends the physical interrupt behind it, so that the line is heard again.
+    /// Reads the lines: for each that is low now, takes its interrupt out of the list and
+    /// deactivates the physical one, so that the line can interrupt again.
     pub fn sample(&mut self) {
         let low = self.interface.timers() & !self.interface.lines();
         let lowered = self.list.lower(&mut self.interface, low);
@@ -218,11 +218,11 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         self.shared.with(|distributor| distributor.release(vcpu))
     }
 
-    /// Whether the list registers agree with what is known of them. `quiet`: nothing is
-    /// owed to the guest. `direct`: hardware delivers, so none may be in use.
+    /// Checks that the list registers agree with the recorded state. `quiet`: the guest has
+    /// no interrupt due. `direct`: hardware delivers, so no list register may be in use.
     ///
     /// # Errors
-    /// The first rule that does not hold.
+    /// The first violated rule.
     pub fn audit(&self, quiet: bool, direct: bool) -> Result<(), Fault> {
         let (list, interface) = (&*self.list, &self.interface);
         let vcpu = interface.vcpu();
@@ -234,8 +234,8 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         }
     }
 
-    /// Physical interrupts that are active though the guest has not got them: those that
-    /// are taken for the hypervisor are ended before it returns.
+    /// Physical interrupts that are active though the guest has not got them: the hypervisor
+    /// ends its own before it returns.
     pub fn stray(&self) -> u32 {
         let listed = ones(self.interface.timers().into()).filter(|&intid| {
             let state = self.list.state(&self.interface, intid);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The registers of the distributor (12.9), with SPIs 32 to 95.
 //!
-//! No physical interrupt is behind an SPI: guests make them pending by
-//! register, which is how drivers and tests try out routing.
+//! No SPI is mapped to a physical interrupt: guests make SPIs pending by
+//! register, as drivers and tests do to try out routing.
 
 mod offsets;
 
@@ -101,8 +101,8 @@ impl Distributor {
         self.forwards() && ready >> n & 1 != 0 && routed
     }
 
-    /// Takes the most urgent SPI that is to be delivered to `vcpu`, whose list
-    /// holds it from now on. One that another vCPU holds has to wait.
+    /// Takes the most urgent SPI to deliver to `vcpu`, whose list holds it
+    /// from now on. An SPI that another vCPU holds has to wait.
     pub(crate) fn take(&mut self, vcpu: Vcpu) -> Option<Spi> {
         let held_elsewhere =
             |n: usize| self.listed >> n & 1 != 0 && usize::from(self.holder[n]) != vcpu.number;
@@ -141,8 +141,8 @@ impl Distributor {
         self.listed >> n & 1 != 0 && usize::from(self.holder[n]) == vcpu.number
     }
 
-    /// Lets go of every SPI that `vcpu` holds, none of which is listed any more;
-    /// whether another may wait for one.
+    /// Releases every SPI that `vcpu` holds and no longer lists; returns whether
+    /// another vCPU may wait for one.
     #[must_use]
     pub fn release(&mut self, vcpu: Vcpu) -> bool {
         let held = (0..SPIS).filter(|&n| self.is_held(PRIVATE + n as u32, vcpu));

@@ -50,7 +50,7 @@ pub const PRIVATE: u32 = 32;
 /// All INTIDs that there are.
 pub const INTIDS: u32 = PRIVATE + distributor::SPIS as u32;
 
-/// Implementer of GICD_IIDR and GICR_IIDR: none that Arm has assigned.
+/// Implementer of GICD_IIDR and GICR_IIDR: not one that Arm has assigned.
 const IIDR: u64 = 0;
 /// GICD_PIDR2 and GICR_PIDR2: GICv3.
 const PIDR2: u64 = 0x3b;

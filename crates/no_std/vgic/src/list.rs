@@ -51,11 +51,11 @@ struct Arrival {
     slot: u64,
 }
 
-/// Interrupts in the list registers of one vCPU, and those in none.
+/// Interrupts in the list registers of one vCPU, and those in its queue.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct List {
-    /// Private INTIDs below it need no look at what waits: all of them, or none while something does.
+    /// Private INTIDs below it need no check of the queue: all of them, or 0 while an interrupt waits.
     straight: u64,
     asked: Asked,
     /// SPIs are active that no list holds, and this CPU may end them.
@@ -111,8 +111,8 @@ impl List {
     /// Bytes from an INTID to the next one in both, as a power of two.
     pub const ARRIVAL_SHIFT: u32 = size_of::<Arrival>().trailing_zeros();
 
-    /// Says what is to be listed when private `intid` arrives; `None` if more is
-    /// to be done, or nothing.
+    /// Sets the value to list when private `intid` arrives; `None` if more has to
+    /// be done, or nothing.
     pub fn expect(&mut self, intid: u32, value: Option<ListRegister>) {
         self.arrivals[intid as usize].value = value.unwrap_or(ListRegister::EMPTY);
         self.note_first(intid as usize);
@@ -128,8 +128,8 @@ impl List {
         };
     }
 
-    /// Lists private `intid` as [`List::expect`] said, if its register is empty
-    /// and nothing waits; whether that was so. Does what the assembly does, for a
+    /// Lists private `intid` with the value of [`List::expect`], if its register is
+    /// empty and nothing waits; returns whether it did. Equals the assembly, for a
     /// hypervisor without it.
     #[inline(always)]
     pub fn arrive(&mut self, bank: &mut impl Bank, intid: u32) -> bool {
@@ -142,7 +142,7 @@ impl List {
         simple
     }
 
-    /// Makes `intid` pending; `hw` is the physical INTID behind it.
+    /// Makes `intid` pending; `hw` is the physical INTID that it is mapped to.
     pub fn inject(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, hw: Option<u32>) {
         let new = ListRegister::pending(intid, priority, hw);
         match self.own_register(bank, intid) {
@@ -300,9 +300,9 @@ impl List {
         old.is_pending().then_some(old)
     }
 
-    /// Takes the interrupts back of which nothing is left: those of `low`, whose
-    /// lines are low, that are pending and that software has not set so. Answers
-    /// them; the physical ones behind them are active, and the caller's to end.
+    /// Removes the interrupts that no longer have a cause: those of `low`, whose
+    /// lines are low, that are pending without having been set by software. Returns
+    /// them; their physical interrupts are active, and the caller deactivates those.
     #[must_use]
     pub fn lower(&mut self, bank: &mut impl Bank, low: u32) -> u32 {
         let mut lowered = 0;
@@ -318,8 +318,8 @@ impl List {
         lowered
     }
 
-    /// Has the maintenance interrupt come when the guest ends `intid`: it says so
-    /// in ICH_EISR_EL2, and [`Self::sync_spis`] is due, not [`Self::refill`].
+    /// Requests the maintenance interrupt when the guest ends `intid`: ICH_EISR_EL2
+    /// then shows it, and [`Self::sync_spis`] is due, not [`Self::refill`].
     pub(crate) fn notice_end(&mut self, bank: &mut impl Bank, intid: u32) {
         if let Some(at) = self.find(intid) {
             self.queue[at] = self.queue[at].with_notice();
@@ -328,9 +328,9 @@ impl List {
         }
     }
 
-    /// Empties the registers whose interrupts have ended and say so.
+    /// Empties the registers whose interrupts have signalled their end.
     pub(crate) fn clear_ended(&self, bank: &mut impl Bank) {
-        // One that says so does not count as empty (12.4, ICH_ELRSR_EL2).
+        // A register that signals an end does not count as empty (12.4, ICH_ELRSR_EL2).
         let used = !bank.empty() & mask(bank.count());
         for slot in ones(used.into()) {
             if bank.read(slot as usize).has_ended() {

@@ -37,7 +37,7 @@ impl Listed {
         }
     }
 
-    /// Does what [`Self::read`] does, in place: a value that is returned is copied.
+    /// Like [`Self::read`], in place: a returned value would be copied.
     pub fn fill(&mut self, bank: &impl Bank) {
         let all = mask(bank.count());
         self.empty = bank.empty() & all;
@@ -69,9 +69,9 @@ impl Listed {
         registers.find(|(_, one)| one.intid() == intid).copied()
     }
 
-    /// A register for `waiting`, and what it holds: nothing; the least urgent interrupt that
-    /// is pending, or will be when it ends, if that is less urgent; or, where none can be
-    /// acknowledged, the most urgent active one, which ends first.
+    /// A register for `waiting`, and its contents: empty; the least urgent interrupt that
+    /// is pending, or will be when it ends, if that is less urgent; or, where no interrupt can
+    /// be acknowledged, the most urgent active one, which ends first.
     pub fn room(&self, waiting: ListRegister) -> Option<(usize, ListRegister)> {
         if self.empty != 0 {
             return Some((self.empty.trailing_zeros() as usize, ListRegister::EMPTY));

@@ -16,7 +16,7 @@ impl ListRegister {
     /// Nothing.
     pub const EMPTY: Self = Self(0);
 
-    /// Number of the bit that says that there is a physical interrupt behind it.
+    /// Number of the HW bit: the interrupt is mapped to a physical one.
     pub const HW_BIT: u32 = 61;
 
     /// A pending Group 1 interrupt; with `hw` its deactivation deactivates that
@@ -44,7 +44,7 @@ impl ListRegister {
         (self.0 >> 48) as u8
     }
 
-    /// The physical INTID behind it.
+    /// The physical INTID that it is mapped to.
     #[must_use]
     pub const fn hw(self) -> Option<u32> {
         if self.0 & HW == 0 {
@@ -108,7 +108,7 @@ impl ListRegister {
         Self(self.0 | if self.0 & HW == 0 { EOI } else { 0 })
     }
 
-    /// Whether it was to say that it has been deactivated, and is without the active state.
+    /// Whether it has to signal its deactivation, and is not active.
     #[must_use]
     pub const fn says_so(self) -> bool {
         self.without_active().0 == 0 && self.0 & EOI != 0
@@ -126,20 +126,20 @@ impl ListRegister {
         Self(self.0 & !PENDING | ACTIVE)
     }
 
-    /// Whether it has been deactivated and says so (ICH_EISR_EL2).
+    /// Whether it has been deactivated and signals that (ICH_EISR_EL2).
     #[must_use]
     pub const fn has_ended(self) -> bool {
         self.0 & (PENDING | ACTIVE | HW | EOI) == EOI
     }
 
-    /// The one interrupt that becomes of it, which is pending or active, when `new`
-    /// arrives for the same INTID.
+    /// Merges this interrupt, which is pending or active, with `new`, which arrives for
+    /// the same INTID.
     ///
     /// A hardware interrupt stands for the level of a line. Where software has set
     /// the state of such an INTID, the register holds a software interrupt, which
-    /// the level neither begins nor ends, and the physical interrupt stays active
-    /// behind it: the CPU that took it ends it when the register says that this one has
-    /// ended. Of two pending states one is left: one acknowledge takes both.
+    /// the level neither begins nor ends, and the physical interrupt stays active: the
+    /// CPU that took it deactivates it when the register shows that this one has ended.
+    /// Two pending states become one: one acknowledge takes both.
     #[must_use]
     pub const fn joined(self, new: Self) -> Self {
         match (self.0 & HW != 0, new.0 & HW != 0) {
@@ -173,7 +173,7 @@ pub struct Asked {
 pub trait Bank {
     /// How many there are, 1 to 16.
     fn count(&self) -> usize;
-    /// Bit n: register n is empty and does not say that its interrupt has ended
+    /// Bit n: register n is empty and does not signal the end of its interrupt
     /// (ICH_ELRSR_EL2).
     fn empty(&self) -> u32;
     /// Register `n`.
@@ -187,6 +187,6 @@ pub trait Bank {
     fn write_last(&mut self, n: usize, value: ListRegister) {
         self.write(n, value);
     }
-    /// Has the CPU do what is asked for, and nothing else of it.
+    /// Makes the CPU do exactly what `asked` contains.
     fn ask(&mut self, asked: Asked);
 }

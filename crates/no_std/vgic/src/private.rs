@@ -16,7 +16,7 @@ use crate::list::List;
 use crate::lr::Bank;
 use crate::requests::Requests;
 
-/// Registers of the SGIs and PPIs of a vCPU; one bit per INTID where not said
+/// Registers of the SGIs and PPIs of a vCPU; one bit per INTID unless noted
 /// otherwise.
 #[derive(Debug)]
 pub struct Private {
@@ -173,9 +173,9 @@ impl fmt::Display for Private {
 
 impl List {
     /// Brings the list registers of the vCPU that owns `private` in line with
-    /// its registers; `forward` is GICD_CTLR.EnableGrp1. Answers the INTIDs that are
-    /// listed, or wait for a register: the physical interrupt behind one that is
-    /// not must not be active, or would not come again.
+    /// its registers; `forward` is GICD_CTLR.EnableGrp1. Returns the INTIDs that are
+    /// listed, or wait for a register: the physical interrupt of any other must not
+    /// be active, or it would not come again.
     pub fn sync(&mut self, bank: &mut impl Bank, private: &Private, forward: bool) -> u32 {
         let [withdraw, deactivate, activate] = private.take_requests();
         for intid in ones(withdraw.into()) {
@@ -206,8 +206,8 @@ impl List {
         self.publish(bank, private)
     }
 
-    /// Lets other vCPUs see what is listed, but for what a line alone makes pending,
-    /// for which the reader asks the line. Answers the INTIDs that are listed.
+    /// Publishes the listed state to other vCPUs, except interrupts that only a line
+    /// makes pending: readers ask the line. Returns the INTIDs that are listed.
     pub fn publish(&self, bank: &impl Bank, private: &Private) -> u32 {
         let here = self.private(bank);
         private.publish(here.pending & !here.lines, here.active);

@@ -8,7 +8,7 @@
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire};
 
-/// INTIDs that are set and not yet at the holder (31:0), and those that the holder is to clear
+/// INTIDs that are set and not yet at the holder (31:0), and those that the holder has to clear
 /// (63:32).
 #[derive(Debug)]
 pub struct Requests(AtomicU64);
@@ -36,7 +36,7 @@ impl Requests {
 
     /// The holder takes over what is set, of `of`.
     pub fn take_set(&self, of: u32) -> u32 {
-        // Mostly there is none. A CPU that sets one sends EVALUATE afterwards.
+        // The common case has no request. A CPU that sets one sends EVALUATE afterwards.
         if self.to_set() & of == 0 {
             return 0;
         }

@@ -161,9 +161,9 @@ impl Switch {
         direct
     }
 
-    /// Has hardware deliver, on the vCPU's CPU. Answers the bits of the word that
-    /// are not done; `None` while the guest has an interrupt active: then the word is to be
-    /// served.
+    /// Makes hardware deliver; runs on the vCPU's CPU. Returns the unserved bits of the
+    /// word; `None` while the guest has an interrupt active: then the caller has to serve
+    /// the word.
     #[must_use]
     pub fn to_hardware<I: Interface, S: Shared>(
         &self,
@@ -186,8 +186,8 @@ impl Switch {
         Some(bits & !(SGIS | EVALUATE))
     }
 
-    /// Has the hypervisor deliver, on the vCPU's CPU. `None` while the guest has an interrupt
-    /// active. Afterwards [`Delivery::evaluate`] is due.
+    /// Makes the hypervisor deliver; runs on the vCPU's CPU. `None` while the guest has an
+    /// interrupt active. Afterwards [`Delivery::evaluate`] is due.
     #[must_use]
     pub fn to_hypervisor<I: Interface, S: Shared>(
         &self,
@@ -202,7 +202,7 @@ impl Switch {
         Some(())
     }
 
-    /// Has the hypervisor deliver, also while something is active: that stays so.
+    /// Makes the hypervisor deliver, also while an interrupt is active, which stays active.
     pub fn reclaim<I: Interface, S: Shared>(
         &self,
         delivery: &mut Delivery<'_, I, S>,
@@ -222,12 +222,12 @@ impl Switch {
         delivery: &Delivery<'_, I, S>,
         physical: &impl Physical,
     ) {
-        // Timers' interrupts that software set are still the guest's; when the level is high that
-        // can't be told, and it is the level.
+        // Timers' interrupts that software set are still the guest's; with a high level they can't
+        // be distinguished, and count as the level's.
         let set = core::mem::take(lines_set) & !delivery.interface.lines();
         let pending = physical.pending() & (SGIS | set);
         physical.clear_pending(pending);
-        // One that comes from here on, of a sender that sees this, is after all requests of that
+        // From here on an interrupt of a sender that sees this comes after all requests of that
         // sender: it stays in the machine, for the hypervisor to take.
         self.direct.store(false, SeqCst);
         delivery.private.give_back(pending);
@@ -239,8 +239,8 @@ fn guests(physical: &impl Physical) -> u32 {
     physical.sgis() | physical.timers()
 }
 
-/// Has the SGIs of `bits` be pending in the machine. One that is not there stays with the vCPU's
-/// registers, until the hypervisor delivers.
+/// Makes the SGIs of `bits` pending in the machine. An SGI that the machine lacks stays in the
+/// vCPU's registers, until the hypervisor delivers.
 fn set_sgis(bits: u32, private: &Private, physical: &impl Physical) {
     physical.set_pending(bits & physical.sgis());
     let others = bits & SGIS & !physical.sgis();
@@ -261,7 +261,7 @@ fn write(lines_set: &mut u32, private: &Private, physical: &impl Physical, forwa
     physical.clear_active(deactivate);
     physical.set_active(activate);
     let pending = private.take_pending(guests);
-    // Noted, because the machine does not tell what is set from what a line makes.
+    // Noted, because the machine does not distinguish set interrupts from those of a line.
     *lines_set = *lines_set & !withdraw | pending & physical.timers();
     physical.set_pending(pending);
     physical.enable(ready);

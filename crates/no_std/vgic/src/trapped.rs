@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The CPU interface where accesses to it trap: what hardware does with the list registers
-//! (chapter 6; 12.2, the ICV registers), and with what is active and in none of them.
+//! The CPU interface where accesses to it trap: emulates what hardware does with the list registers
+//! (chapter 6; 12.2, the ICV registers), and handles active interrupts outside of them.
 
 use trap::interface::Register;
 
@@ -9,13 +9,13 @@ use crate::delivery::{Delivery, Interface, Shared};
 use crate::listed::mask;
 use crate::lr::ListRegister;
 
-/// Nothing to acknowledge (2.2.1). This and what is above it, up to the LPIs, is no interrupt.
+/// Nothing to acknowledge (2.2.1). From here up to the LPIs, numbers are not interrupts.
 const NONE: u32 = 1023;
 const SPECIAL: u32 = 1020;
 /// Running priority of a CPU that handles nothing.
 const IDLE: u32 = 0xff;
 
-/// The registers of a virtual CPU interface that are no list registers.
+/// The registers of a virtual CPU interface except the list registers.
 pub trait Registers {
     /// Features of the interface (ICH_VTR_EL2).
     fn kind(&self) -> u64;
@@ -56,8 +56,8 @@ impl Field {
 }
 
 impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
-    /// Does an access that trapped: a read, or a write of a value. Returns what was read, 0 for
-    /// a write, and what is due; `None` if there is no such register.
+    /// Emulates an access that trapped: a read, or a write of a value. Returns the read value, 0 for
+    /// a write, and the work that is due; `None` if there is no such register.
     pub fn access(&mut self, register: Register, write: Option<u64>) -> Option<(u64, Due)> {
         if let Some(value) = write {
             return self.write(register, value).map(|due| (0, due));

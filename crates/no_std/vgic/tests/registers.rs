@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Distributor, redistributor and list registers by tables that say what IHI 0069H
-//! says: what each word reads after reset, what a write of all ones to it changes
-//! anywhere in the frames, and whether a CPU has to look at its list again.
+//! Checks distributor, redistributor and list registers by tables from IHI 0069H:
+//! what each word reads after reset, what a write of all ones to it changes
+//! anywhere in the frames, and whether a CPU has to check its list again.
 
 use vgic::{Access, Distributor, INTIDS, ListRegister, PRIVATE, Private, Redistributor};
 
@@ -258,7 +258,7 @@ fn check_parts<F: Frames>(mut frames: F, start: u64, size: u32, mask: u64) {
             assert_eq!(frames.read_part(start + 8, size), 0);
         }
     }
-    // An access that is not aligned, or is larger, is not one to it.
+    // An unaligned or larger access is not an access to it.
     frames.write_part(start, size, ones);
     let wrong = [(1, 2), (1, 4), (2, 4), (3, 4), (1, 8), (4, 8)];
     let larger = (size < 8).then_some((0, 8));
@@ -402,7 +402,7 @@ fn of_two_arrivals_one_interrupt_is_left() {
     let active = software.with_active().without_pending();
     assert_eq!(hardware.joined(hardware), hardware);
     assert_eq!(software.joined(software), software);
-    // A level behind what software set: its end has to be told.
+    // A level joins a state that software set: its end has to be reported.
     assert_eq!(software.joined(hardware), software.with_notice());
     assert_eq!(hardware.joined(software), software.with_notice());
     assert_eq!(active.joined(hardware), active.with_notice());
@@ -411,7 +411,7 @@ fn of_two_arrivals_one_interrupt_is_left() {
         handled.joined(software),
         software.with_active().with_notice()
     );
-    // Another priority is the new one's; that an end is to be told is kept.
+    // The new one's priority wins; the request to signal an end stays.
     let urgent = ListRegister::pending(27, 0x10, None);
     assert_eq!(active.joined(urgent), urgent.with_active());
     assert_eq!(

@@ -113,7 +113,7 @@ impl Guest {
         self.limit
     }
 
-    /// Has the limit be `limit` if there is none.
+    /// Sets the limit to `limit` if it is 0.
     pub const fn begin_at(&mut self, limit: u64) {
         if self.limit == 0 {
             self.limit = limit;

@@ -91,7 +91,7 @@ impl<T: Target, P: Pause> Idle<T> for Poll<P> {
     }
 }
 
-/// Polls up to a limit and does not halt: the wait ends with a request, or with none.
+/// Polls up to a limit and does not halt: the wait ends with or without a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Limited<P> {
     /// How it pauses.

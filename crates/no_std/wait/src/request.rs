@@ -18,7 +18,7 @@
 //! The interrupt must not overtake the request: the sender orders its
 //! stores before it (`arch::gic_cpu::send_sgi_value` has the DSB).
 //!
-//! A target halts only after `stop_polling` answered that there is no request,
+//! A target halts only after `stop_polling` found no request,
 //! with interrupts masked from before that until after the WFI: a waker that
 //! comes later finds POLLING clear and sends an interrupt, which ends the WFI.
 
@@ -46,7 +46,7 @@ pub enum Notice {
     /// Nothing: the target polls and will see the request.
     Elided,
     /// Nothing: the same request was already there, and the waker that set it
-    /// tells the target.
+    /// notifies the target.
     Coalesced,
 }
 
@@ -83,8 +83,8 @@ impl Request {
         &self.0
     }
 
-    /// The waker's side: adds request `bit`; `elide` says that an interrupt is
-    /// not wanted where the target polls. Everything stored before is visible
+    /// The waker's side: adds request `bit`; `elide`: leave out the interrupt
+    /// where the target polls. Everything stored before is visible
     /// to the target once it took the request.
     #[inline(always)]
     pub fn wake(&self, bit: u32, elide: bool) -> Notice {

@@ -7,9 +7,9 @@
 
 use crate::request::Request;
 
-/// The count that comes `ticks` after `count`. One beyond the counter's range is one that never comes,
-/// and not one that is over. The loops of this crate add without it: the plan bounds their limits to
-/// seconds (`poll-limit-us`), and they are what is measured.
+/// The count `ticks` after `count`. A count beyond the counter's range never comes, rather than being
+/// in the past. The loops of this crate add without this function: the plan bounds their limits to
+/// seconds (`poll-limit-us`), and the loops are what is measured.
 #[must_use]
 #[inline(always)]
 pub const fn after(count: u64, ticks: u64) -> u64 {
@@ -70,10 +70,10 @@ pub trait Target {
     /// Whether an interrupt came since the last call.
     #[inline(always)]
     fn take_interrupted(&self) -> bool {
-        // Handler and loop run on one CPU, so plain accesses do. But the flag is
-        // cleared only if it was seen set: a handler that sets it between the look
-        // and the clear would be forgotten. One that comes when it was set already
-        // is about to be acted upon.
+        // Handler and loop run on one CPU, so plain accesses do. But this clears the
+        // flag only if it was seen set, or it would lose a handler that sets it
+        // between the check and the clear. If it was set already, the caller is
+        // about to act upon it.
         let was = self.interrupted();
         if was {
             self.clear_interrupted();

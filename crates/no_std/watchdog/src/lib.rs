@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A generic watchdog that firmware left running, stopped.
+//! Stops a generic watchdog that firmware left running.
 //!
 //! Arm Base System Architecture, DEN0094, chapter on the Generic Watchdog: WCS is at offset 0 of
-//! the control frame, 32 bits wide. Bit 0 enables the watchdog, bits 1 and 2 say that its first
-//! signal, an interrupt, and its second one, mostly a reset, are asserted. A write of WCS is a
-//! refresh, and clears both.
+//! the control frame, 32 bits wide. Bit 0 enables the watchdog; bits 1 and 2 are set while its
+//! first signal, an interrupt, and its second one, mostly a reset, are asserted. A write of WCS is
+//! a refresh, and clears both.
 
 #![cfg_attr(not(test), no_std)]
 
@@ -46,8 +46,8 @@ impl fmt::Display for State {
     }
 }
 
-/// Stops the watchdog whose control frame is at `control`, if it runs. One that is off and has
-/// a signal asserted is written, too: the signal is an interrupt that stays pending.
+/// Stops the watchdog whose control frame is at `control`, if it runs. Also writes one that is
+/// off with a signal asserted: the signal is an interrupt that stays pending.
 ///
 /// # Safety
 /// A control frame must be there that this side may use, as Device memory, and nothing else may
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn one_that_is_off_stays_as_it_is_but_for_its_signals() {
         assert_eq!(stopped(0), (State::Off(0), 0));
-        // Bits that are reserved are no reason to write.
+        // Reserved bits are not a reason to write.
         assert_eq!(stopped(0x100), (State::Off(0x100), 0x100));
         assert_eq!(stopped(2), (State::Off(2), 0));
         assert_eq!(stopped(4).0.to_string(), "off (WCS 0x4)");

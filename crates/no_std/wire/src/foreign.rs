@@ -44,7 +44,7 @@ impl Source {
         self as u64
     }
 
-    /// The one with this number; one that is not known is not trusted.
+    /// The source with this number; an unknown one is not trusted.
     #[must_use]
     pub fn decode(number: u64) -> Self {
         let known = usize::try_from(number).ok();
@@ -53,7 +53,7 @@ impl Source {
             .unwrap_or(&Self::Foreign)
     }
 
-    /// Marks that may not come through: none, one or both.
+    /// Marks that may not pass: none, one or both.
     const fn marks(self) -> &'static [&'static str] {
         match self {
             Self::Ours => &[],
@@ -84,15 +84,15 @@ impl Guard {
     /// Passes one byte on: what has to be written before it, if anything.
     #[must_use]
     pub fn pass(&mut self, byte: u8) -> Option<u8> {
-        // A reader may drop it, and what is around it is then joined.
+        // A reader may drop it, and then joins the text around it.
         if byte.is_ascii_control() && byte != b'\n' {
             return None;
         }
         let mut whole = false;
         for (mark, seen) in self.source.marks().iter().zip(&mut self.seen) {
             let mark = mark.as_bytes();
-            // No mark has its first character a second time, so a match that fails can only begin
-            // anew with this one.
+            // No mark has its first character a second time, so after a mismatch only this one can
+            // begin another match.
             *seen = match byte {
                 _ if byte == mark[*seen] => *seen + 1,
                 _ => usize::from(byte == mark[0]),

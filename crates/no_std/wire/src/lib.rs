@@ -147,7 +147,7 @@ impl<'a> Record<'a> {
     /// and ignored, and so is what follows the checksum.
     ///
     /// # Errors
-    /// [`Damage`] says what is wrong.
+    /// [`Damage`]: the defect.
     pub fn parse(line: &'a str) -> Result<Self, Damage> {
         let start = line.find(MARK).ok_or(Damage::NotARecord)?;
         // No value has a `#` in it.

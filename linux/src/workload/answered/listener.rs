@@ -55,7 +55,7 @@ pub fn receive(listener: &OwnedFd) -> io::Result<Call> {
     }
 }
 
-/// Has `call` return `value`.
+/// Makes `call` return `value`.
 pub fn answer(listener: &OwnedFd, call: &Call, value: i64) -> io::Result<()> {
     let mut answer = Answer {
         id: call.id,

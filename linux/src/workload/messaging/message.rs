@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages of hackbench's size, which say what they are.
+//! Messages of hackbench's size, which carry their own numbers.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -25,7 +25,7 @@ pub fn send(socket: &OwnedFd, numbers: [u32; NUMBERS]) -> io::Result<()> {
     Ok(())
 }
 
-/// The numbers of the next message; `None` behind the last one.
+/// The numbers of the next message; `None` after the last one.
 pub fn receive(socket: &OwnedFd) -> io::Result<Option<[u32; NUMBERS]>> {
     let mut message = [0; SIZE];
     let mut have = 0;

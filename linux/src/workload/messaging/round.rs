@@ -11,7 +11,7 @@ use rustix::thread::futex;
 
 /// The number of no round: it is over.
 const OVER: u32 = u32::MAX;
-/// Of receivers that have everything: a thread has failed.
+/// A bit of the number of finished receivers: a thread has failed.
 const FAILED: u32 = 1 << 31;
 
 /// The round that is going on.
@@ -42,13 +42,13 @@ impl Round {
         wake(&self.number)
     }
 
-    /// Says that there is no further one.
+    /// Ends the rounds.
     pub fn end(&self) {
         self.number.store(OVER, Release);
         let _ = wake(&self.number);
     }
 
-    /// Waits for the round after `last`, 0 for the first; `None` if there is none.
+    /// Waits for the round after `last`, 0 for the first; `None` after the last round.
     pub fn after(&self, last: u32) -> io::Result<Option<u32>> {
         loop {
             match self.number.load(Acquire) {
@@ -59,7 +59,7 @@ impl Round {
         }
     }
 
-    /// Says that a receiver has everything.
+    /// Notes that a receiver has everything.
     pub fn received(&self) {
         let before = self.done.fetch_add(1, AcqRel);
         if before + 1 == self.receivers {

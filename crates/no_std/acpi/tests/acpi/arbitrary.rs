@@ -58,7 +58,7 @@ fn read(tables: &impl Tables, rsdp: u64) {
 
 const PIECES: [u64; 6] = [RSDP, XSDT, FADT, MADT, GTDT, SPCR];
 
-/// Makes the checksums right, so that what is after them is read.
+/// Makes the checksums right, so that the contents are read.
 fn repair(memory: &mut Memory) {
     for address in PIECES {
         let piece = memory.at(address);

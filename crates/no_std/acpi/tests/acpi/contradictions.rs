@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! MADTs whose length and checksum are right and which say what can't be.
+//! MADTs with the right length and checksum and impossible contents.
 
 use crate::tables::{Gicc, Machine, RAM, gicd, gicr, its, madt, pair, refused, refused_at};
 use acpi::Table;

@@ -94,7 +94,7 @@ fn cut(machine: &Machine, address: u64, length: usize) -> Memory {
 
 #[test]
 fn tables_of_fixed_form_cut_short_are_refused() {
-    // Linux reads no more of these than what is before the last field that is used here.
+    // Linux reads these only up to the last field that is used here.
     for (address, table, least) in [
         (FADT, Table::Fadt, 132),
         (GTDT, Table::Gtdt, 88),

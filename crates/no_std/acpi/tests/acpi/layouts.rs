@@ -47,8 +47,8 @@ fn c7g(holes: &[(u64, u64)], described: bool) -> (Machine, Vec<(u64, u64)>) {
     (machine, cores)
 }
 
-/// Every CPU's redistributor is found by its affinity, and nothing is read that
-/// is no redistributor.
+/// Finds every CPU's redistributor by its affinity, and reads nothing but
+/// redistributors.
 fn located(description: &Description<'_>, frames: &[(u64, u64)], flags: u64) {
     let typers: HashMap<u64, u64> = frames
         .iter()
@@ -93,7 +93,7 @@ fn c7g_metal_with_every_layout_seen() {
         assert_eq!(platform.gic.stride, Some(0x4_0000));
         located(&description, &cores, VLPIS);
         located(&description, &cores, VLPIS | LAST);
-        // Also were a frame to say that it has no pages for virtual LPIs.
+        // Also if a frame claims to have no pages for virtual LPIs.
         located(&description, &cores, 0);
         let notes = &description.notes;
         assert_eq!(notes.unusable, if described { 2 } else { 0 });

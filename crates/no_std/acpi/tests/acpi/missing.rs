@@ -42,7 +42,7 @@ fn without(structures: &[Vec<u8>], left_out: usize) -> Result<Description<'stati
     Machine::new(madt(&rest)).read()
 }
 
-/// The error is the MADT's, and says so.
+/// The error names the MADT.
 fn refused_by_the_madt(result: Result<Description<'static>, Error>) {
     let error = result.unwrap_err().to_string();
     assert!(error.contains("MADT"), "{error}");

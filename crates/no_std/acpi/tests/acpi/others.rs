@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! RSDP, XSDT, FADT, GTDT and SPCR whose lengths and checksums are right: what
-//! they say, and what they can't say.
+//! RSDP, XSDT, FADT, GTDT and SPCR with the right lengths and checksums: valid
+//! contents, and invalid ones.
 
 use crate::tables::{
     self, FADT, Gicc, Machine, RAM, RSDP, XSDT, fadt, gtdt, pair, refused, refused_at, small,
@@ -289,7 +289,7 @@ fn dbg2(ports: &[(u16, u16, u64)]) -> Vec<u8> {
 #[test]
 fn without_an_spcr_the_dbg2_names_the_console() {
     let mut machine = small();
-    // USB and an unknown serial port are none.
+    // USB and an unknown serial port are not consoles.
     machine.others = vec![dbg2(&[(0x8002, 0, 0x1000), (0x8000, 3, 0x21c_0000)])];
     let base = |machine: &Machine| machine.read().unwrap().platform.uart.map(|uart| uart.base);
     assert_eq!(base(&machine), Some(0x900_0000));

@@ -55,7 +55,7 @@ impl Memory {
         acpi::read(self, RSDP, &ram, "", room())
     }
 
-    /// The same, with a console or the reason why there is none.
+    /// Like [`Self::describe`], but fails with the defect of a wrong console.
     pub fn read(&self) -> Result<Description<'static>, Error> {
         let found = self.describe()?;
         match found.notes.wrong_console {

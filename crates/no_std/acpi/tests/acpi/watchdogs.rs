@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Generic watchdogs of the GTDT: which are found, and what is said where they can't be.
+//! Generic watchdogs of the GTDT: which are found, and the error where they can't be.
 
 use crate::tables::{self, Machine, block, gtdt_with, small, watchdog};
 use acpi::{Error, Table};
@@ -37,7 +37,7 @@ fn each_is_found_with_its_side() {
     let machine = with(4, &[block(), first, block(), second]);
     let expected = vec![at(0xf00_1000, false), at(0xf10_1000, true)];
     assert_eq!(found(&machine), (expected, None));
-    // The mode and the polarity of its interrupt say nothing of its side.
+    // The mode and the polarity of its interrupt do not decide its side.
     assert_eq!(
         found(&with(1, &[watchdog(0x1000, 0b011)])).0,
         [at(0x1000, false)]
@@ -57,7 +57,7 @@ fn what_may_be_touched() {
     assert!(why(0xf00_1000, 4).unwrap().contains("secure"));
     for control in [0, 0xf00_1004, 1 << 48, u64::MAX - 0xfff] {
         assert!(
-            why(control, 0).unwrap().contains("none of a frame"),
+            why(control, 0).unwrap().contains("not that of a frame"),
             "{control:#x}"
         );
     }
@@ -112,7 +112,7 @@ fn odd_lengths_and_offsets_are_said() {
             "{length}"
         );
     }
-    // A type that is not known is stepped over, by its length; one without a length is not.
+    // An unknown type is skipped by its length, unless the length is 0.
     let other = |length| tables::bytes(8, &[(0, &[0xee, length])]);
     assert_eq!(found(&with(2, &[other(8), watchdog(0x1000, 0)])).0.len(), 1);
     assert_eq!(

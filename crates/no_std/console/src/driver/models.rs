@@ -37,7 +37,7 @@ impl Transmitter {
     }
 
     fn put(&mut self, byte: u32) {
-        assert!(byte < 0x100, "{byte:#x} is no byte");
+        assert!(byte < 0x100, "{byte:#x} is not a byte");
         assert!(self.fifo.len() < self.room, "overrun");
         self.fifo.push_back(byte as u8);
     }

@@ -57,7 +57,7 @@ fn the_factor_follows_what_was_slept() {
     assert_eq!(scaled_us(5 * MS, 6512), 3975);
 }
 
-/// Eight stays of 60 us: typical, so WFI whatever the timer says (10 <= 60 < 200).
+/// Eight stays of 60 us: typical, so WFI whatever the timer is (10 <= 60 < 200).
 #[test]
 fn a_typical_interval_beats_the_timer() {
     let mut governor = Menu::new(Release::Now);
@@ -275,9 +275,9 @@ fn stays_with_waiters_have_factors_of_their_own() {
 }
 
 /// Poll, and a standby state that is left in 250 us and pays from 300 us on; the typical
-/// stay is 200 us, the timer far. By 6.14 no more latency than 200 us is tolerated: the poll
-/// stays. Of a state that is left in 150 us the pay before the timer is enough. Now polls
-/// give way to states that pay within 15 us only.
+/// stay is 200 us, the timer far. 6.14 tolerates at most 200 us of latency: the poll stays.
+/// A state that is left in 150 us only has to pay before the timer. Today polls give way
+/// only to states that pay within 15 us.
 #[test]
 fn the_prediction_bounds_the_latency_of_early_releases() {
     let choose = |release: Release, exit_ns: u64| {

@@ -9,9 +9,9 @@
 //! farthest from the average, with what lies beyond.
 //!
 //! Source: `get_typical_interval()`. It has no square root, so it compares
-//! variances. It keeps 32 bits of each stay in us, and computes with 64: both wrap, and
-//! so do these. A stay of 2^31 us (36 minutes) or more never counts until 6.14; since 6.15
-//! only 2^32 - 1 does not, which stands for a stay that is not known.
+//! variances. It keeps 32 bits of each stay in us, and computes with 64: both wrap, there
+//! and here. Until 6.14 a stay of 2^31 us (36 minutes) or more never counts; since 6.15
+//! only 2^32 - 1 does not, which stands for an unknown stay.
 
 /// Stays that are remembered.
 const INTERVALS: usize = 8;
@@ -120,7 +120,7 @@ impl Intervals {
         samples.filter(move |sample| (low..high).contains(sample))
     }
 
-    /// Nothing if there are none.
+    /// `None` without samples.
     fn between(&self, low: u64, high: u64) -> Option<Summary> {
         let (mut count, mut sum, mut squares) = (0, 0, 0_u64);
         let (mut min, mut max) = (u64::MAX, 0);
@@ -234,16 +234,16 @@ mod tests {
         assert_eq!(typical([0; INTERVALS]), None);
         let mut intervals = Intervals::new();
         intervals.add_unknown();
-        // The one that is not known is not counted.
+        // The unknown stay does not count.
         assert_eq!(intervals.typical(), None);
         assert_eq!(intervals.typical_of_low(), None);
-        // All are below what the timer says.
+        // All are below the timer.
         assert_eq!(intervals.typical_below(1), Some(0));
     }
 
     /// 2^32 * 1000 + 7000 ns are 2^32 + 7 us, of which 32 bits are 7. A stay of 2^31 us
-    /// counts since 6.15; but eight squares of it are 2^65, of which 64 bits are 0, and a
-    /// variance of 0 - 2^62 is none.
+    /// counts since 6.15; but eight squares of it are 2^65, of which 64 bits are 0, and
+    /// 0 - 2^62 is not a variance.
     #[test]
     fn what_is_long_wraps() {
         let mut intervals = Intervals::new();

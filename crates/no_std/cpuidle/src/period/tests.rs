@@ -38,7 +38,7 @@ struct Scripted {
     ticked: Cell<bool>,
     /// Every tick that was set: from when on and in how long, ns.
     ticks: RefCell<Vec<(u64, Option<u64>)>>,
-    /// Indices of the states that it was told to enter.
+    /// Indices of the states that it was asked to enter.
     states: RefCell<Vec<usize>>,
 }
 
@@ -146,8 +146,8 @@ fn stays_follow_until_there_is_an_event() {
     assert_eq!(cpu.usage(1), (1, 30_000, 0));
 }
 
-/// The governor learns nothing from a state that was not entered: fixed halts again,
-/// since no halt has followed its poll that ran out.
+/// The governor learns nothing from a state that was not entered: `fixed` halts again,
+/// since no halt followed the poll that ran out.
 #[test]
 fn a_state_that_was_not_entered_is_counted_apart() {
     let refused = Stay {
@@ -186,8 +186,8 @@ fn the_tick_is_set_as_the_governor_wants_it() {
     assert_eq!(late.ticks.take(), [(3_000_000, Some(1_000_000))]);
 }
 
-/// A stay without an event tells what ended it: `haltpoll` tells a poll that ran out, and a tick is
-/// taken back once it is known.
+/// A stay without an event records its end: `haltpoll` sees a poll that ran out, and a tick is
+/// withdrawn once it is known.
 #[test]
 fn what_ended_a_stay_is_told() {
     let ticked = Stay {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a text is no table, and what would be one.
+//! Why a text is not a table, and which text would be one.
 
 use core::fmt;
 
 use super::{DRIVER, MAX_US};
 use crate::{State, TableError};
 
-/// Why a text is no table.
+/// Why a text is not a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misread<'a> {
     /// There is no such state.
@@ -15,7 +15,7 @@ pub enum Misread<'a> {
     Twice(&'static str),
     /// The times of a state are not two numbers that can be.
     Times(&'a str),
-    /// The limit of `arm_poll_idle` is no number that can be.
+    /// The limit of `arm_poll_idle` is not a possible number.
     Limit(&'a str),
     /// It contradicts itself.
     Broken(Broken),

@@ -162,7 +162,7 @@ fn any_text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// A text that is read prints as it was, and has a table, unless that depends on standby.
+    /// A text that was read prints unchanged, and has a table, unless that depends on standby.
     #[test]
     fn tables_read_back(text in any_text(), standby_us in 0u32..10_000) {
         if let Ok(states) = States::parse(&text) {

@@ -111,10 +111,10 @@ fn load_takes_one_state_off() {
     assert_eq!(governor.select(&states, &stopped, || 10 * MS).state, 2);
 }
 
-/// WFI, and a state that pays from 2 ms on: the patch's own case. As posted the timer in 20 ms
-/// is expected, so WFI is chosen once and the tick stopped. Corrected, 1 ms is expected, the
-/// middle between 0 and 2 ms, and the tick goes on; without one WFI is too shallow. A timer
-/// in 1 ms is before the second state pays: WFI, and the tick goes on.
+/// WFI, and a state that pays from 2 ms on: the patch's own case. The posted version expects
+/// the timer in 20 ms, so it chooses WFI once and stops the tick. The corrected one expects
+/// 1 ms, the middle between 0 and 2 ms, and keeps the tick; without a tick WFI is too shallow.
+/// A timer in 1 ms is before the second state pays: WFI, and the tick goes on.
 #[test]
 fn with_two_states_that_halt_load_means_the_first() {
     let wfi = State::new("wfi", Kind::Wfi, 0, 0);
@@ -139,7 +139,7 @@ fn with_two_states_that_halt_load_means_the_first() {
     }
 }
 
-/// With poll and WFI alone, load means WFI, whatever the metrics say.
+/// With poll and WFI alone, load means WFI, whatever the metrics are.
 #[test]
 fn with_two_states_load_never_polls() {
     let states = Table::arm_poll_idle(100_000, TICK).unwrap();

@@ -104,7 +104,7 @@ macro_rules! dimensions {
         }
 
         impl Lists {
-            /// Sets dimension `key`; `None` if there is none of this name.
+            /// Sets dimension `key`; `None` without a dimension of this name.
             pub(crate) fn set<'a>(
                 &mut self,
                 key: &'a str,

@@ -19,7 +19,7 @@ pub struct Info {
     /// Help of the option: its purpose, words, unit and default. `{words}` stands for the words,
     /// `{governor}` for those of that family; see [`Info::family`].
     pub help: &'static str,
-    /// Its words; empty if its values are none.
+    /// Its words; empty if its values are not words.
     pub words: &'static [&'static str],
     /// Type of its values.
     pub kind: Kind,
@@ -71,7 +71,7 @@ pub enum Show {
     Title,
     /// A column of words.
     Column,
-    /// A column of words where they tell cells apart.
+    /// A column of words where they distinguish cells.
     IfDifferent,
     /// Likewise; and charts, under this name, where it is not neutral.
     Special(&'static str),
@@ -109,7 +109,7 @@ impl Info {
         (self.applies)(cell)
     }
 
-    /// Whether `cell` has the value that says nothing.
+    /// Whether `cell` has the neutral value.
     #[must_use]
     pub fn is_neutral(&self, cell: &Cell) -> bool {
         (self.is_neutral)(cell)

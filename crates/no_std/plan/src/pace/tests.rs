@@ -66,7 +66,7 @@ fn the_pauses_that_were_asked_for_are_no_part_of_the_budget() {
     };
     let (pace, _) = run(&paused, false, |_| 1_001_000);
     assert_eq!((pace.ended, pace.done), (Some(End::Samples), 200));
-    // Each block pauses once more, before the wake-up that is no sample.
+    // Each block pauses once more, before the wake-up that is not a sample.
     let further = Limits {
         unrecorded: 1,
         ..paused
@@ -130,10 +130,10 @@ proptest! {
         let (pace, passes) = run(&limits(iterations, budget), false, |_| cost);
         prop_assert_eq!(passes.len(), PASSES as usize);
         prop_assert!(pace.done <= iterations);
-        // The first block tells the cost; it and one wake-up of each pass are always made.
+        // The first block measures the cost; it and one wake-up of each pass are always made.
         let least = cost * u64::from(FIRST + PASSES);
         prop_assert!(u64::from(pace.done) * cost <= budget + least);
-        // The shares of a number that is no multiple differ by one.
+        // The shares of a number that is not a multiple differ by one.
         let (fewest, most) = (passes.iter().min(), passes.iter().max());
         let (fewest, most) = (*fewest.unwrap(), *most.unwrap());
         prop_assert!(most <= (fewest + 1).max(FIRST), "{passes:?}");

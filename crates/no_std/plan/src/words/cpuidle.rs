@@ -26,7 +26,7 @@ words! {
 }
 
 impl LinuxCpuidle {
-    /// The governor that is to choose, if one is.
+    /// The governor that has to choose, if any.
     #[must_use]
     pub const fn governor(self) -> Option<&'static str> {
         match self {

@@ -6,7 +6,7 @@ use core::fmt;
 use super::{Word, words};
 
 words! {
-    /// A failure that is asked for, to see what it looks like and that it is noticed.
+    /// A requested failure, to see its report and that it is noticed.
     Fault {
         /// EL2 panics before the guest runs.
         El2Panic = "el2-panic",
@@ -34,9 +34,9 @@ words! {
         El2PanicEverywhere = "el2-panic-everywhere",
         /// Each CPU has an SError pending that firmware left.
         SerrorLeft = "serror-left",
-        /// EL2 takes SErrors behind which the run goes on.
+        /// EL2 takes SErrors after which the run goes on.
         SerrorsGoOn = "serrors-go-on",
-        /// EL2 takes one behind which the guest can't go on.
+        /// EL2 takes one after which the guest can't go on.
         SerrorRecoverable = "serror-recoverable",
         /// EL2 takes one of which it is not known where it has spread.
         SerrorUncontainable = "serror-uncontainable",
@@ -46,11 +46,11 @@ words! {
         SpcrDamaged = "spcr-damaged",
         /// It is shorter than what it has to have.
         SpcrShort = "spcr-short",
-        /// Its console is at address 0, which says that there is none.
+        /// Its console is at address 0, which means no console.
         SpcrNowhere = "spcr-nowhere",
         /// Its console is of a type that is not known.
         SpcrUnknown = "spcr-unknown",
-        /// There is none.
+        /// The SPCR is missing.
         SpcrMissing = "spcr-missing",
         /// Firmware's tables are at odd addresses, at the end of reserved memory.
         TablesMoved = "tables-moved",

@@ -8,7 +8,7 @@ use super::{Word, words};
 words! {
     /// Activity of the neighbour of each vCPU: a second guest of its CPU.
     Neighbour {
-        /// There is none.
+        /// No neighbour.
         None = "none",
         /// It computes.
         Work = "work",

@@ -135,7 +135,7 @@ impl Workload {
         }
     }
 
-    /// Whether a plugin of the emulator can tell what of a sample is on its path: the guest marks
+    /// Whether a plugin of the emulator can find the path within a sample: the guest marks
     /// where samples begin and end.
     #[must_use]
     pub const fn is_marked(self) -> bool {
@@ -215,8 +215,8 @@ impl Workload {
         }
     }
 
-    /// Whether its median tells nothing of wake-ups: most of its samples wait for none, and a few
-    /// for many. Its cost is in the mean, which is the time of all of them.
+    /// Whether its median does not show wake-ups: most of its samples wait for none, and a few
+    /// for many. Its cost is in the mean, which includes the time of all.
     #[must_use]
     pub const fn has_blind_median(self) -> bool {
         match self {
@@ -243,7 +243,7 @@ impl Workload {
         }
     }
 
-    /// How many wake-ups each block makes before its first sample. Governors begin anew with
+    /// How many wake-ups each block makes before its first sample. Governors begin again with
     /// each block, and look at eight waits or nine; frames are too few for these to be samples.
     #[must_use]
     pub const fn learning(self) -> u32 {
@@ -271,14 +271,14 @@ impl Workload {
         }
     }
 
-    /// How many wake-ups each block makes beside its samples: those before them, and one after
-    /// them. Where others take part, what they do when it is over must not be in a sample.
+    /// How many wake-ups each block makes besides its samples: those before them, and, where
+    /// others take part, one after them, to keep what they do at the end out of the samples.
     #[must_use]
     pub const fn unrecorded(self) -> u32 {
         self.learning() + if self.is_alone() { 0 } else { 1 }
     }
 
-    /// How many times as long as of others a cell of it may take, unless that is named: a sample
+    /// How many times as long as others a cell of it may take by default: a sample
     /// has so many wake-ups that there would be too few samples.
     #[must_use]
     pub const fn times_as_long(self) -> u32 {
@@ -331,7 +331,7 @@ impl Workload {
         }
     }
 
-    /// Its period, microseconds, unless one is named; `None` if it has none.
+    /// Its default period, microseconds; `None` without a period.
     #[must_use]
     pub const fn period_us(self) -> Option<u32> {
         match self {

@@ -42,8 +42,8 @@ fn boots_with_other_knobs_share_the_cells() {
     assert!(all.iter().all(|cell| parts.contains(cell)));
 }
 
-/// Where there is one boot, it has every cell of which as much traps as the cell wants, and
-/// says of the others why not.
+/// A single boot has every cell of which as much traps as the cell wants, and reports why it
+/// has none of the others.
 #[test]
 fn a_boot_alone_has_what_its_trap_makes_no_difference_to() {
     let mut plan = Plan::default();
@@ -78,7 +78,7 @@ fn a_boot_alone_has_what_its_trap_makes_no_difference_to() {
     assert_eq!(cells(&plan, Trap::Wfi), trapped);
     let free = pairs(&[("busy", "none"), ("wfe", "none"), ("wfi", "none")]);
     assert_eq!(cells(&plan, Trap::None), free);
-    // A word that was named and can't be had is reported, once.
+    // A named word that can't be had is reported, once.
     plan.set("trap", "none,wfi").unwrap();
     let told = cells(&plan, Trap::Wfi);
     let mut skipped = told.difference(&trapped);

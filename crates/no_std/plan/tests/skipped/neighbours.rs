@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cells beside a neighbour.
+//! Cells with a neighbour.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn neighbours_are_rouses_and_interrupts_end_their_turns() {
     );
 }
 
-/// Dimensions of neighbours make no cells where there are none, or where no WFE traps.
+/// Dimensions of neighbours make no cells without neighbours, or where no WFE traps.
 #[test]
 fn slices_and_yields_apply_beside_neighbours() {
     let cells = |text: &str| {

@@ -94,7 +94,7 @@ pub fn timer(nodes: &Nodes<'_>) -> Result<Timer, Error> {
         node: "timer",
         property: interrupts.property().unwrap_or("interrupts"),
     };
-    // Names, and where there are none the order, of the binding (arm,arch_timer).
+    // The binding's names, or its order without names (arm,arch_timer).
     let ppi = |name, index| interrupts.ppi(name, index).ok_or(error);
     let phys = ppi("phys", 1)?.ok_or(error)?;
     let virt = ppi("virt", 2)?.ok_or(error)?;
@@ -118,7 +118,7 @@ pub fn uart<'a>(nodes: &Nodes<'a>) -> Option<(Node<'a>, Uart)> {
     if node.is_out_of_reach() {
         return None;
     }
-    // Registers that are elsewhere or the other way round are not written to.
+    // Does not write to registers at an offset or in big-endian order.
     if node.property("big-endian").is_some() || node.cell("reg-offset").is_some_and(|by| by != 0) {
         return None;
     }

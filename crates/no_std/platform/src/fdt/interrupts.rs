@@ -33,8 +33,8 @@ impl<'a> Interrupts<'a> {
         there.find(|name| self.node.property(name).is_some())
     }
 
-    /// INTID of the one with that name, or, where none has one, the one at `index`; `None` inside
-    /// if it is not there, and outside if it is no PPI.
+    /// INTID of the interrupt with that name, or, without names, of the one at `index`; inner
+    /// `None` if it is not there, outer `None` if it is not a PPI.
     pub fn ppi(&self, name: &str, index: usize) -> Option<Option<u32>> {
         let index = match self.node.property("interrupt-names") {
             None => Some(index),
@@ -92,7 +92,7 @@ impl<'a> Interrupts<'a> {
         Some(None)
     }
 
-    /// How many cells an interrupt of `controller` has, which is the GIC if it is no other node.
+    /// How many cells an interrupt of `controller` has: the GIC unless it is another node.
     fn width_of(&self, controller: Option<u32>) -> Option<usize> {
         let other = controller.filter(|&other| self.gic.phandle() != Some(other));
         match other.and_then(|other| self.tree.by_phandle(other)) {

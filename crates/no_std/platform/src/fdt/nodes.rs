@@ -17,7 +17,7 @@ const OLDER_GICS: [&[u8]; 8] = [
     b"qcom,msm-qgic2",
 ];
 
-/// Nodes that are looked at. Of several of a kind the first one counts, depth first.
+/// The nodes of interest. Of several of a kind the first one counts, depth first.
 pub struct Nodes<'a> {
     pub tree: Tree<'a>,
     gic: Option<Node<'a>>,

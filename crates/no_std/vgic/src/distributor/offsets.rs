@@ -4,7 +4,7 @@
 use super::SPIS;
 use crate::PRIVATE;
 
-/// The index of an SPI, for INTIDs that are one. With affinity routing the
+/// The index of an SPI; `None` for other INTIDs. With affinity routing the
 /// registers of INTIDs 0 to 31 are the redistributors' and zero here.
 pub const fn spi(intid: u64) -> Option<usize> {
     if intid >= PRIVATE as u64 && intid < PRIVATE as u64 + SPIS as u64 {

@@ -80,7 +80,7 @@ enum Step {
     Deactivate(u32),
 }
 
-/// The INTID with a physical interrupt behind it.
+/// The INTID that is mapped to a physical interrupt.
 const TIMER: u32 = 27;
 const TIMER_LINE: ListRegister = ListRegister::pending(TIMER, 0x50, Some(TIMER));
 

@@ -18,7 +18,7 @@ const VCPU: Vcpu = Vcpu {
     affinity: 0,
 };
 
-/// A CPU that notes what it is told.
+/// A CPU that records the calls it gets.
 struct Cpu {
     bank: Registers,
     lines: u32,
@@ -171,7 +171,7 @@ fn disable(private: &Private, bits: u32) {
 #[test]
 fn what_comes_physically_is_listed_as_was_said() {
     on_a_cpu(|mut delivery| {
-        assert!(!delivery.arrive(5), "nothing was said yet");
+        assert!(!delivery.arrive(5), "nothing was requested yet");
         assert!(!delivery.evaluate());
         assert!(delivery.arrive(5));
         assert_eq!(delivery.interface.bank.values[0].hw(), None);
@@ -418,7 +418,7 @@ fn what_was_set_active_is_anybodys_to_end() {
         assert_eq!((due, active(&delivery, None)), (Due::Everywhere, 0));
         let _ = delivery.evaluate();
         assert!(!delivery.interface.bank.asked.traps);
-        // A queued interrupt says that it has ended where it was to.
+        // A queued interrupt signals its end if it had to.
         delivery.interface.active = 1 << 27;
         delivery.inject(27, Some(27));
         delivery.private.activate(1 << 27);

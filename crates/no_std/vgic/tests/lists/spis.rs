@@ -53,7 +53,7 @@ fn an_spi_that_is_pending_twice_reads_as_pending() {
     list.publish_spis(&bank, &mut distributor, SECOND);
     assert_eq!(read(&mut distributor, 0x304), 1 << 8);
     assert_eq!(read(&mut distributor, 0x384), 1 << 8);
-    // Only the state that is there is published.
+    // Publishes only the state that is there.
     write(&mut distributor, 0x284, 1 << 8);
     assert_eq!(read(&mut distributor, 0x204), 0);
 }
@@ -115,7 +115,7 @@ fn an_spi_of_any_cpu_is_of_the_first_and_its_active_state_is_the_guests() {
     list.sync_spis(&mut bank, &mut distributor, first);
     assert_eq!(read(&mut distributor, 0x304), 1 << 18);
     assert_eq!(read(&mut distributor, 0x204), 0);
-    // Pending again meanwhile: the guest's end is to be told, and then it is listed again.
+    // Pending again meanwhile: the guest's end has to be signalled, and then it is listed again.
     write(&mut distributor, 0x040, 50);
     list.sync_spis(&mut bank, &mut distributor, first);
     assert_eq!(bank.used(), [(0, 50, PENDING | ACTIVE)]);
@@ -198,7 +198,7 @@ fn requests_to_one_vcpu_stay_when_another_lets_go() {
     assert!(!distributor.release(SECOND));
     own.sync_spis(&mut registers, &mut distributor, first);
     assert_eq!(registers.used(), []);
-    // The second has done what was asked of it: a new one is listed, and stays.
+    // The second has served its request: a new one is listed, and stays.
     write(&mut distributor, 0x204, 0b1001);
     list.sync_spis(&mut bank, &mut distributor, SECOND);
     assert_eq!(bank.used(), [(0, 32, PENDING), (1, 35, PENDING)]);

@@ -15,7 +15,7 @@ use vgic::{
 /// Action of a vCPU; switches may be refused.
 #[derive(Clone, Copy, Debug)]
 pub enum Does {
-    /// Has hardware deliver.
+    /// Makes hardware deliver.
     Direct,
     /// Takes that back.
     Inject,
@@ -394,7 +394,7 @@ impl<'a, P: Protocol> Target<'a, P> {
         assert_eq!(left, 0, "{left:#x} is left in the word");
     }
 
-    /// Compares with what the last writes say.
+    /// Compares with the last writes.
     pub fn compare(&mut self, writers: &[&[Writes]]) {
         let gicr = &self.world.gicr;
         let (machine_pending, machine_active) = (gicr.pending(), gicr.active());

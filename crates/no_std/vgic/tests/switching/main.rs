@@ -13,10 +13,9 @@
 //!
 //! # What is not
 //!
-//! The registers of groups, enables and priorities are no atomics of loom's: each write of them is one step with
-//! what follows it. Executions have at most [`PREEMPTIONS`] preemptions. And what loom does
-//! not do: it explores no load buffering, and accesses of a device are as ordered as
-//! those of one word.
+//! The registers of groups, enables and priorities are not loom atomics: each write of them is one step with
+//! the step after it. Executions have at most [`PREEMPTIONS`] preemptions. Loom itself explores no load
+//! buffering, and orders accesses of a device like those of one word.
 //!
 //! # Mutants
 //!
@@ -37,8 +36,8 @@ use mutants::{
 };
 use vgic::switch::Switch;
 
-/// Preemptions per execution that are explored, of one writer against a vCPU that switches twice
-/// at most. Where there is more they are one less.
+/// Preemptions explored per execution, of one writer against a vCPU that switches at most
+/// twice; one less in larger scenarios.
 const PREEMPTIONS: usize = 3;
 
 /// Actions of the vCPU, and those of each other CPU.

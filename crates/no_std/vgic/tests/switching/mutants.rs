@@ -9,17 +9,17 @@ use vgic::switch::{EVALUATE, Physical, SGIS, Sent};
 
 use crate::machine::{Gicr, OnCpu, Protocol};
 
-/// Whether something is active is looked at before the lock is taken.
+/// Checks for active interrupts before it takes the lock.
 pub const LOOKS_UNLOCKED: u32 = 0;
 /// The active state becomes a request when a vCPU is turned off, and is looked for again.
 pub const KEEPS_AS_REQUEST: u32 = 5;
 /// Only the first sender rings.
 pub const RINGS_ONCE: u32 = 6;
-/// The word is emptied before hardware is said to deliver.
+/// Empties the word before the flag says that hardware delivers.
 pub const WORD_FIRST: u32 = 1;
 /// A sender that comes too late goes home.
 pub const DROPS: u32 = 2;
-/// Requests are served before hardware is said to deliver.
+/// Serves requests before the flag says that hardware delivers.
 pub const SERVES_EARLY: u32 = 3;
 /// A sender relies on another one that has found its request.
 pub const FORGETS_ITS_OWN: u32 = 4;

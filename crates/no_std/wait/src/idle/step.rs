@@ -15,9 +15,9 @@ pub fn wfi<T: Target>(cpu: &T, timed: bool) {
     cpu.count(Measure::Halts, 1);
 }
 
-/// Polls for `limit` ticks; the requests that it found and took, or 0. Then the CPU
-/// still promises to look: withdrawing that is for whatever follows, so that it is
-/// one operation with the check before a halt.
+/// Polls for `limit` ticks; returns the requests that it found and took, or 0. Then the CPU
+/// still promises to look: the next step withdraws that, so that it is one operation with
+/// the check before a halt.
 #[inline(always)]
 pub fn poll_for<T: Target, P: Pause>(
     cpu: &T,
@@ -84,8 +84,8 @@ pub fn halt<T: Target>(cpu: &T, wanted: u32, timed: bool) -> u32 {
 }
 
 /// Halts by `sleep` unless a request came before the promise to look was withdrawn,
-/// or an interrupt that `happened` tells of; the requests that are there
-/// afterwards, taken, and whether it slept.
+/// or `happened` reports an interrupt; takes and returns the requests that are there
+/// afterwards, and whether it slept.
 ///
 /// `happened` is for interrupts that make no request and don't come twice. It is
 /// asked with interrupts masked, as the word is, so that one that comes later is

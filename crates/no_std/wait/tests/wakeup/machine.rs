@@ -86,8 +86,8 @@ impl World {
         }
     }
 
-    /// The waker's side: hands over payload `index` and does what the
-    /// protocol says.
+    /// The waker's side: hands over payload `index` and follows the
+    /// protocol.
     pub fn wake<P: Protocol>(&self, index: usize, wake: Wake) {
         self.payloads[index].store(1, Relaxed);
         if wake.bit == TICK {
@@ -127,7 +127,7 @@ impl World {
 pub struct Cpu<P> {
     world: Arc<World>,
     masked: Cell<bool>,
-    /// An interrupt that is pending at the unmasking is taken one step later.
+    /// Takes an interrupt that is pending at the unmasking one step later.
     late: bool,
     unmasked_now: Cell<bool>,
     /// A bit per payload that was found.
@@ -215,7 +215,7 @@ impl<P: Protocol> Cpu<P> {
         }
     }
 
-    /// Serves what was taken: what was handed over has to be there.
+    /// Serves the taken requests: the handed-over payload has to be there.
     pub fn serve(&self, taken: u32) {
         for bit in [RESCHED, CALL, TICK] {
             if taken & bit == 0 {
@@ -299,8 +299,8 @@ impl<P: Protocol> Target for Cpu<P> {
         loom::thread::yield_now();
     }
 
-    /// Advances by one whenever it is read, and while the CPU halts. No place for an
-    /// interrupt: none is told from that before the next access.
+    /// Advances by one whenever it is read, and while the CPU halts. Not a place for an
+    /// interrupt: nothing distinguishes one here from one before the next access.
     fn now(&self) -> u64 {
         self.time.set(self.time.get() + 1);
         self.time.get()

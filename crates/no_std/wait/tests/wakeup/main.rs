@@ -268,7 +268,7 @@ fn caught<Mutant: Protocol>(way: Way, wakers: Wakers, how: &str) {
 const LOST: &str = "deadlock";
 /// A poll that nothing ends.
 const ENDLESS: &str = "exceeded maximum number of branches";
-/// A request was taken, and what was stored before is not visible.
+/// A request was taken, and the stores before it are not visible.
 const UNORDERED: &str = "payload not there";
 
 /// Declares the tests of the mutants.
