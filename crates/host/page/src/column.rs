@@ -33,6 +33,28 @@ impl Column {
         }
     }
 
+    /// One column of words with the texts of `columns` next to each other; texts without a value are left out.
+    pub fn joined(title: &str, columns: &[Self]) -> Self {
+        let rows = columns.first().map_or(0, |column| column.texts.len());
+        let text = |row: usize| {
+            let texts = columns.iter().map(|column| column.texts[row].as_str());
+            let texts: Vec<&str> = texts.filter(|text| !NO_VALUE.contains(text)).collect();
+            texts.join(" ")
+        };
+        Self::words(title, (0..rows).map(text).collect())
+    }
+
+    /// The column with these of its rows, in this order.
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
+        Self {
+            group: self.group.clone(),
+            title: self.title.clone(),
+            left: self.left,
+            texts: rows.iter().map(|row| self.texts[*row].clone()).collect(),
+        }
+    }
+
     /// Returns it for people: without what a terminal would act on, and no text longer than a
     /// quote.
     pub(crate) fn for_people(&self) -> Self {
@@ -65,6 +87,9 @@ impl Column {
         &self.texts
     }
 }
+
+/// Texts of a dimension that say nothing.
+const NO_VALUE: [&str; 3] = ["", "-", "0"];
 
 /// Stands where there are too few samples for a percentile.
 pub const TOO_FEW: &str = "-";

@@ -14,6 +14,7 @@ use anyhow::{Result, bail};
 use page::document::Document;
 use results::compare::{ASPECTS, Comparison, differences};
 
+use crate::format::Format;
 use gate::{Gate, Judgement};
 use shell::failure::bad_input;
 use shell::terminal::note;
@@ -88,7 +89,12 @@ fn judge(args: &CompareArgs) -> Result<(Document, Judgement)> {
             gate.judge(&comparison, &not_allowed, &b)
         }
     };
-    let document = shown::document(&comparison, &differs, &a, &b, see);
+    let people = matches!(
+        args.format.format,
+        Format::Table | Format::Md | Format::Mail
+    );
+    let whole = args.format.wide || !people;
+    let document = shown::document(&comparison, &differs, &a, &b, see, whole);
     Ok((document, judgement))
 }
 

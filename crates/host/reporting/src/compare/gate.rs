@@ -81,7 +81,7 @@ impl Gate {
     }
 }
 
-fn cells(count: usize) -> String {
+pub fn cells(count: usize) -> String {
     match count {
         1 => "1 cell".into(),
         _ => format!("{count} cells"),

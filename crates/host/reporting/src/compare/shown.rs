@@ -16,17 +16,20 @@ use page::table::{Units, names};
 
 /// Cells, or other things of one kind, that are listed.
 const LISTED: usize = 12;
+/// Rows of a table that fit a screen.
+const ROWS: usize = 24;
 /// Characters of a note.
 const LONG: usize = 600;
 
-/// The table, what else changed, what could not be compared, and the
-/// sentence. `see`: a difference, in per cent, for which to say how many runs show it.
+/// The sentence, the table, what else changed, and what could not be compared. `see`: a difference, in per cent, for which to
+/// say how many runs show it. `whole`: with every cell and every column; else the cells that differ, in 80 columns.
 pub fn document(
     found: &Comparison<'_>,
     differs: &[Differs],
     a: &Side,
     b: &Side,
     see: Option<f64>,
+    whole: bool,
 ) -> Document {
     let scale = Scale::of(a.first());
     let mut lines = Document::from(vec![side("A", a), side("B", b)]);
@@ -50,8 +53,12 @@ pub fn document(
                 .into(),
         );
     }
-    lines.table(columns(found, scale, &units, see));
-    lines.extend(changed_beside(found, scale));
+    lines.extend([String::new(), sentence(found)]);
+    match whole {
+        true => lines.table(columns(found, scale, &units, see)),
+        false => lines.append(differing(found, scale, &units)),
+    }
+    lines.extend(changed_beside(found, scale, whole));
     lines.extend(listed("lost in B:", missing(&found.lost)));
     lines.extend(listed(
         "more often in B than it has runs:",
@@ -61,8 +68,57 @@ pub fn document(
     lines.push(String::new());
     lines.extend(method(found, a, b));
     lines.extend(see.and_then(|see| runs_to_see(found, see)));
-    lines.push(sentence(found));
     lines
+}
+
+/// The cells that differ, the most first, then those without a verdict; the others are counted.
+fn differing(found: &Comparison<'_>, scale: Scale, units: &Units<'_>) -> Document {
+    let same = |place: &usize| found.pairs[*place].verdict() == Verdict::NoDifference;
+    let (same, mut rows): (Vec<usize>, Vec<usize>) = (0..found.pairs.len()).partition(same);
+    let size = |place: &usize| {
+        let total = found.pairs[*place].total().filter(|total| total.changed());
+        total.map_or(-1.0, |total| total.percent().abs())
+    };
+    rows.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    let more = rows.split_off(rows.len().min(ROWS)).len();
+    let mut document = Document::default();
+    if !rows.is_empty() {
+        let cells = found.pairs.iter().map(|pair| pair.cell).collect();
+        let mut columns = vec![Column::joined("cell", &subject(cells))];
+        columns.extend(units.column());
+        columns.extend(sides(found, scale, "", &|pair| pair.total().cloned()));
+        let verdicts = found.pairs.iter().map(|pair| shown_verdict(pair));
+        columns.push(Column::words("verdict", verdicts.collect()));
+        document.table(columns.iter().map(|column| column.select(&rows)).collect());
+    }
+    let sees = same
+        .iter()
+        .filter_map(|place| found.pairs[*place].total()?.sees());
+    let sees = match sees.fold(0.0, f64::max) {
+        0.0 => String::new(),
+        sees => format!(" (a difference of {sees:.1} % would have been seen in each)"),
+    };
+    document.extend(
+        (more > 0).then(|| format!("and {more} more that differ or have no verdict: --wide")),
+    );
+    document.extend((!same.is_empty()).then(|| {
+        format!(
+            "{} without a difference{sees}: --wide",
+            gate::cells(same.len())
+        )
+    }));
+    document
+}
+
+/// Columns that tell cells from each other, and the workload in any case.
+fn subject(cells: Vec<&Cell>) -> Vec<Column> {
+    let workloads = cells.iter().map(|cell| cell.table()).collect();
+    let others = names(cells)
+        .into_iter()
+        .filter(|column| column.title() != "workload");
+    let mut columns = vec![Column::words("workload", workloads)];
+    columns.extend(others);
+    columns
 }
 
 /// Describes a side.
@@ -239,11 +295,16 @@ fn verdict(figure: &Compared) -> String {
     }
 }
 
-/// Lists changes of cells besides those that they are judged by.
-fn changed_beside(found: &Comparison<'_>, scale: Scale) -> Vec<String> {
+/// Lists changes of cells besides those that they are judged by; unless `whole`, of cells that the table does not have.
+fn changed_beside(found: &Comparison<'_>, scale: Scale, whole: bool) -> Vec<String> {
     let beside =
         |(_, figure): &(&Pair<'_>, &Compared)| !figure.quantity.leads() && figure.changed();
-    let told = found.figures().filter(beside).map(|(pair, figure)| {
+    let in_table = |pair: &Pair<'_>| pair.verdict() != Verdict::NoDifference;
+    let told = found
+        .figures()
+        .filter(beside)
+        .filter(|(pair, _)| whole || !in_table(pair));
+    let told = told.map(|(pair, figure)| {
         let values = [&figure.a, &figure.b].map(|side| self::figure(figure, side, scale));
         let per = match figure.quantity {
             Quantity::Mean => "",

@@ -63,6 +63,17 @@ fn five(percent: u64) -> Vec<Results> {
 
 /// Compares by a command line; `A` and `B` in it are the runs.
 fn compared(line: &str, a: &[Results], b: &[Results]) -> Result<(String, Judgement)> {
+    as_shown(line, a, b, true, None)
+}
+
+/// Likewise as a terminal of this width has it, with all cells and columns or without.
+fn as_shown(
+    line: &str,
+    a: &[Results],
+    b: &[Results],
+    wide: bool,
+    width: Option<usize>,
+) -> Result<(String, Judgement)> {
     let parent = tempfile::tempdir().unwrap();
     let files = |name: &str, runs: &[Results]| -> Vec<PathBuf> {
         let write = |(number, results): (usize, &Results)| {
@@ -83,9 +94,10 @@ fn compared(line: &str, a: &[Results], b: &[Results]) -> Result<(String, Judgeme
         words.extend(paths.iter().map(|path| path.display().to_string()));
         words.extend(paths.is_empty().then(|| word.to_owned()));
     }
-    let args: CompareArgs = args::parse(&words)?;
+    let mut args: CompareArgs = args::parse(&words)?;
+    args.format.wide = wide;
     let (lines, judgement) = judge(&args)?;
-    Ok((lines.terminal(None).join("\n"), judgement))
+    Ok((lines.terminal(width).join("\n"), judgement))
 }
 
 /// Verdict of the gate on B, which is like A but for `change`.
@@ -221,6 +233,29 @@ fn the_unit_is_that_of_the_cells() {
     let text = compared("A B", &[timer.clone()], &[timer]).unwrap().0;
     assert!(
         text.contains("medians in ticks of virtual time, which repeat"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_screen_has_the_cells_that_differ_and_counts_the_others() {
+    let mut a = insns(500);
+    let mut other = a.cells[0].clone();
+    other.what.workload = Workload::Timer;
+    a.cells.push(other);
+    let mut b = a.clone();
+    if let Some(stats) = &mut b.cells[1].stats {
+        stats.p50 += 5;
+    }
+    let (text, _) = as_shown("A B", &[a], &[b], false, Some(80)).unwrap();
+    assert_eq!(text.matches("  worse").count(), 1, "{text}");
+    assert!(
+        text.contains("timer") && !text.contains("\npingpong"),
+        "{text}"
+    );
+    assert!(text.contains("1 cell without a difference"), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
         "{text}"
     );
 }
