@@ -37,6 +37,7 @@ impl Job {
     /// Says what can't be tried there.
     pub fn new(words: &Words, host: &Host) -> Result<Self, Failure> {
         let mut plan = words.plan.plan().map_err(Failure::bad_input)?;
+        words.plan.check_used(&plan).map_err(Failure::bad_input)?;
         plan.cycles = words.metric == Metric::Cycles;
         let under = words.under.map_or(host.under, plan::Under::from);
         let machine = Machine {

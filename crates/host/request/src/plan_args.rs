@@ -2,12 +2,15 @@
 //! Options of a measurement, and the plan that they describe.
 
 use clap::Args;
-use plan::{Dimension, Plan, Stages};
+use plan::{DIMENSIONS, Dimension, Info, Plan, Stages};
 
 use crate::ListArgs;
 
 /// Wake-ups per cell if pauses are asked for and no number is.
 const WITH_GAP: u32 = 200;
+
+/// Words that a remedy names at most.
+const MOST_WORDS: usize = 4;
 
 /// Wake-ups per cell of `--quick`, on machines where nothing but the order of cells varies.
 const QUICK: u32 = 24;
@@ -106,6 +109,54 @@ impl PlanArgs {
         Ok(plan)
     }
 
+    /// Checks that each dimension that was named makes a difference to some cell of `plan`, which these options describe.
+    ///
+    /// # Errors
+    /// Names the option, and words with which a cell would use it.
+    pub fn check_used(&self, plan: &Plan) -> Result<(), String> {
+        for (key, values) in self.lists.iter() {
+            let Some(info) = Info::find(key).filter(|info| !plan.uses(info)) else {
+                continue;
+            };
+            let remedy = match self.user_of(info) {
+                Some((dimension, words)) => {
+                    format!("use --{dimension} {}, or leave it out", words.join(", "))
+                }
+                None => "leave it out".into(),
+            };
+            return Err(format!(
+                "--{key} {values}: no cell of this plan uses it; {remedy}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The first dimension by words of which a cell would use `info`, and these words.
+    fn user_of(&self, info: &Info) -> Option<(&'static str, Vec<&'static str>)> {
+        // Another workload is another measurement, so the others come first.
+        let (workload, others) = DIMENSIONS.split_first()?;
+        let mut all = others.iter().chain([workload]);
+        all.find_map(|other| {
+            let with = |word: &&&'static str| {
+                let mut lists = self.lists.clone();
+                lists.0.insert(other.key, (**word).to_owned());
+                let args = Self {
+                    lists,
+                    ..self.clone()
+                };
+                args.plan().is_ok_and(|plan| plan.uses(info))
+            };
+            let words: Vec<&'static str> = other
+                .words
+                .iter()
+                .filter(with)
+                .copied()
+                .take(MOST_WORDS)
+                .collect();
+            (!words.is_empty()).then_some((other.key, words))
+        })
+    }
+
     /// The words that say the same.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
@@ -162,6 +213,42 @@ mod tests {
             let args = read(&typed);
             let again = read(&args.words());
             assert_eq!(args.plan(), again.plan(), "{line}: {:?}", args.words());
+        }
+    }
+
+    #[test]
+    fn an_option_that_no_cell_uses_is_refused_with_what_would_use_it() {
+        let checked = |line: &str| {
+            let words = ["line"].into_iter().chain(line.split(' '));
+            let args = Line::try_parse_from(words).unwrap().plan;
+            args.check_used(&args.plan().unwrap())
+        };
+        const PLAIN: &str = "--workload pingpong --wait wfi";
+        for (option, remedy) in [
+            ("--groups 3", "--workload messaging"),
+            ("--device-us 50", "--workload io"),
+            ("--slice-us 100", "--neighbour work"),
+            ("--arrival-us 50", "--workload notify"),
+            ("--hz 100", "--wait governor:"),
+            ("--mask 3", "leave it out"),
+            ("--hint tell", "leave it out"),
+            ("--linux-cpuidle nohlt", "--workload linux-pipe"),
+            ("--psd-ms 3", "leave it out"),
+            ("--states poll+wfi", "--wait governor:"),
+            ("--shape self", "--workload ipi"),
+            ("--poll-limit-us 9", "--wait poll-wfi"),
+        ] {
+            let why = checked(&format!("{PLAIN} {option}")).unwrap_err();
+            assert!(why.starts_with(option) && why.contains(remedy), "{why}");
+        }
+        for line in [
+            PLAIN,
+            "--wait all",
+            "--workload pingpong --wait wfi --trap wfi --host-poll-us 0,50 --host-poll adaptive",
+            "--workload messaging --groups 3",
+            "--workload io --wait governor:menu --device-us 20 --states poll+wfi",
+        ] {
+            assert_eq!(checked(line), Ok(()), "{line}");
         }
     }
 

@@ -26,13 +26,16 @@ use plan::Choice;
 use crate::images::{self, Built};
 use crate::job::{Load, Variant};
 use crate::options::ImageArgs;
-use shell::failure::bad_input;
+use shell::failure::{BadInput, bad_input};
 use shell::output::{Disks, Output};
 use shell::terminal::{print_lines, say};
 use shell::{files, interrupt, output, places};
 
 /// The verb `image`.
 pub fn image(args: &ImageArgs) -> Result<()> {
+    let plan = &args.load.plan;
+    plan.check_used(&plan.plan().map_err(BadInput::error)?)
+        .map_err(BadInput::error)?;
     let mut load = Load::of_disk(&args.load)?;
     load.plan.cycles = args.cycles;
     // Before anything is built: what can't boot, be said or written, is refused.

@@ -29,7 +29,7 @@ use crate::gem5::parameters::Values;
 use crate::limits::Limits;
 use crate::options::{Boot, JobArgs, LimitArgs, Metric, RunArgs, Unders};
 use reporting::watts;
-use shell::failure::bad_input;
+use shell::failure::{BadInput, bad_input};
 use shell::side_by_side;
 use shell::terminal::note;
 
@@ -179,6 +179,9 @@ impl Job {
 
     /// Checks the options of `run`.
     pub fn of_run(args: &RunArgs) -> Result<Self> {
+        let plan = &args.job.load.plan;
+        plan.check_used(&plan.plan().map_err(BadInput::error)?)
+            .map_err(BadInput::error)?;
         let mut job = Self::new(&args.job)?.within(&args.limits);
         job.repeat = args.repeat.unwrap_or(1) as usize;
         job.jobs = job.at_a_time(args.jobs)?;

@@ -202,6 +202,12 @@ impl Plan {
         self.lists.lengths().iter().product()
     }
 
+    /// Whether a value of this dimension makes a difference to any combination.
+    #[must_use]
+    pub fn uses(&self, info: &Info) -> bool {
+        (0..self.combinations()).any(|number| info.applies(&self.combination(number)))
+    }
+
     /// Combination `number` of the product, with what does not apply to it
     /// set to its neutral value.
     fn combination(&self, mut number: usize) -> Cell {

@@ -39,7 +39,9 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Measures here.
 pub fn run(args: &RunArgs) -> Result<()> {
-    args.job.load.plan.plan().map_err(BadInput::error)?;
+    let plan = &args.job.load.plan;
+    plan.check_used(&plan.plan().map_err(BadInput::error)?)
+        .map_err(BadInput::error)?;
     let watts = args.watts.as_deref().map(watts::read).transpose()?;
     let copy = Output::claim_any("--json", args.json.as_ref())?;
     args.format.claim()?;

@@ -54,3 +54,22 @@ fn a_file_that_is_no_text_is_bad_input() {
         }
     }
 }
+
+#[test]
+fn every_dimension_that_a_test_names_is_used_by_a_cell() {
+    let mut unused = Vec::new();
+    for case in crate::suite::cases("").unwrap() {
+        for run in std::iter::once(case.run.clone())
+            .chain(case.same.iter().map(|same| same.options(&case.run)))
+        {
+            let plan = options(&run).unwrap().job.load.plan;
+            if let Ok(made) = plan.plan()
+                && let Err(why) = plan.check_used(&made)
+                && case.is_to_succeed()
+            {
+                unused.push(format!("{}: {why}", case.name));
+            }
+        }
+    }
+    assert!(unused.is_empty(), "{unused:#?}");
+}
