@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use anyhow::{Context, Result};
-use page::table;
+use page::{screen, table};
 use results::{Cell, Results};
 
 use super::SHOWN;
@@ -22,7 +22,8 @@ const END: &str = "<!-- until here -->\n";
 struct Block {
     path: &'static str,
     run: &'static str,
-    has: fn(&Cell) -> bool,
+    /// Cells that it has; the first screen of the run, if it has none of its own.
+    has: Option<fn(&Cell) -> bool>,
     /// Columns of the terminal that it is for.
     width: usize,
 }
@@ -31,20 +32,20 @@ const BLOCKS: [Block; 3] = [
     Block {
         path: "README.md",
         run: SHOWN,
-        has: |cell| ROWS.contains(&&*cell.title()) && cell.what.host_poll_us == 0,
-        width: 120,
+        has: None,
+        width: screen::WIDTH,
     },
     Block {
         path: "docs/linux.md",
         run: "linux",
-        has: |cell| cell.stats.is_some(),
+        has: Some(|cell| cell.stats.is_some()),
         width: 120,
     },
     Block {
         path: "docs/hypervisors.md",
         run: "neighbour",
         // Either the CPU is given away at once, or it is polled for and no IPI is sent.
-        has: |cell| {
+        has: Some(|cell| {
             let title = cell.title();
             [
                 "one wfi ",
@@ -53,18 +54,9 @@ const BLOCKS: [Block; 3] = [
             ]
             .iter()
             .any(|words| title.contains(words))
-        },
+        }),
         width: 160,
     },
-];
-
-/// Rows that the README shows, by their titles.
-const ROWS: [&str; 5] = [
-    "pingpong one wfi none inject ipi lse",
-    "pingpong one wfi none direct ipi lse",
-    "pingpong one wfi wfi inject ipi lse",
-    "pingpong one poll-wfi none inject ipi lse",
-    "pingpong one poll-wfi none inject elide lse",
 ];
 
 /// A document that has figures of what is kept.
@@ -124,12 +116,18 @@ impl Block {
 
     /// The machine and some rows of a run, as a terminal has them.
     fn rows(&self, results: &Results) -> String {
+        let Some(has) = self.has else {
+            let screen = screen::document(results).unwrap_or_default();
+            let lines = screen.terminal(Some(self.width));
+            return lines.iter().map(|line| format!("{line}\n")).collect();
+        };
         let mut some = results.clone();
-        some.cells.retain(self.has);
+        some.cells.retain(has);
         let lines = table::lines(&some, Some(self.width));
+        let machine = table::lines(&some, None);
         let tables: BTreeSet<String> = some.cells.iter().map(Cell::table).collect();
         let tables = lines.split(String::is_empty).skip(1).take(tables.len());
-        let shown = lines.iter().take(1).map(String::as_str);
+        let shown = machine.iter().take(1).map(String::as_str);
         let below =
             tables.flat_map(|table| [""].into_iter().chain(table.iter().map(String::as_str)));
         shown
