@@ -24,7 +24,7 @@ arch::needs!(
 /// Measures what the boot arguments say; the exit status.
 fn run(arguments: &Arguments<'static>, pool: &mut Pool) -> u64 {
     let seed = arguments.seed.unwrap_or(1);
-    bench::run(&arguments.plan, seed, arguments.fault, pool);
+    bench::run(&arguments.plan, seed, pool);
     0
 }
 

@@ -9,7 +9,7 @@ use arrayvec::ArrayVec;
 use pages::Pool;
 use parts::Account;
 use pass::Scratch;
-use plan::{Cache, Cell, Fault, Limits, Machine, PASSES, Pace, Plan, Shape, Wake, Workload};
+use plan::{Cache, Cell, Limits, Machine, PASSES, Pace, Plan, Shape, Wake, Workload};
 use platform::MAX_CPUS;
 use sched::load::Load;
 use spin::mutex::SpinMutex;
@@ -34,14 +34,13 @@ use crate::workload::pingpong::Near;
 use crate::workload::samples::{self, Samples};
 use crate::workload::stream::Listener;
 use crate::workload::{call, stages, times};
-use crate::{atomics, clock, hypervisor, interrupts, knobs, logs, probe, report};
+use crate::{atomics, clock, hypervisor, interrupts, knobs, logs, planted, probe, report};
 
 /// Records of progress in a pass.
 const STEPS: usize = 8;
 
-/// Measures everything and reports it; `seed` is what the times of requests are drawn from,
-/// `fault` a failure that was asked for.
-pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
+/// Measures everything and reports it; `seed` is what the times of requests are drawn from.
+pub fn run(plan: &Plan, seed: u64, pool: &mut Pool) {
     let machine = Machine {
         cpus: percpu::online().count(),
         wfxt: features().wfxt,
@@ -61,7 +60,7 @@ pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
     let count = entries.len();
     let mut work = Work::planned(entries);
     report::plan(plan, entries, &work);
-    let watch = Watch::new(fault);
+    let watch = Watch::begin();
     let deadlines = hypervisor::present() && hypervisor::info(Info::Deadline) != 0;
     if deadlines {
         // A CPU that owns its interrupts gets EL2's as well.
@@ -78,9 +77,7 @@ pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
             if begun && deadlines {
                 hypervisor::begin_cell(id, pass, &entry.cell);
             }
-            if fault == Some(Fault::CellHang) && (id, pass) == (count - 1, 1) {
-                arch::insn::hang();
-            }
+            planted::at_pass(id, count, pass);
             if begun && entry.samples.is_some() {
                 samples::samples_of_cell(id as u64);
                 pass::run(entry, &mut scratch, seed, &watch);
@@ -99,7 +96,7 @@ pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
     if deadlines {
         hypervisor::end_cells();
     }
-    report::clocks::end(plan, fault);
+    report::clocks::end(plan);
     report::end(count);
 }
 

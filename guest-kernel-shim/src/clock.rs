@@ -8,6 +8,8 @@ use aarch64_cpu::registers::{CNTFRQ_EL0, CNTVCT_EL0, Readable};
 use arch::insn;
 use spin::once::Once;
 
+use crate::planted;
+
 /// The virtual count, ticks. The barrier keeps the read from being done early
 /// (DDI 0487K.a, D13.2.1); it counts as one instruction of what is measured.
 #[inline(always)]
@@ -85,15 +87,12 @@ fn ticks_are_instructions() -> bool {
     })
 }
 
-/// By how many ticks the count advances at a time, if it does; [`fidelity::counter_step`]. `planted`
-/// has it seem to be 16 times as many.
-pub fn step(planted: bool) -> Option<u64> {
-    const LOW: u64 = 0xf;
-    let hidden = if planted { LOW } else { 0 };
+/// By how many ticks the count advances at a time, if it does; [`fidelity::counter_step`].
+pub fn step() -> Option<u64> {
     insn::mask_irq();
     let step = fidelity::counter_step(|rounds| {
         insn::rounds(rounds);
-        now() & !hidden
+        now() & !planted::hidden()
     });
     insn::unmask_irq();
     step

@@ -50,6 +50,7 @@ mod memory;
 pub mod needs;
 pub mod output;
 pub mod percpu;
+mod planted;
 pub mod pmu;
 mod probe;
 pub mod program;

@@ -13,8 +13,8 @@ use platform::{MAX_WATCHDOGS, Platform, Region, Room, carve};
 
 use crate::machine::{self, HOLE};
 use crate::{
-    atomics, clock, exits, hypervisor, kernel, memory, output, percpu, pmu, report, smp, stage,
-    vectors,
+    atomics, clock, exits, hypervisor, kernel, memory, output, percpu, planted, pmu, report, smp,
+    stage, vectors,
 };
 
 /// Where the lists of the machine's description are.
@@ -89,6 +89,9 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     smp::start_others();
     let mut arguments = Arguments::parse(platform.bootargs).unwrap_or_else(|wrong| refuse(&wrong));
     if let Err(wrong) = arguments.fit(program) {
+        refuse(&wrong);
+    }
+    if let Some(wrong) = planted::ask(&arguments) {
         refuse(&wrong);
     }
     if let Err(wrong) = hypervisor::tell(&arguments) {

@@ -15,7 +15,7 @@ mod shared;
 
 use core::fmt;
 
-use plan::{Deliver, Fault, Plan};
+use plan::{CallFault, Deliver, Fault, GuestFault, MachineFault, Plan};
 
 use self::outcome::Failure;
 
@@ -182,77 +182,43 @@ pub fn run(name: &str, plan: &Plan) -> u64 {
 /// delivered as the plan says. Comes back, with the exit status, only if nothing failed.
 pub fn fail(fault: Fault, plan: &Plan) -> u64 {
     match fault {
-        Fault::GuestPanic => panic!("as asked by rouse.fault={fault}"),
-        Fault::GuestAbort => faults::abort(),
-        Fault::GuestHang => loop {
+        Fault::Guest(fault) => fail_here(fault, plan),
+        Fault::Machine(MachineFault::RamDirty) => faults::neighbor(),
+        Fault::Call(fault) => fail_below(fault, plan),
+        // They need no trial, or a soak.
+        Fault::Firmware(_)
+        | Fault::Machine(_)
+        | Fault::Start(_)
+        | Fault::Serror(_)
+        | Fault::Audit(_)
+        | Fault::Cell(_)
+        | Fault::Soak(_) => {}
+    }
+    1
+}
+
+/// Fails here.
+fn fail_here(fault: GuestFault, plan: &Plan) {
+    match fault {
+        GuestFault::Panic => panic!("as asked by rouse.fault={fault}"),
+        GuestFault::Abort => faults::abort(),
+        GuestFault::Hang => loop {
             arch::insn::wfi();
         },
-        Fault::GuestHangMasked => {
+        GuestFault::HangMasked => {
             let lists = &plan.lists;
             workers::turn_everywhere(lists.trap.values[0], lists.deliver.values[0]);
             workers::on_second(|| faults::hang_masked());
             faults::hang_masked();
         }
-        Fault::RamDirty => faults::neighbor(),
-        Fault::El2Panic
-        | Fault::El2Abort
-        | Fault::El2Hang
-        | Fault::El2Overflow
-        | Fault::El2WriteCode
-        | Fault::El2RunData
-        | Fault::El2BreaksRules
-        | Fault::El2PanicRunning
-        | Fault::El2OverflowRunning
-        | Fault::El2PanicNested
-        | Fault::El2PanicHeld
-        | Fault::El2PanicEverywhere
-        | Fault::SerrorLeft
-        | Fault::SerrorsGoOn
-        | Fault::SerrorRecoverable
-        | Fault::SerrorUncontainable
-        | Fault::SerrorUncategorized
-        | Fault::SpcrDamaged
-        | Fault::SpcrShort
-        | Fault::SpcrNowhere
-        | Fault::SpcrUnknown
-        | Fault::SpcrMissing
-        | Fault::TablesMoved
-        | Fault::NoWatchdog
-        | Fault::WatchdogRuns
-        | Fault::WatchdogSecure
-        | Fault::WatchdogInRam
-        | Fault::SecondarySilent
-        | Fault::CounterStands
-        | Fault::CounterCoarse
-        | Fault::ConsoleStalls
-        | Fault::ConsoleDies
-        | Fault::PowerOffFails
-        | Fault::SgiLost
-        | Fault::CellHang
-        | Fault::CoreClockMoves
-        | Fault::CoresDiffer
-        | Fault::CoreDrifts
-        | Fault::LostWakeUp
-        | Fault::SoakLostWakeUp
-        | Fault::SoakLeak
-        | Fault::SoakStuckLr
-        | Fault::SoakListedTwice
-        | Fault::SoakDoubleDelivery
-        | Fault::SoakUnbalancedMask
-        | Fault::SoakCounterBack
-        | Fault::SoakTimeBack
-        | Fault::SoakPendingWord
-        | Fault::SoakSgisLost
-        | Fault::SoakTimersLost => fail_below(fault, plan),
     }
-    1
 }
 
 /// Has the hypervisor fail, if there is one.
-fn fail_below(fault: Fault, plan: &Plan) {
+fn fail_below(fault: CallFault, plan: &Plan) {
     if !hypervisor::present() {
         output::line(format_args!("fault {fault}: needs the hypervisor below it"));
-    } else if fault == Fault::El2PanicEverywhere {
+    } else if fault == CallFault::PanicEverywhere {
         workers::everywhere(watch);
     } else {
         let lists = &plan.lists;

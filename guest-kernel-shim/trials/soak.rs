@@ -46,7 +46,7 @@ use guest_kernel_shim::interrupts::{self, redistributor};
 use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::workload::call;
 use guest_kernel_shim::{clock, hypervisor, knobs, output, stage, workers};
-use plan::Fault;
+use plan::{CallFault, Fault, SoakFault};
 
 use self::progress::{digest, progress, report_operations};
 use self::quiescence::reach;
@@ -80,7 +80,11 @@ pub fn run(count: u64, seed: u64, mix: Mix, fault: Option<Fault>) -> Result<(), 
     neighbour::find();
     SEED.store(seed, Release);
     COUNTS_INSTRUCTIONS.store(clock::counts_instructions(), Relaxed);
-    FAULT.store(fault.map_or(0, |fault| 1 + fault as u32), Release);
+    let ours = match fault {
+        Some(Fault::Soak(fault)) => 1 + fault as u32,
+        _ => 0,
+    };
+    FAULT.store(ours, Release);
     OPERATIONS.store(mix == Mix::All, Release);
     EPOCHS.store(count.div_ceil(EPOCH), Release);
     call::prepare(0);
@@ -94,7 +98,9 @@ pub fn run(count: u64, seed: u64, mix: Mix, fault: Option<Fault>) -> Result<(), 
     watch(
         points,
         match fault {
-            Some(Fault::LostWakeUp | Fault::SoakLostWakeUp | Fault::SgiLost) => WATCH_LOSS_US,
+            Some(Fault::Soak(SoakFault::LostWakeUp) | Fault::Call(CallFault::SgiLost)) => {
+                WATCH_LOSS_US
+            }
             _ => WATCH_US,
         },
     );

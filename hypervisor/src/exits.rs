@@ -3,7 +3,6 @@
 
 pub mod enter;
 pub mod fast_paths;
-pub mod floor;
 pub mod hvc;
 pub mod inject;
 mod instruction;

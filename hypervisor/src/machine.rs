@@ -3,7 +3,6 @@
 
 pub mod caches;
 pub mod ending;
-pub mod fault;
 pub mod memory;
 pub mod payload;
 pub mod power;

@@ -30,3 +30,4 @@ mod exits;
 mod interrupts;
 mod machine;
 mod neighbour;
+mod planted;

@@ -12,7 +12,6 @@
 //! | [`place`] | its memory and its map |
 //! | [`program`] | what it executes, and how it begins |
 //! | [`world`] | the registers of the CPU, exchanged |
-//! | [`hostile`] | one that tries what it may not, for tests |
 //! | [`switch`] | the general ones: the way to it and back |
 //! | [`turn`] | when it has a turn, and how long |
 //! | [`trapped`] | what it does that it may not |
@@ -20,7 +19,6 @@
 //! Where there is no neighbour, nothing of this is executed: a CPU takes other vectors once it
 //! has one ([`crate::cpu::traps`]).
 
-pub mod hostile;
 pub mod place;
 pub mod program;
 pub mod switch;

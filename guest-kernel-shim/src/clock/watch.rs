@@ -8,13 +8,10 @@
 //! PMCCFILTR_EL0).
 
 use arrayvec::ArrayVec;
-use plan::{Fault, PASSES};
+use plan::PASSES;
 
 use super::cycles;
-use crate::{clock, pmu};
-
-/// How many times as fast a core is found that only seems to change its clock.
-const PLANTED: u64 = 2;
+use crate::{clock, planted, pmu};
 
 /// Frequencies at the passes of a cell, Hz: at the begin and at the end of each, 0 if a clock
 /// stood.
@@ -31,17 +28,13 @@ pub fn tells() -> bool {
 pub struct Watch {
     /// There is something to see.
     tells: bool,
-    /// The clock is to seem to change.
-    planted: bool,
 }
 
 impl Watch {
     /// Looks where it [`tells`] something.
-    pub fn new(fault: Option<Fault>) -> Self {
-        let planted = fault == Some(Fault::CoreClockMoves) && pmu::is_there();
+    pub fn begin() -> Self {
         Self {
-            tells: tells() || planted,
-            planted,
+            tells: tells() || planted::looks(),
         }
     }
 
@@ -50,10 +43,7 @@ impl Watch {
         if !self.tells || seen.is_full() {
             return pass();
         }
-        let times = match self.planted && seen.len() >= seen.capacity() / 2 {
-            true => PLANTED,
-            false => 1,
-        };
+        let times = planted::times(seen.len());
         let look = || cycles::core_hz().map_or(0, |hz| hz * times);
         let begin = look();
         pass();

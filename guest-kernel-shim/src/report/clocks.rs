@@ -2,7 +2,7 @@
 //! The clocks of the CPUs that measure: one record for each at the begin, so that a run that is
 //! cut short has them, and one at the end.
 
-use plan::{Fault, Plan};
+use plan::Plan;
 use wire::Line;
 
 use super::cores;
@@ -24,10 +24,10 @@ pub fn begin(plan: &Plan) {
     }
 }
 
-/// Those at the end; `fault` may have one seem to have drifted.
-pub fn end(plan: &Plan, fault: Option<Fault>) {
+/// Those at the end.
+pub fn end(plan: &Plan) {
     for (place, cpu) in cores::measuring(plan) {
-        if let Some(hertz) = cores::now(cpu, fault) {
+        if let Some(hertz) = cores::now(cpu) {
             send(of(place, cpu).field("end_hz", hertz));
         }
     }

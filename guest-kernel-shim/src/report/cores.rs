@@ -8,16 +8,13 @@
 //! and more exactly: what a value in cycles, which is converted by the clock at the begin, is off by
 //! at the end.
 
-use hist::Ratio;
-use plan::{Fault, Plan};
+use plan::Plan;
 
 use crate::clock::cycles::{self, PerTick, Unknown};
 use crate::clock::{self, watch};
 use crate::percpu::{self, PerCpu};
+use crate::planted;
 use crate::workers::lead;
-
-/// The faster core of [`Fault::CoreDrifts`] makes so many cycles where it made so many less one.
-const DRIFTS: u64 = 201;
 
 /// The CPUs that may measure something of `plan`, with their places among those that run.
 pub fn measuring(plan: &Plan) -> impl Iterator<Item = (usize, &'static PerCpu)> {
@@ -25,14 +22,13 @@ pub fn measuring(plan: &Plan) -> impl Iterator<Item = (usize, &'static PerCpu)> 
     places.filter(|&(place, _)| plan.may_measure(place))
 }
 
-/// Each of them looks at its clock, if that tells, or cycles are asked for. `fault` may have
-/// cores seem different.
-pub fn begin(plan: &Plan, fault: Option<Fault>) {
+/// Each of them looks at its clock, if that tells, or cycles are asked for.
+pub fn begin(plan: &Plan) {
     if !plan.cycles && !watch::tells() {
         return;
     }
     for (_, cpu) in measuring(plan) {
-        let found = look(cpu, fault);
+        let found = look(cpu, false);
         cpu.per_tick.call_once(|| found);
     }
 }
@@ -42,35 +38,17 @@ pub fn at_begin(cpu: &PerCpu) -> Option<u64> {
     hertz(*cpu.per_tick.get()?)
 }
 
-/// How fast it is now, if it has looked at the begin. `fault` may have it seem to have drifted.
-pub fn now(cpu: &'static PerCpu, fault: Option<Fault>) -> Option<u64> {
+/// How fast it is now, if it has looked at the begin.
+pub fn now(cpu: &'static PerCpu) -> Option<u64> {
     at_begin(cpu)?;
-    let found = look(cpu, fault);
-    let drifts = fault == Some(Fault::CoreDrifts) && cpu.index == 1;
-    hertz(if drifts {
-        found.map(|ratio| times(ratio, DRIFTS, DRIFTS - 1))
-    } else {
-        found
-    })
+    hertz(look(cpu, true))
 }
 
-/// The clock of `cpu` as that CPU sees it.
-fn look(cpu: &'static PerCpu, fault: Option<Fault>) -> PerTick {
+/// The clock of `cpu` as that CPU sees it, at the `end` or at the begin.
+fn look(cpu: &'static PerCpu, end: bool) -> PerTick {
     let mut found = Err(Unknown::NoTick);
     lead::on(cpu, &mut || found = cycles::per_tick());
-    let other = fault == Some(Fault::CoresDiffer) && cpu.index != 0;
-    match other {
-        true => found.map(|ratio| times(ratio, 2, 1)),
-        false => found,
-    }
-}
-
-/// The ratio of a core that seems to be faster.
-fn times(ratio: Ratio, times: u64, of: u64) -> Ratio {
-    Ratio {
-        wanted: ratio.wanted * times,
-        read: ratio.read * of,
-    }
+    found.map(|ratio| planted::core(cpu.index, end, ratio))
 }
 
 /// A ratio as the core's clock, Hz: 0 where a clock stands or is not steady, `None` without a PMU.

@@ -3,7 +3,7 @@
 
 use aarch64_cpu::registers::{MIDR_EL1, Readable};
 use abi::Info;
-use plan::{Arguments, Fault};
+use plan::Arguments;
 use platform::Firmware;
 use wait::stream::Stream;
 
@@ -15,11 +15,10 @@ use crate::machine::platform;
 use crate::{atomics, clock, hypervisor, percpu, probe};
 
 /// Describes the machine: `boot`, `machine`, `feature`, `probe` and `unit`. The plan of `arguments`
-/// may ask for samples in cycles of the core; their fault may have the counter look coarse, or cores
-/// look different.
+/// may ask for samples in cycles of the core.
 pub fn machine(arguments: &Arguments<'_>) {
     let plan = &arguments.plan;
-    cores::begin(plan, arguments.fault);
+    cores::begin(plan);
     let unit = Unit::choose(plan);
     let info = |info| match hypervisor::present() {
         true => hypervisor::info(info),
@@ -42,7 +41,7 @@ pub fn machine(arguments: &Arguments<'_>) {
         .field("cpus", percpu::online().count())
         .field("cntfrq_hz", clock::frequency())
         .field("firmware", firmware);
-    let line = match clock::step(arguments.fault == Some(Fault::CounterCoarse)) {
+    let line = match clock::step() {
         Some(ticks) => line.field("counter_step", ticks),
         None => line,
     };

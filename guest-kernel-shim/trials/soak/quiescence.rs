@@ -8,7 +8,7 @@ use arch::insn;
 
 use guest_kernel_shim::knobs;
 use guest_kernel_shim::percpu::{self, PerCpu};
-use plan::Fault;
+use plan::SoakFault;
 
 use super::progress::{REPORTS, progress};
 use super::state::{EPOCH, EPOCHS, NUMBER, next, planted};
@@ -24,7 +24,7 @@ pub fn reach(me: &'static PerCpu) {
     neighbour::check(me);
     knobs::turn_back();
     meet(me);
-    if planted(Fault::SoakLeak) && me.index == 1 {
+    if planted(SoakFault::Leak) && me.index == 1 {
         me.request.wake(1 << 3, true);
     }
     check::quiet(me);

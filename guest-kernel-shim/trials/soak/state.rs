@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use guest_kernel_shim::clock;
 use guest_kernel_shim::percpu::PerCpu;
-use plan::Fault;
+use plan::SoakFault;
 use platform::MAX_CPUS;
 use sched::random::Random;
 
@@ -14,7 +14,7 @@ use super::violation::SEED;
 
 /// Wake-ups between two quiescent points.
 pub const EPOCH: u64 = 2000;
-/// The fault that is asked for, by its place in the list + 1; 0 is none.
+/// The fault of the guest that is asked for, by its place in the list + 1; 0 is none.
 pub static FAULT: AtomicU32 = AtomicU32::new(0);
 pub static OPERATIONS: AtomicBool = AtomicBool::new(false);
 /// The epoch that runs, from 0, and how many there are.
@@ -25,7 +25,7 @@ pub static STEPS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS
 pub static COUNTS_INSTRUCTIONS: AtomicBool = AtomicBool::new(false);
 
 /// Whether `fault` is to be made.
-pub fn planted(fault: Fault) -> bool {
+pub fn planted(fault: SoakFault) -> bool {
     FAULT.load(Relaxed) == 1 + fault as u32
 }
 

@@ -20,7 +20,7 @@ use super::violation::{Kind, LOGS, violation};
 use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::wake::Waker;
 use guest_kernel_shim::{clock, interrupts};
-use plan::Fault;
+use plan::SoakFault;
 use sched::random::Random;
 
 /// Tokens on their way to a CPU.
@@ -150,8 +150,7 @@ pub fn pass(me: &PerCpu, random: &mut Random) -> bool {
         (CALL, interrupts::CALL)
     };
     let waker = Waker::new(target, bit, intid, elide, true);
-    let loses = || planted(Fault::LostWakeUp) || planted(Fault::SoakLostWakeUp);
-    if SENT.fetch_add(1, AcqRel) >= LOSS && loses() {
+    if SENT.fetch_add(1, AcqRel) >= LOSS && planted(SoakFault::LostWakeUp) {
         waker.request();
     } else {
         waker.wake(me);

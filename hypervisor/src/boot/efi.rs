@@ -17,9 +17,8 @@
 
 mod arguments;
 mod console;
-mod left;
 mod memory;
-mod tables;
+pub mod tables;
 
 use core::ffi::c_void;
 use core::fmt::{self, Write};
@@ -37,7 +36,7 @@ use crate::boot::discovery::{self, Acpi, Discovered, Level};
 use crate::boot::entry;
 use crate::console::log::{self, Firmware};
 use crate::machine::payload;
-use crate::say;
+use crate::{planted, say};
 
 pub use console::say_refused;
 
@@ -136,9 +135,7 @@ fn describe() -> Result<Discovered, Refusal> {
     let failed = |call| move |error| Refusal::Firmware(call, error);
     let bootargs = bootargs.map_err(Refusal::Arguments)?;
     let (asked, wrong) = Arguments::<Names>::read(bootargs);
-    if let Some(fault) = asked.fault {
-        left::leave(fault);
-    }
+    let wrong = wrong.or(planted::ask(&asked));
     // The boot manager's timer would reset the machine after five minutes. Firmware without
     // one says so (UEFI Specification 2.10, 7.5.1).
     match boot::set_watchdog_timer(0, 0x1_0000, None) {

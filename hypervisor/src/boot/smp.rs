@@ -3,15 +3,13 @@
 
 use aarch64_cpu::registers::{CNTFRQ_EL0, CNTPCT_EL0, MPIDR_EL1, Readable};
 use arch::insn;
-use plan::Fault;
 use platform::{AFFINITY, Enable, Region};
 
 use crate::boot::entry::{self, EL2_RELEASE};
 use crate::cpu::percpu::PerCpu;
 use crate::machine::Machine;
-use crate::machine::fault;
 use crate::machine::power::psci;
-use crate::{say, stage};
+use crate::{planted, say, stage};
 
 /// PSCI function (DEN0022F.b, 5.1.4).
 const CPU_ON: u64 = 0xc400_0003;
@@ -37,13 +35,7 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
     let per_cpu = core::ptr::from_ref(state) as u64;
     match (enable, machine.platform.psci) {
         (Enable::Psci, Some(conduit)) => {
-            // It is held there and never let go.
-            let silent = fault::is(Fault::SecondarySilent);
-            let entry = if silent {
-                entry::held_entry()
-            } else {
-                entry::secondary_entry()
-            };
+            let entry = planted::secondary_entry().unwrap_or_else(entry::secondary_entry);
             let status = psci(conduit, CPU_ON, state.mpidr, entry, per_cpu);
             if status != 0 {
                 say!(

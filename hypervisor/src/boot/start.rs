@@ -3,7 +3,7 @@
 
 use core::sync::atomic::Ordering::SeqCst;
 
-use aarch64_cpu::registers::{CNTV_CVAL_EL0, TPIDR_EL0, Writeable};
+use aarch64_cpu::registers::{CNTPCT_EL0, CNTV_CVAL_EL0, Readable, TPIDR_EL0, Writeable};
 use arch::{insn, layout};
 use plan::{Arguments, Names};
 use platform::Platform;
@@ -16,13 +16,13 @@ use crate::boot::{efi, smp, survey, watchdogs};
 use crate::console::log;
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::{controls, pending_word};
-use crate::dumps::{deadline, failing, own_timer, serror};
-use crate::exits::{enter, floor};
+use crate::dumps::{deadline, own_timer, serror};
+use crate::exits::enter;
 use crate::interrupts::vgic_cpu;
 use crate::machine::memory::{self, EL2_REGIME};
 use crate::machine::power::{note_conduit, stop};
-use crate::machine::{self, Machine, fault, machine, payload, vm};
-use crate::{refuse, say, stage};
+use crate::machine::{self, Machine, machine, payload, vm};
+use crate::{planted, refuse, say, stage};
 
 /// Makes sure that there is time: every wait of the start ends by the counter.
 ///
@@ -30,8 +30,9 @@ use crate::{refuse, say, stage};
 fn check_counter() {
     /// Looks at it: far more than a tick takes on any machine.
     const PATIENCE: u32 = 1_000_000;
-    let first = fault::counter();
-    if !(0..PATIENCE).any(|_| fault::counter() != first) {
+    let counter = || planted::counter().unwrap_or_else(|| CNTPCT_EL0.get());
+    let first = counter();
+    if !(0..PATIENCE).any(|_| counter() != first) {
         refuse!(
             "counter: CNTPCT_EL0 stands still at {first:#x}; the firmware has to enable the system counter"
         );
@@ -76,13 +77,13 @@ pub fn meet(
     note_conduit(platform.psci);
     let (arguments, wrong) = Arguments::<Names>::read(platform.bootargs);
     open_console(&mut platform, arguments.uart);
+    let wrong = wrong.or(planted::ask(&arguments));
     (platform, arguments, wrong)
 }
 
 /// Takes the machine over, on the first CPU with MMU and caches off.
 fn take_over(discovered: &Discovered) -> ! {
     let (platform, arguments, wrong) = meet(discovered);
-    fault::ask(arguments.fault);
     say!("hypervisor {} at EL2", env!("CARGO_PKG_VERSION"));
     say!("base hypervisor {:#x}", layout::base());
     if let Err(unfit) = fit() {
@@ -100,7 +101,6 @@ fn take_over(discovered: &Discovered) -> ! {
     deadline::set(arguments.deadline, arguments.cell_deadline);
     report(discovered, &platform);
     watchdogs::stop(&platform, arguments.keep_watchdogs);
-    floor::allow(arguments.floor);
     if let Err(name) = arguments.leave.map_or(Ok(()), controls::leave) {
         refuse!("rouse.leave={name}: not a register that firmware may keep");
     }
@@ -163,7 +163,7 @@ fn review_looks(machine: &Machine) {
 
 /// Runs the guest's first vCPU on this CPU.
 fn run_guest(cpu: &PerCpu) -> ! {
-    failing::before_guest();
+    planted::before_guest();
     let turned = cpu.vcpu.turn_on(vm::vm().entry, vm::vm().tree);
     assert!(
         turned.is_ok(),

@@ -113,23 +113,6 @@ pub fn fail() {
     }
 }
 
-/// Runs `work` while the console is held.
-pub fn while_held(work: impl FnOnce()) {
-    let _held = LINE.lock();
-    work();
-}
-
-/// Uses another port from now on; how many bytes the last one lost.
-///
-/// # Safety
-/// See [`open`].
-pub unsafe fn change(uart: Uart) -> u64 {
-    // SAFETY: the caller's promise is the one that `Port::new` asks for.
-    let new = unsafe { Port::new(uart) };
-    let old = LINE.lock().connect(new);
-    old.map_or(0, |port| port.lost())
-}
-
 /// Like [`print`], without waiting for the CPU that holds the console: for a CPU that
 /// reports a failure, and before locks work.
 pub fn print_unlocked(text: fmt::Arguments<'_>) {

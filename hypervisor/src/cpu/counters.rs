@@ -33,11 +33,6 @@ impl Counters {
         counter.store(counter.load(Relaxed).saturating_sub(1), Relaxed);
     }
 
-    /// Forgets a count, which only a planted fault does; see `interrupts::audit`.
-    pub fn forget(&self, counter: Counter) {
-        self.0[counter as usize].store(0, Relaxed);
-    }
-
     /// The count.
     pub fn get(&self, counter: Counter) -> u64 {
         self.0[counter as usize].load(Relaxed)

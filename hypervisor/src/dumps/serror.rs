@@ -18,9 +18,9 @@ use trap::esr::Esr;
 use trap::serror::{self, Next, Taken, Verdict};
 
 use crate::cpu::percpu::PerCpu;
-use crate::dumps::{dump, planted_serrors};
+use crate::dumps::dump;
 use crate::machine::ending;
-use crate::say;
+use crate::{planted, say};
 
 /// SErrors of one kind.
 pub struct Tally(AtomicU64);
@@ -92,7 +92,7 @@ pub extern "C" fn in_el2(frame: &Frame) {
 pub fn take_left(cpu: &PerCpu) {
     if id::has_ras() {
         // UNKNOWN after a reset, and the barrier writes it only if there is something to defer.
-        DISR_EL1.set(planted_serrors::left());
+        DISR_EL1.set(planted::left_serror().unwrap_or(0));
         insn::isb();
         insn::esb();
         insn::isb();

@@ -10,12 +10,13 @@ use trap::esr::{self, Esr};
 
 use crate::console::log;
 use crate::cpu::percpu::{PerCpu, Slot};
-use crate::dumps::{deadline, dump, failing, own_timer, serror, watchdog};
-use crate::exits::{floor, knobs, psci};
+use crate::dumps::{deadline, dump, own_timer, serror, watchdog};
+use crate::exits::{knobs, psci};
 use crate::interrupts::{audit, vgic_cpu};
 use crate::machine::vm::{self, vm};
 use crate::machine::{caches, ending, machine};
 use crate::neighbour::turn;
+use crate::planted;
 
 /// SMCCC_VERSION (DEN0028F, 7.2) and the version that is answered: 1.2, which
 /// lets a call return up to x17.
@@ -72,14 +73,16 @@ fn own(cpu: &PerCpu, frame: &mut Frame, call: Call) {
             value.and_then(|value| knobs::set(cpu, value))
         }
         Call::Watch => {
-            failing::while_running();
+            planted::at_watch();
             watchdog::watch(frame.x[1], frame.x[2])
         }
         Call::Log => note_in(cpu, frame.x[1]),
         Call::Audit => audit::audit(cpu, frame, frame.x[1]).then_some(()),
         Call::Evict => caches::evict(frame.x[1]),
-        Call::Floor if floor::allowed() => floor::enter(frame.x[1]),
-        Call::Floor => return frame.x[0] = abi::NOT_SUPPORTED as u64,
+        Call::Floor => match planted::enter_floor(frame.x[1]) {
+            Some(entered) => entered.ok(),
+            None => return frame.x[0] = abi::NOT_SUPPORTED as u64,
+        },
         Call::Counters => return counters(cpu, frame),
         Call::Shared => return shared(cpu, frame),
         Call::Info => return info(frame),
@@ -97,7 +100,7 @@ fn own(cpu: &PerCpu, frame: &mut Frame, call: Call) {
 #[inline(never)]
 fn watched(cpu: &PerCpu, frame: &mut Frame, call: Call) {
     if call == Call::Cell {
-        failing::at_cell(cpu, frame.x[1], frame.x[2]);
+        planted::at_cell(frame.x[1], frame.x[2]);
         let words = Words(core::array::from_fn(|n| frame.x[3 + n]));
         deadline::begin_cell(frame.x[1], frame.x[2], words);
     } else {

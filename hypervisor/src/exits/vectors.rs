@@ -8,9 +8,22 @@
 //! (AAPCS64 2024Q3, 6.1.1). A handler that has to see or change one of those
 //! answers [`synchronous::Next::Full`]: then the stub completes the frame and calls again.
 //!
-//! The table exists for handlers without tracing, with it, and for a CPU that has a neighbour: see
-//! [`crate::cpu::trace`]. In the one without, the commonest exits don't get that far:
-//! see [`crate::exits::fast_paths`].
+//! # Five tables
+//!
+//! Some facts of a vCPU decide what an exit does, and change seldom. No exit asks for them: VBAR_EL2 has the answer. There is
+//! a table for each, and [`crate::cpu::traps`] and [`crate::neighbour::switch`] choose it. A test in its place would be a
+//! load and a branch on every path that is measured.
+//!
+//! | table | when | its two entries for exits |
+//! |---|---|---|
+//! | `el2_vectors` | from the start on | the [fast paths](crate::exits::fast_paths), and after them Rust without time stamps |
+//! | `el2_vectors_watching` | a timer's interrupt that came while IRQs were masked is looked at again ([`traps::watches_timers`]) | the same, with that look |
+//! | `el2_vectors_traced` | time stamps are taken ([`trace`]) | Rust with time stamps, no fast path |
+//! | `el2_vectors_shared` | the CPU has a neighbour, and no time stamps | Rust that gives the neighbour its turns, no fast path |
+//! | `el2_vectors_neighbour` | the neighbour runs | the way back from it |
+//!
+//! The other fourteen entries are the same in all of them (`vectors_before`, `vectors_after`): EL2's own exceptions,
+//! SErrors, AArch32. An image for tests has four more tables, which do the least that there can be (`crate::planted`).
 
 use core::mem::offset_of;
 
@@ -20,10 +33,11 @@ use arch::optional;
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::{trace, traps};
 use crate::dumps::{dump, serror};
-use crate::exits::{fast_paths, floor, synchronous};
+use crate::exits::{fast_paths, synchronous};
 use crate::interrupts::{irq, vgic_cpu};
 use crate::neighbour::switch::Back;
 use crate::neighbour::turn;
+use crate::planted;
 
 /// Where assembly finds the list of a CPU's vCPU.
 const LIST: usize = offset_of!(PerCpu, vcpu.list);
@@ -38,7 +52,6 @@ const fn counter(counter: Counter) -> usize {
 core::arch::global_asm!(
     arch::frame_macros!(),
     fast_paths::fast_path_macros!(),
-    floor::floor_macros!(),
     r#"
     .macro vector_sync handler, kind
         .balign 128
@@ -169,8 +182,6 @@ el2_vectors_neighbour:
     vector_neighbour {neighbour_interrupted}
     vectors_after
 
-    floor_tables
-
     fast_paths
 
     serror  el2, {serror_in_el2}
@@ -229,6 +240,7 @@ exit_resume_traced:
     restore_caller
     eret
     "#,
+    planted::vectors!(),
     fast = sym synchronous::fast::<trace::Off>,
     fast_traced = sym synchronous::fast::<trace::On>,
     fast_shared = sym synchronous::fast::<trace::Shared>,

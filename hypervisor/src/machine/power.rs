@@ -4,11 +4,10 @@
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU32};
 
-use plan::Fault;
 use platform::Conduit;
 
 use crate::console::log;
-use crate::machine::fault;
+use crate::planted;
 
 /// PSCI function (DEN0022F.b, 5.1.9).
 const SYSTEM_OFF: u64 = 0x8400_0008;
@@ -21,9 +20,6 @@ static CONDUIT: AtomicU32 = AtomicU32::new(0);
 
 /// The machine was to be turned off, and its last line is written.
 static ENDED: AtomicBool = AtomicBool::new(false);
-
-/// PSCI's INTERNAL_FAILURE (DEN0022F.b, 5.2.2).
-const INTERNAL_FAILURE: i64 = -6;
 
 /// Notes how the firmware is called, for [`stop`].
 pub fn note_conduit(conduit: Option<Conduit>) {
@@ -95,10 +91,7 @@ fn off(function: u64) -> ! {
 
 /// Has firmware turn the machine off, or reset it; its status if it does not.
 fn call(conduit: Conduit, function: u64) -> i64 {
-    match fault::is(Fault::PowerOffFails) {
-        true => INTERNAL_FAILURE,
-        false => psci(conduit, function, 0, 0, 0),
-    }
+    planted::power_off().unwrap_or_else(|| psci(conduit, function, 0, 0, 0))
 }
 
 /// Calls the firmware's PSCI; returns its status, 0 for success.

@@ -17,7 +17,7 @@
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, Readable};
 use arch::place::Place;
 use arrayvec::ArrayVec;
-use plan::{Arguments, Fault, Names};
+use plan::{Arguments, Names};
 use platform::guest::GuestTree;
 use platform::image::Image;
 use platform::index::Index;
@@ -28,10 +28,9 @@ use vgic::Distributor;
 
 use crate::console::log;
 use crate::cpu::percpu::PerCpu;
-use crate::machine::fault;
 use crate::machine::payload::{self, Chosen};
 use crate::machine::{Machine, machine};
-use crate::{refuse, stage};
+use crate::{planted, refuse, stage};
 
 /// Registers of the emulated distributor.
 pub const DISTRIBUTOR: Region = Region {
@@ -173,12 +172,7 @@ pub fn place(file: Region, initrd: u64, ram: Region) -> Places {
 /// Zeroes the guest's RAM, in memory and not only in the caches, which a guest
 /// does not use at first: what was there is no business of this guest's.
 fn scrub(ram: Region) {
-    if fault::is(Fault::RamDirty) {
-        for page in (ram.base..ram.end()).step_by(pages::PAGE as usize) {
-            // SAFETY: the guest's RAM is its alone, and is mapped.
-            unsafe { (page as *mut u64).write(u64::from_ne_bytes(*b"neighbor")) };
-        }
-    }
+    planted::before_scrub(ram);
     pages::zero(ram);
 }
 

@@ -13,8 +13,8 @@ use arch::insn;
 use platform::Region;
 
 use crate::cpu::tenant::{General, Tenant};
-use crate::neighbour::hostile;
 use crate::neighbour::place::{BUFFER, CODE, COUNTS, TABLE, word};
+use crate::planted;
 
 core::arch::global_asm!(
     r#"
@@ -114,13 +114,13 @@ const CPACR: u64 = 3 << 20;
 /// EL1 with SP_EL1, all masked.
 const PSTATE: u64 = 0x3c5;
 
-/// Has the neighbour begin with what `does` says; `None` if its memory is too small for that.
+/// Has the neighbour begin with what `does` says; `None` if its memory is too small for that, or this image has no such program.
 pub fn begin(tenant: &Tenant, does: Neighbour) -> Option<()> {
     let (program, vectors) = match does {
         Neighbour::None => return Some(()),
         Neighbour::Work => (work()..work_end(), 0..0),
         Neighbour::Cache(_) => (cache()..cache_end(), 0..0),
-        Neighbour::Hostile => (hostile::program(), hostile::vectors()),
+        Neighbour::Hostile => planted::hostile()?,
     };
     let end = BUFFER + u64::from(does.kib()) * 1024;
     if end > tenant.memory.size {

@@ -31,7 +31,10 @@ pub fn asm(path: &str, args: &CostArgs) -> Result<()> {
         bad_input!("--asm: there is no path `{path}`; use {}", names.join(", "));
     };
     let objdump = objdump()?;
-    let bench = Bench::new(&args.board, &args.limits)?;
+    let bench = match path.is_floor() {
+        true => Bench::with_floors(&args.board, &args.limits)?,
+        false => Bench::new(&args.board, &args.limits)?,
+    };
     let arguments = format!("rouse.cost={}", path.name());
     let recorded = bench.record(args.deliver, CPUS, &arguments)?;
     let (windows, all) = costs::clean(&recorded.trace.windows, path, args.deliver);

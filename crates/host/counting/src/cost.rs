@@ -10,6 +10,7 @@ mod options;
 pub use options::CostArgs;
 
 mod against;
+mod alike;
 mod card;
 pub mod costs;
 mod cycles;
@@ -112,7 +113,8 @@ fn begun(bench: &Bench, board: &str) -> Costs {
 
 /// Counts what was asked for. After an error, `costs` still has what was counted before.
 fn count(args: &CostArgs, bench: &Bench, costs: &mut Costs) -> Result<()> {
-    measure(bench, &args.board, costs)?;
+    let floors = Bench::with_floors(&args.board, &args.limits)?;
+    measure(bench, &floors, &args.board, costs)?;
     if args.scale {
         let most = Board::load(&args.board)?.cpus.max;
         scale::measure(bench, &args.board, most, &mut costs.scale)?;
@@ -121,13 +123,19 @@ fn count(args: &CostArgs, bench: &Bench, costs: &mut Costs) -> Result<()> {
 }
 
 /// Counts everything but that. After an error, `costs` still has what was counted before.
-fn measure(bench: &Bench, board: &str, costs: &mut Costs) -> Result<()> {
+fn measure(bench: &Bench, floors: &Bench, board: &str, costs: &mut Costs) -> Result<()> {
     for mode in Mode::ALL {
-        let recorded = bench.record(mode, recorder::CPUS, recorder::ALL_PATHS)?;
+        let measured = bench.record(mode, recorder::CPUS, recorder::ALL_PATHS)?;
+        let mut tested = None;
         if mode == Mode::Inject {
-            costs.numbers.extend(numbers::per_vcpu(&recorded)?);
+            costs.numbers.extend(numbers::per_vcpu(&measured)?);
+            let recorded = floors.record(mode, recorder::CPUS, recorder::ALL_PATHS)?;
+            alike::check(&measured.trace, &recorded.trace, mode)?;
+            tested = Some(recorded);
         }
         for &path in Path::ALL {
+            let of_tests = tested.as_ref().filter(|_| path.is_floor());
+            let recorded = of_tests.unwrap_or(&measured);
             costs.paths.push(match why_not(&recorded.console, path) {
                 Some(why) => costs::skipped(path, mode, why),
                 None => costs::row(&recorded.trace, path, mode)?,

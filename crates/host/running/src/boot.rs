@@ -77,9 +77,7 @@ impl Ready {
         let account = Account::here();
         let built = thread::scope(|scope| {
             scope.spawn(|| account.charge(|| meanwhile(&emulator, job)));
-            timings::part(Part::Pack, || {
-                interrupt::or(images::build(&job.board().name, job.load.packed()))
-            })
+            timings::part(Part::Pack, || interrupt::or(job.load.build()))
         })?;
         // Before anything is fetched, or booted for what it says of itself.
         memory::settle(job, &built)?;

@@ -15,7 +15,7 @@ use std::thread;
 
 use anyhow::{Context, Result, bail};
 
-use plan::{Atomics, Program, Under};
+use plan::{Atomics, Planted, Program, Under};
 use vmm::archive;
 use wire::Source;
 
@@ -39,6 +39,8 @@ const GUEST: &str = "guest-kernel-shim";
 const TEST_KERNEL: &str = "test-kernel";
 const RECORDER: &str = "recorder";
 const MONITOR: &str = "rouse-kvm";
+/// The feature of both packages that has what is planted for tests.
+const PLANTED: &str = "planted";
 const ON_LINUX: &str = "linux";
 const ON_LINUX_PROGRAM: &str = "rouse-linux";
 const DIRTY_FIRMWARE: &str = "dirty-firmware";
@@ -141,9 +143,14 @@ impl Built {
     }
 }
 
-/// Builds, flattens and packs.
+/// Builds, flattens and packs images for measurements.
 pub fn build(board: &str, guest: Guest) -> Result<Built> {
-    let compiled = compiled(guest.binary())?;
+    build_planted(board, guest, Planted::NOTHING)
+}
+
+/// Likewise, with those images built for tests that are `planted`.
+pub fn build_planted(board: &str, guest: Guest, planted: Planted) -> Result<Built> {
+    let compiled = compiled(guest.binary(), planted)?;
     let (llsc, lse) = (compiled.llsc.as_ref(), compiled.lse.as_ref());
     let flat = match (llsc, guest) {
         (Some(llsc), _) => &llsc.flat,
@@ -186,7 +193,11 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
     let files: Vec<_> = files
         .filter_map(|(name, bytes)| Some((name, bytes?)))
         .collect();
-    let kept = store::keep(&folder(), &guest.kind(board), &files)?;
+    let mut kind = guest.kind(board);
+    if planted != Planted::NOTHING {
+        kind = format!("{kind}-{PLANTED}");
+    }
+    let kept = store::keep(&folder(), &kind, &files)?;
     let at = |name: &str| kept.path.join(name);
     Ok(Built {
         packed: at(PACKED),
@@ -231,17 +242,25 @@ struct Pair {
 }
 
 /// Compiles the hypervisor and the guest's `binary`.
-fn compiled(binary: Option<&'static str>) -> Result<Arc<Pair>> {
-    static PAIRS: Once<Option<&str>, Pair> = Once::new();
-    PAIRS.get(binary, || {
+fn compiled(binary: Option<&'static str>, planted: Planted) -> Result<Arc<Pair>> {
+    static PAIRS: Once<(Option<&str>, Planted), Pair> = Once::new();
+    PAIRS.get((binary, planted), || {
         toolchain::ensure_target(toolchain::TARGET)?;
-        building(|| compile(binary))
+        building(|| compile(binary, planted))
     })
 }
 
-fn compile(binary: Option<&'static str>) -> Result<Pair> {
-    let mut binaries = vec![(HYPERVISOR, HYPERVISOR)];
-    binaries.extend(binary.map(|binary| (GUEST, binary)));
+fn compile(binary: Option<&'static str>, planted: Planted) -> Result<Pair> {
+    let mut binaries = vec![Binary {
+        package: HYPERVISOR,
+        name: HYPERVISOR,
+        planted: planted.hypervisor,
+    }];
+    binaries.extend(binary.map(|name| Binary {
+        package: GUEST,
+        name,
+        planted: planted.guest,
+    }));
     // At the same time: most of it is the last step, which is done on one CPU.
     thread::scope(|scope| {
         let ours = &binaries[1..];
@@ -277,7 +296,12 @@ fn alone(package: &'static str) -> Result<Vec<u8>> {
     let compiled = ALONE.get(package, || {
         toolchain::ensure_target(toolchain::TARGET)?;
         building(|| {
-            cargo_build(&[(package, package)], Atomics::Llsc)?;
+            let binary = Binary {
+                package,
+                name: package,
+                planted: false,
+            };
+            cargo_build(&[binary], Atomics::Llsc)?;
             Compiled::read(package, package, Atomics::Llsc)
         })
     })?;
@@ -373,17 +397,38 @@ fn elf(binary: &str, atomics: Atomics) -> Result<Vec<u8>> {
     })
 }
 
+/// A binary to build.
+#[derive(Clone, Copy, Debug)]
+struct Binary {
+    package: &'static str,
+    name: &'static str,
+    /// It is built for tests. Cargo keeps both ways next to each other, with the same dependencies, and leaves
+    /// the one that was asked for last under the binary's name.
+    planted: bool,
+}
+
 /// Builds binaries, each of its package.
-fn cargo_build(binaries: &[(&str, &str)], atomics: Atomics) -> Result<()> {
+fn cargo_build(binaries: &[Binary], atomics: Atomics) -> Result<()> {
     if binaries.is_empty() {
         return Ok(());
     }
     let flags = flags::of_images(atomics);
     let mut arguments = vec!["--profile", PROFILE, "--target", toolchain::TARGET];
     arguments.extend(["--config", &flags]);
-    let packages = binaries.iter();
-    arguments
-        .extend(packages.flat_map(|&(package, binary)| ["--package", package, "--bin", binary]));
+    arguments.extend(
+        binaries
+            .iter()
+            .flat_map(|binary| ["--package", binary.package, "--bin", binary.name]),
+    );
+    let planted = binaries.iter().filter(|binary| binary.planted);
+    let features: Vec<String> = planted
+        .map(|binary| format!("{}/{PLANTED}", binary.package))
+        .collect();
+    arguments.extend(
+        features
+            .iter()
+            .flat_map(|feature| ["--features", feature.as_str()]),
+    );
     let note = match atomics {
         Atomics::Llsc => "",
         Atomics::Lse => " (atomics lse)",

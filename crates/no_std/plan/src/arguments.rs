@@ -60,6 +60,8 @@ fn first<T: Default + PartialEq>(field: &mut T, read: T) {
 
 /// Asks the hypervisor to print what the machine is.
 pub const SURVEY: &str = "survey";
+/// The key of [`Arguments::fault`].
+const FAULT: &str = "fault";
 /// The key of [`Arguments::floor`].
 pub const FLOOR: &str = "floor";
 /// The key of [`Arguments::cost_brief`].
@@ -101,7 +103,7 @@ arguments! {
         /// Caches and TLBs are emptied before each pass of a path.
         cost_cold: bool = COST_COLD, on;
         /// A failure that is asked for.
-        fault: Option<Fault> = "fault", word;
+        fault: Option<Fault> = FAULT, word;
         /// The class of hostile guests that is run instead, or `all`.
         hostile: Option<&'a str> = "hostile", text;
         /// Layer below the guest, where that layer does not name itself.
@@ -154,6 +156,24 @@ pub enum Program {
     Trials,
 }
 
+/// The images that a boot takes as they are built for tests: with what no measurement uses, planted faults above all
+/// (Cargo's feature `planted`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Planted {
+    /// The hypervisor.
+    pub hypervisor: bool,
+    /// The guest.
+    pub guest: bool,
+}
+
+impl Planted {
+    /// No image.
+    pub const NOTHING: Self = Self {
+        hypervisor: false,
+        guest: false,
+    };
+}
+
 /// The booted image does not have the program that the arguments ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfit {
@@ -185,11 +205,19 @@ pub trait Part<'a>: Default {
     /// # Errors
     /// [`Error`] names what is wrong.
     fn take(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>>;
+
+    /// Whether a vCPU may have a neighbour.
+    fn has_neighbours(&self) -> bool;
 }
 
 impl<'a> Part<'a> for Plan {
     fn take(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>> {
         self.set(key, values)
+    }
+
+    fn has_neighbours(&self) -> bool {
+        let mut values = self.lists.neighbour.values.iter();
+        values.any(|neighbour| neighbour.is_there())
     }
 }
 
@@ -226,6 +254,10 @@ impl<'a> Part<'a> for Names {
             _ => Err(Error::unknown(key)),
         }
     }
+
+    fn has_neighbours(&self) -> bool {
+        self.neighbours.is_some()
+    }
 }
 
 impl<'a> Arguments<'a> {
@@ -252,6 +284,46 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
             }
         }
         (arguments, wrong)
+    }
+
+    /// The images that have to be built for tests, so that these have an effect.
+    #[must_use]
+    pub fn planted(&self) -> Planted {
+        let of_fault = self.fault.map_or(Planted::NOTHING, Fault::planted);
+        Planted {
+            hypervisor: of_fault.hypervisor || self.floor || self.has_hostile_neighbours(),
+            guest: of_fault.guest,
+        }
+    }
+
+    /// Whether it is a trial that has vCPUs be next to a neighbour which tries what it may not.
+    fn has_hostile_neighbours(&self) -> bool {
+        let Self {
+            check,
+            hostile,
+            soak,
+            stress,
+            ..
+        } = self;
+        let may = check.is_some() || hostile.is_some() || soak.is_some() || stress.is_some();
+        may && self.plan.has_neighbours()
+    }
+
+    /// Why an image that is built for measurements can't be booted with these: `image` says whether it would have to be
+    /// another one.
+    #[must_use]
+    pub fn unplanted(&self, image: impl Fn(Planted) -> bool) -> Option<Error<'static>> {
+        let fault = self.fault.filter(|fault| image(fault.planted()));
+        match fault {
+            Some(fault) => Some(Error::Unplanted {
+                key: FAULT,
+                word: fault.name(),
+            }),
+            None => image(self.planted()).then_some(Error::Unplanted {
+                key: if self.floor { FLOOR } else { NEIGHBOUR },
+                word: "",
+            }),
+        }
     }
 
     /// The program of the guest that these ask for.

@@ -96,6 +96,13 @@ pub enum Error<'a> {
         /// Words as given.
         words: &'a str,
     },
+    /// It asks for what only images for tests have.
+    Unplanted {
+        /// Argument.
+        key: &'static str,
+        /// Value as given; empty if it has none.
+        word: &'static str,
+    },
     /// It has no value.
     NoValue(&'a str),
     /// Its value is missing.
@@ -167,6 +174,14 @@ impl fmt::Display for Error<'_> {
                  several joined by + like 4,5+0,4, or all, all:100, all:100@SEED"
             ),
             Self::States { key, why } => write!(f, "{key}: {why}"),
+            Self::Unplanted { key, word } => {
+                let equals = if word.is_empty() { "" } else { "=" };
+                write!(
+                    f,
+                    "{PREFIX}{key}{equals}{word} is for tests, and this image is for measurements; give the same \
+                     arguments to `cargo xtask image --append` (or `run`), which packs the other one, or leave it out"
+                )
+            }
             Self::NoValue(key) => write!(f, "{key}: it has no value; leave out `=` and the rest"),
             Self::NeedsValue(key) => {
                 write!(f, "{key}: its value is missing; write {PREFIX}{key}=VALUE")

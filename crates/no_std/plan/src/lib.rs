@@ -35,7 +35,7 @@ mod words;
 
 pub use arguments::{
     Arguments, CELL_DEADLINE, COST_BRIEF, COST_COLD, DEADLINE, FLOOR, GUEST_STANDBY, KEEP_CPU,
-    Names, OPTIONS, Part, Program, SEED, SURVEY, Unfit, guest_part, keys,
+    Names, OPTIONS, Part, Planted, Program, SEED, SURVEY, Unfit, guest_part, keys,
 };
 pub use choice::{Choice, OtherImage};
 pub use completion::Completion;

@@ -10,7 +10,7 @@ mod neighbour;
 mod workload;
 
 pub use cpuidle::LinuxCpuidle;
-pub use fault::Fault;
+pub use fault::*;
 pub use neighbour::{Neighbour, YieldOn};
 pub use workload::Workload;
 

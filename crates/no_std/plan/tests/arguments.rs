@@ -79,7 +79,7 @@ fn arguments_beside_the_plan_are_read_once() {
             cost: Some("all"),
             cost_brief: true,
             cost_cold: true,
-            fault: Some(Fault::SgiLost),
+            fault: Some(Fault::Call(CallFault::SgiLost)),
             hostile: Some("power"),
             seed: Some(7),
             soak: Some(20_000),
@@ -129,6 +129,34 @@ fn the_hypervisor_knows_the_names_and_leaves_the_values_to_the_guest() {
             .to_string()
             .contains("the nearest is `sgi-lost`")
     );
+}
+
+#[test]
+fn an_image_for_measurements_refuses_what_it_has_not() {
+    type Image = fn(Planted) -> bool;
+    let hypervisor: Image = |planted| planted.hypervisor;
+    let guest: Image = |planted| planted.guest;
+    fn refused(text: &str, image: Image) -> Option<String> {
+        let (read, _) = Arguments::<Names>::read(text);
+        let wrong = read.unplanted(image)?.to_string();
+        let (what, remedy) =
+            wrong.split_once(" is for tests, and this image is for measurements; ")?;
+        assert!(remedy.starts_with("give the same arguments to `cargo xtask image --append`"));
+        Some(what.to_owned())
+    }
+    for fault in Fault::ALL {
+        let text = format!("rouse.fault={fault}");
+        let refuses = [hypervisor, guest].map(|image| refused(&text, image));
+        let of = fault.planted();
+        let expected = [of.hypervisor, of.guest].map(|makes| makes.then(|| text.clone()));
+        assert_eq!(refuses, expected, "{fault}");
+    }
+    let refused = |text| refused(text, hypervisor);
+    assert_eq!(refused("rouse.floor").unwrap(), "rouse.floor");
+    let beside = "rouse.hostile=all rouse.neighbour=work";
+    assert_eq!(refused(beside).unwrap(), "rouse.neighbour");
+    assert_eq!(refused("rouse.neighbour=work"), None);
+    assert_eq!(refused("rouse.hostile=all"), None);
 }
 
 #[test]
@@ -265,9 +293,10 @@ fn a_program_of_the_guest_runs_what_is_its_own() {
             Program::Measuring,
         ),
         ("rouse.fault=el2-panic", Program::Measuring),
-        ("rouse.fault=sgi-lost", Program::Measuring),
+        ("rouse.fault=secondary-silent", Program::Measuring),
         ("rouse.fault=guest-hang", Program::Trials),
         ("rouse.fault=el2-panic-held", Program::Trials),
+        ("rouse.fault=sgi-lost", Program::Trials),
         ("rouse.check=all", Program::Trials),
         ("rouse.cost=all", Program::Trials),
         ("rouse.hostile=all rouse.seed=2", Program::Trials),

@@ -28,6 +28,7 @@ mod order;
 mod passed;
 mod pool;
 mod published;
+mod refused;
 mod repeated;
 mod same;
 mod strict;

@@ -13,7 +13,7 @@ use super::costs::{self, Mode};
 use super::cycles::{median, own_ticks};
 use super::missed;
 use super::parts::{Target, parts};
-use super::simulator::{Recorded, Simulator};
+use super::simulator::{Boot, Recorded, Simulator};
 use super::trace::Window;
 use super::visit;
 use crate::cost::CostArgs;
@@ -75,13 +75,14 @@ impl Card {
         Some(self.cycles(model, path)?.warm as f64 / least.warm as f64)
     }
 
-    /// Adds what two boots on `model` came to.
-    fn add(&mut self, model: &str, warm: &Recorded, cold: Recorded) -> Result<()> {
+    /// Adds what the boots on `model` came to.
+    fn add(&mut self, model: &str, [warm, floors, cold]: [Recorded; 3]) -> Result<()> {
         self.emulator.clone_from(&warm.emulator);
-        self.models.insert(model.into(), paths(model, warm, &cold));
+        let all = paths(model, &warm, &floors, &cold);
+        self.models.insert(model.into(), all);
         self.missed.insert(model.into(), cold.missed);
         for target in Target::ALL {
-            let parts = wake_up(target, model, warm)?;
+            let parts = wake_up(target, model, &warm)?;
             let all = match target {
                 Target::Runs => &mut self.wake_ups,
                 Target::Waits => &mut self.waits,
@@ -137,22 +138,25 @@ pub fn measure(args: &CostArgs, card: &mut Card) -> Result<()> {
     };
     let boots = models
         .iter()
-        .flat_map(|&model| [(model, false), (model, true)]);
-    let boots: Vec<(&str, bool)> = boots.collect();
-    let mut warm = None;
+        .flat_map(|&model| Boot::ALL.map(|boot| (model, boot)));
+    let boots: Vec<(&str, Boot)> = boots.collect();
+    // Of the model whose boots end, in the order of `Boot::ALL`.
+    let mut ready = Vec::new();
     let mut ended = Ok(());
     side_by_side::in_order(
         boots,
         simulator(models[0]).at_once()?,
-        |_, (model, cold)| (model, simulator(model).record(cold)),
+        |_, (model, boot)| (model, simulator(model).record(boot)),
         |(model, recorded)| {
-            let added = recorded.and_then(|recorded| match warm.take() {
-                // Of each model the warm one comes first.
-                None => {
-                    warm = Some(recorded);
-                    Ok(())
+            let added = recorded.and_then(|recorded| {
+                ready.push(recorded);
+                match <[Recorded; 3]>::try_from(std::mem::take(&mut ready)) {
+                    Ok(all) => card.add(model, all),
+                    Err(some) => {
+                        ready = some;
+                        Ok(())
+                    }
                 }
-                Some(warm) => card.add(model, &warm, recorded),
             });
             let goes_on = added.is_ok();
             ended = added;
@@ -168,9 +172,15 @@ pub fn measure(args: &CostArgs, card: &mut Card) -> Result<()> {
 
 /// Cycles of each path on `model`. One that never shows itself alone is reported: with 16 list registers no interrupt
 /// waits for one.
-fn paths(model: &str, warm: &Recorded, cold: &Recorded) -> BTreeMap<String, Cycles> {
+fn paths(
+    model: &str,
+    warm: &Recorded,
+    floors: &Recorded,
+    cold: &Recorded,
+) -> BTreeMap<String, Cycles> {
     let mut paths = BTreeMap::new();
     for &path in Path::ALL {
+        let warm = if path.is_floor() { floors } else { warm };
         let taken = [warm, cold].map(|recorded| taken(recorded, path));
         let [Some((insns, warm)), cold] = taken else {
             let why = super::why_not(&warm.console, path);

@@ -23,8 +23,10 @@ use shell::progress::Progress;
 
 /// The boot arguments that have every path taken.
 pub const ALL_PATHS: &str = "rouse.cost=all";
-/// Has EL2 set memory aside for neighbours, of which one path has one, and lend vectors that do the least.
-const LENT: &str = "rouse.neighbour=work rouse.floor";
+/// Has EL2 set memory aside for neighbours, of which one path has one.
+const NEIGHBOUR: &str = "rouse.neighbour=work";
+/// Likewise, and has it lend vectors that do the least, which only images for tests have.
+const FLOORS: &str = "rouse.neighbour=work rouse.floor";
 /// CPUs of the boots that count paths: one that sends, one that receives.
 pub const CPUS: u32 = 2;
 
@@ -36,6 +38,8 @@ pub struct Bench {
     pub built: Built,
     /// The images, with the measuring program.
     pub measuring: Built,
+    /// Boot arguments of the trials besides the paths.
+    lent: &'static str,
     plugin: PathBuf,
     board: String,
     /// The image of the guest that runs.
@@ -56,8 +60,17 @@ pub struct Recorded {
 impl Bench {
     /// Builds everything for `board`, whose boots have these limits.
     pub fn new(board: &str, limits: &LimitArgs) -> Result<Self> {
+        Self::lent(board, limits, NEIGHBOUR)
+    }
+
+    /// Likewise, with the floors.
+    pub fn with_floors(board: &str, limits: &LimitArgs) -> Result<Self> {
+        Self::lent(board, limits, FLOORS)
+    }
+
+    fn lent(board: &str, limits: &LimitArgs, lent: &'static str) -> Result<Self> {
         Board::load(board)?.qemu("cost")?;
-        let first = job(board, Mode::Inject, CPUS, ALL_PATHS)?;
+        let first = job(board, Mode::Inject, CPUS, &format!("{ALL_PATHS} {lent}"))?;
         let Ready { emulator, built } = Ready::make(&first)?;
         let measuring = Guest::Ours(Program::Measuring);
         let measuring = interrupt::or(images::build(&first.board().name, measuring))?;
@@ -65,6 +78,7 @@ impl Bench {
             emulator,
             built,
             measuring,
+            lent,
             plugin: interrupt::or(images::recorder())?,
             board: board.into(),
             atomics: first.image(first.variant()),
@@ -74,7 +88,7 @@ impl Bench {
 
     /// Boots the trials in `mode` with `arguments` and answers what was recorded.
     pub fn record(&self, mode: Mode, cpus: u32, arguments: &str) -> Result<Recorded> {
-        let arguments = format!("{arguments} {LENT}");
+        let arguments = format!("{arguments} {}", self.lent);
         self.record_of(&self.built, mode, cpus, &arguments)
     }
 

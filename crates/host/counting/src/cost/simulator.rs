@@ -5,17 +5,19 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, anyhow};
+use cost::Path;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
 use super::missed::{self, Missed};
+use super::recorder::{self, ALL_PATHS};
 use super::requests;
+use super::tarmac;
 use super::trace::Window;
-use super::{recorder, tarmac};
 use running::boot::{Boots, Launch, Ready, Recorder, Show};
 use running::job::Job;
 use running::options::{JobArgs, LimitArgs};
@@ -24,11 +26,8 @@ use shell::progress::Progress;
 
 /// One core sends, one receives.
 const CORES: u16 = 2;
-/// Every path in few passes, floors and neighbours too.
-const ARGUMENTS: &str =
-    "rouse.cost=all rouse.cost-brief rouse.floor rouse.neighbour=work rouse.deliver=inject";
-/// Caches and TLBs are emptied before each pass.
-const COLD: &str = "rouse.cost-cold";
+/// Every path in few passes, neighbours too.
+const ARGUMENTS: &str = "rouse.cost=all rouse.cost-brief rouse.neighbour=work rouse.deliver=inject";
 /// Bytes that are read of a trace at once.
 const CHUNK: usize = 1 << 20;
 
@@ -37,8 +36,44 @@ const CHUNK: usize = 1 << 20;
 pub struct Simulator<'a> {
     pub board: &'a str,
     pub model: &'a str,
-    pub gem5: Option<&'a Path>,
+    pub gem5: Option<&'a std::path::Path>,
     pub limits: &'a LimitArgs,
+}
+
+/// A boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Boot {
+    /// Of the image for measurements: every path.
+    Warm,
+    /// Likewise. Caches and TLBs are emptied before each pass.
+    Cold,
+    /// Of the image for tests: the floors, which only that has.
+    Floors,
+}
+
+impl Boot {
+    pub const ALL: [Self; 3] = [Self::Warm, Self::Floors, Self::Cold];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Warm => "warm",
+            Self::Cold => "cold",
+            Self::Floors => "floors",
+        }
+    }
+
+    fn arguments(self) -> String {
+        match self {
+            Self::Warm => ARGUMENTS.into(),
+            Self::Cold => format!("{ARGUMENTS} rouse.cost-cold"),
+            Self::Floors => {
+                let paths = Path::ALL.iter().filter(|path| path.is_floor());
+                let names: Vec<_> = paths.map(|path| path.name()).collect();
+                let paths = format!("rouse.cost={}", names.join(","));
+                format!("{} rouse.floor", ARGUMENTS.replacen(ALL_PATHS, &paths, 1))
+            }
+        }
+    }
 }
 
 /// Record of a boot.
@@ -56,9 +91,10 @@ pub struct Recorded {
 }
 
 impl Simulator<'_> {
-    /// Boots and answers what was executed, `cold` or warm.
-    pub fn record(&self, cold: bool) -> Result<Recorded> {
-        let job = self.job(cold)?.within(self.limits);
+    /// Boots and answers what was executed.
+    pub fn record(&self, boot: Boot) -> Result<Recorded> {
+        let job = self.job(boot)?.within(self.limits);
+        let cold = boot == Boot::Cold;
         let ready = Ready::make(&job)?;
         let folder = Scratch::new()?;
         let traces = (0..CORES).map(|core| {
@@ -70,7 +106,7 @@ impl Simulator<'_> {
         let misses = folder.path().join("misses");
         let misses = cold.then(|| Reader::listen(&misses, |text| requests::requests(text)));
         let misses = misses.transpose()?;
-        let title = format!("{}, {}", self.model, if cold { "cold" } else { "warm" });
+        let title = format!("{}, {}", self.model, boot.name());
         let mut boots = Boots::new(&ready.emulator, &ready.built, Show::Nothing, Vec::new());
         let outcome = boots.boot(Launch {
             job: &job,
@@ -103,16 +139,15 @@ impl Simulator<'_> {
 
     /// How many can run side by side here.
     pub fn at_once(&self) -> Result<NonZeroUsize> {
-        Ok(self.job(false)?.emulators())
+        Ok(self.job(Boot::Warm)?.emulators())
     }
 
-    fn job(&self, cold: bool) -> Result<Job> {
+    fn job(&self, boot: Boot) -> Result<Job> {
         let mut args = JobArgs::on(self.board);
         args.cpus = Some(CORES.into());
         args.cpu = Some(self.model.into());
         args.gem5 = self.gem5.map(PathBuf::from);
-        let cold = if cold { COLD } else { "" };
-        args.load.append = Some(format!("{ARGUMENTS} {cold}"));
+        args.load.append = Some(boot.arguments());
         Job::new(&args)
     }
 }
@@ -135,7 +170,7 @@ struct Reader<T> {
 impl<T: Send + 'static> Reader<T> {
     /// Makes a FIFO at `path` and has `read` read it.
     fn listen(
-        path: &Path,
+        path: &std::path::Path,
         read: impl FnOnce(&mut BufReader<File>) -> Result<T> + Send + 'static,
     ) -> Result<Self> {
         mkfifo(path, Mode::S_IRUSR | Mode::S_IWUSR)

@@ -3,14 +3,15 @@
 
 use anyhow::Result;
 use plan::{
-    Arguments, GUEST_STANDBY, LinuxCpuidle, Machine, PREFIX, Plan, Program, SEED, SURVEY, Under,
+    Arguments, Choice, GUEST_STANDBY, LinuxCpuidle, Machine, PREFIX, Plan, Planted, Program, SEED,
+    SURVEY, Under,
 };
 
 use super::Variant;
 use super::deadlines::Deadlines;
 use crate::board::Board;
 use crate::given::{Given, Initrd};
-use crate::images::Guest;
+use crate::images::{self, Built, Guest};
 use crate::kvm::{ALIKE, kernel};
 use crate::options::{LoadArgs, Metric};
 use shell::failure::{BadInput, bad_input};
@@ -145,6 +146,18 @@ impl Load {
             Some(given) => Guest::Given(given),
             None => Guest::Ours(self.program),
         }
+    }
+
+    /// Builds the images that its boot arguments need, and packs them.
+    pub fn build(&self) -> Result<Built> {
+        images::build_planted(&self.board.name, self.packed(), self.planted())
+    }
+
+    /// The images that are to be built for tests. All variants of a boot have the same.
+    pub fn planted(&self) -> Planted {
+        let text = self.boot_arguments(Variant::of(Choice::NONE));
+        let read = Arguments::parse(&text);
+        read.map_or(Planted::NOTHING, |arguments| arguments.planted())
     }
 
     /// Returns the part of the plan that a boot measures.

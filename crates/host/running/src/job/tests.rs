@@ -73,6 +73,39 @@ fn the_program_that_the_boot_arguments_ask_for_is_packed() {
 }
 
 #[test]
+fn images_are_built_for_tests_where_the_boot_arguments_ask_for_something_of_them() {
+    let planted = |options: &[&str]| {
+        let planted = job(options).unwrap().load.planted();
+        (planted.hypervisor, planted.guest)
+    };
+    for append in [
+        "x=1",
+        "rouse.fault=guest-panic",
+        "rouse.soak=9 rouse.fault=soak-leak",
+        "rouse.hostile=all",
+        "rouse.cost=all rouse.neighbour=work",
+    ] {
+        assert_eq!(planted(&["--append", append]), (false, false), "{append}");
+    }
+    for append in [
+        "rouse.fault=el2-panic",
+        "rouse.fault=sgi-lost",
+        "rouse.fault=spcr-short",
+        "rouse.fault=ram-dirty",
+        "rouse.soak=9 rouse.fault=soak-time-back",
+        "rouse.cost=all rouse.floor",
+        "rouse.hostile=all rouse.neighbour=work",
+    ] {
+        assert_eq!(planted(&["--append", append]), (true, false), "{append}");
+    }
+    let cells = planted(&["--append", "rouse.fault=cell-hang"]);
+    assert_eq!(cells, (false, true));
+    let options = ["--append", "rouse.check=all", "--neighbour", "work"];
+    assert_eq!(planted(&options), (true, false));
+    assert_eq!(planted(&["--neighbour", "work"]), (false, false));
+}
+
+#[test]
 fn another_guest_is_told_what_was_given_and_nothing_else() {
     let mut image = [0; 64];
     image[56..60].copy_from_slice(b"ARM\x64");

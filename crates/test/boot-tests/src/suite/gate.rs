@@ -9,8 +9,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 
 use super::{
-    carried, exceptions, exclusives, jobs, killed, mainline, monitor, published, repeated, strict,
-    together,
+    carried, exceptions, exclusives, jobs, killed, mainline, monitor, published, refused, repeated,
+    strict, together,
 };
 use running::before::Before;
 use running::gem5;
@@ -42,7 +42,7 @@ struct Line {
     says: &'static str,
 }
 
-const ALL: [Gate; 18] = [
+const ALL: [Gate; 19] = [
     Gate {
         name: "atomics-of-both-images",
         what: What::Code(exclusives::run),
@@ -114,6 +114,10 @@ const ALL: [Gate; 18] = [
     Gate {
         name: "kvm-program-measures",
         what: What::Boots(carried::run),
+    },
+    Gate {
+        name: "planted-faults-are-refused",
+        what: What::Code(refused::run),
     },
     Gate {
         name: "repeated-runs-are-compared",

@@ -22,7 +22,7 @@ use shell::terminal::say;
 /// The test in which EL2 breaks rules, on purpose and one in each function of this file that
 /// has the name of a rule.
 const PLANTS: &str = "fault-el2-breaks-rules";
-const PLANTED: &str = "hypervisor/src/dumps/broken_rules.rs: ";
+const PLANTED: &str = "hypervisor/src/planted/with/broken_rules.rs: ";
 /// Rules that can't be broken there: the first takes two CPUs, the second one a fault, the third
 /// one memory that EL2 both writes and executes.
 const NOT_PLANTED: [&str; 3] = ["sgi-after-stores", "device-access", "code-fetched"];

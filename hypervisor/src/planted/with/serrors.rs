@@ -3,12 +3,12 @@
 //! made up: it is written to ESR_EL2, and the vector is branched to as if it had been taken.
 //! Everything after that is as with a real one, up to the return.
 
-use plan::Fault;
+use plan::{Fault, SerrorFault};
 use trap::serror::Taken;
 
+use super::asked::asked;
 use crate::cpu::percpu::PerCpu;
 use crate::dumps::serror;
-use crate::machine::fault::is;
 
 /// Offsets in the vectors (DDI 0487K.a, D1.3.1.5): an SError of this level, and of a lower one.
 const FROM_EL2: u64 = 0x380;
@@ -23,7 +23,7 @@ const CORRECTED: u64 = SERROR | 0b110 << 10;
 /// DFSC 0: uncategorized.
 const UNCATEGORIZED: u64 = SERROR & !0x3f;
 /// DISR_EL1 of a restartable one that was deferred.
-const DEFERRED: u64 = 1 << 31 | 0b010 << 10 | 0x11;
+pub const DEFERRED: u64 = 1 << 31 | 0b010 << 10 | 0x11;
 
 unsafe extern "C" {
     /// Goes to the vector at `offset` with the syndrome `esr`. Comes back if that returns: 0, or 1
@@ -87,24 +87,24 @@ el2_as_if_serror:
     "#,
 );
 
-/// Returns the value of DISR_EL1 before the barrier at the start: 0, unless firmware is to have
-/// left an SError.
-pub fn left() -> u64 {
-    if is(Fault::SerrorLeft) { DEFERRED } else { 0 }
-}
-
-/// Makes those that are asked for while the guest measures.
-pub fn plant(cpu: &PerCpu) {
-    if is(Fault::SerrorsGoOn) {
-        at(FROM_GUEST, CORRECTED);
-        at(FROM_GUEST, RESTARTABLE);
-        serror::let_in(cpu, Taken::InEl2, || at(FROM_EL2, RESTARTABLE));
-    } else if is(Fault::SerrorRecoverable) {
-        at(FROM_GUEST, RECOVERABLE);
-    } else if is(Fault::SerrorUncontainable) {
-        at(FROM_GUEST, UNCONTAINABLE);
-    } else if is(Fault::SerrorUncategorized) {
-        at(FROM_GUEST, UNCATEGORIZED);
+/// Makes those that are asked for when the first cell begins: while the guest measures.
+#[inline(never)]
+pub fn at_cell(cell: u64, pass: u64) {
+    let Some(Fault::Serror(fault)) = asked() else {
+        return;
+    };
+    if (cell, pass) != (1, 0) {
+        return;
+    }
+    match fault {
+        SerrorFault::GoOn => {
+            at(FROM_GUEST, CORRECTED);
+            at(FROM_GUEST, RESTARTABLE);
+            serror::let_in(PerCpu::this(), Taken::InEl2, || at(FROM_EL2, RESTARTABLE));
+        }
+        SerrorFault::Recoverable => at(FROM_GUEST, RECOVERABLE),
+        SerrorFault::Uncontainable => at(FROM_GUEST, UNCONTAINABLE),
+        SerrorFault::Uncategorized => at(FROM_GUEST, UNCATEGORIZED),
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The neighbour that tries what it may not, for tests: each unit of it.
+//! The neighbour that tries what it may not: each unit of it.
 //!
 //! It gives each register of its own a value, of which none is the vCPU's, and looks whether it has
 //! that value still after some time, in which turns end and begin. Then it does what would harm the
@@ -209,12 +209,7 @@ arch::symbol_addresses! {
     vectors_end = el2_program_hostile_vectors_end;
 }
 
-/// The program, in this image's constants.
-pub fn program() -> Range<u64> {
-    start()..end()
-}
-
-/// Its vectors, likewise.
-pub fn vectors() -> Range<u64> {
-    end()..vectors_end()
+/// The program and its vectors, in this image's constants.
+pub fn hostile() -> Option<(Range<u64>, Range<u64>)> {
+    Some((start()..end(), end()..vectors_end()))
 }

@@ -34,14 +34,17 @@ pub fn allow(on: bool) {
     ALLOWED.store(on, Relaxed);
 }
 
-/// Whether it may.
-pub fn allowed() -> bool {
-    ALLOWED.load(Relaxed)
-}
+/// There are no such vectors.
+pub struct NoFloor;
 
 /// Has this CPU take those that `which` means, from the return to the guest on (a context synchronization event: DDI 0487K.a,
-/// D1.4.1); `None` if there are none.
-pub fn enter(which: u64) -> Option<()> {
+/// D1.4.1); `None` if it may not.
+#[inline(never)]
+pub fn enter(which: u64) -> Option<Result<(), NoFloor>> {
+    ALLOWED.load(Relaxed).then(|| take(which).ok_or(NoFloor))
+}
+
+fn take(which: u64) -> Option<()> {
     let vectors = match Floor::ALL.get(usize::try_from(which).ok()?)? {
         Floor::Empty => &raw const el2_vectors_floor_empty,
         Floor::Send => &raw const el2_vectors_floor_send,
@@ -52,8 +55,8 @@ pub fn enter(which: u64) -> Option<()> {
     Some(())
 }
 
-/// Assembler macros: the tables. To be used in the block of [`crate::exits::vectors`], whose macros these use.
-macro_rules! floor_macros {
+/// Assembly: the tables. It is part of the block of [`crate::exits::vectors`], whose macros these use.
+macro_rules! vectors {
     () => {
         r#"
     // Back to the plain vectors, as if the exception had come to them.
@@ -78,7 +81,6 @@ macro_rules! floor_macros {
         eret
     .endm
 
-    .macro floor_tables
     .balign 2048
     .global el2_vectors_floor_empty
 el2_vectors_floor_empty:
@@ -128,8 +130,7 @@ el2_vectors_floor_wait:
     floor_take
     floor_ends 0x480
     vectors_after
-    .endm
     "#
     };
 }
-pub(crate) use floor_macros;
+pub(crate) use vectors;

@@ -9,11 +9,12 @@ use core::slice;
 use acpi::{Listed, MAX_LISTED};
 use arch::layout;
 use arrayvec::ArrayVec;
-use plan::Fault;
+use plan::{Fault, FirmwareFault};
 use uefi::boot::{self, AllocateType, MemoryType};
 use uefi::{Status, table};
 
-use super::tables::{self, Source};
+use super::asked::asked;
+use crate::boot::efi::tables::{self, Source};
 use crate::say;
 
 /// In the header of a table, and its size.
@@ -38,28 +39,31 @@ const WOR_HIGH: u64 = 0xc;
 /// Size of UEFI's pages.
 const PAGE: usize = 4096;
 
-/// Has firmware leave what `fault` says, if that is firmware's.
-pub fn leave(fault: Fault) {
+/// Has firmware leave what is asked for, if that is firmware's.
+pub fn leave() {
+    let Some(Fault::Firmware(fault)) = asked() else {
+        return;
+    };
     let done = match fault {
-        Fault::SpcrDamaged => spcr(|spcr| spcr[CHECKSUM] ^= 1),
-        Fault::SpcrShort => spcr(|spcr| {
+        FirmwareFault::SpcrDamaged => spcr(|spcr| spcr[CHECKSUM] ^= 1),
+        FirmwareFault::SpcrShort => spcr(|spcr| {
             let (short, _) = spcr.split_at_mut(HEADER + 4);
             let length = short.len() as u32;
             short[LENGTH..LENGTH + 4].copy_from_slice(&length.to_le_bytes());
             seal(short);
         }),
-        Fault::SpcrNowhere => spcr(|spcr| {
+        FirmwareFault::SpcrNowhere => spcr(|spcr| {
             spcr[ADDRESS..ADDRESS + 8].fill(0);
             seal(spcr);
         }),
-        Fault::SpcrUnknown => spcr(|spcr| {
+        FirmwareFault::SpcrUnknown => spcr(|spcr| {
             spcr[INTERFACE] = 0x55;
             seal(spcr);
         }),
-        Fault::SpcrMissing => spcr_missing(),
-        Fault::TablesMoved => tables_moved(),
-        Fault::NoWatchdog => no_watchdog(),
-        Fault::WatchdogRuns => watchdog(|frames| {
+        FirmwareFault::SpcrMissing => spcr_missing(),
+        FirmwareFault::TablesMoved => tables_moved(),
+        FirmwareFault::NoWatchdog => no_watchdog(),
+        FirmwareFault::WatchdogRuns => watchdog(|frames| {
             let control = u64::from_le_bytes(*frames[CONTROL..].first_chunk()?);
             // SAFETY: the device of the table, which firmware has mapped and does not use.
             unsafe {
@@ -68,16 +72,15 @@ pub fn leave(fault: Fault) {
             }
             Some(())
         }),
-        Fault::WatchdogSecure => watchdog(|frames| {
+        FirmwareFault::WatchdogSecure => watchdog(|frames| {
             *frames.get_mut(WATCHDOG_FLAGS)? |= 1 << 2;
             Some(())
         }),
-        Fault::WatchdogInRam => watchdog(|frames| {
+        FirmwareFault::WatchdogInRam => watchdog(|frames| {
             let ram = layout::base() & !0xfff;
             frames[CONTROL..CONTROL + 8].copy_from_slice(&ram.to_le_bytes());
             Some(())
         }),
-        _ => return,
     };
     match done {
         Some(()) => say!("firmware leaves {fault}"),
@@ -136,7 +139,7 @@ fn tables_moved() -> Option<()> {
     let mut moved: ArrayVec<(u64, u64), MAX_LISTED> = ArrayVec::new();
     let mut at = end - size as u64;
     for one in &listed {
-        // An odd place, or one behind it.
+        // An odd place, or one after it.
         at += 1;
         // SAFETY: within the pages that firmware gave; the source is a table.
         unsafe {

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An image for tests: `rouse.fault=NAME` for what seems to be wrong while it measures.
+
+use hist::Ratio;
+use plan::{Arguments, CellFault, Error, Fault, PASSES};
+use spin::once::Once;
+
+use crate::pmu;
+
+/// How many times as fast a core is found that only seems to change its clock.
+const MOVED: u64 = 2;
+/// The faster core of [`CellFault::CoreDrifts`] makes so many cycles where it made so many less one.
+const DRIFTS: u64 = 201;
+
+/// The fault that is asked for.
+static ASKED: Once<CellFault> = Once::new();
+
+/// Notes what they ask for.
+pub fn ask(arguments: &Arguments<'_>) -> Option<Error<'static>> {
+    if let Some(Fault::Cell(fault)) = arguments.fault {
+        ASKED.call_once(|| fault);
+    }
+    None
+}
+
+fn is(fault: CellFault) -> bool {
+    ASKED.get() == Some(&fault)
+}
+
+/// Bits of the counter that seem to be 0.
+pub fn hidden() -> u64 {
+    if is(CellFault::CounterCoarse) { 0xf } else { 0 }
+}
+
+/// Pass `pass` of cell `id`, of `count` cells, begins: the last cell's second one does not end.
+pub fn at_pass(id: usize, count: usize, pass: u32) {
+    if is(CellFault::CellHang) && (id, pass) == (count - 1, 1) {
+        arch::insn::hang();
+    }
+}
+
+/// Whether the core's clock is to be looked at whatever it tells.
+pub fn looks() -> bool {
+    is(CellFault::CoreClockMoves) && pmu::is_there()
+}
+
+/// How many times as fast the core seems to be after `passes`.
+pub fn times(passes: usize) -> u64 {
+    match looks() && passes >= PASSES as usize / 2 {
+        true => MOVED,
+        false => 1,
+    }
+}
+
+/// How fast CPU `index` seems to be, at the end or at the begin, where it is as fast as `ratio` has it.
+pub fn core(index: usize, end: bool, ratio: Ratio) -> Ratio {
+    let (times, of) = match index {
+        0 => (1, 1),
+        _ if is(CellFault::CoresDiffer) => (2, 1),
+        1 if end && is(CellFault::CoreDrifts) => (DRIFTS, DRIFTS - 1),
+        _ => (1, 1),
+    };
+    Ratio {
+        wanted: ratio.wanted * times,
+        read: ratio.read * of,
+    }
+}

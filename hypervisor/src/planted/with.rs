@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An image for tests: `rouse.fault=NAME`, a way to see what a failure looks like, and that it is noticed; `rouse.floor`;
+//! and the neighbour of trials. The guest has no say in it.
+
+mod asked;
+mod audit;
+mod broken_rules;
+mod failing;
+mod firmware;
+mod floor;
+mod hostile;
+mod serrors;
+
+use plan::{Arguments, Error, MachineFault, Names};
+use platform::Region;
+
+use crate::boot::entry;
+use crate::console::log;
+
+pub use audit::at_audit;
+pub use failing::{at_watch, before_guest};
+pub use floor::enter as enter_floor;
+pub(crate) use floor::vectors;
+pub use hostile::hostile;
+pub use serrors::at_cell;
+
+/// Notes what they ask for. Faults of firmware are made at once, while that is in charge.
+pub fn ask(arguments: &Arguments<'_, Names>) -> Option<Error<'static>> {
+    asked::ask(arguments.fault);
+    floor::allow(arguments.floor);
+    if log::firmware().is_some() {
+        firmware::leave();
+    }
+    None
+}
+
+/// The counter at EL2's start, in place of the machine's.
+pub fn counter() -> Option<u64> {
+    asked::is(MachineFault::CounterStands).then_some(0)
+}
+
+/// Where a CPU begins that is turned on: where it is held, and never let go.
+pub fn secondary_entry() -> Option<u64> {
+    asked::is(MachineFault::SecondarySilent).then(entry::held_entry)
+}
+
+/// DISR_EL1 before what firmware left is deferred.
+pub fn left_serror() -> Option<u64> {
+    asked::is(MachineFault::SerrorLeft).then_some(serrors::DEFERRED)
+}
+
+/// Firmware's answer to a request to turn the machine off.
+pub fn power_off() -> Option<i64> {
+    /// PSCI's INTERNAL_FAILURE (DEN0022F.b, 5.2.2).
+    const INTERNAL_FAILURE: i64 = -6;
+    asked::is(MachineFault::PowerOffFails).then_some(INTERNAL_FAILURE)
+}
+
+/// The guest's RAM is cleared next: another's data is in it.
+pub fn before_scrub(ram: Region) {
+    if asked::is(MachineFault::RamDirty) {
+        for page in (ram.base..ram.end()).step_by(pages::PAGE as usize) {
+            // SAFETY: the guest's RAM is its alone, and is mapped.
+            unsafe { (page as *mut u64).write(u64::from_ne_bytes(*b"neighbor")) };
+        }
+    }
+}

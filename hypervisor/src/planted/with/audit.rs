@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Contradictions that an audit ([`crate::interrupts::audit`]) has to find, one of each kind, in the first vCPU.
+
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicU64};
+
+use aarch64_cpu::registers::{CNTFRQ_EL0, CNTVOFF_EL2, ICH_VMCR_EL2, Readable, Writeable};
+use abi::Counter;
+use arch::insn;
+use arch::regs::{ICH_ELRSR_EL2, set_ich_lr};
+use plan::{AuditFault, Fault};
+use vgic::{ListRegister, Redistributor};
+
+use super::asked::asked;
+use crate::cpu::percpu::PerCpu;
+use crate::interrupts::vgic_cpu;
+use crate::machine::vm::vm;
+
+/// SGIs, and the timers' interrupts of EL1 (PPIs 27 and 30; Arm BSA, DEN0094C, 3.7).
+const SGIS: u32 = 0xffff;
+const TIMERS: u32 = 1 << 27 | 1 << 30;
+
+/// Has the second CPU get none of these any more: neither from hardware nor, of those that are
+/// injected, from EL2.
+fn lose(bits: u32) {
+    /// GICR_ICENABLER0, after the first frame (IHI 0069H, 12.11).
+    const DISABLE: u64 = 0x1_0180;
+    let Some((number, other)) = vm().cpus.iter().enumerate().nth(1) else {
+        return;
+    };
+    other.redistributor().disable_all(bits);
+    let virtually = Redistributor {
+        private: &other.vcpu.private,
+        affinity: other.mpidr,
+        number,
+        last: number + 1 == vm().cpus.len(),
+        lines: 0,
+    };
+    // The value read, and whether it changed, do not matter.
+    let _ = virtually.access(vgic::Access {
+        offset: DISABLE,
+        size: size_of::<u32>() as u32,
+        write: Some(u64::from(bits)),
+    });
+}
+
+/// Audits before a fault is made: enough for the guest to be amidst its work.
+const BEFORE: u64 = 100;
+
+/// Makes the contradiction that is asked for, once, or as often as it takes.
+#[inline(never)]
+pub fn at_audit(quiet: bool) {
+    static AUDITS: AtomicU64 = AtomicU64::new(0);
+    static PLANTED: AtomicBool = AtomicBool::new(false);
+    let Some(Fault::Audit(fault)) = asked() else {
+        return;
+    };
+    let cpu = PerCpu::this();
+    // The guest leaves that one's interrupts at EL2.
+    let first = core::ptr::eq(cpu, vm().cpus[0]);
+    if AUDITS.fetch_add(1, Relaxed) < BEFORE || !first {
+        return;
+    }
+    // Amidst other work a full pending word would lose requests, which is another fault;
+    // and as any kick empties it, it is filled whenever all is quiet.
+    let word = fault == AuditFault::PendingWord;
+    // A CPU that was off enables its interrupts again.
+    let again = word || matches!(fault, AuditFault::SgisLost | AuditFault::TimersLost);
+    if quiet != word || PLANTED.swap(true, Relaxed) && !again {
+        return;
+    }
+    match fault {
+        // Active, and never ended.
+        AuditFault::StuckLr => {
+            let free = ICH_ELRSR_EL2.get().trailing_zeros() as usize;
+            let pending = ListRegister::pending(31, 0x80, None);
+            set_ich_lr(free, pending.with_active().without_pending().0);
+        }
+        AuditFault::ListedTwice => {
+            let listed = ListRegister::pending(9, 0xff, None).0;
+            set_ich_lr(0, listed);
+            set_ich_lr(1, listed);
+        }
+        AuditFault::DoubleDelivery => vgic_cpu::inject(cpu, 9, None),
+        // VPMR, bits 31:24.
+        AuditFault::UnbalancedMask => ICH_VMCR_EL2.set(ICH_VMCR_EL2.get() & !(0x80 << 24)),
+        // Both that count interrupts: how many of them a fast path takes is no matter.
+        AuditFault::CounterBack => {
+            let counters = &cpu.vcpu.counters;
+            (0..counters.get(Counter::Irq)).for_each(|_| counters.take_back(Counter::Irq));
+            cpu.vcpu.fast_paths.interrupts.store(0, Relaxed);
+        }
+        AuditFault::TimeBack => CNTVOFF_EL2.set(CNTFRQ_EL0.get() / 10),
+        AuditFault::PendingWord => drop(cpu.vcpu.switch.word().fetch_or(1 << 31, SeqCst)),
+        AuditFault::SgisLost => lose(SGIS),
+        AuditFault::TimersLost => lose(TIMERS),
+    }
+    // The next look at the list registers finds it.
+    insn::isb();
+}

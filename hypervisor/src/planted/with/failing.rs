@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Failures of EL2: before the guest runs, and while it does.
+
+use core::fmt;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::Relaxed;
+
+use aarch64_cpu::registers::{CNTPCT_EL0, Readable};
+use arch::insn;
+use console::Port;
+use plan::{CallFault, Fault, StartFault};
+use platform::{Uart, UartKind};
+
+use super::asked::asked;
+use super::broken_rules;
+use crate::console::log;
+use crate::machine::machine;
+use crate::machine::vm::vm;
+use crate::say;
+
+/// Fails before the guest runs, if that is asked for.
+pub fn before_guest() {
+    let Some(Fault::Start(fault)) = asked() else {
+        return;
+    };
+    match fault {
+        StartFault::Panic => panic!("as asked by rouse.fault={fault}"),
+        StartFault::Abort => {
+            // SAFETY: address 0x10 is not mapped: the read faults, which is what was
+            // asked for, and reads nothing.
+            unsafe { (0x10 as *const u64).read_volatile() };
+        }
+        StartFault::Hang => loop {
+            insn::yield_now();
+        },
+        StartFault::Overflow => {
+            overflow(0);
+        }
+        StartFault::WriteCode => {
+            // SAFETY: code is not writable: the write faults, and writes nothing.
+            unsafe { (arch::layout::base() as *mut u64).write_volatile(0) };
+        }
+        StartFault::RunData => {
+            let data = arch::layout::data().start as *const ();
+            // SAFETY: variables can't be run: the call faults at its first
+            // instruction, which is what was asked for.
+            unsafe { core::mem::transmute::<*const (), extern "C" fn()>(data)() };
+        }
+        StartFault::BreaksRules => broken_rules::break_all(),
+        StartFault::ConsoleStalls => stall(true),
+        StartFault::ConsoleDies => stall(false),
+    }
+}
+
+/// Fails while the guest runs, when it asks for a watch: every guest does that wants one of these.
+#[inline(never)]
+pub fn at_watch() {
+    let Some(Fault::Call(fault)) = asked() else {
+        return;
+    };
+    match fault {
+        CallFault::PanicRunning => panic!("as asked, while the guest runs"),
+        CallFault::OverflowRunning => {
+            overflow(0);
+        }
+        CallFault::PanicNested => panic!("as asked, {Broken}"),
+        CallFault::PanicHeld => log::with(|_| panic!("as asked, while the console is held")),
+        CallFault::PanicEverywhere => everywhere(),
+        CallFault::SgiLost => {
+            if let Some(other) = vm().cpus.get(1) {
+                say!("fault: CPU {:#x} gets no SGI 0 any more", other.mpidr);
+                other.redistributor().disable_all(1);
+            }
+        }
+    }
+}
+
+/// Panics, when as many CPUs as there are have come here.
+fn everywhere() {
+    static HERE: AtomicU32 = AtomicU32::new(0);
+    HERE.fetch_add(1, Relaxed);
+    while (HERE.load(Relaxed) as usize) < vm().cpus.len() {
+        insn::yield_now();
+    }
+    panic!("as asked, on every CPU");
+}
+
+/// Panics when it is shown.
+struct Broken;
+
+impl fmt::Display for Broken {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        panic!("in the message of a panic")
+    }
+}
+
+/// Calls itself until there is no stack left.
+#[expect(unconditional_recursion, reason = "it is asked for")]
+fn overflow(depth: u64) -> u64 {
+    let page = core::hint::black_box([depth; 32]);
+    overflow(depth + 1) + page[depth as usize % 32]
+}
+
+/// Has the console take nothing, for some lines if it `ends`, or any more.
+fn stall(ends: bool) {
+    /// Registers of a PL011 whose transmit FIFO is full for ever (DDI 0183G, 3.3.3).
+    static FULL: [AtomicU32; 1024] = {
+        let mut registers = [const { AtomicU32::new(0) }; 1024];
+        registers[0x18 / 4] = AtomicU32::new(1 << 5);
+        registers
+    };
+    const LINES: u32 = 100;
+    let Some(uart) = machine().platform.uart else {
+        return;
+    };
+    let stalled = Uart {
+        kind: UartKind::Pl011,
+        base: FULL.as_ptr() as u64,
+    };
+    let start = CNTPCT_EL0.get();
+    // SAFETY: memory that behaves as the registers of a stalled UART.
+    change(unsafe { Port::new(stalled) });
+    if !ends {
+        return;
+    }
+    for n in 0..LINES {
+        say!("line {n} that is not read");
+    }
+    // SAFETY: the machine's own, as before.
+    let lost = change(unsafe { Port::new(uart) });
+    let ticks = CNTPCT_EL0.get() - start;
+    say!("fault: the console stalled; {lost} bytes lost in {ticks} ticks");
+}
+
+/// Uses another port from now on; how many bytes the last one lost.
+fn change(port: Port) -> u64 {
+    let mut lost = 0;
+    log::with(|line| lost = line.connect(port).map_or(0, |old| old.lost()));
+    lost
+}
