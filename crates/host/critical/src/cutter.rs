@@ -382,7 +382,7 @@ impl Cutter {
     }
 
     /// `cpu` has found `release`. Its clock follows if it waited when the release happened,
-    /// and if this is the first release that it finds after the wait. A later one is no
+    /// and if this is the first release that it finds after the wait. A later one is not a
     /// cause: another CPU's word, for instance, which that CPU changed before it waits.
     fn link(&mut self, cpu: usize, release: Release) {
         self.join(cpu, release);

@@ -98,7 +98,7 @@ impl Kind {
         Class::ALL.get(number).copied()
     }
 
-    /// Whether its execution has to be reported, beside being counted.
+    /// Whether its execution has to be reported, besides being counted.
     #[must_use]
     pub const fn happens(self) -> bool {
         self.0 & ((1 << Self::CLASS) - 1) != 0

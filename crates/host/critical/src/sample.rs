@@ -95,7 +95,7 @@ pub fn to_text(samples: &Samples) -> String {
     text
 }
 
-/// The samples of such lines; an error says which line is none.
+/// Parses the samples of such lines; an error names the first line that is not a sample.
 pub fn from_text(text: &str) -> Result<Samples, String> {
     let mut lines = text.lines();
     if lines.next() != Some(HEADING) || lines.next_back() != Some("end") {
@@ -107,7 +107,7 @@ pub fn from_text(text: &str) -> Result<Samples, String> {
         let numbers: Result<Vec<u64>, _> = numbers.collect();
         let numbers = numbers.ok().filter(|numbers| numbers.len() == NUMBERS);
         let Some(numbers) = numbers else {
-            return Err(format!("`{line}` is no sample"));
+            return Err(format!("`{line}` is not a sample"));
         };
         let mut next = numbers.into_iter();
         let mut take = || next.next().unwrap_or_default();

@@ -221,7 +221,7 @@ fn is_by_table(platform: &Platform<'_>) -> bool {
     platform.cpus.iter().any(by_table)
 }
 
-/// Why a machine that is described well is none for Rouse: first by what the image asks itself.
+/// Why Rouse cannot run on a well described machine: first the reasons that the image itself checks.
 fn missing(platform: &Platform<'_>) -> Option<String> {
     let by_table = is_by_table(platform);
     let pool = carve::pool(platform.cpus.len() as u64);

@@ -103,7 +103,7 @@ pub const TWELVE_SEEDS: &[Repeat] = &[
 /// Three of them.
 pub const SEEDS: &[Repeat] = TWELVE_SEEDS.split_at(3).0;
 
-/// Three, with work on two CPUs that are alone or have others beside them, or spread
+/// Three, with work on two CPUs, alone or with idle ones, or spread
 /// over more.
 pub const PLACES: &[Repeat] = &[
     Repeat::cpus("2-cpus", 2),

@@ -158,7 +158,7 @@ impl Chart {
         }
     }
 
-    /// The columns of `table` as bars beside each other, a group for each row that `is` shown.
+    /// Draws the columns of `table` as grouped bars, a group for each row that `is` shown.
     pub fn bars(
         table: &Table,
         title: &str,
@@ -267,7 +267,7 @@ fn colour(number: usize, name: &str) -> &'static str {
     }
 }
 
-/// The number with which a text begins, behind its sign.
+/// The number with which a text begins, including its sign.
 fn number_of(text: &str) -> Option<f64> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c)));
     text[..end.unwrap_or(text.len())].parse().ok()

@@ -95,8 +95,8 @@ impl Claim {
         }
     }
 
-    /// An effect smaller than this is none: what the last digit of the source's figures
-    /// stands for.
+    /// Ignores an effect smaller than this: the resolution of the last digit of the source's
+    /// figures.
     pub fn at_least(self, least: f64) -> Self {
         let least = Some(least);
         Self { least, ..self }
@@ -110,7 +110,7 @@ impl Claim {
         })
     }
 
-    /// The source's figures in place of the two: an effect below [`COUNTS`] of theirs is none.
+    /// The source's figures in place of the two; ignores an effect below [`COUNTS`] of theirs.
     pub fn published(self, one: f64, other: f64) -> Self {
         let least = COUNTS * self.effect(one, other).abs();
         self.at_least(least)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `clients`: what it costs pairs of client and server if every wake-up is an interrupt,
-//! by how many there are.
+//! `clients`: the cost for pairs of client and server if every wake-up is an interrupt,
+//! by their number.
 //!
-//! The source's machine has 512 hardware threads, and as many tasks as that with 256
-//! clients, each of which has a server. Ours stands beside the row of the source that has as many
+//! The source's machine has 512 hardware threads, and as many tasks with 256
+//! clients, each of which has a server. Our row is next to the source's row with as many
 //! tasks per CPU.
 
 use anyhow::Result;

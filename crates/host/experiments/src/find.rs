@@ -88,7 +88,7 @@ impl Runs {
         self.watched(|| each.collect())
     }
 
-    /// The figures that `of` makes, with all that the samples behind them depend on and the machine
+    /// Returns the figures that `of` makes, with all that their samples depend on and the machine
     /// lacks: a caveat can't be forgotten where a figure is made.
     pub fn watched<T>(&self, of: impl FnOnce() -> Result<Vec<(String, T)>>) -> Result<ByBoot<T>> {
         self.missing.take();
@@ -223,7 +223,7 @@ pub struct Found<'r> {
     cell: &'r Cell,
     /// This cell in the shorter boot.
     shorter: Option<&'r Cell>,
-    /// Where it is told what samples depend on.
+    /// Collects what samples depend on.
     missing: &'r Missing,
     /// Ticks, which counters are in, in a second.
     frequency: f64,
@@ -238,7 +238,7 @@ impl<'r> Found<'r> {
         ByBoot::new(vec![(String::new(), value)]).despite(missing.collect())
     }
 
-    /// Its samples, of which it is told what they depend on.
+    /// Its samples; notes what they depend on.
     fn stats(&self) -> Option<Stats> {
         self.depends();
         self.cell.stats
@@ -313,7 +313,7 @@ impl<'r> Found<'r> {
         let neighbours = self.cell.neighbours(self.frequency as u64);
         neighbours.with_context(|| {
             format!(
-                "cell {}: nothing of its neighbours is told",
+                "cell {}: it has no record of its neighbours",
                 self.cell.title()
             )
         })

@@ -21,7 +21,7 @@ const STATES: &str = "wfi:1:1+standby:30:200";
 pub const EXPERIMENT: Experiment = Experiment {
     name: "frames",
     question: "what does a governor that looks at utilisation do to the frames of a display, and to the wake-ups \
-               behind them?",
+               that they cause?",
     source: "K. Puchalski, \"[PATCH v6 2/2] cpuidle: teo: Introduce util-awareness\", January 2023: Jankbench",
     boots: &[Boot {
         label: "frames",
@@ -214,7 +214,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// The source's table, ours beside it: medians of the boots.
+/// The source's table with ours next to it: medians of the boots.
 fn figures(ours: &Ours) -> Table {
     let mut table = Table::new(
         "Frames of 1.667 ms: median of the boots, and published (frames of 16.67 ms)",

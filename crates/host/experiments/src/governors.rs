@@ -23,7 +23,7 @@ const fn further(name: &'static str, seed: u64) -> Repeat {
     }
 }
 
-/// Twelve draws: two effects are no larger than twice their spread. The first has every governor.
+/// Twelve draws: two effects are at most twice their spread. The first draw has every governor.
 const TWELVE: &[Repeat] = &[
     Repeat::seed("seed-1", 1),
     further("seed-2", 2),

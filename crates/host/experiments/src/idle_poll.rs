@@ -59,7 +59,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  stands for them, so only the direction can be. Not the 80 ns that a boost clock brought.",
 };
 
-/// Three, with more CPUs beside the one that polls.
+/// Three, with more CPUs besides the one that polls.
 const PLACES: &[Repeat] = &[
     Repeat::cpus("3-cpus", 3),
     Repeat::cpus("4-cpus", 4),

@@ -297,7 +297,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         claims,
         notes: vec![
             "the ten runs call from ten CPUs, 8 to 17, each the CPU 8 further; column `all CPUs` has what \
-             all 32 execute in a call, 30 of them beside it"
+             all 32 execute in a call, 30 of them as bystanders"
                 .into(),
         ],
     })

@@ -2,13 +2,13 @@
 
 // Public to the programs of this workspace alone: a field whose name says it all has no line.
 #![allow(missing_docs)]
-//! The verb `experiment`: what the authors of idle systems measured, measured
-//! here, in a table of the same shape with their figures beside ours.
+//! The verb `experiment`: repeats the measurements of authors of idle systems
+//! here, in a table of the same shape with their figures next to ours.
 //!
 //! An [`Experiment`] names its boots ([`Boot`]), and turns their results
 //! into an [`Outcome`]: tables, and claims of the source ([`claim::Claim`]), each with a
 //! verdict on our numbers that is computed from all boots ([`verdict`]).
-//! `docs/experiments.md` says what each can show.
+//! `docs/experiments.md` lists what each can show.
 
 mod options;
 
@@ -69,7 +69,7 @@ pub struct Experiment {
     /// Its name on the command line.
     name: &'static str,
     question: &'static str,
-    /// Whose figures are beside ours.
+    /// Whose figures are next to ours.
     source: &'static str,
     boots: &'static [Boot],
     /// Metric of its figures; `None`: times, for which whatever the board counts will do.
@@ -263,7 +263,7 @@ impl Experiment {
 }
 
 impl Experiment {
-    /// Measures a boot, which is called `name`; `beside`: others may run meanwhile.
+    /// Measures a boot, which is called `name`; `beside`: others may run at the same time.
     fn boot(
         &self,
         planned: &Planned,

@@ -18,7 +18,7 @@ use super::{Boot, Experiment, ONCE, SEEDS};
 use published::{COLUMNS, ROWS};
 use running::options::Metric;
 
-/// A boot of `io` with these values beside those that all boots have.
+/// A boot of `io` with these values in addition to those of all boots.
 macro_rules! io {
     ($label:literal, $cpus:expr, $iterations:literal, $repeats:ident, $($list:expr),*) => {
         Boot {

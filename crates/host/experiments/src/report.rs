@@ -66,7 +66,7 @@ pub struct Report {
     pub name: &'static str,
     /// Question that it asks.
     pub question: &'static str,
-    /// Whose figures are beside ours.
+    /// Whose figures are next to ours.
     pub source: &'static str,
     /// Which figures can be compared with the source's, and which can't.
     pub comparable: &'static str,

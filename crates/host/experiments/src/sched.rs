@@ -91,7 +91,7 @@ const TESTS: [(&str, &str, [Pair; 4]); 3] = [
     ),
 ];
 
-/// Boots, and which figures of the source they are beside: of Graviton2 and
+/// Boots, and which figures of the source to compare each with: of Graviton2 and
 /// Graviton3.
 const BOOTS: [(&str, &str, [usize; 2]); 2] = [("vm", "VM", [0, 1]), ("metal", "metal", [2, 3])];
 
@@ -99,7 +99,7 @@ const BOOTS: [(&str, &str, [usize; 2]); 2] = [("vm", "VM", [0, 1]), ("metal", "m
 /// 19 points apart.
 const BAND: f64 = 10.0;
 
-/// How far pipe and notify may be apart, points. In the source they are no more than
+/// How far pipe and notify may be apart, points. In the source they are at most
 /// 2 apart in any column.
 const APART: f64 = 2.0;
 

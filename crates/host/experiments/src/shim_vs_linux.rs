@@ -86,7 +86,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  a wake-up: Linux has system calls, files and a scheduler of many classes in it.",
 };
 
-/// How far two counts may be apart, per cent: what happens beside the samples is less.
+/// How far two counts may be apart, per cent: what happens outside the samples is less.
 const COUNTS: f64 = 5.0;
 /// How far two differences of medians may be apart, instructions: two buckets of Linux's.
 const BUCKETS: f64 = 32.0;
@@ -95,7 +95,7 @@ const POINTS: f64 = 1.0;
 /// How far exits may be apart where one side may have none.
 const EXITS: f64 = 0.1;
 
-/// One of the cells that stand beside each other.
+/// One of the cells to compare.
 #[derive(Clone, Copy)]
 struct Side {
     boot: &'static str,
@@ -297,7 +297,7 @@ fn claims(figures: &Figures<'_>) -> Result<Vec<Claim>> {
     claims.push(figures.counts("as many trapped WFIs", (PIPE, "wfi"), wfi, alike)?);
     claims.push(
         figures.counts("as many trapped WFIs", (TIMER, "wfi"), wfi, alike)?.else_because(
-            "Linux has its tick beside the timer that was asked for, until it finds that nothing else is to be done; the \
+            "Linux has its tick besides the timer that was asked for, until it finds that nothing else is to be done; the \
              guest's executor has no tick without a governor",
         ),
     );

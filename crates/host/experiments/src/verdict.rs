@@ -149,7 +149,7 @@ pub enum Way {
     Rises,
 }
 
-/// The verdict of `test` on the effects of all boots; an effect below `least` is none.
+/// Returns the verdict of `test` on the effects of all boots; an effect below `least` does not count.
 pub fn judge(test: Test, effects: &[f64], least: f64) -> Verdict {
     let expected = match test {
         Test::Equality { band } => {
@@ -172,13 +172,13 @@ pub fn judge(test: Test, effects: &[f64], least: f64) -> Verdict {
     }
 }
 
-/// So many boots at least have effects of one sign with a probability of no more than [`LEVEL`] if
-/// there is no effect: of six, two in 64.
+/// With so many boots or more, the chance that all effects have one sign without a real effect is
+/// at most [`LEVEL`]: of six, two in 64.
 const TESTED: usize = 6;
-/// How probable what is told from none may be without an effect.
+/// Significance level: the largest probability of such effects by chance.
 const LEVEL: f64 = 0.05;
 
-/// The median effect, if it can be told from none: it is no smaller than `least`, and the boots say so.
+/// Returns the median effect if it is significant: at least `least`, and consistent across boots.
 fn distinct(effects: &[f64], least: f64) -> Option<f64> {
     let median = middle(effects)?;
     let told = match effects.len() < TESTED {
@@ -203,14 +203,14 @@ fn middle(effects: &[f64]) -> Option<f64> {
     })
 }
 
-/// Whether all boots have the sign of their median, and it is no smaller than the spread between them.
+/// Whether all boots have the sign of their median, and its size is at least the spread between them.
 fn above_spread(effects: &[f64], median: f64) -> bool {
     let same_sign = effects.iter().all(|effect| effect * median > 0.0);
     same_sign && median.abs() >= spread(effects)
 }
 
-/// Whether chance alone would seldom give these effects. One below `least` is none in its boot, so
-/// that such a boot is on neither side.
+/// Whether chance alone would seldom give these effects. A boot with an effect below `least` counts
+/// for neither side.
 fn above_chance(effects: &[f64], least: f64) -> bool {
     let counted = effects
         .iter()
@@ -381,7 +381,7 @@ mod tests {
         let against = [[-6.0; 6].as_slice(), &[4.0; 5]].concat();
         assert_eq!(judge(FALLS, &against, 5.0), Verdict::Agrees);
         assert_eq!(judge(FALLS, &against, 0.0), Verdict::NoDifference);
-        // Five of one sign are chance, whatever there is beside them.
+        // Five of one sign are chance, whatever the others are.
         effects[0] = -4.9;
         assert_eq!(judge(FALLS, &effects, 5.0), Verdict::NoDifference);
         // Most boots have none.

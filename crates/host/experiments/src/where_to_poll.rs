@@ -29,7 +29,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             ("gap-us", "0,30,200"),
         ],
         iterations: 16,
-        // Idle CPUs beside the two change no instruction of it.
+        // Further idle CPUs do not change an instruction of it.
         repeats: ONCE,
     }],
     metric: Some(Metric::Insns),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The text in a file that is given as a trace, and what the file is instead, where it is no text.
-//! Both forms of traces are read from what this gives, so a file is recognised in one place.
+//! The text of a file that is given as a trace, or the file's actual format, if it is not text.
+//! Both forms of traces are read from this text, so a file is recognised in one place.
 
 use std::borrow::Cow;
 
 /// Characters of a file that a message quotes; the function that prints it escapes them.
 const QUOTED: usize = 200;
 
-/// How files begin that are no UTF-8 text: what they are, and what makes text of them.
+/// First bytes of files that are not UTF-8 text: their format, and the command that makes text of them.
 const OTHERS: [(&[u8], &str); 15] = [
     (b"PERFILE2", PERF),
     (b"2ELIFREP", PERF),

@@ -45,7 +45,7 @@ pub fn page(numbers: &Numbers, is: &str) -> String {
     })
 }
 
-/// The block that `publish` has written into the page `is`; empty if there is none.
+/// Returns the block that `publish` wrote into the page `is`; empty without one.
 fn published(is: &str) -> String {
     let [begin, end] = BLOCK;
     let block = is

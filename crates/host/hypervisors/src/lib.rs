@@ -5,9 +5,9 @@
 //! The table of hypervisors (`run --under all`): one guest under nothing, under Rouse, and under hypervisors of others,
 //! in one table.
 //!
-//! [`boots`] says what runs, [`numbers`] takes from it what the table has, [`document`] makes
-//! `docs/hypervisors.md` of that. The numbers of that page are kept beside it, so that a test can
-//! tell whether it is theirs, and so that new ones can be held against them.
+//! [`boots`] lists the boots, [`numbers`] extracts the table's numbers, [`document`] writes
+//! `docs/hypervisors.md`. That page's numbers are stored next to it, so that a test can
+//! check the page against them, and new numbers can be compared with them.
 
 mod options;
 

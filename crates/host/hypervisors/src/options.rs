@@ -11,7 +11,7 @@ use running::options::{LimitArgs, RunArgs, Unders};
 /// Part of the table to measure, and where it goes.
 #[derive(Debug, Default)]
 pub struct Table {
-    /// Its columns; all of them, if there is none.
+    /// Its columns: all if none are named.
     pub unders: Vec<Under>,
     /// The kernel of KVM's host, if not Debian's.
     pub host_kernel: Option<PathBuf>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Scales: where a value stands, and which values are written beside it.
+//! Axes: the position of a value, and the values to label.
 
 use crate::svg::number;
 
@@ -35,7 +35,7 @@ impl Axis {
     ///
     /// Values below zero are on its other side, in proportion.
     pub fn from_zero(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Self {
-        /// Room for a number beside the lowest.
+        /// Room for a number next to the lowest value.
         const ROOM: f64 = 1.15;
         let lowest = values.clone().fold(0.0, f64::min);
         if lowest < 0.0 {

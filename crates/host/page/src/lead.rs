@@ -34,7 +34,7 @@ impl By {
         }
     }
 
-    /// The median that leads; `None` if there is none, or of too few samples.
+    /// Returns the median that leads; `None` without one, or if it is of too few samples.
     pub fn median(self, cell: &Cell) -> Option<u64> {
         let stats = match self {
             Self::Path => cell.critical.as_ref().map(|critical| critical.net),

@@ -3,9 +3,9 @@
 //! [`grid`]) share with it. [`scale`] chooses the unit, [`columns`] has the columns of the cells, [`summary`]
 //! the headline, [`machines`] the same cells side by side. Nothing here reads or writes a file.
 //!
-//! The page is one file that needs nothing else. Its one script adds what sorts and filters tables; without
-//! it the page says the same. The charts are SVG, drawn here. They are small, all of one width, and laid
-//! out as many as fit beside each other, so that their text has the same size
+//! The page is one file that needs nothing else. Its one script lets the reader sort and filter tables; without
+//! it the page has the same content. The charts are SVG, drawn here. They are small, all of one width, and as
+//! many as fit stand side by side, so that their text has the same size
 //! on a wide screen, on a phone and on paper.
 
 #![forbid(unsafe_code)]
@@ -202,7 +202,7 @@ fn heading(title: &str, runs: &[Run]) -> Markup {
     }
 }
 
-/// The sentence again, as numbers beside each other.
+/// Shows the sentence again, as numbers side by side.
 fn headline_numbers(runs: &[Run]) -> Markup {
     html! {
         @for run in runs {

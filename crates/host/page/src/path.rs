@@ -93,7 +93,7 @@ pub fn paused(cells: &[&Cell]) -> Option<String> {
     })
 }
 
-/// A note on governors that learn: they begin anew with each block of wake-ups.
+/// A note on governors that learn: they start afresh with each block of wake-ups.
 pub fn learned(cells: &[&Cell]) -> Option<String> {
     let count = cells
         .iter()

@@ -16,8 +16,8 @@ pub struct Scale {
     frequency: u64,
     /// Nanoseconds per tick, if values are ticks.
     nanoseconds: Option<f64>,
-    /// Shown units per tick of the counter, which times that are no samples are
-    /// in; `None` if that is not known.
+    /// Shown units per tick of the counter, the unit of times that are not samples;
+    /// `None` if that is not known.
     per_tick: Option<f64>,
     /// Units of values per tick of the counter, in which they were sorted into buckets.
     per_bucket: f64,

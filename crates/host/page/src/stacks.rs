@@ -21,8 +21,8 @@ pub struct Stack {
     pub label: String,
     /// Class of its colour, name and length of each part.
     pub parts: Vec<(&'static str, String, f64)>,
-    /// The whole as it was measured apart from the parts: it gets a mark, and its
-    /// number stands beside their sum.
+    /// The whole as measured apart from the parts: drawn as a mark, with its
+    /// number next to their sum.
     pub whole: Option<f64>,
 }
 

@@ -127,7 +127,7 @@ fn lines(text: &str, letter: f64) -> Vec<String> {
 
 /// Draws the entries below `y`, as many in a line as fit; returns where they end.
 fn legend(entries: &[Entry], body: &mut String, mut y: f64) -> f64 {
-    /// Room for a mark, and behind a text.
+    /// Room for a mark, and after a text.
     const KEY: f64 = 20.0;
     const GAP: f64 = 12.0;
     let mut x = f64::INFINITY;

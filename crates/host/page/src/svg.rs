@@ -136,7 +136,7 @@ fn title(hint: &str) -> String {
     }
 }
 
-/// A text that is no markup.
+/// Escapes a text that is not markup.
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -383,7 +383,7 @@ fn where_it_goes_is_told_without_what_stamps_cost() {
     let stages = of_section(&page, "stages");
     let (_, figure) = stages.split_once("without stamps: mean").unwrap();
     let figure = figure.split("</figure>").next().unwrap();
-    // 60 and 30 of the path, 50 beside it; of the path 20 are bookkeeping.
+    // 60 and 30 of the path, 50 off it; of the path 20 are bookkeeping.
     for part in ["EL1: 60<", "EL2: 30<", "beside the path: 50<", "140 / 70<"] {
         assert!(figure.contains(part), "{part} in {figure}");
     }

@@ -64,12 +64,12 @@ fn file(text: &str, at: &[(prop::sample::Index, usize)]) -> Result<Results, Stri
         let place = place.index(all.len());
         *all[place] = EXTREMES[*extreme].into();
     }
-    // The schema's own version is no number of that kind.
+    // The schema's own version is not such a number.
     value["schema"] = 1.into();
     Results::read(&value.to_string(), ToString::to_string)
 }
 
-/// A log with words of digits replaced, every line's checksum made anew.
+/// Returns a log with words of digits replaced, and every line's checksum computed again.
 fn log(at: &[(prop::sample::Index, usize)]) -> String {
     let mut lines: Vec<Vec<(String, String)>> = Vec::new();
     let whole = samples::lines();

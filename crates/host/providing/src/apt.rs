@@ -204,7 +204,7 @@ impl<'t> Apt<'t> {
             "Debug::NoLocking=1".into(),
             "APT::Sandbox::User=".into(),
             "Acquire::Languages=none".into(),
-            // A list that can't be fetched is no success.
+            // A list that can't be fetched is an error.
             "APT::Update::Error-Mode=any".into(),
         ];
         if let Some(architecture) = self.architecture {
@@ -334,8 +334,8 @@ mod tests {
     use super::*;
     use shell::failure::is_bad_input;
 
-    /// apt itself, with lists that have nothing: what it is where a package is gone or there
-    /// is no network.
+    /// apt itself, with empty lists: as where a package is gone or there is no
+    /// network.
     #[test]
     fn a_package_that_can_t_be_had_is_one_line_with_the_remedy() {
         if !usable() {

@@ -27,8 +27,8 @@ const PACKAGES: [&str; 3] = [
     "fonts-liberation",
     "fonts-dejavu-core",
 ];
-/// Where Debian has its loader, and where the browser's program is: it looks for its files beside what is
-/// executed, and that is the loader.
+/// Debian's loader, and the place of the browser's program: it looks for its files next to the
+/// executable, and that is the loader.
 const LOADER: &str = "usr/lib64/ld-linux-x86-64.so.2";
 const BESIDE: &str = "usr/lib/chromium/loader";
 const START: &str = "start";

@@ -101,7 +101,7 @@ pub enum Found {
     Usable(Emulator),
     /// The named one can't be used: why.
     Unusable(String),
-    /// There is none, or only this old one on the search path.
+    /// Not found, or only this old one on the search path.
     Missing(Option<Version>),
 }
 
@@ -131,7 +131,7 @@ pub fn find() -> Found {
     }
 }
 
-/// An emulator to use; provides one if there is none.
+/// Finds an emulator to use, or provides one.
 pub fn ensure() -> Result<Emulator> {
     match find() {
         Found::Usable(emulator) => Ok(emulator),

@@ -34,7 +34,7 @@ pub struct PagesArgs {
 /// Does what `cargo xtask dev pages` promises.
 pub fn pages(args: &PagesArgs) -> Result<()> {
     if let Some(missing) = args.files.iter().find(|file| !file.is_file()) {
-        bad_input!("{} is no file; name pages", missing.display());
+        bad_input!("{} is not a file; name pages", missing.display());
     }
     let program = browser::provide()?;
     let files = match args.files.as_slice() {

@@ -35,7 +35,7 @@ pub struct PublishArgs {
     /// Boards, `linux`, `neighbour` or `hypervisors` [default: all that can be measured here; with --check, virt and hypervisors]
     #[arg(value_name = "WHAT")]
     pub what: Vec<String>,
-    /// Only write the documents anew from what is kept in results/
+    /// Only write the documents again, from what is kept in results/
     #[arg(long, conflicts_with = "what")]
     pub page: bool,
     /// Write nothing: fail if a figure of results/, of the table of hypervisors (under none and rouse) or of a document is

@@ -22,7 +22,7 @@ use crate::api;
 use crate::per_cpu::{CPUS, PerCpu};
 use crate::registers::{self, Value};
 
-/// Instructions that are looked at behind the read of a counter.
+/// Instructions to examine after the read of a counter.
 const AFTER: isize = 16;
 
 static SHARED: OnceLock<Shared> = OnceLock::new();
@@ -151,7 +151,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
         // SAFETY: the instruction is valid during the call.
         let pc = unsafe { api::qemu_plugin_insn_vaddr(instruction) };
         let place = Place { level, pc };
-        // The emulator ends blocks where it likes, behind such a read for one.
+        // The emulator ends blocks where it likes, for example after such a read.
         if n == 0 {
             before = near(instruction, -1).and_then(decode);
         }
@@ -227,7 +227,7 @@ fn calls(
     }
 }
 
-/// The word that lies `by` instructions behind `instruction`, if it is in the same page.
+/// The word `by` instructions after `instruction`, if it is in the same page.
 fn near(instruction: *const api::Instruction, by: isize) -> Option<u32> {
     const PAGE: usize = 0x1000;
     // SAFETY: the instruction is valid during the translation.

@@ -38,8 +38,8 @@ impl Value {
         if self.0.is_null() {
             return None;
         }
-        // SAFETY: the array is this plugin's, and the emulator makes it as long as is asked
-        // for; an address that is no memory is an error that it returns.
+        // SAFETY: the array is this plugin's, and the emulator resizes it to the requested
+        // length; for an address that is not memory it returns an error.
         let read = unsafe { api::qemu_plugin_read_memory_hwaddr(physical, self.0, 8) };
         (read == 0).then(|| self.number())
     }

@@ -80,7 +80,7 @@ struct Step {
 /// Prepares everything; an error says what is missing.
 pub fn install(id: api::Id, chart: &str, out: &str) -> Result<(), String> {
     let bytes = fs::read(chart).map_err(|error| format!("{chart}: {error}"))?;
-    let chart = Chart::from_bytes(&bytes).ok_or_else(|| format!("{chart}: is no chart"))?;
+    let chart = Chart::from_bytes(&bytes).ok_or_else(|| format!("{chart}: is not a chart"))?;
     *state() = Some(State {
         images: chart
             .images

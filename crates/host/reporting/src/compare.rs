@@ -42,7 +42,7 @@ fn judge(args: &CompareArgs) -> Result<(Document, Judgement)> {
     let level = percent("--level", &args.level)?;
     if !(level > 0.0 && level < 50.0) {
         bad_input!(
-            "--level: `{}` is no level; name one above 0 and below 50 %",
+            "--level: `{}` is not a level; name one above 0 and below 50 %",
             args.level
         );
     }
@@ -55,7 +55,7 @@ fn judge(args: &CompareArgs) -> Result<(Document, Judgement)> {
     let (a, b) = match (args.runs.as_slice(), args.with.as_slice()) {
         ([a, b], []) => (std::slice::from_ref(a), std::slice::from_ref(b)),
         (_, []) => bad_input!(
-            "{} runs are named, and it is not clear which are whose; name two, or those of B behind --with",
+            "{} runs are named, and it is not clear which are whose; name two, or those of B after --with",
             args.runs.len()
         ),
         (a, b) => (a, b),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--format`: in which form a command answers on standard output.
+//! `--format`: the form of a command's output on standard output.
 //!
-//! In any form but the terminal's, standard output has the document and nothing else: what is said beside it goes
+//! In any form but the terminal's, standard output has the document and nothing else: all other messages go
 //! to standard error.
 
 use anyhow::{Context, Result};

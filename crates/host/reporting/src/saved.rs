@@ -19,7 +19,7 @@ pub fn folder(name: &str) -> Result<PathBuf> {
     let of_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.starts_with(|c| of_name(c) && c != '-') || !name.chars().all(of_name) {
         bad_input!(
-            "--save: `{}` is no name; use letters, digits, - and _, and no - at its beginning",
+            "--save: `{}` is not a name; use letters, digits, - and _, and no - at its beginning",
             Quoted::new(name)
         );
     }
@@ -48,7 +48,7 @@ pub fn find(path: &Path) -> PathBuf {
     }
 }
 
-/// The names of all, as the end of an error's remedy; nothing if there are none.
+/// Lists all names, for the end of an error's remedy; empty without any.
 pub fn told() -> String {
     let entries = fs::read_dir(all()).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());

@@ -25,8 +25,8 @@ pub struct PlanArgs {
     /// or 200 with --gap-us]
     #[arg(long, value_name = "N", conflicts_with = "iterations")]
     pub max_iterations: Option<String>,
-    /// Time of the guest that a cell may take, milliseconds, requested pauses left out; 0 is no bound. With --metric insns
-    /// a millisecond is a million instructions [default: 10 with insns, else 500]
+    /// Time of the guest that a cell may take, milliseconds, requested pauses left out; 0 means no limit. With --metric
+    /// insns a millisecond is a million instructions [default: 10 with insns, else 500]
     #[arg(long, value_name = "MS")]
     pub cell_ms: Option<String>,
     /// Whether to run pingpong once more with time stamps, to show where the time goes: on, off

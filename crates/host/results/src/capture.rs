@@ -34,7 +34,7 @@ pub fn boots(text: &str) -> Vec<Records> {
     let mut last = "";
     for piece in text.split(['\n', '\r']).flat_map(pieces) {
         if let Ok(record) = Record::parse(piece) {
-            // A console that echoes is no second boot.
+            // A console that echoes does not start a second boot.
             if piece == last {
                 continue;
             }

@@ -16,7 +16,7 @@ use crate::path::Critical;
 use crate::types::{Counts, is_zero};
 use crate::{Stage, Stats, known, words};
 
-/// Name of what is no stage, but the sum of the stages.
+/// Name of the sum of the stages, which is not a stage itself.
 const STAMPED: &str = "traced";
 
 /// Names of the words that make a cell what it is, in the order of the columns of
@@ -236,7 +236,7 @@ impl Cell {
     }
 
     /// The value of one of the words that make the cell what it is; empty where the
-    /// results do not tell it. `None` if there is none of this name.
+    /// results lack it. `None` if no word has this name.
     pub fn word(&self, key: &str) -> Option<String> {
         Some(match key {
             "under" => self.under.to_string(),

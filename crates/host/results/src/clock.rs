@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The core's frequency at the passes of a cell, and whether it moved.
 //!
-//! A core that is slower in one pass makes every path longer in it, and so does code that
-//! is. The guest looks at its core's clock before and behind each pass where it can; what
-//! moved is marked. The core is that of the CPU that measures: the first one, or the sender of
+//! A core that is slower in one pass makes every path longer in it, and so does slower
+//! code. The guest reads its core's clock before and after each pass where it can; a pass in
+//! which it moved is marked. The core is that of the CPU that measures: the first one, or the sender of
 //! a pair. Cores differ, so each is compared with itself.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The clocks of the cores that measured: from the begin of a run to its end, and one beside the
+//! The clocks of the cores that measured: from the begin of a run to its end, and compared with each
 //! other.
 
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::records::{CellRecords, ClockRecords, Records};
 
-/// Up to so many millionths two readings of a clock are of one that did not change. Each is known
-/// to 1 in 4000, so two of a steady clock differ by up to 500; what is told has twice that.
+/// Two readings of a clock that differ by at most this, in millionths, are of one that did not change. Each is known
+/// to 1 in 4000, so two of a steady clock differ by up to 500; the limit is twice that.
 pub const AGREES_PPM: i64 = 1000;
 
 /// The clock of a core that measured.

@@ -11,9 +11,9 @@ use crate::records::Records;
 /// The largest step that is not called coarse, as a share of the median.
 pub const COARSE: f64 = 0.05;
 
-/// The counter's step as a share of a median of `p50`, at most 1; `None` if it is no more than
-/// [`COARSE`], or not known, or values count no time. `records` are those of the boot, `cycles_hz`
-/// is what cycles of the cell are converted by.
+/// The counter's step as a share of a median of `p50`, at most 1; `None` if it is at most
+/// [`COARSE`], or not known, or values are not times. `records` are those of the boot; `cycles_hz`
+/// converts cycles of the cell.
 pub fn coarse(records: &Records, cycles_hz: Option<u64>, p50: u64) -> Option<f64> {
     let of = |key| records.machine.get(key)?.parse::<f64>().ok();
     let step = of("counter_step")?;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Logs of boots, of some what was executed in their samples, and expected files to compare with.
+//! Logs of boots, for some also what their samples executed, and expected files to compare with.
 //!
-//! All expected files are written anew by [`AGAIN`]; look at the difference before it is
-//! committed.
+//! [`AGAIN`] writes all expected files again; review the difference before
+//! committing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::merge::Run;
 use crate::{Results, capture};
 
-/// The command that writes every expected file anew.
+/// The command that writes every expected file again.
 pub const AGAIN: &str = "ROUSE_REWRITE=1 cargo test -p results -p page -p xtask golden";
 
 /// Where the logs are.

@@ -45,7 +45,7 @@ fn continues(run: &Run, part: &Run) -> bool {
         && is_one_machine(&a.machine, &b.machine)
         && a.fidelity == b.fidelity
         && a.unit == b.unit
-        // How many cycles a tick has is measured anew in each boot.
+        // Each boot measures again how many cycles a tick has.
         && (a.unit_how == b.unit_how || a.unit == "cycles");
     let known: BTreeSet<_> = a.cells.iter().map(|cell| cell.key()).collect();
     same && b.cells.iter().all(|cell| !known.contains(&cell.key()))

@@ -64,7 +64,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Reads a line of the console; `false` if it is no record.
+    /// Reads a line of the console; `false` if it is not a record.
     pub fn feed(&mut self, line: &str) -> bool {
         match Record::parse(line) {
             Err(Damage::NotARecord) => return false,

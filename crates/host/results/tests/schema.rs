@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! docs/results.schema.json is what the types say, and results follow it.
+//! docs/results.schema.json agrees with the types, and results follow it.
 //!
-//! The file is written anew by `ROUSE_REWRITE=1 cargo test -p results golden`.
+//! `ROUSE_REWRITE=1 cargo test -p results golden` writes the file again.
 
 mod common;
 

@@ -12,7 +12,7 @@ pub struct Access {
     pub place: Place,
     /// The address that it was made to.
     pub address: u64,
-    /// The address in memory, which is none for a device.
+    /// The physical address; `None` for a device.
     pub physical: Option<u64>,
     /// The register of the interrupt controller, if it is one.
     pub gic: Option<Mapped>,

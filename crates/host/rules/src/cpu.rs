@@ -68,7 +68,7 @@ impl Cpu {
     /// It has accessed memory.
     #[inline]
     pub fn accesses(&mut self, shared: &Shared, access: &Access) {
-        // An atomic operation is told before and accesses memory itself.
+        // An atomic operation is reported before and accesses memory itself.
         if self
             .begun
             .is_some_and(|(step, _)| step.place != access.place)
@@ -104,8 +104,8 @@ impl Cpu {
     /// that has been taken: the level that it was taken from is that of the instruction that
     /// trapped, if one did, and not known otherwise.
     pub fn excepts(&mut self, shared: &Shared, from: u64, level: u8) {
-        // Where the instruction itself is to be done again, it was not done. A call is done:
-        // it returns behind itself.
+        // An instruction that is to be executed again was not executed. A call was:
+        // it returns to the next one.
         let trapped = self.begun.take_if(|(step, _)| step.place.pc == from);
         self.settle(shared);
         let now = Now {

@@ -13,9 +13,9 @@ pub enum Operation {
     Read {
         /// The system register.
         register: Register,
-        /// The general register; 31 is none.
+        /// The general register; 31 means none.
         into: u8,
-        /// The bits that are looked at, as far as the next instructions tell: see
+        /// The bits that are used, as far as the next instructions show: see
         /// [`decode_before`].
         bits: u64,
     },
@@ -199,7 +199,7 @@ fn maintenance(word: u32) -> Option<Operation> {
         (7, 0, 6, 1) => line(false, true),
         (7, 0, 1 | 5, 0) => Some(Operation::InvalidateCode { all: true }),
         (7, 3, 5, 1) => Some(Operation::InvalidateCode { all: false }),
-        // CVAU: cleaning to the point of unification is no cleaning to memory.
+        // CVAU: cleaning to the point of unification does not clean to memory.
         (7, 3, 11, 1) => line(false, false),
         // CVAC, CVAP, CVADP.
         (7, 3, 10 | 12 | 13, 1) => line(true, false),

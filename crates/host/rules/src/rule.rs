@@ -48,8 +48,8 @@ impl Now<'_> {
     }
 }
 
-/// A rule, with what it has to remember of a CPU. It is told what has been executed: an
-/// instruction that was trapped or faulted has not.
+/// A rule, with its state for one CPU. It receives what has been executed: an
+/// instruction that trapped or faulted has not.
 pub trait Rule: Default {
     /// Description, for people.
     const ABOUT: About;
@@ -80,8 +80,8 @@ pub trait Rule: Default {
     fn keeps() -> Vec<Example>;
 }
 
-/// Whether `operation` is a context synchronization event (DDI 0487K.a, glossary): ISB and
-/// an exception return; the third one, the entry of an exception, is no instruction.
+/// Whether `operation` is a context synchronization event (DDI 0487K.a, glossary): ISB or
+/// an exception return; the third kind, an exception entry, is not an instruction.
 pub fn synchronises(operation: Operation) -> bool {
     matches!(operation, Operation::Isb | Operation::Return)
 }

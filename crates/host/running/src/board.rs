@@ -122,7 +122,7 @@ impl Board {
         }
     }
 
-    /// The file `name` in the folder of the board's.
+    /// Returns the path of the file `name` in the board's folder.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }

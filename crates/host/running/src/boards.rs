@@ -11,9 +11,9 @@ use shell::terminal::{print_lines, say};
 const COMMON: &str = "\
 Boards of QEMU model no caches, pipelines or power states: a number is instructions (--metric insns), or time of the
 emulator (--metric time), never of the machine. Cycles (--metric cycles) are of a core that is modelled, with the
-parameters that stand beside the results, and not of the machine either. Under --metric insns every counter runs at 1 GHz, so that a tick is an
+parameters that are kept with the results, and not of the machine either. Under --metric insns every counter runs at 1 GHz, so that a tick is an
 instruction; under --metric time it has the machine's rate. docs/fidelity.md says what the emulator makes of waits, and
-every run finds it out anew.";
+every run measures it.";
 
 /// Prints the boards.
 pub fn list() -> Result<()> {

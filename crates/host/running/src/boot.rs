@@ -121,14 +121,14 @@ pub enum Show {
     Nothing,
     /// Dumps, and what the machine is if that was asked for.
     Dumps,
-    /// That, and every line that is no record.
+    /// That, and every line that is not a record.
     Console,
 }
 
 /// One boot.
 #[derive(Debug)]
 pub struct Launch<'a> {
-    /// The machine, what it is told, and how long it may take.
+    /// The machine, its options, and its time limits.
     pub job: &'a Job,
     /// Which of its boots.
     pub variant: Variant,

@@ -45,7 +45,7 @@ pub enum Kind {
     Crash,
     /// The images' report that they are done.
     Exit,
-    /// The machine is none to run on.
+    /// Rouse cannot run on the machine.
     Refused,
     /// A description of the machine, for a first boot.
     Survey,
@@ -64,7 +64,7 @@ pub struct Console {
     pub status: Option<u32>,
     /// How the guest ended the machine, where it did so without an exit status.
     pub ended: Option<Ended>,
-    /// Why the machine is none to run on.
+    /// Why Rouse cannot run on the machine.
     pub refused: Option<String>,
     /// Description of the machine, line by line, if it was asked for.
     pub survey: Vec<String>,
@@ -195,7 +195,7 @@ impl Console {
         }
     }
 
-    /// Keeps why the machine is none to run on: the first reason, of which others follow.
+    /// Keeps the first reason why Rouse cannot run on the machine: others follow from it.
     fn refuse(&mut self, why: &str) {
         self.refused.get_or_insert_with(|| why.to_owned());
     }

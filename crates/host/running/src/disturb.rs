@@ -67,7 +67,7 @@ impl fmt::Display for Done {
     }
 }
 
-/// Disturbs an emulator until it is told to end.
+/// Disturbs an emulator until `end` is set.
 #[derive(Debug)]
 pub struct Disturber {
     end: Arc<AtomicBool>,

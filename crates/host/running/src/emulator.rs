@@ -24,7 +24,7 @@ pub enum Emulator {
 }
 
 impl Emulator {
-    /// The one that `job` wants; QEMU is provided if there is none.
+    /// Returns the one for `job`; provides QEMU if it is missing.
     pub fn ensure(job: &Job) -> Result<Self> {
         Ok(match job.board().machine {
             Machine::Qemu(_) => Self::Qemu(qemu::ensure()?),

@@ -38,7 +38,7 @@ pub struct GivenArgs {
 }
 
 impl GivenArgs {
-    /// Has paths begin in `folder`.
+    /// Resolves paths relative to `folder`.
     pub fn beside(&mut self, folder: &Path) {
         let file = |name: &&mut String| debian::version(name).is_none();
         if let Some(name) = self.guest.as_mut().filter(file) {
@@ -129,7 +129,7 @@ fn initrd(path: &Path) -> Result<Vec<u8>> {
     }
     if !ARCHIVES.iter().any(|magic| file.starts_with(magic)) {
         bad_input!(
-            "--initrd: {shown} is no initial RAM disk: neither an archive of cpio (070701) nor a compressed one \
+            "--initrd: {shown} is not an initial RAM disk: neither an archive of cpio (070701) nor a compressed one \
              (gzip, zstd, xz, lzma, lz4, lzo, bzip2); make one: find . | cpio -o -H newc > FILE"
         );
     }

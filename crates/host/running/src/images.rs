@@ -266,7 +266,7 @@ pub fn test_kernel() -> Result<Vec<u8>> {
     alone(TEST_KERNEL)
 }
 
-/// The firmware that leaves behind all that it may, for tests.
+/// The firmware that leaves as much state behind as it may, for tests.
 pub fn dirty_firmware() -> Result<Vec<u8>> {
     alone(DIRTY_FIRMWARE)
 }

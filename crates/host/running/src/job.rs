@@ -197,7 +197,7 @@ impl Job {
         let disturbs = self.metric == Metric::Time;
         match asked {
             Some(jobs) if jobs.get() > 1 && disturbs => bad_input!(
-                "--jobs: with --metric time, emulators beside each other would be in each other's values; \
+                "--jobs: with --metric time, emulators that run in parallel would disturb each other's values; \
                  leave it out, or use --metric insns"
             ),
             Some(jobs) => Ok(jobs),

@@ -21,9 +21,9 @@ pub const MACHINE: &str = "virt,virtualization=on,gic-version=3,dtb-randomness=o
 /// CPUs of the host: those of the guest, and some for everything else, of which the first
 /// serves most interrupts.
 const OTHERS: u32 = 2;
-/// RAM of the host beside its guest's, MiB: more than kernel and initramfs take.
+/// RAM of the host besides its guest's, MiB: more than kernel and initramfs take.
 const MEMORY: u64 = 1024;
-/// Part of it that files of guests may take, MiB. Each is there three times: in the archive, unpacked, and as the
+/// Part of it for files of guests, MiB. Memory holds each three times: in the archive, unpacked, and as the
 /// monitor has read it.
 const FILES: u64 = 256;
 
@@ -60,7 +60,7 @@ pub fn arguments(mode: &str, trap: Trap) -> String {
     format!("{mode}kvm-arm.wfi_trap_policy={wfi} kvm-arm.wfe_trap_policy={wfe}")
 }
 
-/// RAM of the host beside its guest's, MiB, where it has these files.
+/// Returns the host's RAM besides its guest's, MiB, given these files.
 fn own_memory(guests: &[(&str, &[u8])]) -> u64 {
     let bytes: usize = guests.iter().map(|(_, file)| file.len()).sum();
     let files = 3 * (bytes as u64).div_ceil(1 << 20);

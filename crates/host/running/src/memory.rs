@@ -28,7 +28,7 @@ const PAGE: u64 = 4096;
 const RAM: u64 = 0x4000_0000;
 /// Where QEMU puts an Image whose `text_offset` is 0.
 const IMAGE: u64 = RAM + ALIGN;
-/// Where QEMU puts the device tree: on a multiple of 2 MiB behind the image, and not
+/// Where QEMU puts the device tree: on a multiple of 2 MiB after the image, and not
 /// before half of the RAM, or this much of it; and its size.
 const TREE_AT_MOST: u64 = 128 * MIB;
 const TREE: u64 = MIB;
@@ -116,7 +116,7 @@ fn enough(job: &Job, built: &Built) -> Result<Option<String>> {
 struct Needs {
     /// Bytes of the file that is booted.
     image: u64,
-    /// Bytes of the hypervisor's beside its image; `None` without one.
+    /// Bytes that the hypervisor takes besides its image; `None` without one.
     hypervisor: Option<u64>,
     /// Bytes of RAM in one piece that the guest needs, from its start on.
     guest: u64,
@@ -131,7 +131,7 @@ impl Needs {
         let cpus = u64::from(job.cpus).min(MAX_CPUS as u64);
         let file = fs::read(&guest.image)?;
         let Ok(image) = Image::parse(&file) else {
-            bad_input!("--guest: it is no arm64 Image");
+            bad_input!("--guest: it is not an arm64 Image");
         };
         let own = match &guest.elf {
             Some(elf) => guests_own(elf, job, variant)?,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The image that is booted: the hypervisor, flattened, with the guest behind it, of which
-//! it chooses the one of two images that the CPUs can run.
+//! The image that is booted: the flattened hypervisor, followed by the guest. Of the guest's two
+//! images the hypervisor chooses the one that the CPUs can run.
 //!
 //! ```text
 //! 0          hypervisor, up to and including its zeroed memory
@@ -51,11 +51,11 @@ pub struct Parts<'a> {
     pub source: Source,
 }
 
-/// Puts `parts` behind the hypervisor.
+/// Appends `parts` to the hypervisor.
 pub fn pack(hypervisor: &[u8], parts: Parts) -> Result<Vec<u8>> {
     ensure!(
         is_image(hypervisor),
-        "the hypervisor is no arm64 Image; crates/no_std/arch/image.ld must put `.head` first"
+        "the hypervisor is not an arm64 Image; crates/no_std/arch/image.ld must put `.head` first"
     );
     ensure!(
         hypervisor.len().is_multiple_of(PAGE),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rules of the architecture that an emulator does not enforce, watched while a machine
-//! runs: the recorder tells crate `rules` what every CPU executes, and what it finds gets
-//! the names of functions here.
+//! Watches, while a machine runs, the rules of the architecture that an emulator does not
+//! enforce: the recorder passes what every CPU executes to crate `rules`, and this module adds
+//! the names of functions to its findings.
 //!
-//! A finding that is none is corrected in its rule. Where the rule can't know better, a
+//! A false finding is corrected in its rule. Where the rule can't know better, a
 //! comment in the code says why it is right: `strict RULE: why`, on the line of the
 //! instruction, of a function that it was inlined into, or of the label of assembly, or in
-//! the comment before it. Code that is to break what it can says `strict any rule: why`.
+//! the comment before it. Code that breaks rules on purpose says `strict any rule: why`.
 
 use std::fmt;
 use std::fs;
@@ -31,7 +31,7 @@ const ASSEMBLY: [&str; 3] = [
     "guest-kernel-shim",
     "crates/no_std/arch/src",
 ];
-/// Prefix of a comment that explains why a finding is none.
+/// Prefix of a comment that explains why a finding is false.
 const SILENCE: &str = "strict ";
 
 /// Prepared for a boot.

@@ -52,8 +52,8 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Adds an image that is known on the console as `name`. A file without
-    /// symbols has no names, which is no failure: a dump is still a dump.
+    /// Adds an image that the console calls `name`. A file without symbols has no
+    /// names, which is not an error: a dump is still a dump.
     pub fn add(&mut self, name: &'static str, elf: &Path, base: Option<u64>) {
         let Ok(bytes) = fs::read(elf) else { return };
         let read = OnceLock::new();
@@ -72,9 +72,9 @@ impl Symbols {
         }
     }
 
-    /// The line with the functions' names behind their addresses. Both images
-    /// see the same addresses, one of them as intermediate ones: without a
-    /// `level` an address may be that of either.
+    /// Returns the line with the functions' names after their addresses. Both images
+    /// use the same addresses, one of them as intermediate addresses: without a
+    /// `level` an address may be in either.
     pub fn annotate(&self, line: &str, level: Option<Level>) -> String {
         let mut annotated = String::new();
         let mut rest = line;
@@ -149,12 +149,12 @@ impl Level {
 }
 
 impl Functions {
-    /// Reads the functions of an ELF file; none if it is no such file.
+    /// Reads the functions of an ELF file; empty for any other file.
     fn of(elf: &[u8]) -> Self {
         let Ok(file) = ElfFile64::<object::Endianness>::parse(elf) else {
             return Self::default();
         };
-        // Absolute symbols are no addresses.
+        // Absolute symbols are not addresses.
         let texts = file.symbols().filter(|symbol| {
             symbol.section_index().is_some()
                 && matches!(
@@ -206,10 +206,10 @@ impl Image {
         }
     }
 
-    /// The link address of `address`, and the symbol that it is behind.
+    /// Returns the link address of `address`, and the symbol that precedes it.
     fn find(&self, address: u64) -> Option<(u64, &(u64, String))> {
         let at = address.checked_sub(self.base?)?;
-        // A file is no shorter than its code, so most numbers are known to be no address of it.
+        // A file is at least as long as its code, so most numbers cannot be addresses in it.
         if self.read.get().is_none() && at >= self.bytes.len() as u64 {
             return None;
         }

@@ -90,7 +90,7 @@ mod tests {
         let mut advance = Advance::default();
         assert!(advance.shows(&record(0, "boot", 0)));
         assert!(advance.shows(&record(1, "machine", 0)));
-        // The machine has begun anew.
+        // The machine has started again.
         assert!(!advance.shows(&record(0, "boot", 0)));
         assert!(!advance.shows(&record(1, "machine", 0)));
         assert!(advance.shows(&record(7, "note", 0)));

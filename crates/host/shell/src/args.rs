@@ -13,7 +13,7 @@ use crate::output::named;
 use crate::terminal;
 
 /// Reads the command line; `None` if it asked for help or the version, which were
-/// printed as they are. Mistakes are told in one line like every other error.
+/// printed as they are. Reports mistakes in one line like every other error.
 ///
 /// # Errors
 ///

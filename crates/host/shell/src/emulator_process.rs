@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The process of an emulator: what it says, what its threads do, how it ends.
+//! The process of an emulator: its output, its threads, its end.
 //!
-//! It does not outlive this program. Whenever the value is dropped it is killed; and
-//! should this program be killed, QEMU (`exit-with-parent`) and gem5's machine
-//! (`boards/gem5/machine.py`) are told by the host, on Linux.
+//! It does not outlive this program. Dropping the value kills it; and if
+//! this program is killed, the host notifies QEMU (`exit-with-parent`) and gem5's machine
+//! (`boards/gem5/machine.py`), on Linux.
 
 mod lines;
 

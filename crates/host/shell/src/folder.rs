@@ -17,7 +17,7 @@ use crate::{files, partial, places};
 /// Suffix of the name of a folder that lacks something.
 const INCOMPLETE: &str = "-incomplete";
 
-/// A folder in the making, beside the place where it will be.
+/// A folder in the making, next to its final place.
 #[derive(Debug)]
 pub struct Folder {
     target: PathBuf,

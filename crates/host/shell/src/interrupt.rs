@@ -91,8 +91,8 @@ pub fn requested() -> bool {
     signal().is_some()
 }
 
-/// The outcome of a step, unless the program should end: the programs that the
-/// step runs are interrupted as well, and what they say then is no cause.
+/// Returns the outcome of a step, or an error if the program should end: a signal also interrupts
+/// the programs that the step runs, so their errors are not the cause.
 pub fn or<T>(outcome: Result<T>) -> Result<T> {
     if let Some(signal) = signal() {
         bail!("interrupted by {signal}");

@@ -34,7 +34,7 @@ const PREFIX: &str = ".rouse.";
 const SUFFIX: &str = ".partial";
 /// The variable that names the folder of scratch.
 const TMPDIR: &str = "TMPDIR";
-/// Bytes of a folder's path in which a socket fits: some systems take 104 with the zero behind them.
+/// Longest path of a folder, in bytes, in which a socket fits: some systems take 104 with the terminating zero.
 const SHORT: usize = 70;
 /// Permissions of a new file, before the umask.
 const FILE_MODE: u32 = 0o666;
@@ -130,7 +130,7 @@ impl Scratch {
 fn scratch_in(named: &Path) -> Result<PathBuf> {
     if !named.is_dir() {
         bad_input!(
-            "{TMPDIR}: {} is no folder; name one, or unset it",
+            "{TMPDIR}: {} is not a folder; name one, or unset it",
             places::shown(named)
         );
     }

@@ -29,7 +29,7 @@ pub struct Progress {
     begun: Option<(Instant, u64)>,
     /// Estimate of the time that is left, where cells are measured.
     estimate: Option<Estimate>,
-    /// How a plan is told, if it is: by what one is guessed to take.
+    /// How to describe a plan, if at all: by the guessed time it takes.
     speed: Option<Speed>,
     terminal: bool,
     dirty: bool,

@@ -82,7 +82,7 @@ fn make(parent: &Path, name: &str, files: &[Named]) -> io::Result<()> {
 fn name(kind: &str, files: &[Named], salt: u32) -> String {
     let mut hasher = XxHash64::with_seed(salt.into());
     for (file, bytes) in files {
-        // The lengths, so that what ends one is no beginning of the next.
+        // The lengths, so that the end of one part cannot be taken for the start of the next.
         for part in [file.as_bytes(), bytes] {
             hasher.write_u64(part.len() as u64);
             hasher.write(part);

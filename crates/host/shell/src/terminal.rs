@@ -30,7 +30,7 @@ macro_rules! say {
 }
 pub use crate::say;
 
-/// Prints a formatted line beside that, on standard error.
+/// Prints a formatted line that is not part of the output, on standard error.
 #[macro_export]
 macro_rules! note {
     ($($arg:tt)*) => { $crate::terminal::print_aside(format_args!($($arg)*)) };
@@ -84,7 +84,7 @@ pub fn print_lines<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) {
         .for_each(|line| print(format_args!("{}", line.as_ref())));
 }
 
-/// Prints a document, whose tables are no wider than `width`, with the colours that there may be.
+/// Prints a document with tables at most `width` wide, in colours if the terminal has them.
 pub fn print_document(document: &Document, width: Option<usize>) {
     let paint = colour::paint(has_colours());
     // Its texts have been escaped when they got their places and colours.
@@ -122,8 +122,8 @@ fn write_out(text: &str) {
     });
 }
 
-/// Prints a line on standard error. There is no place to tell that it can't be: a
-/// terminal that was closed, of which the hangup is being told, is no reason to fail.
+/// Prints a line on standard error. Ignores errors, as there is no place to report them: a
+/// closed terminal, whose hangup is being reported, is not a reason to fail.
 pub fn print_aside(line: fmt::Arguments<'_>) {
     end_begun();
     let line = line.to_string();
@@ -182,7 +182,7 @@ pub fn finish() -> Result<()> {
         .context("not everything could be printed, make room or name another place")
 }
 
-/// That a reader has gone (`| head`) is no reason to fail.
+/// Ignores that a reader has gone (`| head`): that is not a failure.
 pub fn unless_reader_left(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -196,8 +196,8 @@ fn remember(written: io::Result<()>) {
     }
 }
 
-/// Columns that a line has where [`say!`] prints; `None` where that is no terminal, or
-/// one that does not say.
+/// Width in columns of the terminal that [`say!`] prints to; `None` if it is not a terminal, or
+/// one that does not report its width.
 pub fn width() -> Option<usize> {
     let size = match DIVERTED.load(Ordering::Relaxed) {
         true if io::stderr().is_terminal() => rustix::termios::tcgetwinsize(io::stderr()),

@@ -117,7 +117,7 @@ mod tests {
         });
         let taken = TAKEN.lock().unwrap();
         let of = |wanted: Part| taken.iter().find(|(part, _)| *part == wanted).unwrap().1;
-        // Whatever the outer one took beside, it has not slept.
+        // Whatever time the outer one took in addition, it has not slept.
         assert!(of(Part::Shown) >= tick && taken[0].0 == Part::Shown);
     }
 

@@ -31,7 +31,7 @@ pub use rank::{least_p, p_value};
 pub use signed::signed_p_value;
 
 /// The median of figures: one of them, of the rank that every percentile has ([`hist::rank`]);
-/// `None` if there are none.
+/// `None` without figures.
 pub fn median(figures: &[f64]) -> Option<f64> {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);

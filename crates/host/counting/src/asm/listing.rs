@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A disassembler's text with counts beside the instructions.
+//! A disassembler's text with counts next to the instructions.
 
 use std::collections::BTreeMap;
 

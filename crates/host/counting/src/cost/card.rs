@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cost card in cycles: what each path takes on models of cores, warm and with nothing in caches and TLBs, beside the
-//! least that it could take on that core.
+//! The cost card in cycles: what each path takes on models of cores, warm and with nothing in caches and TLBs, next to
+//! the least that it could take on that core.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -56,10 +56,10 @@ pub struct Card {
 pub struct Cycles {
     /// Instructions at EL2 in the median pass.
     pub insns: u64,
-    /// Cycles from the guest's last instruction before (of an interrupt: from EL2's first) to its first one behind, without
-    /// what a WFI waits: the median pass.
+    /// Cycles from the guest's last instruction before (of an interrupt: from EL2's first) to its first one after,
+    /// without what a WFI waits: the median pass.
     pub warm: u64,
-    /// Likewise with nothing in caches and TLBs; none where that is not taken.
+    /// Likewise with nothing in caches and TLBs; `None` where that is not measured.
     pub cold: Option<u64>,
 }
 
@@ -69,7 +69,7 @@ impl Card {
         self.models.get(model)?.get(path.name()).copied()
     }
 
-    /// Warm cycles of `path`, as a multiple of the least; `None` where there is none.
+    /// Warm cycles of `path`, as a multiple of the least; `None` without a least.
     pub fn ratio(&self, model: &str, path: Path) -> Option<f64> {
         let least = self.cycles(model, path.floor()?)?;
         Some(self.cycles(model, path)?.warm as f64 / least.warm as f64)

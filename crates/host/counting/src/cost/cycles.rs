@@ -12,8 +12,8 @@ use super::trace::{Step, Window};
 use super::visit;
 use super::word::{Kind, kind};
 
-/// Ticks that the stays at EL2 in `window` take; `None` if it has none, or one of them has no instruction of the guest before
-/// and behind it.
+/// Ticks of the stays at EL2 in `window`; `None` without any, or if one of them has no instruction of the guest before
+/// and after it.
 pub fn own_ticks(window: &Window) -> Option<u64> {
     let steps = window.steps.as_slice();
     let at_el2 = |step: &Step| step.level == Level::El2;
@@ -31,10 +31,11 @@ pub fn own_ticks(window: &Window) -> Option<u64> {
     (stays > 0).then_some(ticks)
 }
 
-/// A core that commits out of order halts some instructions behind its WFI, or with what is before it committed and itself not.
+/// A core that commits out of order halts some instructions after its WFI, or with all before the WFI committed and the
+/// WFI not.
 const LATE: usize = 8;
 
-/// Ticks that are waited at each WFI: the longest pause between two instructions, from the one before it to some behind it.
+/// Ticks that each WFI waits: the longest pause between two instructions, from the one before it to some after it.
 fn halted(steps: &[Step]) -> u64 {
     let waits = |(at, step): (usize, &Step)| (kind(step.word) == Kind::Wfi).then_some(at);
     let from = steps.iter().enumerate().filter_map(waits);

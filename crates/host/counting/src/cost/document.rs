@@ -333,7 +333,7 @@ fn hypervisor(el2: &Tally) -> String {
     )
 }
 
-/// The single numbers, the first baseline's beside the last one's.
+/// The single numbers, the first baseline's next to the last one's.
 fn numbers(page: &mut String, baselines: &[Costs]) {
     let (Some(before), Some(now)) = (baselines.first(), baselines.last()) else {
         return;

@@ -26,7 +26,7 @@ impl Change {
     }
 
     /// Whether it grew by more than is allowed. Sizes and the length of a boot
-    /// may: they grow with what is added, and are told.
+    /// may grow with what is added, and are only reported.
     pub fn fails(&self) -> bool {
         let gated = !FREE.iter().any(|free| self.what.starts_with(free));
         gated && self.is as f64 > self.was as f64 * (1.0 + MOST / 100.0)

@@ -81,7 +81,7 @@ pub fn read<B: Baseline>(path: &Path) -> Result<B> {
     })?;
     let base: B = serde_json::from_str(&text).map_err(|error| {
         BadInput::error(format!(
-            "{shown} is no baseline ({})",
+            "{shown} is not a baseline ({})",
             mistake::of_json(&error)
         ))
     })?;
@@ -129,7 +129,7 @@ pub fn newest<B: Baseline>() -> Result<PathBuf> {
     Ok(newest)
 }
 
-/// Keeps `base` under `label` and writes the page anew.
+/// Keeps `base` under `label` and writes the page again.
 pub fn save<B: Baseline>(mut base: B, label: &str) -> Result<String> {
     if let Some(flaw) = base.flaw() {
         bail!("--save: {flaw}; nothing is kept");

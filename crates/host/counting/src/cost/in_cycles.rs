@@ -168,7 +168,7 @@ pub fn sentences(card: &Card) -> Vec<String> {
 }
 
 /// Everything that is not as in `base`. Cards without missed lines were measured with fewer caches emptied: their cold passes
-/// stand beside none of those since.
+/// are not compared with those since.
 fn changes(base: &Card, card: &Card) -> Vec<Change> {
     let mut changes = Vec::new();
     for (model, paths) in &card.models {

@@ -12,7 +12,7 @@ use super::word::{Kind, kind};
 pub const PARTS: [&str; 9] = [
     // From the guest's write of ICC_SGI1R_EL1, which traps, to EL2's.
     "send",
-    // To the receiver's first instruction at EL2 behind that.
+    // To the receiver's first instruction at EL2 after that.
     "deliver",
     // To EL2's return: acknowledged, ended, listed.
     "list",
@@ -76,7 +76,7 @@ const GENERAL: u32 = 0x1f;
 pub fn parts(target: Target, sender: &Window, receiver: &Window) -> Option<Vec<u64>> {
     let (traps, sends) = sent(&sender.steps)?;
     let mut steps = receiver.steps.iter();
-    // Each is behind the one before.
+    // Each is after the one before.
     let mut next =
         |wanted: &dyn Fn(&Step) -> bool| steps.find(|step| wanted(step)).map(|step| step.tick);
     let at_el1 = |step: &Step| step.level == Level::El1;
@@ -102,7 +102,7 @@ pub fn parts(target: Target, sender: &Window, receiver: &Window) -> Option<Vec<u
         receiver.steps.last()?.tick,
     ];
     let pairs = times.windows(2).take(target.count());
-    // A sender of another pass would be before or behind.
+    // A sender of another pass would be earlier or later.
     pairs.map(|pair| pair[1].checked_sub(pair[0])).collect()
 }
 
@@ -127,7 +127,7 @@ mod tests {
     /// The guest's vector of interrupts, in a table of its own.
     const VECTOR: u64 = 0x4020_0280;
 
-    /// Steps of a level, an instruction and a time, one behind the other from `VECTOR` where the tick is `vector`.
+    /// Steps of a level, an instruction and a time, one after another from `VECTOR` where the tick is `vector`.
     fn window(target: Target, side: usize, steps: &[(Level, u32, u64)], vector: u64) -> Window {
         let mut pc = 0x4000_0000;
         let steps = steps.iter().map(|&(level, word, tick)| {
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// The guest's handler, from tick 100 on, and what is behind it.
+    /// The guest's handler, from tick 100 on, and what follows it.
     const HANDLER: [(Level, u32, u64); 6] = [
         (El1, NOP, 100),
         (El1, ACKNOWLEDGE | 3, 120),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Misses from gem5's debug output: the crossbars behind the first caches, and the one behind the second ones, write
-//! each request that reaches them. A cache asks for a line when it misses it, once, however many accesses wait for it.
+//! Misses from gem5's debug output: the crossbars after the first-level caches, and the one after the second-level
+//! ones, print each request that reaches them. A cache requests a missed line once, however many accesses wait for it.
 //!
 //! A request is `TICK: CROSSBAR: recvTimingReq: src PORT packet COMMAND [FIRST:LAST] FLAGS` (gem5's
-//! `src/mem/coherent_xbar.cc` and `packet.cc`, 24.0), addresses physical and hexadecimal. `boards/gem5/machine.py` connects
-//! to each core's crossbar first its cache for code, then that for data, then what walks tables.
+//! `src/mem/coherent_xbar.cc` and `packet.cc`, 24.0), addresses physical and hexadecimal. `boards/gem5/machine.py`
+//! connects to each core's crossbar first its instruction cache, then its data cache, then the table walkers.
 
 use std::collections::BTreeSet;
 use std::io::BufRead;

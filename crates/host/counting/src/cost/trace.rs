@@ -69,7 +69,7 @@ impl Trace {
         let mut left = 0;
         for &entry in entries {
             let Some(entry) = Entry::from_bytes(entry) else {
-                bail!("the recorder's trace is damaged: {entry:02x?} is no entry");
+                bail!("the recorder's trace is damaged: {entry:02x?} is not an entry");
             };
             trace.take(entry, &mut left)?;
         }

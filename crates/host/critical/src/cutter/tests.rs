@@ -23,7 +23,7 @@ impl Machine {
         machine
     }
 
-    /// So many instructions at EL1; the next thing that is told is about the last.
+    /// So many instructions at EL1; the next report is about the last.
     fn el1(&mut self, many: u64) -> &mut Self {
         self.now.levels[0] += many;
         self
@@ -111,7 +111,7 @@ fn the_path_leaves_out_what_senders_do_afterwards() {
     let sample = machine.only();
     assert_eq!((sample.value, sample.work.total()), (87, 87));
     assert_eq!(sample.path.total(), 66);
-    // The sender's statistics are beside the path, what it finds is on it.
+    // The sender's statistics are off the path, what it finds is on it.
     assert_eq!(sample.work.classes, [3, 2, 2, 0]);
     assert_eq!(sample.path.classes, [0, 2, 2, 0]);
 }
@@ -182,7 +182,7 @@ fn a_look_ends_the_wait() {
     machine.el1(1).pause(FAR);
     machine.el1(2).load(NEAR, WORD + 4);
     machine.el1(3).end(NEAR);
-    // The other one ran beside from the beginning.
+    // The other one ran in parallel from the beginning.
     assert_eq!(machine.only().path.total(), 2 + 4 + 1 + 6 + 5 + 2 + 3);
 }
 
@@ -222,7 +222,7 @@ fn polls_that_found_nothing_are_beside() {
     machine.el1(3).load(NEAR, WORD);
     machine.el1(2).end(NEAR);
     let sample = machine.only();
-    // The other one ran beside from the beginning: 17, then the look and the end.
+    // The other one ran in parallel from the beginning: 17, then the look and the end.
     assert_eq!(sample.path.total(), 17 + 5);
     assert_eq!(sample.value, 5 * 4 + 7 + 4 + 12 + 5);
 }

@@ -23,7 +23,7 @@ fn claim(ours: &Ours, row: &Row, pair: usize) -> Claim {
     let [after, before] = [one, other].map(|which| row.published[which]);
     let [one_of, other_of] =
         [one, other].map(|which| (GOVERNORS[which].1, figure(ours, which, row.of)));
-    // Few frames are late, so how many more is no size.
+    // Few frames are late, so the change of their number is not an effect size.
     let counted = what == "jank, %";
     let stated = row
         .changes

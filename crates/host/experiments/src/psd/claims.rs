@@ -10,9 +10,9 @@ use crate::outcome::{ByBoot, Claim, Constant, Test, Way};
 
 /// How far a change may be from a published one of tens of per cent, points.
 const BAND: f64 = 10.0;
-/// Likewise for a change of a few per cent; what is no more apart counts as equal.
+/// Likewise for a change of a few per cent; smaller differences count as equal.
 const SMALL: f64 = 2.0;
-/// Deviation of the source's writes, per cent: what is no more apart cannot be told apart there.
+/// Deviation of the source's writes, per cent: smaller differences do not show there.
 const DEVIATION: f64 = 3.73;
 
 /// Why our menus choose a deep state for reads and the source's did not.
@@ -20,7 +20,7 @@ const SCATTERED: &str = "these menus predict a wait only where times scatter by 
                          there is not known";
 /// Why our writes do not do what the source's do.
 const UNKNOWN: &str = "not reproduced, reason unknown: the source gives none; here a write is a longer wait, and nothing else";
-/// Why reads are not slower beside faster writes.
+/// Why faster writes do not slow reads down.
 const NO_LOAD: &str = "the time of the device does not depend on what else it is asked for here";
 
 /// A figure of a column, by boots.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The source's figures, and what of ours stands beside them.
+//! The source's figures, and which of ours to compare with them.
 
 /// Columns of the re-test: name, and wait, `psd-ms` and `standby-us` of our cell.
 pub const COLUMNS: [(&str, &str, &str, &str); 5] = [

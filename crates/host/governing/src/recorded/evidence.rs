@@ -83,7 +83,7 @@ pub fn later(before: Option<Evidence>, now: Evidence) -> Option<Evidence> {
     use Evidence::{Broadcast, By, Ipi, Switch, Tick, TimerIrq};
     Some(match (before, now) {
         (None, Switch) => By(Wake::Request),
-        // The tick's interrupt has woken a task: a timer that is no hrtimer.
+        // The tick's interrupt has woken a task: a timer that is not an hrtimer.
         (Some(Tick), Switch) => By(Wake::Timer),
         (Some(Tick), TimerIrq | Broadcast) => Tick,
         (Some(TimerIrq), Tick) => Tick,

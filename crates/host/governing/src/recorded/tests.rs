@@ -270,7 +270,7 @@ fn each_event_tells_what_it_can_wherever_it_stands() {
             &["irq_vectors:irq_work_entry: vector=246", switch],
             Interrupt,
         ),
-        // Of none of these it is told who woke the CPU.
+        // None of these shows who woke the CPU.
         (
             &[
                 "sched_switch: prev_comm=next_pid=9 ==> next_comm=swapper/0 next_pid=0 next_prio=120",

@@ -10,7 +10,7 @@ use super::{COLUMNS, Interval, LONGEST_NS, word};
 /// How many of the columns have to be there.
 const REQUIRED: usize = 3;
 
-/// Whether the first line of a text names columns of a trace, or there is none.
+/// Whether the first line of a text names columns of a trace, or the text has no lines.
 pub fn is(text: &str) -> bool {
     let mut lines = lines(text);
     lines
@@ -126,7 +126,7 @@ fn wake(text: &str) -> Result<Wake, String> {
     let wake = wakes.find(|&wake| word(wake) == text);
     wake.ok_or_else(|| {
         format!(
-            "wake: {} is none of timer, request, interrupt",
+            "wake: {} is not one of timer, request, interrupt",
             quoted(text)
         )
     })

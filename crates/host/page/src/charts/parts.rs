@@ -122,7 +122,7 @@ pub fn time_at_el2(panel: &Panel<'_>) -> Option<Figure> {
     draw(panel, rows, &legend(&names), (&unit, &note), "time at EL2")
 }
 
-/// Cells whose exits are told.
+/// Returns the cells whose exits are known.
 fn with_exits<'r>(panel: &Panel<'r>) -> Vec<&'r Cell> {
     with(panel, |cell| {
         cell.under == Under::Rouse && !cell.exits_of_samples().is_empty()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A document as plain text for a mail: ASCII, and no line wider than [`WIDTH`].
 //!
-//! A table that is too wide is split, and each part repeats what its rows are about. First it loses
-//! what says nothing: words that are the same in all rows are said above it once, and columns of numbers
-//! without any value are named there.
+//! Splits a table that is too wide; each part repeats what its rows are about. Before that it moves
+//! words that are the same in all rows to a line above the table, and names there the columns of
+//! numbers without any value.
 
 use std::collections::BTreeSet;
 
@@ -180,7 +180,7 @@ fn numbered(words: &mut Vec<Column>) -> Vec<String> {
     lines
 }
 
-/// The numbers of each part of a table that is not to be wider than a line beside `words`. There is at
+/// Divides the numbers so that each part, next to `words`, is no wider than a line. Returns at
 /// least one part.
 fn parts<'c>(words: &'c [Column], numbers: &'c [Column]) -> Vec<Vec<&'c Column>> {
     let mut parts: Vec<Vec<&Column>> = vec![Vec::new()];

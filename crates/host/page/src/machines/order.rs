@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether two machines put the same cells into the same order.
 //!
-//! Two cells are in another order if one is cheaper here and the other there;
-//! where either finds them equal, nothing is said. The number of such pairs is
-//! the distance of M. G. Kendall (A New Measure of Rank Correlation, Biometrika
-//! 30, 1938).
+//! A pair of cells is discordant if one is cheaper here and the other there;
+//! a pair that either machine finds equal does not count. The number of discordant
+//! pairs is the distance of M. G. Kendall (A New Measure of Rank Correlation,
+//! Biometrika 30, 1938).
 
 use std::cmp::Ordering;
 

@@ -124,7 +124,7 @@ mod tests {
                 r#"{{"event": "SHUTDOWN", "data": {{"guest": true, "reason": "{reason}"}}}}"#
             );
             assert_eq!(told(&[resume, &event]), Some(shutdown.clone()));
-            // Whatever else is said, before or after, loses nothing.
+            // Other output, before or after, loses no event.
             let noise: Vec<&str> = [resume; 5000]
                 .into_iter()
                 .chain([&*event, resume])

@@ -24,10 +24,10 @@ const FOLDERS: [&str; 4] = [
     "/usr/share/qemu",
 ];
 
-/// The firmware file called `name`.
+/// Finds the firmware file `name`.
 ///
 /// # Errors
-/// There is none: says how to get it.
+/// If there is no such file; the message says how to get it.
 pub fn firmware(name: &str) -> Result<PathBuf> {
     if let Some(folder) = env::var_os(VARIABLE).map(PathBuf::from) {
         let Some(path) = first([folder.clone()], name) else {

@@ -23,7 +23,7 @@ pub struct Crate {
     pub license: Option<String>,
     /// Where it comes from; nothing for our own.
     pub source: Option<String>,
-    /// Its file of Cargo, beside which its other files are.
+    /// Its Cargo.toml, next to its other files.
     pub manifest_path: PathBuf,
 }
 
@@ -73,7 +73,7 @@ pub fn linked(packages: Packages) -> Result<BTreeSet<Key>> {
     Ok(linked)
 }
 
-/// `name v1.2.3`, for our own with the folder behind it.
+/// Parses `name v1.2.3`, followed by the folder for our own crates.
 fn key(line: &str) -> Option<Key> {
     let mut words = line.split(' ');
     let name = words.next()?;

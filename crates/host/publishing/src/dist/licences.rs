@@ -101,7 +101,7 @@ fn section(
     Ok(text)
 }
 
-/// The texts beside a crate's file of Cargo, by their names; ours are there already.
+/// Returns the licence texts next to a crate's Cargo.toml, by name; ours are there already.
 fn texts(one: &Crate) -> Result<BTreeMap<String, Vec<u8>>> {
     let mut texts = BTreeMap::new();
     if one.source.is_none() {

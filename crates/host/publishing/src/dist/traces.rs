@@ -12,7 +12,7 @@ use memchr::memmem;
 use providing::toolchain;
 use shell::places;
 
-/// How much of a file is shown before and behind a path.
+/// Bytes of a file to show before and after a path.
 const AROUND: usize = 40;
 
 /// Folders of a machine.

@@ -29,8 +29,8 @@ impl Gate {
         percent("--fail-if-worse", text).map(Self)
     }
 
-    /// Judges B. Where more than the code differs, nothing can be said of the code; what is
-    /// worse or missing is told before runs are asked for that could not make it better.
+    /// Judges B. If more than the code differs, no verdict on the code is possible. Reports what is
+    /// worse or missing before it asks for runs that could not make it better.
     pub fn judge(self, found: &Comparison<'_>, differs: &[&Differs], b: &Side) -> Judgement {
         if !differs.is_empty() {
             let mut words: Vec<&str> = differs.iter().map(|differs| differs.aspect).collect();

@@ -166,6 +166,6 @@ pub fn percent(option: &str, text: &str) -> Result<f64> {
     let number = text.strip_suffix('%').unwrap_or(text);
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
-        _ => bad_input!("{option}: `{text}` is no percentage; write 2% or 0.5%"),
+        _ => bad_input!("{option}: `{text}` is not a percentage; write 2% or 0.5%"),
     }
 }

@@ -196,7 +196,7 @@ fn the_path_leads_and_the_work_of_all_cpus_is_gated_too() {
     );
     let (_, judgement) = judged(with_path(80, 47), with_path(80, 47));
     assert_eq!(judgement, Judgement::Passed);
-    // Cells with and without a path beside each other.
+    // Cells with a path next to cells without.
     let timer = |mut results: Results| {
         let mut cell = insns(500).cells.remove(0);
         cell.what.workload = Workload::Timer;

@@ -15,7 +15,7 @@ use shell::failure::bad_input;
 use shell::output::named;
 use shell::{files, mistake, places};
 
-/// Kinds of complaints that are told of a file.
+/// Most kinds of complaints that are printed for a file.
 const KINDS: usize = 20;
 /// Characters of a sentence of ours that quotes something.
 const LONG: usize = 600;
@@ -152,7 +152,7 @@ fn from_log(text: &str, shown: &str) -> Result<Results> {
 fn from_json(text: &str, shown: &str) -> Result<Results> {
     let mut results = match Results::read(text, mistake::of_json) {
         Ok(results) => results,
-        Err(why) => bad_input!("{shown} is no results.json ({why}); {REMEDY}"),
+        Err(why) => bad_input!("{shown} is not a results.json ({why}); {REMEDY}"),
     };
     if results.schema != 1 {
         bad_input!(

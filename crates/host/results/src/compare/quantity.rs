@@ -34,7 +34,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Every one, in the order in which they are told: what leads comes first.
+    /// Every one, in the order of reports: what leads comes first.
     pub const ALL: [Self; 11] = [
         Self::Path,
         Self::Work,

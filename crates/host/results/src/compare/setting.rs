@@ -89,10 +89,10 @@ pub fn differences(a: &[Run], b: &[Run]) -> Vec<Differs> {
 /// The clock that was seen at passes, which are glances.
 const AT_PASSES: &str = "at passes, Hz";
 
-/// The share by which one clock may differ that each boot measures anew.
+/// The share by which a clock that each boot measures may differ.
 const BY_BOOT: f64 = 1.0 / 500.0;
 
-/// Whether clocks are one that was measured several times, but for a `share`.
+/// Whether clocks are one that was measured several times, within a `share`.
 fn is_one_clock(hertz: &[&String], share: f64) -> bool {
     let hertz = hertz.iter().filter_map(|text| text.parse::<u64>().ok());
     let (least, most) = hertz.fold((u64::MAX, 0), |(least, most), hertz| {
@@ -150,7 +150,7 @@ fn settings(results: &Results) -> Vec<Setting> {
                 tell("parameters", name, parameter.value.clone());
             }
         }
-        // A log does not tell whether there is one; what has a board's name is no log.
+        // A log does not say whether there is one; results with a board's name are not from a log.
         None if !results.board.is_empty() => tell("emulator", "", "none".into()),
         None => {}
     }
@@ -288,7 +288,7 @@ mod tests {
         let mut other = known();
         other.cells[1].iterations = 24;
         assert_eq!(differ(known(), other), ["iterations"]);
-        // It is measured anew in each boot.
+        // Each boot measures it again.
         let mut other = known();
         other.machine.core_hz += other.machine.core_hz / 1000;
         assert!(differ(known(), other).is_empty());

@@ -24,7 +24,7 @@ impl Results {
     pub fn add_samples(&mut self, first: usize, under: Under, samples: Result<Samples, String>) {
         let cells = self.cells.iter_mut().skip(first);
         let of_boot = |cell: &&mut Cell| {
-            // Of values in cycles what was executed is no part.
+            // The executed instructions are not a part of values in cycles.
             cell.under == under
                 && cell.unit == INSNS
                 && cell.stats.is_some()

@@ -72,7 +72,7 @@ pub struct Size {
     pub passes: u64,
     /// Wake-ups of a cell at most.
     pub iterations: u64,
-    /// Milliseconds of the guest that a cell has at most; 0 is no bound.
+    /// Milliseconds of the guest that a cell takes at most; 0 means no limit.
     pub cell_ms: u64,
     /// A guess of the guest's time for all of it, microseconds.
     pub guess_us: u64,

@@ -196,7 +196,7 @@ impl CellRecords {
         Some(format!("{}: {why}", self.title()))
     }
 
-    /// Whether it has samples, or says why there are none.
+    /// Whether it has samples, or a reason for having none.
     pub fn has_result(&self) -> bool {
         self.skipped.is_some() || self.stats.iter().any(|stat| stat.name == "total")
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots: what begins and ends one, what is said of what is missing, and what they
-//! are together.
+//! Boots: what begins and ends one, the complaints about missing parts, and their
+//! combination.
 
 use plan::Under;
 use results::{Cell, Results, capture};

@@ -40,8 +40,8 @@ enum Stage {
 /// A line.
 #[derive(Debug, Default)]
 struct Line {
-    /// Where it was written, or the IC where it is invalidated, and how far it is: 0 is none. The upper
-    /// byte of an address, which repeats its bit 55, has stage and level.
+    /// Where it was written, or the IC that invalidates it, and its stage; 0 means none. The upper
+    /// byte of the address, which repeats its bit 55, holds stage and level.
     state: AtomicU64,
     /// The DC or IC that it depends on, or the store without caches.
     begun: Begun,

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Interrupts that are acknowledged are ended, the last one first, and no others are.
 //!
-//! A read of ICC_IAR1_EL1 that brings an interrupt raises the running priority; a write of
-//! ICC_EOIR1_EL1 with its number drops it. One that is left out keeps others of the same or
-//! a lower priority away for ever; one too many, or for another interrupt, is
+//! A read of ICC_IAR1_EL1 that returns an interrupt raises the running priority; a write of
+//! ICC_EOIR1_EL1 with its number drops it. A missing write blocks others of the same or
+//! a lower priority for ever; an extra one, or one for another interrupt, is
 //! UNPREDICTABLE. The end has to come before the level that acknowledged returns from the
-//! exception in which it did. With EOImode 1 a write of ICC_DIR_EL1 deactivates it, after its
+//! exception in which it did. With EOImode 1 a write of ICC_DIR_EL1 deactivates the interrupt, after its
 //! end: one that comes first leaves the priority active without the interrupt.
 //!
-//! Per level, each of which has an interface of its own or uses the one that the other does
-//! not; of EL1 each guest that stage 2 maps. Where EL2 gives EL1 a new SCTLR_EL1 a vCPU begins anew,
-//! and has acknowledged nothing. Where the emulator does not show what was read, because an exception
-//! came first, an end of something else is one of that, until the return from the exception in which
-//! it was read; it may have been nothing. The rule gives up on a guest an access of which was trapped:
-//! what EL2 answers is not known here.
+//! Counts per level, each of which has an interface of its own or uses the one that the other does
+//! not; at EL1 per guest that stage 2 maps. If EL2 gives EL1 a new SCTLR_EL1, a vCPU starts again,
+//! and has acknowledged nothing. If an exception hides from the emulator the value of a read, an end of
+//! another interrupt counts as the end of that one, until the return from the exception in which
+//! it was read; it may have been nothing. The rule gives up on a guest once one of its accesses is trapped:
+//! it does not know EL2's answer.
 //!
 //! Not seen: Group 0, an interrupt that is never deactivated, and deactivation by register.
 
@@ -26,7 +26,7 @@ use crate::rule::{About, Now, Rule};
 #[cfg(test)]
 use crate::testing::*;
 
-/// The first number that is no interrupt.
+/// The first INTID that is not an interrupt.
 const SPECIAL: u64 = 1020;
 /// LPIs.
 const LPI: u64 = 8192;

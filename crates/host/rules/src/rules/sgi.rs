@@ -2,15 +2,15 @@
 //! A DSB between a store that the receiver of an SGI reads, and the SGI.
 //!
 //! A write of ICC_SGI1R_EL1 is not ordered after stores. Data that the receiver may read has to be
-//! visible first, which a DSB of stores sees to. No register names that data, so the rule looks
-//! at what the receiver does read: the last stores before an SGI that no DSB has completed are kept
-//! until the next one, and a CPU that acknowledges an interrupt meanwhile and soon reads one of
+//! visible first, which takes a DSB of stores. No register names that data, so the rule watches
+//! the receiver's reads: it keeps the last stores before an SGI that no DSB has completed
+//! until the next one. A CPU that acknowledges an interrupt meanwhile and soon reads one of
 //! those words has relied on luck. Data that only the sender reads needs no DSB, like the frame of
-//! an exception and its counters. Nor is an SGI of the guest about what the hypervisor stored
+//! an exception and its counters. Nor does an SGI of the guest announce what the hypervisor stored
 //! before.
 //!
 //! The place of a break is the store: a log, say, is read after each wake-up and has no news that
-//! the SGI is about. That is said where the log is written, not where the SGI is sent.
+//! the SGI announces. The comment that allows it stands where the log is written, not where the SGI is sent.
 //!
 //! A store to the interrupt controller that makes an interrupt pending, a doorbell, is to memory
 //! what an SGI is: another CPU takes it.

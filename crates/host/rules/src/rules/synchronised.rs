@@ -35,7 +35,7 @@ pub struct Synchronised {
     translation: Option<(Register, Place)>,
     /// AT, whose result is a register.
     translated: Option<Place>,
-    /// VBAR_EL1 and VBAR_EL2 have been in force once: an exception that comes beside a
+    /// VBAR_EL1 and VBAR_EL2 have been in force once: an exception taken during a
     /// change of them finds vectors either way.
     vectors: [bool; 2],
 }

@@ -65,7 +65,7 @@ pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
         for model in &file.cpus.without_lse {
             if !file.cpus.models.contains_key(model) {
                 return Err(BadInput::error(format!(
-                    "`cpus.without_lse`: `{model}` is none of `cpus.models`; add it there, or leave it out"
+                    "`cpus.without_lse`: `{model}` is not in `cpus.models`; add it there, or leave it out"
                 )));
             }
         }
@@ -96,12 +96,12 @@ fn cpus(cpus: &Cpus) -> Result<()> {
     let most = MAX_CPUS as u32;
     if !(1..=most).contains(&max) {
         return Err(BadInput::error(format!(
-            "`cpus.max`: {max} is none of 1 to {most}; name as many as the machine has"
+            "`cpus.max`: {max} is not one of 1 to {most}; name as many as the machine has"
         )));
     }
     if !(1..=max).contains(&default) {
         return Err(BadInput::error(format!(
-            "`cpus.default`: {default} is none of 1 to {max}, `cpus.max`; name one of them"
+            "`cpus.default`: {default} is not one of 1 to {max}, `cpus.max`; name one of them"
         )));
     }
     Ok(())
@@ -112,7 +112,7 @@ fn memory(key: &str, size: String) -> Result<String> {
     match size::parse(&size) {
         Some(_) => Ok(size),
         None => Err(BadInput::error(format!(
-            "`{key}`: `{}` is no size; use for instance 64M or 2G",
+            "`{key}`: `{}` is not a size; use for instance 64M or 2G",
             Quoted::new(&size)
         ))),
     }

@@ -90,7 +90,7 @@ pub struct Console {
 /// How gem5 emulates it.
 #[derive(Debug)]
 pub struct Gem5 {
-    /// The file, beside the board's, that puts the machine together.
+    /// The file, next to the board's, that puts the machine together.
     pub script: String,
     /// The file with what it is made of.
     pub parameters: String,

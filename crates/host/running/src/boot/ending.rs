@@ -30,7 +30,7 @@ pub enum Ending {
     Crash,
     /// The hypervisor has ended it, because of this deadline.
     Late(String),
-    /// It is none to run on, for this reason.
+    /// Rouse cannot run on it, for this reason.
     Refused(String),
     /// It made no progress for as long as it may.
     Hang(Stall),

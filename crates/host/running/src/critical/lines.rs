@@ -18,7 +18,7 @@ pub struct Piece {
     pub function: String,
     /// The file that calls it, where it was inlined; else empty.
     pub caller: String,
-    /// Link addresses: of the first instruction, and behind the last.
+    /// Link addresses: of the first instruction, and after the last.
     pub range: (u64, u64),
 }
 

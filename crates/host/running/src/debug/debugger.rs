@@ -49,7 +49,7 @@ pub fn find() -> Option<Debugger> {
     find_by(&|program, arguments| output(program, arguments))
 }
 
-/// Debugger to show where there is none.
+/// The debugger to show if none is installed.
 pub fn usual() -> Debugger {
     Debugger {
         program: GDBS[0],

@@ -18,7 +18,7 @@ use uuid::{Uuid, uuid};
 
 const MIB: usize = 1 << 20;
 const SECTOR: usize = 512;
-/// Where the partition starts, and what stays free behind it.
+/// Where the partition starts, and the free space after it.
 const MARGIN: usize = MIB;
 /// The least that a disk has, so that FAT32 has the clusters that make it FAT32
 /// (65525 of a sector each) with room to spare.

@@ -99,7 +99,7 @@ impl Parameters {
         let mut values: Values = chosen.collect();
         for word in set.into_iter().flat_map(|set| set.split(',')) {
             let Some((name, value)) = word.split_once('=') else {
-                bad_input!("--set: `{word}` is no NAME=VALUE; for instance core-mhz=3000");
+                bad_input!("--set: `{word}` is not NAME=VALUE; for instance core-mhz=3000");
             };
             let known: Vec<&str> = self.0.keys().map(String::as_str).collect();
             let Some(entry) = values.get_mut(name) else {
@@ -114,7 +114,9 @@ impl Parameters {
                     *entry = Value { value, source };
                 }
                 _ => {
-                    bad_input!("--set: `{value}` is no value of {name}; use a whole number from 1")
+                    bad_input!(
+                        "--set: `{value}` is not a value of {name}; use a whole number from 1"
+                    )
                 }
             }
         }

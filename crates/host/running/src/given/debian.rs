@@ -12,8 +12,8 @@ use shell::places;
 use shell::terminal::note;
 
 const ARCHITECTURE: &str = "arm64";
-/// Names of the packages that hold a kernel, before and behind its version. Of newer kernels it is
-/// in the first kind, and the second has none; of older ones there is the second alone.
+/// Names of the packages that hold a kernel, before and after its version. Newer kernels are
+/// in the first kind, and the second is empty; older ones have the second alone.
 const NAMES: [&str; 2] = ["linux-binary-", "linux-image-"];
 const SUITE: &str = r"\+deb13";
 const FLAVOUR: &str = "-arm64";

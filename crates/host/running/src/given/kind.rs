@@ -59,7 +59,7 @@ pub fn compressed(file: &[u8]) -> Option<(&'static str, &'static str)> {
     found.map(|&(_, by, tool)| (by, tool))
 }
 
-/// Refuses what is no arm64 Image: what it is instead, as the end of a sentence.
+/// Refuses anything but an arm64 Image; the error, the end of a sentence, says what the file is.
 pub fn check(file: &[u8]) -> Result<(), String> {
     let Err(why) = Image::parse(file) else {
         return Ok(());

@@ -43,7 +43,7 @@ pub fn memory(args: &JobArgs, board: &Board) -> Result<Ram> {
         return Ok(Ram::new(None, board.machine.memory()));
     };
     if size::parse(memory).is_none() {
-        bad_input!("--memory: `{memory}` is no size; use for instance 64M or 2G");
+        bad_input!("--memory: `{memory}` is not a size; use for instance 64M or 2G");
     }
     let least = board.machine.memory();
     if board.machine.trusted().is_some() && bytes(memory) < bytes(least) {
@@ -65,7 +65,7 @@ pub fn tree_bytes(path: &Path) -> Result<Vec<u8>> {
     match Tree::as_far_as_it_goes(&bytes).is_some() {
         true => Ok(bytes),
         false => bad_input!(
-            "--dtb: {shown} is no flattened device tree; name one, which `dtc -O dtb` makes of a source"
+            "--dtb: {shown} is not a flattened device tree; name one, which `dtc -O dtb` makes of a source"
         ),
     }
 }

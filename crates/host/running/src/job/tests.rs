@@ -232,7 +232,7 @@ fn a_boot_for_each_of_the_atomics_that_were_named() {
     ];
     let options = ["--atomics", "all", "--under", "rouse,none"];
     assert_eq!(variants(&options), all);
-    // Each is told its own word.
+    // Each gets its own word.
     let both = job(&["--atomics", "llsc,lse", "--wait", "wfi"]).unwrap();
     let told = |variant: Variant| both.load.boot_arguments(variant);
     let told: Vec<String> = both.variants().unwrap().into_iter().map(told).collect();

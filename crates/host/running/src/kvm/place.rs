@@ -27,7 +27,7 @@ pub fn is_here(args: &RunArgs) -> Result<bool> {
 /// Whether this machine can do it, or why not.
 fn native() -> Result<(), String> {
     if !cfg!(all(target_os = "linux", target_arch = "aarch64")) {
-        return Err("this machine is no arm64 Linux; use --kvm emulator, or take the program of `cargo xtask image --for kvm` to one".into());
+        return Err("this machine is not an arm64 Linux; use --kvm emulator, or take the program of `cargo xtask image --for kvm` to one".into());
     }
     let opened = File::options().read(true).write(true).open(KVM);
     opened.map(drop).map_err(|error| {

@@ -19,11 +19,11 @@ use providing::qemu::Emulator;
 /// control stacks (FEAT_GCS), and lets no guest have their registers: a kernel that believes it does not survive its
 /// boot, on QEMU's CPU `max`.
 const LINUX: &str = "console=ttyAMA0 arm64.nogcs";
-/// CPUs for Xen beside those of the guest.
+/// CPUs for Xen besides those of the guest.
 const OTHERS: u32 = 2;
 /// RAM of Xen, MiB.
 const MEMORY: u64 = 512;
-/// Where the guest's image lies for Xen, which moves it: behind what QEMU itself puts into the
+/// Where Xen finds the guest's image, which it moves: after what QEMU itself puts into the
 /// first 128 MiB of RAM, Xen and the device tree.
 const MODULE: u64 = 0x4900_0000;
 /// The console of QEMU's `virt`, which Xen leaves to the guest and does not describe to it.
@@ -82,7 +82,7 @@ pub fn xen_alone(job: &Job, emulator: &Emulator, xen: &Path) -> Result<Command> 
     Ok(command)
 }
 
-/// A machine with Xen, which is told `options` beside what it always is.
+/// A machine with Xen, which gets `options` in addition to its usual ones.
 fn machine(job: &Job, emulator: &Emulator, xen: &Path, options: &str) -> Result<Command> {
     let memory = job.memory.bytes() >> 20;
     let mut all = format!(

@@ -21,7 +21,7 @@ const XEN_TREE: u64 = ALIGN;
 pub fn check(job: &Job, built: &Built, variant: Variant) -> Result<()> {
     let file = fs::read(&built.guest(job.image(variant)).image)?;
     let Ok(image) = Image::parse(&file) else {
-        bad_input!("--guest: it is no arm64 Image");
+        bad_input!("--guest: it is not an arm64 Image");
     };
     let initrd = match &built.initrd {
         Some(initrd) => fs::metadata(initrd)?.len(),

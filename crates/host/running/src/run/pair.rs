@@ -19,7 +19,7 @@ use shell::failure::bad_input;
 use shell::folder::Folder;
 use shell::terminal::say;
 
-/// Boots of each side where nothing is said: as many as the test of two sides needs for twenty
+/// Default number of boots of each side: as many as the two-sided test needs for twenty
 /// figures.
 const BOOTS: u32 = 6;
 

@@ -19,7 +19,7 @@ use crate::failure::bad_input;
 /// Every path that may be read, with the option that names it.
 static NAMED: Mutex<BTreeSet<(String, PathBuf)>> = Mutex::new(BTreeSet::new());
 
-/// Notes every value on the command line: whether it is a path only its verb knows, and one that is none is no file that is written.
+/// Notes every value on the command line: only its verb knows which are paths, and the others match no output.
 pub fn words(command: &Command, matches: &ArgMatches) {
     for (option, value) in values(command, matches) {
         note(&option, Path::new(&value));
@@ -102,7 +102,7 @@ enum File {
 }
 
 impl File {
-    /// The file that `path` leads to; of what is no file or disk nothing is replaced.
+    /// The file that `path` leads to; `None` for anything that is not a file or disk, as it is never replaced.
     fn at(path: &Path) -> Option<Self> {
         match fs::metadata(path) {
             Ok(what) => {

@@ -20,8 +20,8 @@ pub fn lock(path: &Path) -> io::Result<Option<File>> {
     };
     for _ in 0..LOOKS {
         match file.try_lock() {
-            // A sweeper, which removes it now; or a maker of the same name behind a sweeper, which
-            // keeps it as long as it lives. So it is not waited for.
+            // A sweeper, which removes it now; or, after a sweeper, another maker of this name, which
+            // keeps it as long as it lives. So do not wait for it.
             Err(TryLockError::WouldBlock) if is_still(&file, path) => thread::sleep(TICK),
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => {

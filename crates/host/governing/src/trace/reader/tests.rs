@@ -86,7 +86,7 @@ fn bad_lines_are_refused_by_number() {
         ),
         (
             format!("{HEADER}1,1,tick\n"),
-            "line 2: wake: `tick` is none of",
+            "line 2: wake: `tick` is not one of",
         ),
         (
             format!("{HEADER}1,1\n"),

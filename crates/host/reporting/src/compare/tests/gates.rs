@@ -103,7 +103,7 @@ fn a_changed_tail_and_doubled_exits_fail_though_the_median_is_the_same() {
         text.contains("exits per wake-up 2 to 4 (+100.0 %), worse"),
         "{text}"
     );
-    // Of samples that vary, what too few support is no tail; of those that repeat, each counts.
+    // Of samples that vary, too few do not support a tail; of those that repeat, each counts.
     let few = |mut a: Vec<Results>| {
         let count = |results: &mut Results| results.cells[0].stats.as_mut().unwrap().count = 24;
         a.iter_mut().for_each(count);
