@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The file of a board: its keys, and what is wrong with them.
+//! The file of a board: its keys, and their checks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ use providing::trusted_firmware;
 use shell::failure::BadInput;
 use shell::{mistake, places};
 
-/// All that can stand in a file.
+/// All keys of a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -56,7 +56,7 @@ struct Gem5Keys {
     breaks_lse: Vec<String>,
 }
 
-/// The board that `text`, the file at `path`, describes. `name` is what it is called.
+/// Parses `text`, the file at `path`, as the board `name`.
 pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
     let read = || {
         let file: File =
@@ -90,7 +90,7 @@ pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
     read().with_context(place)
 }
 
-/// Whether there are as many CPUs as a machine can have.
+/// Checks that a machine can have these numbers of CPUs.
 fn cpus(cpus: &Cpus) -> Result<()> {
     let Cpus { default, max, .. } = *cpus;
     let most = MAX_CPUS as u32;
@@ -107,7 +107,7 @@ fn cpus(cpus: &Cpus) -> Result<()> {
     Ok(())
 }
 
-/// The size of the RAM that `key` names.
+/// Checks the size of the RAM that `key` names.
 fn memory(key: &str, size: String) -> Result<String> {
     match size::parse(&size) {
         Some(_) => Ok(size),
@@ -118,7 +118,7 @@ fn memory(key: &str, size: String) -> Result<String> {
     }
 }
 
-/// The kind of machine whose keys are there.
+/// Returns the machine, of the kind whose keys are there.
 fn machine(
     image_base: Option<u64>,
     qemu: Option<QemuKeys>,

@@ -19,7 +19,7 @@ pub fn parse(size: &str) -> Option<u64> {
     (1..=MOST).contains(&bytes).then_some(bytes)
 }
 
-/// Bytes of a size that was checked when it was read.
+/// Returns the bytes of a size that was checked when it was read.
 pub fn bytes(size: &str) -> u64 {
     parse(size).unwrap_or(0)
 }

@@ -82,7 +82,7 @@ fn models_bring_their_properties_and_the_counter() {
     assert_eq!(cpu, "max,cntfrq=1000000000");
 }
 
-/// A file with this in place of that of `virt`, refused.
+/// Returns the error for a file of `virt` with this text replaced.
 fn refusal(was: &str, is: &str) -> String {
     let text = fs::read_to_string(folder().join("virt.toml")).unwrap();
     assert!(text.contains(was), "{was}");
@@ -184,7 +184,7 @@ fn what_only_one_kind_has_is_where_that_kind_is() {
     assert!(gem5.gem5("x").is_ok() && is_bad_input(&virt.gem5("x").unwrap_err()));
 }
 
-/// The board of the developer's guide, as somebody types it from there.
+/// The board of the developer's guide, as a user types it from there.
 #[test]
 fn the_board_of_the_guide_is_one() {
     let text = include_str!("../../../../../docs/guides/developer.md");
