@@ -16,7 +16,7 @@ use plan::Trap;
 
 /// The first word of the monitor's command lines.
 pub const BOOT: &str = "boot";
-/// Its machine, whatever the board: the host wants no firmware.
+/// Its machine, for any board: the host needs no firmware.
 pub const MACHINE: &str = "virt,virtualization=on,gic-version=3,dtb-randomness=off";
 /// CPUs of the host: those of the guest, and some for everything else, of which the first
 /// serves most interrupts.
@@ -27,18 +27,17 @@ const MEMORY: u64 = 1024;
 /// monitor has read it.
 const FILES: u64 = 256;
 
-/// Linux's arguments, as the guest and as KVM's host, so that each boot is like the one before: nothing is at random, a
-/// panic is an end, and of all that it could print only that goes to the console, which the records have. It leaves out
+/// Linux's arguments, as the guest and as KVM's host, so that boots are alike: no randomness, a
+/// panic ends the boot, and the console has little more than the records. They skip
 /// its tests of ciphers, for which an emulator takes two seconds of ten.
 pub const ALIKE: &str = "nokaslr randomize_kstack_offset=off panic=-1 loglevel=1 cryptomgr.notests";
 
-/// Values of its argument for the trap of an instruction (Linux, Documentation/admin-guide/kernel-parameters.txt).
+/// Values of its argument that traps an instruction (Linux, Documentation/admin-guide/kernel-parameters.txt).
 const POLICIES: [&str; 2] = ["notrap", "trap"];
 
 /// Machine and programs of a boot.
 #[derive(Debug)]
 pub struct Boot<'a> {
-    /// vCPUs.
     pub cpus: u32,
     /// RAM of the guest, MiB.
     pub memory: u64,
@@ -50,7 +49,7 @@ pub struct Boot<'a> {
     pub guests: &'a [(&'a str, &'a [u8])],
 }
 
-/// The kernel's arguments for KVM: its `mode` if it is not to choose it, and what traps.
+/// Returns the kernel's arguments for KVM: its `mode`, unless it chooses that itself, and the traps.
 pub fn arguments(mode: &str, trap: Trap) -> String {
     let [wfi, wfe] = [trap.wfi(), trap.wfe()].map(|traps| POLICIES[usize::from(traps)]);
     let mode = match mode {
@@ -72,17 +71,16 @@ fn own_memory(guests: &[(&str, &[u8])]) -> u64 {
 pub struct Host {
     kernel: PathBuf,
     monitor: Vec<u8>,
-    /// Its version.
     pub told: String,
 }
 
 impl Host {
-    /// One that runs `monitor`, with `kernel` or with Debian's, which is provided if it is not there.
+    /// Returns a host that runs `monitor`, with `kernel`, or with Debian's, which is provided if it is missing.
     pub fn ensure(kernel: Option<&Path>, monitor: fn() -> Result<Vec<u8>>) -> Result<Self> {
         Self::with(kernel, monitor)
     }
 
-    /// One with Debian's kernel, on which `program` runs instead of the monitor alone.
+    /// Returns a host with Debian's kernel that runs `program` instead of the monitor alone.
     pub fn of(program: Vec<u8>) -> Result<Self> {
         Self::with(None, || Ok(program))
     }
@@ -96,7 +94,7 @@ impl Host {
         })
     }
 
-    /// Adds to `command` what boots this host. Its initramfs goes to `place`.
+    /// Adds the arguments that boot this host to `command`. Its initramfs goes to `place`.
     pub fn boot(&self, command: &mut Command, boot: &Boot<'_>, place: &Path) -> Result<()> {
         let Boot { runs, guests, .. } = boot;
         let path = place.join("initramfs");
@@ -105,7 +103,7 @@ impl Host {
         command
             .args(["-smp", &(boot.cpus + OTHERS).to_string()])
             .args(["-m", &format!("{}M", boot.memory + own_memory(guests))])
-            // The kernel's input from the machine is the same each time.
+            // The machine gives the kernel the same input each time.
             .args(["-seed", "1", "-rtc", "base=2026-01-01,clock=vm"])
             .arg("-kernel")
             .arg(&self.kernel)

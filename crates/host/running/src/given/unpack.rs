@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A kernel's Image out of the files that kernels are kept in: gzip and zstd, as `make` leaves
-//! `Image.gz` and `Image.zst`, and zboot, a UEFI application that unpacks itself and begins with where the
-//! compressed Image is (Linux, include/linux/pe.h, `struct linux_efi_zboot_header`; QEMU,
+//! Extracts a kernel's Image from the formats of kernel files: gzip and zstd, as `make` writes
+//! `Image.gz` and `Image.zst`, and zboot, a UEFI application that unpacks itself and whose header has the offset of
+//! the compressed Image (Linux, include/linux/pe.h, `struct linux_efi_zboot_header`; QEMU,
 //! hw/core/loader.c, `unpack_efi_zboot_image`, reads the same fields).
 
 use std::io::Read;
@@ -14,10 +14,10 @@ use super::{MOST, kind};
 const HEAD: u64 = 4096;
 /// First bytes of a zboot file, and those at its fourth byte.
 const ZBOOT: (&[u8], &[u8]) = (b"MZ", b"zimg");
-/// Where it says where the compressed Image begins, and how long that is.
+/// Offsets of its fields for the offset and the length of the compressed Image.
 const AT: usize = 8;
 const LENGTH: usize = 12;
-/// Where it says how that is compressed: text that ends with a zero.
+/// Its field for the compression: text that ends with a zero.
 const KIND: std::ops::Range<usize> = 24..56;
 
 /// Returns the Image in `file`, or `file` itself if it has none of these formats. The error is
@@ -42,7 +42,7 @@ pub fn kernel(file: Vec<u8>) -> Result<Vec<u8>, String> {
     decompressed(&String::from_utf8_lossy(kind), packed)
 }
 
-/// Decompresses by the method of this name.
+/// Decompresses by the method `kind`.
 fn decompressed(kind: &str, packed: &[u8]) -> Result<Vec<u8>, String> {
     let broken = |error: &dyn std::fmt::Display| {
         format!("can't be unpacked ({kind}: {error}); give it unpacked")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options, and the jobs or the refusals that come of them.
+//! Options, and the resulting jobs or refusals.
 
 use std::fs;
 
@@ -278,7 +278,7 @@ fn a_boot_for_each_way_in_which_linux_idles() {
         variants[4].to_string(),
         "under rouse, linux-cpuidle governor:menu"
     );
-    // Our own guest has nothing of it.
+    // Our own guest has no such setting.
     let own = job(&["--linux-cpuidle", ways, "--wait", "wfi"]).unwrap();
     assert_eq!(own.variants().unwrap().len(), 1);
 }

@@ -17,7 +17,7 @@ use shell::output::Output;
 use shell::terminal::say;
 use shell::{files, interrupt, output, places};
 
-/// Whose images of the guest these are: they run on any board.
+/// The board of the guest's images: they run on any board.
 const BOARD: &str = "virt";
 
 /// The verb `image`, for KVM.
@@ -48,7 +48,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     Ok(())
 }
 
-/// Refuses options of measurement: the program takes them where it measures.
+/// Refuses options of measurement: the program takes them on its machine.
 fn told_there(args: &ImageArgs) -> Result<()> {
     let load = &args.load;
     let plan = load.plan.plan().map_err(BadInput::error)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two kernels side by side: `--guest A,B`, or one with `--with-args` and without. Each is
-//! measured in boots of its own, by turns, and then they are compared as any two runs are.
+//! Compares two kernels: `--guest A,B`, or one with `--with-args` and without. Measures each in
+//! boots of its own, by turns, and then compares them like any two runs.
 
 use std::path::{Path, PathBuf};
 
@@ -95,7 +95,7 @@ pub fn run(args: &RunArgs, sides: [GivenArgs; 2]) -> Result<()> {
     })
 }
 
-/// The folder of one side.
+/// Returns the folder of one side.
 fn folder(args: &RunArgs, side: &str, job: &Job) -> Result<Folder> {
     let own = args.out.as_ref().map(|out| out.join(side));
     Folder::claim(own.as_deref(), &job.board().name)
