@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command line, and the options of one verb without it: for what has them as text, and for tests.
+//! The command line, and the options of one verb without it: for callers that have them as text, and for tests.
 
 use std::env;
 use std::ffi::OsString;
@@ -37,7 +37,7 @@ pub fn read<C: Parser>() -> Result<Option<C>> {
     }
 }
 
-/// Reads the options `A` from words of a command line, of which the first is the program's name.
+/// Reads the options `A` from words of a command line; the first word is the program's name.
 ///
 /// # Errors
 ///

@@ -24,29 +24,27 @@ use shell::terminal::note;
 
 /// Version of [`Card`]'s format.
 pub const SCHEMA: u32 = 1;
-/// The models that are measured where none is named: those with pipelines and caches.
+/// The default models: those with pipelines and caches.
 const MODELS: [&str; 3] = ["minor", "hpi", "o3"];
 
 /// Cycles of every path, by model of a core.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Card {
     pub schema: u32,
-    /// Name in the history.
     #[serde(default)]
     pub label: String,
     pub board: String,
-    /// Version of the emulator.
     pub emulator: String,
-    /// The compiler.
     pub rustc: String,
     pub models: BTreeMap<String, BTreeMap<String, Cycles>>,
-    /// The parts of an injected IPI to a CPU that runs, by model: cycles, warm, in the order of [`PARTS`](super::parts::PARTS).
+    /// The parts of an injected IPI to a running CPU, by model: cycles, warm, in the order of
+    /// [`PARTS`](super::parts::PARTS).
     #[serde(default)]
     pub wake_ups: BTreeMap<String, Vec<u64>>,
-    /// Likewise to a CPU that waits; empty in older ones.
+    /// Likewise to a waiting CPU; empty in older cards.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub waits: BTreeMap<String, Vec<u64>>,
-    /// The lines that each path missed with nothing in caches; empty in older ones.
+    /// The lines that each path missed with nothing in caches; empty in older cards.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub missed: missed::Models,
 }
@@ -64,7 +62,7 @@ pub struct Cycles {
 }
 
 impl Card {
-    /// The cycles of `path` on `model`.
+    /// Returns the cycles of `path` on `model`.
     pub fn cycles(&self, model: &str, path: Path) -> Option<Cycles> {
         self.models.get(model)?.get(path.name()).copied()
     }
@@ -75,7 +73,7 @@ impl Card {
         Some(self.cycles(model, path)?.warm as f64 / least.warm as f64)
     }
 
-    /// Adds what two boots on `model` came to.
+    /// Adds the results of two boots on `model`.
     fn add(&mut self, model: &str, warm: &Recorded, cold: Recorded) -> Result<()> {
         self.emulator.clone_from(&warm.emulator);
         self.models.insert(model.into(), paths(model, warm, &cold));
@@ -91,7 +89,7 @@ impl Card {
         Ok(())
     }
 
-    /// The parts of an injected IPI to `target`, by model.
+    /// Returns the parts of an injected IPI to `target`, by model.
     pub fn wake_ups(&self, target: Target) -> &BTreeMap<String, Vec<u64>> {
         match target {
             Target::Runs => &self.wake_ups,
@@ -99,7 +97,7 @@ impl Card {
         }
     }
 
-    /// An injected IPI on `model`: both sides, and the least of both.
+    /// Returns the cycles of an injected IPI on `model`: of both sides, and the least of both.
     pub fn ipi(&self, model: &str) -> Option<(u64, u64)> {
         let both = |send, receive| -> Option<u64> {
             Some(self.cycles(model, send)?.warm + self.cycles(model, receive)?.warm)
@@ -111,7 +109,7 @@ impl Card {
     }
 }
 
-/// A card with nothing measured yet.
+/// Returns a card without any measurements.
 pub fn begun(args: &CostArgs) -> Card {
     Card {
         schema: SCHEMA,
@@ -121,7 +119,7 @@ pub fn begun(args: &CostArgs) -> Card {
     }
 }
 
-/// Measures what was asked for: one model, or all of them. After an error, `card` still has what was measured before.
+/// Measures the model that was asked for, or all. After an error, `card` still has the measurements so far.
 pub fn measure(args: &CostArgs, card: &mut Card) -> Result<()> {
     let board = Board::load(&args.board)?;
     board.gem5("cost")?;
@@ -166,8 +164,8 @@ pub fn measure(args: &CostArgs, card: &mut Card) -> Result<()> {
     ended
 }
 
-/// Cycles of each path on `model`. One that never shows itself alone is reported: with 16 list registers no interrupt
-/// waits for one.
+/// Returns the cycles of each path on `model`. Reports a path that never occurs alone: with 16 list registers no
+/// interrupt waits for one.
 fn paths(model: &str, warm: &Recorded, cold: &Recorded) -> BTreeMap<String, Cycles> {
     let mut paths = BTreeMap::new();
     for &path in Path::ALL {
@@ -184,7 +182,8 @@ fn paths(model: &str, warm: &Recorded, cold: &Recorded) -> BTreeMap<String, Cycl
     paths
 }
 
-/// The parts of an injected IPI to `target`: of each the median, so that they add up to nearly the median of the whole.
+/// Returns the parts of an injected IPI to `target`: the median of each, so that they add up to nearly the median of
+/// all.
 fn wake_up(target: Target, model: &str, recorded: &Recorded) -> Result<Vec<u64>> {
     let of = |path| {
         recorded
@@ -208,7 +207,7 @@ fn wake_up(target: Target, model: &str, recorded: &Recorded) -> Result<Vec<u64>>
     })
 }
 
-/// Instructions and cycles of the median pass.
+/// Returns instructions and cycles of the median pass.
 fn taken(recorded: &Recorded, path: Path) -> Option<(u64, u64)> {
     let (windows, all) = costs::exited(&recorded.windows, path, Mode::Inject);
     let ticks: Vec<u64> = windows

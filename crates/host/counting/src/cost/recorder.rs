@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots with the recorder looking on.
+//! Boots with the recorder.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,35 +21,34 @@ use shell::interrupt;
 use shell::partial::Scratch;
 use shell::progress::Progress;
 
-/// The boot arguments that have every path taken.
+/// The boot arguments that select every path.
 pub const ALL_PATHS: &str = "rouse.cost=all";
-/// Has EL2 set memory aside for neighbours, of which one path has one, and lend vectors that do the least.
+/// Makes EL2 reserve memory for neighbours, which one path needs, and lend vectors that do the least.
 const LENT: &str = "rouse.neighbour=work rouse.floor";
-/// CPUs of the boots that count paths: one that sends, one that receives.
+/// CPUs of the boots that count paths: a sender and a receiver.
 pub const CPUS: u32 = 2;
 
 /// Emulator, images and limits of boots.
 #[derive(Debug)]
 pub struct Bench {
     pub emulator: Emulator,
-    /// The images, with the trials as guest.
+    /// The images with the trials as guest.
     pub built: Built,
-    /// The images, with the measuring program.
+    /// The images with the measuring program.
     pub measuring: Built,
     plugin: PathBuf,
     board: String,
-    /// The image of the guest that runs.
+    /// The atomic instructions of the guest that runs.
     pub atomics: Atomics,
-    /// How long a boot may take.
     pub limits: LimitArgs,
 }
 
 /// Record of a boot.
 #[derive(Debug)]
 pub struct Recorded {
-    /// Passes of the paths, with the instructions executed.
+    /// Passes of the paths, with the executed instructions.
     pub trace: Trace,
-    /// Text that the console printed.
+    /// The console's output.
     pub console: String,
 }
 
@@ -72,7 +71,7 @@ impl Bench {
         })
     }
 
-    /// Boots the trials in `mode` with `arguments` and answers what was recorded.
+    /// Boots the trials in `mode` with `arguments` and returns the record.
     pub fn record(&self, mode: Mode, cpus: u32, arguments: &str) -> Result<Recorded> {
         let arguments = format!("{arguments} {LENT}");
         self.record_of(&self.built, mode, cpus, &arguments)
@@ -111,7 +110,7 @@ impl Bench {
     }
 }
 
-/// A job whose CPUs run at the same time; `arguments` are the guest's.
+/// Returns a job whose CPUs run in parallel; `arguments` are the guest's.
 fn job(board: &str, mode: Mode, cpus: u32, arguments: &str) -> Result<Job> {
     let deliver = mode.deliver();
     let mut args = JobArgs::on(board);

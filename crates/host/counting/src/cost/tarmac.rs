@@ -21,7 +21,7 @@ use super::word::{Kind, kind};
 /// Most steps of a window: a longer one is dropped.
 const MOST: usize = 200_000;
 
-/// The windows of the core with number `cpu`.
+/// Returns the windows of the core with number `cpu`.
 pub fn windows(mut trace: impl BufRead, cpu: u16) -> Result<Vec<Window>> {
     let (mut done, mut open) = (Vec::new(), None::<Window>);
     let mut before = Level::El1;
@@ -36,7 +36,7 @@ pub fn windows(mut trace: impl BufRead, cpu: u16) -> Result<Vec<Window>> {
         }
         let text = String::from_utf8_lossy(&line);
         let Some(step) = step(&text, &mut before)? else {
-            // The mark itself has none.
+            // The mark itself has no step.
             let last = open.as_mut().and_then(|window| window.steps.last_mut());
             if let Some((last, access)) = last.zip(access(&text)) {
                 last.accesses.push(access);
@@ -75,7 +75,7 @@ pub fn windows(mut trace: impl BufRead, cpu: u16) -> Result<Vec<Window>> {
     }
 }
 
-/// The instruction of a line; `None` if it is about something else. `before` is the level at which it was executed, and
+/// Parses the instruction of a line; `None` for any other line. `before` is the level at which it was executed, and
 /// then the one after it.
 fn step(line: &str, before: &mut Level) -> Result<Option<Step>> {
     let mut words = line.split_ascii_whitespace();
@@ -107,7 +107,7 @@ fn step(line: &str, before: &mut Level) -> Result<Option<Step>> {
     Ok(Some(Step::new(level, word, pc, tick)))
 }
 
-/// The access of a line; `None` if it is about something else.
+/// Parses the access of a line; `None` for any other line.
 fn access(line: &str) -> Option<Access> {
     let mut words = line.split_ascii_whitespace();
     let what = words.nth(3)?;
@@ -219,7 +219,7 @@ mod tests {
         ] {
             assert!(windows(line.as_bytes(), 0).is_err(), "{line}");
         }
-        // Other lines, and a window that has no end, are nothing.
+        // Other lines, and a window without an end, do not count.
         let other = format!("info: x\n5 clk cpu0 R x0 1\n{}", mark(Edge::Begin));
         assert!(windows(other.as_bytes(), 0).unwrap().is_empty());
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Colours of a table on a terminal: few, and never the only place of a fact.
+//! Colours of a table on a terminal: few, and never the only carrier of a fact.
 
 use anstyle::{AnsiColor, Style};
 use page::grid::{Paint, Part, plain};
