@@ -73,7 +73,7 @@ impl Kind {
         }
     }
 
-    /// Both.
+    /// Returns the union of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)

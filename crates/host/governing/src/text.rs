@@ -47,7 +47,7 @@ const UTF_16: &str =
 const UTF_32: &str =
     "it is text in UTF-32; `iconv -f UTF-32 -t UTF-8 FILE > TEXT` makes it readable";
 
-/// The text of a file without the mark that says that it is UTF-8; else what the file is.
+/// Returns the text of a file without UTF-8's byte order mark; else the file's format.
 pub fn text(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     if let Some((_, what)) = OTHERS.iter().find(|(begin, _)| bytes.starts_with(begin)) {
         return Err((*what).into());
@@ -67,7 +67,7 @@ pub fn text(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     Ok(String::from_utf8_lossy(bytes))
 }
 
-/// A piece of a file as a message quotes it: not all of what may be megabytes.
+/// Shortens a piece of a file for a message: it may be megabytes.
 pub fn quoted(text: &str) -> String {
     let text = text.trim();
     match text.char_indices().nth(QUOTED) {

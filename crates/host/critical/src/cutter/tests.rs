@@ -85,7 +85,7 @@ impl Machine {
     }
 }
 
-/// A round trip by interrupts that are delivered directly, as it is traced.
+/// A round trip by directly delivered interrupts, as traced.
 fn by_interrupt(machine: &mut Machine) {
     machine.begin(NEAR);
     machine.el1(3).store(NEAR, WORD);
@@ -159,14 +159,14 @@ fn a_store_is_followed_through_all_stops_since_the_last_look() {
         machine.el1(8).load(NEAR, WORD + 4);
         machine.el1(2).end(NEAR);
         let sample = machine.only();
-        // The way of the sender to its store, of the receiver since the stop in which that came.
+        // The sender's way to its store, and the receiver's since the stop in which that came.
         let path = if in_first { 8 + 6 + 4 } else { 28 + 7 + 4 };
         assert_eq!(sample.path.total(), path + 9 + 8 + 2, "{in_first}");
         assert!(!sample.unclear);
     }
 }
 
-/// A store that an earlier look has seen does not cause what follows a later look.
+/// A store that an earlier look has seen is not the cause of what follows a later look.
 #[test]
 fn a_look_ends_the_wait() {
     let mut machine = Machine::new();
@@ -213,7 +213,7 @@ fn polls_that_found_nothing_are_beside() {
         machine.el1(3).load(NEAR, WORD);
         machine.el1(1).pause(NEAR);
     }
-    // A first turn of the other one tells nothing yet.
+    // The first turn of the other one does not show anything yet.
     machine.el1(7).pause(FAR);
     machine.el1(3).load(NEAR, WORD);
     machine.el1(1).pause(NEAR);
@@ -306,7 +306,7 @@ fn a_change_of_cpus_without_a_pause_is_told() {
     let mut machine = Machine::new();
     machine.begin(NEAR);
     machine.el1(9).send(NEAR);
-    // The emulator's turn is over in the middle of something.
+    // The emulator's turn ends in the middle of something.
     machine.el1(5).run(FAR);
     machine.el1(5).pause(FAR);
     machine.el1(5).end(NEAR);
