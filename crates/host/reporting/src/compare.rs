@@ -19,13 +19,13 @@ use shell::failure::bad_input;
 use shell::terminal::note;
 use side::{Side, percent};
 
-/// Does what `cargo xtask compare` promises.
+/// Runs `cargo xtask compare`.
 pub fn compare(args: &CompareArgs) -> Result<()> {
     args.format.claim()?;
     told(args)
 }
 
-/// Likewise where standard output is claimed already.
+/// Like [`compare`], with standard output claimed already.
 pub fn told(args: &CompareArgs) -> Result<()> {
     let (document, judgement) = judge(args)?;
     args.format.show_document(&document)?;
@@ -92,7 +92,7 @@ fn judge(args: &CompareArgs) -> Result<(Document, Judgement)> {
     Ok((document, judgement))
 }
 
-/// The aspects in which the sides may differ.
+/// Parses the aspects in which the sides may differ.
 fn allowed(list: Option<&str>) -> Result<Vec<&'static str>> {
     let words = list
         .unwrap_or_default()

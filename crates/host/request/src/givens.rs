@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boots that a plan takes where a hypervisor's knobs are turned at its boot.
+//! The boots of a plan, for hypervisors whose settings are fixed at boot.
 
 use std::collections::BTreeSet;
 

@@ -6,10 +6,10 @@ use plan::{Dimension, Plan, Stages};
 
 use crate::ListArgs;
 
-/// Wake-ups per cell if pauses are asked for and no number is.
+/// Wake-ups per cell if pauses are given and no number is.
 const WITH_GAP: u32 = 200;
 
-/// Wake-ups per cell of `--quick`, on machines where nothing but the order of cells varies.
+/// Wake-ups per cell of `--quick`, for machines where only the order of cells varies.
 const QUICK: u32 = 24;
 
 /// The plan, and how often each cell is measured.
@@ -47,7 +47,7 @@ pub struct PlanArgs {
 }
 
 impl PlanArgs {
-    /// These values of dimensions, by their keys, with so many wake-ups per cell and
+    /// Selects these values of dimensions, by their keys, with so many wake-ups per cell and
     /// without time stamps.
     pub fn exactly(iterations: u64, lists: &[(&'static str, &str)]) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl PlanArgs {
         }
     }
 
-    /// These values of dimensions, by their keys, and otherwise what is measured without options.
+    /// Selects these values of dimensions, by their keys, and otherwise the defaults.
     pub fn naming(lists: &[(&'static str, &str)]) -> Self {
         let lists = lists.iter().map(|&(key, values)| (key, values.to_owned()));
         Self {
@@ -66,7 +66,7 @@ impl PlanArgs {
         }
     }
 
-    /// The plan that the options describe.
+    /// Returns the plan that the options describe.
     ///
     /// # Errors
     /// Names the word that its option does not take, and words that it does.
@@ -106,7 +106,7 @@ impl PlanArgs {
         Ok(plan)
     }
 
-    /// The words that say the same.
+    /// Returns the words of these options.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let others = [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Verdicts on what runs measured.
+//! Verdicts on made-up runs.
 
 mod gates;
 mod runs;
@@ -61,7 +61,7 @@ fn five(percent: u64) -> Vec<Results> {
         .collect()
 }
 
-/// Compares by a command line; `A` and `B` in it are the runs.
+/// Compares by a command line; `A` and `B` in it stand for the runs.
 fn compared(line: &str, a: &[Results], b: &[Results]) -> Result<(String, Judgement)> {
     let parent = tempfile::tempdir().unwrap();
     let files = |name: &str, runs: &[Results]| -> Vec<PathBuf> {
@@ -88,7 +88,7 @@ fn compared(line: &str, a: &[Results], b: &[Results]) -> Result<(String, Judgeme
     Ok((lines.terminal(None).join("\n"), judgement))
 }
 
-/// Verdict of the gate on B, which is like A but for `change`.
+/// Returns the gate's verdict on B, which is A with `change`.
 fn gated(options: &str, a: &[Results], change: impl Fn(&mut Results)) -> Judgement {
     let mut b = a.to_vec();
     b.iter_mut().for_each(change);
@@ -144,7 +144,7 @@ fn in_instructions_the_gate_is_0_unless_said_otherwise() {
     }
 }
 
-/// The same, its path without bookkeeping `path`.
+/// Likewise, with `path` as its path without bookkeeping.
 fn with_path(total: u64, path: u64) -> Results {
     let mut results = insns(total);
     let stats = |p50| Stats {
