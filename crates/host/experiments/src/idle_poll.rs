@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `idle-poll`: polling on chosen CPUs only.
+//! `idle-poll`: polling on selected CPUs only.
 
 use anyhow::Result;
 use plan::Under;

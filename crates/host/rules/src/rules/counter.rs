@@ -7,8 +7,8 @@
 //! unchanged or is the minuend of a subtraction ([`decode_before`]). At most [`FEW`] accesses to memory
 //! may come between the event and the read, so that an exception entry, which saves registers, does not count.
 //!
-//! Not seen: a value that leaves its block of code in a register, as the start of a duration
-//! does.
+//! Not seen: a value that leaves its block of code in a register, like the start of a
+//! duration.
 //!
 //! [`decode_before`]: crate::decode::decode_before
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interrupts that are acknowledged are ended, the last one first, and no others are.
+//! Acknowledged interrupts are ended, the last one first, and no others are.
 //!
 //! A read of ICC_IAR1_EL1 that returns an interrupt raises the running priority; a write of
 //! ICC_EOIR1_EL1 with its number drops it. A missing write blocks others of the same or
@@ -30,7 +30,7 @@ use crate::testing::*;
 const SPECIAL: u64 = 1020;
 /// LPIs.
 const LPI: u64 = 8192;
-/// Registers whose accesses tell nothing more of a guest that EL2 answers.
+/// Registers whose trapped accesses hide a guest's interrupts: EL2 answers them.
 const ACKNOWLEDGE_AND_END: [Register; 3] = [ICC_IAR1_EL1, ICC_EOIR1_EL1, ICC_DIR_EL1];
 /// Group priorities, of which each can be active once: 7 bits at most (IHI 0069H, 4.8.2).
 const MOST: usize = 128;
@@ -40,7 +40,7 @@ const MOST: usize = 128;
 struct Acknowledged {
     intid: u64,
     place: Place,
-    /// How many exceptions of the level it came in.
+    /// Depth of exceptions of the level at the acknowledge.
     depth: u32,
 }
 
@@ -48,9 +48,9 @@ struct Acknowledged {
 #[derive(Debug, Default)]
 struct Interface {
     active: Vec<Acknowledged>,
-    /// The depths of acknowledges that brought something unknown, or nothing.
+    /// The depths of acknowledges with an unknown result, or none.
     lost: Vec<u32>,
-    /// A higher level has acknowledged or ended something for this one: nothing more is known of it.
+    /// A higher level has acknowledged or ended something for this one: its state is unknown.
     emulated: bool,
     /// Exceptions that the level has not returned from.
     depth: u32,
@@ -389,7 +389,7 @@ impl Interface {
                 ),
             );
         }
-        // One of this exception whose end has not come was of nothing: it was spurious.
+        // An acknowledge in this exception without an end was spurious.
         self.lost.retain(|depth| *depth < self.depth);
         self.depth = self.depth.saturating_sub(1);
     }
