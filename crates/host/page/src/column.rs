@@ -13,7 +13,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of words.
+    /// Creates a column of words.
     pub fn words(title: &str, texts: Vec<String>) -> Self {
         Self {
             group: String::new(),
@@ -23,7 +23,7 @@ impl Column {
         }
     }
 
-    /// A column of numbers.
+    /// Creates a column of numbers.
     pub fn numbers(group: &str, title: &str, texts: Vec<String>) -> Self {
         Self {
             group: group.into(),
@@ -33,7 +33,7 @@ impl Column {
         }
     }
 
-    /// Returns it for people: without what a terminal would act on, and no text longer than a
+    /// Returns it for people: without control characters, and no text longer than a
     /// quote.
     pub(crate) fn for_people(&self) -> Self {
         let shown = |text: &String| Quoted::new(text).to_string();
@@ -55,24 +55,24 @@ impl Column {
         &self.title
     }
 
-    /// Whether it is of words, which begin at the left.
+    /// Whether it has words, which are aligned left.
     pub fn is_left(&self) -> bool {
         self.left
     }
 
-    /// Its texts, from above.
+    /// Its texts, from the top.
     pub fn texts(&self) -> &[String] {
         &self.texts
     }
 }
 
-/// Stands where there are too few samples for a percentile.
+/// Stands for a percentile of too few samples.
 pub const TOO_FEW: &str = "-";
 
-/// Stands for a count that nothing tells.
+/// Stands for an unknown count.
 pub const UNKNOWN: &str = "?";
 
-/// A count per operation, short: whole numbers without decimals, nothing as a dot.
+/// Formats a count per operation, short: whole numbers without decimals, zero as a dot.
 pub fn rate(value: f64) -> String {
     let rounded = (value * 100.0).round() / 100.0;
     match value {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::UNITS;
 
-/// A unit.
+/// Parses a unit.
 ///
 /// # Errors
 /// Names the unknown unit, and the known ones.
@@ -23,7 +23,7 @@ pub fn unit(text: &str) -> Result<&'static str, String> {
     })
 }
 
-/// The affinity of a CPU (MPIDR_EL1), as `0x101`; nothing where it is not known.
+/// Parses the affinity of a CPU (MPIDR_EL1), as `0x101`; empty if not known.
 ///
 /// # Errors
 /// Names the text that is not an affinity.
