@@ -16,7 +16,7 @@ use shell::failure::bad_input;
 use shell::output::Output;
 use shell::terminal::say;
 
-const HEADING: &str = "cycles from the guest's last instruction before an exit (of an interrupt: from EL2's first) to its first one behind, without what a WFI waits: warm, \
+const HEADING: &str = "cycles from the guest's last instruction before an exit (of an interrupt: from EL2's first) to its first one after, without what a WFI waits: warm, \
                        as a multiple of the least (floor-...), and with nothing in caches and TLBs";
 /// Stands for a missing value.
 const NONE: &str = "-";

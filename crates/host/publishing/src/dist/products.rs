@@ -154,7 +154,7 @@ const EFI: &str = "\
 What the disks hold as `\\EFI\\BOOT\\BOOTAA64.EFI`: hypervisor and guest as one EFI application. It is an arm64 Image as well, so a \
 loader that boots Linux boots it.
 
-On a machine that boots something else, put it on the EFI system partition and start it from the shell or by a boot entry; beside it, `\\ROUSE.TXT` on the \
+On a machine that boots something else, put it on the EFI system partition and start it from the shell or by a boot entry; next to it, `\\ROUSE.TXT` on the \
 same partition has the boot arguments. Without that file it measures the default matrix. In QEMU: `qemu-system-aarch64 -M \
 virt,virtualization=on,gic-version=3 -cpu max -smp 2 -m 512M -nographic -kernel rouse.efi -append 'rouse.workload=pingpong'`.";
 

@@ -216,7 +216,7 @@ impl Rule for CachesAgree {
                 on(off().of(DC_CIVAC, 0x4000_0020).then(DSB_SY)).access(LDR, 0x4000_0000),
             ),
             (
-                "invalidated behind",
+                "invalidated afterwards",
                 on(off()).of(DC_CIVAC, 0x4000_0000).access(LDR, 0x4000_0000),
             ),
             (

@@ -332,7 +332,7 @@ impl Rule for InterruptEnded {
                     .then(ERET),
             ),
             (
-                "a vCPU that begins anew",
+                "a vCPU that starts again",
                 Program::new()
                     .level(1)
                     .interrupt(1)

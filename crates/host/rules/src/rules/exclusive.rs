@@ -71,7 +71,7 @@ impl Rule for ExclusiveMemory {
                 mapped(CACHED & !SHAREABLE).access(LDADD, 0x8010),
             ),
             (
-                "mapped anew",
+                "mapped again",
                 mapped(CACHED)
                     .access(LDAXR, 0x8010)
                     .entry(LEAF, 0)

@@ -39,6 +39,7 @@ pub enum Ending {
 }
 
 /// A time without progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
     /// How long, of the emulator's own time.
     pub own: Duration,

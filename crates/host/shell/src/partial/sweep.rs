@@ -48,7 +48,7 @@ fn sweep_one(path: &Path, name: &str) {
         },
         Ok(()) | Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(error)) => note!(
-            "left alone: {} may be of a run that goes on ({error}); remove it if there is none",
+            "left alone: {} may be of a run that goes on ({error}); remove it if there is no such run",
             places::shown(path)
         ),
     }
