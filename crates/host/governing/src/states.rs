@@ -68,6 +68,7 @@ impl From<Word> for Kind {
 /// Cost of a stay in a state, in thousandths of a nanosecond of a running CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
+    /// Of entering and leaving it.
     pub price: u128,
     /// Per nanosecond.
     pub power: u64,

@@ -13,7 +13,9 @@ use running::options::{LimitArgs, RunArgs, Unders};
 pub struct Table {
     /// Its columns: all if none are named.
     pub unders: Vec<Under>,
+    /// The kernel of KVM's host, if not Debian's.
     pub host_kernel: Option<PathBuf>,
+    /// Xen, if not Debian's.
     pub xen: Option<PathBuf>,
     /// Whether to write its figures into the documents.
     pub save: bool,

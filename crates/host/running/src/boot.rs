@@ -46,6 +46,7 @@ use shell::progress::Progress;
 use shell::spent::Account;
 use shell::timings::{self, Part};
 
+/// Emulator and images for boots.
 #[derive(Debug)]
 pub struct Ready {
     pub emulator: Emulator,

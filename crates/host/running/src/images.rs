@@ -90,7 +90,9 @@ impl Guest<'_> {
 
 #[derive(Debug)]
 pub struct GuestFiles {
+    /// Image for the bare machine.
     pub image: PathBuf,
+    /// Its ELF file with symbols, if it is ours.
     pub elf: Option<PathBuf>,
 }
 

@@ -71,6 +71,7 @@ fn own_memory(guests: &[(&str, &[u8])]) -> u64 {
 pub struct Host {
     kernel: PathBuf,
     monitor: Vec<u8>,
+    /// Its version.
     pub told: String,
 }
 

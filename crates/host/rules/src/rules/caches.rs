@@ -7,7 +7,6 @@
 //! a line written through a cache may not have reached memory when it is read
 //! without. DC by address moves a line from one to the other: invalidated after writes
 //! without caches, cleaned after writes through them.
-//! was written without caches, cleaned after what was written with them.
 //!
 //! Per byte: written by a CPU without caches, and its line not invalidated since. The first read
 //! through caches is the break. A write through caches ends this state for the bytes that it writes, and DC

@@ -145,6 +145,7 @@ pub fn as_before(
 struct Follower<'a, L> {
     console: Console,
     log: &'a mut L,
+    /// The last lines of the emulator's own output.
     said: VecDeque<String>,
     advance: Advance,
     /// Whether there has been progress since the last sample.

@@ -21,6 +21,7 @@ use shell::digest::sum;
 use shell::interrupt::Signal;
 use shell::terminal::note;
 
+/// Results of the boots so far.
 pub struct Came<'j> {
     pub job: &'j Job,
     /// The release of the kernel to measure, if known.

@@ -29,6 +29,7 @@ pub struct Stage<'j> {
     pub beside: bool,
 }
 
+/// Results of a boot.
 #[derive(Debug)]
 pub struct Left {
     pub variant: Variant,
