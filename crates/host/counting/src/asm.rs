@@ -38,7 +38,7 @@ pub fn asm(path: &str, args: &CostArgs) -> Result<()> {
     if windows.is_empty() {
         return Err(failure::listed(
             &format!(
-                "{}: none of {all} passes showed it and nothing else; the console said",
+                "{}: none of {all} passes showed it and nothing else; the console printed",
                 path.name()
             ),
             &recorded.console,

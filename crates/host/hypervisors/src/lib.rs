@@ -206,7 +206,7 @@ mod tests {
         let page = fs::read_to_string(places::inside(DOCUMENT)).unwrap();
         assert!(
             page == document::page(&committed(), &page),
-            "{DOCUMENT} is not what {NUMBERS} makes of it; run `cargo xtask dev publish --page`"
+            "{DOCUMENT} does not agree with {NUMBERS}; run `cargo xtask dev publish --page`"
         );
     }
 

@@ -123,7 +123,7 @@ pub fn ensure_target(target: &str) -> Result<()> {
             match add {
                 Ok(status) if status.success() => Ok(()),
                 Ok(_) => bad_input!(
-                    "rustup target add {target} failed, what it said is above; run it by hand where there is network"
+                    "rustup target add {target} failed, its output is above; run it by hand where there is network"
                 ),
                 Err(error) => {
                     bad_input!("rustup can't be started ({error}); see https://rustup.rs")

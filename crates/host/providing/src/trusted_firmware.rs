@@ -168,7 +168,7 @@ fn finish(mut command: Command, step: &str, place: &Scratch) -> Result<()> {
     let log = places::target().join("tools/trusted-firmware.log");
     fs::write(&log, said).with_context(|| place.path().display().to_string())?;
     bad_input!(
-        "{missing} is missing, and {step} failed ({} has what was said); {instead}",
+        "{missing} is missing, and {step} failed ({} has the output); {instead}",
         places::shown(&log)
     )
 }

@@ -34,7 +34,7 @@ const NOT_STARTED: [(&str, &str); 4] = [
 ];
 const SECURE_BOOT: &str = "firmware's Secure Boot does not let the image start, as it is not \
     signed: turn Secure Boot off, or sign the image with a key that the firmware has";
-const NOTHING: &str = "firmware finds nothing that it can start; serial.log says what it tried";
+const NOTHING: &str = "firmware finds nothing that it can start; serial.log has its attempts";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

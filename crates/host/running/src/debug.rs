@@ -117,7 +117,7 @@ fn follow(mut machine: Child, gone: &Receiver<()>) -> Result<()> {
     loop {
         if let Some(status) = machine.try_wait().context("QEMU can't be waited for")? {
             if !status.success() && gone.try_recv().is_err() && !interrupt::requested() {
-                bail!("QEMU ended with {status}; what it said is above");
+                bail!("QEMU ended with {status}; its output is above");
             }
             return Ok(());
         }

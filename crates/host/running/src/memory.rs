@@ -68,7 +68,7 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
         let guest = needs.guest.div_ceil(MIB);
         let Some(least) = (1..MOST_MIB).find(|mib| needs.fit(mib * MIB)) else {
             bad_input!(
-                "--guest: it says that it needs {guest} MiB of RAM, which no machine here has"
+                "--guest: its header asks for {guest} MiB of RAM, which no machine here has"
             );
         };
         let at_least = if needs.firmware { "at least " } else { "" };
@@ -273,7 +273,7 @@ impl Taken {
         };
         anyhow::ensure!(
             taken.fixed > 0 && taken.per_cpu > 0,
-            "{} does not say what memory it takes; crates/no_std/arch/src/needs.rs",
+            "{} does not state how much memory it takes; crates/no_std/arch/src/needs.rs",
             shown()
         );
         Ok(taken)

@@ -149,7 +149,7 @@ pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failur
         Ending::OutOfTime => (OUT_OF_TIME, format!("the time limit is over; {stage}")),
         Ending::Died(how, words) if words.is_empty() => (
             DIED,
-            format!("the emulator {how} and said nothing; {stage}"),
+            format!("the emulator {how} and printed nothing; {stage}"),
         ),
         Ending::Died(how, words) => (DIED, format!("the emulator {how} ({words}); {stage}")),
         Ending::Guest(ended) if ended.how != End::Off => judge_end(ended),
@@ -360,7 +360,10 @@ mod tests {
         // Another kernel need not print records, but its emulator must not crash.
         assert_eq!(word(died(), false), DIED);
         let why = judged(died(), true).unwrap().why;
-        assert!(why.contains("killed by SIGSEGV and said nothing"), "{why}");
+        assert!(
+            why.contains("killed by SIGSEGV and printed nothing"),
+            "{why}"
+        );
     }
 
     #[test]

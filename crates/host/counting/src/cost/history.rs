@@ -171,7 +171,7 @@ mod tests {
         let page = fs::read_to_string(places::inside(DOCUMENT)).unwrap();
         assert!(
             page == document::page(&all().unwrap(), &all().unwrap()),
-            "{DOCUMENT} is not what the baselines in {} make of it; run `cargo xtask cost --page`",
+            "{DOCUMENT} does not agree with the baselines in {}; run `cargo xtask cost --page`",
             Costs::FOLDER
         );
     }

@@ -125,11 +125,11 @@ pub fn check(outcome: &Outcome, under: Under, console: &str) -> Result<()> {
     match verdict::judge(outcome, under, false) {
         None if console.contains("exit status 0") => Ok(()),
         None => Err(failure::listed(
-            &format!("under {under}: ended without saying so; the console said"),
+            &format!("under {under}: ended without a report; the console printed"),
             console,
         )),
         Some(failed) => Err(failure::listed(
-            &format!("{}; the console said", failed.told()),
+            &format!("{}; the console printed", failed.told()),
             console,
         )),
     }

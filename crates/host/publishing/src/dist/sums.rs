@@ -28,7 +28,7 @@ pub fn check(folder: &Path) -> Result<()> {
     for line in text.lines() {
         let (wanted, name) = line.split_once("  ").context("a line has sum and path")?;
         let file = fs::read(folder.join(name)).with_context(|| name.to_owned())?;
-        ensure!(sum(&file) == wanted, "{name} is not what its sum is of");
+        ensure!(sum(&file) == wanted, "{name} does not match its hash");
         named.insert(name.to_owned());
     }
     let there = below(folder, folder)?;

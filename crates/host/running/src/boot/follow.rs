@@ -330,7 +330,7 @@ impl<'a, L: Write> Follower<'a, L> {
 
     fn registers(&self, place: &Path) -> Vec<String> {
         if !place.join(qemu::MONITOR).exists() {
-            return vec!["the emulator has no monitor that would tell the registers".into()];
+            return vec!["the emulator has no monitor to read the registers".into()];
         }
         match qemu::registers(place) {
             Ok(lines) => self.console.symbols.annotate_registers(&lines),

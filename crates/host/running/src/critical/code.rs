@@ -36,7 +36,7 @@ pub fn of(level: u64, bytes: &[u8]) -> Result<Image> {
         code.by_symbol(&file)?;
         for (name, kind) in [(BEGIN, Kind::BEGIN), (END, Kind::END)] {
             if !code.0.kinds.iter().any(|one| one.has(kind)) {
-                bail!("no instruction comes from {name}, by which samples are known");
+                bail!("no instruction comes from {name}, which marks samples");
             }
         }
     }
@@ -144,7 +144,7 @@ impl Code {
             found.map(|symbol| symbol.address())
         };
         let Some(cell) = address(CELL) else {
-            bail!("it has no {CELL}, by which cells are known");
+            bail!("it has no {CELL}, which marks cells");
         };
         for kind in self.at((cell, cell + 4)) {
             *kind = kind.and(Kind::CELL);

@@ -23,7 +23,7 @@ const QUIET: [&str; 2] = [
 pub fn build(directory: &Path, arguments: &[&str], note: &str) -> Result<()> {
     let run = || run(directory, arguments, note);
     if !timings::part(Part::Cargo, run)? {
-        bail!("the images don't build; what cargo said is above");
+        bail!("the images don't build; cargo's output is above");
     }
     Ok(())
 }

@@ -125,7 +125,9 @@ fn touch(path: &Path) -> Result<()> {
     let touched = file.and_then(|file| file.set_modified(SystemTime::now()));
     touched.with_context(|| {
         let shown = places::shown(path);
-        format!("{shown} has changed, and can't be given a new time, by which Cargo compiles it")
+        format!(
+            "{shown} has changed, and can't get a new time, without which Cargo does not compile it"
+        )
     })
 }
 

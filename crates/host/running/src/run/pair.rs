@@ -46,7 +46,7 @@ pub fn sides(args: &RunArgs) -> Result<Option<[GivenArgs; 2]>> {
             [given.clone(), b]
         }
         (_, Some(_)) => bad_input!(
-            "--with-args: it compares a kernel with itself, told something more; name one kernel by --guest"
+            "--with-args: it compares a kernel with itself under further arguments; name one kernel by --guest"
         ),
         (names, None) => bad_input!(
             "--guest: {} kernels are named, and two are compared; name two",

@@ -64,8 +64,8 @@ fn remove(path: &Path, is_folder: bool) {
     match removed {
         // A live maker may be about to lock it; it then makes another.
         Ok(()) if bare => {}
-        Ok(()) => note!("removed what a killed run has left: {shown}"),
-        Err(error) => note!("a killed run has left {shown}, remove it by hand ({error})"),
+        Ok(()) => note!("removed the remains of a killed run: {shown}"),
+        Err(error) => note!("a killed run has left {shown}; remove it by hand ({error})"),
     }
 }
 
@@ -73,15 +73,12 @@ fn remove(path: &Path, is_folder: bool) {
 fn keep(path: &Path, name: &str) {
     match rename(path, name) {
         Ok(kept) => {
-            note!(
-                "kept what a killed run has measured: {}",
-                places::shown(&kept)
-            );
+            note!("kept the results of a killed run: {}", places::shown(&kept));
             // Parts of it may be folders that were in the making.
             sweep(&kept);
         }
         Err(error) => note!(
-            "a killed run has left {}, which can't be given a name ({error}); do it by hand",
+            "a killed run has left {}, which can't be renamed ({error}); rename it by hand",
             places::shown(path)
         ),
     }
