@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The emulator's functions are found when it loads the plugin. Linkers of ELF
-//! leave such symbols to the loader; Apple's has to be told.
+//! The plugin's calls to the emulator are resolved when it loads the plugin. Linkers of ELF
+//! leave such symbols to the loader; Apple's needs an option for that.
 
 fn main() {
     if std::env::var_os("CARGO_CFG_TARGET_VENDOR").is_some_and(|vendor| vendor == "apple") {

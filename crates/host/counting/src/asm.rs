@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cost --asm`: the instructions of a path, each with how often a pass
+//! `cost --asm`: the instructions of a path, each with the number of times that a pass
 //! executes it.
 
 mod listing;
@@ -41,7 +41,7 @@ pub fn asm(path: &str, args: &CostArgs) -> Result<()> {
     if windows.is_empty() {
         return Err(failure::listed(
             &format!(
-                "{}: none of {all} passes showed it and nothing else; the console said",
+                "{}: none of {all} passes showed it and nothing else; the console printed",
                 path.name()
             ),
             &recorded.console,
@@ -72,7 +72,7 @@ fn owned(steps: Vec<&Step>) -> Vec<Step> {
     steps.into_iter().cloned().collect()
 }
 
-/// Shows what the windows executed of image `name`, which is in file `elf`.
+/// Shows the instructions of image `name`, in file `elf`, that the windows executed.
 fn show(
     objdump: &File,
     name: &str,
@@ -119,7 +119,7 @@ fn disassemble(objdump: &File, elf: &File) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The disassembler of the toolchain, or one that is installed.
+/// Returns the disassembler of the toolchain, or an installed one.
 fn objdump() -> Result<PathBuf> {
     let root = toolchain::output("rustc", &["--print", "sysroot"]).unwrap_or_default();
     let own = PathBuf::from(root.trim())

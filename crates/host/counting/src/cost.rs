@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `cost`: what each path costs, counted from its execution.
+//! The verb `cost`: counts what each path costs, from its execution.
 //!
-//! The guest takes every path again and again between two marks (crate `cost`, `guest-kernel-shim/trials/cost.rs`); a
-//! plugin of the emulator writes down what each CPU executes there (`crates/host/recorder`). The counting is done here:
-//! [`trace`] reads it, [`visit`] finds the stays at EL2, [`tally`] counts, [`costs`] puts it together.
+//! The guest takes every path repeatedly between two marks (crate `cost`, `guest-kernel-shim/trials/cost.rs`); a
+//! plugin of the emulator records what each CPU executes there (`crates/host/recorder`). The counting is done here:
+//! [`trace`] reads the record, [`visit`] finds the stays at EL2, [`tally`] counts, [`costs`] combines the counts.
 
 mod options;
 
@@ -49,10 +49,10 @@ use shell::terminal::say;
 
 /// The charts of `--scale`, below `target/`.
 const SCALE_PAGE: &str = "cost-scale.html";
-/// Why no baseline is made.
+/// Reason for not writing a baseline.
 const CUT: &str = "not everything was counted, so that no baseline is written";
 
-/// Does what `cargo xtask cost` promises.
+/// Runs `cargo xtask cost`.
 pub fn cost(args: &CostArgs) -> Result<()> {
     if args.page {
         return history::write_document();
@@ -100,7 +100,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     judged
 }
 
-/// Costs with nothing counted yet.
+/// Returns costs without any counts.
 fn begun(bench: &Bench, board: &str) -> Costs {
     Costs {
         schema: costs::SCHEMA,
@@ -111,7 +111,7 @@ fn begun(bench: &Bench, board: &str) -> Costs {
     }
 }
 
-/// Counts what was asked for. After an error, `costs` still has what was counted before.
+/// Counts what was asked for. After an error, `costs` still has the counts so far.
 fn count(args: &CostArgs, bench: &Bench, costs: &mut Costs) -> Result<()> {
     let floors = Bench::with_floors(&args.board, &args.limits)?;
     measure(bench, &floors, &args.board, costs)?;
@@ -150,7 +150,7 @@ fn measure(bench: &Bench, floors: &Bench, board: &str, costs: &mut Costs) -> Res
     Ok(())
 }
 
-/// Why the guest did not take `path`, if it did not, as it says on its `console`.
+/// Returns why the guest did not take `path`, if its `console` has a reason.
 fn why_not(console: &str, path: Path) -> Option<&str> {
     let start = format!("cost: {}: skipped: ", path.name());
     let mut lines = console.lines();

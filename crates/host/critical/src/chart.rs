@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The code of the images with the kinds of its instructions, and where it is in memory.
+//! The code of the images with the kinds of its instructions, and its place in memory.
 
 use crate::Kind;
 
@@ -26,11 +26,11 @@ pub struct Chart {
 impl Image {
     /// An image is moved by whole pages.
     const PAGE: u64 = 0x1000;
-    /// So many instructions are enough to tell one place from another.
+    /// So many instructions are enough to identify a place.
     const ENOUGH: usize = 4;
 
-    /// The index of the first of `words` in the image, if they are there. They were found
-    /// at address `at`; `base` is how far the image was moved, if that is known.
+    /// Returns the index of the first of `words` in the image, if they are there. They were found
+    /// at address `at`; `base` is how far the image was moved, if known.
     #[must_use]
     pub fn place(&self, base: Option<u64>, at: u64, words: &[u32]) -> Option<usize> {
         let index = at.wrapping_sub(base?).wrapping_sub(self.address) / 4;
@@ -39,8 +39,8 @@ impl Image {
         (here == words).then_some(index)
     }
 
-    /// How far the image was moved, if `words`, found at address `at`, are in exactly one
-    /// possible place of it.
+    /// Returns how far the image was moved, if `words`, found at address `at`, have exactly one
+    /// possible place in it.
     #[must_use]
     pub fn base(&self, at: u64, words: &[u32]) -> Option<u64> {
         if words.len() < Self::ENOUGH {
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(image.place(Some(base), at, words), Some(2000));
         assert_eq!(image.place(Some(base), at + 4, words), None);
         assert_eq!(image.place(None, at, words), None);
-        // Too short to tell, or nowhere at this offset of a page.
+        // Too short to identify, or nowhere at this offset of a page.
         assert_eq!(image.base(at, &words[..3]), None);
         assert_eq!(image.base(at + 4, words), None);
         assert_eq!(image.place(Some(base), base + 4, &[1]), None);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions, by level, and what of them is bookkeeping.
+//! Counts of instructions, by level, and of bookkeeping among them.
 
 /// Bookkeeping: what is executed for the measurement, not for the wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +44,7 @@ impl Counts {
     /// How many numbers it has.
     pub const LEN: usize = 3 + Class::ALL.len();
 
-    /// Of as many numbers, the levels first.
+    /// Creates it from as many numbers, the levels first.
     #[must_use]
     pub fn from_array(all: [u64; Self::LEN]) -> Self {
         let mut counts = Self::default();
@@ -74,7 +74,7 @@ impl Counts {
         self.classes.iter().sum()
     }
 
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let (one, other) = (self.to_array(), other.to_array());

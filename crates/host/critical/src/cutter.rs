@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::{Cause, Counts, Exits, Sample, Samples};
 
-/// TPIDR_EL1 of a CPU, by which CPUs are told apart: the guest sets it once, to another value
+/// TPIDR_EL1 of a CPU, which identifies it: the guest sets it once, to another value
 /// on each CPU.
 pub type Tpidr = u64;
 
@@ -54,12 +54,12 @@ struct Cpu {
     executed: Counts,
     /// Instructions of all CPUs when it stopped last.
     stopped: u64,
-    /// Its stops since its last look for what others do, in their order: its wait. A hypervisor
+    /// Its stops since it last looked for what others do, in order: its wait. A hypervisor
     /// below may stop it in the midst of one.
     wait: Vec<Stop>,
-    /// It has looked since it continued.
+    /// Whether it has looked since it continued.
     looked: bool,
-    /// It has found what it waited for, since it continued.
+    /// Whether it has found what it waited for, since it continued.
     linked: bool,
     /// The latest clock of another CPU that it has followed since its own last
     /// [`Release`].
@@ -69,21 +69,21 @@ struct Cpu {
     ended: Option<Sample>,
 }
 
-/// Which value of the clock is in a register.
+/// The value of the clock that is in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     Begin(usize),
     End(usize),
 }
 
-/// Makes samples of what happens. The caller reports each step in the order in which the
-/// emulator does it. `now` is what all CPUs have executed until then, the reported
-/// instruction included.
+/// Makes samples of what happens. The caller reports each step in the order of the
+/// emulator. `now` is what all CPUs have executed until then, including the reported
+/// instruction.
 #[derive(Debug, Default)]
 pub struct Cutter {
     cpus: Vec<Cpu>,
     current: Option<usize>,
-    /// The current CPU has paused: another one may go on.
+    /// Whether the current CPU has paused: another one may continue.
     paused: bool,
     last: Counts,
     /// Instructions of all CPUs until the last [`Release`].
@@ -99,20 +99,20 @@ pub struct Cutter {
     samples: Samples,
 }
 
-/// In place of a cell's number: what follows belongs to no cell.
+/// Value of a cell's number: what follows belongs to no cell.
 pub const NO_CELL: u64 = u64::MAX;
 
 /// ICC_SGI1R_EL1.IRM: to all but the one that sends (IHI 0069H, 12.2.20).
 const ALL_OTHERS: u64 = 1 << 40;
 
 impl Cutter {
-    /// Nothing has happened.
+    /// Creates one before anything has happened.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether a sample is open. If none is, only the beginning of a sample or of a
+    /// Whether a sample is open. If not, only the beginning of a sample or of a
     /// cell has to be reported.
     #[must_use]
     pub fn is_open(&self) -> bool {
@@ -273,7 +273,7 @@ impl Cutter {
         }
     }
 
-    /// This CPU sends an interrupt: it writes `value` to ICC_SGI1R_EL1.
+    /// This CPU sends an interrupt by writing `value` to ICC_SGI1R_EL1.
     pub fn sends(&mut self, tpidr: Tpidr, now: Counts, value: u64) {
         let release = self.releases(tpidr, now);
         self.sends.push((release, value));
@@ -368,7 +368,7 @@ impl Cutter {
         }
     }
 
-    /// A [`Release`] by this CPU, now.
+    /// Returns a [`Release`] by this CPU, now.
     fn releases(&mut self, tpidr: Tpidr, now: Counts) -> Release {
         let cpu = self.at(tpidr, now);
         self.released = now.total();
@@ -382,7 +382,7 @@ impl Cutter {
     }
 
     /// `cpu` has found `release`. Its clock follows if it waited when the release happened,
-    /// and if this is the first release that it finds after the wait. A later one is no
+    /// and if this is the first release that it finds after the wait. A later one is not a
     /// cause: another CPU's word, for instance, which that CPU changed before it waits.
     fn link(&mut self, cpu: usize, release: Release) {
         self.join(cpu, release);
@@ -399,8 +399,8 @@ impl Cutter {
         this.linked = true;
     }
 
-    /// `cpu` has found `release`. Of the samples that were open then, the two take part in each
-    /// in which one of them does.
+    /// `cpu` has found `release`. If one of the two takes part in a sample that was open then, the
+    /// other one now does, too.
     fn join(&mut self, cpu: usize, release: Release) {
         let both = [cpu, release.cpu];
         let open = self.cpus.iter_mut().filter_map(|cpu| cpu.open.as_mut());
@@ -414,7 +414,7 @@ impl Cutter {
     fn executed_by_parties(&self, open: &Open) -> Counts {
         let cpus = self.cpus.iter().enumerate();
         let parties = cpus.filter(|&(n, _)| open.parties.contains(&n));
-        // A CPU that was not known when it began had executed nothing.
+        // A CPU that was unknown when it began had executed nothing.
         let before = |n: usize| open.executed.get(n).copied().unwrap_or_default();
         parties.fold(Counts::default(), |sum, (n, cpu)| {
             sum.plus(cpu.executed.since(before(n)))
@@ -429,8 +429,8 @@ fn later(one: Counts, other: Counts) -> Counts {
     }
 }
 
-/// Whether an interrupt is for the CPU of this affinity (IHI 0069H, 12.2.20); one
-/// whose affinity is not known may be meant.
+/// Whether an interrupt is for the CPU of this affinity (IHI 0069H, 12.2.20); true for an
+/// unknown affinity.
 fn is_for(value: u64, affinity: Option<u64>) -> bool {
     let Some(affinity) = affinity else {
         return true;

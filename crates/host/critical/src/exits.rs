@@ -25,7 +25,7 @@ pub enum Cause {
     Other,
 }
 
-/// How often, by [`Cause`].
+/// Counts by [`Cause`].
 pub type Exits = [u64; Cause::ALL.len()];
 
 impl Cause {

@@ -73,7 +73,7 @@ impl Kind {
         }
     }
 
-    /// Both.
+    /// Returns the union of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -98,7 +98,7 @@ impl Kind {
         Class::ALL.get(number).copied()
     }
 
-    /// Whether its execution has to be reported, beside being counted.
+    /// Whether its execution has to be reported, besides being counted.
     #[must_use]
     pub const fn happens(self) -> bool {
         self.0 & ((1 << Self::CLASS) - 1) != 0

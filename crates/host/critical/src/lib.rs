@@ -3,13 +3,13 @@
 //!
 //! On such an emulator a sample is the *work of all CPUs*: the number of instructions
 //! that all of them executed while it lasted, one after another. On a machine whose CPUs
-//! run at the same time, a wake-up takes less: only what lies on the way from the waker's
-//! store to the task that runs, the *path*. This crate tells the two apart.
+//! run in parallel, a wake-up takes less: only what lies on the way from the waker's
+//! store to the task that runs, the *path*. This crate separates the two.
 //!
 //! A plugin of the emulator (crate `recorder`) observes what CPUs execute. A [`Chart`]
-//! tells it which instructions of the images matter, and why ([`Kind`]). A [`Cutter`]
+//! has the kinds of the images' instructions that matter ([`Kind`]). A [`Cutter`]
 //! makes a [`Sample`] of what happened between the two clock readings of each. The images
-//! are the same with and without the plugin: nothing is added to what is measured.
+//! are the same with and without the plugin: it adds nothing to the measured code.
 //!
 //! # The path
 //!
@@ -22,11 +22,11 @@
 //!   Instructions of the receiver after the wait are.
 //! - A CPU that finds in memory what another CPU stored while it waited continues from
 //!   the clock of that store, plus what it has executed since its wait.
-//! - The first such thing that it finds after a wait is the cause. If it waits several
-//!   times and tells other CPUs nothing in between, the latest of the causes counts.
+//! - The first of these that it finds after a wait is the cause. If it waits several
+//!   times without telling other CPUs anything in between, the latest of the causes counts.
 //!
 //! One thread runs all CPUs, so a CPU executes nothing while another one does. "While it
-//! waited" therefore means "while it stood still, since it looked last": a WFE that traps stands still
+//! waited" therefore means "while it stood still, since it last looked": a WFE that traps stands still
 //! at EL2, and once more at EL1, before the guest looks.
 
 #![forbid(unsafe_code)]

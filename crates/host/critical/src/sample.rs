@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Samples that were taken apart, and the lines in which they are written down.
+//! Divided samples, and the lines of their file.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::{Counts, Exits};
 
-/// One sample, or several that are the same in everything.
+/// One sample, or several equal ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sample {
-    /// Its value, as the guest has it: by how much the counter went on.
+    /// Its value for the guest: by how much the counter advanced.
     pub value: u64,
     /// Instructions that all CPUs executed.
     pub work: Counts,
@@ -20,14 +20,14 @@ pub struct Sample {
     pub path: Counts,
     /// Exceptions that were taken to EL2.
     pub exits: Exits,
-    /// A CPU halted: where none has anything to do, the counter skips to the next
+    /// Whether a CPU halted: if none has anything to do, the counter skips to the next
     /// timer.
     pub halted: bool,
-    /// CPUs changed where none waited, so what each of them executed is not known.
+    /// Whether CPUs changed where none waited, so that the instructions of each are not known.
     pub unclear: bool,
 }
 
-/// Samples of all cells, and how many of each there are.
+/// Samples of all cells, with the number of each.
 pub type Samples = BTreeMap<(u64, Sample), u64>;
 
 /// First line of a file.
@@ -36,7 +36,7 @@ const HEADING: &str = "rouse samples 2";
 const NUMBERS: usize = 3 + 3 * Counts::LEN + 9 + 2;
 
 impl Sample {
-    /// How far the counter went on without an instruction. An error says what
+    /// Returns how far the counter advanced without an instruction. An error says what
     /// doesn't add up.
     pub fn skipped(&self) -> Result<u64, String> {
         let executed = self.work.total();
@@ -53,7 +53,7 @@ impl Sample {
         }
     }
 
-    /// Whether its parts can be: what is on the path and what is bookkeeping was
+    /// Checks whether its parts are possible: the path and the bookkeeping were
     /// executed as well.
     pub fn check(&self) -> Result<(), String> {
         self.skipped()?;
@@ -80,7 +80,7 @@ impl Sample {
     }
 }
 
-/// The lines that say the same.
+/// Returns the lines of these samples.
 #[must_use]
 pub fn to_text(samples: &Samples) -> String {
     let mut text = format!("{HEADING}\n");
@@ -95,7 +95,7 @@ pub fn to_text(samples: &Samples) -> String {
     text
 }
 
-/// The samples of such lines; an error says which line is none.
+/// Parses the samples of such lines; an error names the first line that is not a sample.
 pub fn from_text(text: &str) -> Result<Samples, String> {
     let mut lines = text.lines();
     if lines.next() != Some(HEADING) || lines.next_back() != Some("end") {
@@ -107,7 +107,7 @@ pub fn from_text(text: &str) -> Result<Samples, String> {
         let numbers: Result<Vec<u64>, _> = numbers.collect();
         let numbers = numbers.ok().filter(|numbers| numbers.len() == NUMBERS);
         let Some(numbers) = numbers else {
-            return Err(format!("`{line}` is no sample"));
+            return Err(format!("`{line}` is not a sample"));
         };
         let mut next = numbers.into_iter();
         let mut take = || next.next().unwrap_or_default();
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(skips.skipped(), Ok(990));
         let planted = [
             Sample { value: 9, ..good },
-            // The counter goes on without anything that could make it.
+            // The counter advances without a possible reason.
             Sample { value: 11, ..good },
             Sample {
                 parties: Counts {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ACPI tables in files: the text that `acpidump` writes, or tables as they are in memory, one or
-//! more in a file, as `acpidump -b`, `acpixtract` and `/sys/firmware/acpi/tables` have them.
+//! ACPI tables in files: the text of `acpidump`, or tables in binary form, one or
+//! more in a file, from `acpidump -b`, `acpixtract` and `/sys/firmware/acpi/tables`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,17 +12,17 @@ use anyhow::Result;
 use shell::failure::{BadInput, bad_input};
 use shell::output::named;
 
-/// Bytes of the header that every table begins with (ACPI 6.5, 5.2.6).
+/// Bytes of the header of every table (ACPI 6.5, 5.2.6).
 const HEADER: usize = 36;
-/// More than any table has.
+/// More bytes than any table has.
 const MOST: usize = 1 << 24;
-/// Tables that a machine has once, and that are read here.
+/// Tables that this program reads and that a machine has once.
 const ONCE: [&[u8; 4]; 4] = [b"APIC", b"GTDT", b"FACP", b"SPCR"];
-/// Bytes of the RSDP, and where the XSDT is put.
+/// Bytes of the RSDP, and the offset of the XSDT.
 const RSDP: usize = 36;
 const XSDT: usize = 64;
 
-/// Tables, and an RSDP and an XSDT of ours that lead to them, as physical memory from
+/// Tables, with our own RSDP and XSDT for them, as physical memory from
 /// [`Dump::BASE`] on.
 pub struct Dump(Vec<u8>);
 
@@ -34,11 +34,11 @@ impl Tables for Dump {
 }
 
 impl Dump {
-    /// Where no machine has devices, and how much of that there is.
+    /// An address and size where no machine has devices.
     pub const BASE: u64 = platform::claims::END - Self::SIZE;
     pub const SIZE: u64 = 1 << 30;
 
-    /// The tables in a file, or in those of a folder.
+    /// Reads the tables in a file, or in the files of a folder.
     pub fn read(named: &Path) -> Result<Self> {
         let mut files = vec![named.to_owned()];
         let unread = |error: std::io::Error| {
@@ -57,7 +57,7 @@ impl Dump {
             files.sort();
         }
         let mut tables: Vec<Vec<u8>> = Vec::new();
-        // The file that has each of those tables that a machine has once.
+        // The file of each table that a machine has once.
         let mut single: BTreeMap<[u8; 4], PathBuf> = BTreeMap::new();
         for file in files {
             for table in tables_of(&named::read("--acpi", &file).map_err(unread)?) {
@@ -98,7 +98,7 @@ impl Dump {
         xsdt[..4].copy_from_slice(b"XSDT");
         xsdt[4..8].copy_from_slice(&(length as u32).to_le_bytes());
         xsdt[8] = 1;
-        // Whose tables they are all of them say.
+        // All of them have the same OEM fields.
         xsdt[10..24].copy_from_slice(&tables[0][10..24]);
         seal(xsdt, 9);
         let rsdp = &mut memory[..RSDP];
@@ -112,33 +112,33 @@ impl Dump {
     }
 }
 
-/// Makes the sum of all bytes 0 by the one at `checksum`.
+/// Sets the byte at `checksum` so that the sum of all bytes is 0.
 fn seal(bytes: &mut [u8], checksum: usize) {
     let sum = bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
     bytes[checksum] = bytes[checksum].wrapping_sub(sum);
 }
 
-/// The tables in a file that [`Dump`] has no own ones for.
+/// Returns the tables in a file, without those that [`Dump`] replaces.
 fn tables_of(file: &[u8]) -> Vec<Vec<u8>> {
     let parts = match std::str::from_utf8(file) {
         Ok(text) if text.contains(" @ 0x") => of_text(text),
         _ => of_bytes(file),
     };
-    // The FACS is found by the FADT, and has no checksum (ACPI 6.5, 5.2.10).
+    // The FADT has the address of the FACS, which has no checksum (ACPI 6.5, 5.2.10).
     let ours = [b"XSDT", b"RSDT", b"RSD ", b"FACS"];
     let listed =
         |table: &Vec<u8>| table.len() >= HEADER && !ours.iter().any(|own| table.starts_with(*own));
     parts.into_iter().filter(listed).collect()
 }
 
-/// `FACP @ 0x...`, and lines `0000: 46 41 43 50 ...  FACP...`.
+/// Parses `FACP @ 0x...`, and lines `0000: 46 41 43 50 ...  FACP...`.
 fn of_text(text: &str) -> Vec<Vec<u8>> {
     let mut tables: Vec<Vec<u8>> = Vec::new();
     for line in text.lines() {
         if line.contains(" @ 0x") {
             tables.push(Vec::new());
         } else if let (Some(table), Some((_, bytes))) = (tables.last_mut(), line.split_once(": ")) {
-            // Sixteen bytes, then the characters that they are.
+            // Sixteen bytes, then their characters.
             let words = bytes.split(' ').take(16).map_while(|word| {
                 (word.len() == 2)
                     .then(|| u8::from_str_radix(word, 16).ok())
@@ -150,7 +150,7 @@ fn of_text(text: &str) -> Vec<Vec<u8>> {
     tables
 }
 
-/// Tables one after the other, each as long as it says.
+/// Splits consecutive tables by their lengths.
 fn of_bytes(mut rest: &[u8]) -> Vec<Vec<u8>> {
     let mut tables = Vec::new();
     while rest.len() >= HEADER && rest[..4].iter().all(u8::is_ascii_graphic) {
@@ -158,7 +158,7 @@ fn of_bytes(mut rest: &[u8]) -> Vec<Vec<u8>> {
         if !(HEADER..=MOST).contains(&length) {
             break;
         }
-        // One that is cut short is read as it is, to be refused by what it lacks.
+        // A table that is cut short is passed on, and refused for what it lacks.
         let length = length.min(rest.len());
         tables.push(rest[..length].to_vec());
         rest = &rest[length..];

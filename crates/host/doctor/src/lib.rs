@@ -2,7 +2,7 @@
 
 // Public to the programs of this workspace alone: a field whose name says it all has no line.
 #![allow(missing_docs)]
-//! The verb `doctor`: what is there, what is missing, and how to get it.
+//! The verb `doctor`: the tools that exist, those that are missing, and how to get them.
 
 mod options;
 
@@ -32,12 +32,12 @@ const FIRMWARE: &str = "QEMU_EFI.fd";
 /// The release of Trusted Firmware-A of boards that start with it.
 const TRUSTED: &str = "2.12.1";
 
-/// A tool: its name, its state, and the remedy if something is to be done.
+/// A tool: its name, its state, and the remedy, if it needs one.
 struct Finding {
     tool: &'static str,
     state: String,
     remedy: String,
-    /// Without it nothing runs.
+    /// Whether nothing runs without it.
     blocks: bool,
 }
 
@@ -66,7 +66,7 @@ impl Finding {
     }
 }
 
-/// Looks at every tool, or at the machines that were named.
+/// Checks every tool, or the machines that were named.
 pub fn doctor(args: &DoctorArgs) -> Result<()> {
     if !args.dtb.is_empty() || !args.acpi.is_empty() {
         return machines::look(args);
@@ -184,7 +184,7 @@ fn host_kernel() -> Finding {
     )
 }
 
-/// Finding on a tool that Debian's apt fetches once when `user` first needs it, or `named` names.
+/// Returns the finding on a tool that Debian's apt fetches once when `user` first needs it, unless `named` names one.
 fn fetched(tool: &'static str, provided: Option<PathBuf>, user: &str, named: &str) -> Finding {
     match provided {
         Some(path) => Finding::new(tool, places::shown(&path)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks machines by their descriptions, before anybody carries a disk to one.
+//! Checks machines by their descriptions, before a user carries a disk to one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,9 +27,9 @@ const NAME: usize = 34;
 pub struct Finding {
     /// The file, or the folder of tables.
     pub file: String,
-    /// Rouse can run there.
+    /// Whether Rouse can run there.
     pub ok: bool,
-    /// Why it can't, or what is worth knowing.
+    /// Why it can't, or a note.
     pub why: Option<String>,
     /// Its console, if it has one that Rouse can drive.
     pub console: Option<String>,
@@ -38,7 +38,7 @@ pub struct Finding {
     found: String,
 }
 
-/// Looks at every file that was named.
+/// Checks every file that was named.
 pub fn look(args: &DoctorArgs) -> Result<()> {
     let mut findings = Vec::new();
     for named in &args.dtb {
@@ -53,7 +53,7 @@ pub fn look(args: &DoctorArgs) -> Result<()> {
         for file in files {
             findings.push(match checks::tree_bytes(&file) {
                 Ok(blob) => of_tree(&file, &blob),
-                // Of a folder, the others are looked at all the same.
+                // Goes on with the other files of a folder.
                 Err(_) if file != *named => {
                     Finding::refused(&file, "it is not a flattened device tree")
                 }
@@ -82,7 +82,7 @@ pub fn look(args: &DoctorArgs) -> Result<()> {
     Ok(())
 }
 
-/// The device trees at `named`, which is one or a folder of them.
+/// Collects the device trees at `named`, a file or a folder.
 pub fn trees(named: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     let unread = |error: std::io::Error| {
         let shown = named.display();
@@ -101,7 +101,7 @@ pub fn trees(named: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         .map_err(unread)?;
     below.sort();
     for path in below {
-        // A link may lead around in a circle.
+        // A link may lead into a circle.
         if path.is_dir() && !path.is_symlink() {
             trees(&path, files)?;
         } else if path.extension().is_some_and(|end| end == "dtb") && path.is_file() {
@@ -111,7 +111,7 @@ pub fn trees(named: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// The machine of a device tree. Its RAM is often written by the boot loader.
+/// Checks the machine of a device tree. Its RAM is often written by the boot loader.
 pub fn of_tree(file: &Path, blob: &[u8]) -> Finding {
     let (mut room, mut again) = (Box::new(Room::new()), Box::new(Room::new()));
     let read = Platform::from_fdt(blob, &mut room);
@@ -141,11 +141,11 @@ pub fn of_tree(file: &Path, blob: &[u8]) -> Finding {
     }
 }
 
-/// The machine of what `acpidump` writes, or of a folder of tables.
+/// Checks the machine of the output of `acpidump`, or of a folder of tables.
 fn of_tables(named: &Path) -> Result<Finding> {
     let dump = Dump::read(named)?;
     let mut ram = Ram::new();
-    // Where RAM is the tables don't say.
+    // The tables do not describe RAM.
     ram.usable(Region {
         base: Dump::BASE,
         size: Dump::SIZE,
@@ -192,13 +192,13 @@ impl Finding {
         }
     }
 
-    /// A line of at most [`WIDTH`] characters.
+    /// Returns a line of at most [`WIDTH`] characters.
     fn line(&self) -> String {
         let (state, rest) = match (self.ok, &self.why) {
             (false, Some(why)) => ("no", brief(why)),
             _ => ("ok", self.found.as_str()),
         };
-        // The end of a path is what tells it from others.
+        // The end of a path distinguishes it from others.
         let name: Vec<char> = self.file.chars().collect();
         let name = match name.len().checked_sub(NAME) {
             Some(1..) => format!(
@@ -221,7 +221,7 @@ fn is_by_table(platform: &Platform<'_>) -> bool {
     platform.cpus.iter().any(by_table)
 }
 
-/// Why a machine that is described well is none for Rouse: first by what the image asks itself.
+/// Why Rouse cannot run on a well described machine: first the reasons that the image itself checks.
 fn missing(platform: &Platform<'_>) -> Option<String> {
     let by_table = is_by_table(platform);
     let pool = carve::pool(platform.cpus.len() as u64);
@@ -240,7 +240,7 @@ fn missing(platform: &Platform<'_>) -> Option<String> {
         .or_else(|| no_psci.then(|| why.to_owned()))
 }
 
-/// A console, in the words of `rouse.uart=`.
+/// Returns a console, in the words of `rouse.uart=`.
 fn console(uart: &Uart) -> String {
     let base = uart.base;
     match uart.kind {
@@ -253,7 +253,7 @@ fn console(uart: &Uart) -> String {
     }
 }
 
-/// A reason without what all have in front.
+/// Returns a reason without its common prefix.
 fn brief(why: &str) -> &str {
     [
         "device tree: the interrupt controller is ",
@@ -265,7 +265,7 @@ fn brief(why: &str) -> &str {
     .unwrap_or(why)
 }
 
-/// How many are well, what to know of these, and the others by reason.
+/// Counts the machines that Rouse can run on, with their notes, and the others by reason.
 pub fn summary(findings: &[Finding]) -> Vec<String> {
     let well = findings.iter().filter(|finding| finding.ok);
     let silent = well
@@ -377,7 +377,7 @@ mod tests {
             "{small:?}"
         );
         let gicd = [0, 0x800_0000, 0, 0x1_0000];
-        // A file's RAM may be one that no machine has.
+        // A file's RAM may be in a place that no machine has.
         let in_ram = with(gicd, [0, 0x4000_0000, 0, 0x1_0000]);
         let summary = summary(&[in_ram]).join("\n");
         assert!(summary.starts_with("1 of 1 machines"), "{summary}");

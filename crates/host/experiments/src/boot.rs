@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boots of an experiment, and in what their repetitions differ.
+//! The boots of an experiment, and the differences between their repetitions.
 
 use plan::Under;
 
@@ -10,37 +10,36 @@ pub type Lists = &'static [(&'static str, &'static str)];
 
 /// One boot, without time stamps, and its repetitions.
 pub struct Boot {
-    /// Its name.
     pub label: &'static str,
-    /// Hypervisor that the guest runs under, if any.
+    /// What the guest runs under.
     pub under: Under,
-    /// How many CPUs; the board's number if `None`.
+    /// Number of CPUs; the board's if `None`.
     pub cpus: Option<u32>,
-    /// Values that are not the default.
+    /// Values other than the defaults.
     pub lists: Lists,
     /// Wake-ups per cell.
     pub iterations: u64,
-    /// How often it is booted, and with what; [`ONCE`] where nothing can vary. All
-    /// boots of an experiment that are repeated are repeated alike.
+    /// Its repetitions; [`ONCE`] where nothing can vary. All repeated
+    /// boots of an experiment have the same ones.
     pub repeats: &'static [Repeat],
 }
 
 /// Differences of one repetition of a boot.
 #[derive(Clone, Copy)]
 pub struct Repeat {
-    /// Its name, which is also part of a folder's.
+    /// Its name, also in the names of folders.
     pub name: &'static str,
     /// Seed of the times; the guest's own default if `None`.
     pub seed: Option<u64>,
-    /// How many CPUs, if not as the boot says: where tasks run, and in which order.
+    /// Number of CPUs in place of the boot's: it changes where tasks run, and in which order.
     pub cpus: Option<u32>,
     /// Values other than the boot's.
     pub lists: Lists,
-    /// Smaller request in its place where cores are simulated.
+    /// Smaller request for boards that simulate cores.
     pub brief: Option<Brief>,
 }
 
-/// Less, for a simulator of cores, which runs some 100,000 instructions in a second.
+/// Smaller request for a simulator of cores, which runs some 100,000 instructions per second.
 #[derive(Clone, Copy)]
 pub struct Brief {
     /// Values in place of the boot's.
@@ -50,7 +49,7 @@ pub struct Brief {
 }
 
 impl Repeat {
-    /// Repeats the boot without a difference.
+    /// Repeats the boot unchanged.
     pub const SAME: Self = Self {
         name: "same",
         seed: None,
@@ -78,13 +77,13 @@ impl Repeat {
     }
 }
 
-/// Below these bits of a seed repetitions differ, above them choices.
+/// Bits of a seed that differ between repetitions; those above differ between choices.
 const SEED_BITS: u32 = 8;
 
 /// One boot.
 pub const ONCE: &[Repeat] = &[Repeat::SAME];
 
-/// Twelve, with other times of what is drawn at random: where an effect is as small as the spread of boots.
+/// Twelve, with other random times: for an effect as small as the spread of boots.
 pub const TWELVE_SEEDS: &[Repeat] = &[
     Repeat::seed("seed-1", 1),
     Repeat::seed("seed-2", 2),
@@ -100,10 +99,10 @@ pub const TWELVE_SEEDS: &[Repeat] = &[
     Repeat::seed("seed-12", 12),
 ];
 
-/// Three of them.
+/// Three of these.
 pub const SEEDS: &[Repeat] = TWELVE_SEEDS.split_at(3).0;
 
-/// Three, with work on two CPUs that are alone or have others beside them, or spread
+/// Three, with work on two CPUs, alone or with idle ones, or spread
 /// over more.
 pub const PLACES: &[Repeat] = &[
     Repeat::cpus("2-cpus", 2),
@@ -112,7 +111,7 @@ pub const PLACES: &[Repeat] = &[
 ];
 
 impl Boot {
-    /// The name of a repetition.
+    /// Returns the name of a repetition.
     pub fn name(&self, repeat: &Repeat) -> String {
         match self.repeats {
             [_] => self.label.into(),
@@ -120,7 +119,7 @@ impl Boot {
         }
     }
 
-    /// Request in place of a repetition where cores are simulated, if it is less.
+    /// Returns the smaller request for a repetition where cores are simulated, if it has one.
     pub fn brief(&self, repeat: &Repeat) -> Option<(Self, Repeat)> {
         let brief = repeat.brief?;
         let boot = Self {
@@ -131,22 +130,22 @@ impl Boot {
         Some((boot, Repeat { lists, ..*repeat }))
     }
 
-    /// Arguments of the job on `board`; with another `choice` of seeds, if there is one.
+    /// Returns the arguments of the job on `board`; with another `choice` of seeds, if given.
     pub fn args(&self, board: &str, repeat: &Repeat, choice: Option<u32>) -> JobArgs {
         let mut args = JobArgs::on(board);
         let special = |key: &str| repeat.lists.iter().any(|(other, _)| *other == key);
         let own = self.lists.iter().filter(|(key, _)| !special(key));
         let lists: Vec<_> = own.chain(repeat.lists).copied().collect();
         args.load.plan = request::PlanArgs::exactly(self.iterations, &lists);
-        // Experiments say how many wake-ups they need, however long these take.
+        // Experiments fix the number of wake-ups, however long these take.
         args.load.plan.cell_ms = Some("0".into());
         let seed = match choice.map(u64::from) {
             None => repeat.seed,
-            // No repetition has the seed of another choice.
+            // So no repetition has a seed of another choice.
             Some(choice) => Some((choice << SEED_BITS) + repeat.seed.unwrap_or_default()),
         };
         args.load.append = seed.map(|seed| format!("rouse.seed={seed}"));
-        // Workloads of Linux are of its guest.
+        // Workloads named for Linux run on Linux.
         let linux = lists
             .iter()
             .any(|(key, words)| *key == "workload" && words.starts_with("linux-"));

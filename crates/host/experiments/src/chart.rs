@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The charts of an experiment: drawn from its tables, so that neither can say what the other does not.
+//! The charts of an experiment, drawn from its tables, so that both show the same.
 
 use maud::Markup;
 use page::{Bar, Bars, Line, Shared};
@@ -7,15 +7,15 @@ use serde::Serialize;
 
 use super::outcome::Table;
 
-/// A chart, which the page has and the terminal has not.
+/// A chart, for the page and not for the terminal.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Chart {
     /// Lines over a quantity.
     Curves {
-        /// Heading: what is measured.
+        /// Heading: the measured quantity.
         title: String,
-        /// The quantity, with its unit.
+        /// The quantity of the x axis, with its unit.
         along: &'static str,
         /// The unit of the lines' values.
         unit: String,
@@ -23,13 +23,13 @@ pub enum Chart {
     },
     /// Bars of several series, in groups.
     Bars {
-        /// Heading: what is measured.
+        /// Heading: the measured quantity.
         title: String,
         /// The unit of the bars' values.
         unit: String,
-        /// Names of the series; a published one says so.
+        /// Names of the series; a published one is marked as such.
         series: Vec<String>,
-        /// Groups: a name, and a value for each series that has one there.
+        /// Groups: a name, and a value for each series that has one.
         groups: Vec<(String, Vec<Option<f64>>)>,
     },
 }
@@ -42,16 +42,16 @@ pub struct Curve {
     /// Classes of its colour and pattern in the style sheet.
     #[serde(skip)]
     pub class: &'static str,
-    /// Where it goes through, in the order of the quantity.
+    /// Its points, in the order of the quantity.
     pub points: Vec<(f64, f64)>,
 }
 
-/// A column of a table as a series: which, and its name in the chart.
+/// A column of a table as a series: its index, and its name in the chart.
 #[derive(Clone, Copy)]
 pub enum Series {
     /// Ours.
     Here(usize, &'static str),
-    /// The source's, which is not measured here.
+    /// The source's.
     Published(usize, &'static str),
 }
 
@@ -59,7 +59,7 @@ pub enum Series {
 const COLOURS: [&str; 6] = [
     "c-blue", "c-orange", "c-green", "c-red", "c-purple", "c-sky",
 ];
-/// Likewise for lines.
+/// Colours of our lines.
 const LINES: [&str; 6] = [
     "line c-blue",
     "line c-orange",
@@ -70,7 +70,7 @@ const LINES: [&str; 6] = [
 ];
 
 impl Series {
-    /// Makes it a column of a table that the source made.
+    /// Marks it as a column of the source's.
     pub const fn of_source(self) -> Self {
         match self {
             Self::Here(column, name) | Self::Published(column, name) => {
@@ -92,7 +92,7 @@ impl Series {
         }
     }
 
-    /// Class of the `number`th series as a line.
+    /// Returns the class of the `number`th series as a line.
     const fn line(self, number: usize) -> &'static str {
         match self {
             Self::Here(..) => LINES[number % LINES.len()],
@@ -102,7 +102,7 @@ impl Series {
 }
 
 impl Chart {
-    /// The columns of `table` over the names of its rows, which are numbers.
+    /// Draws the columns of `table` over the names of its rows, which are numbers.
     pub fn over_rows(
         table: &Table,
         title: &str,
@@ -129,7 +129,7 @@ impl Chart {
         }
     }
 
-    /// The rows of `table` over the titles of its first `columns` columns, which begin with numbers.
+    /// Draws the rows of `table` over the titles of its first `columns` columns, which begin with numbers.
     pub fn over_columns(
         table: &Table,
         title: &str,
@@ -158,7 +158,7 @@ impl Chart {
         }
     }
 
-    /// The columns of `table` as bars beside each other, a group for each row that `is` shown.
+    /// Draws the columns of `table` as grouped bars, a group for each row that `is` shown.
     pub fn bars(
         table: &Table,
         title: &str,
@@ -179,7 +179,7 @@ impl Chart {
         }
     }
 
-    /// Its lines; bars have none.
+    /// Returns its lines; bars have none.
     #[cfg(test)]
     pub fn lines(&self) -> &[Curve] {
         match self {
@@ -235,7 +235,7 @@ impl Chart {
         unit
     }
 
-    /// Its bars; curves have none.
+    /// Returns its bars; curves have none.
     fn groups(&self) -> Vec<Bars> {
         let Self::Bars { series, groups, .. } = self else {
             return Vec::new();
@@ -267,7 +267,7 @@ fn colour(number: usize, name: &str) -> &'static str {
     }
 }
 
-/// The number with which a text begins, behind its sign.
+/// Parses the number at the beginning of a text, with its sign.
 fn number_of(text: &str) -> Option<f64> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c)));
     text[..end.unwrap_or(text.len())].parse().ok()
@@ -284,7 +284,7 @@ mod tests {
         table
     }
 
-    /// How wide the bars of a chart are.
+    /// Returns the widths of the bars of a chart.
     fn widths(drawn: &str) -> Vec<&str> {
         fn width(part: &str) -> Option<&str> {
             let (of_bar, _) = part.split_once('>')?;
@@ -314,9 +314,9 @@ mod tests {
         let drawn = |chart: &Chart, all: &[Chart]| chart.drawn(all).into_string();
         let [light, heavy, other] = [0, 1, 2].map(|at| drawn(&charts[at], &charts));
         assert_eq!(widths(&light).len(), 2, "{light}");
-        // 20 % is as long in both.
+        // 20 % has the same length in both.
         assert_eq!(widths(&light)[1], widths(&heavy)[0]);
-        // Alone it would be as long as the chart is wide, as it is where the unit is another one.
+        // Alone it would be as long as the chart is wide, and so it is with another unit.
         let alone = drawn(&charts[0], &charts[..1]);
         assert_ne!(widths(&alone)[1], widths(&light)[1]);
         assert_eq!(widths(&alone), widths(&other));

@@ -8,31 +8,31 @@ use serde::{Serialize, Serializer};
 use super::figures::ByBoot;
 use super::verdict::{Test, Verdict, Way, judge};
 
-/// The part of a published effect that ours has to be in order to count: less than that is not what
-/// the source is about.
+/// The share of a published effect that ours needs in order to count: a smaller effect is not the one that
+/// the source reports.
 const COUNTS: f64 = 1.0 / 3.0;
 
-/// The smallest effect of a sign or an order where the source does not say how exact it is, per cent
-/// or points: boots that are alike have no spread that could tell an effect from none.
+/// The smallest effect of a sign or an order where the source does not state its accuracy, per cent
+/// or points: equal boots have no spread by which to test an effect.
 const LEAST: f64 = 1.0;
 
-/// Something that the source says, and what our numbers say of it: one figure
-/// against another, in every boot.
+/// A statement of the source, and our numbers for it: one figure
+/// compared with another, in every boot.
 pub struct Claim {
-    /// The source's statement: its sentence in few words, or its number with the unit.
+    /// The source's statement: its sentence, shortened, or its number with the unit.
     source: String,
-    /// Part of it that is tested, if the comparison does not tell.
+    /// The part of it that is tested, if the comparison does not show that.
     tested: Option<String>,
     test: Test,
-    /// The smallest effect that is one, if that was said.
+    /// The smallest effect that counts, if set.
     least: Option<f64>,
     /// The unit of a difference; `None`: per cent of the second figure.
     unit: Option<&'static str>,
     one: (String, ByBoot<f64>),
     other: (String, ByBoot<f64>),
-    /// Names of the probes that it takes and the machine lacks.
+    /// Names of the probes that it needs and the machine lacks.
     missing: BTreeSet<String>,
-    /// Why it is otherwise here, should it be.
+    /// The reason for a different result, if there is one.
     reason: Option<&'static str>,
 }
 
@@ -47,7 +47,7 @@ struct Ours<'c> {
 }
 
 impl Claim {
-    /// A claim about `one` against `other`, each with its name.
+    /// Creates a claim about `one` compared with `other`, each with its name.
     pub fn new(
         source: impl Into<String>,
         test: Test,
@@ -79,7 +79,7 @@ impl Claim {
         Self::new(source, Test::Order, one, other)
     }
 
-    /// Says what of the source is tested, where the comparison alone does not.
+    /// Sets the part of the source that is tested, where the comparison alone does not show it.
     pub fn tested(self, tested: impl Into<String>) -> Self {
         Self {
             tested: Some(tested.into()),
@@ -87,7 +87,7 @@ impl Claim {
         }
     }
 
-    /// The effect is the difference, in this unit, and not per cent of the second.
+    /// Makes the effect the difference, in this unit, and not per cent of the second.
     pub fn in_unit(self, unit: &'static str) -> Self {
         Self {
             unit: Some(unit),
@@ -95,14 +95,14 @@ impl Claim {
         }
     }
 
-    /// An effect smaller than this is none: what the last digit of the source's figures
-    /// stands for.
+    /// Ignores an effect smaller than this: the resolution of the last digit of the source's
+    /// figures.
     pub fn at_least(self, least: f64) -> Self {
         let least = Some(least);
         Self { least, ..self }
     }
 
-    /// The smallest effect that is one; 0 where any is.
+    /// Returns the smallest effect that counts; 0 if any does.
     fn least(&self) -> f64 {
         self.least.unwrap_or(match (self.test, self.unit) {
             (Test::Sign { .. } | Test::Order, None | Some("points")) => LEAST,
@@ -110,13 +110,13 @@ impl Claim {
         })
     }
 
-    /// The source's figures in place of the two: an effect below [`COUNTS`] of theirs is none.
+    /// The source's figures in place of the two; ignores an effect below [`COUNTS`] of theirs.
     pub fn published(self, one: f64, other: f64) -> Self {
         let least = COUNTS * self.effect(one, other).abs();
         self.at_least(least)
     }
 
-    /// Says why, should our numbers not agree.
+    /// Sets the reason for a different result.
     pub fn else_because(self, why: &'static str) -> Self {
         Self {
             reason: Some(why),
@@ -132,13 +132,13 @@ impl Claim {
         }
     }
 
-    /// The verdict of our counts, as if the machine modelled all that the claim is about.
+    /// Judges our counts, as if the machine modelled everything that the claim is about.
     pub fn by_counts(&self) -> Verdict {
         let effects: Vec<f64> = self.ours().iter().map(|ours| ours.effect).collect();
         judge(self.test, &effects, self.least())
     }
 
-    /// The verdict in words: of what is not judged, what our counts say all the same.
+    /// Returns the verdict in words; if it is not judged, with the verdict of our counts.
     pub fn shown(&self) -> String {
         let counts = self.by_counts().shown();
         match self.verdict() {
@@ -147,7 +147,7 @@ impl Claim {
         }
     }
 
-    /// Why it is otherwise here, where it is.
+    /// Returns the reason for a different result, if it differs.
     pub fn why(&self) -> Option<String> {
         match self.verdict() {
             Verdict::NotModelled => {
@@ -162,7 +162,6 @@ impl Claim {
         }
     }
 
-    /// The source's statement.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -194,7 +193,7 @@ impl Claim {
         }
     }
 
-    /// The smallest effect that is one, if not any is.
+    /// Describes the smallest effect that counts, if there is one.
     fn by_at_least(&self, unit: &str) -> String {
         match self.least() > 0.0 {
             true => format!(" by at least {} {unit}", plain(self.least())),
@@ -202,7 +201,7 @@ impl Claim {
         }
     }
 
-    /// The effect of one figure against the other, in the unit of the claim.
+    /// Returns the effect of one figure compared with the other, in the unit of the claim.
     fn effect(&self, one: f64, other: f64) -> f64 {
         match self.unit {
             None if one == other => 0.0,
@@ -211,7 +210,7 @@ impl Claim {
         }
     }
 
-    /// Our numbers, boot by boot; a figure of one boot only holds for all.
+    /// Returns our numbers, boot by boot; a figure of only one boot holds for all.
     fn ours(&self) -> Vec<Ours<'_>> {
         let (one, other) = (self.one.1.named(), self.other.1.named());
         let boots = one.len().max(other.len());
@@ -239,7 +238,7 @@ impl Claim {
         each.collect()
     }
 
-    /// Our numbers in words: medians, and the effect in every boot.
+    /// Describes our numbers: medians, and the effect in every boot.
     pub fn our_numbers(&self) -> String {
         let named = |(name, figures): &(String, ByBoot<f64>)| {
             format!("{name} {}", number(figures.median()))
@@ -254,7 +253,7 @@ impl Claim {
         format!("{}, {}: {effects}", named(&self.one), named(&self.other))
     }
 
-    /// It in a line.
+    /// Describes it in a line.
     pub fn line(&self) -> String {
         let why = self.why().map(|why| format!("; {why}")).unwrap_or_default();
         format!(
@@ -276,15 +275,15 @@ impl Serialize for Claim {
             tested: String,
             test: Test,
             least: f64,
-            /// Names of the two that are compared.
+            /// Names of the two compared figures.
             one: &'c str,
             other: &'c str,
-            /// Of the effect.
+            /// Unit of the effect.
             unit: &'c str,
             ours: Vec<Ours<'c>>,
             verdict: Verdict,
             agrees: Option<bool>,
-            /// The verdict if the machine modelled what it lacks.
+            /// The verdict if the machine modelled everything.
             by_counts: Verdict,
             #[serde(skip_serializing_if = "Option::is_none")]
             why: Option<String>,
@@ -308,7 +307,7 @@ impl Serialize for Claim {
     }
 }
 
-/// A figure, as exact as it is of use.
+/// Formats a figure with a useful number of digits.
 fn number(value: f64) -> String {
     if value.abs() < 1000.0 {
         format!("{value:.2}")
@@ -317,7 +316,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// A band, without digits that say nothing.
+/// Formats a band without meaningless digits.
 fn plain(band: f64) -> String {
     let text = match band < 0.1 {
         true => format!("{band:.3}"),
@@ -326,7 +325,7 @@ fn plain(band: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// An effect, with its sign.
+/// Formats an effect with its sign.
 fn signed(effect: f64) -> String {
     if effect != 0.0 && effect.abs() < 0.1 {
         format!("{effect:+.3}")
@@ -388,7 +387,7 @@ mod tests {
         assert_eq!(below(92.0).verdict(), Verdict::NoDifference);
         assert_eq!(below(109.0).verdict(), Verdict::Differs);
         assert_eq!(below(0.0).what_is_tested(), "a below b by at least 8.33 %");
-        // In the claim's unit, whichever that is.
+        // In the claim's unit, any unit.
         let points = Claim::below("a is rarer", ("a", Constant(5.0)), ("b", Constant(8.0)));
         let points = points.in_unit("points").published(30.0, 40.0);
         assert_eq!(points.verdict(), Verdict::NoDifference);
@@ -400,7 +399,7 @@ mod tests {
         assert_eq!(of(99.74).verdict(), Verdict::NoDifference);
         assert_eq!(of(99.74).at_least(0.2).verdict(), Verdict::Agrees);
         assert_eq!(of(98.9).verdict(), Verdict::Agrees);
-        // Of a unit in which nothing is known to be little.
+        // In a unit without a smallest effect.
         assert_eq!(of(99.74).in_unit("us").verdict(), Verdict::Agrees);
         assert_eq!(of(99.74).in_unit("points").verdict(), Verdict::NoDifference);
     }

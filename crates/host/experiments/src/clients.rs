@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `clients`: what it costs pairs of client and server if every wake-up is an interrupt,
-//! by how many there are.
+//! `clients`: the cost for pairs of client and server if every wake-up is an interrupt,
+//! by their number.
 //!
-//! The source's machine has 512 hardware threads, and as many tasks as that with 256
-//! clients, each of which has a server. Ours stands beside the row of the source that has as many
+//! The source's machine has 512 hardware threads, and as many tasks with 256
+//! clients, each of which has a server. Our row is next to the source's row with as many
 //! tasks per CPU.
 
 use anyhow::Result;
@@ -14,18 +14,18 @@ use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, Way, wh
 use super::{Boot, Experiment, Repeat};
 use running::options::Metric;
 
-/// How many of the source's clients stand for one pair on 8 CPUs: 512 threads by that.
+/// Number of the source's clients that one pair on 8 CPUs stands for: its 512 threads by 8.
 const CLIENTS_PER_PAIR: usize = 64;
 
-/// Where tasks run: about as many for each CPU as on 8.
+/// Where tasks run: with about as many for each CPU as on 8.
 const AROUND_8: &[Repeat] = &[
     Repeat::cpus("8-cpus", 8),
     Repeat::cpus("7-cpus", 7),
     Repeat::cpus("9-cpus", 9),
 ];
 
-/// A boot in which client and server work for so long on a request, each. It decides the size
-/// of the effect, so a claim is about two of them.
+/// A boot in which client and server each work for so long on a request. That time decides the size
+/// of the effect, so each claim is tested for two of them.
 macro_rules! pairs {
     ($label:literal, $us:literal, $iterations:literal) => {
         Boot {
@@ -48,7 +48,7 @@ macro_rules! pairs {
     };
 }
 
-/// Their labels, and how long that is.
+/// Their labels, and their times.
 const WORK: [(&str, &str); 2] = [("light", "1 us"), ("heavy", "9 us")];
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -71,8 +71,8 @@ pub const EXPERIMENT: Experiment = Experiment {
                  `direct` is nearer to the source, which ran on metal.",
 };
 
-/// Pairs, and what the source's patched kernel loses with as many tasks per CPU, per cent:
-/// tbench, netperf (with 1024 clients it was not run).
+/// Pairs, and the loss of the source's patched kernel with as many tasks per CPU, per cent:
+/// tbench, netperf (which was not run with 1024 clients).
 const ROWS: [(&str, f64, Option<f64>); 5] = [
     ("1", -9.72, Some(-10.11)),
     ("2", -8.36, Some(-10.94)),
@@ -105,7 +105,7 @@ impl Cells<'_> {
             .by_boot(|run| Ok(throughput(&self.find(run, pairs, wake)?)))
     }
 
-    /// Loss of throughput where they are, per cent.
+    /// Loss of throughput by interrupts, per cent.
     fn loss(&self, pairs: &str) -> Result<ByBoot<f64>> {
         self.runs.by_boot(|run| self.lost(run, pairs))
     }
@@ -244,8 +244,8 @@ mod tests {
     use crate::verdict::Verdict;
     use results::{Cell, Results, Stats};
 
-    /// A machine on which interrupts take `lost` of the throughput of a pair, and of more pairs as many times
-    /// less. Its polls depend on `not_modelled`.
+    /// A machine on which interrupts take `lost` of the throughput of a pair, and correspondingly less with
+    /// more pairs. Its polls depend on `not_modelled`.
     fn runs(lost: f64, not_modelled: &[&str]) -> Runs {
         let mut runs = Runs::new("clients");
         for (boot, _) in WORK {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `event-stream`: the period asked for, made and measured, and what it makes of
+//! `event-stream`: the requested, configured and measured period, and its effect on
 //! the limit of a poll.
 //!
-//! The periods are such that a counter makes five different ones of them at any
-//! frequency from 25 MHz to 2 GHz, with bits 0 to 15 alone: without FEAT_ECV one
-//! of 1 GHz makes nothing longer than 65.5 us, one of 2 GHz than 32.8 us.
+//! A counter of any frequency from 25 MHz to 2 GHz has five different
+//! periods for these requests, with bits 0 to 15 alone: without FEAT_ECV one
+//! of 1 GHz has no period above 65.5 us, one of 2 GHz none above 32.8 us.
 
 use anyhow::Result;
 use plan::Under;
@@ -55,7 +55,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             iterations: 8,
             repeats: ONCE,
         },
-        // Fewer: where each instruction costs the simulator's time, spinning is dear.
+        // Fewer: where a simulator takes time for each instruction, spinning is expensive.
         Boot {
             label: "spin",
             under: Under::Rouse,
@@ -80,7 +80,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  is in the overshoot, but only a cycle-level simulator or hardware has a true one.",
 };
 
-/// Periods that are asked for, microseconds.
+/// Requested periods, microseconds.
 const ASKED: [&str; 5] = ["2", "4", "8", "16", "32"];
 
 /// Limits, microseconds.
@@ -89,7 +89,7 @@ const LIMITS: [&str; 7] = ["5", "10", "25", "50", "100", "150", "200"];
 /// Limits of `spin`.
 const SPUN: [&str; 3] = ["5", "25", "100"];
 
-/// Part of a period by which what should be whole periods may be off: leaving WFE
+/// Share of a period by which whole periods may be off: leaving WFE
 /// and beginning the next poll take time.
 const OFF: f64 = 0.1;
 
@@ -97,13 +97,13 @@ const OFF: f64 = 0.1;
 struct Way<'r> {
     name: String,
     class: &'static str,
-    /// The event stream ends its pauses, and nothing else does.
+    /// Whether the event stream alone ends its pauses.
     rounds: bool,
     /// By limit, microseconds; not empty.
     cells: Vec<(f64, Found<'r>)>,
 }
 
-/// The ways: boot, wait, period asked for, class of the line.
+/// The ways: boot, wait, requested period, class of the line.
 const WAYS: [(&str, &str, Option<&str>, &str); 5] = [
     ("limits", "wfe", Some("16"), "line c-green"),
     ("limits", "wfe", Some("100"), "line c-green dash"),
@@ -142,7 +142,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Periods asked for, made and measured.
+/// Returns the requested, configured and measured periods.
 fn periods(runs: &Runs) -> Result<(Table, Vec<Claim>)> {
     let mut rows = Vec::new();
     let mut claims = Vec::new();
@@ -177,7 +177,7 @@ fn periods(runs: &Runs) -> Result<(Table, Vec<Claim>)> {
     Ok((table, claims))
 }
 
-/// Note on the unit that a table's microseconds were taken from.
+/// Note on the unit of a table's microseconds.
 fn measured_in(unit: &str) -> String {
     match unit {
         "insns" => " of the counter, which counts instructions".into(),
@@ -186,7 +186,7 @@ fn measured_in(unit: &str) -> String {
     }
 }
 
-/// The polls of one way to pause; where it was skipped, why.
+/// Returns the polls of one way to pause; if it was skipped, the reason.
 fn way<'r>(
     runs: &'r Runs,
     (run, wait): (&str, &str),
@@ -243,12 +243,12 @@ impl Way<'_> {
             .fold(0.0, f64::max)
     }
 
-    /// A figure of all its cells, which wait alike.
+    /// Returns a figure of all its cells, which wait alike.
     fn figure(&self, value: f64) -> ByBoot<f64> {
         self.cells[0].1.figure(value)
     }
 
-    /// That the event stream rounds its limits up.
+    /// Claims that the event stream rounds its limits up.
     fn rounds_up(&self) -> Vec<Claim> {
         let period = self.period();
         let off = self.overshoots().map(|(limit, over)| {
@@ -282,7 +282,7 @@ impl Way<'_> {
         claims
     }
 
-    /// That it keeps its limits, against the `shortest` period.
+    /// Claims that it keeps its limits, relative to the `shortest` period.
     fn keeps(&self, shortest: f64) -> Claim {
         let worst = self.overshoots().map(|(_, over)| over).fold(0.0, f64::max);
         let claim = Claim::new(
@@ -297,7 +297,7 @@ impl Way<'_> {
     }
 }
 
-/// The overshoots, with what WFE makes of the limit in periods.
+/// Returns the overshoots, with WFE's effect on the limit in periods.
 fn overshoots(ways: &[Way<'_>]) -> Table {
     let names: Vec<&str> = ways.iter().map(|way| way.name.as_str()).collect();
     let unit = ways.first().map_or("", |way| way.cells[0].1.unit());

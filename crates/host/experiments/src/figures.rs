@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures of boots, which carry what they depend on with them.
+//! Figures of boots, with what they depend on.
 
 use std::collections::BTreeSet;
 
-/// A figure of every boot, with the boots' names, and what it depends on that the machine lacks.
+/// A figure of every boot, with the boots' names, and what it depends on and the machine lacks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ByBoot<T> {
     figures: Vec<(String, T)>,
@@ -12,35 +12,35 @@ pub struct ByBoot<T> {
 }
 
 impl<T> ByBoot<T> {
-    /// Of boots and their names; they depend on nothing that the machine lacks.
+    /// Creates them from boots and their names, without dependences.
     pub const fn new(figures: Vec<(String, T)>) -> Self {
         let missing = BTreeSet::new();
         Self { figures, missing }
     }
 
-    /// The same, but they depend on what is `missing`: names of probes.
+    /// Adds that they depend on what is `missing`: names of probes.
     pub fn despite(self, missing: BTreeSet<String>) -> Self {
         Self { missing, ..self }
     }
 
-    /// Something that follows from each, and depends on the same.
+    /// Maps each figure; the results depend on the same.
     pub fn map<U>(&self, of: impl Fn(&T) -> U) -> ByBoot<U> {
         let each = self.figures.iter();
         let figures = each.map(|(name, it)| (name.clone(), of(it))).collect();
         ByBoot::new(figures).despite(self.missing.clone())
     }
 
-    /// Each of them, with the name of its boot.
+    /// Returns each of them, with the name of its boot.
     pub fn named(&self) -> &[(String, T)] {
         &self.figures
     }
 
-    /// Names of the probes that they depend on and the machine lacks.
+    /// Returns the names of the probes that they depend on and the machine lacks.
     pub const fn missing(&self) -> &BTreeSet<String> {
         &self.missing
     }
 
-    /// Each of them.
+    /// Returns each of them.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.figures.iter().map(|(_, it)| it)
     }
@@ -55,7 +55,7 @@ impl ByBoot<f64> {
 }
 
 /// A figure that was not measured here: a source's, or a bound. Measured ones come from [`Runs`](super::find::Runs),
-/// which knows what they depend on.
+/// which adds what they depend on.
 #[derive(Clone, Copy)]
 pub struct Constant(pub f64);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finding the cell that a row of a table is about, and what it counted.
+//! Finds the cell for a row of a table, and its figures.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -14,27 +14,27 @@ use super::figures::ByBoot;
 pub struct Runs {
     experiment: &'static str,
     boots: Vec<Repeated>,
-    /// On what the samples that were looked at depend and the machine lacks, since the last [`Runs::watched`].
+    /// What the samples used since the last [`Runs::watched`] depend on and the machine lacks.
     missing: Missing,
 }
 
 /// Names of probes.
 type Missing = RefCell<BTreeSet<String>>;
 
-/// A boot's: its label, and the results of each repetition with its name.
+/// A boot: its label, and the results of each repetition with its name.
 struct Repeated {
     label: &'static str,
     results: Vec<(&'static str, Results)>,
 }
 
-/// How the label of a shorter boot ends: the same cells, with fewer wake-ups of each.
+/// Suffix of the label of a shorter boot: the same cells, with fewer wake-ups of each.
 pub const SHORT: &str = "-short";
 
-/// Words that a cell has.
+/// Words of a cell.
 pub type Words<'w> = &'w [(&'w str, &'w str)];
 
 impl Runs {
-    /// None yet.
+    /// Starts empty.
     pub fn new(experiment: &'static str) -> Self {
         Self {
             experiment,
@@ -43,7 +43,7 @@ impl Runs {
         }
     }
 
-    /// Adds those of repetition `repeat` of a boot.
+    /// Adds the results of repetition `repeat` of a boot.
     pub fn add(&mut self, label: &'static str, repeat: &'static str, results: Results) {
         match self.boots.iter_mut().find(|boot| boot.label == label) {
             Some(boot) => boot.results.push((repeat, results)),
@@ -54,14 +54,14 @@ impl Runs {
         }
     }
 
-    /// Something of each repetition of each boot, by the names of both.
+    /// Applies `of` to each repetition of each boot; returns the results with the names of both.
     pub fn each<T>(&self, of: impl Fn(&Results) -> T) -> Vec<(String, T)> {
         self.named()
             .map(|(name, results)| (name, of(results)))
             .collect()
     }
 
-    /// Each repetition of each boot, by the names of both.
+    /// Returns each repetition of each boot, with the names of both.
     pub fn named(&self) -> impl Iterator<Item = (String, &Results)> {
         self.boots.iter().flat_map(|boot| {
             let alone = boot.results.len() == 1;
@@ -76,7 +76,7 @@ impl Runs {
         })
     }
 
-    /// Something of each repetition, with its name. A boot that was not repeated is in
+    /// Applies `of` to each repetition; returns the results with its name. A boot that was not repeated is in
     /// all of them.
     pub fn by_boot<T>(&self, of: impl Fn(Run<'_>) -> Result<T>) -> Result<ByBoot<T>> {
         let most = self.boots.iter().max_by_key(|boot| boot.results.len());
@@ -88,7 +88,7 @@ impl Runs {
         self.watched(|| each.collect())
     }
 
-    /// The figures that `of` makes, with all that the samples behind them depend on and the machine
+    /// Returns the figures that `of` makes, with all that their samples depend on and the machine
     /// lacks: a caveat can't be forgotten where a figure is made.
     pub fn watched<T>(&self, of: impl FnOnce() -> Result<Vec<(String, T)>>) -> Result<ByBoot<T>> {
         self.missing.take();
@@ -101,7 +101,7 @@ impl Runs {
         self.watched(|| Ok(vec![(String::new(), of()?)]))
     }
 
-    /// The first repetition.
+    /// Returns the first repetition.
     pub const fn first(&self) -> Run<'_> {
         Run {
             runs: self,
@@ -118,12 +118,12 @@ impl Runs {
         cells.any(|cell| has(cell, words))
     }
 
-    /// The one cell of boot `run` that has all these `words`, in the first repetition.
+    /// Returns the one cell of boot `run` that has all these `words`, in the first repetition.
     pub fn cell(&self, run: &str, words: Words<'_>) -> Result<Found<'_>> {
         self.first().cell(run, words)
     }
 
-    /// The same; if it was skipped, why.
+    /// Likewise; if it was skipped, returns the reason.
     pub fn cell_or_why(
         &self,
         run: &str,
@@ -141,13 +141,13 @@ pub struct Run<'r> {
 }
 
 impl<'r> Run<'r> {
-    /// The one cell of boot `run` that has all these `words`.
+    /// Returns the one cell of boot `run` that has all these `words`.
     pub fn cell(self, run: &str, words: Words<'_>) -> Result<Found<'r>> {
         let found = self.cell_or_why(run, words)?;
         found.or_else(|why| bail!("{}: {why}", self.what(run, words)))
     }
 
-    /// The same; if it was skipped, why.
+    /// Likewise; if it was skipped, returns the reason.
     pub fn cell_or_why(
         self,
         run: &str,
@@ -183,7 +183,7 @@ impl<'r> Run<'r> {
         }))
     }
 
-    /// `cell` in the shorter boot of `run`, if there is one.
+    /// Returns `cell` in the shorter boot of `run`, if there is one.
     fn shorter(self, run: &str, cell: &Cell) -> Option<&'r Cell> {
         let mut boots = self.runs.boots.iter();
         let boot = boots.find(|boot| boot.label.strip_suffix(SHORT) == Some(run))?;
@@ -192,7 +192,7 @@ impl<'r> Run<'r> {
         cells.find(|other| other.stats.is_some() && other.is_like(cell))
     }
 
-    /// Describes the cell that is looked for.
+    /// Describes the wanted cell.
     fn what(self, run: &str, words: Words<'_>) -> String {
         let words = words.iter().map(|(key, word)| format!("{key} {word}"));
         let words = words.collect::<Vec<_>>().join(", ");
@@ -201,8 +201,8 @@ impl<'r> Run<'r> {
     }
 }
 
-/// Whether the cell has these words. Results leave out the value of a dimension that most cells
-/// have.
+/// Whether the cell has these words. Results leave out the default value of a
+/// dimension.
 fn has(cell: &Cell, words: Words<'_>) -> bool {
     words.iter().all(|&(key, word)| {
         let told = cell.word(key).filter(|told| !told.is_empty());
@@ -211,34 +211,34 @@ fn has(cell: &Cell, words: Words<'_>) -> bool {
     })
 }
 
-/// A cell that was measured.
+/// A measured cell.
 ///
-/// Its samples, and its counters that are times, depend on what its wait does, and so on what the machine
-/// models. The other counters say what the guest decided and asked for: that, it does everywhere.
+/// Its samples, and its counters of time, depend on the effect of its wait, and so on what the machine
+/// models. The other counters have the guest's decisions and requests: these do not depend on it.
 ///
-/// Counters are of all that was made, and of the begins and ends of blocks. Where there is a shorter boot
-/// they are what this cell counted more than the one there: begins and ends are in both, and cancel out.
+/// Counters include the begins and ends of blocks. If there is a shorter boot,
+/// they are the difference from that one: begins and ends are in both, and cancel out.
 #[derive(Clone, Copy)]
 pub struct Found<'r> {
     cell: &'r Cell,
     /// This cell in the shorter boot.
     shorter: Option<&'r Cell>,
-    /// Where it is told what samples depend on.
+    /// Collects what samples depend on.
     missing: &'r Missing,
-    /// Ticks, which counters are in, in a second.
+    /// Ticks of the counter per second.
     frequency: f64,
-    /// Units of its samples in a second: ticks, of which each may be an instruction, or cycles.
+    /// Units of its samples per second: ticks, of which each may be an instruction, or cycles.
     per_second: f64,
 }
 
 impl<'r> Found<'r> {
-    /// A figure that was made of its samples.
+    /// Returns a figure that was computed from its samples.
     pub fn figure(&self, value: f64) -> ByBoot<f64> {
         let missing = self.cell.not_modelled.iter().cloned();
         ByBoot::new(vec![(String::new(), value)]).despite(missing.collect())
     }
 
-    /// Its samples, of which it is told what they depend on.
+    /// Its samples; notes what they depend on.
     fn stats(&self) -> Option<Stats> {
         self.depends();
         self.cell.stats
@@ -269,7 +269,7 @@ impl<'r> Found<'r> {
         self.stats().map_or(0, |stats| stats.max) as f64
     }
 
-    /// The period that the counter makes of the event stream's, microseconds.
+    /// The actual period of the event stream with this counter, microseconds.
     pub fn period_us(&self) -> f64 {
         self.cell.event_stream_made_ns as f64 / 1e3
     }
@@ -279,7 +279,7 @@ impl<'r> Found<'r> {
         self.stats().map_or(0, |stats| stats.p50) as f64
     }
 
-    /// Its samples taken apart; an error if nothing looked on.
+    /// Its divided samples; an error if nothing observed them.
     pub fn critical(&self) -> Result<&'r Critical> {
         self.depends();
         let critical = self.cell.critical.as_ref();
@@ -291,12 +291,12 @@ impl<'r> Found<'r> {
         })
     }
 
-    /// Instructions that the CPUs executed which took part in a sample, the median.
+    /// The median number of instructions of the CPUs that took part in a sample.
     pub fn parties(&self) -> Result<f64> {
         Ok(self.critical()?.parties.p50 as f64)
     }
 
-    /// The 90th percentile, in the cell's unit; `None` where samples do not support it.
+    /// The 90th percentile, in the cell's unit; `None` if there are too few samples for it.
     pub fn p90(&self) -> Option<f64> {
         let stats = self.stats().filter(|stats| stats.supports(900))?;
         Some(stats.p90 as f64)
@@ -313,13 +313,13 @@ impl<'r> Found<'r> {
         let neighbours = self.cell.neighbours(self.frequency as u64);
         neighbours.with_context(|| {
             format!(
-                "cell {}: nothing of its neighbours is told",
+                "cell {}: it has no record of its neighbours",
                 self.cell.title()
             )
         })
     }
 
-    /// Microseconds of the counter that `part` of its CPUs' time is for each wake-up or round trip.
+    /// Converts `part` of its CPUs' time to microseconds of the counter per wake-up or round trip.
     pub fn us_per_sample(&self, part: f64) -> f64 {
         let ticks = self.time("neighbour", "ticks") * part;
         ticks * 1e6 / self.frequency / self.made()
@@ -330,23 +330,23 @@ impl<'r> Found<'r> {
         self.cell.cpus as f64
     }
 
-    /// Wake-ups, round trips or calls that its counters are of.
+    /// Wake-ups, round trips or calls that its counters include.
     pub fn made(&self) -> f64 {
         let shorter = self.shorter.map_or(0, Cell::counted);
         self.cell.counted().saturating_sub(shorter).max(1) as f64
     }
 
-    /// A counter for each of these.
+    /// A counter divided by their number.
     pub fn each(&self, group: &str, name: &str) -> f64 {
         self.count(group, name) / self.made()
     }
 
-    /// A value of the cell's unit in microseconds.
+    /// Converts a value in the cell's unit to microseconds.
     pub fn us(&self, value: f64) -> f64 {
         value * 1e6 / self.per_second
     }
 
-    /// A counter by group and name; 0 if it did not count.
+    /// A counter by group and name; 0 if it is missing.
     pub fn count(&self, group: &str, name: &str) -> f64 {
         let of = |cell: &Cell| {
             let groups = match group {
@@ -361,13 +361,13 @@ impl<'r> Found<'r> {
         of(self.cell) - self.shorter.map_or(0.0, of)
     }
 
-    /// A counter that is a time.
+    /// A counter of time.
     pub fn time(&self, group: &str, name: &str) -> f64 {
         self.depends();
         self.count(group, name)
     }
 
-    /// How long it took, seconds of the machine.
+    /// Its duration, in seconds of the machine.
     pub fn seconds(&self) -> f64 {
         self.time("span", "ticks") / self.frequency
     }
@@ -427,7 +427,7 @@ mod tests {
                 .unwrap();
             found.each(group, name)
         };
-        // A call that is elided has no interrupt, and one pass of the callee's scheduler.
+        // An elided call has no interrupt, and one pass of the callee's scheduler.
         assert_eq!(each("resched", "ipi", "sent"), 0.0);
         assert_eq!(each("resched", "ipi", "elided"), 1.0);
         assert_eq!(each("resched", "sched", "from-idle"), 1.0);

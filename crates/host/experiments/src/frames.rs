@@ -14,14 +14,14 @@ use governing::States;
 use power::{Spent, break_even};
 use running::options::Metric;
 
-/// Idle states: about a tenth of what a phone's take to leave, as the period is a tenth of a
+/// Idle states with about a tenth of a phone's exit latencies, as the period is a tenth of a
 /// display's.
 const STATES: &str = "wfi:1:1+standby:30:200";
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "frames",
     question: "what does a governor that looks at utilisation do to the frames of a display, and to the wake-ups \
-               behind them?",
+               that they cause?",
     source: "K. Puchalski, \"[PATCH v6 2/2] cpuidle: teo: Introduce util-awareness\", January 2023: Jankbench",
     boots: &[Boot {
         label: "frames",
@@ -39,9 +39,9 @@ pub const EXPERIMENT: Experiment = Experiment {
             ("wake", "ipi"),
             ("gap-us", "1667"),
         ],
-        // Of what utilisation was, half is left after 32 ms: a pass is three times as long.
+        // Past utilisation decays by half in 32 ms: a pass is three times as long.
         iterations: 160,
-        // Of 160 frames menu has some six late and teo one fewer: three boots cannot tell.
+        // Of 160 frames menu has some six late and teo one fewer: three boots cannot show that.
         repeats: TWELVE_SEEDS,
     }],
     metric: Some(Metric::Insns),
@@ -63,7 +63,7 @@ const MENU: usize = 0;
 const TEO: usize = 1;
 const UTIL: usize = 2;
 
-/// Which governors are compared: the first with the second.
+/// Pairs of governors to compare: the first with the second.
 const PAIRS: [(usize, usize); 3] = [(TEO, MENU), (UTIL, MENU), (UTIL, TEO)];
 
 /// Figures of the frames under a governor.
@@ -105,10 +105,10 @@ struct Row {
     name: &'static str,
     /// For menu, teo and teo-util.
     published: [f64; 3],
-    /// Changes of teo and teo-util against menu, per cent, where the source states them.
+    /// Changes of teo and teo-util relative to menu, per cent, where the source states them.
     changes: Option<[f64; 2]>,
     of: fn(&Figures) -> f64,
-    /// Why it is otherwise here, should it be: for each of [`PAIRS`].
+    /// Reasons for a different result: for each of [`PAIRS`].
     why: [Option<&'static str>; PAIRS.len()],
 }
 
@@ -214,7 +214,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// The source's table, ours beside it: medians of the boots.
+/// The source's table with ours next to it: medians of the boots.
 fn figures(ours: &Ours) -> Table {
     let mut table = Table::new(
         "Frames of 1.667 ms: median of the boots, and published (frames of 16.67 ms)",
@@ -240,7 +240,7 @@ fn figures(ours: &Ours) -> Table {
     table
 }
 
-/// How far the figures are from those of menu.
+/// Returns the changes of the figures relative to menu.
 fn changes(ours: &Ours) -> Table {
     let mut table = Table::new(
         "Change against menu, median of the boots, and published",
@@ -267,12 +267,12 @@ fn changes(ours: &Ours) -> Table {
     table
 }
 
-/// A figure of one governor, by boots.
+/// Returns a figure of one governor, by boots.
 fn figure(ours: &Ours, which: usize, of: fn(&Figures) -> f64) -> ByBoot<f64> {
     ours.map(|all| of(&all[which]))
 }
 
-/// On what the order of the powers depends.
+/// Describes what the order of the powers depends on.
 fn priced(ours: &Ours, states: &States) -> String {
     let power = |state: usize| states.costs[state].power;
     let even = ours.map(|all| break_even(&all[UTIL].spent, &all[MENU].spent, states));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `governors`: menu, teo, and teo that looks at utilisation.
+//! `governors`: menu, teo, and a teo that uses utilisation.
 
 use anyhow::Result;
 use plan::Under;
@@ -15,7 +15,7 @@ const CLAIMED: &[(&str, &str)] = &[(
     "governor:menu-6.2,governor:teo-6.2,governor:teo-util-v6",
 )];
 
-/// Another draw, for claims only.
+/// A further draw, only for claims.
 const fn further(name: &'static str, seed: u64) -> Repeat {
     Repeat {
         lists: CLAIMED,
@@ -23,7 +23,7 @@ const fn further(name: &'static str, seed: u64) -> Repeat {
     }
 }
 
-/// Twelve draws: two effects are no larger than twice their spread. The first has every governor.
+/// Twelve draws: two effects are at most twice their spread. The first draw has every governor.
 const TWELVE: &[Repeat] = &[
     Repeat::seed("seed-1", 1),
     further("seed-2", 2),
@@ -39,7 +39,7 @@ const TWELVE: &[Repeat] = &[
     further("seed-12", 12),
 ];
 
-/// A part of the mix: so many waits, whose kind the values of dimensions say.
+/// A part of the mix: so many waits, of the kind that the values of dimensions select.
 macro_rules! part {
     ($label:literal, $states:literal, $iterations:literal, $repeats:ident, $($list:expr),+) => {
         Boot {
@@ -76,8 +76,8 @@ macro_rules! io {
     };
 }
 
-/// A part whose requests come so long after each other on average, and are worked on as long as
-/// the second number says: a task that computes, and so utilises its CPU.
+/// A part whose requests have this mean distance, and each take as much work as
+/// the second number: a task that computes, and so utilises its CPU.
 macro_rules! served {
     ($label:literal, $states:literal, $us:literal, $work:literal, $iterations:literal, $repeats:ident) => {
         part!(
@@ -93,7 +93,7 @@ macro_rules! served {
     };
 }
 
-/// A part with a period of so long.
+/// A part with this period.
 macro_rules! timer {
     ($label:literal, $states:literal, $us:literal, $iterations:literal) => {
         part!(
@@ -113,8 +113,8 @@ pub const EXPERIMENT: Experiment = Experiment {
                cost a wake-up?",
     source: "K. Puchalski, \"[PATCH v6 2/2] cpuidle: teo: Introduce util-awareness\", January 2023: \
              Geekbench 5",
-    // Of what utilisation was, half is left after 32 ms. A part lasts most of that or more, and
-    // each of its passes goes on from the one before. Tasks that take a tenth of their CPU are
+    // Past utilisation decays by half in 32 ms. A part lasts most of that or more, and
+    // each of its passes continues from the one before. Tasks that take a tenth of their CPU are
     // above the rule's 1/64 after a few milliseconds.
     boots: &[
         io!("io", "wfi+standby", "60,400", 100, TWELVE),
@@ -143,7 +143,7 @@ const PARTS: [(&str, &str, Words<'static>); 6] = [
     ("timer-400", "timer-400", &[]),
 ];
 
-/// Parts with a state that polls, which the source's device does not have.
+/// Parts with a polling state, which the source's device does not have.
 const POLLING: [&str; 2] = ["poll-serve-100", "poll-serve-400"];
 
 /// Governors: ours, and their names in the table.
@@ -159,7 +159,7 @@ const TOO_DEEP: [f64; 3] = [14.99, 9.65, 4.02];
 const TOO_SHALLOW: [f64; 3] = [2.5, 5.96, 14.59];
 const WAKE_UP: [f64; 3] = [78.16, 61.60, 54.45];
 
-/// Published rows, of the same.
+/// Published rows, for the same governors.
 const PUBLISHED: [(&str, [f64; 3]); 5] = [
     ("score", [2826.5, 2764.8, 2865.0]),
     ("power, mW", [2551.4, 2606.8, 2722.3]),
@@ -168,12 +168,12 @@ const PUBLISHED: [(&str, [f64; 3]); 5] = [
     ("wake-up of asynctask, us", WAKE_UP),
 ];
 
-/// Figures of a governor for a part, or for all.
+/// Figures of a governor for a part, or for all parts.
 #[derive(Clone, Copy, Default)]
 struct Figures {
     too_deep: f64,
     too_shallow: f64,
-    /// Mean of the samples, us: one that halts here and there has no median to speak of.
+    /// Mean of the samples, us: with halts only at times the median does not show them.
     wake_up: f64,
     /// Polls among the stays in idle states, per cent.
     polls: f64,
@@ -191,7 +191,7 @@ impl Figures {
         }
     }
 
-    /// The mean of each.
+    /// Returns the mean of each.
     fn mean(all: &[Self]) -> Self {
         let mean = |of: fn(&Self) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
         Self {
@@ -204,7 +204,7 @@ impl Figures {
     }
 }
 
-/// The figures of every part.
+/// Returns the figures of every part.
 fn parts(run: Run<'_>, governor: &str) -> Result<[Figures; PARTS.len()]> {
     let mut parts = [Figures::default(); PARTS.len()];
     for (figures, (_, boot, words)) in parts.iter_mut().zip(PARTS) {
@@ -311,7 +311,7 @@ fn by_part(ours: &[Ours]) -> Table {
     table
 }
 
-/// The parts with a state that polls, which util-aware governors never choose.
+/// Returns the parts with a polling state, which util-aware governors never choose.
 fn polling(runs: &Runs) -> Result<Table> {
     let mut table = Table::new(
         "With a state that polls: too deep % / too shallow % / polls % / mean wake-up, us",
@@ -339,7 +339,7 @@ fn published() -> Table {
     table
 }
 
-/// The order in each row of the source that has a counterpart; of the first three governors.
+/// Claims the order in each row of the source that has a counterpart; of the first three governors.
 fn claims(ours: &[Ours]) -> Vec<Claim> {
     let below =
         |text: &str, one: usize, other: usize, of: fn(&Figures) -> f64, published: [f64; 3]| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `idle-poll`: polling on chosen CPUs only.
+//! `idle-poll`: polling on selected CPUs only.
 
 use anyhow::Result;
 use plan::Under;
@@ -59,7 +59,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  stands for them, so only the direction can be. Not the 80 ns that a boost clock brought.",
 };
 
-/// Three, with more CPUs beside the one that polls.
+/// Three, with more CPUs besides the one that polls.
 const PLACES: &[Repeat] = &[
     Repeat::cpus("3-cpus", 3),
     Repeat::cpus("4-cpus", 4),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `ipistorm`: what eliding the interrupt of a function call does to the call.
+//! `ipistorm`: the effect on a function call of eliding its interrupt.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ pub const EXPERIMENT: Experiment = Experiment {
              numipi=100000 single=1 offset=8 cpulist=8 wait=1, ten runs",
     boots: &[
         STORM,
-        // Of the cells whose counters the table has.
+        // For the cells whose counters the table has.
         Boot {
             label: "storm-short",
             iterations: 8,
@@ -88,9 +88,9 @@ pub const EXPERIMENT: Experiment = Experiment {
                  metal. numipi is 40 here: in instruction mode calls repeat each other.",
 };
 
-/// The CPUs that call, in the ten runs.
+/// The calling CPUs, in the ten runs.
 const CALLERS: [&str; 10] = ["8", "9", "10", "11", "12", "13", "14", "15", "16", "17"];
-/// How many points a size may be off.
+/// How far a size may be off, points.
 const BAND: f64 = 5.0;
 
 /// Systems: ours, its name in the source, and published: EPYC4, EPYC3.
@@ -102,7 +102,7 @@ const SYSTEMS: [(&str, &str, Option<f64>, Option<f64>); 5] = [
     ("sm-idle", "SM_IDLE", None, Some(0.2489)),
 ];
 
-/// A system's calls in all ten runs.
+/// Returns a system's calls in all ten runs.
 fn storm<'r>(runs: &'r Runs, by: &str, crowd: &str) -> Result<Vec<Found<'r>>> {
     let find = |&caller: &&str| {
         let words = [("call-by", by), ("cpulist", caller), ("crowd", crowd)];
@@ -111,7 +111,7 @@ fn storm<'r>(runs: &'r Runs, by: &str, crowd: &str) -> Result<Vec<Found<'r>>> {
     CALLERS.iter().map(find).collect()
 }
 
-/// Instructions that caller and callee execute for a call, in each run.
+/// Returns the instructions that caller and callee execute for a call, in each run.
 fn parties(runs: &Runs, by: &str, crowd: &str) -> Result<ByBoot<f64>> {
     let cells = storm(runs, by, crowd)?;
     let each = CALLERS.iter().zip(cells);
@@ -166,7 +166,7 @@ fn table(runs: &Runs) -> Result<Table> {
     Ok(table)
 }
 
-/// The claims about how much less a system takes than base: of one machine.
+/// Claims how much less a system takes than base, on one machine.
 fn sizes(runs: &Runs, machine: &str, of: fn(usize) -> Option<f64>) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     for (n, (by, name, ..)) in SYSTEMS.into_iter().enumerate().skip(1) {
@@ -231,7 +231,7 @@ fn orders(runs: &Runs) -> Result<Vec<Claim>> {
     ])
 }
 
-/// Claims on our own figures alone, so that the others can be believed.
+/// Claims on our own figures alone, which the other claims rely on.
 fn own(runs: &Runs) -> Result<Vec<Claim>> {
     let few = |by: &str| {
         let words = [("call-by", by), ("deliver", "direct"), ("crowd", "none")];
@@ -245,7 +245,7 @@ fn own(runs: &Runs) -> Result<Vec<Claim>> {
         Ok(revert.median() / base.median())
     })?;
     let with_8 = runs.once(|| Ok(few("ipi")? / few("resched")?))?;
-    // Whose instructions are counted does not depend on what a wait does.
+    // The effect of a wait does not change which instructions are counted.
     let [many, with_8] = [many, with_8].map(|figure| figure.despite(BTreeSet::new()));
     Ok(vec![Claim::new(
         "what bystanders execute is not in the figures",
@@ -297,7 +297,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         claims,
         notes: vec![
             "the ten runs call from ten CPUs, 8 to 17, each the CPU 8 further; column `all CPUs` has what \
-             all 32 execute in a call, 30 of them beside it"
+             all 32 execute in a call, 30 of them as bystanders"
                 .into(),
         ],
     })

@@ -2,13 +2,13 @@
 
 // Public to the programs of this workspace alone: a field whose name says it all has no line.
 #![allow(missing_docs)]
-//! The verb `experiment`: what the authors of idle systems measured, measured
-//! here, in a table of the same shape with their figures beside ours.
+//! The verb `experiment`: repeats the measurements of authors of idle systems
+//! here, in a table of the same shape with their figures next to ours.
 //!
 //! An [`Experiment`] names its boots ([`Boot`]), and turns their results
 //! into an [`Outcome`]: tables, and claims of the source ([`claim::Claim`]), each with a
 //! verdict on our numbers that is computed from all boots ([`verdict`]).
-//! `docs/experiments.md` says what each can show.
+//! `docs/experiments.md` lists what each can show.
 
 mod options;
 
@@ -66,13 +66,12 @@ use shell::side_by_side;
 use shell::terminal::{note, say};
 
 pub struct Experiment {
-    /// Its name on the command line.
     name: &'static str,
     question: &'static str,
-    /// Whose figures are beside ours.
+    /// Whose figures are next to ours.
     source: &'static str,
     boots: &'static [Boot],
-    /// Metric of its figures; `None`: times, for which whatever the board counts will do.
+    /// Metric of its figures; `None`: times, for which any metric of the board will do.
     metric: Option<Metric>,
     /// Draws the conclusions from its boots.
     conclude: fn(&Runs) -> Result<Outcome>,
@@ -98,10 +97,10 @@ const ALL: &[&Experiment] = &[
     &who_pays::EXPERIMENT,
 ];
 
-/// Names that experiments had before, and those that they have.
+/// Former names of experiments, with the current ones.
 const RENAMED: [(&str, &str); 1] = [("who-polls", "where-to-poll")];
 
-/// Their names, as a list.
+/// Returns their names, as a list.
 pub fn names() -> String {
     let names: Vec<&str> = ALL.iter().map(|experiment| experiment.name).collect();
     names.join(", ")
@@ -111,10 +110,10 @@ pub fn names() -> String {
 const PAGE: &str = "report.html";
 const DATA: &str = "experiments.json";
 
-/// Does what `cargo xtask experiment` promises.
+/// Runs `cargo xtask experiment`.
 pub fn run(args: &ExperimentArgs) -> Result<()> {
     let chosen = choose(&args.names)?;
-    // Everything is checked before anything runs.
+    // Check everything before anything runs.
     let jobs = chosen
         .iter()
         .map(|experiment| experiment.jobs(args))
@@ -149,7 +148,7 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
         document.extend([String::new(), written.verdicts.line()]);
         args.format.show_with(&document, || json::text(&written))?;
     }
-    // An incomplete report replaces no older file unless there is something in it.
+    // An incomplete report replaces an older file only if it has something.
     if let Some(copy) = copy.filter(|_| !done.reports.is_empty()) {
         copy.write(&data)?;
     }
@@ -157,7 +156,7 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
     closed.complete().map(drop)
 }
 
-/// The experiments of these names.
+/// Returns the experiments of these names.
 fn choose(names: &[String]) -> Result<Vec<&'static Experiment>> {
     if names.iter().any(|name| name == "all") {
         return Ok(ALL.to_vec());
@@ -179,7 +178,7 @@ fn choose(names: &[String]) -> Result<Vec<&'static Experiment>> {
     Ok(chosen)
 }
 
-/// A repetition of a boot, checked.
+/// A checked repetition of a boot.
 struct Planned {
     boot: &'static Boot,
     repeat: &'static Repeat,
@@ -187,7 +186,7 @@ struct Planned {
 }
 
 impl Experiment {
-    /// Its boots, checked.
+    /// Checks its boots.
     fn jobs(&self, args: &ExperimentArgs) -> Result<Vec<Planned>> {
         let boots = self.boots.iter();
         let repeats = boots.flat_map(|boot| boot.repeats.iter().map(move |repeat| (boot, repeat)));
@@ -211,7 +210,7 @@ impl Experiment {
         jobs.collect()
     }
 
-    /// Boots, and concludes.
+    /// Runs the boots, and draws the conclusions.
     fn report(
         &self,
         mut jobs: Vec<Planned>,
@@ -263,7 +262,7 @@ impl Experiment {
 }
 
 impl Experiment {
-    /// Measures a boot, which is called `name`; `beside`: others may run meanwhile.
+    /// Measures a boot, which is called `name`; `beside`: others may run at the same time.
     fn boot(
         &self,
         planned: &Planned,
@@ -285,11 +284,11 @@ impl Experiment {
     }
 }
 
-/// How many of the boots are booted at a time, where `asked` were asked for. Of a single one the parts are.
+/// Returns how many boots run at a time, if `asked` were asked for. A single boot runs its parts in parallel.
 fn at_a_time(jobs: &mut [Planned], asked: Option<NonZeroUsize>) -> Result<NonZeroUsize> {
     let mut least = NonZeroUsize::MAX;
     for Planned { job, .. } in &*jobs {
-        // Values in time are not to be disturbed, whatever the others are.
+        // Other boots must not disturb values in time, whatever they measure.
         let asked = asked.filter(|_| job.metric != Metric::Time);
         least = least.min(job.at_a_time(asked)?);
     }
@@ -300,7 +299,7 @@ fn at_a_time(jobs: &mut [Planned], asked: Option<NonZeroUsize>) -> Result<NonZer
     Ok(least)
 }
 
-/// The median of every cell, in order.
+/// Returns the median of every cell, in order.
 fn medians(results: &Results) -> Vec<Option<u64>> {
     let cells = results.cells.iter();
     cells.map(|cell| Some(cell.stats?.p50)).collect()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `mostly-idle`: what `arm_poll_idle` costs a system that has little to do, and what its
-//! limit is worth to one that is busy, with its two states under a governor.
+//! `mostly-idle`: the cost of `arm_poll_idle` for a system that has little to do, and the value of
+//! its limit for a busy one, with its two states under a governor.
 
 use anyhow::Result;
 use plan::Under;
@@ -18,7 +18,7 @@ const IDLE: Boot = Boot {
     cpus: Some(2),
     lists: &[
         ("workload", "idle"),
-        // Two that wake up at once would wait for each other, as CPUs run one after another.
+        // Two that wake up at the same time would wait for each other, as CPUs run one after another.
         ("cpulist", "0"),
         ("wait", "wfi,poll-wfi,governor:menu,governor:teo"),
         ("states", "arm_poll_idle:100"),
@@ -73,7 +73,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  of ours counts as time awake, as one does in a state that is not idle.",
 };
 
-/// Rows: the wait, and what it is.
+/// Rows: the wait, and its description.
 const WAITS: [(&str, &str); 4] = [
     ("wfi", "no polling"),
     ("poll-wfi", "bare loop, no governor"),
@@ -81,10 +81,10 @@ const WAITS: [(&str, &str); 4] = [
     ("governor:teo", "arm_poll_idle:100, teo"),
 ];
 
-/// Workloads, and what they stand for.
+/// Workloads, and those of the source that they represent.
 const BUSY: [(&str, &str); 2] = [("pingpong", "pipe"), ("notify", "seccomp-notify")];
 
-/// Between two round trips, us: none, and one that the lowest limits do not outlast.
+/// Between two round trips, us: none, and one that is longer than the lowest limits.
 const GAPS: [&str; 2] = ["0", "30"];
 
 const GOVERNORS: [&str; 2] = ["governor:menu", "governor:teo"];
@@ -137,7 +137,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Table and claims: time halted on a mostly idle system.
+/// Returns table and claims: time halted on a mostly idle system.
 fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     let mut table = Table::new(
         "Mostly idle: time halted, and polls per wake-up, one every 10 ms on one of two CPUs",
@@ -202,13 +202,13 @@ fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
         )
         .tested("time halted")
         .in_unit("points")
-        // Half of what a poll of 100 us is of the period.
+        // Half of the share that a poll of 100 us has in the period.
         .at_least(0.5),
     );
     Ok(table)
 }
 
-/// Table and claims: the limit's effect where waits are short.
+/// Returns table and claims: the limit's effect with short waits.
 fn limits(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     let titles = LIMITS.map(|limit| format!("{limit} us"));
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
@@ -243,7 +243,7 @@ fn limits(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     Ok(table)
 }
 
-/// Medians of `workload` with pauses of `gap` us, for each of [`LIMITS`].
+/// Returns medians of `workload` with pauses of `gap` us, for each of [`LIMITS`].
 fn by_limit(
     runs: &Runs,
     (workload, gap): (&str, &str),
@@ -263,7 +263,7 @@ fn by_limit(
     LIMITS.map(median).into_iter().collect()
 }
 
-/// That all limits do as well as 100 us.
+/// Claims that all limits do as well as 100 us.
 fn alike(name: &str, gap: &str, governor: &str, [furthest, at_100]: [ByBoot<f64>; 2]) -> Claim {
     Claim::new(
         format!("{name}: limits from 10 us on are alike within a noise of 3 %"),

@@ -24,7 +24,7 @@ pub struct ExperimentArgs {
     /// many as this computer has CPUs and memory for]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
-    /// Folder for the report and the runs behind it; new or empty [default: target/runs/TIME-experiment]
+    /// Folder for the report and its runs; new or empty [default: target/runs/TIME-experiment]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Write a copy of experiments.json to FILE; - is standard output, and the tables then go to standard error

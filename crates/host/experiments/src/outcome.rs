@@ -10,21 +10,21 @@ pub use super::verdict::{Test, Way};
 use page::document::Document;
 use page::grid::Column;
 
-/// Tables, and what the source claims.
+/// Tables, charts, claims and notes.
 #[derive(Serialize)]
 pub struct Outcome {
     pub tables: Vec<Table>,
-    /// Charts, which the page has and the terminal has not.
+    /// Charts, for the page and not for the terminal.
     pub charts: Vec<Chart>,
     pub claims: Vec<Claim>,
-    /// Facts that one has to know to read it.
+    /// Facts that are necessary to read it.
     pub notes: Vec<String>,
 }
 
 /// A table in the shape of the source's.
 #[derive(Serialize)]
 pub struct Table {
-    /// Heading: what is measured.
+    /// Heading: the measured quantity.
     pub title: String,
     /// Titles of its columns, after that of the rows.
     pub columns: Vec<String>,
@@ -33,7 +33,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub fn new(title: &str, columns: &[&str]) -> Self {
         Self {
             title: title.into(),
@@ -42,7 +42,6 @@ impl Table {
         }
     }
 
-    /// Adds a row.
     pub fn row(&mut self, name: &str, texts: Vec<String>) {
         debug_assert_eq!(texts.len(), self.columns.len());
         self.rows.push((name.into(), texts));
@@ -62,7 +61,7 @@ impl Table {
 }
 
 impl Outcome {
-    /// Adds what is shown to `document`.
+    /// Adds it to `document`.
     pub fn show(&self, document: &mut Document) {
         for table in &self.tables {
             document.extend([String::new(), table.title.clone()]);
@@ -74,17 +73,17 @@ impl Outcome {
     }
 }
 
-/// A change in per cent, with its sign.
+/// Formats a change in per cent, with its sign.
 pub fn change(before: f64, after: f64) -> String {
     format!("{:+.0} %", 100.0 * (after / before - 1.0))
 }
 
-/// A number without decimals.
+/// Formats a number without decimals.
 pub fn whole(value: f64) -> String {
     format!("{value:.0}")
 }
 
-/// A number with two decimals.
+/// Formats a number with two decimals.
 pub fn two(value: f64) -> String {
     format!("{value:.2}")
 }

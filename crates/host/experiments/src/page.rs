@@ -9,7 +9,6 @@ use super::outcome::{Claim, Table};
 use super::report::{Report, verdicts};
 use super::verdict::Verdict;
 
-/// The page.
 pub fn html(reports: &[Report], command: &str) -> String {
     let body = html! {
         header {
@@ -23,7 +22,7 @@ pub fn html(reports: &[Report], command: &str) -> String {
     page::document("Idle systems: what was published, measured here", body)
 }
 
-/// How many claims hold.
+/// Counts the claims that hold.
 fn summary(reports: &[Report]) -> String {
     format!(
         "{} experiments; {}. What the verdicts mean is in docs/experiments.md.",
@@ -32,7 +31,7 @@ fn summary(reports: &[Report]) -> String {
     )
 }
 
-/// The machines, each once: numbers of CPUs and times apart, most boots are on the same.
+/// Returns the machines, each once: most boots differ only in numbers of CPUs and times.
 fn machines(reports: &[Report]) -> Vec<Run> {
     let mut machines: Vec<(Results, Run)> = Vec::new();
     for run in reports.iter().flat_map(|report| &report.runs) {

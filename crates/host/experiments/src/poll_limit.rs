@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `poll-limit`: what the limit of polling is worth.
+//! `poll-limit`: the gain by polling, for each limit.
 
 use anyhow::Result;
 use plan::Under;
@@ -64,7 +64,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  the gain is that of two wake-ups per request.",
 };
 
-/// How long waits are on average, microseconds.
+/// Mean lengths of waits, microseconds.
 const WAITS: [&str; 3] = ["25", "100", "300"];
 
 /// Limits, and the source's queries per second; 0 is without polling.
@@ -80,7 +80,7 @@ const PUBLISHED: [(&str, f64); 9] = [
     ("300", 6.06),
 ];
 
-/// By how much a gain may pass the one at 125 us, per cent of that.
+/// By how much a gain may exceed the one at 125 us, per cent of that.
 const FLAT: f64 = 10.0;
 
 /// How far a gain may be from the published one, points.
@@ -92,7 +92,7 @@ const DIGIT: f64 = 0.17;
 /// Requests per second by limit.
 type Rates = [f64; PUBLISHED.len()];
 
-/// The requests per second with waits of `wait` on average.
+/// Returns the requests per second with waits of `wait` on average.
 fn rates(run: Run<'_>, wait: &str) -> Result<Rates> {
     let mut rates = Rates::default();
     for (rate, (limit, _)) in rates.iter_mut().zip(PUBLISHED) {
@@ -105,7 +105,7 @@ fn rates(run: Run<'_>, wait: &str) -> Result<Rates> {
     Ok(rates)
 }
 
-/// Where a limit is in the rates.
+/// Returns the index of a limit in the rates.
 fn place(limit: &str) -> usize {
     let mut known = PUBLISHED.iter();
     known.position(|(other, _)| *other == limit).unwrap_or(0)
@@ -158,7 +158,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Claims of the source's curve, for one column of ours.
+/// Claims of the source's curve, for one of our columns.
 fn claims_of(wait: &str, rates: &ByBoot<Rates>) -> Vec<Claim> {
     let at = |limit: &'static str| rates.map(|rates| rates[place(limit)]);
     let gained = |limit: &'static str| rates.map(|rates| gain(rates, limit));

@@ -2,9 +2,9 @@
 //! `psd`: power-sleep-demotion prevention, with its re-test.
 //!
 //! The source's device serves eight jobs with one request each: bandwidth times latency is
-//! eight requests in every row of its tables, but one. So a rate here is the inverse of a
-//! mean time, and a request takes what it took there: reads without deep states, the others
-//! in the baseline, as what made writes slower without deep states is not known.
+//! eight requests in all rows of its tables but one. So a rate here is the inverse of a
+//! mean time, and a request takes the time that it took there: reads without deep states, the others
+//! in the baseline, as the reason why writes were slower without deep states is not known.
 
 mod claims;
 mod published;
@@ -18,7 +18,7 @@ use super::{Boot, Experiment, ONCE, SEEDS};
 use published::{COLUMNS, ROWS};
 use running::options::Metric;
 
-/// A boot of `io` with these values beside those that all boots have.
+/// A boot of `io` with these values in addition to those of all boots.
 macro_rules! io {
     ($label:literal, $cpus:expr, $iterations:literal, $repeats:ident, $($list:expr),*) => {
         Boot {
@@ -42,13 +42,13 @@ const MENUS: (&str, &str) = ("wait", "governor:menu-6.14,governor:menu");
 const MENU_6_14: (&str, &str) = ("wait", "governor:menu-6.14");
 const READ: (&str, &str) = ("device-us", "324");
 const UNIFORM: (&str, &str) = ("spread", "uniform");
-/// The time of a read is nothing to a write, and the reverse.
+/// The time of a read has no effect on a write, nor the reverse.
 const READS_OR_WRITES: (&str, &str) = ("writes", "0,100");
 const WRITE: (&str, &str) = ("write-us", "550");
 const MIXED: (&str, &str) = ("writes", "50");
 const MIXED_READ: (&str, &str) = ("device-us", "485");
 const MIXED_WRITE: (&str, &str) = ("write-us", "342");
-/// Of C6, whose time to leave the source's machine states as 170 us; 0: disabled.
+/// Of C6, for which the source's machine states an exit latency of 170 us; 0: disabled.
 const C6: (&str, &str) = ("standby-us", "170");
 const C6_OR_NOT: (&str, &str) = ("standby-us", "0,170");
 const PSD: (&str, &str) = ("psd-ms", "3");
@@ -88,7 +88,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             C6_OR_NOT,
             PSD_OR_NOT
         ),
-        // Nothing is drawn.
+        // Nothing is random.
         io!("fixed", 1, 32, ONCE, MENUS, READ, C6_OR_NOT, PSD_OR_NOT),
         io!(
             "limit",
@@ -147,7 +147,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  interrupts: how many of them a request has there, and how its time is distributed, is not known.",
 };
 
-/// Figures of a cell that are compared.
+/// Figures of a cell to compare.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     /// Requests per second of one submitter.
@@ -171,7 +171,7 @@ impl Figures {
     }
 }
 
-/// The cell of a column of the re-test in the boot of `load`.
+/// Returns the cell of a column of the re-test in the boot of `load`.
 fn cell<'r>(run: Run<'r>, load: Words<'_>, boot: &str, column: usize) -> Result<Found<'r>> {
     let (_, wait, psd, standby) = COLUMNS[column];
     let mut words = vec![("wait", wait), ("psd-ms", psd), ("standby-us", standby)];
@@ -216,7 +216,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// The source's table: all columns for reads, writes and both.
+/// Returns the source's table: all columns for reads, writes and both.
 fn retest(runs: &Runs) -> Result<Table> {
     let names = COLUMNS.map(|(name, ..)| name);
     let mut table = Table::new(
@@ -281,7 +281,7 @@ fn retest(runs: &Runs) -> Result<Table> {
     Ok(table)
 }
 
-/// Requests per second, their change, and the share awake: `cells`, the first of which is the base.
+/// Adds requests per second, their change, and the share awake; the first of `cells` is the base.
 fn effects(table: &mut Table, name: &str, cells: &[Found<'_>]) {
     let figures: Vec<Figures> = cells.iter().map(Figures::of).collect();
     let text = |it: &Figures| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reports on experiments, and how much there is of all of them.
+//! Reports on experiments, and their common document.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +17,8 @@ use shell::failure::is_bad_input;
 use shell::interrupt;
 use shell::terminal::{note, print_document};
 
-/// Version of what is written; 1 was the list of experiments alone, whose claims had
-/// `text` and `ours` as texts; 2 had neither `tool`, `command` and `machine`, nor `runs`.
+/// Version of the format; 1 was the list of experiments alone, whose claims had
+/// `text` and `ours` as texts; 2 lacked `tool`, `command`, `machine` and `runs`.
 const SCHEMA: u32 = 3;
 
 /// Document on all experiments.
@@ -29,15 +29,15 @@ pub struct Written<'r> {
     tool: &'r str,
     /// Command that shows it again.
     pub command: String,
-    /// Where the first boot was measured; each run has its own.
+    /// The machine of the first boot; each run has its own.
     machine: Option<&'r Machine>,
-    /// How many claims have which verdict.
+    /// Number of claims with each verdict.
     pub verdicts: Counts,
     experiments: &'r [Report],
 }
 
 impl<'r> Written<'r> {
-    /// Of these.
+    /// Creates the document of these.
     pub fn of(experiments: &'r [Report]) -> Self {
         let first = experiments.iter().flat_map(|report| &report.runs).next();
         Self {
@@ -51,7 +51,7 @@ impl<'r> Written<'r> {
     }
 }
 
-/// How many claims have which verdict.
+/// Counts the claims with each verdict.
 pub fn verdicts(reports: &[Report]) -> Counts {
     counts(reports.iter().flat_map(|report| &report.outcome.claims))
 }
@@ -64,31 +64,29 @@ fn counts<'c>(claims: impl Iterator<Item = &'c Claim>) -> Counts {
 #[derive(Serialize)]
 pub struct Report {
     pub name: &'static str,
-    /// Question that it asks.
     pub question: &'static str,
-    /// Whose figures are beside ours.
+    /// Whose figures are next to ours.
     pub source: &'static str,
     /// Which figures can be compared with the source's, and which can't.
     pub comparable: &'static str,
     /// Medians of every cell, by boot, in order: what has to repeat.
     pub medians: Vec<(String, Vec<Option<u64>>)>,
-    /// Its boots: where each was measured, and what its samples depend on and the machine lacks. No cells.
+    /// Its boots, without cells: the machine of each, and what its samples depend on and the machine lacks.
     #[serde(serialize_with = "origins")]
     pub runs: Vec<Run>,
     /// Sentences on what its samples depend on and the machine lacks, by the way of waiting.
     pub caveats: Vec<String>,
-    /// Its tables, charts, claims and notes.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
 impl Report {
-    /// How many of its claims can be judged, and how.
+    /// Describes how many of its claims can be judged, and the verdicts.
     pub fn judged(&self) -> String {
         counts(self.outcome.claims.iter()).line()
     }
 
-    /// Adds what is shown to `document`.
+    /// Adds it to `document`.
     pub fn show(&self, document: &mut Document) {
         document.extend([
             String::new(),
@@ -144,14 +142,14 @@ pub fn caveats<'r>(all: impl Iterator<Item = &'r Results>) -> Vec<String> {
 /// Reports and errors of the experiments so far.
 #[derive(Default)]
 pub struct Done {
-    /// Of those that succeeded.
+    /// Reports of those that succeeded.
     pub reports: Vec<Report>,
-    /// Of the others.
+    /// Errors of the others.
     pub errors: Vec<anyhow::Error>,
 }
 
 impl Done {
-    /// Takes what came of one, shows it, and says whether that ends all of them. The
+    /// Takes the result of one, shows it, and returns whether it ends all of them. The
     /// failure of one need not be that of the next.
     pub fn add(&mut self, name: &str, report: Result<Report, Failed>) -> bool {
         match report {
@@ -171,7 +169,7 @@ impl Done {
         }
     }
 
-    /// Fails unless all of them, as many as were `asked` for, are there.
+    /// Fails unless all of them, `asked` in number, are there.
     pub fn judge(self, asked: usize, place: &str) -> Result<()> {
         let complete = self.reports.len();
         match self.errors.into_iter().next() {
@@ -184,11 +182,11 @@ impl Done {
     }
 }
 
-/// An experiment that came to nothing.
+/// A failed experiment.
 pub struct Failed {
     /// Why.
     pub error: anyhow::Error,
-    /// Whether those after it would do no better.
+    /// Whether the following ones would fail too.
     pub ends_all: bool,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `resched-ipis`: how many reschedule interrupts polling saves.
+//! `resched-ipis`: the number of reschedule interrupts that polling saves.
 
 use anyhow::Result;
 use plan::Under;
@@ -71,7 +71,7 @@ fn pair<'r>(run: Run<'r>, workload: &str) -> Result<Pair<'r>> {
     Ok((before, run.cell("ipis", &words)?))
 }
 
-/// A change of the published size; figures after and before.
+/// Claims a change of the published size; figures after and before.
 fn changes(source: String, (before, after): (f64, f64), ours: [ByBoot<f64>; 2]) -> Claim {
     let size = Test::Size {
         expected: 100.0 * (after / before - 1.0),

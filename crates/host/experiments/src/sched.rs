@@ -91,22 +91,22 @@ const TESTS: [(&str, &str, [Pair; 4]); 3] = [
     ),
 ];
 
-/// Boots, and which figures of the source they are beside: of Graviton2 and
+/// Boots, and which figures of the source to compare each with: of Graviton2 and
 /// Graviton3.
 const BOOTS: [(&str, &str, [usize; 2]); 2] = [("vm", "VM", [0, 1]), ("metal", "metal", [2, 3])];
 
-/// How far a change may be from the mean of the published two, points: these are up to
+/// How far a change may be from the mean of the two published ones, points: these are up to
 /// 19 points apart.
 const BAND: f64 = 10.0;
 
-/// How far pipe and notify may be apart, points. In the source they are no more than
+/// How far pipe and notify may be apart, points. In the source they are at most
 /// 2 apart in any column.
 const APART: f64 = 2.0;
 
 /// Costs before and after.
 type Costs = [f64; 2];
 
-/// Costs of an operation before and after, in a boot.
+/// Returns the costs of an operation before and after, in a boot.
 fn costs(run: Run<'_>, boot: &str, workload: &str) -> Result<Costs> {
     let before = run.cell(boot, &[("workload", workload), ("wait", "wfi")])?;
     let after = [
@@ -139,7 +139,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             let [before, after] = costs(runs.first(), boot, workload)?;
             texts.push(format!("{} -> {}", whole(before), whole(after)));
             texts.push(change(before, after));
-            // Its CPUs hardly idle, so no way of waiting can change it.
+            // Its CPUs hardly idle, so the way of waiting can't change it.
             if workload == "messaging" {
                 continue;
             }
@@ -205,7 +205,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
 /// Why pipe and notify are apart, if they are.
 const DIFFERENT_WORK: &str = "other work is around the wake-up in the one than in the other";
 
-/// That our change is of the published size.
+/// Claims that our change has the published size.
 fn against_published(name: &str, place: &str, there: [Pair; 2], ours: &ByBoot<Costs>) -> Claim {
     let changes = there.map(|(before, after)| 100.0 * (after / before - 1.0));
     let [g2, g3] = changes;
@@ -221,8 +221,8 @@ fn against_published(name: &str, place: &str, there: [Pair; 2], ours: &ByBoot<Co
     )
 }
 
-/// Per operation: the median, or for `messaging`, whose loops overlap, all the
-/// time by the number of loops.
+/// Returns the time per operation: the median, or for `messaging`, whose loops overlap, the total
+/// time divided by the number of loops.
 fn cost(workload: &str, found: &Found<'_>) -> f64 {
     match workload {
         "messaging" => found.time("span", "ticks") / found.made(),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `shim-vs-linux`: whether Rouse's own guest idles as the kernel does that it stands for.
+//! `shim-vs-linux`: whether Rouse's own guest idles like the kernel that it imitates.
 //!
-//! A pipe of the guest's executor stands next to a pipe of Linux, a timer next to a timer. How much work a wake-up is
-//! differs by a factor of ten, as the one has no files and no processes. An idle loop's decisions do not depend on
+//! Compares a pipe of the guest's executor with a pipe of Linux, and a timer with a timer. The work of a wake-up
+//! differs by a factor of ten, as our guest has no files and no processes. An idle loop's decisions do not depend on
 //! that: interrupts, exits, the effect of a trap or a poll.
 
 use anyhow::Result;
@@ -51,7 +51,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             lists: &[
                 ("workload", "pipe"),
                 ("wait", "wfi,yield,governor:menu"),
-                // States that Linux finds in the tree, to which it adds WFI.
+                // States that Linux reads from the tree; it adds WFI.
                 ("states", "wfi+standby:110:200"),
                 ("wfi-barrier", "dsb"),
                 ("wake", "ipi"),
@@ -86,7 +86,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  a wake-up: Linux has system calls, files and a scheduler of many classes in it.",
 };
 
-/// How far two counts may be apart, per cent: what happens beside the samples is less.
+/// How far two counts may be apart, per cent: what happens outside the samples is less.
 const COUNTS: f64 = 5.0;
 /// How far two differences of medians may be apart, instructions: two buckets of Linux's.
 const BUCKETS: f64 = 32.0;
@@ -95,7 +95,7 @@ const POINTS: f64 = 1.0;
 /// How far exits may be apart where one side may have none.
 const EXITS: f64 = 0.1;
 
-/// One of the cells that stand beside each other.
+/// One of the cells to compare.
 #[derive(Clone, Copy)]
 struct Side {
     boot: &'static str,
@@ -109,7 +109,7 @@ impl Side {
     }
 }
 
-/// Cells that stand next to each other: their name, the guest's, Linux's.
+/// Cells to compare: their name, the guest's, Linux's.
 #[derive(Clone, Copy)]
 struct Pair {
     name: &'static str,
@@ -165,7 +165,7 @@ const TIMER: Pair = Pair {
     },
 };
 
-/// The rows, with what traps.
+/// The rows, with their traps.
 const ROWS: [(Pair, &str); 6] = [
     (PIPE, "none"),
     (PIPE, "wfi"),
@@ -179,7 +179,7 @@ const ROWS: [(Pair, &str); 6] = [
 struct Figures<'r>(&'r Runs);
 
 impl Figures<'_> {
-    /// Something of both sides, in each boot.
+    /// Applies a function to both sides, in each boot.
     fn both(
         &self,
         of: impl Fn(Run<'_>, fn(&Pair) -> Side) -> Result<f64>,
@@ -188,7 +188,7 @@ impl Figures<'_> {
         Ok([side(|pair| pair.shim)?, side(|pair| pair.linux)?])
     }
 
-    /// A claim that both sides count as many of something for each wake-up.
+    /// Claims that both sides count as many of something for each wake-up.
     fn counts(
         &self,
         source: &str,
@@ -204,7 +204,7 @@ impl Figures<'_> {
         Ok(claim.tested(format!("{}, trap {trap}", pair.name)))
     }
 
-    /// By how much a median is above another one, instructions.
+    /// Returns by how much a median is above another one, instructions.
     fn added(&self, (pair, trap): (Pair, &str), over: (Pair, &str)) -> Result<[ByBoot<f64>; 2]> {
         self.both(|run, side| {
             let median = |(pair, trap): (Pair, &str)| {
@@ -297,7 +297,7 @@ fn claims(figures: &Figures<'_>) -> Result<Vec<Claim>> {
     claims.push(figures.counts("as many trapped WFIs", (PIPE, "wfi"), wfi, alike)?);
     claims.push(
         figures.counts("as many trapped WFIs", (TIMER, "wfi"), wfi, alike)?.else_because(
-            "Linux has its tick beside the timer that was asked for, until it finds that nothing else is to be done; the \
+            "Linux has its tick besides the timer that was asked for, until it finds that nothing else is to be done; the \
              guest's executor has no tick without a governor",
         ),
     );
@@ -333,7 +333,7 @@ fn claims(figures: &Figures<'_>) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// Claim on the change by polling instead of WFI, per cent of a round trip.
+/// Claims the change by polling instead of WFI, per cent of a round trip.
 fn changed_by_polling(figures: &Figures<'_>) -> Result<Claim> {
     let [shim, linux] = figures.both(|run, side| {
         let median = |pair: &Pair| Ok::<_, anyhow::Error>(side(pair).find(run, "none")?.median());

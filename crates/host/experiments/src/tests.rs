@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The list of experiments, their boots, and what the documents say of them.
+//! The list of experiments, their boots, and their description in documents.
 
 use std::collections::BTreeSet;
 
@@ -107,7 +107,7 @@ fn an_unknown_name_is_refused_with_those_that_there_are() {
     );
 }
 
-/// The experiments that a document names in the column of that name of its tables.
+/// Returns the experiments in the column of that name of a document's tables.
 fn named(document: &str) -> BTreeSet<&str> {
     let mut column = None;
     let mut named = BTreeSet::new();
@@ -120,7 +120,7 @@ fn named(document: &str) -> BTreeSet<&str> {
         if let Some(place) = cells.iter().position(|cell| *cell == "experiment") {
             column = Some(place);
         } else if let Some(cell) = column.and_then(|place| cells.get(place)) {
-            // Texts between two marks of code.
+            // Texts between two backticks.
             named.extend(cell.split('`').skip(1).step_by(2));
         }
     }

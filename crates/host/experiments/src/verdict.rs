@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rules by which a claim is judged; `docs/experiments.md` has them in words.
+//! The rules for judging a claim; `docs/experiments.md` describes them.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use serde::{Serialize, Serializer};
 /// How our numbers compare with a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// They say the same.
+    /// They agree.
     Agrees,
     /// The direction is the source's, the size is outside of the band.
     DirectionOnly,
-    /// The effect cannot be told from none.
+    /// The effect is not distinct from zero.
     NoDifference,
-    /// They say something else.
+    /// They contradict it.
     Differs,
     /// The machine does not model what the claim is about.
     NotModelled,
@@ -30,7 +30,7 @@ impl Verdict {
         Self::NotModelled,
     ];
 
-    /// Word for it in files.
+    /// Returns its word in files.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Agrees => "agrees",
@@ -41,7 +41,7 @@ impl Verdict {
         }
     }
 
-    /// Word for it to show: a contradiction of the source stands out.
+    /// Returns its word to show: a contradiction of the source stands out.
     pub const fn shown(self) -> &'static str {
         match self {
             Self::Differs => "DIFFERS",
@@ -49,7 +49,7 @@ impl Verdict {
         }
     }
 
-    /// Whether our numbers agree; `None` where they say nothing.
+    /// Whether our numbers agree; `None` where they do not decide.
     pub const fn agrees(self) -> Option<bool> {
         match self {
             Self::Agrees => Some(true),
@@ -65,11 +65,11 @@ impl Serialize for Verdict {
     }
 }
 
-/// How many claims there are, and how many of each verdict.
+/// Number of claims, and of each verdict.
 #[derive(Serialize)]
 pub struct Counts {
     claims: usize,
-    /// How many this machine can judge.
+    /// Number of claims that this machine can judge.
     judged: usize,
     #[serde(flatten)]
     verdicts: BTreeMap<Verdict, usize>,
@@ -79,7 +79,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts them, each by its verdict and by what our counts say; every verdict has a number.
+    /// Counts claims, each by its verdict and by that of our counts; every verdict has a number.
     pub fn of(claims: impl Iterator<Item = (Verdict, Verdict)>) -> Self {
         let none = || Verdict::ALL.map(|verdict| (verdict, 0)).into();
         let mut counts = Self {
@@ -99,7 +99,7 @@ impl Counts {
         counts
     }
 
-    /// In a line.
+    /// Describes them in a line.
     pub fn line(&self) -> String {
         let Self { claims, judged, .. } = self;
         let plural = if *claims == 1 { "" } else { "s" };
@@ -127,21 +127,21 @@ impl Counts {
     }
 }
 
-/// How an effect is tested. Effects are per cent of the second of two figures that are compared, or their difference.
+/// Test of an effect. Effects are per cent of the second of two compared figures, or their difference.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Test {
-    /// A change goes this way.
+    /// A change has this direction.
     Sign { way: Way },
     /// The first is below the second.
     Order,
     /// The effect is `expected`, `band` more or less.
     Size { expected: f64, band: f64 },
-    /// There is no effect beyond `band`, in no boot.
+    /// No boot has an effect beyond `band`.
     Equality { band: f64 },
 }
 
-/// A way that a change goes.
+/// Direction of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Way {
@@ -149,7 +149,7 @@ pub enum Way {
     Rises,
 }
 
-/// The verdict of `test` on the effects of all boots; an effect below `least` is none.
+/// Returns the verdict of `test` on the effects of all boots; an effect below `least` does not count.
 pub fn judge(test: Test, effects: &[f64], least: f64) -> Verdict {
     let expected = match test {
         Test::Equality { band } => {
@@ -172,13 +172,13 @@ pub fn judge(test: Test, effects: &[f64], least: f64) -> Verdict {
     }
 }
 
-/// So many boots at least have effects of one sign with a probability of no more than [`LEVEL`] if
-/// there is no effect: of six, two in 64.
+/// With so many boots or more, the chance that all effects have one sign without a real effect is
+/// at most [`LEVEL`]: of six, two in 64.
 const TESTED: usize = 6;
-/// How probable what is told from none may be without an effect.
+/// Significance level: the largest probability of such effects by chance.
 const LEVEL: f64 = 0.05;
 
-/// The median effect, if it can be told from none: it is no smaller than `least`, and the boots say so.
+/// Returns the median effect if it is significant: at least `least`, and consistent across boots.
 fn distinct(effects: &[f64], least: f64) -> Option<f64> {
     let median = middle(effects)?;
     let told = match effects.len() < TESTED {
@@ -188,8 +188,8 @@ fn distinct(effects: &[f64], least: f64) -> Option<f64> {
     (told && median != 0.0 && median.abs() >= least).then_some(median)
 }
 
-/// The median of effects, which mirrored ones have with the other sign: of two in the middle the smaller one;
-/// none if they have different signs.
+/// Returns the median of effects, symmetrically for mirrored effects: of two in the middle the smaller one;
+/// 0 if they have different signs.
 fn middle(effects: &[f64]) -> Option<f64> {
     let mirrored: Vec<f64> = effects.iter().map(|effect| -effect).collect();
     let (lower, upper) = (
@@ -203,14 +203,14 @@ fn middle(effects: &[f64]) -> Option<f64> {
     })
 }
 
-/// Whether all boots have the sign of their median, and it is no smaller than the spread between them.
+/// Whether all boots have the sign of their median, and its size is at least the spread between them.
 fn above_spread(effects: &[f64], median: f64) -> bool {
     let same_sign = effects.iter().all(|effect| effect * median > 0.0);
     same_sign && median.abs() >= spread(effects)
 }
 
-/// Whether chance alone would seldom give these effects. One below `least` is none in its boot, so
-/// that such a boot is on neither side.
+/// Whether chance alone would seldom give these effects. A boot with an effect below `least` counts
+/// for neither side.
 fn above_chance(effects: &[f64], least: f64) -> bool {
     let counted = effects
         .iter()
@@ -220,11 +220,11 @@ fn above_chance(effects: &[f64], least: f64) -> bool {
     significance::signed_p_value(&counted) <= LEVEL
 }
 
-/// From the smallest to the largest.
+/// Returns the range from the smallest to the largest.
 fn spread(effects: &[f64]) -> f64 {
     let least = effects.iter().copied().fold(f64::INFINITY, f64::min);
     let most = effects.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // Effects that have no size are equal.
+    // Infinite effects of one sign are equal.
     if least == most { 0.0 } else { most - least }
 }
 
@@ -308,13 +308,13 @@ mod tests {
         assert_eq!(judged(FALLS, &[f64::INFINITY; 3]), Verdict::Differs);
     }
 
-    /// Boots with this effect, spread evenly up to `spread` to both sides of it.
+    /// Returns boots with this effect, spread evenly by up to `spread` on either side.
     fn boots(random: &mut fastrand::Rng, count: usize, effect: f64, spread: f64) -> Vec<f64> {
         let boot = |_| effect + spread * random.f64().mul_add(2.0, -1.0);
         (0..count).map(boot).collect()
     }
 
-    /// How many of a thousand repetitions of `count` boots have each verdict on a fall by at least 5.
+    /// Counts the verdicts of a thousand repetitions of `count` boots on a fall by at least 5.
     fn of_a_thousand(count: usize, effect: f64, spread: f64) -> BTreeMap<Verdict, usize> {
         let mut random = fastrand::Rng::with_seed(5);
         let mut verdicts = BTreeMap::new();
@@ -381,10 +381,10 @@ mod tests {
         let against = [[-6.0; 6].as_slice(), &[4.0; 5]].concat();
         assert_eq!(judge(FALLS, &against, 5.0), Verdict::Agrees);
         assert_eq!(judge(FALLS, &against, 0.0), Verdict::NoDifference);
-        // Five of one sign are chance, whatever there is beside them.
+        // Five of one sign are chance, whatever the others are.
         effects[0] = -4.9;
         assert_eq!(judge(FALLS, &effects, 5.0), Verdict::NoDifference);
-        // Most boots have none.
+        // Most boots have no effect.
         let few = [[-6.0; 6].as_slice(), &[-1.0; 7]].concat();
         assert_eq!(judge(FALLS, &few, 5.0), Verdict::NoDifference);
         assert_eq!(judge(FALLS, &few, 0.0), Verdict::Agrees);

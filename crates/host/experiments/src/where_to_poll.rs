@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `where-to-poll`: in the guest, in the hypervisor, in both, or in neither.
+//! `where-to-poll`: polling in the guest, in the hypervisor, in both, or in neither.
 
 use anyhow::Result;
 use plan::Under;
@@ -29,7 +29,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             ("gap-us", "0,30,200"),
         ],
         iterations: 16,
-        // Idle CPUs beside the two change no instruction of it.
+        // Further idle CPUs do not change an instruction of it.
         repeats: ONCE,
     }],
     metric: Some(Metric::Insns),
@@ -38,7 +38,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  here, and microseconds of a larger hypervisor there.",
 };
 
-/// Which sides poll: our words, and published: x86 ping-pong against the host, %, and
+/// Polling sides: our words, and published: x86 ping-pong relative to the host, %, and
 /// arm64 seconds.
 const ROWS: [(&str, &str, &str, [Option<f64>; 2]); 4] = [
     ("neither", "wfi", "0", [None, Some(12.615)]),
@@ -50,13 +50,13 @@ const ROWS: [(&str, &str, &str, [Option<f64>; 2]); 4] = [
 /// Gaps, microseconds.
 const GAPS: [&str; 3] = ["0", "30", "200"];
 
-/// How near each other are systems that do not differ, per cent.
+/// How far apart systems may be that count as equal, per cent.
 const SAME: f64 = 1.0;
 
 /// How far a change may be from the published one, points.
 const BAND: f64 = 10.0;
 
-/// The cell of row `(wait, host)` with a gap; `hint` is of where both can poll.
+/// Returns the cell of row `(wait, host)` with a gap; `hint` applies where both can poll.
 fn find<'r>(run: Run<'r>, (wait, host): (&str, &str), gap: &str, hint: &str) -> Result<Found<'r>> {
     let wake = if wait == "wfi" { "ipi" } else { "elide" };
     let mut words = vec![
@@ -103,7 +103,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// The claims, of the medians by row and gap, and of polls in vain with and without the
+/// Returns the claims, from the medians by row and gap, and from polls in vain with and without the
 /// hint.
 fn claims(medians: &[ByBoot<f64>], [told, silent]: [ByBoot<f64>; 2]) -> Vec<Claim> {
     let at = |row: usize, gap: usize| medians[GAPS.len() * row + gap].clone();
@@ -151,7 +151,7 @@ fn claims(medians: &[ByBoot<f64>], [told, silent]: [ByBoot<f64>; 2]) -> Vec<Clai
     claims
 }
 
-/// Polls of EL2 that ended without an interrupt, per round trip.
+/// Returns EL2's polls that ended without an interrupt, per round trip.
 fn in_vain(found: &Found<'_>) -> f64 {
     found.each("el2", "poll-miss")
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `who-pays`: what a way of waiting costs the wake-up, and what it leaves to another guest.
+//! `who-pays`: the cost of a way of waiting for the wake-up, and the time that it leaves to another guest.
 
 mod claims;
 mod frontier;
@@ -12,7 +12,7 @@ use super::outcome::{Chart, Curve, Outcome, Table, whole};
 use super::{Boot, Brief, Experiment, Repeat};
 use frontier::Point;
 
-/// Words that all cells have.
+/// Words of all cells.
 macro_rules! cells {
     ($($words:expr),* $(,)?) => {
         &[
@@ -42,7 +42,7 @@ const fn boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     }
 }
 
-/// A boot of these cells, with slices: as many wake-ups as 90th percentiles take.
+/// A boot of these cells, with slices: enough wake-ups for 90th percentiles.
 const fn sliced_boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     Boot {
         iterations: 200,
@@ -57,11 +57,11 @@ const fn sliced_boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     }
 }
 
-/// Gaps between two round trips, microseconds: all, of which a boot may have less.
+/// Gaps between two round trips, microseconds; a boot may have fewer.
 const GAPS: [&str; 6] = ["5", "20", "50", "200", "1000", "5000"];
 /// [`GAPS`], joined by commas.
 const ALL_GAPS: &str = "5,20,50,200,1000,5000";
-/// The gap at which slices are looked at.
+/// The gap of the cells with slices.
 const SLICED_GAP: &str = "200";
 /// Their length, microseconds.
 const SLICE_US: &str = "1000";
@@ -147,7 +147,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  instructions of both CPUs. What a switch does to caches is seen where they are modelled (gem5, metal).",
 };
 
-/// A setting: its name, the boot that has it, its words there.
+/// A setting: its name, its boot, its words there.
 #[derive(Clone, Copy)]
 pub struct Setting {
     pub name: &'static str,
@@ -164,7 +164,7 @@ impl Setting {
         Self { name, boot, words }
     }
 
-    /// Its cell with this gap; `None` where it was skipped, as WFET is without FEAT_WFxT.
+    /// Returns its cell with this gap; `None` where it was skipped, like WFET without FEAT_WFxT.
     pub fn find<'r>(&self, run: Run<'r>, gap: &str) -> Result<Option<Found<'r>>> {
         let words = [self.words, &[("gap-us", gap)]].concat();
         Ok(run.cell_or_why(self.boot, &words)?.ok())
@@ -204,31 +204,31 @@ pub const ADAPTIVE: Setting = Setting::new(
 );
 pub const UNTRAPPED: Setting = Setting::new("wfi not trapped", "halts", &[("trap", "none")]);
 
-/// In the order of the tables.
+/// Settings in the order of the tables.
 const SETTINGS: [Setting; 11] = [
     SPIN, WFE, WFET, POLL_10, POLL_50, POLL_200, HALTPOLL, HOST_POLL, ADAPTIVE, HALT, UNTRAPPED,
 ];
 
-/// With slices.
+/// Settings with slices.
 pub const SLICED: [Setting; 3] = [
     Setting::new("spin", "sliced-polls", &[]),
     Setting::new("wfi trapped", "sliced-halts", &[("trap", "wfi")]),
     Setting::new("wfi not trapped", "sliced-halts", &[("trap", "none")]),
 ];
 
-/// The gaps that the boots have.
+/// Returns the gaps of the boots.
 fn gaps(runs: &Runs) -> Vec<&'static str> {
     let has = |gap: &&str| runs.has("polls", &[("gap-us", gap)]);
     GAPS.into_iter().filter(has).collect()
 }
 
-/// Gaps of these points.
+/// Returns the gaps of these points.
 fn gaps_of(points: &[Point]) -> Vec<&'static str> {
     let has = |gap: &&str| points.iter().any(|point| point.gap == *gap);
     GAPS.into_iter().filter(has).collect()
 }
 
-/// A length below zero is one that no wait has.
+/// Describes a break-even; a negative one is shorter than any wait.
 fn break_even_in_words(us: f64) -> String {
     const OF: &str = "(from the CPUs' own time at gaps of 5 and 50 us)";
     if us < 0.05 {
@@ -278,7 +278,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// A table of settings by gaps.
+/// Returns a table of settings by gaps.
 fn by_gap(title: &str, points: &[Point], text: impl Fn(&Point) -> String) -> Table {
     let gaps = gaps_of(points);
     let titles: Vec<String> = gaps.iter().map(|gap| format!("{gap} us")).collect();
@@ -296,7 +296,7 @@ fn by_gap(title: &str, points: &[Point], text: impl Fn(&Point) -> String) -> Tab
     table
 }
 
-/// For each gap the settings that no other beats in both.
+/// Returns for each gap the settings that no other beats in both.
 fn frontiers(points: &[Point]) -> Table {
     let mut table = Table::new(
         "Settings of which no other is faster and leaves more, from the fastest on",
@@ -312,7 +312,7 @@ fn frontiers(points: &[Point]) -> Table {
     table
 }
 
-/// Latencies and shares where both have slices.
+/// Returns latencies and shares of settings with slices.
 fn sliced(run: Run<'_>, unit: &str) -> Result<Table> {
     let title = format!(
         "With slices of {SLICE_US} us, {SLICED_GAP} us between two round trips: {unit}, and the time that the neighbours got, %"
@@ -348,7 +348,7 @@ const CLASSES: [&str; GAPS.len()] = [
     "line c-grey",
 ];
 
-/// The frontier: a line for each gap through the settings that no other beats in both.
+/// Draws the frontier: a line for each gap through the settings that no other beats in both.
 fn chart(points: &[Point], unit: &str) -> Chart {
     let lines = gaps_of(points)
         .into_iter()

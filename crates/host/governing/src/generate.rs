@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Traces made of chance.
+//! Random traces.
 //!
-//! The generator of chance is S. Vigna's splitmix64 (after Steele, Lea and Flood,
+//! The random number generator is S. Vigna's splitmix64 (after Steele, Lea and Flood,
 //! "Fast splittable pseudorandom number generators", OOPSLA 2014): ten lines, so
-//! that a seed means the same trace for ever, which crates don't promise between
+//! that a seed gives the same trace for ever, which crates don't promise between
 //! their versions.
 
 use clap::ValueEnum;
@@ -14,26 +14,23 @@ use super::trace::{Interval, Trace};
 /// Pattern of the wake-ups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
-    /// Interrupts that don't know of each other, and timers four times as rare.
+    /// Independent interrupts, and timers four times as rare.
     Exponential,
-    /// A timer, always.
+    /// Only a timer.
     Periodic,
-    /// About 16 requests in a row after a twentieth of the mean, then a long pause.
+    /// About 16 requests in a row at a twentieth of the mean, then a long pause.
     Bursty,
-    /// Each of the others, by turns of chance.
+    /// One of the others each time, at random.
     Mixed,
     /// Interrupts, mostly soon and sometimes very late (shape 1.5).
     Pareto,
 }
 
-/// A trace to be made.
+/// Parameters of a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Generated {
-    /// Pattern of its wake-ups.
     pub kind: Kind,
-    /// Seed of the random numbers.
     pub seed: u64,
-    /// Intervals.
     pub count: u64,
     /// Their mean length, us.
     pub mean_us: u64,
@@ -53,7 +50,7 @@ impl Generated {
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Makes it.
+    /// Generates it.
     pub fn trace(&self) -> Trace {
         let mut chance = Chance(self.seed);
         let mean_ns = self.mean_us as f64 * 1000.0;
@@ -72,7 +69,7 @@ impl Generated {
     }
 }
 
-/// Chance, in the state that it is in.
+/// The generator's state.
 struct Chance(u64);
 
 impl Chance {
@@ -83,12 +80,12 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// Above 0, up to 1.
+    /// Returns a number above 0, up to 1.
     fn unit(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
-    /// Exponential with mean 1.
+    /// Returns an exponentially distributed number with mean 1.
     fn exponential(&mut self) -> f64 {
         -self.unit().ln()
     }
@@ -167,7 +164,7 @@ mod tests {
         assert_eq!(numbers, [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4]);
     }
 
-    /// The mean is what was asked for within 10 %; of the heavy tail within 30 %.
+    /// The mean is within 10 % of the parameter; of the heavy tail within 30 %.
     #[test]
     fn intervals_have_their_mean() {
         for &kind in Kind::value_variants() {

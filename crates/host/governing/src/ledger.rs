@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Costs of a row of choices.
+//! Costs of a sequence of choices.
 
 use cpuidle::Statistics;
 
@@ -10,21 +10,21 @@ use super::states::{FULL_POWER, States};
 pub struct Ledger {
     /// Usage, time and misses of the states.
     pub statistics: Statistics,
-    /// Energy from having nothing to do to the event, in thousandths of a nanosecond
+    /// Energy from the start of idling to the event, in thousandths of a nanosecond
     /// of a running CPU.
     pub energy: u128,
     /// Time polling and leaving states, ns.
     pub awake_ns: u64,
     /// Time from each event to the first instruction, ns, in order.
     pub lateness_ns: Vec<u64>,
-    /// Choices for which the next timer was asked for.
+    /// Choices that requested the time of the next timer.
     pub timer_asked: u64,
     /// Stays that the tick ended.
     pub ticks: u64,
 }
 
 impl Ledger {
-    /// A stay in state `index`: `slept_ns` to what ended it, and of the exit latency
+    /// Adds a stay in state `index`: `slept_ns` until it ended, and of the exit latency
     /// that followed, `exit_ns` before the event.
     pub fn stay(&mut self, states: &States, index: usize, slept_ns: u64, exit_ns: u64) {
         let state = states.table.at(index);
@@ -38,12 +38,12 @@ impl Ledger {
         }
     }
 
-    /// Choices that were made.
+    /// Number of choices.
     pub fn choices(&self) -> u64 {
         self.statistics.total().usage
     }
 
-    /// Puts the latenesses in order of size, for [`Ledger::quantile`].
+    /// Sorts the latenesses, for [`Ledger::quantile`].
     pub fn sort(&mut self) {
         self.lateness_ns.sort_unstable();
     }

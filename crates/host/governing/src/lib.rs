@@ -2,13 +2,13 @@
 
 // Public to the programs of this workspace alone: a field whose name says it all has no line.
 #![allow(missing_docs)]
-//! The verb `governors`: what each idle governor would have made of a trace of
-//! idle intervals.
+//! The verb `governors`: replays a trace of idle intervals to each idle governor,
+//! and counts what its choices cost.
 //!
-//! The governors and the idle loop are those of the guest, the same code. A [`trace`],
+//! The governors and the idle loop are the guest's code. A [`trace`],
 //! [recorded] or [generated](generate), is [replayed](replay) to each of them with the
-//! states of a [file](states); the [`ledger`] counts what it cost, and [`oracle`] is the
-//! choice of an oracle, which knows the future. [`shown`] and [`written`] show it.
+//! states of a [file](states); the [`ledger`] counts its costs, and [`oracle`] is the
+//! choice of an oracle, which knows the future. [`shown`] and [`written`] output the results.
 
 mod generate;
 mod ledger;
@@ -87,7 +87,7 @@ pub struct GovernorsArgs {
     pub format: FormatArgs,
 }
 
-/// The fixed poll limit that is shown if no governor is named.
+/// The fixed poll limit to replay if no governor is named.
 const FIXED_US: u32 = 50;
 
 /// The options, checked.
@@ -105,14 +105,14 @@ struct Answer {
     governors: Vec<(Setup, Ledger)>,
 }
 
-/// Does what `cargo xtask governors` promises.
+/// Runs `cargo xtask governors`.
 pub fn governors(args: &GovernorsArgs) -> Result<()> {
     let answer = answer(args)?;
     let written = || json::text(&written::Document::new(&answer));
     args.format.show_with(&shown::document(&answer), written)
 }
 
-/// Replays and writes the files that are asked for.
+/// Replays, and writes the files that were asked for.
 fn answer(args: &GovernorsArgs) -> Result<Answer> {
     let request = Request::new(args)?;
     let save = Output::claim_any("--save", args.save.as_ref())?;
@@ -168,7 +168,7 @@ impl Answer {
         }
     }
 
-    /// The rows of the table, the oracle first.
+    /// Returns the rows of the table, the oracle first.
     fn rows(&self) -> impl Iterator<Item = (String, &Ledger)> {
         let governors = self.governors.iter();
         let governors = governors.map(|(name, ledger)| (name.to_string(), ledger));
@@ -176,7 +176,7 @@ impl Answer {
     }
 }
 
-/// The words for governors, with a name for a limit where one takes it.
+/// Returns the words for governors, with a name for a limit where one takes it.
 fn words(limit: &str) -> String {
     let words = Name::ALL.iter().map(|name| match name.limited() {
         true => format!("{name}:{limit}"),
@@ -185,13 +185,13 @@ fn words(limit: &str) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// A frequency of the tick.
+/// Parses a frequency of the tick.
 fn hz(word: &str) -> Result<Hz, String> {
     let known = Hz::WORDS.join(", ");
     Hz::parse(word).ok_or_else(|| format!("there is no `{word}`; use {known}"))
 }
 
-/// The governors that are named.
+/// Parses the names of governors.
 fn names(text: Option<&str>) -> Result<Vec<Setup>> {
     let Some(text) = text.filter(|&text| text != "all") else {
         return Ok(Setup::all(FIXED_US).collect());

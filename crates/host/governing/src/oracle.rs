@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The choice of an oracle, which knows when the event will come.
 //!
-//! For each interval the oracle enters once the state that costs least energy, of
-//! those that the latency limit allows, with the tick stopped: the deepest whose
+//! For each interval the oracle enters once, with the tick stopped, the state that costs
+//! least energy of those that the latency limit allows: the deepest whose
 //! target residency the interval reaches. No governor can use less energy on the
 //! same states: however it divides an interval into stays, each stay has a price
-//! that is not negative, each moment up to the event at least the power of the
+//! that is not negative, each moment up to the event costs at least the power of the
 //! deepest state it entered, and the oracle would have paid that state's price
 //! once. The oracle is never too deep, and too shallow only where the latency limit
-//! forbids what would have paid. It is no limit for lateness, whose limit is 0:
+//! forbids what would have paid. It is not a bound for lateness, whose bound is 0:
 //! polling.
 
 use super::ledger::Ledger;

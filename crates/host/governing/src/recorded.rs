@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Traces that Linux recorded: the event `power:cpu_idle` as text, from `perf script`,
-//! from ftrace's file `trace`, from `trace-cmd report`.
+//! ftrace's file `trace`, or `trace-cmd report`.
 //!
-//! A CPU says which state it enters, and 4294967295 when it has left it (Linux, Documentation/trace/events-power.rst).
-//! The time between is an idle interval; [`cpu`] says what ended it, as far as other events of the recording tell.
+//! The event has the state that a CPU enters, and 4294967295 when it leaves (Linux,
+//! Documentation/trace/events-power.rst). The time between is an idle interval; [`cpu`] finds its reason to end, as far
+//! as other events of the recording tell.
 //!
-//! Where events were lost, what is under way on their CPU is left out: it would make one long interval of two. A loss
-//! at an unknown place is refused, and so is an order of events that no CPU has.
+//! Where events were lost, the current interval of their CPU is left out: otherwise two could become one long interval.
+//! A loss at an unknown place is refused, and so is an impossible order of events.
 
 mod cpu;
 mod evidence;
@@ -25,21 +26,20 @@ use line::{Event, Line, What};
 /// A CPU's part of a recording.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// The CPU.
     pub cpu: u32,
-    /// How many CPUs have intervals.
+    /// Number of CPUs with intervals.
     pub cpus: usize,
     /// Idle intervals of the CPU, in order.
     pub intervals: Vec<Interval>,
-    /// How often events of any CPU were lost.
+    /// Number of losses of events, of any CPU.
     pub losses: usize,
 }
 
-/// Beginnings of text of ftrace, and of trace-cmd.
+/// First words of text of ftrace, and of trace-cmd.
 const HEADS: [&str; 3] = ["# tracer:", "cpus=", "version = "];
 
-/// The intervals of `wanted`, or of the CPU that has most of them; what is wrong and where, if
-/// anything is.
+/// Parses the intervals of `wanted`, or of the CPU with the most intervals; an error says what is wrong and
+/// where.
 pub fn parse(text: &str, wanted: Option<u32>) -> Result<Recorded, String> {
     let mut found = Found::default();
     let mut events = Vec::new();
@@ -85,13 +85,13 @@ pub fn parse(text: &str, wanted: Option<u32>) -> Result<Recorded, String> {
 /// Contents of a recording.
 #[derive(Default)]
 struct Found {
-    /// Lines of Linux.
+    /// Whether there were lines of Linux.
     any: bool,
     idle: bool,
     timers: bool,
     requests: bool,
     losses: usize,
-    /// The line in which it says that events were lost somewhere.
+    /// The line with a loss of events at an unknown place.
     somewhere: Option<usize>,
 }
 
@@ -115,12 +115,12 @@ impl Found {
         Ok(())
     }
 
-    /// Whether it has all that may end an interval: with interrupts of both kinds it has the others too.
+    /// Whether it has all events that may end an interval: with interrupts of both kinds it has the others too.
     const fn all(&self) -> bool {
         self.timers && self.requests
     }
 
-    /// Refuses what has no idle intervals, or has them wrong.
+    /// Refuses a recording without idle intervals, or with wrong ones.
     fn check(&self, text: &str) -> Result<(), String> {
         let headed = |line: &str| HEADS.iter().any(|head| line.starts_with(head));
         let of_linux = self.any || text.lines().any(headed);
@@ -140,10 +140,10 @@ impl Found {
     }
 }
 
-/// Intervals of each CPU of the recording, and the flaw that is after them.
+/// Intervals of each CPU of the recording, and the flaw after them.
 type Cpus = BTreeMap<u32, (Vec<Interval>, Option<String>)>;
 
-/// The CPU that is wanted, or the one with the most intervals, of several the first; how many there are, and its intervals.
+/// Returns the wanted CPU, or the first with the most intervals; the number of CPUs; and its intervals.
 fn chosen(mut cpus: Cpus, wanted: Option<u32>) -> Result<(u32, usize, Vec<Interval>), String> {
     let most = cpus
         .iter()

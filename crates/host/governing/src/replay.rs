@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A governor lives through a trace.
+//! Replays a trace to a governor.
 //!
-//! The idle loop is the guest's, [`Period`] of crate `cpuidle`; the CPU that it runs
-//! on is made of the trace. Its tick comes at multiples of its period, unless it is
-//! stopped; it is started again when a task has run. A tick ends a halt, not a poll. An event is noticed at once by a poll,
-//! and after the exit latency by a halt, the timer's too; an event that comes
-//! while a halt is being left for the tick is noticed when that is over. Between
+//! The idle loop is the guest's, [`Period`] of crate `cpuidle`; its CPU
+//! follows the trace. Its tick comes at multiples of its period, unless it is
+//! stopped; it starts again when a task has run. A tick ends a halt, not a poll. A poll notices an event at once,
+//! and a halt after the exit latency, the timer's too; an event that comes
+//! while the CPU leaves a halt for the tick is noticed after that. Between
 //! two intervals the CPU runs for as long as the trace says, so that a late
-//! wake-up puts everything that follows off.
+//! wake-up delays everything that follows.
 
 use std::cell::{Cell, RefCell};
 
@@ -17,7 +17,7 @@ use super::ledger::Ledger;
 use super::states::States;
 use super::trace::{Interval, Trace};
 
-/// Under which conditions a trace is replayed.
+/// Conditions of a replay.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// Exit latency that is still allowed, ns.
@@ -68,7 +68,7 @@ struct Cpu<'s> {
 }
 
 impl Cpu<'_> {
-    /// Idles until the event of the interval is noticed: when that is.
+    /// Idles until the event of the interval is noticed; returns that time.
     fn idle(&self) -> u64 {
         if self.interval.io {
             self.device.borrow_mut().submitted(self.begin_ns);
@@ -85,13 +85,13 @@ impl Cpu<'_> {
         self.now()
     }
 
-    /// When the event comes.
+    /// Returns the time of the event.
     fn end_ns(&self) -> u64 {
         self.begin_ns + self.interval.duration_ns
     }
 
-    /// Is in state `index` until the event or `until_ns`, whichever comes first, and
-    /// leaves it; the event, if it was that.
+    /// Stays in state `index` until the event or `until_ns`, whichever comes first, and
+    /// leaves it; returns the event, if that ended it.
     fn stay(&self, index: usize, until_ns: u64) -> Option<Wake> {
         let state = self.states.table.at(index);
         let ended_ns = self.end_ns().min(until_ns);

@@ -8,7 +8,7 @@ use super::{Answer, Request};
 use page::document::Document;
 use page::grid::Column;
 
-/// Everything that is shown.
+/// Returns the whole output.
 pub fn document(answer: &Answer) -> Document {
     let mut lines = Document::from(vec![
         heading(&answer.request),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The idle states of a replay, and what they cost.
+//! The idle states of a replay, and their costs.
 //!
-//! They come from a file, or are named as those of the guest are, and then have powers of
+//! They come from a file, or from a table in the guest's words, which then has the powers of
 //! the default file.
 //!
-//! A state has a power, and entering and leaving it has a price. The price is not
-//! asked for, because the target residency contains it: it is the stay at which
+//! A state has a power, and entering and leaving it has a price. The file does not have the
+//! price, because it follows from the target residency: that is the stay at which
 //! the state begins to pay against the next shallower enabled one. With powers `p`
 //! and residencies `R`, the price of state `i` is that of the shallower state `j`
 //! plus `(p_j - p_i) * R_i`.
@@ -19,9 +19,9 @@ use serde::Deserialize;
 use shell::failure::{BadInput, bad_input};
 use shell::{files, mistake};
 
-/// The file of the states that are taken if there is no other.
+/// The file of the default states.
 const DEFAULT: &str = include_str!("states.toml");
-/// Power of a CPU that runs.
+/// Power of a running CPU.
 pub const FULL_POWER: u64 = 1000;
 /// Shortest and longest tick, us.
 const TICK_US: std::ops::RangeInclusive<u64> = 100..=1_000_000;
@@ -70,12 +70,12 @@ impl From<Word> for Kind {
 pub struct Cost {
     /// Of entering and leaving it.
     pub price: u128,
-    /// Of each nanosecond.
+    /// Per nanosecond.
     pub power: u64,
 }
 
 impl Cost {
-    /// Of a stay.
+    /// Returns the cost of a stay.
     pub fn of(self, stay_ns: u64) -> u128 {
         self.price + u128::from(self.power) * u128::from(stay_ns)
     }
@@ -84,14 +84,14 @@ impl Cost {
 /// The states and their costs.
 #[derive(Clone, Debug)]
 pub struct States {
-    /// Governors' view of them.
+    /// The governors' view of them.
     pub table: Table,
-    /// Their costs; the price of disabled ones means nothing.
+    /// Their costs; prices of disabled states have no meaning.
     pub costs: Vec<Cost>,
 }
 
 impl States {
-    /// Parses the file that comes with xtask.
+    /// Parses the default file.
     pub fn of_default() -> Self {
         Self::parse(DEFAULT).unwrap_or_else(|why| unreachable!("states.toml: {why}"))
     }
@@ -108,7 +108,7 @@ impl States {
         })
     }
 
-    /// Parses a table with the times that the guest takes; what is wrong with it, if it is.
+    /// Parses a table with the guest's times; an error says what is wrong with it.
     fn of_table(text: &str) -> Result<Self, String> {
         let states = cpuidle::States::parse(text).map_err(|why| why.to_string())?;
         let table = states.table(cpuidle::States::STANDBY_US, Hz::HZ_250.tick_ns());
@@ -123,7 +123,6 @@ impl States {
         Ok(Self { table, costs })
     }
 
-    /// Reads a file.
     fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let text = match files::read_text(path) {
@@ -135,7 +134,7 @@ impl States {
         Self::parse(&text).map_err(|why| BadInput::error(format!("--states: {shown}: {why}")))
     }
 
-    /// Reads the text of a file; what is wrong with it, in one line, if it is.
+    /// Parses the text of a file; an error says what is wrong with it, in one line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let file = parsed(text)?;
         if !TICK_US.contains(&file.tick_us) {
@@ -215,7 +214,7 @@ fn state(entry: Entry) -> State {
     State {
         enabled: !entry.disabled,
         ..State::new(
-            // A state lives as long as the process; there is one file of them.
+            // A state lives as long as the process; there is only one file.
             entry.name.leak(),
             entry.kind.into(),
             entry.exit_latency_us * 1000,

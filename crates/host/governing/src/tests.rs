@@ -46,7 +46,7 @@ fn trace(intervals: Vec<Interval>) -> Trace {
 /// | 9950 | poll 50, WFI 9900 + 5 | 50 + 6 + 3960 = 4016 | 5 | 55 |
 ///
 /// WFI stops the tick, so that does not cut the last stay short. Too shallow: the
-/// polls of 50 us, since WFI pays from 10 on, and of 30; the stay of 9900, for which
+/// polls of 50 us and of 30, since WFI pays from 10 on; the stay of 9900, for which
 /// standby pays from 200 on. The stay of 100 is right.
 #[test]
 fn a_replay_by_hand() {
@@ -123,7 +123,7 @@ fn io_in_a_trace_opens_the_window() {
     assert_eq!((lateness(0), lateness(3)), (vec![50_000], vec![0]));
 }
 
-/// The utilisation of a line goes before that of the option.
+/// The utilisation of a line overrides the option.
 #[test]
 fn utilisation_is_that_of_the_line() {
     let mut busy = interval(9950, 9950, Wake::Timer);
@@ -218,7 +218,7 @@ proptest! {
     }
 }
 
-/// Two runs write the same file; what is in it is what docs/governors.md says.
+/// Two runs write the same file; its contents agree with docs/governors.md.
 #[test]
 fn results_repeat() {
     let folder = tempfile::tempdir().unwrap();
@@ -297,7 +297,7 @@ fn the_table_has_a_line_for_each() {
     assert_eq!(answer.governors.len(), 2);
 }
 
-/// Why `options` can't be tried.
+/// Returns the error for `options`.
 fn refused(options: &[&str]) -> anyhow::Error {
     match answer(&args(options)) {
         Err(error) => error,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The text in a file that is given as a trace, and what the file is instead, where it is no text.
-//! Both forms of traces are read from what this gives, so a file is recognised in one place.
+//! The text of a file that is given as a trace, or the file's actual format, if it is not text.
+//! Both forms of traces are read from this text, so a file is recognised in one place.
 
 use std::borrow::Cow;
 
 /// Characters of a file that a message quotes; the function that prints it escapes them.
 const QUOTED: usize = 200;
 
-/// How files begin that are no UTF-8 text: what they are, and what makes text of them.
+/// First bytes of files that are not UTF-8 text: their format, and the command that makes text of them.
 const OTHERS: [(&[u8], &str); 15] = [
     (b"PERFILE2", PERF),
     (b"2ELIFREP", PERF),
@@ -47,7 +47,7 @@ const UTF_16: &str =
 const UTF_32: &str =
     "it is text in UTF-32; `iconv -f UTF-32 -t UTF-8 FILE > TEXT` makes it readable";
 
-/// The text of a file without the mark that says that it is UTF-8; else what the file is.
+/// Returns the text of a file without UTF-8's byte order mark; else the file's format.
 pub fn text(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     if let Some((_, what)) = OTHERS.iter().find(|(begin, _)| bytes.starts_with(begin)) {
         return Err((*what).into());
@@ -67,7 +67,7 @@ pub fn text(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     Ok(String::from_utf8_lossy(bytes))
 }
 
-/// A piece of a file as a message quotes it: not all of what may be megabytes.
+/// Shortens a piece of a file for a message: it may be megabytes.
 pub fn quoted(text: &str) -> String {
     let text = text.trim();
     match text.char_indices().nth(QUOTED) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Traces of idle intervals: what docs/governors.md says they look like.
+//! Traces of idle intervals, as docs/governors.md defines them.
 
 mod reader;
 
@@ -23,15 +23,15 @@ const COLUMNS: [&str; 6] = [
     "io",
 ];
 
-/// Longest time in a trace, ns: 1000 s. Nothing that is added up can overflow.
+/// Longest time in a trace, ns: 1000 s. So no sum can overflow.
 pub const LONGEST_NS: u64 = 1_000_000_000_000;
 
 /// Idle interval between two tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// Time from having nothing to do to the event that ended it, ns; from 1 on.
+    /// Time from the start of idling to the event that ended it, ns; from 1 on.
     pub duration_ns: u64,
-    /// Time from having nothing to do to the next timer, ns.
+    /// Time from the start of idling to the next timer, ns.
     pub next_timer_ns: u64,
     /// The event: a timer, a request or another interrupt.
     pub wake: Wake,
@@ -43,7 +43,7 @@ pub struct Interval {
     pub io: bool,
 }
 
-/// Idle intervals in order, and where they are from.
+/// Idle intervals in order, and their source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// For people.
@@ -52,7 +52,7 @@ pub struct Trace {
     pub intervals: Vec<Interval>,
 }
 
-/// The word for an event of a trace.
+/// Returns the word for an event of a trace.
 fn word(wake: Wake) -> &'static str {
     match wake {
         Wake::Timer => "timer",
@@ -62,8 +62,8 @@ fn word(wake: Wake) -> &'static str {
 }
 
 impl Trace {
-    /// Reads a file, `-` being standard input: a trace, or a recording of Linux, of which CPU `cpu` counts or the one
-    /// that has the most intervals.
+    /// Reads a file, `-` being standard input: a trace, or a recording of Linux, of which it takes CPU `cpu`, or the
+    /// one with the most intervals.
     pub fn read(path: &Path, cpu: Option<u32>) -> Result<Self> {
         let mut bytes = Vec::new();
         let (shown, read) = match path.to_str() {
@@ -104,7 +104,7 @@ impl Trace {
         })
     }
 
-    /// The text of a file that reads back as this trace.
+    /// Returns the text of a file of this trace.
     pub fn text(&self) -> String {
         let mut text = format!("# {}\n{}\n", self.source, COLUMNS.join(","));
         for interval in &self.intervals {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Jobs that run, and which of their cells are rows of the table.
+//! The jobs, and which of their cells are rows of the table.
 
 use anyhow::Result;
 use plan::{Shape, Trap, Under, Wait, Wake, Workload};
@@ -14,10 +14,10 @@ use running::job::Job;
 pub const BOARD: &str = "virt";
 /// Wake-ups of each cell: medians of instructions need no more.
 const ITERATIONS: u64 = 100;
-/// How long a hypervisor polls where it does, microseconds: KVM's default.
+/// How long a hypervisor polls, if it does, microseconds: KVM's default.
 const HOST_POLL_US: u32 = 500;
 
-/// Boots that differ in what is below only: a name, that, and how interrupts come and what traps.
+/// Boots that differ only in the level below: their name, the levels, and their delivery, traps and polls.
 struct Part {
     name: &'static str,
     unders: &'static [Under],
@@ -34,7 +34,7 @@ const PARTS: [Part; 3] = [
             ("host-poll-us", "0"),
         ],
     },
-    // Where the hypervisor may poll, all by the same rules.
+    // Where the hypervisor may poll, all do by the same rules.
     Part {
         name: "polling",
         unders: &[
@@ -50,7 +50,7 @@ const PARTS: [Part; 3] = [
             ("host-poll", "adaptive"),
         ],
     },
-    // It traps WFI and WFE together.
+    // Xen traps WFI and WFE together.
     Part {
         name: "xen",
         unders: &[Under::Xen],
@@ -71,7 +71,7 @@ const COMMON: [(&str, &str); 5] = [
     ("atomics", "llsc"),
 ];
 
-/// The jobs for `unders`, each with its name.
+/// Returns the jobs for `unders`, each with its name.
 pub fn jobs(unders: &[Under], args: &Table) -> Result<Vec<(&'static str, Job)>> {
     let mut jobs = Vec::new();
     for part in &PARTS {
@@ -101,7 +101,6 @@ pub fn jobs(unders: &[Under], args: &Table) -> Result<Vec<(&'static str, Job)>> 
 /// A row: the same cell under everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
-    /// Its title.
     pub name: &'static str,
     workload: Workload,
     shape: Shape,
@@ -152,7 +151,7 @@ impl Row {
         }
     }
 
-    /// Whether `cell` is of it. Xen traps WFI with WFE, and for what is trapped that is one.
+    /// Whether `cell` is in this row. A trap of both WFI and WFE, as under Xen, counts as a trap of WFI.
     pub fn has(&self, cell: &Cell) -> bool {
         let what = &cell.what;
         let traps = match self.trapped {
@@ -170,7 +169,7 @@ impl Row {
         traps && words == (self.workload, self.shape, self.wait, self.wake, polls)
     }
 
-    /// The row of the bare machine that it is held against: the same, where nothing traps or
+    /// Returns the row of the bare machine to compare with: the same, where nothing traps or
     /// polls below.
     pub fn floor(&self) -> Self {
         Self {
@@ -180,13 +179,13 @@ impl Row {
         }
     }
 
-    /// Whether it is what KVM does where nobody set anything: on arm64 with a GICv3 WFI traps, and
+    /// Whether it has KVM's defaults: on arm64 with a GICv3 WFI traps, and
     /// `halt_poll_ns` is 500000 (Linux, arch/arm64/include/asm/kvm_host.h).
     pub const fn is_kvms_default(&self) -> bool {
         self.trapped && self.host_polls
     }
 
-    /// Whether it is of the same words as `other`, whatever it is called.
+    /// Whether it has the same words as `other`, whatever its name.
     pub fn is(&self, other: &Self) -> bool {
         Self {
             name: other.name,
@@ -195,7 +194,7 @@ impl Row {
     }
 }
 
-/// The rows, from above.
+/// The rows, from the top.
 pub const ROWS: [Row; 12] = [
     Row::new("`ipi` to itself, busy", Workload::Ipi, Wait::Busy).to_self(),
     Row::new("`ipi` to one, busy", Workload::Ipi, Wait::Busy),

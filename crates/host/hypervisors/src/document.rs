@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `docs/hypervisors.md`, made of the numbers; and the same for a terminal.
+//! `docs/hypervisors.md`, written from the numbers; and the same tables for a terminal.
 
 use page::own::times;
 use plan::{Under, Word};
@@ -8,19 +8,19 @@ use super::boots::{ROWS, Row};
 use super::numbers::{Number, Numbers};
 use page::grid::{self, Column};
 
-/// The page, with places for what is made.
+/// The page, with placeholders for its tables.
 const PAGE: &str = include_str!("page.md");
-/// Around the block that `publish` writes into the page.
+/// Lines around the block that `publish` writes into the page.
 const BLOCK: [&str; 2] = [
     "<!-- cargo xtask dev publish: rows of results/neighbour.json -->\n",
     "<!-- until here -->\n",
 ];
-/// Stands where there is no such cell.
+/// Stands for a missing cell.
 const NOTHING: &str = "";
 /// Stands where KVM's default was not measured.
 const NOT_MEASURED: &str = "not measured";
 
-/// The columns, from the left, and what they are called.
+/// The columns, from the left, with their titles.
 const UNDERS: [(Under, &str); 6] = [
     (Under::None, "none"),
     (Under::Rouse, "Rouse"),
@@ -30,7 +30,7 @@ const UNDERS: [(Under, &str); 6] = [
     (Under::KvmProtected, "KVM protected"),
 ];
 
-/// The page of `numbers`, with the block of `publish` that stands in the page `is`.
+/// Returns the page of `numbers`, with the block that `publish` wrote into the page `is`.
 pub fn page(numbers: &Numbers, is: &str) -> String {
     let places = [
         ("{versions}", versions(numbers)),
@@ -45,7 +45,7 @@ pub fn page(numbers: &Numbers, is: &str) -> String {
     })
 }
 
-/// The block that `publish` has written into the page `is`; empty if there is none.
+/// Returns the block that `publish` wrote into the page `is`; empty without one.
 fn published(is: &str) -> String {
     let [begin, end] = BLOCK;
     let block = is
@@ -54,7 +54,7 @@ fn published(is: &str) -> String {
     block.map(|(block, _)| block.to_owned()).unwrap_or_default()
 }
 
-/// The first table: medians.
+/// Returns the first table: medians.
 pub fn table(numbers: &Numbers) -> String {
     markdown(
         "instructions",
@@ -63,7 +63,7 @@ pub fn table(numbers: &Numbers) -> String {
     )
 }
 
-/// The table of medians for a terminal, with own parts and ratios next to each.
+/// Returns the table of medians for a terminal, with own parts and ratios next to each.
 pub fn terminal(numbers: &Numbers) -> Vec<String> {
     let names = ROWS.iter().map(|row| row.name.replace(['`', '*'], ""));
     let mut columns = vec![Column::words("", names.collect())];
@@ -111,7 +111,7 @@ fn of_rouse(numbers: &Numbers, row: &Row, number: &Number) -> Option<String> {
     Some(times(number.p50 / numbers.get(row, Under::Rouse)?.p50))
 }
 
-/// Own parts, and how many times Rouse's cell each is.
+/// Returns own parts, and their ratios to Rouse's cell.
 fn own(numbers: &Numbers) -> String {
     let text = |row: &Row, under| {
         let number = numbers.get(row, under)?;
@@ -124,7 +124,7 @@ fn own(numbers: &Numbers) -> String {
     markdown("instructions", &text, &UNDERS[1..])
 }
 
-/// Exits of a sample by cause.
+/// Returns exits of a sample by cause.
 fn exits(numbers: &Numbers) -> String {
     let text = |row: &Row, under| {
         let Some(exits) = &numbers.get(row, under)?.exits else {
@@ -155,7 +155,7 @@ fn versions(numbers: &Numbers) -> String {
     lines.join("\n")
 }
 
-/// A table of all rows, with the columns `unders`.
+/// Returns a table of all rows, with the columns `unders`.
 fn markdown(
     of: &str,
     text: &dyn Fn(&Row, Under) -> Option<String>,
@@ -180,7 +180,7 @@ fn markdown(
     lines.join("\n") + "\n"
 }
 
-/// A whole number with commas between thousands.
+/// Formats a whole number with commas between thousands.
 fn thousands(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::new();

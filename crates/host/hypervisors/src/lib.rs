@@ -5,9 +5,9 @@
 //! The table of hypervisors (`run --under all`): one guest under nothing, under Rouse, and under hypervisors of others,
 //! in one table.
 //!
-//! [`boots`] says what runs, [`numbers`] takes from it what the table has, [`document`] makes
-//! `docs/hypervisors.md` of that. The numbers of that page are kept beside it, so that a test can
-//! tell whether it is theirs, and so that new ones can be held against them.
+//! [`boots`] lists the boots, [`numbers`] extracts the table's numbers, [`document`] writes
+//! `docs/hypervisors.md`. That page's numbers are stored next to it, so that a test can
+//! check the page against them, and new numbers can be compared with them.
 
 mod options;
 
@@ -40,9 +40,9 @@ use shell::terminal::{note, print_lines, say};
 /// The page, and its numbers.
 const DOCUMENT: &str = "docs/hypervisors.md";
 const NUMBERS: &str = "docs/hypervisors.json";
-/// The document whose first table is the first of the page.
+/// The document whose first table is also the page's first.
 const README: &str = "README.md";
-/// Share by which a cell may differ from the page's unreported: other versions differ by less.
+/// Share by which a cell may differ from the page's without a report: other versions differ by less.
 const NEAR: f64 = 0.10;
 
 /// Measures the table.
@@ -51,7 +51,7 @@ pub fn hypervisors(args: &Table) -> Result<()> {
         [] => Under::ALL,
         some => some,
     };
-    // Everything is checked before anything runs.
+    // Check everything before anything runs.
     let jobs = boots::jobs(unders, args)?;
     let mut folder = Folder::claim(args.out.as_deref(), "hypervisors")?;
     let (all, failures) = measure(&jobs, &folder)?;
@@ -88,8 +88,8 @@ pub fn hypervisors(args: &Table) -> Result<()> {
     Ok(())
 }
 
-/// The cells of the page that are not what this tree measures, of the bare machine and of Rouse: the others' figures are
-/// theirs, and carry their versions.
+/// Returns the cells of the page that differ from what this tree measures, on the bare machine and under Rouse: other
+/// hypervisors' figures depend on their versions.
 pub fn others(limits: &LimitArgs) -> Result<Option<String>> {
     let args = Table {
         limits: *limits,
@@ -110,7 +110,7 @@ pub fn others(limits: &LimitArgs) -> Result<Option<String>> {
     }))
 }
 
-/// The results of all jobs in one, and what went wrong: the others' cells are kept.
+/// Returns the results of all jobs in one, and their failures: a failure keeps the other cells.
 fn measure(jobs: &[(&'static str, Job)], folder: &Folder) -> Result<(Results, Vec<Failure>)> {
     let (mut all, mut failures) = (Results::default(), Vec::new());
     for (number, (name, job)) in (1..).zip(jobs) {
@@ -138,7 +138,7 @@ fn measure(jobs: &[(&'static str, Job)], folder: &Folder) -> Result<(Results, Ve
     Ok((all, failures))
 }
 
-/// Adds what another job has measured, in the same emulator and by the same images.
+/// Adds the results of another job, measured in the same emulator and with the same images.
 fn join(all: &mut Results, more: Results) {
     if all.unit.is_empty() {
         let missing = std::mem::take(&mut all.missing);
@@ -157,7 +157,7 @@ fn join(all: &mut Results, more: Results) {
     all.notes.extend(more.notes);
 }
 
-/// Fails as the first of them did.
+/// Fails like the first of them.
 fn judge(failures: &[Failure]) -> Result<()> {
     let Some(first) = failures.first() else {
         return Ok(());
@@ -168,7 +168,7 @@ fn judge(failures: &[Failure]) -> Result<()> {
     bail!("{}", first.told());
 }
 
-/// Writes the documents again from the numbers that are kept.
+/// Writes the documents again from the stored numbers.
 pub fn write() -> Result<()> {
     write_document(&Numbers::read(&places::inside(NUMBERS))?)
 }
@@ -182,7 +182,7 @@ fn write_document(numbers: &Numbers) -> Result<()> {
     Output::claim("--save", &readme)?.write(&text)
 }
 
-/// `text` with `table` in place of its first one.
+/// Returns `text` with `table` in place of its first table.
 fn with_first_table(text: &str, table: &str) -> String {
     let is_row = |line: &&str| line.starts_with('|');
     let before = text.split_inclusive('\n').take_while(|line| !is_row(line));
@@ -206,7 +206,7 @@ mod tests {
         let page = fs::read_to_string(places::inside(DOCUMENT)).unwrap();
         assert!(
             page == document::page(&committed(), &page),
-            "{DOCUMENT} is not what {NUMBERS} makes of it; run `cargo xtask dev publish --page`"
+            "{DOCUMENT} does not agree with {NUMBERS}; run `cargo xtask dev publish --page`"
         );
     }
 
@@ -224,7 +224,7 @@ mod tests {
     fn every_hypervisor_and_every_row_is_in_it() {
         let numbers = committed();
         for &under in Under::ALL {
-            // Nothing traps on the bare machine; where something may, not all poll.
+            // Nothing traps on the bare machine; under the others not all poll.
             let least = if under == Under::None { 7 } else { 10 };
             assert!(numbers.of_under(under).count() >= least, "{under}");
         }

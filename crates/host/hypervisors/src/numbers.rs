@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers of the table, taken from results and kept.
+//! Numbers of the table, extracted from results and stored.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,11 +20,10 @@ const SCHEMA: u32 = 1;
 #[derive(Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Numbers {
     schema: u32,
-    /// The emulator, with its version and mode.
     pub emulator: String,
     /// Compiler of the guest.
     pub compiler: String,
-    /// The hypervisors of others, by the words of `under`.
+    /// Versions of the other hypervisors, by the words of `under`.
     pub below: BTreeMap<String, String>,
     cells: Vec<Number>,
 }
@@ -36,12 +35,12 @@ pub struct Number {
     under: String,
     /// The median, instructions.
     pub p50: f64,
-    /// Exits of a sample by cause, those that there are; `null` where nothing tells them.
+    /// Exits of a sample by cause, without zeros; `null` where they are not known.
     pub exits: Option<BTreeMap<String, f64>>,
 }
 
 impl Numbers {
-    /// Takes the numbers of `results`.
+    /// Extracts the numbers of `results`.
     pub fn of(results: &Results) -> Self {
         let scale = Scale::of(results);
         let cells = || results.cells.iter().filter(|cell| cell.stats.is_some());
@@ -64,7 +63,7 @@ impl Numbers {
         }
     }
 
-    /// Reads the numbers that were kept at `path`.
+    /// Reads the numbers stored at `path`.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = places::shown(path);
         let remedy = "make it by `cargo xtask dev publish hypervisors`";
@@ -85,38 +84,38 @@ impl Numbers {
         }
     }
 
-    /// The text in which they are kept.
+    /// Returns their stored text.
     pub fn text(&self) -> Result<String> {
         let text = serde_json::to_string_pretty(self).context("numbers")?;
         Ok(text + "\n")
     }
 
-    /// The number in a place of the table.
+    /// Returns the number in a place of the table.
     pub fn get(&self, row: &Row, under: Under) -> Option<&Number> {
         let mut cells = self.of_under(under);
         cells.find(|cell| cell.row == row.name)
     }
 
-    /// The numbers of one column.
+    /// Returns the numbers of one column.
     pub fn of_under(&self, under: Under) -> impl Iterator<Item = &Number> {
         let name = under.name();
         self.cells.iter().filter(move |cell| cell.under == name)
     }
 
-    /// The number on the bare machine that one of `row` is held against.
+    /// Returns the number on the bare machine to compare one of `row` with.
     pub fn floor(&self, row: &Row) -> Option<&Number> {
         let floor = row.floor();
         let row = ROWS.iter().find(|row| row.is(&floor))?;
         self.get(row, Under::None)
     }
 
-    /// The number in the place of `cell`.
+    /// Returns the number in the place of `cell`.
     fn alike(&self, cell: &Number) -> Option<&Number> {
         let same = |other: &&Number| (&other.row, &other.under) == (&cell.row, &cell.under);
         self.cells.iter().find(same)
     }
 
-    /// These, with the columns of `unders` as `new` has them.
+    /// Replaces the columns `unders` by those of `new`.
     pub fn with(self, new: Self, unders: &[Under]) -> Self {
         let is_new = |under: &str| unders.iter().any(|new| new.name() == under);
         let mut cells: Vec<Number> = self.cells;
@@ -137,7 +136,7 @@ impl Numbers {
         }
     }
 
-    /// The cells whose number is another one in `kept`.
+    /// Returns the cells whose number differs from that in `kept`.
     pub fn others(&self, kept: &Self) -> Vec<String> {
         let other = self.cells.iter().filter_map(|cell| {
             let was = kept.alike(cell).map(|other| other.p50);

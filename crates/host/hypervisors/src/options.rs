@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When `run` means the table, and what may be chosen of it.
+//! Decides when `run` means the table, and takes its options.
 
 use std::path::PathBuf;
 
@@ -11,21 +11,20 @@ use running::options::{LimitArgs, RunArgs, Unders};
 /// Part of the table to measure, and where it goes.
 #[derive(Debug, Default)]
 pub struct Table {
-    /// Its columns; all of them, if there is none.
+    /// Its columns: all if none are named.
     pub unders: Vec<Under>,
     /// The kernel of KVM's host, if not Debian's.
     pub host_kernel: Option<PathBuf>,
     /// Xen, if not Debian's.
     pub xen: Option<PathBuf>,
-    /// Whether the documents get its figures.
+    /// Whether to write its figures into the documents.
     pub save: bool,
     /// Folder of the results.
     pub out: Option<PathBuf>,
-    /// How long it may take.
     pub limits: LimitArgs,
 }
 
-/// Returns the table that `run --under all` means: with a plan, a machine or a guest of one's own it is a run like any other.
+/// Returns the table that `run --under all` means; with options for a plan, a machine or a guest it is an ordinary run.
 pub fn of_run(args: &RunArgs) -> Option<Table> {
     let RunArgs {
         job, limits, out, ..

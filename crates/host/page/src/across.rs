@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares the same cells on each machine: a table, a chart for each machine with an axis of its
-//! own, and in what the orders differ.
+//! Compares the same cells on each machine: a table, a chart for each machine with its own
+//! axis, and the differences between the orders.
 
 use maud::{Markup, html};
 use results::merge::Run;
@@ -12,7 +12,7 @@ use crate::frame::Figure;
 use crate::machines::{Group, groups, sentences};
 use crate::scale::Scale;
 
-/// The section; nothing if no two machines have a cell in common.
+/// Returns the section; empty if no two machines have a cell in common.
 pub fn section(runs: &[Run]) -> Markup {
     let groups = groups(runs);
     if groups.is_empty() {
@@ -43,7 +43,7 @@ pub fn section(runs: &[Run]) -> Markup {
     }
 }
 
-/// A chart for each machine.
+/// Returns a chart for each machine.
 pub fn figures(group: &Group<'_>, runs: &[Run]) -> Vec<Figure> {
     let panels = runs.iter().enumerate().map(|(at, run)| Panel {
         run,

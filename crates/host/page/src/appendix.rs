@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Everything below the charts: all numbers, what is missing, how to repeat it.
+//! Everything below the charts: all numbers, what is missing, how to measure it again.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::columns;
 use crate::scale::{Scale, operation_of};
 use crate::shortfalls;
 
-/// The sections.
+/// Returns the sections.
 pub fn sections(runs: &[Run]) -> Markup {
     html! {
         section id="table" {
@@ -31,7 +31,7 @@ pub fn sections(runs: &[Run]) -> Markup {
     }
 }
 
-/// A table for each workload of a run, and for each kind of loop.
+/// Returns a table for each workload of a run, and for each kind of loop.
 fn tables(run: &Run, several: bool) -> Markup {
     let scale = Scale::of(&run.results);
     let mut tables: Vec<(String, Vec<&Cell>)> = Vec::new();
@@ -53,7 +53,7 @@ fn tables(run: &Run, several: bool) -> Markup {
     }
 }
 
-/// A table with a line of groups above its titles.
+/// Returns a table with a line of groups above its titles.
 pub fn table(columns: &[Column]) -> Markup {
     let rows = columns
         .iter()
@@ -84,7 +84,7 @@ pub fn table(columns: &[Column]) -> Markup {
     }
 }
 
-/// Why cells have fewer samples than asked for, and what was not measured.
+/// Explains why cells have fewer samples than asked for, and what was not measured.
 fn shortfalls(runs: &[Run]) -> Markup {
     html! {
         @for run in runs {

@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Scales: where a value stands, and which values are written beside it.
+//! Axes: the position of a value, and the values to label.
 
 use crate::svg::number;
 
-/// From this ratio between the largest and the smallest value on, a linear
+/// Ratio of the largest to the smallest value from which a linear
 /// scale would hide the small ones.
 const TOO_WIDE: f64 = 30.0;
 
-/// How values become places.
+/// How values map to positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// From zero, in proportion.
+    /// From zero, proportionally.
     Linear,
-    /// A decade is as long as any other.
+    /// Logarithmically: all decades have the same length.
     Log,
 }
 
-/// A scale of values between two places.
+/// A scale of values between two positions.
 #[derive(Clone, Copy, Debug)]
 pub struct Axis {
-    /// How values become places.
+    /// How values map to positions.
     pub kind: Kind,
     low: f64,
     high: f64,
     from: f64,
     to: f64,
-    /// Zero is among the values; on a logarithmic scale it stands apart.
+    /// Whether zero is among the values; on a logarithmic scale it stands apart.
     zero: bool,
 }
 
 impl Axis {
-    /// A scale from zero up to the largest of `values`, or logarithmic if that
-    /// is what it takes to tell the small ones apart.
+    /// Creates a scale from zero up to the largest of `values`, or a logarithmic one if that
+    /// is necessary to distinguish the small ones.
     ///
-    /// Values below zero are on its other side, in proportion.
+    /// Values below zero are on its other side, proportionally.
     pub fn from_zero(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Self {
-        /// Room for a number beside the lowest.
+        /// Room for a number next to the lowest value.
         const ROOM: f64 = 1.15;
         let lowest = values.clone().fold(0.0, f64::min);
         if lowest < 0.0 {
@@ -68,7 +68,7 @@ impl Axis {
         }
     }
 
-    /// A scale that shows just the range of `values`.
+    /// Creates a scale of just the range of `values`.
     pub fn around(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Self {
         let zero = values.clone().any(|value| value == 0.0);
         let (low, high) = bounds(values);
@@ -88,7 +88,7 @@ impl Axis {
         }
     }
 
-    /// A logarithmic scale around positive values.
+    /// Creates a logarithmic scale around positive values.
     pub fn log(low: f64, high: f64, from: f64, to: f64) -> Self {
         let low = low.max(f64::MIN_POSITIVE);
         Self {
@@ -101,7 +101,7 @@ impl Axis {
         }
     }
 
-    /// The place of a value.
+    /// Returns the position of a value.
     pub fn place(&self, value: f64) -> f64 {
         let part = match self.kind {
             Kind::Linear => (value - self.low) / (self.high - self.low),
@@ -112,7 +112,7 @@ impl Axis {
         self.from + part.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// Values that are written, with their texts.
+    /// Returns the values to label, with their texts.
     pub fn ticks(&self) -> Vec<(f64, String)> {
         let values = match self.kind {
             Kind::Linear => self.linear_ticks(),
@@ -129,7 +129,7 @@ impl Axis {
             .collect();
         let short: Vec<String> = values.iter().copied().map(number).collect();
         let texts = match short.windows(2).any(|pair| pair[0] == pair[1]) {
-            // Numbers for people have two decimals, which do not tell these apart.
+            // Numbers for people have two decimals, which are the same for these.
             true => values.iter().copied().map(exact).collect(),
             false => short,
         };
@@ -172,13 +172,13 @@ impl Axis {
     }
 }
 
-/// A small number with the decimals that it has.
+/// Formats a small number with all of its decimals.
 fn exact(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The smallest positive and the largest value.
+/// Returns the smallest positive and the largest value.
 fn bounds(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let high = values.clone().fold(0.0, f64::max);
     let low = values

@@ -8,7 +8,7 @@ use crate::svg::{Anchor, Canvas, Drawing, WIDTH, number, width_of};
 /// A group: the bars of one row of labels.
 #[derive(Debug)]
 pub struct Group {
-    /// Its name, and what is special of it below.
+    /// Its name, and the line below it with its special properties.
     pub label: (String, String),
     /// The bars.
     pub bars: Vec<Bar>,
@@ -25,9 +25,9 @@ pub struct Bar {
     pub hint: String,
 }
 
-/// Room for labels that are no longer.
+/// Room for labels, unless one is longer.
 const LEFT: f64 = 108.0;
-/// And for those that are, at most.
+/// Most room for labels.
 const MOST: f64 = 260.0;
 const THICK: f64 = 9.0;
 const STEP: f64 = 11.0;
@@ -36,7 +36,7 @@ const GAP: f64 = 8.0;
 const TWO_LINES: f64 = 22.0;
 
 impl Group {
-    /// The height of its bars, or of its label if that is higher.
+    /// Returns the height of its bars, or of its label if that is higher.
     fn height(&self) -> f64 {
         let bars = self.bars.len() as f64 * STEP;
         match self.label.1.as_str() {
@@ -46,7 +46,7 @@ impl Group {
     }
 }
 
-/// Scale that charts next to each other share, so that bars of one length have one value in all of
+/// Scale that charts side by side share, so that bars of one length have one value in all of
 /// them.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared {
@@ -55,7 +55,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Fits the scale to these groups, of all the charts.
+    /// Fits the scale to these groups of all charts.
     pub fn of<'g>(groups: impl Iterator<Item = &'g Group> + Clone) -> Self {
         let values = groups.clone().flat_map(|group| &group.bars);
         let values = values.map(|bar| bar.value);
@@ -68,12 +68,12 @@ impl Shared {
     }
 }
 
-/// The chart; `unit` is written at its axis.
+/// Returns the chart; `unit` labels its axis.
 pub fn chart(groups: &[Group], unit: &str, about: &str) -> Drawing {
     chart_in(Shared::of(groups.iter()), groups, unit, about)
 }
 
-/// Likewise, on axes that are those of other charts too.
+/// Likewise, with axes that other charts share.
 pub fn chart_in(shared: Shared, groups: &[Group], unit: &str, about: &str) -> Drawing {
     let Shared { axis, left } = shared;
     let bottom = 4.0 + groups.iter().map(|group| group.height() + GAP).sum::<f64>();
@@ -100,7 +100,7 @@ pub fn chart_in(shared: Shared, groups: &[Group], unit: &str, about: &str) -> Dr
     canvas.finish(about)
 }
 
-/// Where bars begin.
+/// Returns where bars begin.
 fn base(axis: &Axis, left: f64) -> f64 {
     match axis.kind {
         Kind::Linear => axis.place(0.0),
@@ -108,7 +108,7 @@ fn base(axis: &Axis, left: f64) -> f64 {
     }
 }
 
-/// The label of a group: what it is, and what of it is special below.
+/// Draws the label of a group, with its special properties below.
 fn label(canvas: &mut Canvas, (x, middle): (f64, f64), (name, more): &(String, String)) {
     if more.is_empty() {
         canvas.text((x, middle + 2.5), Anchor::End, "name", name);
@@ -118,7 +118,7 @@ fn label(canvas: &mut Canvas, (x, middle): (f64, f64), (name, more): &(String, S
     }
 }
 
-/// A bar, or where a length would mislead a dot at the end of a thin line.
+/// Draws a bar, or, where a length would mislead, a dot at the end of a thin line.
 fn draw(canvas: &mut Canvas, (axis, left): (&Axis, f64), y: f64, bar: &Bar) {
     let end = axis.place(bar.value);
     let middle = y + THICK / 2.0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which cells a chart shows, and how they are called and coloured there.
+//! The cells of a chart, with their names and colours there.
 
 use plan::{DIMENSIONS, Deliver, Info, Show, Trap, Under, Wait, Wake, Workload};
 use results::Cell;
@@ -10,21 +10,21 @@ use crate::lead::By;
 use crate::pairs;
 use crate::scale::{Scale, operation_of};
 
-/// Cells of one run that can stand in one chart: the same workload and shape.
+/// Cells of one run that fit into one chart: the same workload and shape.
 #[derive(Debug)]
 pub struct Panel<'r> {
     /// The run.
     pub run: &'r Run,
-    /// How its values are shown.
+    /// How to show its values.
     pub scale: Scale,
     /// Title of the cells: run, workload, shape.
     pub title: String,
-    /// The measured ones.
+    /// The measured cells.
     pub cells: Vec<&'r Cell>,
 }
 
-/// The panels of all runs, the headline's workload first. Shapes without a
-/// receiver that waits are in the table.
+/// Returns the panels of all runs, the headline's workload first. Shapes without a
+/// receiver that waits are only in the table.
 pub fn panels(runs: &[Run]) -> Vec<Panel<'_>> {
     let mut panels: Vec<Panel<'_>> = Vec::new();
     for run in runs {
@@ -58,7 +58,7 @@ fn title(run: &Run, several: bool, cell: &Cell) -> String {
 }
 
 impl<'r> Panel<'r> {
-    /// With one pair of CPUs where there are many, which only a map shows.
+    /// Keeps one pair of CPUs where there are many, which only a map shows.
     pub fn thinned(self) -> Self {
         let cells = pairs::thinned(&self.cells);
         Self { cells, ..self }
@@ -74,7 +74,7 @@ impl<'r> Panel<'r> {
         By::of(&self.cells)
     }
 
-    /// Describes that: `instructions on the path, bookkeeping left out, per round trip`.
+    /// Describes it: `instructions on the path, bookkeeping left out, per round trip`.
     pub fn lead_measure(&self) -> String {
         self.measured(self.lead().between())
     }
@@ -84,18 +84,18 @@ impl<'r> Panel<'r> {
         self.measured("")
     }
 
-    /// Likewise, with what the value is `of`.
+    /// Likewise, with the subject of the value.
     pub fn measured(&self, of: &str) -> String {
         let operation = operation_of(self.cells[0]);
         format!("{}{of} per {operation}", self.unit())
     }
 
-    /// A value as it is shown.
+    /// Returns a value in the shown unit.
     pub fn value(&self, value: u64) -> f64 {
         self.scale.value(value)
     }
 
-    /// The smallest and the largest number of samples of some cells.
+    /// Describes the smallest and the largest number of samples of some cells.
     pub fn samples<'c>(cells: impl Iterator<Item = &'c &'c Cell>) -> String {
         let counts: Vec<u64> = cells.filter_map(|cell| Some(cell.stats?.count)).collect();
         match (counts.iter().min(), counts.iter().max()) {
@@ -105,7 +105,7 @@ impl<'r> Panel<'r> {
         }
     }
 
-    /// Cells with one value of each swept dimension, and which that is where
+    /// Returns the cells with one value of each swept dimension, and names that value if
     /// there are others.
     pub fn plain(&self) -> (Vec<&'r Cell>, String) {
         self.plain_but(&[])
@@ -120,7 +120,7 @@ impl<'r> Panel<'r> {
                 continue;
             };
             let preferred = u64::from(preferred);
-            // Zero: the dimension does not apply, except where it is preferred.
+            // Zero means that the dimension does not apply, unless zero is preferred.
             let values = distinct(&cells, info).into_iter();
             let values: Vec<u64> = values
                 .filter(|&value| value > 0 || preferred == 0)
@@ -141,7 +141,7 @@ impl<'r> Panel<'r> {
     }
 }
 
-/// Different values of a dimension that is a number, ascending.
+/// Returns the distinct values of a dimension that is a number, ascending.
 pub fn distinct(cells: &[&Cell], info: &Info) -> Vec<u64> {
     let mut values: Vec<u64> = cells.iter().map(|cell| info.rank(&cell.what)).collect();
     values.sort_unstable();
@@ -154,8 +154,8 @@ fn list(values: &[u64]) -> String {
     values.join(", ")
 }
 
-/// How a receiver waits, marked if the machine does not model what that depends
-/// on, and what of it is special.
+/// Describes how a receiver waits, marked if the machine does not model what that depends
+/// on, and its special properties.
 pub fn waiting(cell: &Cell) -> (String, String) {
     let mark = if cell.not_modelled.is_empty() {
         ""
@@ -182,7 +182,7 @@ pub fn waiting_text(cell: &Cell) -> String {
     format!("{wait} {special}").trim_end().to_owned()
 }
 
-/// Where a wake-up goes: under, deliver, wake.
+/// Describes the way of a wake-up: under, deliver, wake.
 pub fn path(cell: &Cell) -> String {
     let under = match cell.under {
         Under::Rouse => "",
@@ -210,7 +210,7 @@ pub const PATH_COLOURS: [&str; 7] = [
     "c-grey",
 ];
 
-/// Class of a path's colour: a hue for each way of delivery, light where the
+/// Returns the class of a path's colour: a hue for each way of delivery, light if the
 /// interrupt is elided.
 pub fn path_class(cell: &Cell) -> &'static str {
     match (cell.under, cell.what.deliver, cell.what.wake) {
@@ -224,7 +224,7 @@ pub fn path_class(cell: &Cell) -> &'static str {
     }
 }
 
-/// Classes of a wait's line: a colour for each wait, a pattern for each trap.
+/// Returns the classes of a wait's line: a colour for each wait, a pattern for each trap.
 pub fn wait_class(cell: &Cell) -> String {
     let colour = match cell.what.wait {
         Wait::PollWfi => "c-blue",

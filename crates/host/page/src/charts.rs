@@ -17,12 +17,12 @@ use crate::cells::{PATH_COLOURS, Panel, panels, path as path_of, path_class, wai
 use crate::frame::{Entry, Figure, Section, figure, section};
 use crate::lead::By;
 
-/// A part of the page: charts, or something else.
+/// A part of the page: charts, or other content.
 #[derive(Debug)]
 pub enum Block {
     /// Charts.
     Charts(Section),
-    /// Something else.
+    /// Other content.
     Other(Markup),
 }
 
@@ -35,7 +35,7 @@ impl Render for Block {
     }
 }
 
-/// Every section of charts that the runs have data for.
+/// Returns every section of charts that the runs have data for.
 pub fn sections(runs: &[Run]) -> Vec<Block> {
     let all = panels(runs);
     let maps = Block::Charts(map::maps(&all));
@@ -98,7 +98,7 @@ fn figures(panels: &[Panel<'_>], draw: fn(&Panel<'_>) -> Option<Figure>) -> Vec<
     panels.iter().filter_map(draw).collect()
 }
 
-/// Bars of the medians, grouped by way of waiting.
+/// Returns bars of the medians, grouped by way of waiting.
 pub fn cost(panel: &Panel<'_>) -> Option<Figure> {
     let (cells, chosen) = panel.plain();
     let by = panel.lead();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether the cores that measured are as fast as each other, and were so to the end.
+//! Whether the cores that measured have equal clocks, and kept them to the end.
 
 use results::core_clocks::{AGREES_PPM, differing};
 use results::{CoreClock, Results};
 
-/// CPUs that are named.
+/// Most CPUs to name.
 const NAMED: usize = 8;
 
 /// Describes the CPUs' clocks: the range, and the largest drift, in one line; then those CPUs that
-/// are not like most, and those that drifted, with what that means. Nothing where no clock is
+/// differ from most, and those that drifted, with the consequences. Empty if no clock is
 /// known.
 pub fn lines(results: &Results) -> Vec<String> {
     let clocks = &results.machine.core_clocks;
@@ -78,7 +78,7 @@ fn overview(clocks: &[CoreClock]) -> String {
     format!("{count}: {range}, {drift}{unsteady}")
 }
 
-/// The CPUs, with what is `told` of each.
+/// Lists the CPUs, with the text that `told` returns for each.
 fn named(clocks: &[&CoreClock], told: impl Fn(&CoreClock) -> String) -> String {
     let texts = clocks.iter().take(NAMED);
     let texts = texts.map(|clock| {

@@ -13,7 +13,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of words.
+    /// Creates a column of words.
     pub fn words(title: &str, texts: Vec<String>) -> Self {
         Self {
             group: String::new(),
@@ -23,7 +23,7 @@ impl Column {
         }
     }
 
-    /// A column of numbers.
+    /// Creates a column of numbers.
     pub fn numbers(group: &str, title: &str, texts: Vec<String>) -> Self {
         Self {
             group: group.into(),
@@ -77,12 +77,12 @@ impl Column {
         &self.title
     }
 
-    /// Whether it is of words, which begin at the left.
+    /// Whether it has words, which are aligned left.
     pub fn is_left(&self) -> bool {
         self.left
     }
 
-    /// Its texts, from above.
+    /// Its texts, from the top.
     pub fn texts(&self) -> &[String] {
         &self.texts
     }
@@ -94,10 +94,10 @@ const NO_VALUE: [&str; 3] = ["", "-", "0"];
 /// Stands where there are too few samples for a percentile.
 pub const TOO_FEW: &str = "-";
 
-/// Stands for a count that nothing tells.
+/// Stands for an unknown count.
 pub const UNKNOWN: &str = "?";
 
-/// A count per operation, short: whole numbers without decimals, nothing as a dot.
+/// Formats a count per operation, short: whole numbers without decimals, zero as a dot.
 pub fn rate(value: f64) -> String {
     let rounded = (value * 100.0).round() / 100.0;
     match value {

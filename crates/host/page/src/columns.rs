@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The columns of the table: what a cell is, its statistics, its events.
+//! The columns of the table: the words of a cell, its statistics, its events.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::path;
 use crate::scale::Scale;
 use crate::shared;
 
-/// Causes that have a column; the rest is summed up as `other`.
+/// Causes with a column; `other` sums up the rest.
 const CAUSES: [&str; 4] = ["wfi", "wfe", "sgi", "irq"];
 
-/// The columns for some cells of one workload.
+/// Returns the columns for some cells of one workload.
 pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     let mut columns = words(cells);
     columns.extend(systems(cells));
@@ -64,7 +64,7 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     columns
 }
 
-/// Exits of some causes per sample; `?` where what is below does not tell any.
+/// Returns exits of some causes per sample; `?` if the layer below does not count them.
 fn exits(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
     let texts = cells.iter().map(|cell| {
         let counted = cell.exits_of_samples().iter();
@@ -81,8 +81,8 @@ fn exits(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
     Column::numbers("exits/op", title, texts.collect())
 }
 
-/// A counter per sample, though it counts the ends of blocks as well. Where each wake-up that was made has the same
-/// whole number of events, a sample has that number; else `≤` marks the most that a sample can have on average.
+/// Formats a counter per sample, though it includes the ends of blocks. If each wake-up made has the same
+/// whole number of events, a sample has that number; else `≤` marks the upper bound of a sample's average.
 fn of_made(cell: &Cell, count: u64) -> String {
     let samples = cell.stats.map_or(0, |stats| stats.count).max(1);
     let made = cell.made.max(samples);
@@ -93,7 +93,7 @@ fn of_made(cell: &Cell, count: u64) -> String {
     }
 }
 
-/// Columns of Linux's counters, where it is the guest.
+/// Returns columns of Linux's counters, if Linux is the guest.
 fn linux(cells: &[&Cell]) -> Vec<Column> {
     /// Titles of columns, and counters.
     const SHOWN: [(&str, &str); 3] = [
@@ -116,7 +116,7 @@ fn linux(cells: &[&Cell]) -> Vec<Column> {
         .collect()
 }
 
-/// How far requests kept to their times, and how many had come at once, where they come by
+/// Returns how far requests kept to their times, and how many had come at once, for requests that come by
 /// time.
 fn load(cells: &[&Cell]) -> Vec<Column> {
     let column = |title, of: &dyn Fn(&Cell) -> Option<String>| {
@@ -136,7 +136,7 @@ fn load(cells: &[&Cell]) -> Vec<Column> {
     vec![reached, queue]
 }
 
-/// Rounds of noise that were made meanwhile, if any were to be.
+/// Returns the rounds of noise made meanwhile, if any were requested.
 fn noise(cells: &[&Cell]) -> Option<Column> {
     let rounds = |cell: &Cell| {
         let noise = cell.counters.get("noise");
@@ -147,7 +147,7 @@ fn noise(cells: &[&Cell]) -> Option<Column> {
     any.then(|| Column::numbers("noise/op", "rounds", texts.collect()))
 }
 
-/// Column of the energy of a wake-up by stated watts, if any cell has that.
+/// Returns the column of the energy of a wake-up by stated watts, if any cell has that.
 fn energy(cells: &[&Cell]) -> Option<Column> {
     let texts = cells.iter().map(|cell| match &cell.energy_model {
         Some(model) => format!("{:.2}", model.uj_per_wakeup),
@@ -157,8 +157,8 @@ fn energy(cells: &[&Cell]) -> Option<Column> {
     any.then(|| Column::numbers("model", "uJ/wake-up", texts.collect()))
 }
 
-/// Where the CPUs were within samples, in per cent, if any cell says so, and how many times as
-/// long those samples are as others if it took stamps to say that.
+/// Returns where the CPUs were within samples, in per cent, if any cell has that, and how many times
+/// longer those samples are than others, if it took stamps.
 fn residency(cells: &[&Cell]) -> Vec<Column> {
     let names: BTreeSet<&String> = cells
         .iter()
@@ -187,8 +187,8 @@ fn residency(cells: &[&Cell]) -> Vec<Column> {
     columns
 }
 
-/// Words of the cells: `under` and those of the dimensions that are shown as words,
-/// some only if they tell cells apart.
+/// Returns the words of the cells: `under` and the dimensions that are shown as words,
+/// some only if they distinguish cells.
 fn words(cells: &[&Cell]) -> Vec<Column> {
     let under = cells.iter().map(|cell| cell.under.to_string()).collect();
     let mut columns: Vec<Column> = different("under", under).into_iter().collect();
@@ -210,7 +210,7 @@ fn words(cells: &[&Cell]) -> Vec<Column> {
     columns
 }
 
-/// Words of the systems that tell cells apart, by name.
+/// Returns the words of the systems that distinguish cells, by name.
 fn systems(cells: &[&Cell]) -> Vec<Column> {
     let system = DIMENSIONS.iter().filter(|info| info.place == Place::System);
     let mut system: Vec<&Info> = system.collect();
@@ -225,13 +225,13 @@ fn systems(cells: &[&Cell]) -> Vec<Column> {
     columns.collect()
 }
 
-/// A column, if its texts differ.
+/// Returns a column, if its texts differ.
 fn different(title: &str, texts: Vec<String>) -> Option<Column> {
     let differ = texts.windows(2).any(|pair| pair[0] != pair[1]);
     differ.then(|| Column::words(title, texts))
 }
 
-/// Mark of a wait that depends on something that the machine does not model.
+/// Mark of a wait that depends on a property that the machine does not model.
 pub const MARK: &str = "*";
 
 /// Mark of a wait that was measured while the core's clock moved.
@@ -243,7 +243,7 @@ pub const COARSE: &str = "^";
 /// Mark of a number of samples that is small because each took long.
 pub const FEWER: &str = "<";
 
-/// How many of its passes each cell has, if any was cut short.
+/// Returns how many of its passes each cell has, if any was cut short.
 fn passes(cells: &[&Cell]) -> Option<Column> {
     let text = |cell: &&Cell| cell.passes_text();
     let any = cells.iter().any(|cell| cell.is_part());
@@ -261,7 +261,7 @@ fn marked(cell: &Cell, info: &Info) -> String {
     marks.fold(word, |word, (is, mark)| word + if is { mark } else { "" })
 }
 
-/// Microseconds that apply to any of the cells.
+/// Returns the times that apply to any of the cells, in microseconds.
 fn limits(cells: &[&Cell]) -> Vec<Column> {
     let columns = DIMENSIONS.iter().filter_map(|info| {
         let Show::Sweep { column, .. } = info.show else {
@@ -280,7 +280,7 @@ fn limits(cells: &[&Cell]) -> Vec<Column> {
     columns.collect()
 }
 
-/// Column of the event stream's period as the counter makes it, where that is the subject.
+/// Returns the column of the event stream's actual period, if that is the subject.
 fn made(cells: &[&Cell]) -> Option<Column> {
     let subject = |cell: &Cell| cell.event_stream_made_ns != 0 && cell.what.workload.is_alone();
     let texts = cells.iter().map(|cell| match cell.event_stream_made_ns {
@@ -291,7 +291,7 @@ fn made(cells: &[&Cell]) -> Option<Column> {
     any.then(|| Column::numbers("us", "made", texts.collect()))
 }
 
-/// A percentile: its title, of how many thousandths it is, and its value.
+/// A percentile: its title, its thousandths, and its value.
 type Percentile = (&'static str, u64, fn(&Stats) -> u64);
 
 const PERCENTILES: [Percentile; 4] = [
@@ -301,7 +301,7 @@ const PERCENTILES: [Percentile; 4] = [
     ("p99.9", 999, |stats| stats.p999),
 ];
 
-/// How many samples each has.
+/// Returns the number of samples of each.
 fn samples(cells: &[&Cell]) -> Column {
     let count = |cell: &&Cell| {
         let count = cell.stats.map(|stats| stats.count.to_string());

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The list of a page's sections, made of the sections themselves.
+//! The list of a page's sections, made from its markup.
 
 use maud::{Markup, PreEscaped, html};
 
-/// Beginning of a section, up to its name.
+/// Start of a section's markup, up to its name.
 const SECTION: &str = "<section id=\"";
 const TITLE: [&str; 2] = ["<h2>", "</h2>"];
 
-/// `body` with a list of links to its sections in front of the first one, if there is more than one.
+/// Returns `body` with a list of links to its sections before the first one, if there are several.
 pub fn before_sections(body: Markup) -> Markup {
     let body = body.into_string();
     let sections = sections(&body);
@@ -30,7 +30,7 @@ pub fn before_sections(body: Markup) -> Markup {
     }
 }
 
-/// Names and titles of the sections that have a title.
+/// Returns the names and titles of the sections that have a title.
 fn sections(body: &str) -> Vec<(&str, &str)> {
     let [begin, end] = TITLE;
     let sections = body.split(SECTION).skip(1);

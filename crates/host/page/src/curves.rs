@@ -12,16 +12,16 @@ pub struct Line {
     pub class: String,
     /// Text at the line's end, or in the legend.
     pub name: String,
-    /// Where it goes through.
+    /// Its points.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Most room that names at the lines' ends get.
+/// Most room for names at the lines' ends.
 pub const NAMES: f64 = 130.0;
 const LEFT: f64 = 40.0;
 const TOP: f64 = 18.0;
 const BOTTOM: f64 = 208.0;
-/// Percentiles that are written; each nine takes as much room as the last.
+/// Percentiles to label; each nine takes as much room as the last.
 const PERCENTILES: [(f64, &str); 7] = [
     (0.0, "0"),
     (0.5, "50"),
@@ -32,14 +32,14 @@ const PERCENTILES: [(f64, &str); 7] = [
     (0.99999, "99.999"),
 ];
 
-/// Distributions: the part of the samples, second coordinate, that lies at or
+/// Returns distributions: the share of the samples, second coordinate, that lies at or
 /// below a value.
 pub fn distributions(lines: &[Line], unit: &str, about: &str) -> Drawing {
     let values = lines
         .iter()
         .flat_map(|line| line.points.iter().map(|point| point.0));
     let axis = Axis::around(values, LEFT, WIDTH - 10.0);
-    // The last point of a line is 1: that is drawn as the nine after the last
+    // The last point of a line is 1: it is drawn as the nine after the last
     // that there are samples for.
     let nines = lines.iter().map(top).fold(1.0, f64::max);
     let place = |part: f64| BOTTOM - (height(part).min(nines) / nines) * (BOTTOM - TOP);
@@ -69,12 +69,12 @@ pub fn distributions(lines: &[Line], unit: &str, about: &str) -> Drawing {
     canvas.finish(about)
 }
 
-/// How high a part of the samples stands: its number of nines.
+/// Returns the height of a share of the samples: its number of nines.
 fn height(part: f64) -> f64 {
     -(1.0 - part).max(1e-12).log10()
 }
 
-/// How high the last but one point of a line stands, and some more.
+/// Returns the height of the last but one point of a line, plus a margin.
 fn top(line: &Line) -> f64 {
     let below = line
         .points
@@ -84,7 +84,7 @@ fn top(line: &Line) -> f64 {
     below.map(height).fold(1.0, f64::max) + 0.3
 }
 
-/// The line as stairs: nothing is known between two values.
+/// Returns the line as a step function: nothing is known between two values.
 fn steps(line: &Line, axis: &Axis, place: &impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     let mut level = BOTTOM;
@@ -96,7 +96,7 @@ fn steps(line: &Line, axis: &Axis, place: &impl Fn(f64) -> f64) -> Vec<(f64, f64
     points
 }
 
-/// Lines over a swept quantity, each named at its end.
+/// Returns lines over a swept quantity, each named at its end.
 pub fn sweep(lines: &[Line], along_title: &str, unit: &str, about: &str) -> Drawing {
     let names = lines
         .iter()
@@ -138,7 +138,7 @@ pub fn sweep(lines: &[Line], along_title: &str, unit: &str, about: &str) -> Draw
     canvas.finish(about)
 }
 
-/// Writes each line's name where it ends, or as near as there is room.
+/// Writes each line's name at its end, or as near as there is room.
 fn name_ends(canvas: &mut Canvas, lines: &[Line], right: f64, axis: &Axis) {
     let mut ends: Vec<(f64, &Line)> = lines
         .iter()
@@ -152,14 +152,14 @@ fn name_ends(canvas: &mut Canvas, lines: &[Line], right: f64, axis: &Axis) {
     }
 }
 
-/// Ascending places moved so that they are at least `least` apart.
+/// Moves ascending positions so that they are at least `least` apart.
 fn spread(places: &[f64], least: f64) -> Vec<f64> {
     let mut spread: Vec<f64> = Vec::new();
     for &place in places {
         let free = spread.last().map_or(f64::NEG_INFINITY, |last| last + least);
         spread.push(place.max(free));
     }
-    // Places that were pushed out at the bottom come back up.
+    // Move positions that were pushed out at the bottom up again.
     let mut free = BOTTOM;
     for place in spread.iter_mut().rev() {
         *place = place.min(free);

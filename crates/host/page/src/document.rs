@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A command's answer, before it is decided where that goes: lines and tables, in their order.
+//! A command's answer in a form that is independent of the output: lines and tables, in order.
 //!
 //! | form | module | for |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! | CSV | [`csv`](Document::csv) | a spreadsheet; the tables alone |
 //! | JSON | [`json`](Document::json) | programs |
 //!
-//! All have every line and every number. A star, a note, a unit, on which a number depends, is a
-//! line as well, so no form can lose it.
+//! All have every line and every number. Stars, notes and units that qualify a number are
+//! lines as well, so no form loses them.
 
 mod data;
 mod mail;
@@ -21,7 +21,7 @@ use foreign::Quoted;
 use crate::Column;
 use crate::grid::{self, Paint};
 
-/// Characters of a line: ours have fewer.
+/// Most characters of a line: ours have fewer.
 const LINE: usize = 2000;
 
 /// A line, or a table.
@@ -48,7 +48,7 @@ impl Document {
         self.0.push(Block::Table(columns));
     }
 
-    /// Goes on with `further`.
+    /// Appends `further`.
     pub fn append(&mut self, further: Self) {
         self.0.extend(further.0);
     }
@@ -58,7 +58,7 @@ impl Document {
         &self.0
     }
 
-    /// Returns it for people: a quoted name, note or reason may be another's, and must not act on a terminal, nor
+    /// Returns it for people: a quoted name, note or reason may be another's, and must not control a terminal, nor
     /// begin a line.
     fn for_people(&self) -> Self {
         let blocks = self.0.iter().map(|block| match block {
@@ -68,7 +68,7 @@ impl Document {
         Self(blocks.collect())
     }
 
-    /// The lines of a terminal, the tables no wider than `width`.
+    /// Returns the lines of a terminal, with tables at most `width` wide.
     pub fn terminal(&self, width: Option<usize>) -> Vec<String> {
         self.painted(width, &grid::plain)
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames a chart: its caption, its legend, its axes.
+//! The frame of a chart: its caption, its legend, its axes.
 
 use maud::{Markup, Render, html};
 
 use crate::axis::Axis;
 use crate::svg::{Anchor, Canvas, Drawing};
 
-/// An entry of a legend: class of the mark, name, what more there is to say.
+/// An entry of a legend: class of the mark, name, explanation.
 pub type Entry = (String, String, String);
 
 /// A chart with its caption and legend.
@@ -22,7 +22,7 @@ pub struct Figure {
     pub chart: Drawing,
 }
 
-/// Puts it together.
+/// Creates a figure.
 pub fn figure(caption: &str, note: &str, legend: &[Entry], chart: Drawing) -> Figure {
     Figure {
         caption: caption.into(),
@@ -98,7 +98,7 @@ impl Section {
     }
 }
 
-/// A section of charts alone.
+/// Creates a section of charts alone.
 pub fn section(
     id: &'static str,
     title: &'static str,
@@ -109,7 +109,7 @@ pub fn section(
     mixed(id, title, about, items)
 }
 
-/// A section of charts and sentences.
+/// Creates a section of charts and sentences.
 pub fn mixed(id: &'static str, title: &'static str, about: &str, items: Vec<Item>) -> Section {
     Section {
         id,
@@ -119,7 +119,7 @@ pub fn mixed(id: &'static str, title: &'static str, about: &str, items: Vec<Item
     }
 }
 
-/// Nothing if it has nothing.
+/// Renders nothing without items.
 impl Render for Section {
     fn render(&self) -> Markup {
         html! {
@@ -141,14 +141,14 @@ impl Render for Section {
     }
 }
 
-/// Lines and texts of a horizontal axis at `bottom`, up to `top`.
+/// Draws lines and texts of a horizontal axis at `bottom`, up to `top`.
 pub fn across(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64), title: &str) {
     let mut right = f64::NEG_INFINITY;
     for (value, text) in axis.ticks() {
         let x = axis.place(value);
         canvas.line((x, top), (x, bottom), "grid");
         let half = super::svg::width_of(&text) / 2.0;
-        // A long number at the end would leave the chart.
+        // A long number at the end would exceed the chart.
         let x = x.min(super::svg::WIDTH - 2.0 - half);
         if x - half > right + 4.0 {
             canvas.text((x, bottom + 13.0), Anchor::Middle, "tick", &text);
@@ -159,7 +159,7 @@ pub fn across(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64), title
     canvas.text((end, bottom + 27.0), Anchor::End, "tick", title);
 }
 
-/// Lines and texts of a vertical axis at `left`, up to `right`.
+/// Draws lines and texts of a vertical axis at `left`, up to `right`.
 pub fn along(canvas: &mut Canvas, ticks: &[(f64, String)], (left, right): (f64, f64)) {
     for (y, text) in ticks {
         canvas.line((left, *y), (right, *y), "grid");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text in columns, as lines of a terminal.
+//! Lays text out in columns, as lines of a terminal.
 
 use std::borrow::Borrow;
 
@@ -16,21 +16,21 @@ pub enum Part {
     Value,
 }
 
-/// Adds colours to a part. They take no columns.
+/// Adds colours to a part, without a change of its width.
 pub type Paint<'p> = &'p dyn Fn(Part, &str) -> String;
 
-/// Without colours.
+/// Adds no colours.
 pub fn plain(_: Part, text: &str) -> String {
     text.to_owned()
 }
 
-/// Rows that a table has.
+/// Returns the number of rows of a table.
 pub fn rows<C: Borrow<Column>>(columns: &[C]) -> usize {
     let rows = columns.iter().map(|column| column.borrow().texts().len());
     rows.max().unwrap_or(0)
 }
 
-/// The lines of a table: groups (if there are any), titles, rows.
+/// Returns the lines of a table: groups (if there are any), titles, rows.
 pub fn lines<C: Borrow<Column>>(columns: &[C]) -> Vec<String> {
     let columns: Vec<&Column> = columns.iter().map(C::borrow).collect();
     painted(&columns, &plain)
@@ -63,8 +63,8 @@ fn painted(columns: &[&Column], paint: Paint<'_>) -> Vec<String> {
 /// Texts for no value.
 pub const NOTHING: [&str; 4] = ["·", "-", "?", ""];
 
-/// Like [`lines`], but no wider than `width`, if there is one: without columns of numbers, from the
-/// right, first those that have none. A last line names them.
+/// Like [`lines`], but at most `width` wide, if given: drops columns of numbers, from the
+/// right, empty ones first. A last line names them.
 pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>, paint: Paint<'_>) -> Vec<String> {
     let Some(width) = width else {
         return painted(&columns, paint);
@@ -95,7 +95,7 @@ pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>, paint: Paint<'_>)
     lines
 }
 
-/// Name of a column where its group does not stand over it.
+/// Returns the name of a column without its group above it.
 pub fn name(column: &Column) -> String {
     match column.group() {
         "" => column.title().into(),
@@ -123,7 +123,7 @@ fn aligned(column: &Column, text: &str, width: usize, part: Part, paint: Paint<'
     }
 }
 
-/// Widths of the columns; the last of a group makes room for the group's title.
+/// Returns the widths of the columns; the last of a group makes room for the group's title.
 fn widths(columns: &[&Column]) -> Vec<usize> {
     let mut widths: Vec<usize> = columns.iter().map(|column| width(column)).collect();
     for members in groups(columns) {
@@ -134,7 +134,7 @@ fn widths(columns: &[&Column]) -> Vec<usize> {
     widths
 }
 
-/// Runs of columns that have the same group.
+/// Returns the runs of columns with the same group.
 fn groups(columns: &[&Column]) -> Vec<std::ops::Range<usize>> {
     let runs = columns.chunk_by(|a, b| a.group() == b.group());
     let ranges = runs.scan(0, |start, run| {
@@ -149,7 +149,7 @@ fn span(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
 }
 
-/// The groups' titles, each in the middle of a rule over its columns.
+/// Returns the groups' titles, each centred in a rule over its columns.
 fn group_line(columns: &[&Column], paint: Paint<'_>) -> String {
     let widths = widths(columns);
     let titles = groups(columns).into_iter().map(|members| {
@@ -213,7 +213,7 @@ mod tests {
             "{}",
             few[3]
         );
-        // Words are what a line is about, and stay.
+        // Words identify a line, and stay.
         assert_eq!(fitted(Some(3))[..3], ["wait", "wfi", "poll-wfi"]);
     }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a curve bends most: the point of a sweep from which more brings less.
+//! Finds where a curve bends most: the point of a sweep from which more brings less.
 //!
-//! By V. Satopää, J. Albrecht, D. Irwin, B. Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCSW 2011: the point that
-//! is farthest from the chord between the first and the last one, both coordinates taken from 0 to 1. Swept values are
-//! spread by factors, so their logarithm is taken.
+//! Method: V. Satopää, J. Albrecht, D. Irwin, B. Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCSW 2011: the point
+//! that is farthest from the chord between the first and the last one, with both coordinates scaled to 0 to 1. Swept
+//! values grow by factors, so the method uses their logarithm.
 
 /// Least distance from the chord, of the range of the values: a curve that bends less has no knee.
 const LEAST: f64 = 0.1;
 
-/// The first coordinate of the knee of `points`, which are in the order of these, all of them positive; `None` with fewer
-/// than three points, or if the curve is nearly its chord.
+/// Returns the first coordinate of the knee of `points`, which are sorted by it, all of them positive; `None` with
+/// fewer than three points, or if the curve is nearly its chord.
 pub fn knee(points: &[(f64, f64)]) -> Option<f64> {
     let [(first, _), .., (last, _)] = points else {
         return None;
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn a_knee_is_where_a_curve_leaves_its_first_direction() {
-        // Flat up to 50, then down at once; and down up to 20, then flat.
+        // Flat up to 50, then a sudden drop; and a fall up to 20, then flat.
         let late = [
             (10.0, 100.0),
             (20.0, 100.0),

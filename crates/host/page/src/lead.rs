@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chooses which of a cell's medians leads: it is shown where there is room for one, and ratios are
-//! made of it.
+//! Chooses which of a cell's medians leads: the one to show where there is room for one, and to compute
+//! ratios from.
 
 use plan::Workload;
 use results::{Cell, Results, Stats};
 
 use crate::path;
 
-/// Quantity that leads in cells that are held against each other.
+/// Quantity that leads in cells that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// The path from the waker's store to the task, without bookkeeping: where the
-    /// samples are the work of all CPUs, and that of all cells is known.
+    /// samples are the work of all CPUs, and all cells have a known path.
     Path,
     /// The sample itself.
     Sample,
 }
 
 impl By {
-    /// Of `cells`: the path if that of all is known.
+    /// Chooses for `cells`: the path if all of them have it.
     pub fn of(cells: &[&Cell]) -> Self {
         match path::of_all(cells) {
             true => Self::Path,
@@ -26,7 +26,7 @@ impl By {
         }
     }
 
-    /// Of the cells of one workload of a run.
+    /// Chooses for the cells of one workload of a run.
     pub fn of_workload(results: &Results, workload: Workload) -> Self {
         match results.knows_paths(workload) {
             true => Self::Path,
@@ -34,7 +34,7 @@ impl By {
         }
     }
 
-    /// The median that leads; `None` if there is none, or of too few samples.
+    /// Returns the median that leads; `None` without one, or if it is of too few samples.
     pub fn median(self, cell: &Cell) -> Option<u64> {
         let stats = match self {
             Self::Path => cell.critical.as_ref().map(|critical| critical.net),
@@ -52,7 +52,7 @@ impl By {
         }
     }
 
-    /// Values of it, and how often each came.
+    /// Returns its values, with the number of each.
     pub fn histogram(self, cell: &Cell) -> &[(u64, u64)] {
         let all = match self {
             Self::Path => cell.critical.as_ref().map(|critical| &critical.histogram),
@@ -61,7 +61,7 @@ impl By {
         all.map_or(&[], Vec::as_slice)
     }
 
-    /// Words after the unit at the end of a clause: ` on the path, bookkeeping left out`, or
+    /// Returns the words after the unit at the end of a clause: ` on the path, bookkeeping left out`, or
     /// nothing.
     pub const fn shown(self) -> &'static str {
         match self {
@@ -70,7 +70,7 @@ impl By {
         }
     }
 
-    /// Likewise where the clause goes on.
+    /// Likewise in the middle of a clause.
     pub const fn between(self) -> &'static str {
         match self {
             Self::Path => " on the path, bookkeeping left out,",

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Presents results to people: `report.html` ([`html()`]), and what the tables of a terminal ([`table`],
+//! Presents results to people: `report.html` ([`html()`]), and the parts that tables of a terminal ([`table`],
 //! [`grid`]) share with it. [`scale`] chooses the unit, [`columns`] has the columns of the cells, [`summary`]
 //! the headline, [`machines`] the same cells side by side. Nothing here reads or writes a file.
 //!
-//! The page is one file that needs nothing else. Its one script adds what sorts and filters tables; without
-//! it the page says the same. The charts are SVG, drawn here. They are small, all of one width, and laid
-//! out as many as fit beside each other, so that their text has the same size
+//! The page is one file that needs nothing else. Its one script lets the reader sort and filter tables; without
+//! it the page has the same content. The charts are SVG, drawn here. They are small, all of one width, and as
+//! many as fit stand side by side, so that their text has the same size
 //! on a wide screen, on a phone and on paper.
 
 #![forbid(unsafe_code)]
@@ -58,13 +58,13 @@ const STYLE: &str = include_str!("style.css");
 /// Sorts and filters tables.
 const SCRIPT: &str = include_str!("script.js");
 
-/// The page asks for nothing, and runs no script but its own, whatever texts a log brings into it.
+/// The page's policy: it loads nothing, and runs no script but its own, whatever texts come from a log.
 fn policy() -> String {
     let script = BASE64_STANDARD.encode(Sha256::digest(SCRIPT));
     format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'")
 }
 
-/// A chart of one line, for pages that are not about runs.
+/// Returns a chart of one line, for pages that are not about runs.
 pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Markup {
     let line = Line {
         class: "line c-blue".into(),
@@ -74,7 +74,7 @@ pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Mark
     chart_of(name, &[line], along, unit)
 }
 
-/// Likewise of several lines. Names that have no room at the lines' ends are in a legend, by numbers.
+/// Likewise of several lines. Names without room at the lines' ends are in a legend, by numbers.
 pub fn chart_of(name: &str, lines: &[Line], along: &str, unit: &str) -> Markup {
     let about = format!("{name}: {unit} over {along}");
     let draw = |lines: &[Line]| curves::sweep(lines, along, unit, &about);
@@ -96,7 +96,7 @@ pub fn chart_of(name: &str, lines: &[Line], along: &str, unit: &str) -> Markup {
     frame::figure(name, "", &legend.collect::<Vec<_>>(), draw(&numbered)).render()
 }
 
-/// Groups of bars, with what their colours mean, on axes that other charts may share.
+/// Returns groups of bars, with a legend, on axes that other charts may share.
 pub fn bars_of(
     name: &str,
     legend: &[Entry],
@@ -108,12 +108,12 @@ pub fn bars_of(
     frame::figure(name, "", legend, drawn).render()
 }
 
-/// Where runs were made, and what these places do not model.
+/// Describes where runs were made, and what these places do not model.
 pub fn machine(runs: &[Run]) -> Markup {
     machine::section(runs)
 }
 
-/// The page about some runs.
+/// Returns the page about some runs.
 pub fn html(title: Option<&str>, runs: &[Run]) -> String {
     let title = title.map_or_else(|| default_title(runs), str::to_owned);
     let body = html! {
@@ -126,7 +126,7 @@ pub fn html(title: Option<&str>, runs: &[Run]) -> String {
     document(&title, body)
 }
 
-/// A page of this kind, with `body` in it.
+/// Returns a page of this kind, with `body` in it.
 pub fn document(title: &str, body: Markup) -> String {
     let page = html! {
         (DOCTYPE)
@@ -203,7 +203,7 @@ fn heading(title: &str, runs: &[Run]) -> Markup {
     }
 }
 
-/// The sentence again, as numbers beside each other.
+/// Shows the sentence again, as numbers side by side.
 fn headline_numbers(runs: &[Run]) -> Markup {
     html! {
         @for run in runs {
@@ -230,7 +230,7 @@ fn headline_numbers(runs: &[Run]) -> Markup {
     }
 }
 
-/// How much the page is made from.
+/// Describes the page's data.
 fn counts(runs: &[Run]) -> String {
     let cells = || runs.iter().flat_map(|run| &run.results.cells);
     let measured = cells().filter(|cell| cell.stats.is_some());

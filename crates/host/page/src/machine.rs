@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where it was measured, and what that place does not show.
+//! The place of the measurement, and its limits.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::clocks;
 use crate::scale::Scale;
 
-/// The fidelity probes: what each asks, and whether a no means that cells do
-/// not show what hardware would do.
+/// The fidelity probes: what each tests, and whether a no means that cells
+/// differ from hardware.
 const PROBES: [(&str, &str, bool); 13] = [
     ("wfe_halts", "WFE with an empty event register waits", true),
     ("wfet_halts", "WFET waits until its deadline", true),
@@ -65,7 +65,7 @@ const PROBES: [(&str, &str, bool); 13] = [
     ),
 ];
 
-/// The section.
+/// Returns the section.
 pub fn section(runs: &[Run]) -> Markup {
     html! {
         section id="machine" {
@@ -85,7 +85,7 @@ pub fn section(runs: &[Run]) -> Markup {
     }
 }
 
-/// Lists shortcomings that must be known before any number is believed.
+/// Lists shortcomings that readers must know before they trust any number.
 fn lacks(results: &Results) -> Markup {
     let found = |wanted: &Value| -> Vec<&str> {
         let probes = results.fidelity.iter();
@@ -125,7 +125,7 @@ pub(crate) fn asked(name: &str) -> &str {
     known.map_or(name, |(_, text, _)| text)
 }
 
-/// Whether a no is to be warned of.
+/// Whether a no needs a warning.
 fn matters(name: &str) -> bool {
     let known = PROBES.iter().find(|(probe, ..)| *probe == name);
     known.is_none_or(|(.., matters)| *matters)
@@ -212,7 +212,7 @@ fn description(results: &Results) -> Markup {
     }
 }
 
-/// The emulator, by all that it says of its version if that is more than its number.
+/// Describes the emulator, with all of its version text if that has more than the number.
 fn emulated(emulator: &Emulator) -> String {
     let Emulator {
         name,
@@ -227,7 +227,7 @@ fn emulated(emulator: &Emulator) -> String {
     }
 }
 
-/// Lists parameters chosen of a machine that is modelled: numbers are of that choice.
+/// Lists the chosen parameters of a modelled machine: numbers depend on them.
 fn parameters(parameters: &BTreeMap<String, Parameter>) -> Markup {
     html! {
         @if !parameters.is_empty() {

@@ -2,8 +2,8 @@
 //! Compares cells on several machines, each in its own unit.
 //!
 //! An instruction is not a part of a cycle, nor a cycle of an instruction, so values of two
-//! machines are never put on one axis, subtracted or divided. Only pure numbers can be held against
-//! each other: a cell's ratio to a reference cell of its own machine, and the order in which a
+//! machines are never put on one axis, subtracted or divided. Only pure numbers can be
+//! compared: a cell's ratio to a reference cell of its own machine, and the order in which a
 //! machine puts its cells.
 
 mod order;
@@ -26,14 +26,14 @@ pub struct Group<'r> {
     runs: &'r [Run],
     /// Workload and shape.
     pub title: String,
-    /// A row for each cell: what each machine measured of it.
+    /// A row for each cell: the measurement of each machine.
     rows: Vec<Row<'r>>,
 }
 
 /// One cell, by machine.
 type Row<'r> = Vec<Option<&'r Cell>>;
 
-/// The words of the cell that others are held against, if it is there: no CPU
+/// The words of the reference cell, which may be missing: no CPU
 /// polls, nothing traps but the interrupt.
 const REFERENCE: [(&str, &str); 5] = [
     ("under", "rouse"),
@@ -43,7 +43,7 @@ const REFERENCE: [(&str, &str); 5] = [
     ("wake", "ipi"),
 ];
 
-/// The groups; none if there is only one machine.
+/// Returns the groups; none if there is only one machine.
 pub fn groups(runs: &[Run]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut known: BTreeSet<Vec<String>> = BTreeSet::new();
@@ -68,7 +68,7 @@ pub fn groups(runs: &[Run]) -> Vec<Group<'_>> {
 /// Returns the cell like `cell` that `run` measured.
 fn measured<'r>(run: &'r Run, cell: &Cell) -> Option<&'r Cell> {
     let mut cells = run.results.cells.iter();
-    // The texts of all words are much to compare, and with many pairs there are many cells.
+    // Comparing the texts of all words takes long, and with many pairs there are many cells.
     let alike = |other: &&Cell| other.stats.is_some() && other.what.pair == cell.what.pair;
     cells.find(|other| alike(other) && other.key() == cell.key())
 }
@@ -79,12 +79,12 @@ pub fn sentences(groups: &[Group<'_>]) -> Vec<String> {
 }
 
 impl<'r> Group<'r> {
-    /// How many cells it has.
+    /// Returns the number of cells.
     pub fn size(&self) -> usize {
         self.rows.len()
     }
 
-    /// The cells of it that a machine measured, in the order of the rows.
+    /// Returns its cells that a machine measured, in the order of the rows.
     pub fn cells(&self, run: usize) -> Vec<&'r Cell> {
         self.rows.iter().filter_map(|row| row[run]).collect()
     }
@@ -94,7 +94,7 @@ impl<'r> Group<'r> {
         By::of(&self.cells(run))
     }
 
-    /// Returns the row that others are held against: one that every machine has measured.
+    /// Returns the reference row: one that every machine has measured.
     fn reference(&self) -> Option<&Row<'r>> {
         let whole = |row: &&Row<'_>| row.iter().all(Option::is_some);
         let is_reference = |row: &&Row<'_>| {
@@ -105,12 +105,12 @@ impl<'r> Group<'r> {
         rows.clone().find(is_reference).or_else(|| rows.next())
     }
 
-    /// The name of the reference.
+    /// Returns the name of the reference.
     pub fn reference_name(&self) -> Option<String> {
         self.reference().map(|row| self.name(row))
     }
 
-    /// The table: the cells, then for each machine the median in its own unit, and
+    /// Returns the table: the cells, then for each machine the median in its own unit, and
     /// the ratio to its own reference.
     pub fn columns(&self) -> Vec<Column> {
         let mut columns: Vec<Column> = Vec::new();
@@ -150,7 +150,7 @@ impl<'r> Group<'r> {
         columns
     }
 
-    /// Keys that tell its cells apart: words, then numbers that differ where all words are the
+    /// Returns the keys that distinguish its cells: words, then numbers that differ where all words are the
     /// same. A limit that goes with a way of waiting need not be named.
     fn keys(&self) -> Vec<&'static str> {
         let (numbers, words): (Vec<&str>, Vec<&str>) = keys().partition(|key| is_number(key));
@@ -173,7 +173,7 @@ impl<'r> Group<'r> {
         words.iter().chain(&numbers).copied().filter(told).collect()
     }
 
-    /// A cell by these words: `wfi none inject ipi, gap-us 20`.
+    /// Names a cell by these words: `wfi none inject ipi, gap-us 20`.
     fn name(&self, row: &Row<'_>) -> String {
         let (mut words, mut numbers) = (Vec::new(), String::new());
         for key in self.keys() {
@@ -186,7 +186,7 @@ impl<'r> Group<'r> {
         words.join(" ") + &numbers
     }
 
-    /// In what each machine's order differs from the first one's.
+    /// Describes how each machine's order differs from the first one's.
     fn sentences(&self) -> Vec<String> {
         let (first, others) = (&self.runs[0], self.runs.iter().enumerate().skip(1));
         let told = others.filter_map(|(at, run)| {
@@ -207,7 +207,7 @@ impl<'r> Group<'r> {
     }
 }
 
-/// Any of the cells of a row: in what makes it a row they are alike.
+/// Returns any of the cells of a row: their words are the same.
 fn first<'r>(row: &Row<'r>) -> &'r Cell {
     row.iter()
         .flatten()
@@ -215,7 +215,7 @@ fn first<'r>(row: &Row<'r>) -> &'r Cell {
         .expect("a row has at least two cells")
 }
 
-/// Whether a word of a cell is a number, of which 0 is that it does not apply.
+/// Whether a word of a cell is a number, for which 0 means that it does not apply.
 fn is_number(key: &str) -> bool {
     key.ends_with("-us") || key == "cpus"
 }

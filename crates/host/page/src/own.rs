@@ -10,13 +10,13 @@ use results::{Cell, Results};
 use crate::column::{Column, TOO_FEW};
 use crate::scale::{Scale, operation};
 
-/// The median of a cell, as it is shown.
+/// Returns the median of a cell, in the shown unit.
 fn median(cell: &Cell, scale: Scale) -> Option<f64> {
     let stats = cell.stats.filter(|stats| stats.supports(500))?;
     Some(scale.of_cell(cell).percentile(stats.p50, stats.bounds()))
 }
 
-/// How much more `cell` costs than on the bare machine: its own part.
+/// Returns how much more `cell` costs than on the bare machine: its own part.
 fn over_none(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<String> {
     let floor = cells.iter().find(|floor| cell.is_over(floor))?;
     let rounded = |cell: &Cell| {
@@ -29,7 +29,7 @@ fn over_none(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<String> {
     (cell.under != Under::None).then(|| by.trim_start_matches('+').to_owned())
 }
 
-/// How many times as much it costs as under Rouse; no ratio is one of times of a host's threads.
+/// Returns the ratio to its cost under Rouse; none for times of a host's threads.
 fn of_rouse(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<f64> {
     if scale.of_host {
         return None;
@@ -40,7 +40,7 @@ fn of_rouse(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<f64> {
     (cell.under != Under::Rouse && rouse > 0.0).then_some(times)
 }
 
-/// The columns, if the cells ran under several things.
+/// Returns the columns, if the cells ran under several things.
 pub fn columns(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     let unders: BTreeSet<Under> = cells.iter().map(|cell| cell.under).collect();
     if unders.len() < 2 {
@@ -59,7 +59,7 @@ pub fn columns(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     over.into_iter().chain(of).collect()
 }
 
-/// A ratio with three digits, or as many as it has before the point.
+/// Formats a ratio with three digits, or as many as it has before the point.
 pub fn times(ratio: f64) -> String {
     match ratio {
         ..10.0 => format!("{ratio:.2}x"),
@@ -86,7 +86,7 @@ pub fn sentence(results: &Results, scale: Scale) -> Option<String> {
         scale.unit(results),
         told(&sleep)
     );
-    // A CPU that polls for long enough never executes what could trap.
+    // A CPU that polls for long enough never executes an instruction that could trap.
     let is_polled = |cell: &Cell| {
         let what = &cell.what;
         (what.wait, what.wake, what.trap) == (Wait::PollWfi, Wake::Elide, Trap::None)
@@ -104,8 +104,8 @@ struct Row<'r> {
     medians: Vec<(Under, f64)>,
 }
 
-/// Of the cells that are `wanted`, the one that was measured under most; of several, the one of
-/// which most traps.
+/// Returns the one of the `wanted` cells that was measured under most; of several, the one with
+/// the most traps.
 fn widest<'r>(cells: &[&'r Cell], scale: Scale, wanted: &dyn Fn(&Cell) -> bool) -> Option<Row<'r>> {
     let row = |&cell: &&'r Cell| {
         let of_row = |other: &&&Cell| cell.is_like(other) || cell.is_over(other);
@@ -113,7 +113,7 @@ fn widest<'r>(cells: &[&'r Cell], scale: Scale, wanted: &dyn Fn(&Cell) -> bool) 
         let mut medians: Vec<_> = others
             .filter_map(|other| Some((other.under, median(other, scale)?)))
             .collect();
-        // In the order of the columns of people: nothing, ours, others.
+        // In the order of people's columns: nothing, ours, others.
         medians.sort_by_key(|(under, _)| (*under != Under::None, *under));
         Row { cell, medians }
     };
@@ -122,7 +122,7 @@ fn widest<'r>(cells: &[&'r Cell], scale: Scale, wanted: &dyn Fn(&Cell) -> bool) 
     rows.max_by_key(|row| (row.medians.len(), row.cell.what.trap))
 }
 
-/// A row in words: alike, or each with how many times Rouse's, or the first's, it is.
+/// Describes a row: all equal, or each with its ratio to Rouse's, or to the first.
 fn told(row: &Row<'_>) -> String {
     let Row { cell, medians } = row;
     let (first_under, first) = medians[0];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cells that differ in the CPUs that they are between, and nothing else: which pair is the
-//! nearest, and what the distance of affinities tells.
+//! Cells that differ only in their pair of CPUs: which pair is the
+//! nearest, and what the distance of affinities shows.
 
 use plan::{Pair, Under};
 use results::{Cell, Results, Stats};
@@ -8,7 +8,7 @@ use results::{Cell, Results, Stats};
 use crate::lead::By;
 use crate::scale::Scale;
 
-/// From so many pairs on they are a map, and tables and other charts show one of them.
+/// Number of pairs from which on a map shows them, and tables and other charts show one of them.
 pub const MANY: usize = 12;
 
 /// Cells of one kind, each between other CPUs.
@@ -21,7 +21,7 @@ pub struct Group<'c> {
     pub cells: Vec<&'c Cell>,
 }
 
-/// The measured cells of `cells` by kind: those kinds that have several pairs.
+/// Returns the measured cells of `cells` by kind: those kinds that have several pairs.
 pub fn groups<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Group<'c>> {
     let mut groups: Vec<Group<'c>> = Vec::new();
     for cell in cells.filter(|cell| cell.what.has_pair() && cell.stats.is_some()) {
@@ -31,7 +31,7 @@ pub fn groups<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Group<'c>> {
             plan::Cell { pair, ..cell.what },
             cell.run.as_str(),
         );
-        // Cells of one kind follow each other.
+        // Cells of one kind are consecutive.
         let known = groups.iter_mut().rev().find(|group| group.key == key);
         match known {
             Some(group) => group.cells.push(cell),
@@ -46,7 +46,7 @@ pub fn groups<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Group<'c>> {
     groups
 }
 
-/// Without the cells of a kind that has many pairs, but for the first of each.
+/// Drops the cells of a kind that has many pairs, except the first of each.
 pub fn thinned<'c>(cells: &[&'c Cell]) -> Vec<&'c Cell> {
     let groups = groups(cells.iter().copied());
     let many = groups.iter().filter(|group| group.cells.len() >= MANY);
@@ -58,7 +58,7 @@ pub fn thinned<'c>(cells: &[&'c Cell]) -> Vec<&'c Cell> {
     }
 }
 
-/// The highest level of affinity in which `sender` and `receiver` differ, 0 to 3.
+/// Returns the highest level of affinity in which `sender` and `receiver` differ, 0 to 3.
 fn level(cell: &Cell) -> Option<usize> {
     let number = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
     let differ = number(&cell.sender)? ^ number(&cell.receiver)?;
@@ -67,7 +67,7 @@ fn level(cell: &Cell) -> Option<usize> {
     fields.iter().rposition(|field| field & 0xff != 0)
 }
 
-/// Which cells of `group` a map has not, and why, if there are any.
+/// Describes which cells of `group` are not on the map, and why, if there are any.
 pub fn left_out(group: &Group<'_>) -> Option<String> {
     let by = By::of(&group.cells);
     let cells = group.cells.iter();

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The columns of samples that were taken apart: what is on the path, and what the work
-//! of all CPUs consists of.
+//! The columns of divided samples: the path, and the composition of the work
+//! of all CPUs.
 
 use results::{Cell, Critical};
 
 use crate::column::{Column, TOO_FEW, rate};
 
-/// Measure of samples that were taken apart.
+/// Measure of divided samples.
 pub const WORK: &str = "work of all CPUs";
 
-/// Whether all cells were.
+/// Whether all cells have divided samples.
 pub fn of_all(cells: &[&Cell]) -> bool {
     !cells.is_empty() && cells.iter().all(|cell| cell.critical.is_some())
 }
 
-/// Columns that lead: the path, and how much of it is left when bookkeeping is left out; none
+/// Returns the columns that lead: the path, and the path without bookkeeping; none
 /// unless all cells have it.
 pub fn columns(cells: &[&Cell]) -> Vec<Column> {
     type Field = fn(&Critical) -> u64;
@@ -38,8 +38,8 @@ pub fn columns(cells: &[&Cell]) -> Vec<Column> {
     }
 }
 
-/// Where the instructions of the samples were executed, in per cent of all, and what of
-/// them is bookkeeping, per sample.
+/// Returns where the instructions of the samples were executed, in per cent of all, and the
+/// bookkeeping among them, per sample.
 pub fn levels(cells: &[&Cell]) -> Vec<Column> {
     type Part = fn(&Critical) -> u64;
     let parts: [(&str, Part); 4] = [
@@ -70,10 +70,10 @@ pub fn levels(cells: &[&Cell]) -> Vec<Column> {
     columns
 }
 
-/// How often a WFI of a pause traps at least, for each sample, for the table to say so.
+/// Least number of traps of a WFI in pauses, per sample, for a note on the table.
 const PAUSED: f64 = 0.5;
 
-/// Says so where WFIs trap in the pauses between samples: `exits/op` are of samples, and have none of
+/// Notes that WFIs trap in the pauses between samples: `exits/op` are of samples, and do not include
 /// these.
 pub fn paused(cells: &[&Cell]) -> Option<String> {
     let outside = |cell: &&&Cell| {
@@ -93,7 +93,7 @@ pub fn paused(cells: &[&Cell]) -> Option<String> {
     })
 }
 
-/// A note on governors that learn: they begin anew with each block of wake-ups.
+/// A note on governors that learn: they start afresh with each block of wake-ups.
 pub fn learned(cells: &[&Cell]) -> Option<String> {
     let count = cells
         .iter()
@@ -107,7 +107,7 @@ pub fn learned(cells: &[&Cell]) -> Option<String> {
     })
 }
 
-/// Explains the columns, below the tables, and how many samples have no path.
+/// Explains the columns, below the tables, and names how many samples have no path.
 pub fn legend<'c>(cells: impl Iterator<Item = &'c Cell> + Clone) -> Vec<String> {
     let apart = cells.filter_map(|cell| cell.critical.as_ref());
     if apart.clone().next().is_none() {
@@ -161,7 +161,7 @@ mod tests {
         let plain = Cell::default();
         let told = paused(&[&plain, &cell]).unwrap();
         assert!(told.contains("in 1 of 2 cells"), "{told}");
-        // Exits of the samples are in the column.
+        // The column has the exits of the samples.
         if let Some(critical) = &mut cell.critical {
             critical.exits.insert("wfi".into(), 24);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The unit in which values of a run are shown, and what they are values of.
+//! The unit in which values of a run are shown, and their subject.
 
 use std::cmp::Ordering;
 
@@ -9,24 +9,24 @@ use results::{Bounds, Cell, Results};
 /// A value of samples, and their bounds if they were sorted into buckets.
 pub type Figure = (u64, Option<Bounds>);
 
-/// How values of a run are shown.
+/// How to show values of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    /// Of the counter, Hz; 0 if that is not known.
+    /// The counter's frequency, Hz; 0 if unknown.
     frequency: u64,
     /// Nanoseconds per tick, if values are ticks.
     nanoseconds: Option<f64>,
-    /// Shown units per tick of the counter, which times that are no samples are
-    /// in; `None` if that is not known.
+    /// Shown units per tick of the counter, the unit of times that are not samples;
+    /// `None` if that is not known.
     per_tick: Option<f64>,
     /// Units of values per tick of the counter, in which they were sorted into buckets.
     per_bucket: f64,
-    /// Values measure the emulator's threads on the host.
+    /// Whether values are times of the emulator's threads on the host.
     pub of_host: bool,
 }
 
 impl Scale {
-    /// The scale of a run's values, where those in cycles are of its first core.
+    /// Returns the scale of a run's values, with cycles of its first core.
     pub fn of(results: &Results) -> Self {
         let frequency = results.machine.cntfrq_hz;
         let ticks = results.unit == "ticks" && frequency > 0;
@@ -45,7 +45,7 @@ impl Scale {
                 false => nanoseconds.or(Some(1.0)),
             },
             per_bucket: 1.0,
-            // Of an emulator that models time, values are the model's.
+            // The values of an emulator that models time are the model's.
             of_host: mode == Some("mttcg"),
         };
         match results.machine.core_hz {
@@ -54,7 +54,7 @@ impl Scale {
         }
     }
 
-    /// The scale of the values of `cell`, which is of this run: cycles are those of the core that
+    /// Returns the scale of the values of `cell`, which is of this run: cycles are those of the core that
     /// measured it.
     pub fn of_cell(self, cell: &Cell) -> Self {
         cell.cycles_hz.map_or(self, |hertz| self.at(hertz))
@@ -78,12 +78,12 @@ impl Scale {
         self.frequency
     }
 
-    /// The unit that is shown.
+    /// Returns the shown unit.
     pub fn unit<'r>(&self, results: &'r Results) -> &'r str {
         self.named(&results.unit)
     }
 
-    /// The unit of `cells`, which are of one workload.
+    /// Returns the unit of `cells`, which are of one workload.
     pub fn unit_of<'r>(&self, results: &'r Results, cells: &[&'r Cell]) -> &'r str {
         let unit = cells.first().map(|cell| cell.unit.as_str());
         match unit.unwrap_or_default() {
@@ -92,7 +92,7 @@ impl Scale {
         }
     }
 
-    /// A unit, for people.
+    /// Returns a unit's name, for people.
     fn named<'r>(&self, unit: &'r str) -> &'r str {
         match (self.nanoseconds, unit) {
             (Some(_), _) => "ns",
@@ -102,17 +102,17 @@ impl Scale {
         }
     }
 
-    /// A value in the unit that is shown, as a number.
+    /// Converts a value to the shown unit, as a number.
     pub fn value(&self, value: u64) -> f64 {
         value as f64 * self.nanoseconds.unwrap_or(1.0)
     }
 
-    /// Ticks of the counter in the unit that is shown, if that can be said.
+    /// Converts ticks of the counter to the shown unit, if possible.
     pub fn ticks(&self, ticks: u64) -> Option<f64> {
         Some(ticks as f64 * self.per_tick?)
     }
 
-    /// A value in the unit that is shown.
+    /// Formats a value in the shown unit.
     pub fn show(&self, value: u64) -> String {
         match self.nanoseconds {
             Some(nanoseconds) => format!("{:.0}", value as f64 * nanoseconds),
@@ -120,8 +120,8 @@ impl Scale {
         }
     }
 
-    /// A percentile of samples with these bounds in the unit that is shown, and how far that can be from the
-    /// sample ([`Bounds::rounded`]).
+    /// Formats a percentile of samples with these bounds in the shown unit, with its distance to the
+    /// sample at most ([`Bounds::rounded`]).
     pub fn show_percentile(&self, value: u64, of: Bounds) -> String {
         let rounded = of.rounded(value, self.per_bucket);
         format!(
@@ -131,7 +131,7 @@ impl Scale {
         )
     }
 
-    /// A figure of samples, as tables show it: a percentile of buckets, or exact.
+    /// Formats a figure of samples: a percentile of buckets, or an exact one.
     pub fn show_figure(&self, (value, bounds): Figure) -> String {
         match bounds {
             Some(bounds) => self.show_percentile(value, bounds),
@@ -139,7 +139,7 @@ impl Scale {
         }
     }
 
-    /// By how much one of those is more than another: what rounding leaves open of both is open of
+    /// Formats by how much one figure is more than another: the rounding of both adds up in
     /// their difference.
     pub fn show_difference(&self, one: Figure, other: Figure) -> String {
         let within = |(value, bounds): Figure| bounds.map_or(0, |of| self.within(value, of));
@@ -153,17 +153,17 @@ impl Scale {
         }
     }
 
-    /// A percentile in the unit that is shown, without its rounding.
+    /// Converts a percentile to the shown unit, without its rounding.
     pub fn percentile(&self, value: u64, of: Bounds) -> f64 {
         self.value(of.rounded(value, self.per_bucket).value)
     }
 
-    /// How far a percentile of samples with these bounds can be from the sample.
+    /// Returns the largest distance of a percentile of samples with these bounds to the sample.
     fn within(&self, value: u64, of: Bounds) -> u64 {
         of.rounded(value, self.per_bucket).within
     }
 
-    /// How far a value can be from what is shown of it: `±16`, or nothing.
+    /// Formats the largest distance of a value to its shown form: `±16`, or nothing.
     fn show_within(&self, within: u64) -> String {
         match self.value(within) {
             ..0.5 => String::new(),
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(by(rounded(19_408), rounded(19_408)), "±32");
         assert_eq!(by(rounded(401), rounded(400)), "+1");
         assert_eq!(by(rounded(400), rounded(400)), "0");
-        // Paths are counted one by one.
+        // Paths are exact.
         assert_eq!(by((19_440, None), (19_408, None)), "+32");
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The columns of what the neighbours got, where there are any.
+//! The columns of the neighbours' share, if there are neighbours.
 
 use results::{Cell, neighbour::Neighbours};
 
@@ -9,7 +9,7 @@ use crate::scale::Scale;
 /// The group of these columns.
 const GROUP: &str = "neighbour";
 
-/// The columns for `cells`, if one of them has neighbours.
+/// Returns the columns for `cells`, if one of them has neighbours.
 pub fn columns(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     let found: Vec<Option<Neighbours>> = cells
         .iter()

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why there is less than was asked for, or what there is is less sure.
+//! Reasons why there is less than was asked for, or why it is less certain.
 
 use plan::End;
 use results::{Cell, Results, clock, counter};
 
 use crate::columns::{COARSE, FEWER, MOVED};
 
-/// Why cells have fewer samples than asked for, what is not there, which were
+/// Returns why cells have fewer samples than asked for, what is missing, which were
 /// measured while the core's clock moved, and what is a model.
 pub fn shortfalls(results: &Results) -> Vec<String> {
     let with = |of: &dyn Fn(&Cell) -> bool| results.cells.iter().filter(|cell| of(cell)).count();
@@ -37,7 +37,7 @@ pub fn shortfalls(results: &Results) -> Vec<String> {
     lines
 }
 
-/// Reports a cell that has lost samples with time stamps: what it shows of them is of the others.
+/// Reports a cell that has lost samples with time stamps: it shows only the others.
 fn lost_stamps(cell: &Cell) -> Option<String> {
     let stamped = cell.counters.get("stamped")?;
     let count = |name: &str| stamped.get(name).copied().unwrap_or(0);
@@ -52,7 +52,7 @@ fn lost_stamps(cell: &Cell) -> Option<String> {
     })
 }
 
-/// The cells at whose passes the core had another frequency.
+/// Names the cells at whose passes the core had another frequency.
 fn moved(results: &Results) -> Option<String> {
     let cells = results.cells.iter();
     let moved: Vec<&Cell> = cells
@@ -70,7 +70,7 @@ fn moved(results: &Results) -> Option<String> {
     ))
 }
 
-/// The cells whose medians are of few steps of the counter.
+/// Names the cells whose medians are of few steps of the counter.
 fn coarse(results: &Results) -> Option<String> {
     let cells = results.cells.iter();
     let shares: Vec<f64> = cells.filter_map(|cell| cell.counter_coarse).collect();

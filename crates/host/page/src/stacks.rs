@@ -21,8 +21,8 @@ pub struct Stack {
     pub label: String,
     /// Class of its colour, name and length of each part.
     pub parts: Vec<(&'static str, String, f64)>,
-    /// The whole as it was measured apart from the parts: it gets a mark, and its
-    /// number stands beside their sum.
+    /// The whole as measured apart from the parts: drawn as a mark, with its
+    /// number next to their sum.
     pub whole: Option<f64>,
 }
 
@@ -36,7 +36,7 @@ impl Stack {
         self.parts.iter().map(|part| part.2).sum()
     }
 
-    /// Its number, and that of the whole where that is another one.
+    /// Formats its sum, and the whole if that differs.
     fn shown(&self) -> String {
         let sum = number(self.sum());
         let whole = self.whole.map(number).filter(|whole| *whole != sum);
@@ -48,7 +48,7 @@ impl Stack {
     }
 }
 
-/// The chart, always linear: parts of a length can be seen no other way.
+/// Returns the chart, always linear: other scales do not show parts of a length.
 pub fn chart(rows: &[Row], unit: &str, about: &str) -> Drawing {
     let stacks = || {
         rows.iter().filter_map(|row| match row {
@@ -84,7 +84,7 @@ fn draw(canvas: &mut Canvas, axis: &Axis, y: f64, stack: &Stack) {
         let (from, to) = (axis.place(sum), axis.place(sum + value));
         sum += value;
         let hint = format!("{name}: {}", number(*value));
-        // A hair of background tells neighbours apart without relying on colour.
+        // A thin line of background separates adjacent parts without relying on colour.
         canvas.rect(
             (from, y),
             ((to - from - 0.7).max(0.7), THICK),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The charts of the page, each a file that needs nothing else: caption, legend and colours are in it.
+//! The charts of the page, each as a file that needs nothing else: it has caption, legend and colours.
 //!
-//! Colours are those of the page's style sheet, light or dark as the reader's system is. They are
-//! written out: not every program that shows SVG knows custom properties (CSS Custom Properties
+//! Colours are those of the page's style sheet, light or dark like the reader's system. They are
+//! literal values: not every program that shows SVG supports custom properties (CSS Custom Properties
 //! for Cascading Variables Module Level 1).
 
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ pub struct File {
     pub text: String,
 }
 
-/// Every chart of the page about these runs, in the page's order.
+/// Returns every chart of the page about these runs, in the page's order.
 pub fn files(runs: &[Run]) -> Vec<File> {
     let groups = machines::groups(runs);
     let across = groups.iter().flat_map(|group| across::figures(group, runs));
@@ -48,7 +48,7 @@ pub fn files(runs: &[Run]) -> Vec<File> {
     files
 }
 
-/// Names are of the section and the caption; a second one of a name has a number.
+/// Returns a file; its name is from the section and the caption, with a number if it is not the first of that name.
 fn file(section: &str, figure: &Figure, names: &mut BTreeMap<String, usize>) -> File {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || c == '.' {
@@ -110,7 +110,7 @@ fn drawing(figure: &Figure) -> String {
     )
 }
 
-/// The text in lines that fit.
+/// Splits the text into lines that fit.
 fn lines(text: &str, letter: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
@@ -125,9 +125,9 @@ fn lines(text: &str, letter: f64) -> Vec<String> {
     lines
 }
 
-/// Draws the entries below `y`, as many in a line as fit; returns where they end.
+/// Draws the entries below `y`, as many in a line as fit; returns the lower end.
 fn legend(entries: &[Entry], body: &mut String, mut y: f64) -> f64 {
-    /// Room for a mark, and behind a text.
+    /// Room for a mark, and after a text.
     const KEY: f64 = 20.0;
     const GAP: f64 = 12.0;
     let mut x = f64::INFINITY;
@@ -170,7 +170,7 @@ fn put(body: &mut String, shape: std::fmt::Arguments<'_>) {
     let _ = body.write_fmt(shape);
 }
 
-/// The rules of shapes, light, and dark where that is preferred.
+/// Returns the rules of shapes, light, and dark where that is preferred.
 fn style() -> String {
     let dark = STYLE
         .split_once("(prefers-color-scheme: dark)")
@@ -182,7 +182,7 @@ fn style() -> String {
     )
 }
 
-/// The colours of the first palette in `text`.
+/// Returns the colours of the first palette in `text`.
 fn palette(text: &str) -> BTreeMap<&str, &str> {
     let block = text.split_once(":root {").map_or("", |(_, rest)| rest);
     let block = block.split_once('}').map_or("", |(block, _)| block);
@@ -192,7 +192,7 @@ fn palette(text: &str) -> BTreeMap<&str, &str> {
     colours.collect()
 }
 
-/// The rules of the style sheet that are about shapes, with these colours.
+/// Returns the rules of the style sheet for shapes, with these colours.
 fn rules(palette: &BTreeMap<&str, &str>) -> String {
     let shapes = STYLE.split_once(".c-blue").map_or("", |(_, rest)| rest);
     let shapes = shapes.split_once("@media").map_or("", |(shapes, _)| shapes);
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use results::goldens::runs;
 
-    /// Classes of shapes in `text`.
+    /// Returns the classes of shapes in `text`.
     fn classes(text: &str) -> Vec<&str> {
         let values = text
             .split(" class=\"")
@@ -245,7 +245,7 @@ mod tests {
     /// Lists what a file lacks to stand alone.
     fn lacks(text: &str) -> Vec<String> {
         let (style, _) = text.split_once("</style>").unwrap();
-        // They name a text for the page's reader and need no rule.
+        // These are texts for the page's reader and need no rule.
         let unruled = ["name", "value"];
         let used = classes(text)
             .into_iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sentence that says what a run shows.
+//! The sentence that sums up a run.
 
 use plan::{Deliver, Trap, Wait, Workload};
 use results::{Cell, Results};
@@ -8,22 +8,23 @@ use crate::columns::MARK;
 use crate::lead::By;
 use crate::scale::{Scale, operation};
 
-/// Wait that others are compared with: the way that Linux would like to wait.
+/// Reference wait: the way that Linux would like to wait.
 const REFERENCE: Wait = Wait::PollWfi;
 const WORKLOAD: Workload = Workload::Pingpong;
 
-/// A way of waiting, and what it costs.
+/// A way of waiting, and its cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Way {
     /// Its name.
     pub name: String,
-    /// The best median.
+    /// The lowest median.
     pub p50: u64,
-    /// The best median, in medians of the reference.
+    /// The ratio of the lowest median to the reference's.
     pub ratio: f64,
 }
 
-/// Compares the median of every wait with the reference's. Times of a host's threads give no ratio that is a machine's.
+/// Compares the median of every wait with the reference's. No ratios for times of a host's threads: they would not be
+/// the machine's.
 pub fn sentence(results: &Results, scale: Scale) -> String {
     let Some(reference) = reference(results).filter(|_| !scale.of_host) else {
         let measured = measured(results).count();
@@ -85,7 +86,7 @@ pub fn left_out(results: &Results) -> Option<String> {
 }
 
 /// Compares polling by guest and by hypervisor where WFI traps; `None` unless all four were
-/// measured, and values are more than times of a host's threads.
+/// measured, and values are not times of a host's threads.
 pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
     if scale.of_host {
         return None;
@@ -114,7 +115,8 @@ pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
     ))
 }
 
-/// The medians of [`sentence`] as numbers, the reference first. None without a reference, or where values are times of a host's threads.
+/// Returns the medians of [`sentence`] as numbers, the reference first. Empty without a reference, or for times of a
+/// host's threads.
 pub fn headline(results: &Results) -> Vec<Way> {
     let Some(reference) = reference(results).filter(|_| !Scale::of(results).of_host) else {
         return Vec::new();
@@ -142,7 +144,7 @@ fn measured(results: &Results) -> impl Iterator<Item = &Cell> {
     results.cells.iter().filter(|cell| cell.stats.is_some())
 }
 
-/// The best cell of the reference's way of waiting.
+/// Returns the fastest cell of the reference's way of waiting.
 fn reference(results: &Results) -> Option<&Cell> {
     let by = lead(results);
     measured(results)
@@ -151,7 +153,7 @@ fn reference(results: &Results) -> Option<&Cell> {
         .min_by_key(|cell| by.median(cell))
 }
 
-/// The best of each other way of waiting, in the order of the cells.
+/// Returns the fastest of each other way of waiting, in the order of the cells.
 fn ways(results: &Results, reference: &Cell) -> Vec<Way> {
     let by = lead(results);
     let mut best: Vec<(String, Way)> = Vec::new();
@@ -170,7 +172,7 @@ fn ways(results: &Results, reference: &Cell) -> Vec<Way> {
     best.into_iter().map(|(_, way)| way).collect()
 }
 
-/// Whether only the way of waiting tells a cell from the reference.
+/// Whether a cell differs from the reference only in the way of waiting.
 fn comparable(cell: &Cell, reference: &Cell) -> bool {
     let same = |key| cell.word(key) == reference.word(key);
     cell.what.wait != REFERENCE
@@ -179,7 +181,7 @@ fn comparable(cell: &Cell, reference: &Cell) -> bool {
             .all(same)
 }
 
-/// A name, marked if the cell's wait depends on what the machine does not model.
+/// Marks a name if the cell's wait depends on a property that the machine does not model.
 fn starred(name: String, cell: &Cell) -> String {
     match cell.not_modelled.is_empty() {
         true => name,
@@ -187,7 +189,7 @@ fn starred(name: String, cell: &Cell) -> String {
     }
 }
 
-/// The way of waiting, with what became of it at EL2 where it can halt.
+/// Names the way of waiting, with what EL2 does about it where it can halt.
 fn name(cell: &Cell) -> String {
     let plan::Cell { wait, trap, .. } = cell.what;
     let trapped = wait.halts() && trap.wfi() || wait.uses_events() && trap.wfe();
@@ -309,7 +311,7 @@ mod tests {
             "Cost on the path, bookkeeping left out, relative to poll-wfi (inject, ipi: 32 instructions \
              a round trip = 1.00x; higher is slower), each at its best: wfi untrapped (ipi) 1.50x."
         );
-        // One that nothing looked at can't be held against the others' paths.
+        // A cell without an observer can't be compared with the others' paths.
         results.cells.push(cell("spin", "none", "ipi", 162));
         assert_eq!(
             sentence(&results, Scale::of(&results)),

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The few shapes that the charts are made of. Colours are the style sheet's.
+//! The few shapes of the charts. The style sheet has the colours.
 
 use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, Render};
 
-/// Width of every chart, in the units of its coordinates: pixels where it is
-/// shown as large as it was drawn.
+/// Width of every chart, in the units of its coordinates: pixels at its
+/// original size.
 pub const WIDTH: f64 = 380.0;
 
-/// Which end of a text stands at its place.
+/// Anchor of a text at its position.
 #[derive(Clone, Copy, Debug)]
 pub enum Anchor {
     /// It begins there.
@@ -28,7 +28,7 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// An empty one.
+    /// Creates an empty one.
     pub fn new(height: f64) -> Self {
         Self {
             height,
@@ -36,7 +36,7 @@ impl Canvas {
         }
     }
 
-    /// A filled rectangle; `hint` is shown when pointed at.
+    /// Draws a filled rectangle; `hint` is its tooltip.
     pub fn rect(
         &mut self,
         (x, y): (f64, f64),
@@ -51,14 +51,14 @@ impl Canvas {
         ));
     }
 
-    /// A straight line.
+    /// Draws a straight line.
     pub fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), class: &str) {
         self.put(format_args!(
             r#"<line class="{class}" x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}"/>"#
         ));
     }
 
-    /// A dot.
+    /// Draws a dot.
     pub fn dot(&mut self, (x, y): (f64, f64), class: &str, hint: &str) {
         self.put(format_args!(
             r#"<circle class="{class}" cx="{x:.1}" cy="{y:.1}" r="3">{}</circle>"#,
@@ -66,7 +66,7 @@ impl Canvas {
         ));
     }
 
-    /// A line through points.
+    /// Draws a line through points.
     pub fn curve(&mut self, points: &[(f64, f64)], class: &str, hint: &str) {
         let mut path = String::new();
         for (index, (x, y)) in points.iter().enumerate() {
@@ -80,7 +80,7 @@ impl Canvas {
         ));
     }
 
-    /// A text; `y` is its base line.
+    /// Draws a text; `y` is its base line.
     pub fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, class: &str, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
@@ -93,7 +93,7 @@ impl Canvas {
         ));
     }
 
-    /// The drawing; `about` is the text for readers that can't see it.
+    /// Returns the drawing; `about` is the text for readers that can't see it.
     pub fn finish(self, about: &str) -> Drawing {
         Drawing {
             height: self.height,
@@ -107,7 +107,7 @@ impl Canvas {
     }
 }
 
-/// A drawing that is finished, as wide as every chart.
+/// A finished drawing, as wide as every chart.
 #[derive(Debug)]
 pub struct Drawing {
     /// Its height.
@@ -136,7 +136,7 @@ fn title(hint: &str) -> String {
     }
 }
 
-/// A text that is no markup.
+/// Escapes a text that is not markup.
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -151,13 +151,13 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
-/// How wide a text of the charts' size will be, near enough.
+/// Estimates the width of a text of the charts' size.
 pub fn width_of(text: &str) -> f64 {
     text.chars().count() as f64 * 5.9
 }
 
-/// A number for people: groups of three digits from five digits on, decimals
-/// only below 100 and where there are any.
+/// Formats a number for people: groups of three digits from five digits on, decimals
+/// only below 100 and if there are any.
 pub fn number(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 100.0 || (value - value.round()).abs() < 0.005 => 0,

@@ -20,15 +20,15 @@ use crate::scale::{Scale, operation_of};
 use crate::shortfalls::shortfalls;
 use crate::summary;
 
-/// Skipped cells that are listed for each reason.
+/// Most skipped cells to list for each reason.
 const LISTED: usize = 12;
 
-/// Everything that is shown, line by line, the tables no wider than `width`.
+/// Returns the whole output, line by line, with tables at most `width` wide.
 pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
     document(results).terminal(width)
 }
 
-/// Everything that is shown.
+/// Returns the whole output.
 pub fn document(results: &Results) -> Document {
     if !results.runs.is_empty() {
         return repeated::document(results);
@@ -69,7 +69,7 @@ pub fn document(results: &Results) -> Document {
     lines
 }
 
-/// Where it was measured and what that place can't show.
+/// Describes where it was measured and the limits of that place.
 fn machine(results: &Results) -> Vec<String> {
     let machine = &results.machine;
     let mut parts = vec![
@@ -109,7 +109,7 @@ fn machine(results: &Results) -> Vec<String> {
     lines
 }
 
-/// The board and its CPUs, as far as they are known: a log names neither board nor model.
+/// Names the board and its CPUs, as far as they are known: a log has neither board nor model.
 fn named_cpus(results: &Results) -> String {
     let machine = &results.machine;
     let board = match results.board.as_str() {
@@ -127,12 +127,12 @@ fn named_cpus(results: &Results) -> String {
     }
 }
 
-/// The guest's atomic instructions where they are the same in all cells: no column has them
-/// then, and the machine may have chosen them.
+/// Names the guest's atomic instructions if all cells have the same: then no column has them,
+/// and the machine may have chosen them.
 fn atomics(results: &Results) -> String {
     let mut words = results.cells.iter().map(|cell| cell.what.atomics);
     match words.next() {
-        // Linux's own matter.
+        // Linux chooses them itself.
         _ if results
             .cells
             .iter()
@@ -187,7 +187,7 @@ fn heading(table: &str, results: &Results, cells: &[&Cell], scale: Scale) -> Str
     )
 }
 
-/// Explains the mark at a wait, if any has it.
+/// Explains the mark at a wait, if there is one.
 fn marks(results: &Results) -> Vec<String> {
     let cells = results.cells.iter().filter(|cell| cell.stats.is_some());
     let missing: BTreeSet<&str> = cells
@@ -214,7 +214,7 @@ fn marks(results: &Results) -> Vec<String> {
     lines
 }
 
-/// Cells that were skipped, by reason, and those that were damaged.
+/// Lists cells that were skipped, by reason, and damaged ones.
 fn not_shown(results: &Results) -> Vec<String> {
     let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for cell in &results.cells {
@@ -307,7 +307,7 @@ mod tests {
             ("30", "cycles")
         );
         assert_eq!(scale.ticks(10), Some(1040.0));
-        // Of a core that is half as fast, by which the cell was measured.
+        // Measured by a core that is half as fast.
         let mut slower = results.cells[1].clone();
         slower.cycles_hz = Some(1_300_000_000);
         assert_eq!(scale.of_cell(&slower).ticks(10), Some(520.0));

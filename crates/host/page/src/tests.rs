@@ -15,7 +15,7 @@ fn run(label: &str, results: Results) -> Run {
     }
 }
 
-/// A run that has data for every chart.
+/// Returns a run with data for every chart.
 fn rich() -> Results {
     let mut all = results();
     all.cells.retain(|cell| cell.skipped.is_some());
@@ -94,7 +94,7 @@ fn everything_that_was_measured_is_on_the_page() {
     }
 }
 
-/// A run in cycles that has data for every chart.
+/// Returns a run in cycles with data for every chart.
 fn rich_in_cycles() -> Results {
     let insns = rich();
     let mut all = Results {
@@ -138,7 +138,7 @@ fn no_chart_and_no_table_mixes_units() {
             insns + usize::from(units[0]),
             cycles + usize::from(units[1]),
         );
-        // Values of either are far from those of the other.
+        // The values of one are far from those of the other.
         let of = ["virt: ", "gem5: "].map(|label| figure.contains(label));
         assert_ne!(of, [true, true], "{figure}");
     }
@@ -206,7 +206,7 @@ fn the_page_needs_nothing_else() {
     }
 }
 
-/// The script is not of the results.
+/// Removes the script, which is not a part of the results.
 fn without_script(page: &str) -> String {
     page.replace(SCRIPT, "")
 }
@@ -246,7 +246,7 @@ fn nothing_and_nonsense_make_a_page() {
     }
 }
 
-/// Each two of 20 CPUs, of which one pair takes three times as long.
+/// Each pair of 20 CPUs, of which one takes three times as long.
 fn of_pairs(slow: [usize; 2]) -> Results {
     let mut all = results();
     all.machine.cpus = 20;
@@ -334,7 +334,7 @@ fn a_slow_pair_is_at_its_place_of_the_map() {
     }
 }
 
-/// The section of this name, and what follows it up to the next.
+/// Returns the section of this name, up to the next one.
 fn of_section<'p>(page: &'p str, id: &str) -> &'p str {
     let (_, rest) = page.split_once(&format!(r#"<section id="{id}">"#)).unwrap();
     rest.split(r#"<section id=""#).next().unwrap()
@@ -383,7 +383,7 @@ fn where_it_goes_is_told_without_what_stamps_cost() {
     let stages = of_section(&page, "stages");
     let (_, figure) = stages.split_once("without stamps: mean").unwrap();
     let figure = figure.split("</figure>").next().unwrap();
-    // 60 and 30 of the path, 50 beside it; of the path 20 are bookkeeping.
+    // 60 and 30 of the path, 50 off it; of the path 20 are bookkeeping.
     for part in ["EL1: 60<", "EL2: 30<", "beside the path: 50<", "140 / 70<"] {
         assert!(figure.contains(part), "{part} in {figure}");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers of a file at their extremes: each file is refused or shown and compared, and nothing overflows.
+//! Numbers of a file at their extremes: each file is refused, or shown and compared, and nothing overflows.
 
 use proptest::prelude::*;
 use results::compare::Comparison;
@@ -7,7 +7,7 @@ use results::merge::{self, Run};
 use results::{Results, bounded, capture, samples};
 use serde_json::Value;
 
-/// The edges of bounds and of types.
+/// Edges of bounds and of types.
 const EXTREMES: [u64; 10] = [
     0,
     1,
@@ -21,7 +21,7 @@ const EXTREMES: [u64; 10] = [
     u64::MAX,
 ];
 
-/// Shows it in every way, and compares it with itself and the sample.
+/// Shows results in every way, and compares them with themselves and the sample.
 fn show(results: Results) {
     let run = |label: &str, results: Results| Run {
         label: label.into(),
@@ -46,7 +46,7 @@ fn show(results: Results) {
     }
 }
 
-/// Every number of `value`.
+/// Returns every number of `value`.
 fn numbers(value: &mut Value) -> Vec<&mut Value> {
     match value {
         Value::Number(_) => vec![value],
@@ -56,7 +56,7 @@ fn numbers(value: &mut Value) -> Vec<&mut Value> {
     }
 }
 
-/// A file with the numbers whose places are `at` replaced, and whether all were within bounds.
+/// Returns a file with the numbers at the places `at` replaced, and whether all were within bounds.
 fn file(text: &str, at: &[(prop::sample::Index, usize)]) -> Result<Results, String> {
     let mut value: Value = serde_json::from_str(text).unwrap();
     let mut all = numbers(&mut value);
@@ -64,12 +64,12 @@ fn file(text: &str, at: &[(prop::sample::Index, usize)]) -> Result<Results, Stri
         let place = place.index(all.len());
         *all[place] = EXTREMES[*extreme].into();
     }
-    // The schema's own version is no number of that kind.
+    // The schema's own version is not such a number.
     value["schema"] = 1.into();
     Results::read(&value.to_string(), ToString::to_string)
 }
 
-/// A log with words of digits replaced, every line's checksum made anew.
+/// Returns a log with words of digits replaced, and every line's checksum computed again.
 fn log(at: &[(prop::sample::Index, usize)]) -> String {
     let mut lines: Vec<Vec<(String, String)>> = Vec::new();
     let whole = samples::lines();
@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-/// Every number alone, so that none is missed by chance.
+/// Changes every number alone, so that none is missed by chance.
 #[test]
 fn each_number_of_a_log_above_the_bound_is_told() {
     let lines = samples::lines().join("\n");
@@ -159,7 +159,7 @@ fn each_number_of_a_log_above_the_bound_is_told() {
     }
 }
 
-/// A record with its checksum.
+/// Returns a record with its checksum.
 fn sealed(text: &str) -> String {
     let mut words = text.split(' ').skip(1);
     let (seq, kind) = (words.next().unwrap(), words.next().unwrap());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The pages of the logs whose results crates/host/results tests: what people see of a log is
-//! as it was, or the change is looked at.
+//! The pages of the logs whose results crates/host/results tests: people see the same of a log,
+//! unless a reviewed change differs.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn page_of(name: &str, runs: &[Run]) {
     golden(&path, &by_lines(&page::html(None, runs)));
 }
 
-/// The page, a line per element, so that a difference can be read; without style and script.
+/// Returns the page, a line per element, so that a difference is readable; without style and script.
 fn by_lines(page: &str) -> String {
     let (head, rest) = page.split_once("<style>").unwrap();
     let (_, rest) = rest.split_once("</style>").unwrap();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Debian's packages, without installing any.
 //!
-//! They are fetched with a private state of apt, checked by apt with Debian's keys, and
-//! unpacked below `target/tools`. Nothing outside `target/` is touched.
+//! Fetches them with a private state of apt, which checks them with Debian's keys, and
+//! unpacks them below `target/tools`. Touches nothing outside `target/`.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -16,17 +16,17 @@ use shell::terminal::note;
 use shell::{files, places};
 
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// Used when the system's own lists name no mirror of Debian.
+/// Mirror to use if the system's own lists name no mirror of Debian.
 const MIRROR: &str = "http://deb.debian.org/debian/";
 const SUITES: &str = "trixie trixie-backports";
-/// Where sources are taken from: of the release before as well.
+/// Suites of sources: of the release before as well.
 const SOURCES: &str = "bookworm trixie";
-/// File for the output of a step that failed.
+/// File with the output of a failed step.
 const LOG: &str = "log";
-/// Where packages are that were fetched.
+/// Folder of fetched packages.
 const ARCHIVES: &str = "cache/archives";
 
-/// A missing package, and what to do where it can't be fetched.
+/// A missing package, and the alternative if it can't be fetched.
 #[derive(Debug)]
 pub struct Remedy {
     pub missing: &'static str,
@@ -35,11 +35,11 @@ pub struct Remedy {
 }
 
 impl Remedy {
-    /// Finds it by `here`, or has `get` provide it, once: other runs wait until it is there. `of` is
-    /// which of several it is, or nothing.
+    /// Returns the result of `here`, or of `get`, which provides it once: other runs wait meanwhile. `of` names
+    /// one of several variants, or is empty.
     ///
     /// # Errors
-    /// Neither can be done: what is missing, and what helps.
+    /// If neither works: names what is missing, and the remedy.
     pub fn once<T>(
         &self,
         of: &str,
@@ -61,28 +61,28 @@ impl Remedy {
     }
 }
 
-/// Whether apt is here, with Debian's keys.
+/// Whether apt exists here, with Debian's keys.
 pub fn usable() -> bool {
     let tools = ["apt-get", "apt-cache", "dpkg"];
     let there = |tool: &&str| output(*tool, &["--version"]).is_some();
     tools.iter().all(there) && Path::new(KEYS).exists()
 }
 
-/// The folder of tools. Other runs do not provide any at the same time, until it is dropped.
+/// Lock of the folder of tools: other runs do not provide any until it is dropped.
 pub struct Tools {
     folder: PathBuf,
     _locked: File,
 }
 
 impl Tools {
-    /// Waits for other runs.
+    /// Waits for other runs, and locks.
     pub fn lock() -> Result<Self> {
         let folder = places::target().join("tools");
         let _locked = files::lock(&folder.join("lock"), || {})?;
         Ok(Self { folder, _locked })
     }
 
-    /// A state of apt with fresh lists, for packages of `architecture` or of this machine.
+    /// Creates a state of apt with fresh lists, for packages of `architecture` or of this machine.
     pub fn apt<'t>(
         &'t self,
         architecture: Option<&'static str>,
@@ -110,7 +110,7 @@ impl Tools {
     }
 }
 
-/// A private state of apt, which goes when it is dropped.
+/// A private state of apt, removed when it is dropped.
 #[derive(Debug)]
 pub struct Apt<'t> {
     folder: PathBuf,
@@ -120,7 +120,7 @@ pub struct Apt<'t> {
 
 impl Drop for Apt<'_> {
     fn drop(&mut self) {
-        // Of a step that failed, the log is for people.
+        // The log of a failed step is kept for the user.
         let failed = self.folder.join(LOG).exists();
         let rest = match failed {
             true => ["lists", "cache", "etc"]
@@ -129,7 +129,7 @@ impl Drop for Apt<'_> {
             false => vec![self.folder.clone()],
         };
         for folder in rest {
-            // Left-overs cost space and nothing else.
+            // Left-overs only cost space.
             let _ = fs::remove_dir_all(folder);
         }
     }
@@ -157,7 +157,7 @@ impl<'t> Apt<'t> {
         let _ = fs::remove_file(apt.folder.join(LOG));
         apt.empty_archives()?;
         apt.write("status", "")?;
-        // Lists of another make must not mix with ours.
+        // The system's lists must not mix with ours.
         let sources = apt.folder.join("etc/sources.list.d");
         for entry in fs::read_dir(&sources)?.flatten() {
             fs::remove_file(entry.path())?;
@@ -165,7 +165,7 @@ impl<'t> Apt<'t> {
         Ok(apt)
     }
 
-    /// Names the lists that it has.
+    /// Writes its list of sources.
     fn takes(&self, types: &str, suites: &str) -> Result<()> {
         let source = format!(
             "Types: {types}\nURIs: {}\nSuites: {suites}\nComponents: main\nSigned-By: {KEYS}\n",
@@ -183,13 +183,13 @@ impl<'t> Apt<'t> {
         fs::write(&path, text).map_err(|error| files::refused(&path, "written", &error))
     }
 
-    /// Without what an interrupted or an earlier download has left.
+    /// Removes the files of an interrupted or an earlier download.
     fn empty_archives(&self) -> Result<()> {
         let _ = fs::remove_dir_all(self.folder.join("cache"));
         self.create(&format!("{ARCHIVES}/partial"))
     }
 
-    /// The options that make apt's programs use this state.
+    /// Returns the options that make apt's programs use this state.
     fn options(&self) -> Vec<String> {
         let at =
             |option: &str, below: &str| format!("{option}={}", self.folder.join(below).display());
@@ -204,7 +204,7 @@ impl<'t> Apt<'t> {
             "Debug::NoLocking=1".into(),
             "APT::Sandbox::User=".into(),
             "Acquire::Languages=none".into(),
-            // A list that can't be fetched is no success.
+            // A list that can't be fetched is an error.
             "APT::Update::Error-Mode=any".into(),
         ];
         if let Some(architecture) = self.architecture {
@@ -215,7 +215,7 @@ impl<'t> Apt<'t> {
         options.flat_map(|option| ["-o".into(), option]).collect()
     }
 
-    /// Names of packages that match a regular expression.
+    /// Returns the names of packages that match a regular expression.
     pub fn names(&self, expression: &str) -> Result<Vec<String>> {
         let found = Command::new("apt-cache")
             .args(self.options())
@@ -229,8 +229,8 @@ impl<'t> Apt<'t> {
         Ok(names.map(str::to_owned).collect())
     }
 
-    /// Package or source `name`, with a suite after `/` or not, in this `version`, as apt-get takes it; in the newest that
-    /// there is where Debian does not have that any more, which is reported.
+    /// Returns package or source `name`, optionally with a suite after `/`, in this `version`, in apt-get's form; in
+    /// the newest version, with a note, if Debian no longer has that one.
     pub fn pinned(&self, name: &str, version: &str) -> Result<String> {
         let plain = name.split('/').next().unwrap_or(name);
         let listed = Command::new("apt-cache")
@@ -251,7 +251,7 @@ impl<'t> Apt<'t> {
         Ok(name.into())
     }
 
-    /// Where a downloaded file is whose name begins and goes on with these.
+    /// Returns the downloaded file whose name begins with `begins` and continues with `goes_on`.
     pub fn archive(&self, begins: &str, goes_on: &str) -> Option<PathBuf> {
         let entries = fs::read_dir(self.folder.join(ARCHIVES)).ok()?.flatten();
         entries.map(|entry| entry.path()).find(|path| {
@@ -285,7 +285,7 @@ impl<'t> Apt<'t> {
         )
     }
 
-    /// Unpacks every package; the prefix appears only when it is complete.
+    /// Unpacks every package; the prefix appears only when complete.
     pub fn unpack(&self, prefix: &Path) -> Result<()> {
         note!("  unpacking");
         let partial = prefix.with_extension("partial");
@@ -315,7 +315,7 @@ impl<'t> Apt<'t> {
     }
 }
 
-/// The mirror of Debian that the system itself uses.
+/// Returns the system's own mirror of Debian.
 fn mirror() -> String {
     let targets = output("apt-get", &["indextargets", "--no-release-info"]);
     let mut mirrors: Vec<String> = targets
@@ -334,8 +334,8 @@ mod tests {
     use super::*;
     use shell::failure::is_bad_input;
 
-    /// apt itself, with lists that have nothing: what it is where a package is gone or there
-    /// is no network.
+    /// apt itself, with empty lists: as where a package is gone or there is no
+    /// network.
     #[test]
     fn a_package_that_can_t_be_had_is_one_line_with_the_remedy() {
         if !usable() {
@@ -360,7 +360,7 @@ mod tests {
         }
         assert!(!told.contains('\n'), "{told}");
         drop(apt);
-        // Output of apt stays, and nothing else.
+        // The output of apt stays, and nothing else.
         let log = fs::read_to_string(folder.join(LOG)).unwrap();
         assert!(log.contains("xen"), "{log}");
         assert!(!folder.join("cache").exists());

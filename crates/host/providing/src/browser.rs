@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A headless browser to look at pages with: the one that is named, or Debian's, unpacked below
+//! A headless browser to check pages with: a named one, or Debian's, unpacked below
 //! `target/tools/chromium` with its libraries and fonts.
 //!
-//! So pages look the same on each machine that provides it: no font is the system's.
+//! So pages look the same on each machine that provides it: it uses none of the system's fonts.
 
 use std::env;
 use std::fs;
@@ -16,24 +16,24 @@ use shell::places;
 
 /// The variable that names a browser's program; crates/test/browser reads it.
 pub const VARIABLE: &str = "ROUSE_CHROMIUM";
-/// The missing browser, and a way without it.
+/// Remedy for a missing browser.
 const REMEDY: Remedy = Remedy {
     missing: "a headless browser",
     instead: "set ROUSE_CHROMIUM=/path/to/chromium",
 };
-/// The second font has the ticks and crosses that the first has not.
+/// The second font has the ticks and crosses that the first one lacks.
 const PACKAGES: [&str; 3] = [
     "chromium-headless-shell",
     "fonts-liberation",
     "fonts-dejavu-core",
 ];
-/// Where Debian has its loader, and where the browser's program is: it looks for its files beside what is
-/// executed, and that is the loader.
+/// Debian's loader, and the place of the browser's program: it looks for its files next to the
+/// executable, and that is the loader.
 const LOADER: &str = "usr/lib64/ld-linux-x86-64.so.2";
 const BESIDE: &str = "usr/lib/chromium/loader";
 const START: &str = "start";
-/// It runs with the C library that came with it, and so do the processes that it starts. Those would be
-/// forked from one of them, if that were not turned off.
+/// It runs with its own C library, and so do the processes that it starts. The options turn off its zygote, from
+/// which those would be forked.
 const SCRIPT: &str = r#"#!/bin/sh
 here=$(cd "$(dirname "$0")" && pwd)
 libraries=$here/usr/lib/x86_64-linux-gnu
@@ -56,16 +56,16 @@ fn prefix() -> PathBuf {
     places::target().join("tools/chromium")
 }
 
-/// Where this is set, tests fetch what they need, however large: `.ci/run` does.
+/// If this variable is set, tests fetch what they need, however large: `.ci/run` sets it.
 const EVERYTHING: &str = "CI";
 
-/// The browser that is named, or that an earlier run has provided.
+/// Returns the named browser, or the one that an earlier run has provided.
 pub fn find() -> Option<PathBuf> {
     let named = env::var_os(VARIABLE).map(PathBuf::from);
     named.or_else(|| Some(prefix().join(START)).filter(|start| start.is_file()))
 }
 
-/// Returns what this computer lacks to look at pages, with the remedy.
+/// Returns what this computer lacks to check pages, with the remedy.
 pub fn lacks() -> Option<String> {
     let Remedy { missing, instead } = &REMEDY;
     match find() {
@@ -78,14 +78,14 @@ pub fn lacks() -> Option<String> {
     }
 }
 
-/// Why none can be provided here.
+/// Returns why none can be provided here.
 fn obstacle() -> Option<&'static str> {
     let x86_64_linux = cfg!(all(target_os = "linux", target_arch = "x86_64"));
     (!x86_64_linux || !apt::usable())
         .then_some("only Debian's apt can fetch it, on Linux and x86-64")
 }
 
-/// The browser: Debian's, fetched, checked and unpacked, unless one is there.
+/// Provides Debian's browser: fetches, checks and unpacks it, unless there is one.
 pub fn provide() -> Result<PathBuf> {
     let Remedy { missing, instead } = REMEDY;
     if find().is_none()
@@ -115,7 +115,7 @@ pub fn provide() -> Result<PathBuf> {
     })
 }
 
-/// Adds what starts it. The script is the last, so that it is there only if all is.
+/// Adds its start script, last, so that it exists only if everything does.
 fn prepare(prefix: &Path) -> Result<()> {
     fs::copy(prefix.join(LOADER), prefix.join(BESIDE))?;
     fs::write(prefix.join("fonts.conf"), FONTS)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Package managers of the hosts that a run can start on, and the command by which each installs a tool.
+//! Package managers of hosts, with the command by which each installs a tool.
 
 use std::env;
 use std::path::Path;
@@ -34,7 +34,7 @@ const fn manager(
     }
 }
 
-/// The system's own come first: Homebrew and Nix are also put on top of others.
+/// The system's own come first: Homebrew and Nix may be installed in addition.
 const MANAGERS: [Manager; 8] = [
     manager(
         "apt-get",
@@ -51,7 +51,7 @@ const MANAGERS: [Manager; 8] = [
     manager("nix-env", "nix-env -iA", "nixpkgs.qemu", "nixpkgs.gdb"),
 ];
 
-/// The command that installs `tool` on this host; `None` where no manager of these is on the search path.
+/// Returns the command that installs `tool` on this host; `None` if none of these managers is on the search path.
 pub fn install(tool: Tool) -> Option<String> {
     let folders = env::var_os("PATH").unwrap_or_default();
     let folders: Vec<_> = env::split_paths(&folders).collect();
@@ -71,7 +71,7 @@ fn install_by(tool: Tool, is_here: &dyn Fn(&str) -> bool) -> Option<String> {
     Some(format!("{} {package}", found.command))
 }
 
-/// A file that can be executed.
+/// Whether a file can be executed.
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata()

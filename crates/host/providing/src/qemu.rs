@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The emulator: which one is used.
+//! Chooses the emulator.
 
 mod event_loop;
 mod events;
@@ -28,7 +28,7 @@ use shell::places;
 /// Older ones do not model WFE, WFET or traps of WFE.
 const FLOOR: Version = Version(11, 1, 0);
 const PROGRAM: &str = "qemu-system-aarch64";
-/// Names a program to use instead of looking for one.
+/// Names the program to use.
 pub const VARIABLE: &str = "ROUSE_QEMU";
 
 /// A version of QEMU.
@@ -42,7 +42,7 @@ impl fmt::Display for Version {
 }
 
 impl Version {
-    /// The version in the first line of `--version`.
+    /// Parses the version in the first line of `--version`.
     fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix("QEMU emulator version ")?;
         let end = rest.find(|c: char| c != '.' && !c.is_ascii_digit());
@@ -59,12 +59,12 @@ pub struct Emulator {
     /// Words before the arguments proper.
     prefix: Vec<OsString>,
     pub version: Version,
-    /// The line in which it tells its version, with the revision of its package.
+    /// Its version line, with the revision of its package.
     pub exact: String,
 }
 
 impl Emulator {
-    /// Asks a program for its version; `None` if it can't be started.
+    /// Gets the version of a program; `None` if it can't be started.
     fn probe(program: PathBuf, prefix: Vec<OsString>) -> Option<Self> {
         let mut arguments: Vec<&str> = prefix
             .iter()
@@ -81,14 +81,14 @@ impl Emulator {
         })
     }
 
-    /// A command to add arguments to.
+    /// Returns a command to add arguments to.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.prefix);
         command
     }
 
-    /// The program, for people.
+    /// Describes the program, for people.
     pub fn shown(&self) -> String {
         places::shown(&self.program)
     }
@@ -97,15 +97,14 @@ impl Emulator {
 /// Result of a search for an emulator, without installing one.
 #[derive(Debug)]
 pub enum Found {
-    /// It can be used.
     Usable(Emulator),
-    /// The named one can't be used: why.
+    /// The named one can't be used, for this reason.
     Unusable(String),
-    /// There is none, or only this old one on the search path.
+    /// Not found, or only this old one on the search path.
     Missing(Option<Version>),
 }
 
-/// Looks for an emulator: the one that was named, the one that was provided
+/// Searches for an emulator: the one that was named, the one that was provided
 /// earlier, the system's.
 pub fn find() -> Found {
     if let Some(named) = env::var_os(VARIABLE) {
@@ -131,7 +130,7 @@ pub fn find() -> Found {
     }
 }
 
-/// An emulator to use; provides one if there is none.
+/// Finds an emulator to use, or provides one.
 pub fn ensure() -> Result<Emulator> {
     match find() {
         Found::Usable(emulator) => Ok(emulator),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The Rust toolchain: what it is called and what it needs.
+//! The Rust toolchain: its programs, its targets and its version.
 
 mod pinned;
 
@@ -22,35 +22,35 @@ pub const TARGET: &str = "aarch64-unknown-none-softfloat";
 /// Target of the virtual machine monitor: static programs of Linux.
 pub const LINUX: &str = "aarch64-unknown-linux-musl";
 
-/// Why nothing can be built.
+/// The error if Cargo is missing.
 pub fn no_cargo() -> BadInput {
     BadInput::context(
         "cargo can't be started; put it on the PATH, or get it as https://rustup.rs says",
     )
 }
 
-/// The Cargo of the pinned toolchain, in the workspace's root, or else the one that runs this program.
+/// Returns the Cargo of the pinned toolchain, in the workspace's root, or else the one that runs this program.
 pub fn cargo() -> Command {
     let mut cargo = match pinned::folder() {
         Some(folder) => Command::new(folder.join("bin/cargo")),
         None => Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())),
     };
     if pinned::folder().is_some() {
-        // Cargo starts rustup's compiler, which heeds this first (rustup's book, Overrides).
+        // Cargo starts rustup's compiler, which obeys this first (rustup's book, Overrides).
         cargo.env("RUSTUP_TOOLCHAIN", pinned::version());
     }
     cargo.current_dir(places::root());
     cargo
 }
 
-/// Cargo's folder, where the sources of dependencies are (The Cargo Book, Cargo Home).
+/// Returns Cargo's folder, which has the sources of dependencies (The Cargo Book, Cargo Home).
 pub fn home() -> PathBuf {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     home.or_else(|| Some(env::home_dir()?.join(".cargo")))
         .unwrap_or_default()
 }
 
-/// Where the toolchain is.
+/// Returns the folder of the toolchain.
 pub fn sysroot() -> Option<PathBuf> {
     static SYSROOT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let ask = || {
@@ -62,7 +62,7 @@ pub fn sysroot() -> Option<PathBuf> {
         .clone()
 }
 
-/// The compiler of that toolchain by its own path, since rustup's looks for the toolchain at each start.
+/// Returns the compiler of that toolchain by its own path, since rustup's proxy searches the toolchain at each start.
 fn rustc() -> OsString {
     match pinned::folder() {
         Some(toolchain) => toolchain.join("bin/rustc").into(),
@@ -70,19 +70,19 @@ fn rustc() -> OsString {
     }
 }
 
-/// Output of `rustc -vV`. The first line is that of `rustc --version`.
+/// Returns the output of `rustc -vV`. The first line is that of `rustc --version`.
 fn compiler() -> Option<&'static str> {
     static SAID: OnceLock<Option<String>> = OnceLock::new();
     let said = SAID.get_or_init(|| output(rustc(), &["-vV"]));
     said.as_deref()
 }
 
-/// Asks the compiler and Git, on a thread, for what every run will ask: each answer takes some hundredths of a second.
+/// Queries the compiler and Git, on a thread, for what every run needs: each answer takes some hundredths of a second.
 pub fn ask_ahead() {
     thread::spawn(|| (build(), tree()));
 }
 
-/// Standard output of a program in the workspace's root; `None` if it can't be
+/// Returns the standard output of a program in the workspace's root; `None` if it can't be
 /// started or fails.
 pub fn output(program: impl Into<OsString>, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new(program.into());
@@ -90,14 +90,14 @@ pub fn output(program: impl Into<OsString>, arguments: &[&str]) -> Option<String
     answer(&mut command)
 }
 
-/// Standard output of a command; `None` if it can't be started or fails.
+/// Returns the standard output of a command; `None` if it can't be started or fails.
 pub fn answer(command: &mut Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     output.status.success().then_some(text)
 }
 
-/// Whether the library of `target` is there; `None` if it is not where the compiler looks for it, and rustup can't tell.
+/// Whether the library of `target` is installed; `None` if the compiler does not find it, and rustup is missing.
 pub fn has_target(target: &str) -> Option<bool> {
     let folder = sysroot().map(|root| root.join("lib/rustlib").join(target).join("lib"));
     if folder.is_some_and(|folder| folder.is_dir()) {
@@ -123,7 +123,7 @@ pub fn ensure_target(target: &str) -> Result<()> {
             match add {
                 Ok(status) if status.success() => Ok(()),
                 Ok(_) => bad_input!(
-                    "rustup target add {target} failed, what it said is above; run it by hand where there is network"
+                    "rustup target add {target} failed, its output is above; run it by hand where there is network"
                 ),
                 Err(error) => {
                     bad_input!("rustup can't be started ({error}); see https://rustup.rs")
@@ -133,16 +133,16 @@ pub fn ensure_target(target: &str) -> Result<()> {
     }
 }
 
-/// The triple of the machine that this runs on, as rustc names it.
+/// Returns the triple of this machine, by rustc.
 pub fn host() -> Option<String> {
     let mut lines = compiler()?.lines();
     let host = lines.find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned)
 }
 
-/// Compiler and tree that images are built with; `None` if no compiler answers.
+/// Returns the compiler and tree of images; `None` if no compiler answers.
 ///
-/// It is asked once: what boots is compiled once, too.
+/// Cached, as images are compiled only once, too.
 pub fn build() -> Option<Build> {
     static BUILD: OnceLock<Option<Build>> = OnceLock::new();
     BUILD.get_or_init(ask).clone()
@@ -151,7 +151,7 @@ pub fn build() -> Option<Build> {
 fn ask() -> Option<Build> {
     let compiler = compiler()?;
     let commit = output("git", &["rev-parse", "HEAD"]).map(|commit| commit.trim().to_owned());
-    // A file that Git does not know may be one that is compiled.
+    // A file that is not in Git may be compiled.
     let changed = changes().is_some_and(|changes| !changes.is_empty());
     Some(Build {
         commit: commit.unwrap_or_default(),
@@ -165,7 +165,7 @@ fn compiled_by(said: &str) -> Build {
     let line = |name: &str| {
         let mut lines = said.lines();
         let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-        // A compiler that was built outside of Git says `unknown`.
+        // A compiler that was built outside of Git prints `unknown`.
         value
             .filter(|value| *value != "unknown")
             .unwrap_or_default()
@@ -179,7 +179,7 @@ fn compiled_by(said: &str) -> Build {
     }
 }
 
-/// The programs that Cargo names in its `messages`, which are JSON (The Cargo Book, External tools).
+/// Returns the programs in Cargo's `messages`, which are JSON (The Cargo Book, External tools).
 pub fn executables(messages: &[u8]) -> Vec<PathBuf> {
     let lines = messages.split(|byte| *byte == b'\n');
     let named = lines.filter_map(|line| {
@@ -189,7 +189,7 @@ pub fn executables(messages: &[u8]) -> Vec<PathBuf> {
     named.collect()
 }
 
-/// The commit of the compiler, if it knows it.
+/// Returns the commit of the compiler, if known.
 pub fn rustc_commit() -> Option<String> {
     compiler().map(|said| compiled_by(said).rustc_commit)
 }
@@ -199,20 +199,20 @@ pub fn rustc_version() -> Option<String> {
     Some(compiler()?.lines().next()?.to_owned())
 }
 
-/// Changes since the commit, as `git status` lists them. Asked once: Git looks at each file for this, which is most of
-/// the time that it takes to describe the tree.
+/// Returns changes since the commit, as `git status` lists them. Cached: Git reads each file for this, which takes most
+/// of the time to describe the tree.
 fn changes() -> Option<&'static str> {
     static CHANGES: OnceLock<Option<String>> = OnceLock::new();
     let said = CHANGES.get_or_init(|| output("git", &["status", "--porcelain"]));
     said.as_deref()
 }
 
-/// Whether a file of the commit is among `changes`; others are marked `??` (git-status(1), Short Format).
+/// Whether a file of the commit is among `changes`; others have `??` (git-status(1), Short Format).
 fn is_changed(changes: &str) -> bool {
     changes.lines().any(|line| !line.starts_with("??"))
 }
 
-/// Name of the tree as `git describe --dirty` prints it; `None` if it is not a tree of Git's.
+/// Returns the tree's name from `git describe --dirty`; `None` if it is not in Git.
 pub fn tree() -> Option<String> {
     static TREE: OnceLock<Option<String>> = OnceLock::new();
     let ask = || {

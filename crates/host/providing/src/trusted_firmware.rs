@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Trusted Firmware-A for QEMU's `virt`: what most boards have at EL3.
+//! Trusted Firmware-A for QEMU's `virt`: the EL3 firmware of most boards.
 //!
-//! Debian has its source, which is fetched, checked by apt and built once below `target/tools`, with [`compiler`] in
-//! seconds. The next stage is packed with it at each boot ([`package`]).
+//! Fetches its source from Debian, checked by apt, and builds it once below `target/tools`, with [`compiler`] in
+//! seconds. Each boot packs the next stage with it ([`package`]).
 
 mod compiler;
 mod package;
@@ -20,11 +20,11 @@ use shell::partial::Scratch;
 use shell::places;
 use shell::terminal::note;
 
-/// Where it puts what it starts, BL33: NS_IMAGE_OFFSET in `plat/qemu/qemu/include/platform_def.h`.
+/// Load address of BL33, the program that it starts: NS_IMAGE_OFFSET in `plat/qemu/qemu/include/platform_def.h`.
 pub const NEXT: u64 = 0x6000_0000;
 
 const SOURCE: &str = "arm-trusted-firmware";
-/// The missing firmware, and a way without it.
+/// Remedy for missing firmware.
 const REMEDY: Remedy = Remedy {
     missing: "Trusted Firmware-A",
     instead: "use --board virt-el3",
@@ -49,13 +49,13 @@ const RELEASES: [Release; 2] = [
     Release {
         number: "2.8.0",
         version: "2.8.0+dfsg-1",
-        // Newer linkers warn of segments that can be written and executed, which ends its build.
+        // Newer linkers warn of segments that are both writable and executable, which fails its build.
         flags: &["LDFLAGS=--no-warn-rwx-segments"],
     },
 ];
 
-/// The machine; x0 of what is started is the device tree, as for a kernel; warnings of newer
-/// compilers end nothing.
+/// The machine; x0 of the next stage is the device tree, as for a kernel; warnings of newer
+/// compilers are not errors.
 const FLAGS: [&str; 4] = [
     "PLAT=qemu",
     "QEMU_USE_GIC_DRIVER=QEMU_GICV3",
@@ -63,7 +63,7 @@ const FLAGS: [&str; 4] = [
     "E=0",
 ];
 
-/// Its stages: from reset, the loader, what stays at EL3.
+/// Its stages: the reset code, the loader, the EL3 runtime.
 const STAGES: [&str; 3] = ["bl1.bin", "bl2.bin", "bl31.bin"];
 
 /// Checks that `release` can be built.
@@ -82,7 +82,7 @@ fn by_number(number: &str) -> Result<&'static Release> {
     })
 }
 
-/// Writes what a machine starts from, `release` with `next` below it, to `path`.
+/// Writes the flash of a machine, `release` with the next stage `next`, to `path`.
 pub fn write(release: &str, next: &Path, path: &Path) -> Result<()> {
     let folder = provide(release)?;
     let read = |path: &Path| fs::read(path).with_context(|| places::shown(path));
@@ -97,14 +97,14 @@ fn folder(release: &str) -> PathBuf {
         .join(format!("trusted-firmware-{release}"))
 }
 
-/// The folder of one that was built earlier.
+/// Returns the folder of one that was built earlier.
 pub fn provided(release: &str) -> Option<PathBuf> {
     let folder = folder(release);
     let there = STAGES.iter().all(|stage| folder.join(stage).is_file());
     there.then_some(folder)
 }
 
-/// The folder of the stages of `release`, which are built if they were not yet.
+/// Returns the folder of the stages of `release`, and builds them if they are missing.
 pub fn provide(release: &str) -> Result<PathBuf> {
     let release = by_number(release)?;
     let here = || provided(release.number);
@@ -121,7 +121,7 @@ pub fn provide(release: &str) -> Result<PathBuf> {
     })
 }
 
-/// Builds `release`; its folder appears only when it is complete.
+/// Builds `release`; its folder appears only when complete.
 fn build(apt: &Apt<'_>, release: &Release) -> Result<PathBuf> {
     let Remedy { missing, instead } = REMEDY;
     let source = apt.pinned(SOURCE, release.version)?;
@@ -155,7 +155,7 @@ fn build(apt: &Apt<'_>, release: &Release) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Runs `command` to its end; what it says is kept where it fails.
+/// Runs `command` to its end; keeps its output if it fails.
 fn finish(mut command: Command, step: &str, place: &Scratch) -> Result<()> {
     note!("  {step}");
     let output = command.stdin(Stdio::null()).output();
@@ -168,7 +168,7 @@ fn finish(mut command: Command, step: &str, place: &Scratch) -> Result<()> {
     let log = places::target().join("tools/trusted-firmware.log");
     fs::write(&log, said).with_context(|| place.path().display().to_string())?;
     bad_input!(
-        "{missing} is missing, and {step} failed ({} has what was said); {instead}",
+        "{missing} is missing, and {step} failed ({} has the output); {instead}",
         places::shown(&log)
     )
 }

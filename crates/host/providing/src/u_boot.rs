@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! U-Boot for QEMU's `virt`, Debian's: the boot loader of most boards, which boots a disk as UEFI
+//! U-Boot for QEMU's `virt`, from Debian: the boot loader of most boards, which boots a disk like UEFI
 //! does.
 
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use shell::places;
 
 const PACKAGE: &str = "u-boot-qemu";
 const VERSION: &str = "2025.01-3+deb13u1";
-/// The file in it that is started with an MMU off, at any address.
+/// Its program, which starts with the MMU off, at any address.
 const FILE: &str = "usr/lib/u-boot/qemu_arm64/u-boot.bin";
-/// The missing firmware, and a way without it.
+/// Remedy for missing firmware.
 const REMEDY: Remedy = Remedy {
     missing: "U-Boot",
     instead: "use --board virt-uefi",
@@ -23,12 +23,12 @@ fn prefix() -> PathBuf {
     places::target().join("tools/u-boot")
 }
 
-/// The one that an earlier run has provided.
+/// Returns the one that an earlier run has provided.
 fn provided() -> Option<PathBuf> {
     Some(prefix().join(FILE)).filter(|file| file.is_file())
 }
 
-/// Its file: fetched, checked and unpacked, unless an earlier run has done so.
+/// Returns its file: fetches, checks and unpacks it, unless an earlier run has done so.
 pub fn provide() -> Result<PathBuf> {
     REMEDY.once("", provided, |tools| {
         let apt = tools.apt(None, &REMEDY)?;

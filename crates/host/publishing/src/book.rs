@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `book`: the documents as a site that can be searched, by mdBook.
 //!
-//! The documents stay where they are, since they link to each other and are linked to there.
-//! mdBook wants all pages below one folder, with `SUMMARY.md` at its top. So they are [laid out](layout) as in the
-//! repository, with the README at the top, and every link leads where it leads there. mdBook's output is
-//! [looked through](links): a link that leads nowhere fails, and so does a page that docs/SUMMARY.md
-//! forgets ([`summary`]).
+//! The documents stay in place, since they link to each other there.
+//! mdBook needs all pages below one folder, with `SUMMARY.md` at its top. So they are [laid out](layout) as in the
+//! repository, with the README at the top, and every link keeps its target. mdBook's output is
+//! [checked](links): a broken link fails, and so does a page that is missing from docs/SUMMARY.md
+//! ([`summary`]).
 
 mod layout;
 mod links;
@@ -32,7 +32,7 @@ pub fn book() -> Result<()> {
     Ok(())
 }
 
-/// Makes the site in `to`, in place of what is there.
+/// Makes the site in `to`, and replaces the old one.
 pub fn make(to: &Path) -> Result<()> {
     let pages = summary::pages(places::root())?;
     let mdbook = tool::ensure()?;
@@ -48,12 +48,12 @@ pub fn make(to: &Path) -> Result<()> {
         .output()
         .with_context(|| mdbook.display().to_string())?;
     let said = String::from_utf8_lossy(&output.stderr);
-    // It warns of what it leaves out of a page: what looks like a tag of HTML, for instance.
+    // It warns of what it leaves out of a page, for instance text that looks like a tag of HTML.
     if !output.status.success() || said.contains("WARN") {
         let message = format!("{} is not content", mdbook.display());
         return Err(failure::listed(&message, &said));
     }
-    // It is for servers, and says where no site of ours is.
+    // These are for servers, and name a place without a site of ours.
     for left in ["404.html", ".nojekyll"] {
         let _ = fs::remove_file(to.join(left));
     }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `dist`: a folder to publish, with which a machine is measured without
+//! The verb `dist`: a folder to publish, with which users measure a machine without
 //! building anything.
 //!
 //! ```text
-//! README.md         what each file is, and how to use it
-//! measure.disk ...  what is taken to a machine: [products]
-//! LICENSES/         what the files consist of, by whom: [licences]
+//! README.md         each file, and how to use it
+//! measure.disk ...  files for a machine: [products]
+//! LICENSES/         their components, with authors: [licences]
 //! site/             the documents: [crate::book]
-//! SHA256SUMS        sums of all other files: [sums]
+//! SHA256SUMS        hashes of all other files: [sums]
 //! ```
 //!
-//! A commit makes the same folder, bit for bit, wherever and whenever it is made. So nothing in it may tell the machine
-//! that made it; [`traces`] looks at every file before any is written.
+//! A commit makes the same folder, bit for bit, wherever and whenever it is made. So no file may depend on the machine
+//! that made it; [`traces`] checks every file before any is written.
 
 mod cargo;
 mod licences;
@@ -53,14 +53,14 @@ pub struct DistArgs {
     pub to: Option<PathBuf>,
 }
 
-/// Files by their paths in the folder, in the order of these.
+/// Files by their paths in the folder, in that order.
 type Files = BTreeMap<String, File>;
 
 /// A file of the folder.
 #[derive(Debug)]
 struct File {
     bytes: Vec<u8>,
-    /// A program of Linux.
+    /// Whether it is a program of Linux.
     executable: bool,
 }
 
@@ -73,11 +73,10 @@ impl File {
     }
 }
 
-/// Makes the folder.
 pub fn dist(args: &DistArgs) -> Result<()> {
     let default = || places::target().join("dist");
     let to = args.to.clone().unwrap_or_else(default);
-    // Asked for while the folder is not there yet: it would be a change of the tree.
+    // Ask before the folder exists: it would be a change of the tree.
     let build = toolchain::build();
     let folder = Folder::claim_new(TO, &to)?;
     interrupt::catch()?;
@@ -92,7 +91,7 @@ pub fn dist(args: &DistArgs) -> Result<()> {
     Ok(())
 }
 
-/// All files, and nothing of this machine in any.
+/// Returns all files, checked for traces of this machine.
 fn files(build: Option<&results::Build>) -> Result<Files> {
     let products = products::all()?;
     let mut files = licences::of(&products)?;
@@ -130,7 +129,7 @@ fn site(files: &mut Files) -> Result<()> {
     Ok(())
 }
 
-/// Writes them; blocks of zeroes in a disk take no space.
+/// Writes the files; blocks of zeroes in a disk take no space.
 fn write(folder: &Folder, files: &Files) -> Result<()> {
     for (name, file) in files {
         let path = folder.inside(name);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `pages`: looks at pages in a headless browser, as readers do.
+//! The verb `pages`: checks pages in a headless browser.
 //!
-//! crates/test/browser looks, in a process of its own, so that no other verb compiles it. Here is what it looks at:
-//! files that are named, or a page of each kind that there is, made without a boot.
+//! The check is crates/test/browser, a separate process, so that no other verb compiles it. This module chooses its
+//! pages: named files, or a page of each kind, made without a boot.
 
 use std::ffi::OsString;
 use std::fs;
@@ -31,10 +31,10 @@ pub struct PagesArgs {
     pub pictures: Option<PathBuf>,
 }
 
-/// Does what `cargo xtask dev pages` promises.
+/// Runs `cargo xtask dev pages`.
 pub fn pages(args: &PagesArgs) -> Result<()> {
     if let Some(missing) = args.files.iter().find(|file| !file.is_file()) {
-        bad_input!("{} is no file; name pages", missing.display());
+        bad_input!("{} is not a file; name pages", missing.display());
     }
     let program = browser::provide()?;
     let files = match args.files.as_slice() {
@@ -63,7 +63,7 @@ pub fn pages(args: &PagesArgs) -> Result<()> {
     Ok(())
 }
 
-/// A page of each kind, in files.
+/// Writes a page of each kind to files.
 pub fn make() -> Result<Vec<PathBuf>> {
     let folder = places::target().join("pages");
     files::make_folder(&folder)?;

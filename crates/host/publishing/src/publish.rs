@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `publish`: what this version measures, kept in the repository with the documents that have it.
+//! The verb `publish`: stores this version's results in the repository, with the documents that show them.
 //!
-//! `results/NAME.json` is a [run](runs)'s results.json without histograms; [mod@documents] have tables and rows of them. So a reader sees
-//! what to expect before building anything, and `compare results/virt.json RUN` tells whether a machine measures the same.
-//! `--check` measures again, and fails where one figure is another.
+//! `results/NAME.json` is a [run](runs)'s results.json without histograms; [mod@documents] have tables and rows of
+//! them. So a reader sees what to expect before building anything, and `compare results/virt.json RUN` tells whether a
+//! machine measures the same. `--check` measures again, and fails if a figure differs.
 
 mod documents;
 mod runs;
@@ -35,7 +35,7 @@ pub struct PublishArgs {
     /// Boards, `linux`, `neighbour` or `hypervisors` [default: all that can be measured here; with --check, virt and hypervisors]
     #[arg(value_name = "WHAT")]
     pub what: Vec<String>,
-    /// Only write the documents anew from what is kept in results/
+    /// Only write the documents again, from what is kept in results/
     #[arg(long, conflicts_with = "what")]
     pub page: bool,
     /// Write nothing: fail if a figure of results/, of the table of hypervisors (under none and rouse) or of a document is
@@ -47,7 +47,7 @@ pub struct PublishArgs {
     pub limits: LimitArgs,
 }
 
-/// Does what `cargo xtask dev publish` promises.
+/// Runs `cargo xtask dev publish`.
 pub fn publish(args: &PublishArgs) -> Result<()> {
     if args.page {
         return write_pages();
@@ -71,7 +71,7 @@ pub fn publish(args: &PublishArgs) -> Result<()> {
     write_pages()
 }
 
-/// The runs that are asked for, else those that can be made here; and whether the hypervisors are among them.
+/// Returns the runs that were asked for, else those that can be made here; and whether the hypervisors are among them.
 fn chosen(args: &PublishArgs) -> Result<(Vec<String>, bool)> {
     let mut names = args.what.clone();
     if names.is_empty() {
@@ -87,13 +87,13 @@ fn chosen(args: &PublishArgs) -> Result<(Vec<String>, bool)> {
     Ok((names, hypervisors))
 }
 
-/// Makes runs, one after another, and gives the results of each to `take`.
+/// Makes runs, one after another, and passes the results of each to `take`.
 fn measure(
     names: &[String],
     limits: &LimitArgs,
     mut take: impl FnMut(&Run, Results) -> Result<()>,
 ) -> Result<()> {
-    // Everything is checked before anything runs.
+    // Check everything before anything runs.
     let mut jobs = Vec::new();
     for name in names {
         let run = Run::of(name)?;
@@ -115,7 +115,7 @@ fn measure(
     Ok(())
 }
 
-/// Fails unless what is kept of these, and each document, has the figures that this tree measures.
+/// Fails unless the stored results, and each document, have the figures that this tree measures.
 fn check(names: &[String], hypervisors: bool, limits: &LimitArgs) -> Result<()> {
     let all = kept()?;
     let mut wrong = Vec::new();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The part of QEMU's plugin interface, version 7, that is used; declared here
-//! by what the emulator exports, so that no header of it is needed.
+//! The used part of QEMU's plugin interface, version 7; declared here
+//! by the emulator's exports, so that none of its headers is needed.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -22,10 +22,10 @@ pub struct Place([u8; 0]);
 
 /// Identifies the plugin.
 pub type Id = u64;
-/// Given back to every callback.
+/// Passed to every callback.
 pub type Data = *mut c_void;
 
-/// A register, as it is described.
+/// Description of a register.
 #[repr(C)]
 pub struct Register {
     /// For [`qemu_plugin_read_register`].
@@ -36,7 +36,7 @@ pub struct Register {
     _reserved: *const c_void,
 }
 
-/// GLib's array, of what it was made for.
+/// GLib's array, with the type of its elements.
 #[repr(C)]
 pub struct Array<T> {
     /// The elements.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tells crate `rules` what every CPU executes, and writes down what it finds.
+//! Passes what every CPU executes to crate `rules`, and writes its findings to a file.
 //!
-//! Most instructions matter to no rule, and for them nothing is added: what does is decided
+//! Most instructions matter to no rule, and get no callback: that is decided
 //! when a block is translated. Accesses to memory all matter, by their address. PSTATE at
-//! the translation has the level of a block, which is part of what it is translated for. A
-//! thread runs one CPU, so what is known of a CPU needs no lock; findings have one, and are
-//! in the file as soon as they are made, whatever becomes of the machine.
+//! the translation has the level of a block, which is part of its translation key. A
+//! thread runs one CPU, so a CPU's state needs no lock; findings have one, and are
+//! in the file as soon as they are made, whatever happens to the machine.
 
 use std::cell::{Cell, OnceCell, UnsafeCell};
 use std::ffi::{CStr, c_int, c_uint};
@@ -22,7 +22,7 @@ use crate::api;
 use crate::per_cpu::{CPUS, PerCpu};
 use crate::registers::{self, Value};
 
-/// Instructions that are looked at behind the read of a counter.
+/// Instructions to examine after the read of a counter.
 const AFTER: isize = 16;
 
 static SHARED: OnceLock<Shared> = OnceLock::new();
@@ -30,13 +30,13 @@ static HANDLES: OnceLock<Handles> = OnceLock::new();
 static ALL: PerCpu<Option<Cpu>> = PerCpu::new([const { UnsafeCell::new(None) }; CPUS]);
 
 thread_local! {
-    /// Where registers are read to.
+    /// Buffer for reads of registers.
     static VALUE: OnceCell<Value> = const { OnceCell::new() };
     /// The CPU that the thread runs.
     static HERE: Cell<Option<c_uint>> = const { Cell::new(None) };
 }
 
-/// Registers that are read.
+/// Handles of the registers that are read.
 struct Handles {
     pstate: *mut api::Handle,
     general: [*mut api::Handle; 31],
@@ -59,7 +59,7 @@ struct Step {
     whole: bool,
 }
 
-/// The machine, and where findings go.
+/// The machine, and the file of findings.
 struct Emulator {
     findings: Mutex<File>,
     name: String,
@@ -134,8 +134,8 @@ fn level() -> Option<u8> {
     read(|handles| handles.pstate).map(registers::level)
 }
 
-/// A block is translated: asks to be called for what matters. Arguments of the calls are kept for
-/// ever, as the emulator may execute it for ever.
+/// A block is translated: registers callbacks for what matters. Their arguments are kept for
+/// ever, as the emulator may execute the block for ever.
 extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     let Some(level) = level() else { return };
     // SAFETY: the block is valid during the call, and so are its instructions.
@@ -151,7 +151,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
         // SAFETY: the instruction is valid during the call.
         let pc = unsafe { api::qemu_plugin_insn_vaddr(instruction) };
         let place = Place { level, pc };
-        // The emulator ends blocks where it likes, behind such a read for one.
+        // The emulator ends blocks where it likes, for example after such a read.
         if n == 0 {
             before = near(instruction, -1).and_then(decode);
         }
@@ -160,7 +160,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
         if let Some(Operation::Read { into, .. }) = before
             && before.is_some_and(Cpu::wants_value)
         {
-            // Number and null pointer are told apart, if only here.
+            // A tag distinguishes number 0 from a null pointer.
             let data = usize::from(into) as api::Data;
             calls(instruction, brought, data);
         }
@@ -196,7 +196,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     }
 }
 
-/// Tells that a block is fetched, which the emulator does when its memory has changed.
+/// Reports that a block is fetched: the emulator translates it when its memory has changed.
 fn fetches(level: u8, instructions: &[*mut api::Instruction]) {
     let Some(&first) = instructions.first() else {
         return;
@@ -213,7 +213,7 @@ fn fetches(level: u8, instructions: &[*mut api::Instruction]) {
     }
 }
 
-/// Has `function` called when `instruction` is about to be executed.
+/// Registers `function` as the callback before `instruction` is executed.
 fn calls(
     instruction: *mut api::Instruction,
     function: extern "C" fn(c_uint, api::Data),
@@ -227,7 +227,7 @@ fn calls(
     }
 }
 
-/// The word that lies `by` instructions behind `instruction`, if it is in the same page.
+/// The word `by` instructions after `instruction`, if it is in the same page.
 fn near(instruction: *const api::Instruction, by: isize) -> Option<u32> {
     const PAGE: usize = 0x1000;
     // SAFETY: the instruction is valid during the translation.
@@ -271,14 +271,14 @@ extern "C" fn executes(index: c_uint, data: api::Data) {
     with(index, |cpu, shared| cpu.executes(shared, told, value));
 }
 
-/// The instruction before has brought a value, in the general register that `data` numbers.
+/// The instruction before has written a value, to the general register with number `data`.
 extern "C" fn brought(index: c_uint, data: api::Data) {
     if let Some(value) = general(data as usize as u8) {
         with(index, |cpu, shared| cpu.reads(shared, value));
     }
 }
 
-/// Where in memory an address of the CPU that this thread runs is.
+/// Returns the physical address of an address of the CPU that this thread runs.
 fn physical(address: u64) -> Option<u64> {
     let mut physical = 0;
     // SAFETY: writes the one number.

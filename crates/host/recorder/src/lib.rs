@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A plugin of QEMU that looks at what CPUs execute, in one of three ways.
+//! A plugin of QEMU that observes what CPUs execute, in one of three ways.
 //!
-//! With option `out=FILE` it writes down every instruction and every memory access
-//! of a CPU from one mark to the next: see crate `cost` for marks and trace. Then
-//! it counts nothing and knows no path. Its reader makes sense of the trace, where
+//! With option `out=FILE` it records every instruction and every memory access
+//! of a CPU from one mark to the next: see crate `cost` for marks and trace. It
+//! counts nothing and knows no paths. Its reader interprets the trace, where
 //! that can be tested. This is for multi-threaded emulation
 //! only: with one thread QEMU 11.1 charges code that CPUs share to the one that ran
 //! it first.
 //!
-//! With options `chart=FILE,samples=FILE` it takes the samples of a run apart, as
-//! crate `critical` says: see `samples`. This is for one thread only.
+//! With options `chart=FILE,samples=FILE` it divides the samples of a run as
+//! crate `critical` defines: see `samples`. This is for one thread only.
 //!
-//! With option `findings=FILE` it writes down what breaks the rules of crate `rules`: see
-//! `check`. This is for multi-threaded emulation only, as the first way.
+//! With option `findings=FILE` it records breaks of the rules of crate `rules`: see
+//! `check`. This is for multi-threaded emulation only, like the first way.
 
 #![allow(unsafe_code)]
 
@@ -39,15 +39,15 @@ use registers::Value;
 #[unsafe(export_name = "qemu_plugin_version")]
 pub static VERSION: c_int = api::VERSION;
 
-/// Entries of a CPU that goes on at the same level without an exception before
-/// it is taken for one that spins, and the rest is left out.
+/// Entries of a CPU at the same level without an exception after which
+/// it counts as spinning, and the rest is left out.
 const MOST: usize = 1 << 14;
 /// Vectors are this far apart (DDI 0487K.a, D1.3.1.5).
 const VECTOR: u64 = 0x80;
 
 static OUT: OnceLock<Mutex<File>> = OnceLock::new();
 
-/// A translated block. The level is part of what a block is translated for, so
+/// A translated block. The level is part of its translation key, so
 /// it is the same each time that the block runs.
 struct Block {
     /// A [`Level`], or [`UNKNOWN`] before the first time.
@@ -66,12 +66,12 @@ struct Step {
 
 /// Known state of a CPU.
 struct Cpu {
-    /// PSTATE, and the place where its value goes.
+    /// PSTATE, and a buffer for its value.
     pstate: *mut api::Handle,
     value: Value,
     /// Instructions so far, until it has reached EL1.
     before: Option<u64>,
-    /// The path whose begin was marked, and what was executed since.
+    /// The path whose begin was marked, and the entries since.
     window: Option<Mark>,
     entries: Vec<Entry>,
     /// Level and address of the last instruction.
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     0
 }
 
-/// A CPU begins to exist: finds out how its PSTATE is read.
+/// A CPU begins to exist: finds the handle of its PSTATE.
 extern "C" fn starts(index: c_uint, _: api::Data) {
     // SAFETY: the only reference in this callback.
     let cpu = unsafe { ALL.of(index) };
@@ -154,8 +154,8 @@ extern "C" fn starts(index: c_uint, _: api::Data) {
     cpu.value = Value::new();
 }
 
-/// A block is translated: asks to be called for each of its instructions. The
-/// argument of the calls is kept for ever, as the emulator may run it for ever.
+/// A block is translated: registers a callback for each of its instructions. The
+/// argument is kept for ever, as the emulator may run the block for ever.
 extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     let known: &'static Block = Box::leak(Box::new(Block {
         level: AtomicU8::new(UNKNOWN),
@@ -273,8 +273,8 @@ impl Cpu {
         }
     }
 
-    /// Begins a window, or ends and writes it. A begin without end is
-    /// forgotten, and so is an end without begin.
+    /// Begins a window, or ends and writes it. Drops a begin without end,
+    /// and an end without begin.
     fn passes(&mut self, index: c_uint, mark: Mark) {
         let begun = self.window.take();
         let path = mark.path as u8;
@@ -296,7 +296,7 @@ impl Cpu {
     }
 }
 
-/// Appends entries to the trace, all or none between those of other CPUs.
+/// Appends entries to the trace, all or none, without those of other CPUs in between.
 fn write(entries: &[Entry]) {
     let bytes: Vec<u8> = entries.iter().flat_map(|entry| entry.to_bytes()).collect();
     let Some(out) = OUT.get() else { return };

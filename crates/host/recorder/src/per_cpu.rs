@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values that belong to one CPU, and are touched by the one thread that runs it.
+//! Values that belong to one CPU, and are used by the one thread that runs it.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_uint;
@@ -7,7 +7,7 @@ use std::ffi::c_uint;
 /// Most CPUs that the emulator has.
 pub const CPUS: usize = 512;
 
-/// One of each CPU; each is touched by its own thread only.
+/// One value for each CPU; each is used only by that CPU's thread.
 pub struct PerCpu<T>([UnsafeCell<T>; CPUS]);
 
 // SAFETY: an element is used only in callbacks for its CPU, which the emulator
@@ -15,7 +15,7 @@ pub struct PerCpu<T>([UnsafeCell<T>; CPUS]);
 unsafe impl<T> Sync for PerCpu<T> {}
 
 impl<T> PerCpu<T> {
-    /// These.
+    /// Creates it from these.
     pub const fn new(all: [UnsafeCell<T>; CPUS]) -> Self {
         Self(all)
     }

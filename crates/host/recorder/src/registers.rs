@@ -6,21 +6,21 @@ use std::ptr::null_mut;
 
 use crate::api;
 
-/// A place where the value of a register goes.
+/// A buffer for the value of a register.
 pub struct Value(*mut api::Array<u8>);
 
 impl Value {
     /// Before the first value.
     pub const NONE: Self = Self(null_mut());
 
-    /// A place.
+    /// Creates a buffer.
     pub fn new() -> Self {
         // SAFETY: makes an array.
         Self(unsafe { api::g_byte_array_new() })
     }
 
-    /// The value of a register of the CPU that the emulator is at; `None` for a null
-    /// handle. To be called in callbacks that may read registers.
+    /// Returns the value of a register of the emulator's current CPU; `None` for a null
+    /// handle. Call it in callbacks that may read registers.
     pub fn read(&self, handle: *mut api::Handle) -> Option<u64> {
         if handle.is_null() || self.0.is_null() {
             return None;
@@ -33,13 +33,13 @@ impl Value {
         read.then(|| self.number())
     }
 
-    /// The word in memory at a physical address.
+    /// Returns the word in memory at a physical address.
     pub fn memory(&self, physical: u64) -> Option<u64> {
         if self.0.is_null() {
             return None;
         }
-        // SAFETY: the array is this plugin's, and the emulator makes it as long as is asked
-        // for; an address that is no memory is an error that it returns.
+        // SAFETY: the array is this plugin's, and the emulator resizes it to the requested
+        // length; for an address that is not memory it returns an error.
         let read = unsafe { api::qemu_plugin_read_memory_hwaddr(physical, self.0, 8) };
         (read == 0).then(|| self.number())
     }
@@ -59,7 +59,7 @@ impl Value {
 }
 
 /// Finds the register of a name. Handles are the same for all CPUs, which are of one model.
-/// To be called when a CPU begins to exist.
+/// Call it when a CPU begins to exist.
 pub fn find(name: &str) -> Option<*mut api::Handle> {
     // SAFETY: the interface hands out an array of descriptions that stay valid.
     let all = unsafe {
@@ -81,7 +81,7 @@ pub fn general() -> Option<[*mut api::Handle; 31]> {
     Some(general)
 }
 
-/// The exception level of a PSTATE.
+/// Returns the exception level of a PSTATE.
 pub fn level(pstate: u64) -> u8 {
     (pstate >> 2 & 3) as u8
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Takes samples apart while the machine runs: tells a [`Cutter`] what happens.
+//! Divides samples while the machine runs: passes what happens to a [`Cutter`].
 //!
 //! Instructions are counted block by block, by level and bookkeeping; at those that
-//! matter, which the chart tells, the rest of their block is taken off. An instruction
-//! that may trap ends its block; were it otherwise, the samples would not add up, which
-//! is looked at. A block's level is part of what it is translated for, so PSTATE at the
+//! matter by the chart, the rest of their block is subtracted. An instruction
+//! that may trap ends its block; otherwise the samples would not add up, which
+//! is checked. A block's level is part of its translation key, so PSTATE at the
 //! translation has it.
 //!
-//! One thread runs all CPUs. QEMU 11.1 then gives the number of the CPU that ran a block
+//! One thread runs all CPUs. QEMU 11.1 then passes the number of the CPU that ran a block
 //! first, and code that it adds to blocks itself (inline operations) writes to wrong
-//! places for every CPU but the first. So CPUs are told apart by TPIDR_EL1, and counting
-//! is done by a call.
+//! places for every CPU but the first. So TPIDR_EL1 identifies CPUs, and a callback
+//! counts.
 
 use std::ffi::{c_int, c_uint};
 use std::fs;
@@ -24,29 +24,29 @@ use critical::{Cause, Chart, Counts, Cutter, Image, Kind, Tpidr};
 use crate::api;
 use crate::registers::{self, Value, find};
 
-/// Everything that is known, once the plugin is installed.
+/// All state, once the plugin is installed.
 static STATE: Mutex<Option<State>> = Mutex::new(None);
-/// Something of [`Cutter`] is under way: most callbacks need look no further.
+/// Whether the [`Cutter`] is active: most callbacks need check no more.
 static BUSY: AtomicBool = AtomicBool::new(false);
 
-/// Instructions that all CPUs have executed, the blocks that they are in as a whole; see
+/// Instructions that all CPUs have executed, including all of their current blocks; see
 /// [`Counts`].
 static EXECUTED: [AtomicU64; Counts::LEN] = [const { AtomicU64::new(0) }; Counts::LEN];
 
 /// Counts that a block adds to them.
 type Added = Vec<(&'static AtomicU64, u64)>;
 
-/// Instructions of a vector table of EL2 from which on its vectors are for lower
+/// Offset in a vector table of EL2 from which on its vectors are for lower
 /// levels (DDI 0487K.a, D1.3.1.5).
 const FROM_BELOW: u64 = 0x400;
 
 struct State {
     images: Vec<(Image, Option<u64>)>,
-    /// Where the samples go.
+    /// The file of the samples.
     out: String,
     cutter: Cutter,
     registers: Option<Registers>,
-    /// The CPU that executes what memory callbacks are about, and what all had
+    /// The CPU of memory callbacks, and what all had
     /// executed then.
     last: (Tpidr, Counts),
 }
@@ -55,19 +55,19 @@ struct State {
 // functions to be called from each of its threads.
 unsafe impl Send for State {}
 
-/// Registers of a CPU, and the place where a value goes. Handles are the same for
+/// Registers of a CPU, and a buffer for a value. Handles are the same for
 /// all CPUs, which are of one model.
 struct Registers {
     value: Value,
     pstate: *mut api::Handle,
     tpidr: *mut api::Handle,
-    /// Absent where there is no EL2.
+    /// Null without EL2.
     affinity: *mut api::Handle,
     syndrome: *mut api::Handle,
     general: [*mut api::Handle; 31],
 }
 
-/// An instruction that something has to be done about.
+/// An instruction with a callback.
 struct Step {
     kind: Kind,
     word: u32,
@@ -80,7 +80,7 @@ struct Step {
 /// Prepares everything; an error says what is missing.
 pub fn install(id: api::Id, chart: &str, out: &str) -> Result<(), String> {
     let bytes = fs::read(chart).map_err(|error| format!("{chart}: {error}"))?;
-    let chart = Chart::from_bytes(&bytes).ok_or_else(|| format!("{chart}: is no chart"))?;
+    let chart = Chart::from_bytes(&bytes).ok_or_else(|| format!("{chart}: is not a chart"))?;
     *state() = Some(State {
         images: chart
             .images
@@ -107,7 +107,7 @@ fn state() -> MutexGuard<'static, Option<State>> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A CPU begins to exist: finds out how registers are read.
+/// A CPU begins to exist: finds the handles of its registers.
 extern "C" fn starts(_: c_uint, _: api::Data) {
     let mut state = state();
     let Some(state) = state.as_mut() else { return };
@@ -116,7 +116,7 @@ extern "C" fn starts(_: c_uint, _: api::Data) {
     }
 }
 
-/// A block is translated: has its instructions counted, and asks to be called for
+/// A block is translated: registers the counting of its instructions, and callbacks for
 /// those that matter.
 extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     let mut state = state();
@@ -167,7 +167,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     }
 }
 
-/// A block is about to be executed: counts it. One thread does, so nothing comes between
+/// A block is about to be executed: counts it. Only one thread does, so nothing comes between
 /// load and store.
 extern "C" fn enters(_: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
@@ -177,7 +177,7 @@ extern "C" fn enters(_: c_uint, data: api::Data) {
     }
 }
 
-/// Instructions that all CPUs have executed, but for the `rest` of a block.
+/// Returns the instructions that all CPUs have executed, without the `rest` of a block.
 fn executed(rest: Counts) -> Counts {
     let all = EXECUTED.each_ref().map(|number| number.load(Relaxed));
     Counts::from_array(all).since(rest)
@@ -192,7 +192,7 @@ fn word(instruction: *const api::Instruction) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
-/// Has the emulator call for `instruction`. The argument of the call is kept for ever, as the
+/// Registers the callback of `instruction`. Its argument is kept for ever, as the
 /// emulator may execute it for ever.
 fn calls(instruction: *mut api::Instruction, step: Step) {
     let synchronises = step.kind.has(Kind::SYNC);
@@ -215,7 +215,7 @@ fn calls(instruction: *mut api::Instruction, step: Step) {
     }
 }
 
-/// An instruction that matters is about to be executed, and was counted.
+/// An instruction with a callback is about to be executed, and was counted.
 extern "C" fn executes(_: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `calls`.
     let step = unsafe { &*data.cast::<Step>() };
@@ -260,7 +260,7 @@ extern "C" fn excepts(_: c_uint, kind: c_int, _: u64, vector: u64, _: api::Data)
     }
 }
 
-/// The emulator ends: writes the samples down.
+/// The emulator ends: writes the samples.
 extern "C" fn finishes(_: api::Data) {
     let state = state();
     let Some(state) = state.as_ref() else { return };
@@ -271,8 +271,8 @@ extern "C" fn finishes(_: api::Data) {
 }
 
 impl State {
-    /// Which instructions of an image `words` are, found at `at` and executed at
-    /// `level`.
+    /// Finds the place of `words`, found at `at` and executed at `level`, in an
+    /// image.
     fn place(&mut self, level: u8, at: u64, words: &[u32]) -> Option<(&Image, usize)> {
         let of_level = |(image, _): &&mut (Image, _)| image.level == u64::from(level);
         let (image, base) = self.images.iter_mut().find(of_level)?;
@@ -283,7 +283,7 @@ impl State {
         Some((image, index))
     }
 
-    /// The CPU that executes, made known if it was not.
+    /// Returns the current CPU, and reports its affinity if it is new.
     fn tpidr(&mut self) -> Option<Tpidr> {
         let registers = self.registers.as_ref()?;
         let tpidr = registers.read(registers.tpidr)?;
@@ -366,7 +366,7 @@ impl State {
 }
 
 impl Registers {
-    /// Finds them by their names; `None` if one is missing that is always needed.
+    /// Finds them by their names; `None` if a mandatory one is missing.
     fn find() -> Option<Self> {
         Some(Self {
             value: Value::new(),
@@ -378,12 +378,12 @@ impl Registers {
         })
     }
 
-    /// The value of a register of the CPU that the emulator is at.
+    /// Returns the value of a register of the emulator's current CPU.
     fn read(&self, handle: *mut api::Handle) -> Option<u64> {
         self.value.read(handle)
     }
 
-    /// The exception level that it is at.
+    /// Returns its exception level.
     fn level(&self) -> Option<u8> {
         self.read(self.pstate).map(registers::level)
     }

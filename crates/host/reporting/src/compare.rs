@@ -20,13 +20,13 @@ use shell::failure::bad_input;
 use shell::terminal::note;
 use side::{Side, percent};
 
-/// Does what `cargo xtask compare` promises.
+/// Runs `cargo xtask compare`.
 pub fn compare(args: &CompareArgs) -> Result<()> {
     args.format.claim()?;
     told(args)
 }
 
-/// Likewise where standard output is claimed already.
+/// Like [`compare`], with standard output claimed already.
 pub fn told(args: &CompareArgs) -> Result<()> {
     let (document, judgement) = judge(args)?;
     args.format.show_document(&document)?;
@@ -43,7 +43,7 @@ fn judge(args: &CompareArgs) -> Result<(Document, Judgement)> {
     let level = percent("--level", &args.level)?;
     if !(level > 0.0 && level < 50.0) {
         bad_input!(
-            "--level: `{}` is no level; name one above 0 and below 50 %",
+            "--level: `{}` is not a level; name one above 0 and below 50 %",
             args.level
         );
     }
@@ -56,7 +56,7 @@ fn judge(args: &CompareArgs) -> Result<(Document, Judgement)> {
     let (a, b) = match (args.runs.as_slice(), args.with.as_slice()) {
         ([a, b], []) => (std::slice::from_ref(a), std::slice::from_ref(b)),
         (_, []) => bad_input!(
-            "{} runs are named, and it is not clear which are whose; name two, or those of B behind --with",
+            "{} runs are named, and it is not clear which are whose; name two, or those of B after --with",
             args.runs.len()
         ),
         (a, b) => (a, b),
@@ -98,7 +98,7 @@ fn judge(args: &CompareArgs) -> Result<(Document, Judgement)> {
     Ok((document, judgement))
 }
 
-/// The aspects in which the sides may differ.
+/// Parses the aspects in which the sides may differ.
 fn allowed(list: Option<&str>) -> Result<Vec<&'static str>> {
     let words = list
         .unwrap_or_default()

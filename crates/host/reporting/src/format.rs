@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--format`: in which form a command answers on standard output.
+//! `--format`: the form of a command's output on standard output.
 //!
-//! In any form but the terminal's, standard output has the document and nothing else: what is said beside it goes
+//! In any form but the terminal's, standard output has the document and nothing else: all other messages go
 //! to standard error.
 
 use anyhow::{Context, Result};
@@ -14,7 +14,7 @@ use shell::command;
 use shell::failure::bad_input;
 use shell::terminal::{self, note};
 
-/// A form.
+/// A form of output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Lines and tables for a terminal
@@ -30,7 +30,7 @@ pub enum Format {
     Mail,
 }
 
-/// Options of what is answered.
+/// Options of the output.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct FormatArgs {
     /// Form of what goes to standard output; all but table have every column
@@ -42,7 +42,7 @@ pub struct FormatArgs {
 }
 
 impl FormatArgs {
-    /// Keeps standard output for the document, from now on.
+    /// Reserves standard output for the document, from now on.
     pub fn claim(&self) -> Result<()> {
         if self.format != Format::Table && !terminal::divert() {
             bad_input!("--format: standard output is that of another option; name a file there");
@@ -50,7 +50,7 @@ impl FormatArgs {
         Ok(())
     }
 
-    /// Shows what was measured.
+    /// Shows results.
     pub fn show_results(&self, results: &Results) -> Result<()> {
         let screen =
             screen::document(results).filter(|_| !self.wide && self.format == Format::Table);
@@ -87,7 +87,7 @@ impl FormatArgs {
         }
     }
 
-    /// Shows `document`, which has JSON of its own.
+    /// Shows `document`, with its own JSON.
     pub fn show_with(
         &self,
         document: &Document,
@@ -99,7 +99,7 @@ impl FormatArgs {
         }
     }
 
-    /// Shows `document`, in whatever form.
+    /// Shows `document`, in any form.
     pub fn show_document(&self, document: &Document) -> Result<()> {
         match self.format {
             Format::Table => {
@@ -118,7 +118,7 @@ impl FormatArgs {
     }
 }
 
-/// Tells on standard error what has to be known of the numbers: a spreadsheet has no place for it.
+/// Prints caveats of the numbers on standard error: a spreadsheet has no place for them.
 fn caveats(document: &Document) {
     for block in document.blocks() {
         if let Block::Line(line) = block {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tables of the logs whose results crates/host/results tests: what people see of a log is
-//! as it was, or the change is looked at.
+//! The tables of the logs whose results crates/host/results tests: people see the same of a log,
+//! unless a reviewed change differs.
 
 use page::{screen, table};
 use results::goldens::{golden, logs};

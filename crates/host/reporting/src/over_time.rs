@@ -24,7 +24,7 @@ use shell::output::{self, Output};
 use shell::places;
 use shell::terminal::{note, say};
 
-/// Colours of the lines of a chart: as many as can be told from each other.
+/// Colours of the lines of a chart: as many as a reader can distinguish.
 const COLOURS: [&str; 6] = [
     "c-blue",
     "c-red",
@@ -34,10 +34,10 @@ const COLOURS: [&str; 6] = [
     "c-grey dash-dots",
 ];
 
-/// Characters of a note.
+/// Most characters of a note.
 const LONG: usize = 600;
 
-/// A cell in all runs: its median in each that has it, on the path without bookkeeping if all of them know that.
+/// A cell in all runs: its median in each that has it, on the path without bookkeeping if all of them have that.
 struct Row<'r> {
     cell: &'r Cell,
     of_paths: bool,
@@ -55,7 +55,7 @@ impl Row<'_> {
 /// Shows the runs.
 pub fn over_time(args: &CompareArgs) -> Result<()> {
     let mut runs = runs(&args.runs)?;
-    // These moments are in order if sorted as text.
+    // As text, these times sort in order.
     runs.sort_by(|a, b| a.results.began.cmp(&b.results.began));
     let [first, .., last] = runs.as_slice() else {
         bad_input!(
@@ -93,7 +93,7 @@ pub fn over_time(args: &CompareArgs) -> Result<()> {
     Ok(())
 }
 
-/// The runs in `folders`.
+/// Reads the runs in `folders`.
 fn runs(folders: &[PathBuf]) -> Result<Vec<Run>> {
     let named = match folders {
         [] => vec![saved::all()],
@@ -111,7 +111,7 @@ fn runs(folders: &[PathBuf]) -> Result<Vec<Run>> {
     Ok(merge::boots(runs))
 }
 
-/// The run that `folder` is, or those in it, in the order of their names.
+/// Returns `folder`, if it is a run, or the runs in it, sorted by name.
 fn places_in(folder: &Path) -> Vec<PathBuf> {
     let has = |place: &Path| place.join("results.json").is_file();
     let is_json = |place: &Path| {
@@ -131,7 +131,7 @@ fn places_in(folder: &Path) -> Vec<PathBuf> {
     places
 }
 
-/// The cells that two runs at least have measured, in the order in which they come up.
+/// Returns the cells that at least two runs have measured, in order of appearance.
 fn rows(runs: &[Run]) -> Vec<Row<'_>> {
     let mut rows: Vec<Vec<Option<&Cell>>> = Vec::new();
     let mut known: BTreeMap<Vec<String>, usize> = BTreeMap::new();
@@ -148,7 +148,7 @@ fn rows(runs: &[Run]) -> Vec<Row<'_>> {
     rows.iter().filter_map(|cells| row(cells)).collect()
 }
 
-/// A cell in all runs, or `None` of no run.
+/// Returns a cell in all runs; `None` if no run has it.
 fn row<'r>(cells: &[Option<&'r Cell>]) -> Option<Row<'r>> {
     let cell = cells.iter().flatten().next()?;
     let of_paths = cells.iter().flatten().all(|cell| cell.critical.is_some());
@@ -167,7 +167,7 @@ fn row<'r>(cells: &[Option<&'r Cell>]) -> Option<Row<'r>> {
     })
 }
 
-/// Names the quantity whose medians are shown.
+/// Names the quantity of the medians.
 fn measure(rows: &[Row<'_>]) -> &'static str {
     match (
         rows.iter().any(|row| row.of_paths),
@@ -181,13 +181,13 @@ fn measure(rows: &[Row<'_>]) -> &'static str {
     }
 }
 
-/// The commit of a run, short, as far as that is known.
+/// Returns the short commit of a run, as far as it is known.
 fn commit(run: &Run) -> String {
     let build = run.results.build.as_ref();
     build.map(Build::short_tree).unwrap_or_default()
 }
 
-/// Identifies a run, as far as that is known.
+/// Identifies a run, as far as possible.
 fn told(run: &Run) -> String {
     let results = &run.results;
     let cpu = &results.machine.cpu;
@@ -286,7 +286,7 @@ fn page(runs: &[Run], rows: &[Row<'_>]) -> String {
     page::document("History", body)
 }
 
-/// A page of `runs` with other medians in each, to look at it.
+/// Returns a page of `runs` with other medians in each, to look at it.
 pub fn sample(runs: &[Run]) -> String {
     let first = runs.iter().find(|run| run.results.cells.len() > 1);
     let later = |(number, run): (u64, &Run)| {
@@ -307,7 +307,7 @@ pub fn sample(runs: &[Run]) -> String {
     page(&runs, &rows(&runs))
 }
 
-/// A line for each of `rows`, over the numbers of the runs.
+/// Returns a line for each of `rows`, over the numbers of the runs.
 fn lines(rows: &[&Row<'_>]) -> Vec<Line> {
     let line = |(colour, row): (&str, &&Row<'_>)| Line {
         class: format!("line {colour}"),
@@ -385,7 +385,7 @@ mod tests {
         let runs = [with("a", "1", Some(4)), with("b", "2", Some(6))];
         assert_eq!(shown(&runs), (vec![Some(4), Some(6)], true));
         assert!(measure(&rows(&runs)).contains("path"));
-        // A run of an emulator without plugins: what it does not know is not held against what the others know.
+        // A run of an emulator without plugins: the comparison uses what both sides have.
         let mixed = [with("a", "1", Some(4)), with("b", "2", None)];
         assert_eq!(shown(&mixed), (vec![Some(80), Some(80)], false));
         assert_eq!(measure(&rows(&mixed)), "");

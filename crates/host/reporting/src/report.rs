@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `report`: a page made from runs and from logs.
+//! The verb `report`: makes a page from runs and from logs.
 
 mod options;
 
@@ -33,7 +33,7 @@ use shell::{output, places};
 /// Name of the page in a folder.
 pub const PAGE: &str = "report.html";
 
-/// Does what `cargo xtask report` promises.
+/// Runs `cargo xtask report`.
 pub fn report(args: &ReportArgs) -> Result<()> {
     let watts = args.watts.as_deref().map(watts::read).transpose()?;
     let inputs: Vec<Input> = args
@@ -45,7 +45,7 @@ pub fn report(args: &ReportArgs) -> Result<()> {
         let complaints = input.complaints();
         complaints.iter().for_each(|line| note!("warning: {line}"));
     }
-    // An input that is already a results.json, and alone, need not be written again.
+    // A single input that is already a results.json need not be written again.
     let as_it_is = watts.is_none() && matches!(inputs.as_slice(), [input] if !input.is_log);
     if inputs.iter().all(|input| input.results.cells.is_empty()) {
         bad_input!("no cell of this is whole; capture the console again, or name other inputs");
@@ -117,7 +117,7 @@ fn document(runs: &[Run], format: &FormatArgs) -> Document {
     document
 }
 
-/// The page of what was just measured, in one run or several.
+/// Returns the page of what was just measured, in one run or several.
 pub fn of_run(label: &str, results: &Results, commands: &str) -> String {
     let run = Run {
         label: label.into(),
@@ -127,10 +127,10 @@ pub fn of_run(label: &str, results: &Results, commands: &str) -> String {
     page::html(None, &merge::runs(vec![run]))
 }
 
-/// Where things are written.
+/// The places of the output.
 struct Places {
     page: PathBuf,
-    /// Folder for the data, if that is to be written.
+    /// Folder for the data, if it is written.
     data: Option<PathBuf>,
 }
 
@@ -146,7 +146,7 @@ impl Places {
             (None, _) => fresh()?,
         };
         let shown = places::shown(&folder);
-        // Results of a run are not to be replaced by ones that are made from them.
+        // Results of a run must not be replaced by results derived from them.
         if data && folder.join("serial.log").exists() && folder.join("results.json").exists() {
             bad_input!(
                 "--out: {shown} is a run's folder with results of its own; name another one"
@@ -166,11 +166,11 @@ fn is_page(out: &Path) -> bool {
     let extension = out.extension().and_then(|extension| extension.to_str());
     let named = matches!(extension, Some("html" | "htm")) || out == Path::new("-");
     let exists = out.metadata().map(|what| what.file_type());
-    // A place that is neither folder nor file is for the page, if it can be written at all.
+    // A path that is neither folder nor file is for the page, if it is writable at all.
     exists.map_or(named, |what| !what.is_dir() && (named || !what.is_file()))
 }
 
-/// A new folder.
+/// Creates a new folder.
 fn fresh() -> Result<PathBuf> {
     let time = Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
     folder::create_numbered(&places::target().join("reports"), &time)

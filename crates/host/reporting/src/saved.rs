@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs that were given a name, to be compared with later ones: folders below `target/saved/`.
+//! Named runs, to compare with later ones: folders below `target/saved/`.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -10,16 +10,16 @@ use foreign::Quoted;
 use shell::failure::bad_input;
 use shell::places;
 
-/// Characters of a name: while the run goes on, and where it was killed, more stand around them, and a file system takes 255
-/// (NAME_MAX).
+/// Most characters of a name: during the run, and if it was killed, the folder's name has more, and a file system
+/// allows 255 (NAME_MAX).
 const LONGEST: usize = 200;
 
-/// The folder of a run that is to be called `name`, which no other is called.
+/// Returns the folder of a run with the new name `name`.
 pub fn folder(name: &str) -> Result<PathBuf> {
     let of_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.starts_with(|c| of_name(c) && c != '-') || !name.chars().all(of_name) {
         bad_input!(
-            "--save: `{}` is no name; use letters, digits, - and _, and no - at its beginning",
+            "--save: `{}` is not a name; use letters, digits, - and _, and no - at its beginning",
             Quoted::new(name)
         );
     }
@@ -48,7 +48,7 @@ pub fn find(path: &Path) -> PathBuf {
     }
 }
 
-/// The names of all, as the end of an error's remedy; nothing if there are none.
+/// Lists all names, for the end of an error's remedy; empty without any.
 pub fn told() -> String {
     let entries = fs::read_dir(all()).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -60,12 +60,12 @@ pub fn told() -> String {
     }
 }
 
-/// Where they are.
+/// Returns their folder.
 pub fn all() -> PathBuf {
     places::target().join("saved")
 }
 
-/// Whether it is one part of a path, and not the folder itself or the one above.
+/// Whether it is a single component of a path, other than `.` and `..`.
 fn is_name(path: &Path) -> bool {
     let mut parts = path.components();
     matches!(
@@ -96,7 +96,7 @@ mod tests {
                 .unwrap()
                 .ends_with("saved/no-run-has-this-name")
         );
-        // An existing file is what was meant.
+        // An existing file has priority.
         assert_eq!(find(Path::new("src")), Path::new("src"));
         assert_eq!(
             find(Path::new("no-run-has-this-name")),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--watts FILE`: the figures of a model of energy, where the board's file has none or others.
+//! `--watts FILE`: the figures of a model of energy, in place of the board's.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use results::Watts;
 use shell::failure::bad_input;
 use shell::{files, mistake, places};
 
-/// Reads the file that was named.
+/// Reads the named file.
 pub fn read(path: &Path) -> Result<Watts> {
     let shown = places::shown(path);
     let text = match files::read_text(path) {

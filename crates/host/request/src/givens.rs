@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boots that a plan takes where a hypervisor's knobs are turned at its boot.
+//! The boots of a plan, for hypervisors whose settings are fixed at boot.
 
 use std::collections::BTreeSet;
 
 use plan::{Given, Machine, Plan, Trap};
 
-/// How what is below `machine` is set, for each boot of `plan`: every setting that some cell
-/// has its place in. It traps what it is told, unless that was decided: `traps`.
+/// Returns the settings of the level below `machine` for each boot of `plan`: every setting that some
+/// cell belongs to. It traps what the plan lists, unless `traps` decides that.
 #[must_use]
 pub fn givens(plan: &Plan, mut machine: Machine, traps: Option<Trap>) -> Vec<Given> {
     let polls = plan.lists.host_poll_us.values.iter().copied();

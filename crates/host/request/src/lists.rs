@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An option for each dimension, by their table.
+//! An option for each dimension, from their table.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use plan::{DIMENSIONS, Info, Kind, Place};
 const EXECUTOR: &str =
     "Options of the workloads on the executor (CPUS: like 0-3+6 or 0x4f, all, none)";
 
-/// An option for each of the dimensions, by their table.
+/// An option for each of the dimensions, from their table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListArgs(pub(crate) BTreeMap<&'static str, String>);
 

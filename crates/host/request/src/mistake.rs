@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a command line that means nothing is told.
+//! Describes a command line that cannot be parsed.
 
 /// Describes the mistake in a command line, in one line.
 #[must_use]

@@ -6,7 +6,7 @@ use plan::{DIMENSIONS, Dimension, Info, Plan, Stages};
 
 use crate::ListArgs;
 
-/// Wake-ups per cell if pauses are asked for and no number is.
+/// Wake-ups per cell if pauses are given and no number is.
 const WITH_GAP: u32 = 200;
 
 /// Words that a remedy names at most.
@@ -28,8 +28,8 @@ pub struct PlanArgs {
     /// or 200 with --gap-us]
     #[arg(long, value_name = "N", conflicts_with = "iterations")]
     pub max_iterations: Option<String>,
-    /// Time of the guest that a cell may take, milliseconds, requested pauses left out; 0 is no bound. With --metric insns
-    /// a millisecond is a million instructions [default: 10 with insns, else 500]
+    /// Time of the guest that a cell may take, milliseconds, requested pauses left out; 0 means no limit. With --metric
+    /// insns a millisecond is a million instructions [default: 10 with insns, else 500]
     #[arg(long, value_name = "MS")]
     pub cell_ms: Option<String>,
     /// Whether to run pingpong once more with time stamps, to show where the time goes: on, off
@@ -50,7 +50,7 @@ pub struct PlanArgs {
 }
 
 impl PlanArgs {
-    /// These values of dimensions, by their keys, with so many wake-ups per cell and
+    /// Selects these values of dimensions, by their keys, with so many wake-ups per cell and
     /// without time stamps.
     pub fn exactly(iterations: u64, lists: &[(&'static str, &str)]) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl PlanArgs {
         }
     }
 
-    /// These values of dimensions, by their keys, and otherwise what is measured without options.
+    /// Selects these values of dimensions, by their keys, and otherwise the defaults.
     pub fn naming(lists: &[(&'static str, &str)]) -> Self {
         let lists = lists.iter().map(|&(key, values)| (key, values.to_owned()));
         Self {
@@ -69,7 +69,7 @@ impl PlanArgs {
         }
     }
 
-    /// The plan that the options describe.
+    /// Returns the plan that the options describe.
     ///
     /// # Errors
     /// Names the word that its option does not take, and words that it does.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers of a file are bounded where they are read, so that none that is made of them overflows.
+//! Bounds the numbers of a file when they are read, so that nothing computed from them overflows.
 
 use std::fmt::Write;
 
@@ -16,9 +16,9 @@ pub const SUM: u64 = 1 << 58;
 /// The largest number of CPUs, whose pairs are counted.
 pub const CPUS: u64 = 1 << 16;
 
-/// Objects that hold what a machine says of itself: nothing is made of that.
+/// Objects with a machine's description of itself, which is only shown.
 const SHOWN: [&str; 2] = ["features", "fidelity"];
-/// Kinds of records without numbers, and keys of text that may look like one.
+/// Kinds of records without numbers, and keys of text that may look like a number.
 const TEXTS: [&str; 6] = ["feature", "probe", "note", "unit", "refused", "failed"];
 const TEXT_KEYS: [&str; 5] = ["name", "why", "text", "version", "hypervisor"];
 
@@ -29,7 +29,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Takes one that `key` has.
+    /// Counts the number of `key`.
     fn take(&mut self, key: &str, number: u64) -> Result<(), String> {
         let most = if key == "cpus" { CPUS } else { MOST };
         if number > most {
@@ -42,7 +42,7 @@ impl Numbers {
         }
     }
 
-    /// Takes those of a record.
+    /// Counts the numbers of a record.
     ///
     /// # Errors
     /// Names the key, and the bound.
@@ -58,7 +58,7 @@ impl Numbers {
                 if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_digit()) {
                     continue;
                 }
-                // More digits than a number has.
+                // More digits than fit into a number.
                 let number = word.parse().unwrap_or(u64::MAX);
                 self.take(key, number)
                     .map_err(|why| format!("{}: {why}", Quoted::new(key)))?;
@@ -67,7 +67,7 @@ impl Numbers {
         Ok(())
     }
 
-    /// Takes those of `value`, which `key` has; `path` leads to it.
+    /// Counts the numbers of `value`, which belongs to `key`; `path` leads to it.
     fn take_json(&mut self, path: &mut String, key: &str, value: &Value) -> Result<(), String> {
         let at = path.len();
         match value {
@@ -97,7 +97,7 @@ impl Numbers {
     }
 }
 
-/// A number without sign and fraction.
+/// Returns a number without sign and fraction.
 fn magnitude(number: &Number) -> u64 {
     let integer = number.as_u64();
     let integer = integer.or_else(|| number.as_i64().map(i64::unsigned_abs));
@@ -109,7 +109,8 @@ impl Results {
     /// Reads the text of a `results.json`.
     ///
     /// # Errors
-    /// Names the place, as line and column or as the path of the field, and the mistake, as `shown` makes it of what the parser says.
+    /// Names the place, as line and column or as the path of the field, and the mistake; `shown` formats the parser's
+    /// error.
     pub fn read(text: &str, shown: impl Fn(&serde_json::Error) -> String) -> Result<Self, String> {
         let results: Self = serde_json::from_str(text).map_err(|error| shown(&error))?;
         let value: Value = serde_json::from_str(text).map_err(|error| shown(&error))?;
@@ -178,7 +179,7 @@ mod tests {
             error.contains("cells[0].pass_p50[1024]: ") && error.contains("add up"),
             "{error}"
         );
-        // A machine's feature is shown as it is.
+        // A machine's feature is shown unchanged.
         assert!(read(r#"{"machine":{"features":{"a":18446744073709551615}}}"#).is_ok());
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A captured console: records of one or more boots among other text, possibly
+//! Parses a captured console: records of one or more boots among other text, possibly
 //! damaged by the line.
 
 use wire::{MARK, Record};
@@ -9,10 +9,10 @@ use plan::{Under, Word};
 use crate::records::{Collector, Records};
 use crate::{Repeated, Results};
 
-/// Text before the deadline's name, in the line by which the hypervisor reports one that is over.
+/// Prefix of the deadline's name, in the hypervisor's line about a deadline that has passed.
 pub const LATE: &str = "rouse: deadline: ";
 
-/// Which deadline ended a boot in `text`, by the hypervisor's words.
+/// Returns the deadline that ended a boot in `text`, by the hypervisor's words.
 pub fn late(text: &str) -> Option<&str> {
     let line = text.lines().find_map(|line| line.split_once(LATE));
     line.map(|(_, why)| why.trim())
@@ -23,10 +23,10 @@ pub fn has_records(text: &str) -> bool {
     text.contains(MARK)
 }
 
-/// The boots in `text`, in their order.
+/// Returns the boots in `text`, in order.
 ///
 /// A boot ends with its last record, and where the sequence starts again: the
-/// first records of the next may be lost, and its cells are not to be taken
+/// first records of the next may be lost, and its cells must not be taken
 /// for those of the boot before.
 pub fn boots(text: &str) -> Vec<Records> {
     let mut boots = Vec::new();
@@ -34,7 +34,7 @@ pub fn boots(text: &str) -> Vec<Records> {
     let mut last = "";
     for piece in text.split(['\n', '\r']).flat_map(pieces) {
         if let Ok(record) = Record::parse(piece) {
-            // A console that echoes is no second boot.
+            // A console that echoes does not start a second boot.
             if piece == last {
                 continue;
             }
@@ -50,7 +50,7 @@ pub fn boots(text: &str) -> Vec<Records> {
     boots
 }
 
-/// The parts of a line that begin with the mark: a lost line end joins two.
+/// Returns the parts of a line that begin with the mark: a lost line end joins two.
 fn pieces(line: &str) -> impl Iterator<Item = &str> {
     let starts: Vec<usize> = line.match_indices(MARK).map(|(at, _)| at).collect();
     let ends: Vec<usize> = starts.iter().copied().skip(1).chain([line.len()]).collect();
@@ -60,7 +60,7 @@ fn pieces(line: &str) -> impl Iterator<Item = &str> {
         .map(|(from, to)| &line[from..to])
 }
 
-/// Collects the results of the boots in `text`; `None` if no record of it is whole.
+/// Collects the results of the boots in `text`; `None` without an undamaged record.
 pub fn results(text: &str) -> Option<Results> {
     let boots = boots(text);
     let mut results = Results::new("", "", None);
@@ -68,7 +68,7 @@ pub fn results(text: &str) -> Option<Results> {
     for (place, boot) in boots.iter().enumerate() {
         let under = boot.machine.get("under");
         results.add(under.and_then(|word| Under::parse(word)), boot);
-        // Which boot it was says something where there are several.
+        // The number of the boot matters only if there are several.
         let number = if boots.len() > 1 { place + 1 } else { 0 };
         for (texts, all) in complaints_of(&mut results).into_iter().zip(&mut complaints) {
             texts.drain(..).for_each(|text| all.add(number, text));
@@ -85,7 +85,7 @@ pub fn results(text: &str) -> Option<Results> {
     (!boots.is_empty()).then_some(results)
 }
 
-/// The lists of what is wrong.
+/// Returns the lists of complaints.
 fn complaints_of(results: &mut Results) -> [&mut Vec<String>; 3] {
     let Results {
         missing,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The form of a cell in `results.json`, and what is read from it. The comment of a
-//! field is its description in docs/results.schema.json too.
+//! The form of a cell in `results.json`, and values derived from it. The comment of a
+//! field is also its description in docs/results.schema.json.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ use crate::path::Critical;
 use crate::types::{Counts, is_zero};
 use crate::{Stage, Stats, known, words};
 
-/// Name of what is no stage, but the sum of the stages.
+/// Name of the sum of the stages, which is not a stage itself.
 const STAMPED: &str = "traced";
 
-/// Names of the words that make a cell what it is, in the order of the columns of
+/// Returns the names of the words that make a cell what it is, in the order of the columns of
 /// results.csv.
 pub fn keys() -> impl Iterator<Item = &'static str> {
     let fields = DIMENSIONS.iter().filter(|info| info.place != Place::System);
@@ -147,7 +147,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// How many passes it has, if it was cut short: `2/4`; else `all`.
+    /// Formats how many passes it has, if it was cut short: `2/4`; else `all`.
     pub fn passes_text(&self) -> String {
         match self.is_part() {
             true => format!("{}/{}", self.passes, self.passes_planned),
@@ -165,8 +165,8 @@ impl Cell {
         self.ended == Some(End::Budget)
     }
 
-    /// How many wake-ups its counters are of: all that were made, or the samples where a log does
-    /// not say; at least 1.
+    /// Returns the number of wake-ups that its counters include: all that were made, or the samples if a log does
+    /// not have that; at least 1.
     pub fn counted(&self) -> u64 {
         match self.made {
             0 => self.stats.map_or(1, |stats| stats.count.max(1)),
@@ -174,15 +174,15 @@ impl Cell {
         }
     }
 
-    /// A counter per sample; 0 if it did not count.
+    /// Returns a counter per sample; 0 if it is missing.
     pub fn per_sample(&self, counts: &Counts, name: &str) -> f64 {
         let count = counts.get(name).copied().unwrap_or(0);
         count as f64 / self.counted() as f64
     }
 
-    /// Says so where EL2 made halts by another way than the path in assembly, which its figures are
-    /// then not of, most of the time: a syndrome that the path does not know, for one. Where EL2 adapts
-    /// how long it polls, or has a neighbour to run, it always does, and with Linux often.
+    /// Notes that most of EL2's halts did not take the path in assembly, so that its figures are
+    /// of another path: for a syndrome that the path does not handle, for instance. If EL2 adapts
+    /// how long it polls, or has a neighbour to run, that is always so, and with Linux often.
     pub fn slow_halts(&self) -> Option<String> {
         let el2 = self.counters.get("el2")?;
         let count = |name: &str| el2.get(name).copied().unwrap_or(0);
@@ -199,13 +199,13 @@ impl Cell {
         })
     }
 
-    /// Whether what it ran under tells how often it took CPUs from the guest; where it does not,
-    /// no count is not a count of 0.
+    /// Whether the layer below counts how often it took CPUs from the guest; if not,
+    /// a missing count does not mean 0.
     pub fn tells_exits(&self) -> bool {
         !self.under.is_other() || !self.exits.is_empty()
     }
 
-    /// Whether `floor` is the same for the guest on the bare machine, which traps and injects
+    /// Whether `floor` is the same cell on the bare machine, which traps and injects
     /// nothing.
     pub fn is_over(&self, floor: &Self) -> bool {
         floor.under == Under::None
@@ -213,30 +213,30 @@ impl Cell {
             && floor.cpus == self.cpus
     }
 
-    /// Whether `other` is the same in all but what it ran under.
+    /// Whether `other` is the same except for the layer below.
     pub fn is_like(&self, other: &Self) -> bool {
         other.what == self.what && other.cpus == self.cpus
     }
 
-    /// The stages that the sample is made of.
+    /// Returns the stages of the sample.
     pub fn stages(&self) -> impl Iterator<Item = &Stage> {
         self.stages.iter().filter(|stage| stage.name != STAMPED)
     }
 
-    /// The whole sample as it is with time stamps being taken.
+    /// Returns the whole sample with time stamps.
     pub fn stamped(&self) -> Option<&Stage> {
         self.stages.iter().find(|stage| stage.name == STAMPED)
     }
 
-    /// How many times as long as without stamps a sample with stamps takes, by the medians:
-    /// what a figure that needs stamps is distorted by. `None` if none were taken.
+    /// Returns the ratio of a sample with stamps to one without, by the medians:
+    /// the distortion of a figure that needs stamps. `None` if there are none.
     pub fn distortion(&self) -> Option<f64> {
         let (with, without) = (self.stamped()?.stats.p50, self.stats?.p50);
         (without > 0).then(|| with as f64 / without as f64)
     }
 
     /// The value of one of the words that make the cell what it is; empty where the
-    /// results do not tell it. `None` if there is none of this name.
+    /// results lack it. `None` if no word has this name.
     pub fn word(&self, key: &str) -> Option<String> {
         Some(match key {
             "under" => self.under.to_string(),
@@ -246,7 +246,7 @@ impl Cell {
         })
     }
 
-    /// The value of a dimension; empty where the results do not tell it.
+    /// Returns the value of a dimension; empty where the results lack it.
     pub fn told(&self, info: &Info) -> String {
         if info.is_told(&self.what) {
             info.text(&self.what).to_string()
@@ -255,7 +255,7 @@ impl Cell {
         }
     }
 
-    /// The words of the systems, like `call-by=notify,offset=1`, by name.
+    /// Returns the words of the systems, like `call-by=notify,offset=1`, by name.
     fn system_text(&self) -> String {
         let words = self.what.system();
         let words = words.map(|info| format!("{}={}", info.key, info.text(&self.what)));
@@ -264,14 +264,14 @@ impl Cell {
         words.join(",")
     }
 
-    /// Everything that tells it from the other cells of its run.
+    /// Returns everything that distinguishes it from the other cells of its run.
     pub fn key(&self) -> Vec<String> {
         keys()
             .map(|key| self.word(key).unwrap_or_default())
             .collect()
     }
 
-    /// Operation: the workload, and its shape if it has shapes.
+    /// Returns the operation: the workload, and its shape if it has shapes.
     pub fn subject(&self) -> String {
         let plan::Cell { shape, .. } = self.what;
         let table = self.table();
@@ -299,7 +299,7 @@ impl Cell {
         }
     }
 
-    /// Key of its table: the workload, and whether its requests come by time.
+    /// Returns the key of its table: the workload, and whether its requests come by time.
     pub fn table(&self) -> String {
         let loops = if self.what.is_open() {
             ", open loop"
@@ -309,15 +309,15 @@ impl Cell {
         format!("{}{loops}", self.what.workload)
     }
 
-    /// Requests in a time, as part of those that were to come in it: 1 where the receiver
-    /// keeps up. `None` where requests do not come by time.
+    /// Returns the requests in a time, as a share of those that were to come in it: 1 if the receiver
+    /// keeps up. `None` if requests do not come by time.
     pub fn load_reached(&self) -> Option<f64> {
         let load = self.counters.get("arrivals")?;
         let ticks = |name: &str| load.get(name).copied().filter(|ticks| *ticks > 0);
         Some(ticks("asked-ticks")? as f64 / ticks("reached-ticks")? as f64)
     }
 
-    /// Title in one line.
+    /// Returns its title, in one line.
     pub fn title(&self) -> String {
         let title = format!("{} {}", self.what.title(), self.system_text());
         title.trim_end().to_owned()
@@ -397,7 +397,7 @@ fn optional_known_word<'de, W: Word, D: Deserializer<'de>>(
     word.map_err(D::Error::custom)
 }
 
-/// The value with this name, or what is wrong with the name.
+/// Returns the value with this name; an error says what is wrong with the name.
 pub fn parsed<W: Word>(word: &str) -> Result<W, String> {
     let unknown = || {
         let word = Quoted::new(word);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The core's frequency at the passes of a cell, and whether it moved.
 //!
-//! A core that is slower in one pass makes every path longer in it, and so does code that
-//! is. The guest looks at its core's clock before and behind each pass where it can; what
-//! moved is marked. The core is that of the CPU that measures: the first one, or the sender of
+//! A core that is slower in one pass makes every path longer in it, and so does slower
+//! code. The guest reads its core's clock before and after each pass where it can; a pass in
+//! which it moved is marked. The core is that of the CPU that measures: the first one, or the sender of
 //! a pair. Cores differ, so each is compared with itself.
 
 use std::collections::BTreeMap;
@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use crate::records::CellRecords;
 use crate::{Cell, Results};
 
-/// The largest share by which readings of one clock differ that is not called a move.
+/// The largest share by which readings of one clock differ that does not count as a move.
 /// A reading is known to 1 in 200, and two may be wrong in opposite directions; the
 /// smallest steps by which cores change their clocks are some 100 MHz of some 3 GHz.
 pub const MOVED: f64 = 0.02;
 
-/// The frequency of each CPU that measured at the first pass of a boot, Hz: the first that was seen
+/// Returns the frequency of each CPU that measured at the first pass of a boot, Hz: the first one read
 /// at its cells among `cells`, which are in the order of the first pass. By its place, as text.
 pub fn first(cells: &[CellRecords]) -> BTreeMap<&str, u64> {
     let mut first = BTreeMap::new();
@@ -28,17 +28,17 @@ pub fn first(cells: &[CellRecords]) -> BTreeMap<&str, u64> {
     first
 }
 
-/// By how much the frequency at `passes`, the begin and the end of each, moved, or is another
-/// than `first`, as a share of the highest; `None` if by no more than [`MOVED`].
+/// Returns by how much the frequency at `passes`, the begin and the end of each, moved, or differs
+/// from `first`, as a share of the highest; `None` if by at most [`MOVED`].
 pub fn moved(first: Option<u64>, passes: &[[u64; 2]]) -> Option<f64> {
     let (low, high) = range(seen(passes))?;
     let (low, high) = range([low, high].into_iter().chain(first))?;
     let share = (high - low) as f64 / high as f64;
-    // To the accuracy that it has.
+    // Rounded to its accuracy.
     (share > MOVED).then(|| (share * 1000.0).round() / 1000.0)
 }
 
-/// Clocks that were seen: one that stood has no frequency.
+/// Returns the clocks that were read: one that stood has no frequency.
 fn seen(passes: &[[u64; 2]]) -> impl Iterator<Item = u64> {
     passes.iter().flatten().copied().filter(|&hz| hz != 0)
 }
@@ -49,14 +49,14 @@ fn range(mut hz: impl Iterator<Item = u64>) -> Option<(u64, u64)> {
 }
 
 impl Cell {
-    /// The lowest and the highest frequency of the core at its passes, Hz.
+    /// Returns the lowest and the highest frequency of the core at its passes, Hz.
     pub fn core_hz(&self) -> Option<(u64, u64)> {
         range(seen(&self.pass_core_hz))
     }
 }
 
 impl Results {
-    /// The median of the core's frequency at all passes, Hz.
+    /// Returns the median of the core's frequency at all passes, Hz.
     pub fn core_hz_of_passes(&self) -> Option<u64> {
         let cells = self.cells.iter();
         let mut all: Vec<u64> = cells.flat_map(|cell| seen(&cell.pass_core_hz)).collect();
@@ -71,8 +71,8 @@ mod tests {
 
     const GHZ: u64 = 1_000_000_000;
 
-    /// The frequencies of a run of `cells` cells in four passes, forwards, backwards,
-    /// backwards, forwards, where `hz` says what the clock is at a time.
+    /// Returns the frequencies of a run of `cells` cells in four passes, forwards, backwards,
+    /// backwards, forwards, where `hz` returns the clock at a time.
     fn run(cells: usize, hz: impl Fn(u64) -> u64) -> Vec<Vec<[u64; 2]>> {
         let mut found = vec![Vec::new(); cells];
         let mut time = 0;
@@ -94,7 +94,7 @@ mod tests {
         marks_between(&between, run)
     }
 
-    /// Of cells each of which is between a pair of CPUs.
+    /// Likewise for cells that are each between a pair of CPUs.
     fn marks_between(pairs: &[&str], run: &[Vec<[u64; 2]>]) -> Vec<bool> {
         let cells = pairs.iter().zip(run).map(|(pair, passes)| CellRecords {
             fields: [("pair".into(), (*pair).into())].into(),
@@ -122,7 +122,7 @@ mod tests {
     fn one_step_marks_each_cell_that_was_run_behind_it() {
         // In the first pass of the fourth of five cells.
         let step = |at: u64| move |time| if time < at { 3 * GHZ } else { 29 * GHZ / 10 };
-        // Each of them is run again later.
+        // Each of them runs again later.
         assert_eq!(marks(&run(5, step(7))), [true; 5]);
         // In the last pass, between the third and the fourth.
         assert_eq!(marks(&run(5, step(36))), [false, false, false, true, true]);
@@ -138,7 +138,7 @@ mod tests {
         let run = run(200, drift);
         let steps = run.iter().flatten().map(|[begin, end]| begin - end);
         assert!(steps.max().unwrap() < GHZ / 100);
-        // The last is run in the middle of the run twice, and never else.
+        // The last one runs twice in the middle of the run, and never else.
         assert!(moved(None, &run[199][..2]).is_none());
         assert!(marks(&run)[199]);
         assert_eq!(moved(Some(3 * GHZ), &run[199][..1]), Some(0.133));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether what some runs measured is better or worse than what others did, cell by
-//! cell: runs against runs, since samples of one run are alike.
+//! Whether some runs are better or worse than others, cell by
+//! cell: compares runs with runs, since samples of one run are correlated.
 //!
 //! [`Comparison`] has the cells with their verdicts, and what one side lacks;
-//! [`differences`] tells what else than the code differs; crate `significance`
+//! [`differences`] lists differences other than the code; crate `significance`
 //! has the tests. docs/significance.md is for users.
 
 mod figures;
@@ -11,7 +11,7 @@ mod pairs;
 mod quantity;
 mod setting;
 
-/// Probability that anything is called better or worse if nothing is, unless asked otherwise.
+/// Default probability that anything is called better or worse if nothing is.
 pub const LEVEL: f64 = 0.05;
 
 pub use figures::{Compared, Figures, Verdict};

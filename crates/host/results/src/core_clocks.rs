@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The clocks of the cores that measured: from the begin of a run to its end, and one beside the
+//! The clocks of the cores that measured: from the begin of a run to its end, and compared with each
 //! other.
 
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::records::{CellRecords, ClockRecords, Records};
 
-/// Up to so many millionths two readings of a clock are of one that did not change. Each is known
-/// to 1 in 4000, so two of a steady clock differ by up to 500; what is told has twice that.
+/// Two readings of a clock that differ by at most this, in millionths, are of one that did not change. Each is known
+/// to 1 in 4000, so two of a steady clock differ by up to 500; the limit is twice that.
 pub const AGREES_PPM: i64 = 1000;
 
 /// The clock of a core that measured.
@@ -34,7 +34,7 @@ pub struct CoreClock {
 }
 
 impl CoreClock {
-    /// Whether it drifted by more than its readings may be wrong.
+    /// Whether it drifted by more than the error of its readings.
     pub fn drifts(&self) -> bool {
         self.drift_ppm.is_some_and(|ppm| ppm.abs() > AGREES_PPM)
     }
@@ -44,15 +44,15 @@ impl CoreClock {
     }
 }
 
-/// By how many millionths `hertz` is more than `than`.
+/// Returns by how many millionths `hertz` is more than `than`.
 pub fn ppm(hertz: u64, than: u64) -> i64 {
     let more = i128::from(hertz) - i128::from(than);
     let ppm = more * 1_000_000 / i128::from(than.max(1));
     i64::try_from(ppm).unwrap_or(i64::MAX)
 }
 
-/// The clock at the begin of most of `clocks`, the one in the middle, and those that are another
-/// than it.
+/// Returns the median clock at the begin of `clocks`, which stands for most, and those that
+/// differ from it.
 pub fn differing(clocks: &[CoreClock]) -> Option<(u64, Vec<&CoreClock>)> {
     let mut begins: Vec<u64> = clocks.iter().filter_map(|clock| clock.begin_hz).collect();
     begins.sort_unstable();
@@ -64,7 +64,7 @@ pub fn differing(clocks: &[CoreClock]) -> Option<(u64, Vec<&CoreClock>)> {
     Some((middle, clocks.iter().filter(differs).collect()))
 }
 
-/// Clocks of a boot, from its records.
+/// Returns the clocks of a boot, from its records.
 pub(crate) fn of_boot(records: &BTreeMap<u64, ClockRecords>) -> Vec<CoreClock> {
     let known = |hertz: Option<u64>| hertz.filter(|&hertz| hertz != 0);
     let clocks = records.iter().map(|(&cpu, clock)| {
@@ -80,7 +80,7 @@ pub(crate) fn of_boot(records: &BTreeMap<u64, ClockRecords>) -> Vec<CoreClock> {
     clocks.collect()
 }
 
-/// Adds those of another boot to `all`: of a core that is there already, the boot in which it
+/// Adds the clocks of another boot to `all`: keeps for each core the boot in which it
 /// drifted most.
 pub(crate) fn add(all: &mut Vec<CoreClock>, more: Vec<CoreClock>) {
     for clock in more {
@@ -98,8 +98,8 @@ pub(crate) fn add(all: &mut Vec<CoreClock>, more: Vec<CoreClock>) {
 }
 
 impl Records {
-    /// The clock by which values of `cell` became cycles, if they did: that of the core which
-    /// measured it. Logs that do not tell those have the first core's.
+    /// Returns the clock by which values of `cell` became cycles, if they did: that of the core which
+    /// measured it. Logs without that have the first core's.
     pub(crate) fn cycles_hz(&self, cell: &CellRecords) -> Option<u64> {
         let (unit, _) = self.unit.as_ref()?;
         let place: u64 = cell.measuring().parse().ok()?;

@@ -2,18 +2,18 @@
 //! Whether the counter is too coarse for a cell's median.
 //!
 //! A sample is the difference of two readings, so it is a multiple of the counter's step,
-//! and so is a median: it can't tell two paths apart that differ by less. The mean of many
-//! samples can, if where in a step they begin is left to chance: a path of 2.3 steps takes
+//! and so is a median: it can't distinguish two paths that differ by less. The mean of many
+//! samples can, if they begin at random points of a step: a path of 2.3 steps takes
 //! two of them in 70 % of the samples, and three in the others.
 
 use crate::records::Records;
 
-/// The largest step that is not called coarse, as a share of the median.
+/// The largest step that does not count as coarse, as a share of the median.
 pub const COARSE: f64 = 0.05;
 
-/// The counter's step as a share of a median of `p50`, at most 1; `None` if it is no more than
-/// [`COARSE`], or not known, or values count no time. `records` are those of the boot, `cycles_hz`
-/// is what cycles of the cell are converted by.
+/// The counter's step as a share of a median of `p50`, at most 1; `None` if it is at most
+/// [`COARSE`], or not known, or values are not times. `records` are those of the boot; `cycles_hz`
+/// converts cycles of the cell.
 pub fn coarse(records: &Records, cycles_hz: Option<u64>, p50: u64) -> Option<f64> {
     let of = |key| records.machine.get(key)?.parse::<f64>().ok();
     let step = of("counter_step")?;
@@ -24,7 +24,7 @@ pub fn coarse(records: &Records, cycles_hz: Option<u64>, p50: u64) -> Option<f64
         _ => return None,
     };
     let share = (step / p50 as f64).min(1.0);
-    // To the accuracy that a reader has use for.
+    // Rounded to a useful accuracy.
     (share > COARSE).then(|| (share * 1000.0).round() / 1000.0)
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Energy as a model: where the CPUs were within the samples of a cell, times watts that
-//! you state for each of these states. Nothing here is measured but the time.
+//! Energy as a model: the time of the CPUs in each state within the samples of a cell, times watts that
+//! the user states for each state. Only the time is measured.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ pub struct EnergyModel {
 }
 
 impl Watts {
-    /// A fault of the figures, if there is one.
+    /// Checks the figures.
     ///
     /// # Errors
     /// Names the key and the remedy.
@@ -59,7 +59,7 @@ impl Watts {
         }
     }
 
-    /// The model in one line.
+    /// Describes the model in one line.
     pub fn text(&self) -> String {
         let Self { run, poll, wfi, .. } = self;
         let el2 = self.el2.unwrap_or(*run);
@@ -69,7 +69,7 @@ impl Watts {
         )
     }
 
-    /// Watts in a state of residency; `None` if the model does not know it.
+    /// Returns the watts in a state of residency; `None` if the model does not have it.
     fn of(&self, state: &str) -> Option<f64> {
         match state {
             "run" => Some(self.run),
@@ -82,9 +82,9 @@ impl Watts {
 }
 
 impl Results {
-    /// Gives each cell whose residency is known what its wake-ups take by `watts`, in place of
-    /// what it had of another model. Where the counter counts instructions there is no time to
-    /// multiply watts with; a note says so, and one says so where no cell has time stamps.
+    /// Computes for each cell with a known residency the energy of its wake-ups by `watts`, in place of
+    /// that of another model. If the counter counts instructions there is no time to
+    /// multiply watts by; a note says so, and one says so if no cell has time stamps.
     pub fn model_energy(&mut self, watts: &Watts) {
         const WHAT: &str = "model of energy: ";
         self.notes.retain(|note| !note.starts_with(WHAT));
@@ -111,7 +111,7 @@ impl Results {
 }
 
 impl Cell {
-    /// Microjoules of a wake-up, where the counter has `hz`.
+    /// Returns the microjoules of a wake-up, with a counter of `hz`.
     fn uj_per_wakeup(&self, watts: &Watts, hz: u64) -> Option<f64> {
         let stamped = self.counters.get("stamped")?.get("samples").copied()?;
         if self.residency.is_empty() || stamped == 0 || hz == 0 {

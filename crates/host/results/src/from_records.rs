@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How results are made from the records of boots.
+//! Makes results from the records of boots.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{
     rounded, words,
 };
 
-/// Fields of the records `boot` and `machine` that have a place of their own.
+/// Fields of the records `boot` and `machine` with a field of their own.
 const MACHINE: [&str; 12] = [
     "under",
     "version",
@@ -29,8 +29,8 @@ const MACHINE: [&str; 12] = [
     "atomics",
 ];
 impl Results {
-    /// Adds the report of a boot under `under`. The machine is described by the first boot that
-    /// describes one. Cells of another unit than the boots before are left out: one table has one
+    /// Adds the report of a boot under `under`. The first boot that describes the machine
+    /// counts. Leaves out cells of another unit than the boots before: one table has one
     /// unit.
     pub fn add(&mut self, under: Option<Under>, records: &Records) {
         if self.unit.is_empty() {
@@ -68,7 +68,7 @@ impl Results {
             ));
         }
         let missing = records.missing();
-        // Of soaks and checks no cells are expected.
+        // Soaks and checks have no cells.
         let measures = records.plan.is_some() || !records.cells.is_empty();
         let cut = measures && !records.ended;
         self.incomplete |= cut || missing.is_some();
@@ -76,7 +76,7 @@ impl Results {
             .extend(missing.map(|text| format!("under {name}: {text}")));
         self.damaged.extend(records.damaged.iter().cloned());
         self.problems.extend(records.problems.iter().cloned());
-        // Boots of one machine say the same of it.
+        // Boots of one machine repeat its notes.
         for note in &records.notes {
             if !self.notes.contains(note) {
                 self.notes.push(note.clone());
@@ -108,7 +108,7 @@ impl Results {
         machine.firmware = field("firmware").into();
         machine.hypervisor = field("hypervisor").into();
         let features = records.features.iter();
-        // Properties of the machine that have no place of their own.
+        // Other properties of the machine.
         let more = records
             .machine
             .iter()
@@ -130,7 +130,7 @@ impl Results {
     }
 }
 
-/// A text as the JSON value that it looks like.
+/// Converts a text to the JSON value that it looks like.
 fn value(text: &str) -> Value {
     match (text, text.parse::<u64>()) {
         ("true", _) => Value::Bool(true),
@@ -140,10 +140,10 @@ fn value(text: &str) -> Value {
     }
 }
 
-/// A cell as its records have it; `first_hz` is its core's frequency at the first pass of its boot.
+/// Converts a cell's records; `first_hz` is its core's frequency at the first pass of its boot.
 ///
 /// # Errors
-/// Names the word that is not known.
+/// Names the unknown word.
 fn convert(
     under: Option<Under>,
     unit: &str,
@@ -156,7 +156,7 @@ fn convert(
     let stages = cell.stats.iter().filter(|stat| stat.name != "total");
     let mut groups = grouped(&cell.counts);
     if !cell.tells_parts() {
-        // Of logs from before that: not of the samples, and of other code than theirs.
+        // Counters of old logs: not of the samples, and of other code.
         groups.retain(|name, _| !matches!(name.as_str(), "res" | "time"));
     }
     let mut group = |name: &str| groups.remove(name).unwrap_or_default();
@@ -201,7 +201,7 @@ fn convert(
         exits: group("exit"),
         ipis: group("ipi"),
         wakes: group("wake"),
-        // Where samples count instructions, those with stamps are others than those shown.
+        // Where samples count instructions, those with stamps differ from those shown.
         residency: match unit {
             INSNS => Counts::new(),
             _ => group("res"),
@@ -218,8 +218,8 @@ fn convert(
     })
 }
 
-/// Unit of a cell's values, where a boot counts `unit`. Time in which every CPU was idle is not an
-/// instruction.
+/// Returns the unit of a cell's values, where a boot counts `unit`. Time in which every CPU was idle does not count
+/// instructions.
 fn unit_of<'u>(cell: &plan::Cell, unit: &'u str) -> &'u str {
     match unit {
         "insns" if cell.has_idle_time() => VIRTUAL,
@@ -249,7 +249,7 @@ fn stats(stat: &Stat) -> Stats {
     }
 }
 
-/// Counters by what stands before the first dot of their names.
+/// Groups counters by the prefix of their names up to the first dot.
 fn grouped(counts: &BTreeMap<String, u64>) -> BTreeMap<String, BTreeMap<String, u64>> {
     let mut groups: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
     for (name, &count) in counts {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Logs of boots, of some what was executed in their samples, and expected files to compare with.
+//! Logs of boots, for some also what their samples executed, and expected files to compare with.
 //!
-//! All expected files are written anew by [`AGAIN`]; look at the difference before it is
-//! committed.
+//! [`AGAIN`] writes all expected files again; review the difference before
+//! committing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use crate::merge::Run;
 use crate::{Results, capture};
 
-/// The command that writes every expected file anew.
+/// The command that writes every expected file again.
 pub const AGAIN: &str = "ROUSE_REWRITE=1 cargo test -p results -p page -p xtask golden";
 
-/// Where the logs are.
+/// Returns the folder of the logs.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens")
 }
 
-/// The logs' names, sorted, with what comes of each.
+/// Returns the logs' names, sorted, with their results.
 ///
 /// # Panics
 ///
@@ -34,7 +34,7 @@ pub fn logs() -> Vec<(String, Results)> {
         let text = fs::read_to_string(path).expect("the log can be read");
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let mut results = capture::results(&text).expect("the log has records");
-        // Samples that a plugin of the emulator saw in the same boot, where one looked on.
+        // Samples that a plugin of the emulator observed in the same boot, if one did.
         if let Ok(seen) = fs::read_to_string(path.with_extension("samples")) {
             results.add_samples(0, plan::Under::Rouse, critical::from_text(&seen));
         }

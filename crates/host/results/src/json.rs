@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! JSON for people and for tools that work by lines: a line per cell.
+//! JSON for people and for line-based tools: a line per cell.
 
 use std::io::{self, Write};
 
@@ -8,10 +8,10 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
-/// Depth below which values stand on the line that they begin on.
+/// Depth below which values stay on the line of their parent.
 const DEPTH: usize = 2;
 
-/// The text of `value`, with a line end.
+/// Returns the text of `value`, with a line end.
 pub fn text(value: &impl Serialize) -> Result<String> {
     let mut bytes = Vec::new();
     value.serialize(&mut Serializer::with_formatter(
@@ -26,7 +26,7 @@ pub fn text(value: &impl Serialize) -> Result<String> {
 #[derive(Debug, Default)]
 struct Shallow {
     depth: usize,
-    /// The value that was closed last, or is being written, has anything in it.
+    /// Whether the value that was last closed, or is being written, has any content.
     filled: bool,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Texts of results that can't be just any: what stands in a file is refused if it is none of them.
+//! Texts of results with a fixed set of values: a file with any other value is refused.
 
 use foreign::Quoted;
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -8,10 +8,10 @@ use serde::{Deserialize, Deserializer};
 
 use crate::UNITS;
 
-/// A unit.
+/// Parses a unit.
 ///
 /// # Errors
-/// Names what is none, and those that there are.
+/// Names the unknown unit, and the known ones.
 pub fn unit(text: &str) -> Result<&'static str, String> {
     let known = UNITS.iter().find(|known| **known == text);
     known.copied().ok_or_else(|| {
@@ -23,10 +23,10 @@ pub fn unit(text: &str) -> Result<&'static str, String> {
     })
 }
 
-/// The affinity of a CPU (MPIDR_EL1), as `0x101`; nothing where it is not known.
+/// Parses the affinity of a CPU (MPIDR_EL1), as `0x101`; empty if not known.
 ///
 /// # Errors
-/// Names what is none.
+/// Names the text that is not an affinity.
 pub fn affinity(text: &str) -> Result<String, String> {
     let digits = text.strip_prefix("0x");
     let number = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
@@ -34,7 +34,10 @@ pub fn affinity(text: &str) -> Result<String, String> {
     match (text, number) {
         ("", _) => Ok(String::new()),
         (_, Some(number)) => Ok(format!("{number:#x}")),
-        (_, None) => Err(format!("`{}` is no affinity, as 0x101", Quoted::new(text))),
+        (_, None) => Err(format!(
+            "`{}` is not an affinity such as 0x101",
+            Quoted::new(text)
+        )),
     }
 }
 

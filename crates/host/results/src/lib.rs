@@ -4,7 +4,7 @@
 //!
 //! [`records`] collects what a boot sends, [`capture`] finds the boots of a log.
 //! [`Results::add`] makes results of them, [`Results::to_json`] and [`csv()`] write them.
-//! [`merge`] puts runs together, [`compare`] tells whether one is better than
+//! [`merge`] joins runs, [`compare`] judges whether one is better than
 //! another, [`schema`] describes the file for programs.
 //!
 //! Fields may be added to the schema and are never renamed.
@@ -54,5 +54,5 @@ pub use words::help;
 pub const VIRTUAL: &str = "vticks";
 /// The unit of samples that count instructions.
 pub const INSNS: &str = "insns";
-/// Every unit that values can have; nothing where it is not known.
+/// Every unit of values; empty if not known.
 pub const UNITS: [&str; 5] = ["", INSNS, VIRTUAL, "ticks", "cycles"];

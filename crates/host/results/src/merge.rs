@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Several inputs as one: the parts of a sweep become one run again, runs of
-//! other machines or at other times stay apart.
+//! Joins several inputs: the parts of a sweep become one run again, runs of
+//! other machines or at other times stay separate.
 
 mod boots;
 
@@ -15,15 +15,15 @@ use crate::{Cell, Machine, Origin, Results, Serrors, core_clocks};
 /// Measurements on one machine, each cell once.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Name that tells it from the others.
+    /// Name that distinguishes it from the others.
     pub label: String,
     /// Its machine and its cells.
     pub results: Results,
-    /// How it was made, as far as that is known.
+    /// The commands that made it, as far as they are known.
     pub commands: Vec<String>,
 }
 
-/// The runs that some inputs make: a part of a sweep continues the run that it is of.
+/// Returns the runs of some inputs: a part of a sweep continues its run.
 pub fn runs(inputs: Vec<Run>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for part in boots(inputs) {
@@ -36,8 +36,8 @@ pub fn runs(inputs: Vec<Run>) -> Vec<Run> {
     runs
 }
 
-/// Whether `part` is a further part of the sweep that `run` is: the same
-/// images, the same machine, the same unit, and no cell that is there already.
+/// Whether `part` is a further part of the sweep `run`: the same
+/// images, the same machine, the same unit, and no cell that `run` has.
 fn continues(run: &Run, part: &Run) -> bool {
     let (a, b) = (&run.results, &part.results);
     let same = a.board == b.board
@@ -45,14 +45,14 @@ fn continues(run: &Run, part: &Run) -> bool {
         && is_one_machine(&a.machine, &b.machine)
         && a.fidelity == b.fidelity
         && a.unit == b.unit
-        // How many cycles a tick has is measured anew in each boot.
+        // Each boot measures again how many cycles a tick has.
         && (a.unit_how == b.unit_how || a.unit == "cycles");
     let known: BTreeSet<_> = a.cells.iter().map(|cell| cell.key()).collect();
     same && b.cells.iter().all(|cell| !known.contains(&cell.key()))
 }
 
 /// Whether two descriptions are of one machine. The clock of its core is measured,
-/// to 1 in 500; those of all that measured are of a boot, as values are.
+/// to 1 in 500; the clocks of all that measured belong to a boot, like values.
 fn is_one_machine(a: &Machine, b: &Machine) -> bool {
     let apart = a.core_hz.abs_diff(b.core_hz);
     let alike = Machine {
@@ -68,7 +68,7 @@ fn join(run: &mut Run, part: Run) {
     run.commands.extend(part.commands);
     let (all, more) = (&mut run.results, part.results);
     all.cells.extend(more.cells);
-    // Its parts are dealt out like cards.
+    // Each part has every nth cell.
     all.cells.sort_by_key(rank);
     all.incomplete |= more.incomplete;
     all.missing.extend(more.missing);
@@ -84,8 +84,8 @@ fn join(run: &mut Run, part: Run) {
     all.notes.extend(new);
 }
 
-/// Where a cell stands among those of one plan: within workload and shape by what the
-/// guest ran under, then in the order of the plan.
+/// Returns the rank of a cell among those of one plan: within workload and shape by the
+/// layer below the guest, then in the order of the plan.
 fn rank(cell: &Cell) -> (Workload, Shape, Under, [u64; plan::COUNT]) {
     let plan::Cell {
         workload, shape, ..
@@ -106,7 +106,7 @@ fn name_apart(runs: &mut [Run]) {
     }
 }
 
-/// All runs as one results.json; [`runs`] takes it apart again.
+/// Returns all runs as one results.json; [`runs`] divides it again.
 pub fn into_one(runs: &[Run]) -> Results {
     let [first, ..] = runs else {
         return Results::default();
@@ -200,7 +200,7 @@ mod tests {
         };
         let count = |rustc| runs(vec![built("a", 0..1, "1.95.0"), built("b", 1..2, rustc)]).len();
         assert_eq!((count("1.95.0"), count("1.96.0")), (1, 2));
-        // And each keeps its own in a file of both.
+        // And each keeps its own in a file with both.
         let both = runs(vec![built("a", 0..1, "1.95.0"), built("b", 0..1, "1.96.0")]);
         let again = Run {
             results: into_one(&both),
@@ -231,7 +231,7 @@ mod tests {
             runs(vec![first, part("b", 1..2, second, "104.01")]).len()
         };
         assert_eq!(whole(2_600_900_000), 1);
-        // The clocks of all that measured are of the part in which they drifted most.
+        // The clocks of all that measured are from the part in which they drifted most.
         let first = part("a", 0..1, 2_600_000_000, "104.000");
         let one = runs(vec![first, part("b", 1..2, 2_600_900_007, "104.036")]);
         let clocks = &one[0].results.machine.core_clocks;

@@ -6,24 +6,24 @@ use crate::Cell;
 /// Share and work of the neighbours of the CPUs that took part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbours {
-    /// Part of the CPUs' time that passed in their turns because a vCPU waited, 0 to 1: ticks of the
+    /// Share of the CPUs' time in their turns because a vCPU waited, 0 to 1: ticks of the
     /// counter, whatever was executed meanwhile.
     pub given: f64,
-    /// Part that passed in their turns though it did not.
+    /// Share in their turns though no vCPU waited.
     pub taken: f64,
-    /// Units of work for each operation: what they executed.
+    /// Units of work that they did per operation.
     pub units: f64,
-    /// Units in a second of all CPUs' time together by the counter's clock, for each CPU; `None` where
+    /// Units per second of all CPUs' time together by the counter's clock, for each CPU; `None` if
     /// that is not known, or the counter counts instructions.
     pub units_per_second: Option<f64>,
-    /// World switches for each operation: two a turn.
+    /// World switches per operation: two a turn.
     pub switches: f64,
-    /// Ticks that a unit took.
+    /// Ticks of a unit.
     pub ticks_per_unit: f64,
 }
 
 impl Neighbours {
-    /// Part of the CPUs' time that they had, 0 to 1.
+    /// Their share of the CPUs' time, 0 to 1.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.given + self.taken
@@ -31,7 +31,7 @@ impl Neighbours {
 }
 
 impl Cell {
-    /// Computes its neighbours' share and work; `None` where it has none. `frequency` is the
+    /// Computes its neighbours' share and work; `None` without neighbours. `frequency` is the
     /// counter's, Hz.
     #[must_use]
     pub fn neighbours(&self, frequency: u64) -> Option<Neighbours> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The samples of a cell, taken apart by what CPUs executed: see crate `critical`.
+//! The samples of a cell, divided by what CPUs executed: see crate `critical`.
 
 mod found;
 
@@ -70,21 +70,21 @@ impl Work {
         }
     }
 
-    /// All of it.
+    /// Returns all of it.
     pub fn total(&self) -> u64 {
         self.el1 + self.el2 + self.el3 + self.skipped
     }
 
-    /// Bookkeeping in it.
+    /// Returns the bookkeeping in it.
     pub fn bookkeeping(&self) -> u64 {
         self.bookkeeping.values().sum()
     }
 }
 
 impl Critical {
-    /// Summarizes `samples` of the cell whose samples are `stats`, each with how often it
-    /// came. An error says what is not the same, or does not add up: then what was looked
-    /// at is not what was measured.
+    /// Summarizes `samples` of the cell whose samples are `stats`, each with the number of its
+    /// occurrences. An error says what differs, or does not add up: then the observed samples
+    /// are not the measured ones.
     pub fn of(samples: &[(Sample, u64)], stats: &Stats) -> Result<Self, String> {
         let mut values = BTreeMap::new();
         let mut paths = BTreeMap::new();
@@ -136,7 +136,7 @@ impl Critical {
     }
 }
 
-/// Whether what was seen is what the guest measured.
+/// Checks that the observed samples are the measured ones.
 fn same(seen: &Stats, measured: &Stats) -> Result<(), String> {
     let close = (seen.mean - measured.mean).abs() * seen.count as f64 <= 0.5;
     let ends = |stats: &Stats| (stats.count, stats.min, stats.max);
@@ -161,7 +161,7 @@ fn same(seen: &Stats, measured: &Stats) -> Result<(), String> {
 }
 
 impl Results {
-    /// Whether the path is known of every cell of `workload` that was measured, so that
+    /// Whether the path of every measured cell of `workload` is known, so that
     /// it can be compared.
     pub fn knows_paths(&self, workload: Workload) -> bool {
         let cells = self.cells.iter();
@@ -174,7 +174,7 @@ impl Results {
 }
 
 impl Cell {
-    /// Exits of the samples themselves where something looked on, else those of all that
+    /// Returns the exits of the samples themselves if a plugin observed them, else those of all that
     /// the guest counted.
     pub fn exits_of_samples(&self) -> &Counts {
         self.critical
@@ -182,8 +182,8 @@ impl Cell {
             .map_or(&self.exits, |critical| &critical.exits)
     }
 
-    /// How many of [`Self::exits_of_samples`] there are for each sample of what they
-    /// are of.
+    /// Returns how many of [`Self::exits_of_samples`] there are for each sample that they
+    /// include.
     pub fn exits_per_sample(&self, cause: &str) -> f64 {
         let Some(critical) = &self.critical else {
             return self.per_sample(&self.exits, cause);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Collecting the records of one boot; docs/records.md lists their kinds.
+//! Collects the records of one boot; docs/records.md lists their kinds.
 //!
-//! Whatever a bad console does, a block is taken whole or not at all: it must have
-//! every sequence number, and as many records as it says. Of the blocks of a cell,
+//! Whatever a bad console does, a block counts as a whole or not at all: it must have
+//! every sequence number, and as many records as it declares. Of the blocks of a cell,
 //! one after each of its passes, the newest whole one counts.
 
 mod boot;
@@ -27,20 +27,20 @@ const BLOCK: [&str; 9] = [
     "cell", "more", "stat", "hist", "raw", "count", "clock", "skipped", "done",
 ];
 
-/// A block that is not complete yet.
+/// An unfinished block.
 #[derive(Debug, Default)]
 struct Block {
-    /// Its cell has more passes to come.
+    /// Whether its cell has more passes to come.
     part: bool,
     cell: CellRecords,
     records: u64,
     spoilt: bool,
 }
 
-/// Why our program on another kernel does not go on: its last record.
+/// Why our program on another kernel has given up: its last record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GivenUp {
-    /// It can't do what it was asked for.
+    /// It can't do what was requested.
     Refused(String),
     /// It has failed.
     Failed(String),
@@ -49,28 +49,28 @@ pub enum GivenUp {
 /// Reads lines.
 #[derive(Debug, Default)]
 pub struct Collector {
-    /// Why a program has given up, until somebody takes note of it.
+    /// Why a program has given up, until a caller takes it.
     pub given_up: Option<GivenUp>,
     records: Records,
     block: Option<Block>,
-    /// Blocks that were not whole: their cells' numbers and what is known of them.
+    /// Damaged blocks: their cells' numbers and what is known of them.
     spoilt: Vec<(Option<u64>, String)>,
     expected: u64,
     numbers: Numbers,
     /// Progress of the work, as last reported.
     pub step: Step,
-    /// The cell that was run last.
+    /// The cell that ran last.
     pub at: String,
 }
 
 impl Collector {
-    /// Reads a line of the console; `false` if it is no record.
+    /// Reads a line of the console; `false` if it is not a record.
     pub fn feed(&mut self, line: &str) -> bool {
         match Record::parse(line) {
             Err(Damage::NotARecord) => return false,
-            // The hole in the sequence will tell where it was.
+            // The gap in the sequence will show where it was.
             Err(Damage::Checksum | Damage::Form) => {}
-            // It stands for itself, whatever came before.
+            // It does not depend on earlier records.
             Ok(record) if matches!(record.kind, "refused" | "failed") => {
                 let why = text(&record, "why").unwrap_or_default();
                 self.given_up = Some(match record.kind {
@@ -90,9 +90,9 @@ impl Collector {
         true
     }
 
-    /// Returns the records read, with what must have been lost.
+    /// Returns the records read, and lists what must have been lost.
     pub fn finish(mut self) -> Records {
-        // A block that was on its way when a boot was cut short is not damaged.
+        // A block that was unfinished when a boot was cut short is not damaged.
         let on_its_way = |block: &mut Block| !block.spoilt;
         if self.records.ended || self.block.take_if(on_its_way).is_none() {
             self.abandon_block();
@@ -109,7 +109,7 @@ impl Collector {
         self.records
     }
 
-    /// Reports a block that was not whole: its cell is lost, or has less than it had; nothing if a
+    /// Reports a damaged block: its cell is lost, or has less than it had; nothing if a
     /// newer block of it is whole.
     fn judge_spoilt(&mut self) {
         for (id, title) in std::mem::take(&mut self.spoilt) {
@@ -130,12 +130,12 @@ impl Collector {
         }
     }
 
-    /// Size of the plan, if that is known yet.
+    /// Returns the size of the plan, if known yet.
     pub const fn plan(&self) -> Option<Size> {
         self.records.plan
     }
 
-    /// Counts of the soak so far.
+    /// Returns the counts of the soak so far.
     pub const fn soak(&self) -> &BTreeMap<String, u64> {
         &self.records.soak
     }
@@ -161,7 +161,7 @@ impl Collector {
         });
     }
 
-    /// Leaves out a record whose numbers are beyond bounds, like one that is damaged.
+    /// Leaves out a record whose numbers are out of bounds, like a damaged one.
     fn refuse(&mut self, record: &Record<'_>, why: &str) {
         if let Some(block) = &mut self.block {
             block.spoilt = true;
@@ -176,7 +176,7 @@ impl Collector {
             Some(kind) => (true, kind),
             None => (false, record.kind),
         };
-        // Its block's other records have to be of the same sort.
+        // Its block's other records have to be of the same kind.
         if let Some(block) = &mut self.block
             && BLOCK.contains(&kind)
         {
@@ -262,7 +262,7 @@ impl Collector {
                 self.at = value("cell");
             }
             "end" => records.ended = true,
-            // Of a newer writer.
+            // From a newer writer.
             _ => {}
         }
     }
@@ -319,7 +319,7 @@ impl Collector {
         }
     }
 
-    /// Keeps what a cell has in place of what it had after fewer passes.
+    /// Replaces what a cell had after fewer passes.
     fn keep(&mut self, mut cell: CellRecords) {
         let mut cells = self.records.cells.iter_mut();
         let known = cells.find(|known| known.id == cell.id && known.is_part());
@@ -330,7 +330,7 @@ impl Collector {
         }
     }
 
-    /// A block that ends is progress.
+    /// Notes progress: a block has ended.
     fn note_step(&mut self, done: &Record<'_>, block: &Block) {
         if let (Some(at), Some(at_us)) = (done.number("at"), done.number("at_us")) {
             self.step = Step {
@@ -349,7 +349,7 @@ impl Collector {
         }
     }
 
-    /// Notes a cell whose beginning did not arrive, once.
+    /// Notes, once, a cell whose beginning did not arrive.
     fn lost(&mut self, id: Option<u64>) {
         let title = match id {
             Some(id) => format!("cell {id} (its first record is missing)"),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Texts that come again: each once, with how often it came, and in which boots.
+//! Repeated texts: each once, with the number of occurrences, and the boots.
 
 use std::collections::BTreeMap;
 
-/// Texts, in the order in which they came first.
+/// Texts, in the order of their first occurrence.
 #[derive(Debug, Default)]
 pub struct Repeated {
     texts: Vec<(String, Times)>,
@@ -31,7 +31,7 @@ impl Repeated {
         self.texts.push((text, Times { count: 1, boots }));
     }
 
-    /// Each of them, with what is to be known of it.
+    /// Returns each of them, with its occurrences.
     pub fn into_texts(self) -> impl Iterator<Item = String> {
         self.texts
             .into_iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs to try things with.
+//! Made-up runs for tests.
 
 use plan::{Under, Wait, Workload};
 use wire::Line;
@@ -7,12 +7,12 @@ use wire::Line;
 use crate::records::Collector;
 use crate::{Cell, Emulator, Parameter, Results, Stats};
 
-/// The records of a boot with two cells.
+/// Returns the records of a boot with two cells.
 pub fn lines() -> Vec<String> {
     lines_in("insns", "1000000000", None)
 }
 
-/// Likewise in another unit, with another counter, and a core whose clock is known.
+/// Likewise in another unit, with another counter, and a core with a known clock.
 pub fn lines_in(unit: &str, counter: &str, core: Option<&str>) -> Vec<String> {
     let line = |seq: u64, kind: &str, fields: &[(&str, &str)]| {
         let fields = fields.iter();
@@ -62,7 +62,7 @@ pub fn lines_in(unit: &str, counter: &str, core: Option<&str>) -> Vec<String> {
     ]
 }
 
-/// The results of [`lines`].
+/// Returns the results of [`lines`].
 pub fn results() -> Results {
     let mut collector = Collector::default();
     for line in lines() {
@@ -73,7 +73,7 @@ pub fn results() -> Results {
     results
 }
 
-/// A measured cell of `pingpong` by the interrupt: waits with nothing trapped.
+/// Returns a measured cell of `pingpong` by interrupt, with nothing trapped.
 pub fn cell(wait: Wait, unit: &str, stats: Stats) -> Cell {
     Cell {
         what: plan::Cell {
@@ -87,7 +87,7 @@ pub fn cell(wait: Wait, unit: &str, stats: Stats) -> Cell {
     }
 }
 
-/// A run in cycles, of a core that a simulator models.
+/// Returns a run in cycles, of a core that a simulator models.
 pub fn in_cycles() -> Results {
     let mut collector = Collector::default();
     for line in lines_in("cycles", "25000000", Some("2600000000")) {

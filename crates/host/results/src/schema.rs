@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The JSON Schema of `results.json`, made from the types that write it: it is
+//! The JSON Schema of `results.json`, made from the types that write it and stored as
 //! docs/results.schema.json.
 
 use schemars::Schema;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::Results;
 
-/// The text of the schema.
+/// Returns the text of the schema.
 ///
 /// # Panics
 /// Never: a schema is JSON.
@@ -23,8 +23,8 @@ pub fn text() -> String {
         .expect("a schema is JSON")
 }
 
-/// Forbids other names in an object whose fields are named: a name that is spelt wrongly is an
-/// error. Objects with any names, like counters, declare that themselves.
+/// Forbids other names in an object with named fields: a misspelt name is an
+/// error. Objects with arbitrary names, like counters, declare that themselves.
 fn closed(schema: &mut Schema) {
     let named = schema.get("properties").is_some_and(Value::is_object);
     if named && schema.get("additionalProperties").is_none() {

@@ -20,7 +20,7 @@ const EXITS: [&str; 10] = [
 ];
 const IPIS: [&str; 3] = ["sent", "elided", "coalesced"];
 const WAKES: [&str; 1] = ["timeout"];
-/// Of samples that were taken apart.
+/// Columns of divided samples.
 const PATH: [&str; 14] = [
     "path_samples",
     "path_unclear",
@@ -38,7 +38,7 @@ const PATH: [&str; 14] = [
     "work_bookkeeping",
 ];
 
-/// The text of the file.
+/// Returns the text of the file.
 pub fn csv(results: &Results) -> Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(header())?;
@@ -93,7 +93,7 @@ fn row(cell: &Cell) -> Vec<String> {
     row.push(cell.skipped.clone().unwrap_or_default());
     row.push(cell.run.clone());
     row.push(cell.event_stream_made_ns.to_string());
-    // Where it is not known nothing stands.
+    // Empty if unknown.
     let known = |number: u64| match number {
         0 => String::new(),
         number => number.to_string(),
@@ -109,7 +109,7 @@ fn row(cell: &Cell) -> Vec<String> {
     row
 }
 
-/// The columns of [`PATH`].
+/// Returns the columns of [`PATH`].
 fn path(critical: &Critical) -> [String; PATH.len()] {
     let Critical {
         samples,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Statistics of a cell's samples and of their stages, as `results.json` has them.
+//! Statistics of a cell's samples and of their stages, in the form of `results.json`.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub struct Stats {
     pub mean: f64,
 }
 
-/// The least and the largest of samples: no other figure of theirs is outside.
+/// The least and the largest of samples: their other figures lie between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// The least.
@@ -38,7 +38,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Bounds that bound nothing.
+    /// Bounds without an effect.
     pub const NONE: Self = Self {
         min: 0,
         max: u64::MAX,
@@ -46,7 +46,7 @@ impl Bounds {
 }
 
 impl Stats {
-    /// Its least and its largest sample.
+    /// Returns its least and its largest sample.
     pub const fn bounds(&self) -> Bounds {
         Bounds {
             min: self.min,
@@ -67,7 +67,7 @@ pub struct Stage {
 }
 
 impl Stats {
-    /// Of values, and how often each came; percentiles by nearest rank.
+    /// Computes them from values with counts; percentiles by nearest rank.
     pub fn of(values: &BTreeMap<u64, u64>) -> Self {
         let count: u64 = values.values().sum();
         let sum: u64 = values.iter().map(|(value, times)| value * times).sum();
@@ -91,12 +91,12 @@ impl Stats {
     }
 
     /// Whether there are enough samples for the percentile of so many thousandths: ten
-    /// beyond it, so that it is not the largest few that decide.
+    /// beyond it, so that the largest few do not decide.
     pub const fn supports(&self, per_mille: u64) -> bool {
         self.count * (1000 - per_mille) >= Self::BEYOND * 1000
     }
 
-    /// Number of samples that is enough for that percentile, of less than 1000 thousandths.
+    /// Returns the number of samples that is enough for that percentile, of less than 1000 thousandths.
     pub const fn needed(per_mille: u64) -> u64 {
         (Self::BEYOND * 1000).div_ceil(1000 - per_mille)
     }

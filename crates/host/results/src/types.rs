@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The form of `results.json`. The comment of a field is its description in
-//! docs/results.schema.json too.
+//! The form of `results.json`. The comment of a field is also its description in
+//! docs/results.schema.json.
 
 use std::collections::BTreeMap;
 
@@ -132,7 +132,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Describes `results`, which are called `label`.
+    /// Describes `results` under the name `label`.
     #[must_use]
     pub fn of(label: &str, results: &Results) -> Self {
         Self {
@@ -227,7 +227,7 @@ pub(crate) fn is_zero(number: &u64) -> bool {
 }
 
 impl Machine {
-    /// The counter, for people: `1000 MHz`, with its step where that is more than a tick.
+    /// Formats the counter, for people: `1000 MHz`, with its step if that is more than a tick.
     pub fn counter(&self) -> String {
         let frequency = format!("{} MHz", self.cntfrq_hz as f64 / 1e6);
         match self.counter_step {
@@ -249,7 +249,7 @@ impl Serrors {
         self.restartable += more.restartable;
     }
 
-    /// How many there were of each kind, for people; `None` if there were none.
+    /// Formats the number of each kind, for people; `None` if there were none.
     pub fn text(&self) -> Option<String> {
         (!self.is_none()).then(|| {
             format!(
@@ -262,7 +262,7 @@ impl Serrors {
 }
 
 impl Build {
-    /// The compiler, for people: `rustc 1.95.0 (59807616e1fa..., LLVM 22.1.2)`.
+    /// Formats the compiler, for people: `rustc 1.95.0 (59807616e1fa..., LLVM 22.1.2)`.
     pub fn compiler(&self) -> String {
         let parts = [
             self.rustc_commit.clone(),
@@ -279,12 +279,12 @@ impl Build {
         }
     }
 
-    /// The tree, for people: its commit, and whether files were changed since.
+    /// Formats the tree, for people: its commit, and whether files were changed since.
     pub fn tree(&self) -> String {
         self.tree_as(self.commit.clone())
     }
 
-    /// The tree with the first digits of the commit.
+    /// Formats the tree with the first digits of the commit.
     pub fn short_tree(&self) -> String {
         self.tree_as(self.commit.chars().take(12).collect())
     }
@@ -299,7 +299,7 @@ impl Build {
 }
 
 impl Results {
-    /// The results of no boot yet.
+    /// Creates results before any boot.
     pub fn new(board: &str, cpu: &str, emulator: Option<Emulator>) -> Self {
         let mut results = Self {
             schema: SCHEMA,
@@ -312,13 +312,13 @@ impl Results {
         results
     }
 
-    /// Whether there is anything to show, if only what was lost.
+    /// Whether there is anything to show, if only losses.
     pub fn has_cells(&self) -> bool {
         !self.cells.is_empty() || !self.damaged.is_empty()
     }
 
-    /// Whether what it counts is the same in every run: instructions of an emulator that counts them,
-    /// and whatever a simulator makes of a model. Linux draws at random, from another seed in each
+    /// Whether its counts are the same in every run: instructions of an emulator that counts them,
+    /// and everything that a simulator computes from a model. Linux draws random numbers, from another seed in each
     /// repetition.
     pub fn repeats(&self) -> bool {
         let is_linux = |cell: &Cell| cell.what.workload.is_linux();
@@ -327,7 +327,7 @@ impl Results {
             && (self.unit == INSNS || simulated.is_some_and(|emulator| emulator.name == "gem5"))
     }
 
-    /// The text of `results.json`.
+    /// Returns the text of `results.json`.
     pub fn to_json(&self) -> Result<String> {
         json::text(self).context("results.json")
     }
@@ -340,7 +340,7 @@ impl Results {
         self.missing.push(format!("{named}{why}"));
     }
 
-    /// Text on the parts that a boot that was cut short has not measured; `None` if nothing.
+    /// Describes what a boot that was cut short has not measured; `None` if nothing.
     pub fn incomplete_text(&self) -> Option<String> {
         let missing = match self.missing.as_slice() {
             [] => "the run was cut short".into(),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of a cell in `results.json`: where the table of the dimensions says,
+//! The words of a cell in `results.json`: in the fields of the dimensions' table,
 //! numbers as numbers, the rest as text.
 //!
-//! A missing word is neutral; one that is not known is an error that names it.
+//! A missing word is neutral; an unknown one is an error that names it.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serializer};
 use serde_json::{Map, Value, json};
 
-/// Field that has what belongs to the executor.
+/// Field of the executor's dimensions.
 const SYSTEM: &str = "system";
 
 /// Name of a dimension's field.
@@ -22,7 +22,7 @@ pub fn field(info: &Info) -> String {
     info.key.replace('-', "_")
 }
 
-/// Writes the words of `cell` among the fields of what holds it.
+/// Writes the words of `cell` among the fields of its parent.
 pub fn serialize<S: Serializer>(cell: &Cell, serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(None)?;
     let fields = DIMENSIONS.iter().filter(|info| info.place != Place::System);
@@ -44,7 +44,7 @@ pub fn serialize<S: Serializer>(cell: &Cell, serializer: S) -> Result<S::Ok, S::
     map.end()
 }
 
-/// Schema of what [`serialize`] writes, by the same table.
+/// Returns the schema of the output of [`serialize`], by the same table.
 pub fn schema(_: &mut SchemaGenerator) -> Schema {
     let mut fields = Map::new();
     let mut required = Vec::new();
@@ -97,7 +97,7 @@ fn text_of(info: &Info) -> Value {
     schema
 }
 
-/// Reads them again.
+/// Reads the words of a cell.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cell, D::Error> {
     let fields = BTreeMap::<String, Value>::deserialize(deserializer)?;
     let text = |value: &Value| match value {
@@ -115,11 +115,11 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cell, D
     read(words).map_err(D::Error::custom)
 }
 
-/// The cell of these words, by the names of the dimensions; without those that are
-/// missing or empty everything is neutral.
+/// Returns the cell of these words, by the names of the dimensions; missing or
+/// empty ones are neutral.
 ///
 /// # Errors
-/// Names the word that is not known, and what is.
+/// Names the unknown word, and the known ones.
 pub fn read(words: impl IntoIterator<Item = (String, String)>) -> Result<Cell, String> {
     let mut cell = Cell::default();
     for (key, word) in words {

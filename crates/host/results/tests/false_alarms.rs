@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often identical images are called different, with run-to-run spread that was
-//! recorded on a busy host; docs/significance.md tells how.
+//! How often identical images are called different, with run-to-run spread
+//! recorded on a busy host; docs/significance.md describes the method.
 //!
 //! `spread/*.csv` has a line per boot and cell, in the order of the boots.
 
@@ -13,7 +13,7 @@ use results::compare::{Comparison, LEVEL, Verdict};
 use results::merge::Run;
 use results::{Cell, Results, Stats};
 
-/// Reads the recorded boots of `file`, in their order; of `side`, if it has two.
+/// Reads the recorded boots of `file`, in order; of `side`, if it has two.
 fn boots(file: &str, side: Option<&str>) -> Vec<Results> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/spread");
     let text = fs::read_to_string(folder.join(file)).unwrap();
@@ -71,14 +71,14 @@ struct Alarms {
     figures: usize,
     /// Figures that were called better or worse.
     cells: usize,
-    /// Comparisons in which one was called so.
+    /// Comparisons with at least one of these.
     any: usize,
-    /// Comparisons in which one was called worse.
+    /// Comparisons with at least one that was called worse.
     gates: usize,
 }
 
 impl Alarms {
-    /// Compares each `2 * runs` boots in a row; `is_a` says which of them are A's.
+    /// Compares each `2 * runs` consecutive boots; `is_a` returns which of them are A's.
     fn of(boots: &[Results], runs: usize, is_a: impl Fn(usize) -> bool) -> Self {
         let mut alarms = Self::default();
         for boots in boots.chunks_exact(2 * runs) {
@@ -109,7 +109,7 @@ impl Alarms {
     }
 }
 
-/// A B B A, and so on.
+/// Assigns boots to A B B A, and so on.
 fn by_turns(at: usize) -> bool {
     matches!(at % 4, 0 | 3)
 }
@@ -134,8 +134,8 @@ fn two_cpus_on_a_busy_host() {
     assert_eq!((alarms.comparisons, alarms.cells), (5, 0));
 }
 
-/// Promise of the method: with the sides drawn at random, which takes from the host whatever it did
-/// in the meantime, one comparison in twenty at most has any alarm.
+/// Promise of the method: with the sides drawn at random, which removes changes of the host
+/// over time, at most one comparison in twenty has any alarm.
 #[test]
 fn sides_drawn_at_random_have_no_more_alarms_than_the_level() {
     let boots = boots("one-cpu.csv", None);
@@ -153,12 +153,12 @@ fn sides_drawn_at_random_have_no_more_alarms_than_the_level() {
         alarms.gates as f64 <= LEVEL * f64::from(times),
         "{alarms:?}"
     );
-    // Not because it never says anything.
+    // But not because there are never any.
     assert!(alarms.cells > 0);
 }
 
-/// A slowdown of 5 % on top of the recorded spread is found with as many runs as are asked for
-/// after the first twenty of each side, about as often as is promised.
+/// A slowdown of 5 % on top of the recorded spread is found with the recommended number of runs
+/// after the first twenty of each side, about as often as promised.
 #[test]
 fn five_per_cent_more_are_found_with_the_runs_that_are_asked_for() {
     let boots = boots("one-cpu.csv", None);
@@ -193,7 +193,7 @@ fn five_per_cent_more_are_found_with_the_runs_that_are_asked_for() {
     assert!(found >= 2 * times * 7 / 10, "{found}");
 }
 
-/// Compares runs with 5 % more in the hypervisor's SGI path, as many as were asked for: the cell
+/// Compares runs with 5 % more in the hypervisor's SGI path, in the recommended number: the cell
 /// that takes the path is worse, the other one is not.
 #[test]
 fn a_slowdown_of_the_sgi_path_is_found() {
@@ -216,7 +216,7 @@ fn a_slowdown_of_the_sgi_path_is_found() {
         let seen: Vec<_> = seen.map(|total| (total.percent(), total.sees())).collect();
         println!("{runs}: {seen:?}, asked for: {:?}", few.runs_to_see(5.0));
     }
-    // The first 48 of each side did not show it, and said that 80 might.
+    // The first 48 of each side did not show it, and recommended 80.
     let few = Comparison::new(&a[..48], &b[..48], LEVEL);
     assert_eq!(few.count(Verdict::NoDifference), 2);
     assert_eq!(few.runs_to_see(5.0)[0], Some(80));

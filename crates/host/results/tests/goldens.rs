@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Logs of boots, and the results.json and results.csv that come of each.
+//! Logs of boots, and their results.json and results.csv.
 //!
 //! Their tables are tested in `crates/host/reporting/src/goldens.rs`, their pages in
 //! `crates/host/page/tests/goldens.rs`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! docs/results.schema.json is what the types say, and results follow it.
+//! docs/results.schema.json agrees with the types, and results follow it.
 //!
-//! The file is written anew by `ROUSE_REWRITE=1 cargo test -p results golden`.
+//! `ROUSE_REWRITE=1 cargo test -p results golden` writes the file again.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn golden_schema() {
     );
 }
 
-/// Results that use what is optional.
+/// Results with all optional fields.
 fn sample() -> Value {
     let log = std::fs::read_to_string(goldens::folder().join("passes.log")).unwrap();
     serde_json::to_value(results::capture::results(&log).unwrap()).unwrap()
@@ -28,7 +28,7 @@ fn results_follow_it() {
     assert_eq!(follow(&sample()), Vec::<String>::new());
 }
 
-/// Each of these has to be seen, or the schema is worth nothing.
+/// The schema has to find each of these mistakes.
 #[test]
 fn planted_mistakes_are_found() {
     let plant = |place: &str, field: &str, value: Value| {
@@ -54,7 +54,7 @@ fn planted_mistakes_are_found() {
     assert!(!follow(&results).is_empty(), "a cell without `wait`");
 }
 
-/// A dimension of the table is in the schema, without a word about it here.
+/// The table's dimensions are in the schema, without being named here.
 #[test]
 fn every_dimension_is_in_it() {
     let schema: Value = serde_json::from_str(&results::schema::text()).unwrap();
@@ -68,8 +68,8 @@ fn every_dimension_is_in_it() {
     }
 }
 
-/// The results.json of each folder or file in `ROUSE_RESULTS`, a path per line:
-/// `cargo xtask test` names those of the boots that it ran.
+/// Checks the results.json of each folder or file in `ROUSE_RESULTS`, a path per line:
+/// `cargo xtask test` sets it to those of its boots.
 #[test]
 fn named_files_follow_it() {
     let Ok(paths) = std::env::var("ROUSE_RESULTS") else {
@@ -82,7 +82,7 @@ fn named_files_follow_it() {
     }
 }
 
-/// docs/results.md has every field but the dimensions, which `--help` tells, and every
+/// docs/results.md has every field except the dimensions, which `--help` lists, and every
 /// column.
 #[test]
 fn every_field_and_column_is_documented() {

@@ -5,31 +5,31 @@ use crate::finding::Place;
 use crate::gic::Mapped;
 use crate::lines::LINE;
 
-/// An access to memory that was made.
+/// A completed access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// The instruction.
     pub place: Place,
-    /// The address that it was made to.
+    /// The virtual address.
     pub address: u64,
-    /// The address in memory, which is none for a device.
+    /// The physical address; `None` for a device.
     pub physical: Option<u64>,
-    /// The register of the interrupt controller, if it is one.
+    /// The register of the interrupt controller, if it has accessed one.
     pub gic: Option<Mapped>,
-    /// The logarithm of how many bytes it is of.
+    /// The logarithm of its size in bytes.
     pub size: u8,
-    /// It wrote.
+    /// Whether it wrote.
     pub store: bool,
-    /// The logarithm of what it has to be aligned to on Device memory.
+    /// The logarithm of the alignment that Device memory requires.
     pub alignment: u8,
-    /// It is exclusive or atomic.
+    /// Whether it is exclusive or atomic.
     pub exclusive: bool,
-    /// It is DC ZVA: it writes the whole line.
+    /// Whether it is DC ZVA, which writes the whole line.
     pub whole: bool,
 }
 
 impl Access {
-    /// Its bytes within their line, a bit for each. Bytes of the next line are left out.
+    /// Returns its bytes within their line, a bit for each, without bytes of the next line.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let many = 1u32.checked_shl(self.size.into()).unwrap_or(u32::MAX);

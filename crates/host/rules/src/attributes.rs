@@ -10,15 +10,15 @@ use crate::tables::{ADDRESS, below_of, leads_on};
 pub enum Type {
     /// Any of the Device types.
     Device,
-    /// Write-back with allocation and shareable, which is what all of the architecture is for.
+    /// Write-back with allocation and shareable, for which all of the architecture works.
     Conventional,
-    /// Normal otherwise.
+    /// Any other Normal memory.
     Normal,
 }
 
 /// Logarithm of the bytes of a page.
 const PAGE: u64 = 12;
-/// Pages of which a CPU keeps the type.
+/// Number of pages whose type a CPU caches.
 const KEPT: usize = 16;
 
 /// The types of pages that a CPU has used, until translations change.
@@ -32,12 +32,12 @@ pub struct Types {
 struct Page {
     address: u64,
     level: u8,
-    /// How many TLBIs for all CPUs there were.
+    /// Number of TLBIs for all CPUs so far.
     invalidated: u64,
 }
 
 impl Types {
-    /// Notices what may change translations.
+    /// Drops the cached types if `operation` may change translations.
     pub fn executed(&mut self, now: &Now<'_>, operation: Operation) {
         if changes(operation) {
             *self = Self::default();
@@ -50,8 +50,8 @@ impl Types {
         }
     }
 
-    /// The type of `address` at the level of `now`; `None` without translation, and where the
-    /// tables do not tell.
+    /// Returns the type of `address` at the level of `now`; `None` without translation, or if the
+    /// tables do not have it.
     pub fn of(&mut self, now: &Now<'_>, address: u64) -> Option<Type> {
         let page = Page {
             address: address >> PAGE,
@@ -114,7 +114,7 @@ fn look(now: &Now<'_>, level: u8, address: u64) -> Option<Type> {
     }
 }
 
-/// The type by the index of attributes and SH of a block or page, and MAIR.
+/// Returns the type by the attribute index and SH of a block or page, and MAIR.
 fn kind(types: u64, descriptor: u64) -> Type {
     let attributes = types >> (8 * (descriptor >> 2 & 7)) & 0xff;
     let shareable = descriptor >> 8 & 3 >= 2;

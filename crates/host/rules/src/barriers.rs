@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! DSBs of all CPUs: what they have completed, and which of them came before a CPU synchronised.
+//! DSBs of all CPUs: what they have completed, and which ones came before a synchronization of a CPU.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-/// CPUs that are told apart: the numbers of an emulator are smaller.
+/// Number of distinct CPUs: an emulator's numbers are smaller.
 const CPUS: usize = 512;
 
-/// How many DSBs of all accesses each CPU has executed.
+/// Number of DSBs of all accesses that each CPU has executed.
 #[derive(Debug)]
 pub struct Barriers {
     executed: Box<[AtomicU64]>,
-    /// CPUs from 0 on among which are all that have executed one.
+    /// Number of CPUs, from 0 on, that include all that have executed one.
     cpus: AtomicUsize,
 }
 
-/// When a CPU began what a DSB of its own completes: its number, and how many it had executed.
+/// The beginning of what a DSB of the same CPU completes: the CPU's number, and its count of DSBs.
 #[derive(Debug, Default)]
 pub struct Begun(AtomicU64);
 
-/// How many DSBs each CPU had executed when one CPU synchronised last.
+/// Each CPU's count of DSBs at the last synchronization of one CPU.
 #[derive(Debug)]
 pub struct Seen(Vec<u64>);
 
@@ -46,7 +46,7 @@ impl Barriers {
         executed.map_or(0, |executed| executed.load(Relaxed))
     }
 
-    /// `cpu` begins what a DSB of its own completes.
+    /// `cpu` begins what a DSB of the same CPU completes.
     pub fn begin(&self, cpu: u16, begun: &Begun) {
         let count = self.executed(cpu.into()) & ((1 << SHIFT) - 1);
         begun.0.store(u64::from(cpu) << SHIFT | count, Relaxed);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers that control others.
+//! Control registers.
 
 use crate::register::*;
 use crate::tables::root;
 
-/// Registers that control others, as the CPU wrote them, 0 from reset on: what matters of
-/// them is 0 then, or has to be written first.
+/// Registers that control others, as the CPU wrote them, 0 from reset on: the bits that matter
+/// are 0 then, or have to be written first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Controls {
     /// SCTLR_ELx by level, 0 for EL0.
@@ -23,14 +23,14 @@ pub struct Controls {
 }
 
 impl Controls {
-    /// Whether the MMU is on for what runs at `level`: SCTLR_ELx.M.
+    /// Whether the MMU is on for code at `level`: SCTLR_ELx.M.
     #[must_use]
     #[inline]
     pub fn translates(&self, level: u8) -> bool {
         self.sctlr(level) & 1 != 0
     }
 
-    /// Whether what runs at `level` has memory in caches: SCTLR_ELx.M and C. With M clear data
+    /// Whether code at `level` has memory in caches: SCTLR_ELx.M and C. With M clear data
     /// is Device memory, unless HCR_EL2.DC makes it Normal for EL1 (DDI 0487K.a, D8.2.12).
     #[must_use]
     #[inline]
@@ -39,14 +39,14 @@ impl Controls {
         self.sctlr(level) & 5 == 5 || level < 2 && self.hcr & DC != 0
     }
 
-    /// SCTLR_ELx of what runs at `level`.
+    /// Returns SCTLR_ELx of code at `level`.
     #[must_use]
     #[inline]
     pub fn sctlr(&self, level: u8) -> u64 {
         self.sctlr[usize::from(level.clamp(1, 3))]
     }
 
-    /// The table at which the lookups of EL1 or EL2 begin, and its level.
+    /// Returns the table at which the lookups of EL1 or EL2 begin, and its level.
     #[must_use]
     pub fn root(&self, level: u8) -> Option<(u64, u8)> {
         let (base, control) = self.tables[usize::from(level)];
@@ -59,7 +59,7 @@ impl Controls {
         root(base, self.tables[usize::from(level)].1)
     }
 
-    /// Bits of the addresses that TTBR0_EL1 or TTBR0_EL2 translates.
+    /// Returns the number of address bits that TTBR0_EL1 or TTBR0_EL2 translates.
     #[must_use]
     pub fn bits(&self, level: u8) -> u64 {
         64 - (self.tables[usize::from(level)].1 & 0x3f).clamp(16, 39)
@@ -71,7 +71,7 @@ impl Controls {
         self.memory[usize::from(level)]
     }
 
-    /// The table at which the lookups of stage 2 begin, and its level.
+    /// Returns the table at which the lookups of stage 2 begin, and its level.
     #[must_use]
     pub fn guest_root(&self) -> Option<(u64, u8)> {
         self.root(0)

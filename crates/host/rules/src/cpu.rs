@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A CPU: tells the rules what it has executed.
+//! A CPU: passes what it has executed to the rules.
 
 use crate::access::Access;
 use crate::controls::Controls;
@@ -11,10 +11,10 @@ use crate::rule::Now;
 use crate::rules::Rules;
 use crate::shared::Shared;
 
-/// An instruction that a rule may look at, about to be executed.
+/// An instruction that matters to a rule, about to be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Where.
+    /// Its place.
     pub place: Place,
     /// Its operation.
     pub operation: Operation,
@@ -26,12 +26,12 @@ pub struct Cpu {
     number: u16,
     controls: Controls,
     rules: Rules,
-    /// Instruction that was begun last and is not known to be done.
+    /// The last instruction, while it is not known to be done.
     begun: Option<(Step, Option<u64>)>,
 }
 
 impl Cpu {
-    /// One that was reset; `number` is the emulator's.
+    /// Creates one after reset; `number` is the emulator's.
     #[must_use]
     pub fn new(number: u16) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Cpu {
         }
     }
 
-    /// The read that was told last has brought `value`, if it is one that
+    /// The last reported read has returned `value`, if it is one that
     /// [`Self::wants_value`].
     pub fn reads(&mut self, shared: &Shared, value: u64) {
         if let Some((step, read)) = &mut self.begun
@@ -68,7 +68,7 @@ impl Cpu {
     /// It has accessed memory.
     #[inline]
     pub fn accesses(&mut self, shared: &Shared, access: &Access) {
-        // An atomic operation is told before and accesses memory itself.
+        // An atomic operation is reported before and accesses memory itself.
         if self
             .begun
             .is_some_and(|(step, _)| step.place != access.place)
@@ -84,8 +84,8 @@ impl Cpu {
         self.rules.accessed(&now, access);
     }
 
-    /// Instructions from `place` on are fetched, which lie in memory from `physical` on for
-    /// `bytes`, for the first time since they were written.
+    /// Instructions from `place` on are fetched, `bytes` in memory from `physical` on,
+    /// for the first time since they were written.
     pub fn fetches(&mut self, shared: &Shared, place: Place, physical: u64, bytes: u64) {
         self.settle(shared);
         let now = Now {
@@ -100,12 +100,12 @@ impl Cpu {
         }
     }
 
-    /// It has taken an exception to `level`, and is to return to `from`. An emulator reports one
-    /// that has been taken: the level that it was taken from is that of the instruction that
+    /// It has taken an exception to `level`, which will return to `from`. An emulator reports it
+    /// afterwards: the level that it was taken from is that of the instruction that
     /// trapped, if one did, and not known otherwise.
     pub fn excepts(&mut self, shared: &Shared, from: u64, level: u8) {
-        // Where the instruction itself is to be done again, it was not done. A call is done:
-        // it returns behind itself.
+        // An instruction that is to be executed again was not executed. A call was:
+        // it returns to the next one.
         let trapped = self.begun.take_if(|(step, _)| step.place.pc == from);
         self.settle(shared);
         let now = Now {
@@ -121,7 +121,7 @@ impl Cpu {
         self.rules.entered(&now, level);
     }
 
-    /// Completes the instruction that was begun: nothing else came of it.
+    /// Completes the last instruction: nothing else came of it.
     pub fn settle(&mut self, shared: &Shared) {
         let Some((step, value)) = self.begun.take() else {
             return;
@@ -138,7 +138,7 @@ impl Cpu {
         }
     }
 
-    /// Whether it is known what the last read brought: see [`Self::reads`].
+    /// Whether the value of the last read is reported: see [`Self::reads`].
     #[must_use]
     pub fn wants_value(operation: Operation) -> bool {
         matches!(

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decodes instructions for the rules (DDI 0487K.a, C4.1, C5.1 and C6.2). Most instructions are
-//! nothing to them.
+//! Decodes instructions for the rules (DDI 0487K.a, C4.1, C5.1 and C6.2). Most instructions
+//! do not matter to them.
 
 mod used;
 
 use crate::register::{CNTPCT_EL0, CNTVCT_EL0, Register};
 
-/// Operation of an instruction that a rule may look at.
+/// Operation of an instruction that matters to a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// MRS of a register into X`into`.
     Read {
         /// The system register.
         register: Register,
-        /// The general register; 31 is none.
+        /// The general register; 31 means none.
         into: u8,
-        /// The bits that are looked at, as far as the next instructions tell: see
+        /// The bits that are used, as far as the next instructions show: see
         /// [`decode_before`].
         bits: u64,
     },
@@ -37,16 +37,16 @@ pub enum Operation {
     Dsb(Barrier),
     /// TLBI; `broadcast` beyond this PE.
     Tlbi {
-        /// It is for the TLBs of other PEs as well.
+        /// Whether it is for the TLBs of other PEs as well.
         broadcast: bool,
-        /// The entries that are gone after it.
+        /// The entries that it invalidates.
         of: Invalidated,
     },
     /// DC by address; the value of the event is that in memory.
     Clean(Maintenance),
-    /// IC, of the address in memory that is the value of the event, or of everything.
+    /// IC, of the memory address in the value of the event, or of everything.
     InvalidateCode {
-        /// IALLU and IALLUIS.
+        /// Whether it is IALLU or IALLUIS.
         all: bool,
     },
     /// DC ZVA.
@@ -75,7 +75,7 @@ pub enum Operation {
     Float,
 }
 
-/// Accesses that a DSB waits for.
+/// Accesses that a DSB completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Barrier {
     /// Only for this PE: NSH.
@@ -86,10 +86,10 @@ pub struct Barrier {
     pub loads: bool,
 }
 
-/// The TLB entries that are gone after a TLBI.
+/// The TLB entries that a TLBI invalidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalidated {
-    /// Nothing as a whole: it names an address, or an ASID.
+    /// Nothing as a whole: it is by address or ASID.
     Part,
     /// Stage 1 of EL1, of the VMID of VTTBR_EL2: VMALLE1. Entries of stage 2 alone stay.
     Stage1,
@@ -109,7 +109,7 @@ pub struct Maintenance {
     /// The line is written to the point of coherency. Every DC writes it to the point of
     /// unification at least, where instructions are fetched.
     pub cleans: bool,
-    /// It is in no cache any more.
+    /// It is in no cache afterwards.
     pub invalidates: bool,
 }
 
@@ -124,7 +124,7 @@ pub enum Wait {
     Bounded,
 }
 
-/// Decodes `word`, if a rule looks at it.
+/// Decodes `word`, if it matters to a rule.
 #[must_use]
 pub fn decode(word: u32) -> Option<Operation> {
     match word >> 22 {
@@ -133,7 +133,7 @@ pub fn decode(word: u32) -> Option<Operation> {
     }
 }
 
-/// Like [`decode`], where the instructions `after` it in its block are known.
+/// Like [`decode`], with the instructions `after` it in its block.
 #[must_use]
 pub fn decode_before(word: u32, after: impl IntoIterator<Item = u32>) -> Option<Operation> {
     let operation = decode(word)?;
@@ -199,7 +199,7 @@ fn maintenance(word: u32) -> Option<Operation> {
         (7, 0, 6, 1) => line(false, true),
         (7, 0, 1 | 5, 0) => Some(Operation::InvalidateCode { all: true }),
         (7, 3, 5, 1) => Some(Operation::InvalidateCode { all: false }),
-        // CVAU: cleaning to the point of unification is no cleaning to memory.
+        // CVAU: cleaning to the point of unification does not clean to memory.
         (7, 3, 11, 1) => line(false, false),
         // CVAC, CVAP, CVADP.
         (7, 3, 10 | 12 | 13, 1) => line(true, false),
@@ -287,7 +287,7 @@ pub fn is_access(word: u32) -> bool {
     word & 0x0a00_0000 == 0x0800_0000
 }
 
-/// The logarithm of what an access of `word` has to be aligned to on Device memory: the
+/// Returns the logarithm of the alignment that an access of `word` needs on Device memory: the
 /// size of an element, of both for an exclusive pair (DDI 0487K.a, B2.8).
 #[must_use]
 pub fn alignment(word: u32) -> u8 {
@@ -304,7 +304,7 @@ pub fn alignment(word: u32) -> u8 {
     }
 }
 
-/// Whether the value that `mrs`, a read of a counter, brings is kept as it is, or as the
+/// Whether the value of `mrs`, a read of a counter, is kept as it is, or as the
 /// end of a duration: the instructions `after` it in its block store it, or subtract
 /// something from it and keep the difference. A deadline is compared or added to.
 fn is_measured(mrs: u32, after: impl IntoIterator<Item = u32>) -> bool {
@@ -314,7 +314,7 @@ fn is_measured(mrs: u32, after: impl IntoIterator<Item = u32>) -> bool {
             let (target, second) = (word & 0x1f, word >> 10 & 0x1f);
             let pair = word >> 27 & 7 == 0b101;
             let general = word >> 26 & 1 == 0;
-            // A store to the stack only puts the value aside.
+            // A store to the stack only spills the value.
             let aside = word >> 5 & 0x1f == 31;
             if general
                 && is_store(word)
@@ -333,7 +333,7 @@ fn is_measured(mrs: u32, after: impl IntoIterator<Item = u32>) -> bool {
         if subtracts && word >> 5 & 0x1f == counter {
             return word & 0x1f != 31;
         }
-        // The system instructions, whose bits 31:22 these are, are in the class of branches.
+        // The system instructions, which have these bits 31:22, are in the class of branches.
         let branches = word >> 26 & 7 == 0b101 && word >> 22 != 0x354;
         if branches || writes(word) == Some(counter) {
             return false;
@@ -342,7 +342,7 @@ fn is_measured(mrs: u32, after: impl IntoIterator<Item = u32>) -> bool {
     false
 }
 
-/// Whether an access is a store; an atomic operation is both, and counts as none here.
+/// Whether an access is a store; an atomic operation is both, and does not count here.
 fn is_store(word: u32) -> bool {
     match word >> 27 & 7 {
         0b011 => false,
@@ -351,7 +351,7 @@ fn is_store(word: u32) -> bool {
     }
 }
 
-/// The general register that an instruction of data processing writes.
+/// Returns the general register that an instruction of data processing writes.
 fn writes(word: u32) -> Option<u32> {
     let immediate = word >> 26 & 7 == 0b100;
     let registers = word >> 25 & 7 == 0b101;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Findings: breaks of a rule, and where; as a line of text between the program that found one and
+//! Findings: breaks of a rule, with their places; and their lines of text between the program that finds one and
 //! the one that shows it.
 
 use std::fmt;
@@ -7,7 +7,7 @@ use std::fmt;
 /// An instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
-    /// The exception level that it was executed at.
+    /// Its exception level.
     pub level: u8,
     /// Its address.
     pub pc: u64,
@@ -20,9 +20,9 @@ pub struct Finding {
     pub rule: String,
     /// The CPU that broke it, by the emulator's number.
     pub cpu: u16,
-    /// Where: the instruction that has to change, or before which something is missing.
+    /// The instruction that has to change, or before which something is missing.
     pub place: Place,
-    /// Another instruction that belongs to it.
+    /// Another instruction that is involved.
     pub other: Option<Place>,
     /// Description of the break.
     pub what: String,
@@ -41,7 +41,7 @@ impl fmt::Display for Finding {
 }
 
 impl Finding {
-    /// Reads a line that [`fmt::Display`] wrote; `None` if it is anything else.
+    /// Parses a line of [`fmt::Display`]; `None` for anything else.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.splitn(7, ' ');

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registers of the interrupt controller in memory (IHI 0069H, 12.8 to 12.11).
 
-/// An access of one.
+/// An access to one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mapped {
-    /// Whose it is.
+    /// Its frame.
     pub frame: Frame,
     /// Its offset there.
     pub offset: u64,
-    /// The value that was read or written.
+    /// The value read or written.
     pub value: u64,
 }
 
-/// A block of registers: the distributor's, or those of the redistributor at a physical address.
+/// A block of registers: of the distributor, or of the redistributor at a physical address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Frame {
     /// The distributor.
@@ -28,11 +28,11 @@ const DISTRIBUTOR: u64 = 0x1_0000;
 /// GICD_SETSPI_NSR and _SR; GICR_SETLPIR.
 const SETSPI: [u64; 2] = [0x40, 0x50];
 const SETLPIR: u64 = 0x40;
-/// Where SGIs and PPIs are, in a redistributor.
+/// Offset of the SGIs and PPIs in a redistributor.
 const PRIVATE: u64 = 0x1_0000;
 
 impl Frame {
-    /// The register at physical address `address` of the device that an emulator calls `name`.
+    /// Returns the register at physical address `address` of the device that an emulator calls `name`.
     #[must_use]
     pub fn locate(name: &str, address: u64) -> Option<(Self, u64)> {
         // QEMU's names.
@@ -45,13 +45,13 @@ impl Frame {
 }
 
 impl Mapped {
-    /// GICD_CTLR or GICR_CTLR.
+    /// Whether it is GICD_CTLR or GICR_CTLR.
     #[must_use]
     pub const fn is_control(&self) -> bool {
         self.offset == 0
     }
 
-    /// GICD_CTLR or GICR_CTLR shows that a write is not done yet.
+    /// Whether GICD_CTLR or GICR_CTLR shows that a write is still pending.
     #[must_use]
     pub const fn pends(&self) -> bool {
         let rwp = match self.frame {
@@ -61,7 +61,7 @@ impl Mapped {
         self.value & rwp != 0
     }
 
-    /// GICD_ICENABLER\<n>, GICR_ICENABLER0, or one of those with E.
+    /// Whether it is GICD_ICENABLER\<n>, GICR_ICENABLER0, or one of those with E.
     #[must_use]
     pub const fn disables(&self) -> bool {
         let enabler = match (self.frame, self.offset) {
@@ -72,7 +72,7 @@ impl Mapped {
         enabler && self.value != 0
     }
 
-    /// It makes an interrupt pending: GICD_ISPENDR\<n>, GICR_ISPENDR0, those of both with E,
+    /// Whether it makes an interrupt pending: GICD_ISPENDR\<n>, GICR_ISPENDR0, those of both with E,
     /// GICD_SETSPI, GICR_SETLPIR.
     #[must_use]
     pub fn rings(&self) -> bool {
@@ -86,7 +86,7 @@ impl Mapped {
                 self.offset == SETLPIR,
             ),
         };
-        // A bit that is written 0 sets nothing; the others are written a number.
+        // A bit written as 0 has no effect; the other registers take a number.
         pends && self.value != 0 || sets
     }
 }

@@ -2,21 +2,21 @@
 //! Rules of the architecture that an emulator does not enforce, checked on what CPUs
 //! execute.
 //!
-//! QEMU is kinder than the architecture: a register that was written has its effect at
+//! QEMU is kinder than the architecture: a write to a register takes effect at
 //! once, memory has no caches, and every interrupt ends a WFI. Code that leaves out what
-//! the architecture asks for works there, and may hang on a machine. This crate is told
+//! the architecture requires works there, and may hang on a machine. This crate receives
 //! what every CPU executes, in program order, and reports what breaks a rule.
 //!
-//! [`decode`](decode::decode) tells which instructions matter. A [`Cpu`] is told of those,
-//! of its accesses to memory and of its exceptions, by the one thread that runs it. State
-//! that CPUs have in common is in [`Shared`]. Each rule is a module of `rules`, whose comment says
-//! what it looks at and what it can't see; [`RULES`] lists them. A rule keeps
-//! what it has to by what it is of, a register, a line or an entry of a table, in a map or a set: a
+//! [`decode`](decode::decode) selects the instructions that matter. The one thread that runs a CPU
+//! passes these, its accesses to memory and its exceptions to its [`Cpu`]. State
+//! that CPUs share is in [`Shared`]. Each rule is a module of `rules`, whose comment says
+//! what it checks and what it can't see; [`RULES`] lists them. A rule keeps
+//! its state by register, line or table entry, in a map or a set: a
 //! machine has so many of them and no more, however long it runs. It forgets none of it, with two
-//! exceptions. `sgi-after-stores` looks through windows, at the last stores before an SGI and the first
-//! reads after it. `caches-agree` keeps the writers of so many lines, and a break of another line is
-//! reported without its writer. Where the architecture has a
-//! limit it is a rule: more active interrupts than priorities break `interrupt-ended`.
+//! exceptions. `sgi-after-stores` uses windows: the last stores before an SGI and the first
+//! reads after it. `caches-agree` keeps the writers of a fixed number of lines, and reports a break of another
+//! line without its writer. A limit of the architecture
+//! is a rule: more active interrupts than priorities break `interrupt-ended`.
 
 pub mod decode;
 pub mod gic;

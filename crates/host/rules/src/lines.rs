@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Something for each line of memory.
+//! A value for each line of memory.
 
 use std::sync::OnceLock;
 
-/// Bytes of a line: the smallest one of the machines that are emulated (CTR_EL0.DminLine).
+/// Bytes of a line: the smallest of the emulated machines (CTR_EL0.DminLine).
 pub const LINE: u64 = 64;
-/// Lines of a part that is made when it is first needed.
+/// Lines of a part, which is allocated on first use.
 const PART: u64 = 1 << 16;
-/// Parts of a region, which is made when it is first needed as well.
+/// Parts of a region, which is allocated on first use as well.
 const PARTS: u64 = 1 << 14;
-/// Regions: those of 48 bits of physical addresses, all that there are without FEAT_LPA.
+/// Regions: those of 48 bits of physical addresses, the most without FEAT_LPA.
 const REGIONS: u64 = 1 << 12;
 
-/// Things that are made when they are first needed.
+/// Values that are allocated on first use.
 type Made<T> = Box<[OnceLock<T>]>;
 
 /// A value for each line of memory, its default at first.
@@ -32,7 +32,7 @@ impl<T: Default> Lines<T> {
         }
     }
 
-    /// Value of the line with physical address `address`.
+    /// Returns the value of the line with physical address `address`.
     #[inline]
     pub fn of(&self, address: u64) -> Option<&T> {
         let line = address / LINE;
@@ -44,7 +44,7 @@ impl<T: Default> Lines<T> {
         values.get((line % PART) as usize)
     }
 
-    /// The values that were made so far.
+    /// Returns the values allocated so far.
     pub fn made(&self) -> impl Iterator<Item = &T> {
         let regions = self.regions.iter().filter_map(OnceLock::get);
         let parts = regions.flatten().filter_map(OnceLock::get);

@@ -8,24 +8,24 @@ use std::fmt;
 pub struct Register(u16);
 
 impl Register {
-    /// The one that the assembler calls `S<op0>_<op1>_C<crn>_C<crm>_<op2>`; `op0` is 2 or 3.
+    /// Returns the register that the assembler calls `S<op0>_<op1>_C<crn>_C<crm>_<op2>`; `op0` is 2 or 3.
     #[must_use]
     pub const fn new(op0: u16, op1: u16, crn: u16, crm: u16, op2: u16) -> Self {
         Self((op0 & 1) << 14 | op1 << 11 | crn << 7 | crm << 3 | op2)
     }
 
-    /// The one that an MRS or MSR names.
+    /// Returns the register in an MRS or MSR.
     pub(crate) const fn of_word(word: u32) -> Self {
         Self((word >> 5) as u16 & 0x7fff)
     }
 
-    /// Those fields, where an instruction has them.
+    /// Returns those fields, at their places in an instruction.
     #[cfg(test)]
     pub(crate) const fn to_word(self) -> u32 {
         (self.0 as u32) << 5
     }
 
-    /// The exception level whose register it is: the lowest one that it is named for.
+    /// Returns the exception level whose register it is: the lowest one in its name.
     #[must_use]
     pub const fn level(self) -> u8 {
         match self.op1() {
@@ -36,19 +36,19 @@ impl Register {
         }
     }
 
-    /// A register of the GIC's physical or virtual CPU interface.
+    /// Whether it is a register of the GIC's physical or virtual CPU interface.
     #[must_use]
     pub const fn is_interface(self) -> bool {
         self.op1() == 0 && (self.crn() == 12 && self.crm() >= 8 || self.0 == ICC_PMR_EL1.0)
     }
 
-    /// ICH_LR\<n>_EL2.
+    /// Whether it is ICH_LR\<n>_EL2.
     #[must_use]
     pub const fn is_list_register(self) -> bool {
         self.op1() == 4 && self.crn() == 12 && (self.crm() == 12 || self.crm() == 13)
     }
 
-    /// Which one, if it is one of those.
+    /// Returns n, if it is one of those.
     #[must_use]
     pub const fn list_register(self) -> Option<u8> {
         if self.is_list_register() {
@@ -58,7 +58,7 @@ impl Register {
         }
     }
 
-    /// ICC_AP\<g>R\<n>_EL1 or ICH_AP\<g>R\<n>_EL2: its level and g.
+    /// Returns level and g of ICC_AP\<g>R\<n>_EL1 or ICH_AP\<g>R\<n>_EL2.
     #[must_use]
     pub const fn active_priorities(self) -> Option<(u8, u8)> {
         let n = self.0 & 7;
@@ -77,7 +77,7 @@ impl Register {
         self.crn() == 14 && matches!(self.crm(), 2 | 3) && self.0 >> 14 == 1
     }
 
-    /// CTL of the timer whose register `other` is.
+    /// Whether it is CTL of the timer of register `other`.
     #[must_use]
     pub const fn is_control_of(self, other: Self) -> bool {
         self.is_timer() && self.0 & 7 == 1 && self.0 >> 3 == other.0 >> 3

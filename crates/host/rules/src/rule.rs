@@ -20,7 +20,7 @@ pub struct About {
     pub cites: &'static str,
 }
 
-/// State of a CPU when a rule is asked.
+/// State of a CPU when a rule is called.
 #[derive(Clone, Copy, Debug)]
 pub struct Now<'a> {
     /// The CPU.
@@ -30,17 +30,17 @@ pub struct Now<'a> {
     pub place: Place,
     /// Registers as the CPU wrote them.
     pub controls: &'a Controls,
-    /// State that CPUs have in common.
+    /// State that CPUs share.
     pub shared: &'a Shared,
 }
 
 impl Now<'_> {
-    /// The rule is broken here.
+    /// Reports a break of the rule here.
     pub fn report<R: Rule>(&self, other: Option<Place>, what: impl Into<String>) {
         self.report_at::<R>(self.place, other, what);
     }
 
-    /// The rule is broken at `place`.
+    /// Reports a break of the rule at `place`.
     pub fn report_at<R: Rule>(&self, place: Place, other: Option<Place>, what: impl Into<String>) {
         let name = R::ABOUT.name;
         self.shared
@@ -48,14 +48,14 @@ impl Now<'_> {
     }
 }
 
-/// A rule, with what it has to remember of a CPU. It is told what has been executed: an
-/// instruction that was trapped or faulted has not.
+/// A rule, with its state for one CPU. It receives what has been executed: an
+/// instruction that trapped or faulted has not.
 pub trait Rule: Default {
     /// Description, for people.
     const ABOUT: About;
 
-    /// An instruction was executed. `value` is that of its general register: what was
-    /// written, or the address that was named; for a read what was read, if that is known.
+    /// An instruction was executed. `value` is that of its general register: the value
+    /// written, or the address; for a read the value read, if known.
     fn executed(&mut self, _now: &Now<'_>, _operation: Operation, _value: Option<u64>) {}
 
     /// An instruction was not executed but taken to a higher level, which may emulate it.
@@ -80,8 +80,8 @@ pub trait Rule: Default {
     fn keeps() -> Vec<Example>;
 }
 
-/// Whether `operation` is a context synchronization event (DDI 0487K.a, glossary): ISB and
-/// an exception return; the third one, the entry of an exception, is no instruction.
+/// Whether `operation` is a context synchronization event (DDI 0487K.a, glossary): ISB or
+/// an exception return; the third kind, an exception entry, is not an instruction.
 pub fn synchronises(operation: Operation) -> bool {
     matches!(operation, Operation::Isb | Operation::Return)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rules. One that is not in the table is not asked; one that lacks its citation or its
+//! The rules. A rule that is not in the table is not called; one that lacks its citation or its
 //! examples does not compile.
 
 mod active;
@@ -106,7 +106,7 @@ fn check<R: Rule>() {
         );
     }
     for (example, program) in R::keeps() {
-        // Of all rules: what one asks for must not break another.
+        // Of all rules: the code that one requires must not break another.
         let found = program.run();
         assert!(found.is_empty(), "{name}: {example}: {found:?}");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State that the CPUs of a machine have in common: memory, what one does to another, findings.
+//! State that the CPUs of a machine share: memory, effects of one on another, findings.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -13,30 +13,30 @@ use crate::rules::code::Written;
 use crate::rules::sgi::Sends;
 use crate::rules::tables::InUse;
 
-/// State that the CPUs have in common.
+/// State that the CPUs share.
 pub struct Shared {
     /// Known state of memory's lines.
     pub(crate) coherence: Coherence,
-    /// Which lines were written since instructions of them could be fetched.
+    /// Lines that were written since instructions of them could be fetched.
     pub(crate) written: Written,
-    /// SGIs that were sent before what was stored for them is visible.
+    /// SGIs that were sent before the stores for them are visible.
     pub(crate) sends: Sends,
     /// Translation tables.
     pub(crate) tables: InUse,
     /// A CPU has executed SEV.
     pub(crate) events: AtomicBool,
-    /// How many TLBIs were for all CPUs.
+    /// Number of TLBIs for all CPUs.
     invalidated: AtomicU64,
     known: Mutex<HashSet<(&'static str, Place)>>,
     machine: Box<dyn Machine>,
 }
 
-/// Access to the machine, and the place where findings go.
+/// Access to the machine, and the receiver of findings.
 pub trait Machine: Send + Sync {
-    /// The word at a physical address.
+    /// Reads the word at a physical address.
     fn read(&self, physical: u64) -> Option<u64>;
 
-    /// Where in memory an address of the CPU is that this thread runs.
+    /// Returns the physical address of an address of the CPU that this thread runs.
     fn locate(&self, address: u64) -> Option<u64>;
 
     /// Takes a finding; there is one for each rule and instruction.
@@ -44,7 +44,7 @@ pub trait Machine: Send + Sync {
 }
 
 impl Shared {
-    /// Nothing has happened yet.
+    /// Creates it before anything has happened.
     pub fn new(machine: impl Machine + 'static) -> Self {
         Self {
             coherence: Coherence::new(),
@@ -66,17 +66,17 @@ impl Shared {
         self.machine.locate(address)
     }
 
-    /// A TLBI is for all CPUs.
+    /// Counts a TLBI for all CPUs.
     pub(crate) fn invalidate(&self) {
         self.invalidated.fetch_add(1, Relaxed);
     }
 
-    /// How many were.
+    /// Returns their number.
     pub(crate) fn invalidated(&self) -> u64 {
         self.invalidated.load(Relaxed)
     }
 
-    /// Passes on that `rule` is broken, unless that is known of this instruction.
+    /// Passes a break of `rule` on, unless one is known for this instruction.
     pub(crate) fn report(
         &self,
         rule: &'static str,
@@ -104,7 +104,7 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// Locks; what a thread that panicked left is as good as what it found.
+/// Locks; ignores poisoning, as the state is still valid.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

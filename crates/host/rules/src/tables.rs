@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation tables that are in use, as far as they were found.
+//! Translation tables in use, as far as they were found.
 
 use std::collections::HashMap;
 
-/// Bytes of a table, with 4 KiB granules: others are not looked at.
+/// Bytes of a table, with 4 KiB granules: others are not checked.
 pub const TABLE: u64 = 4096;
 /// Output address of a descriptor.
 pub const ADDRESS: u64 = 0xffff_ffff_f000;
@@ -19,9 +19,9 @@ pub type Locate<'a> = &'a dyn Fn(u64) -> Option<u64>;
 /// A table.
 #[derive(Debug)]
 struct Table {
-    /// Of the lookup, 0 to 3.
+    /// Level of the lookup, 0 to 3.
     level: u8,
-    /// A stage of EL1, whose addresses are intermediate.
+    /// Whether it is of stage 1 of EL1, whose addresses are intermediate.
     intermediate: bool,
     entries: Box<[u64; 512]>,
 }
@@ -78,7 +78,7 @@ impl Tables {
         }
     }
 
-    /// Returns the change by the store to `address`; `new` is what is there now. `None` if nothing
+    /// Returns the change by the store to `address`; `new` is the new content. `None` if nothing
     /// changed, or if it is in no table.
     pub fn change(&mut self, address: u64, new: u64) -> Option<Change> {
         let table = self.0.get_mut(&(address & !(TABLE - 1)))?;
@@ -94,12 +94,12 @@ impl Tables {
     }
 }
 
-/// Whether `descriptor`, at `level`, is of another table.
+/// Whether `descriptor`, at `level`, has the address of another table.
 pub fn leads_on(descriptor: u64, level: u8) -> bool {
     descriptor & 3 == 3 && level < 3
 }
 
-/// Where in memory the table of `descriptor` is.
+/// Returns the physical address of the table of `descriptor`.
 pub fn below_of(descriptor: u64, intermediate: bool, locate: Locate<'_>) -> Option<u64> {
     let address = descriptor & ADDRESS;
     if intermediate {
@@ -109,14 +109,14 @@ pub fn below_of(descriptor: u64, intermediate: bool, locate: Locate<'_>) -> Opti
     }
 }
 
-/// The level at which a lookup begins that covers `64 - size` bits, with 4 KiB granules
+/// Returns the level at which a lookup begins that covers `64 - size` bits, with 4 KiB granules
 /// (DDI 0487K.a, D8.2).
 pub fn first_level(size: u64) -> u8 {
     let bits = 64 - size.clamp(16, 39);
     3 - ((bits - 13) / 9) as u8
 }
 
-/// Root and first level by the value of a base register and of its control.
+/// Returns root and first level by the values of a base register and its control register.
 pub fn root(base: u64, control: u64) -> Option<(u64, u8)> {
     (control & GRANULE == 0).then(|| (base & ADDRESS & !1, first_level(control & 0x3f)))
 }

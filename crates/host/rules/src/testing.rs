@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs for the tests of rules: instructions as words, decoded as the emulator's are.
+//! Programs for the tests of rules: instructions as words, decoded like the emulator's.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -47,7 +47,7 @@ pub const ORR_1: u32 = 0xb240_0000;
 pub const DISTRIBUTOR: Frame = Frame::Distributor;
 pub const REDISTRIBUTOR: Frame = Frame::Redistributor(0x080a_0000);
 
-/// Entry of [`mapped`], and what it may be.
+/// Entry of [`mapped`], and its possible values.
 pub const LEAF: u64 = 0x5040;
 pub const DEVICE: u64 = 0x8403 | SHAREABLE;
 pub const UNCACHED: u64 = DEVICE | 2 << 2;
@@ -88,11 +88,11 @@ enum Event {
         address: u64,
         device: bool,
     },
-    /// Of a register of the interrupt controller.
+    /// An access to a register of the interrupt controller.
     Gic(u32, Mapped),
-    /// Instructions there are fetched.
+    /// A fetch of the instructions there.
     Fetch(u64),
-    /// A loader or a store brought this to memory.
+    /// A loader or a store wrote this to memory.
     Memory(u64, u64),
     /// The last instruction traps.
     Traps(u8),
@@ -100,12 +100,12 @@ enum Event {
 }
 
 impl Program {
-    /// Of CPU 0 at EL2. Each CPU has invalidated its TLBs.
+    /// Creates a program of CPU 0 at EL2. Each CPU has invalidated its TLBs.
     pub fn new() -> Self {
         Self(Vec::new(), 0, 2, true)
     }
 
-    /// Of CPU 0 at EL2. TLBs are as the reset left them.
+    /// Creates a program of CPU 0 at EL2. TLBs are as after reset.
     pub fn found() -> Self {
         Self(Vec::new(), 0, 2, false)
     }
@@ -115,12 +115,12 @@ impl Program {
         self
     }
 
-    /// Sets the level of what follows.
+    /// Sets the level of the following instructions.
     pub fn level(self, level: u8) -> Self {
         Self(self.0, self.1, level, self.3)
     }
 
-    /// Sets the CPU that executes what follows.
+    /// Sets the CPU of the following instructions.
     pub fn cpu(self, cpu: u16) -> Self {
         Self(self.0, cpu, self.2, self.3)
     }
@@ -130,7 +130,7 @@ impl Program {
         self.with(Event::Execute(word, None))
     }
 
-    /// An instruction that names an address.
+    /// An instruction with an address.
     pub fn of(self, word: u32, address: u64) -> Self {
         self.with(Event::Execute(word, Some(address)))
     }
@@ -153,7 +153,7 @@ impl Program {
         self.with(Event::ReadBefore(register, next))
     }
 
-    /// MRS that brings a value.
+    /// MRS that returns a value.
     pub fn reads(self, register: Register, value: u64) -> Self {
         self.with(Event::Read(register, Some(value)))
     }
@@ -172,7 +172,7 @@ impl Program {
         })
     }
 
-    /// A word that is in memory from the start.
+    /// A word in memory from the start.
     pub fn memory(self, address: u64, value: u64) -> Self {
         self.with(Event::Memory(address, value))
     }
@@ -313,7 +313,7 @@ fn access(
     }
 }
 
-/// Findings and memory; addresses are those of memory.
+/// Findings and memory, by physical addresses.
 #[derive(Clone, Default)]
 struct Emulated(Arc<Mutex<Known>>);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whatever CPUs execute, the rules say what they say and go on.
+//! The rules handle any execution of CPUs without a panic.
 
 use proptest::prelude::*;
 use rules::decode::{alignment, decode_before, is_access};
 use rules::gic::{Frame, Mapped};
 use rules::{Access, Cpu, Finding, Machine, Place, RULES, Shared, Step};
 
-/// Memory is its own address, and findings are of rules that there are.
+/// Memory whose words are their own addresses; checks that findings are of known rules.
 struct Echo;
 
 impl Machine for Echo {
@@ -24,7 +24,7 @@ impl Machine for Echo {
     }
 }
 
-/// A word: any, or one of the system instructions, which are few among all.
+/// Any word, or one of the system instructions, which are rare among all.
 fn word() -> impl Strategy<Value = u32> {
     prop_oneof![
         any::<u32>(),

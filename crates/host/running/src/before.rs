@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots of tests that can only go as they did before.
+//! Reuses the boots of tests that can only go as they did before.
 //!
-//! In instruction mode one thread of the emulator executes all CPUs by turns, and each instruction takes a nanosecond of the
-//! machine's time (QEMU: docs/devel/tcg-icount.rst). Nothing comes from outside: `launch.rs` has the machine's random numbers
-//! and its date be the same. So what a machine says follows from the emulator, its command, and the contents of the files
-//! that the command names; `suite/jobs.rs` has the rare exception.
+//! In instruction mode one thread of the emulator executes all CPUs by turns, and each instruction takes a nanosecond
+//! of the machine's time (QEMU: docs/devel/tcg-icount.rst). Nothing comes from outside: `launch.rs` fixes the machine's
+//! random numbers and its date. So the output of a machine depends only on the emulator, its command, and the contents
+//! of the files that the command names; `suite/jobs.rs` has the rare exception.
 //!
 //! The machine's output is kept below `target/tests/boots`, until the test fails. While emulator, command and contents
-//! are the same, the machine is not booted, and the kept output is judged again. A change of this program then costs no
-//! boot; a change of the hypervisor or of a guest costs each boot of it.
+//! are unchanged, the machine is not booted, and the kept output is judged again. A change of this program then costs
+//! no boot; a change of the hypervisor or of a guest costs all boots that run it.
 //!
-//! A boot that was ended from here, or that broke off, is not kept.
+//! A boot that this program ended, or that broke off, is not kept.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,20 +28,19 @@ use shell::emulator_process::Line;
 use shell::once::Once;
 use shell::{partial, places};
 
-/// The file of a boot that has what was said.
+/// The file with the output of a boot.
 const SAID: &str = "said.json";
 
-/// How a boot went that ended by itself.
+/// Output and end of a boot that ended by itself.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Went {
-    /// Each line, in the order in which they came.
+    /// Each line, in order of arrival.
     pub lines: Vec<Line>,
     /// How the machine ended, by the emulator's report.
     pub report: Option<Shutdown>,
 }
 
 impl Went {
-    /// Returns the console's output.
     pub fn console(&self) -> String {
         let lines = self.lines.iter().filter_map(|line| match line {
             Line::Console(line) => Some(line.as_str()),
@@ -55,7 +54,7 @@ impl Went {
 #[derive(Debug)]
 pub struct Before {
     folder: PathBuf,
-    /// All boots are made, whatever is known of them.
+    /// Makes all boots, even known ones.
     again: bool,
     /// Boots and names in this run of the test.
     of_now: Mutex<Now>,
@@ -69,8 +68,8 @@ struct Now {
 }
 
 impl Before {
-    /// Does the test `name`, and makes boots `again` that can only go as before. How many it did not make comes with what came of
-    /// it, for people, if that is any.
+    /// Runs the test `name`, and makes boots `again` that can only go as before. With the test's result it returns the
+    /// number of boots that it did not make, for people, if there are any.
     pub fn of_test<T>(
         name: &str,
         again: bool,
@@ -95,8 +94,8 @@ impl Before {
         }
     }
 
-    /// Returns the boot by this command of this `emulator`, by its own words, which may put files into `place`. Its
-    /// recorder has these files, by the names of its options: those that are not there yet it writes.
+    /// Returns the boot by this command of this `emulator`, described by its own version text; it may put files into
+    /// `place`. Its recorder has these files, by the names of its options, and writes those that do not exist yet.
     pub fn boot(
         &self,
         emulator: &str,
@@ -116,7 +115,8 @@ impl Before {
         })
     }
 
-    /// The test has passed: what it no longer boots goes. How many of its boots were not made, for people, if that is any.
+    /// The test has passed: removes what it no longer boots. Returns how many boots it did not make, for people, if
+    /// any.
     fn passed(&self) -> Option<String> {
         let now = self.now();
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
@@ -141,7 +141,7 @@ impl Before {
         }
     }
 
-    /// A panic in a test ends the program, so nothing is read that it left.
+    /// Ignores poisoning: a panic in a test ends the program, so nothing reads what it left.
     fn now(&self) -> MutexGuard<'_, Now> {
         self.of_now.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -151,15 +151,15 @@ impl Before {
 #[derive(Debug)]
 pub struct Boot<'b> {
     before: &'b Before,
-    /// Stands for all that it depends on.
+    /// Cache key: see [`Before::boot`].
     name: String,
     /// Files that a recorder writes, by the names of its options.
     written: Vec<(&'static str, PathBuf)>,
 }
 
 impl Boot<'_> {
-    /// How it went before, if that is known; what a recorder wrote is where it would be. A test that does the same twice asks
-    /// whether it comes to the same, so the second is made.
+    /// Returns how it went before, if that is known, and puts the recorder's files in place. A test that boots the same
+    /// twice checks that both agree, so the second boot is made.
     pub fn went(&self) -> Option<Went> {
         let mut now = self.before.now();
         now.boots += 1;
@@ -181,13 +181,13 @@ impl Boot<'_> {
         Some(went)
     }
 
-    /// Keeps how it went now.
+    /// Stores how it went now.
     pub fn keep(&self, went: &Went) -> Result<()> {
         let parent = &self.before.folder;
         let shown = || places::shown(parent);
         fs::create_dir_all(parent).with_context(shown)?;
         partial::sweep(parent);
-        // Another run of the same test may be at it, or was first: what it keeps is the same.
+        // Another run of the same test may write it now, or was first: it stores the same.
         let Some(folder) = partial::Folder::begin(parent, &self.name).with_context(shown)? else {
             return Ok(());
         };
@@ -197,7 +197,7 @@ impl Boot<'_> {
                 fs::copy(path, folder.path().join(name)).with_context(|| places::shown(path))?;
             }
         }
-        // One that is damaged, or not asked for, is in the way.
+        // A damaged one, or one that was not asked for, is in the way.
         let to = self.folder();
         let _ = fs::remove_dir_all(&to);
         drop(folder.rename(&to));
@@ -209,8 +209,8 @@ impl Boot<'_> {
     }
 }
 
-/// Cache key of a boot: hash of the emulator's own words, of the command with each path replaced by the file's
-/// contents, and of what a recorder reads. The program that the command names may be a script that starts the emulator.
+/// Cache key of a boot: hash of the emulator's version text, of the command with each path replaced by the file's
+/// contents, and of the recorder's input. The program that the command names may be a script that starts the emulator.
 fn name(
     emulator: &str,
     command: &Command,
@@ -221,7 +221,7 @@ fn name(
     let mut depends = format!("{emulator}\n");
     for word in std::iter::once(command.get_program()).chain(command.get_args()) {
         let word = with_contents(&word.to_string_lossy())?;
-        // Scratch folders have another name each time.
+        // The name of a scratch folder differs each time.
         depends += &format!("{}\n", word.replace(&*place, "PLACE"));
     }
     for (name, path) in read {
@@ -230,8 +230,8 @@ fn name(
     Ok(digits(depends.as_bytes()))
 }
 
-/// A word of a command, in which sums stand for files: for all of it, or for values in a list of options, in which a comma is
-/// doubled.
+/// Replaces files in a word of a command by hashes: all of the word, or values in a list of options, in which a comma
+/// is doubled.
 fn with_contents(word: &str) -> Result<String> {
     if Path::new(word).is_file() {
         return Ok(sum(Path::new(word))?.to_string());
@@ -248,7 +248,7 @@ fn with_contents(word: &str) -> Result<String> {
     Ok(parts.collect::<Result<Vec<_>>>()?.join(","))
 }
 
-/// Hash of a file's contents. Each command names the emulator's, so it is made once.
+/// Hash of a file's contents. Cached, as each command names the emulator's.
 fn sum(path: &Path) -> Result<Arc<String>> {
     static SUMS: Once<(PathBuf, u64, SystemTime), String> = Once::new();
     let shown = || places::shown(path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptions of machines: `boards/<name>.toml`, or `boards/<name>/board.toml` where
-//! one needs more than a file.
+//! Descriptions of machines: `boards/<name>.toml`, or `boards/<name>/board.toml` for
+//! one with several files.
 
 mod file;
 mod machine;
@@ -25,36 +25,34 @@ use shell::{files, places};
 
 #[derive(Debug)]
 pub struct Board {
-    /// Its name: that of the file.
+    /// The name of its file.
     pub name: String,
     /// The folder of its file.
     folder: PathBuf,
     /// One line for people.
     pub about: String,
-    /// Properties of the machine that it stands for; for people.
+    /// Properties of the machine that it models; for people.
     pub models: Vec<String>,
-    /// Properties that it has not, or has otherwise.
+    /// Properties of that machine that it lacks, or has otherwise.
     pub lacks: Vec<String>,
     pub cpus: Cpus,
-    /// Power of each of them in each state, by stated figures: a model.
+    /// Power of a CPU in each state, by published figures: for a model of energy.
     pub watts: Option<Watts>,
-    /// The machine that they are part of.
+    /// The emulated machine.
     pub machine: Machine,
 }
 
-/// CPUs.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cpus {
-    /// How many, unless asked otherwise.
+    /// Number of CPUs by default.
     pub default: u32,
-    /// The most.
     pub max: u32,
-    /// Which, unless asked otherwise.
+    /// Name of the default model.
     pub model: String,
-    /// Properties that QEMU starts each known model with; of gem5's, what it is.
+    /// The known models: for QEMU the properties of each, for gem5 a description.
     pub models: BTreeMap<String, String>,
-    /// Models among them without FEAT_LSE. The machine chooses which image runs; this is for what has to be known
+    /// Models among them without FEAT_LSE. The machine chooses which image runs; this is for decisions
     /// before it boots.
     #[serde(default)]
     pub without_lse: Vec<String>,
@@ -63,7 +61,7 @@ pub struct Cpus {
 }
 
 impl Board {
-    /// Reads a board: `name` of the tree, or a file of the user's own.
+    /// Reads a board: `name` of the tree, or a user's own file.
     pub fn load(name: &str) -> Result<Self> {
         let path = match Self::file(name) {
             Some(file) => file.into(),
@@ -82,7 +80,7 @@ impl Board {
         }
     }
 
-    /// `board` as a path, if it is one and no name.
+    /// Returns `board` as a path, if it is a path and not a name.
     pub fn file(board: &str) -> Option<&Path> {
         let path = Path::new(board);
         path.extension()
@@ -100,7 +98,7 @@ impl Board {
         file::parse(path, name.into(), text)
     }
 
-    /// How QEMU emulates it, if it is QEMU's; `what` needs it.
+    /// Returns the settings of QEMU, which `what` needs; an error for another emulator.
     pub fn qemu(&self, what: &str) -> Result<&Qemu> {
         match &self.machine {
             Machine::Qemu(qemu) => Ok(qemu),
@@ -111,7 +109,7 @@ impl Board {
         }
     }
 
-    /// How gem5 emulates it, if it is gem5's; `option` needs it.
+    /// Returns the settings of gem5, which `option` needs; an error for another emulator.
     pub fn gem5(&self, option: &str) -> Result<&Gem5> {
         match &self.machine {
             Machine::Gem5(gem5) => Ok(gem5),
@@ -122,12 +120,12 @@ impl Board {
         }
     }
 
-    /// The file `name` in the folder of the board's.
+    /// Returns the path of the file `name` in the board's folder.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// The number of CPUs to use when `asked` were asked for.
+    /// Returns the number of CPUs to use, given the one that was asked for.
     pub fn cpus(&self, asked: Option<u32>) -> Result<u32> {
         let (cpus, max) = (asked.unwrap_or(self.cpus.default), self.cpus.max);
         if !(1..=max).contains(&cpus) {
@@ -140,7 +138,7 @@ impl Board {
         Ok(cpus)
     }
 
-    /// The name of the CPU model to use when `asked` was asked for.
+    /// Returns the name of the CPU model to use, given the one that was asked for.
     pub fn model<'b>(&'b self, asked: Option<&'b str>) -> Result<&'b str> {
         let model = asked.unwrap_or(&self.cpus.model);
         if !self.cpus.models.contains_key(model) {
@@ -163,7 +161,7 @@ impl Board {
         self.cpus.models.keys().map(String::as_str).collect()
     }
 
-    /// The value of `-cpu`: a model, its properties, and its counter.
+    /// Returns the value of `-cpu`: a model, its properties, and its counter.
     pub fn cpu(&self, model: &str, metric: Metric) -> Result<String> {
         let properties = self.cpus.models.get(model).map_or("", String::as_str);
         let separator = if properties.is_empty() { "" } else { "," };
@@ -171,7 +169,7 @@ impl Board {
         Ok(format!("{model}{separator}{properties},cntfrq={frequency}"))
     }
 
-    /// Returns the metric to count when `asked` was asked for; the first that it has, if nothing was.
+    /// Returns the metric to count: the one that was asked for, or else the first that it has.
     pub fn metric(&self, asked: Option<Metric>) -> Result<Metric> {
         let first = self.metrics().next();
         let Some(metric) = asked.or(first) else {
@@ -188,13 +186,12 @@ impl Board {
         self.cpus.counter_hz.keys().copied()
     }
 
-    /// The counter's frequency.
     pub fn counter_hz(&self, metric: Metric) -> Result<u64> {
         let frequency = self.cpus.counter_hz.get(&metric);
         frequency.copied().ok_or_else(|| self.has_no(metric))
     }
 
-    /// Names the remedy where a metric is asked for that it has not.
+    /// Returns the error for a metric that it lacks, with the remedy.
     fn has_no(&self, metric: Metric) -> anyhow::Error {
         let why = match metric {
             Metric::Cycles => ", QEMU does not model them",
@@ -217,7 +214,7 @@ impl Board {
         ))
     }
 
-    /// Whether it boots disks, which `option` needs.
+    /// Checks that it boots disks, which `option` needs.
     pub fn boots_disks(&self, option: &str) -> Result<()> {
         if !self.machine.boots_disks() {
             bad_input!(
@@ -229,7 +226,7 @@ impl Board {
         Ok(())
     }
 
-    /// How the image reaches it where `asked` was asked for: the first way that it has, if nothing was.
+    /// Returns how the image reaches it: as was asked for, or else in the first way that it has.
     pub fn boot(&self, asked: Option<Boot>) -> Result<Boot> {
         let starts = self.machine.trusted().map(|trusted| trusted.starts);
         match (asked, starts) {
@@ -242,7 +239,7 @@ impl Board {
         }
     }
 
-    /// Whether its file says how a guest runs under `under`.
+    /// Checks that its file has a machine for a guest under `under`.
     pub fn runs(&self, under: Under) -> Result<()> {
         match &self.machine {
             Machine::Qemu(qemu) => self.option_m(qemu, under).map(drop),
@@ -253,10 +250,10 @@ impl Board {
         }
     }
 
-    /// The value of `-M` of its machine of QEMU's.
+    /// Returns the value of `-M` of its machine of QEMU's.
     pub fn option_m<'q>(&self, qemu: &'q Qemu, under: Under) -> Result<&'q str> {
         match qemu.machine.get(&under) {
-            // Whatever the board: its host wants no firmware.
+            // For any board, its host needs no firmware.
             _ if under.is_other() => Ok(kvm::MACHINE),
             Some(machine) => Ok(machine),
             None => bad_input!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `doctor --boards`: what there is, what each one models, and what it lacks.
+//! `doctor --boards`: the boards, what each one models, and what it lacks.
 
 use anyhow::Result;
 
@@ -7,13 +7,13 @@ use crate::board::{Board, Machine, Starts, names};
 use crate::gem5::parameters::{DEFAULT, Parameters};
 use shell::terminal::{print_lines, say};
 
-/// Limits of all emulated boards; so that not every file has to state them.
+/// Limits of all emulated boards, so that not every file has to list them.
 const COMMON: &str = "\
 Boards of QEMU model no caches, pipelines or power states: a number is instructions (--metric insns), or time of the
 emulator (--metric time), never of the machine. Cycles (--metric cycles) are of a core that is modelled, with the
-parameters that stand beside the results, and not of the machine either. Under --metric insns every counter runs at 1 GHz, so that a tick is an
+parameters that are kept with the results, and not of the machine either. Under --metric insns every counter runs at 1 GHz, so that a tick is an
 instruction; under --metric time it has the machine's rate. docs/fidelity.md says what the emulator makes of waits, and
-every run finds it out anew.";
+every run measures it.";
 
 /// Prints the boards.
 pub fn list() -> Result<()> {
@@ -25,7 +25,7 @@ pub fn list() -> Result<()> {
     Ok(())
 }
 
-/// A board's description.
+/// Describes a board.
 fn lines(board: &Board) -> Result<Vec<String>> {
     let cpus = &board.cpus;
     let mut lines = vec![format!("{}: {}", board.name, board.about)];

@@ -50,16 +50,15 @@ use shell::timings::{self, Part};
 #[derive(Debug)]
 pub struct Ready {
     pub emulator: Emulator,
-    /// The images.
     pub built: Built,
 }
 
-/// Missing hypervisors, and why each can't be had here.
+/// Missing hypervisors, and why each is not available here.
 pub type Lacks = Vec<(Under, Error)>;
 
 impl Ready {
-    /// Finds the emulator of `job`, and builds its images. From here on a signal is
-    /// noted: what was begun, a folder above all, is to be cleaned up.
+    /// Finds the emulator of `job`, and builds its images. From here on a signal is only
+    /// noted: what was begun, a folder above all, has to be cleaned up.
     pub fn make(job: &Job) -> Result<Self> {
         let (ready, lacks) = Self::for_some(job, |_, _| ())?;
         lacks
@@ -68,8 +67,8 @@ impl Ready {
             .map_or(Ok(ready), |(_, why)| Err(why))
     }
 
-    /// The same, if another hypervisor can't be had, for the others. An error if that leaves
-    /// nothing. `meanwhile` is done while images are built.
+    /// Like [`make`](Self::make), but goes on without hypervisors that are not available; an error if that
+    /// leaves nothing. Runs `meanwhile` while images are built.
     pub fn for_some(job: &Job, meanwhile: fn(&Emulator, &Job)) -> Result<(Self, Lacks)> {
         interrupt::catch()?;
         let emulator = timings::part(Part::Emulator, || interrupt::or(Emulator::ensure(job)))?;
@@ -79,7 +78,7 @@ impl Ready {
             scope.spawn(|| account.charge(|| meanwhile(&emulator, job)));
             timings::part(Part::Pack, || interrupt::or(job.load.build()))
         })?;
-        // Before anything is fetched, or booted for what it says of itself.
+        // Before anything is fetched, or booted for its version.
         memory::settle(job, &built)?;
         let mut ready = Self { emulator, built };
         let mut lacks = Lacks::new();
@@ -96,7 +95,7 @@ impl Ready {
         Ok((ready, lacks))
     }
 
-    /// Provides the hypervisor of others that `under` is.
+    /// Provides the hypervisor `under`, if it is not ours.
     fn provide(&mut self, job: &Job, under: Under) -> Result<()> {
         let built = &mut self.built;
         if under.kvm_mode().is_some() && built.host.is_none() {
@@ -113,28 +112,26 @@ impl Ready {
     }
 }
 
-/// Part of a boot's lines that the terminal shows while it runs; the log has everything.
+/// The lines of a boot that the terminal shows while it runs; the log has everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Show {
     Nothing,
-    /// Dumps, and what the machine is if that was asked for.
+    /// Dumps, and the machine's description if it was asked for.
     Dumps,
-    /// That, and every line that is no record.
+    /// That, and every line that is not a record.
     Console,
 }
 
 /// One boot.
 #[derive(Debug)]
 pub struct Launch<'a> {
-    /// The machine, what it is told, and how long it may take.
+    /// The machine, its options, and its time limits.
     pub job: &'a Job,
-    /// Which of its boots.
     pub variant: Variant,
-    /// Its name where something of it is kept.
+    /// Its name in the files that it leaves.
     pub title: String,
-    /// Where people see that something goes on.
+    /// Shows its progress to people.
     pub progress: Progress,
-    /// Recorder of the instructions that are executed.
     pub recorder: Option<Recorder<'a>>,
 }
 
@@ -157,17 +154,16 @@ pub enum Recorder<'a> {
 pub struct Boots<'a, L> {
     /// Emulator of all boots.
     pub emulator: &'a Emulator,
-    /// Images that are booted.
     pub built: &'a Built,
     show: Show,
     /// The consoles' log.
     pub log: L,
-    /// Files besides the log.
+    /// The other files.
     pub kept: Kept,
 }
 
 impl<'a, L: Write> Boots<'a, L> {
-    /// No boot yet.
+    /// Starts without a boot.
     pub fn new(emulator: &'a Emulator, built: &'a Built, show: Show, log: L) -> Self {
         Self {
             kept: Kept::new(&emulator.shown()),
@@ -175,7 +171,7 @@ impl<'a, L: Write> Boots<'a, L> {
         }
     }
 
-    /// Boots whose texts others have the heading of.
+    /// Like [`new`](Self::new), for boots whose files get their heading elsewhere.
     pub fn part(emulator: &'a Emulator, built: &'a Built, show: Show, log: L) -> Self {
         Self {
             kept: Kept::default(),
@@ -233,7 +229,7 @@ impl<'a, L: Write> Boots<'a, L> {
         Ok(outcome)
     }
 
-    /// The emulator, if each boot of `job` goes as the one before: see [`crate::before`].
+    /// Returns the emulator, if each boot of `job` goes as the one before: see [`crate::before`].
     fn repeats(&self, job: &Job) -> Option<&'a qemu::Emulator> {
         match self.emulator {
             Emulator::Qemu(qemu) if job.metric == Metric::Insns => {
@@ -244,7 +240,7 @@ impl<'a, L: Write> Boots<'a, L> {
     }
 }
 
-/// Returns the plugin that looks at a boot, and its options.
+/// Returns the plugin that observes a boot, and its options.
 fn looked_at<'a>(launch: &'a Launch) -> Vec<(&'static str, &'a Path)> {
     match &launch.recorder {
         Some(Recorder::Plugin { plugin, options }) => {
@@ -255,8 +251,8 @@ fn looked_at<'a>(launch: &'a Launch) -> Vec<(&'static str, &'a Path)> {
     }
 }
 
-/// Whose text comes from the console as the guest of `source` writes it: where neither EL2 of ours nor our
-/// monitor has it on the way.
+/// Returns the source whose text reaches the console unchanged, because neither our EL2 nor our
+/// monitor filters it.
 const fn raw(under: Under, source: Source) -> Source {
     match under {
         Under::None | Under::Xen => source,
@@ -264,7 +260,7 @@ const fn raw(under: Under, source: Source) -> Source {
     }
 }
 
-/// The names of functions in the images of a boot.
+/// Returns the names of functions in the images of a boot.
 fn symbols(job: &Job, variant: Variant, built: &Built) -> Symbols {
     let mut symbols = Symbols::default();
     let base = job.board().machine.image_base();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much of what was asked for there is, for a run that was cut short.
+//! How much of a run that was cut short is there.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub struct Completeness {
 }
 
 impl Completeness {
-    /// Of `results`, where `job` was asked for; `None` if its guest has no cells.
+    /// Counts cells of `results`, of those that `job` asked for; `None` if its guest has no cells.
     pub fn of(job: &Job, results: &Results) -> Option<Self> {
         if !job.measures() {
             return None;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Meaning of the lines of the board's console.
 //!
-//! A guest that is not ours writes to the same line. Nothing that it prints has a meaning: whoever passes its text
-//! on breaks the marks by which lines of ours are known ([`wire::Guard`]). That is EL2, or the monitor under KVM; on
-//! the bare machine and under Xen, where nothing of ours is below it, it is done here.
+//! A guest that is not ours writes to the same line. Nothing that it prints has a meaning: whoever forwards its text
+//! breaks the marks that identify our lines ([`wire::Guard`]). That is EL2, or the monitor under KVM; on
+//! the bare machine and under Xen, with nothing of ours below the guest, it is this module.
 
 use abi::Ended;
 use results::records::{Collector, GivenUp};
@@ -18,13 +18,13 @@ const LATE: &str = results::capture::LATE;
 /// Mark in a line of ours that begins a dump.
 const PANIC: &str = "rouse: panic:";
 
-/// Prefixes by which kernels give up, Linux and the BSDs among them.
+/// Prefixes of kernels' panic messages, of Linux and the BSDs among others.
 const PANICS: [&str; 2] = ["Kernel panic - not syncing: ", "panic: "];
-/// Characters that are quoted of a guest's line.
+/// Most characters to quote of a guest's line.
 const QUOTED: usize = 120;
 
 /// Complaints of EDK2, whose boot manager has this name, when it does not start the image, and their meaning. Guests
-/// may print such too, without the name.
+/// may print them too, without the name.
 const BOOT_MANAGER: &str = "BdsDxe: ";
 const NOT_STARTED: [(&str, &str); 4] = [
     (": Access Denied", SECURE_BOOT),
@@ -34,58 +34,55 @@ const NOT_STARTED: [(&str, &str); 4] = [
 ];
 const SECURE_BOOT: &str = "firmware's Secure Boot does not let the image start, as it is not \
     signed: turn Secure Boot off, or sign the image with a key that the firmware has";
-const NOTHING: &str = "firmware finds nothing that it can start; serial.log says what it tried";
+const NOTHING: &str = "firmware finds nothing that it can start; serial.log has its attempts";
 
-/// Kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A record, or the remains of one.
+    /// A record, or a damaged one.
     Record,
-    /// Part of the dump of a crash, or of a machine whose time is over.
+    /// Part of the dump of a crash, or of a machine at its deadline.
     Crash,
-    /// The images' report that they are done.
+    /// The images' report of their exit.
     Exit,
-    /// The machine is none to run on.
+    /// Rouse cannot run on the machine.
     Refused,
     /// A description of the machine, for a first boot.
     Survey,
-    /// Something else.
+    /// Anything else.
     Other,
 }
 
-/// Everything that is known from the console.
+/// Everything learnt from the console.
 #[derive(Debug, Default)]
 pub struct Console {
-    /// Records.
     pub collector: Collector,
-    /// The last boot stage: its name and what it said.
+    /// The last boot stage: its name and its text.
     pub stage: Option<String>,
     /// The exit status that the images reported.
     pub status: Option<u32>,
-    /// How the guest ended the machine, where it did so without an exit status.
+    /// How the guest ended the machine, if without an exit status.
     pub ended: Option<Ended>,
-    /// Why the machine is none to run on.
+    /// Why Rouse cannot run on the machine.
     pub refused: Option<String>,
     /// Description of the machine, line by line, if it was asked for.
     pub survey: Vec<String>,
-    /// Which deadline of the hypervisor's is over.
+    /// The deadline of the hypervisor's that has passed.
     pub late: Option<String>,
-    /// Lines of a dump, the functions' names added.
+    /// Lines of a dump, with the functions' names added.
     pub crash: Vec<String>,
-    /// The last line that is not ours, and the last one by which a kernel gives up: hints for people, which decide
+    /// The last line that is not ours, and the last panic message of a kernel: hints for people, which decide
     /// nothing.
     last: Option<String>,
     panicked: Option<String>,
-    /// Names of functions.
     pub symbols: Symbols,
-    /// Makes a foreign guest's text harmless that comes here as it was written.
+    /// Breaks marks in the text of a foreign guest that arrives unfiltered.
     guard: Guard,
-    /// Only a foreign guest writes here, or an image of ours has begun: firmware has had its say.
+    /// Firmware has ended: only a foreign guest writes here, or an image of ours has begun.
     firmware_is_over: bool,
 }
 
 impl Console {
-    /// A console of images with these symbols, whose text comes as a guest of this source writes it.
+    /// Creates the console of images with these symbols, with unfiltered text of a guest of this source.
     pub fn new(symbols: Symbols, raw: Source) -> Self {
         Self {
             symbols,
@@ -95,15 +92,15 @@ impl Console {
         }
     }
 
-    /// A line as it may be read and kept.
+    /// Returns a line in a form that is safe to read and keep.
     pub fn passed(&mut self, line: &str) -> String {
         let passed = pass(&mut self.guard, line);
-        // The line's end.
+        // Ends the line.
         let _ = self.guard.pass(b'\n');
         passed
     }
 
-    /// Likewise for the part so far of a line that has not ended.
+    /// Likewise for an unfinished line so far.
     pub fn passed_so_far(&self, begun: &str) -> String {
         pass(&mut self.guard.clone(), begun)
     }
@@ -147,7 +144,7 @@ impl Console {
         Kind::Other
     }
 
-    /// A line that is not ours.
+    /// Handles a line that is not ours.
     fn hear(&mut self, line: &str) -> Kind {
         if let Some(why) = not_started(line).filter(|_| !self.firmware_is_over) {
             self.refuse(why);
@@ -161,7 +158,7 @@ impl Console {
         Kind::Other
     }
 
-    /// Notes why our program on Linux does not go on, if its last record says so.
+    /// Notes why our program on Linux has given up, if its last record gives a reason.
     fn note_given_up(&mut self) -> Kind {
         match self.collector.given_up.take() {
             None => Kind::Record,
@@ -195,7 +192,7 @@ impl Console {
         }
     }
 
-    /// Keeps why the machine is none to run on: the first reason, of which others follow.
+    /// Keeps the first reason why Rouse cannot run on the machine: others follow from it.
     fn refuse(&mut self, why: &str) {
         self.refused.get_or_insert_with(|| why.to_owned());
     }
@@ -208,7 +205,7 @@ impl Console {
         }
     }
 
-    /// Where a boot that did not end well got to.
+    /// Describes the last stage of a boot that did not end well.
     pub fn last_stage(&self) -> String {
         match &self.stage {
             Some(stage) => format!("the last boot stage was `{stage}`"),
@@ -220,7 +217,7 @@ impl Console {
 fn pass(guard: &mut Guard, text: &str) -> String {
     let mut passed = String::with_capacity(text.len());
     for c in text.chars() {
-        // No mark has a character that is more than a byte, and a control character is passed over.
+        // No mark has a character of several bytes, and control characters are skipped.
         let byte = u8::try_from(c).ok().filter(u8::is_ascii);
         passed.extend(guard.pass(byte.unwrap_or(b'?')).map(char::from));
         passed.push(c);
@@ -228,7 +225,7 @@ fn pass(guard: &mut Guard, text: &str) -> String {
     passed
 }
 
-/// Why firmware does not start the image, if that is what the line says.
+/// Returns why firmware does not start the image, if the line tells.
 fn not_started(line: &str) -> Option<&'static str> {
     let (_, said) = line.split_once(BOOT_MANAGER)?;
     let mut known = NOT_STARTED.iter();

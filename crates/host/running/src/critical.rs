@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The critical path of samples, where the emulator counts instructions: a plugin
-//! looks on, and what it found goes to the cells. Crate `critical` says what the path
-//! is.
+//! observes, and the cells get its findings. Crate `critical` defines the path.
 
 mod code;
 mod lines;
@@ -27,26 +26,25 @@ use shell::partial::Scratch;
 /// Charts of images, by their files: boots share them.
 static IMAGES: Once<PathBuf, Image> = Once::new();
 
-/// Prepared for a boot.
+/// A plugin with its files, prepared for a boot.
 #[derive(Debug)]
 pub struct Watcher {
     plugin: PathBuf,
     chart: PathBuf,
     samples: PathBuf,
-    /// The folder of its files.
     _place: Scratch,
 }
 
 impl Watcher {
-    /// Prepares to look at the samples of `job` in a boot by `emulator`. `None` where there is nothing to look at:
-    /// values have to be instructions, samples marked, and the guest ours. An error says why it can't look.
+    /// Prepares to observe the samples of `job` in a boot by `emulator`. `None` if there is nothing to observe:
+    /// values have to be instructions, samples marked, and the guest ours. An error gives the reason why it can't.
     pub fn new(
         emulator: &Emulator,
         job: &Job,
         variant: Variant,
         built: &Built,
     ) -> Result<Option<Self>> {
-        // Other hypervisors execute code that is not known here.
+        // The code of other hypervisors is not known here.
         let looks = has_marks(job) && !variant.under.is_other();
         let guest = &built.guest(job.image(variant)).elf;
         let (Some(guest), Emulator::Qemu(qemu), true) = (guest, emulator, looks) else {
@@ -59,7 +57,7 @@ impl Watcher {
             files.push((2, &built.hypervisor));
         }
         for (level, elf) in files {
-            // Its folder's name stands for what is in it.
+            // The name of its folder is the hash of its content.
             let image = IMAGES.get(elf.clone(), || {
                 let shown = || format!("{}: its code can't be read", elf.display());
                 code::of(level, &fs::read(elf)?).with_context(shown)
@@ -77,7 +75,7 @@ impl Watcher {
         }))
     }
 
-    /// The plugin, as the boot is to load it.
+    /// Returns the plugin, for the boot to load.
     pub fn recorder(&self) -> Recorder<'_> {
         Recorder::Plugin {
             plugin: &self.plugin,
@@ -85,7 +83,7 @@ impl Watcher {
         }
     }
 
-    /// Returns the samples that it found, after the boot; an error says why there is nothing.
+    /// Returns the plugin's samples, after the boot; an error says why there are none.
     pub fn samples(&self) -> Result<::critical::Samples, String> {
         let text = fs::read_to_string(&self.samples);
         let text = text.map_err(|_| "the emulator ended early".to_owned())?;
@@ -100,14 +98,14 @@ fn has_marks(job: &Job) -> bool {
     marked && job.metric == Metric::Insns
 }
 
-/// Builds the plugin if `job` will have it look on. The boot that needs it reports a failure.
+/// Builds the plugin if `job` needs it. The boot that needs it reports a failure.
 pub fn prepare(emulator: &Emulator, job: &Job) {
     if let (Emulator::Qemu(qemu), true) = (emulator, has_marks(job)) {
         let _ = plugin(qemu.command());
     }
 }
 
-/// The plugin, built; an error if the emulator that `command` starts takes none.
+/// Builds the plugin; an error if the emulator that `command` starts has no plugins.
 pub fn plugin(mut command: Command) -> Result<PathBuf> {
     static PLUGIN: OnceLock<PathBuf> = OnceLock::new();
     if let Some(plugin) = PLUGIN.get() {

@@ -26,7 +26,7 @@ use shell::terminal::say;
 /// How often to look whether the machine has ended.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Starts the emulator stopped, its console on the terminal.
+/// Starts the emulator with its CPUs stopped, its console on the terminal.
 pub fn debug(args: &JobArgs, port: u16) -> Result<()> {
     let job = Job::new(args)?;
     job.board().qemu("--debug")?;
@@ -67,7 +67,7 @@ fn listen(port: u16) -> Result<TcpListener> {
     }
 }
 
-/// Has the machine stop before its first instruction, and listen at `stub`.
+/// Makes the machine stop before its first instruction, and listen at `stub`.
 fn wait_for_debugger(command: &mut Command, stub: &Path) {
     let device = format!(
         "socket,id=stub,server=on,wait=off,path={}",
@@ -76,20 +76,20 @@ fn wait_for_debugger(command: &mut Command, stub: &Path) {
     command.args(["-S", "-chardev", &device, "-gdb", "chardev:stub"]);
 }
 
-/// Returns the symbols to load and where, if that is always the same place.
+/// Returns the symbols to load and their address, if that is fixed.
 fn symbols<'b>(job: &Job, variant: Variant, built: &'b Built) -> Option<Symbols<'b>> {
     let elf = match variant.under {
         Under::Rouse => &built.hypervisor,
         Under::None => built.guest(job.image(variant)).elf.as_ref()?,
-        // The first instructions are those of others.
+        // The first instructions are not ours.
         Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => return None,
     };
-    // Firmware puts the image anywhere; the console says where.
+    // Firmware puts the image anywhere; the console shows where.
     let base = job.board().machine.image_base()?;
     Some(Symbols { elf, base })
 }
 
-/// Says what to type.
+/// Prints the commands to type.
 fn introduce(variant: Variant, debugger: Option<&Debugger>, symbols: Option<Symbols>, port: u16) {
     say!("The machine, {variant}, waits for a debugger to let the CPUs go. In another terminal:");
     say!("");
@@ -112,18 +112,18 @@ fn introduce(variant: Variant, debugger: Option<&Debugger>, symbols: Option<Symb
     say!("");
 }
 
-/// Waits until the machine ends, or has to: its debugger has `gone`, or so it was asked for.
+/// Waits until the machine ends; ends it once its debugger has `gone`, or on a signal.
 fn follow(mut machine: Child, gone: &Receiver<()>) -> Result<()> {
     loop {
         if let Some(status) = machine.try_wait().context("QEMU can't be waited for")? {
             if !status.success() && gone.try_recv().is_err() && !interrupt::requested() {
-                bail!("QEMU ended with {status}; what it said is above");
+                bail!("QEMU ended with {status}; its output is above");
             }
             return Ok(());
         }
         let left = gone.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout);
         if left || interrupt::requested() {
-            // Both fail only when it has ended on its own.
+            // Both fail only if it has ended on its own.
             let _ = machine.kill();
             let _ = machine.wait();
             return Ok(());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debug information of an image: which lines its instructions are of.
+//! Debug information of an image: the source lines of its instructions.
 
 use std::fmt;
 use std::path::Path;
@@ -15,7 +15,7 @@ use shell::places;
 /// A section of an image's file.
 pub type Slice<'d> = EndianSlice<'d, LittleEndian>;
 
-/// The debug information of an image, empty where the file has none.
+/// Reads the debug information of an image; empty if the file has none.
 pub fn dwarf<'d>(
     file: &ElfFile64<'d, object::Endianness>,
 ) -> gimli::Result<gimli::Dwarf<Slice<'d>>> {
@@ -28,7 +28,7 @@ fn section<'d>(file: &ElfFile64<'d, object::Endianness>, id: SectionId) -> &'d [
     data.unwrap_or_default()
 }
 
-/// Loads and stores of devices, which are as little of a place as a library's lines.
+/// Accessors of devices, whose lines say as little as those of a library.
 const ACCESSES: &str = "crates/no_std/gic/src/mmio.rs";
 
 /// The lines of an image's code.
@@ -42,9 +42,9 @@ impl Lines {
         Ok(Self(Context::from_dwarf(gimli::Dwarf::load(load)?)?))
     }
 
-    /// The functions that the instruction at link address `address` is of, the innermost one
-    /// first: more than one where the compiler inlined some. Assembly and other code without
-    /// lines has none.
+    /// Returns the functions of the instruction at link address `address`, the innermost one
+    /// first: several if the compiler inlined some, none for assembly and other code without
+    /// lines.
     pub fn frames(&self, address: u64) -> Vec<Frame> {
         let mut found = Vec::new();
         let Ok(mut frames) = self.0.find_frames(address).skip_all_loads() else {
@@ -72,9 +72,9 @@ impl Lines {
         found
     }
 
-    /// The line that the instruction at link address `address` is of, as `path:line`. Where
-    /// the compiler inlined functions it is the innermost one in this workspace, as the
-    /// libraries' own lines say less. Assembly and other code without lines has none.
+    /// Returns the line of the instruction at link address `address`, as `path:line`. Among
+    /// inlined functions it is the innermost one in this workspace, as the
+    /// libraries' own lines say less. `None` for assembly and other code without lines.
     pub fn line(&self, address: u64) -> Option<String> {
         let frames = self.frames(address);
         let innermost = frames.iter().find(|frame| frame.ours).or(frames.first())?;
@@ -82,12 +82,12 @@ impl Lines {
     }
 }
 
-/// A function that an instruction is of, and the line in it.
+/// A function of an instruction, and the line in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Its name; without its path, where it was inlined.
     pub function: String,
-    /// Whether it is of this workspace.
+    /// Whether it is in this workspace.
     pub ours: bool,
     /// The file, from the workspace's root if it is ours.
     pub file: String,
@@ -100,14 +100,14 @@ impl fmt::Debug for Lines {
     }
 }
 
-// The tests are such an image where programs are ELF files.
+// The tests themselves are such an image where programs are ELF files.
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use object::ObjectSymbol;
 
     use super::*;
 
-    // On one line: what the first instruction is of, heading or body, is the compiler's choice.
+    // On one line: the compiler chooses whether the first instruction is of the heading or the body.
     #[inline(never)]
     #[rustfmt::skip]
     fn here() -> u32 { std::hint::black_box(line!()) }

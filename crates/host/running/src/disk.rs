@@ -10,8 +10,8 @@
 //! -1 MiB  GPT again, at the end
 //! ```
 //!
-//! UEFI starts `\EFI\BOOT\BOOTAA64.EFI` of a disk that it was told nothing about
-//! (UEFI 2.10, section 3.5.1.1), which is what a new instance's root disk is.
+//! UEFI starts `\EFI\BOOT\BOOTAA64.EFI` of a disk without a boot entry
+//! (UEFI 2.10, section 3.5.1.1), such as a new instance's root disk.
 
 mod text;
 mod volume;
@@ -38,7 +38,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
         .map_err(BadInput::error)?;
     let mut load = Load::of_disk(&args.load)?;
     load.plan.cycles = args.cycles;
-    // Before anything is built: what can't boot, be said or written, is refused.
+    // Refuses, before anything is built, a disk that can't boot, be described or be written.
     let text = text(&load)?;
     let path = match &args.out {
         Some(path) => path.clone(),
@@ -58,7 +58,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns the one choice of a boot: a disk is booted as it is.
+/// Returns the one choice of a boot: a disk is fixed.
 fn one_choice(load: &Load) -> Result<Choice> {
     match load.plan.choices(load.linux())[..] {
         [choice] => Ok(choice),
@@ -78,14 +78,14 @@ pub fn write(built: &Built, arguments: &str, path: &Path) -> Result<()> {
     Output::claim("--boot", path)?.write_bytes(&with(built, &text)?)
 }
 
-/// The text of the disk for what is loaded, if a disk can be made of it.
+/// Returns the disk's text for `load`, if a disk can be made of it.
 pub fn text(load: &Load) -> Result<String> {
     load.board.boots_disks("--board")?;
     let arguments = load.boot_arguments(Variant::of(one_choice(load)?));
     text::of(&arguments, load.guest.is_none())
 }
 
-/// A disk with this text.
+/// Returns a disk with this text.
 pub fn with(built: &Built, text: &str) -> Result<Vec<u8>> {
     let image = &built.packed;
     let image = fs::read(image).with_context(|| image.display().to_string())?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Disturbs a running emulator at random moments, as a busy host does, and worse:
-//! whatever the guest waits for has to have a bound that does not depend on when
+//! Disturbs a running emulator at random moments, like a busy host and worse:
+//! every wait of the guest must have a bound that does not depend on when
 //! its CPUs run.
 //!
 //! | disturbance | what the guest sees |
@@ -11,12 +11,12 @@
 //!
 //! Only ptrace stops a single thread: SIGSTOP stops the whole process whichever
 //! thread gets it, and priorities and affinities only make it likely that one has
-//! to wait, if the host is busy. The thread is seized for the time that it is held
-//! and no longer, so that the signals by which the emulator's threads prod each
-//! other pass as ever.
+//! to wait, if the host is busy. The thread is seized only while it is held,
+//! so that the signals between the emulator's threads
+//! pass as usual.
 //!
-//! Each disturbance, its time and its duration are drawn from the seed. When the emulator gets there is the host's
-//! matter, so two runs of a seed are alike and not equal.
+//! Each disturbance, its time and its duration are drawn from the seed. When the emulator reaches that time depends on
+//! the host, so two runs of a seed are similar and not equal.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -45,11 +45,8 @@ pub use system::obstacle;
 /// Number of disturbances of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// One thread held.
     pub held: u32,
-    /// The process stopped.
     pub stopped: u32,
-    /// The machine paused.
     pub paused: u32,
 }
 
@@ -67,7 +64,7 @@ impl fmt::Display for Done {
     }
 }
 
-/// Disturbs an emulator until it is told to end.
+/// Disturbs an emulator until `end` is set.
 #[derive(Debug)]
 pub struct Disturber {
     end: Arc<AtomicBool>,
@@ -87,7 +84,7 @@ impl Disturber {
     /// Ends it; the emulator goes on undisturbed.
     ///
     /// # Errors
-    /// Nothing could be done, so that the run shows nothing.
+    /// If nothing could be disturbed, so that the run shows nothing.
     pub fn end(self) -> Result<Done> {
         self.end.store(true, Relaxed);
         let done = self.thread.join();
@@ -106,7 +103,7 @@ fn disturb(pid: u32, place: &Path, seed: u64, end: &AtomicBool) -> Result<Done> 
     let mut monitor = None;
     while !end.load(Relaxed) {
         thread::sleep(time(&mut random, 200, 20_000));
-        // It opens its monitor when it gets to it.
+        // It opens its monitor some time after its start.
         if monitor.is_none() {
             monitor = Pauser::connect(place).ok();
         }
@@ -124,14 +121,14 @@ fn disturb(pid: u32, place: &Path, seed: u64, end: &AtomicBool) -> Result<Done> 
     Ok(done)
 }
 
-/// Pauses the machine; whether it was still there to be.
+/// Pauses the machine; returns whether it still existed.
 fn pause(monitor: &mut Pauser, time: Duration) -> bool {
     let stopped = monitor.stop().is_ok();
     thread::sleep(time);
     stopped && monitor.go_on().is_ok()
 }
 
-/// Draws a time between both, microseconds; each doubling of it is as likely.
+/// Draws a time between both, microseconds, with a log-uniform distribution.
 fn time(random: &mut Rng, least: u64, most: u64) -> Duration {
     let doublings = (most / least).ilog2() + 1;
     let from = least << random.u32(..doublings);

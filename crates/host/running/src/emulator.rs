@@ -19,12 +19,11 @@ use providing::qemu;
 #[derive(Clone, Debug)]
 pub enum Emulator {
     Qemu(qemu::Emulator),
-    /// gem5.
     Gem5(gem5::Emulator),
 }
 
 impl Emulator {
-    /// The one that `job` wants; QEMU is provided if there is none.
+    /// Returns the one for `job`; provides QEMU if it is missing.
     pub fn ensure(job: &Job) -> Result<Self> {
         Ok(match job.board().machine {
             Machine::Qemu(_) => Self::Qemu(qemu::ensure()?),
@@ -32,8 +31,8 @@ impl Emulator {
         })
     }
 
-    /// Returns the command of one boot of `job`. Files that the emulator has to put somewhere go to `place`, its
-    /// monitor for instance.
+    /// Returns the command of one boot of `job`. The emulator's own files go to `place`, for instance its
+    /// monitor's socket.
     pub fn command(
         &self,
         job: &Job,
@@ -55,7 +54,7 @@ impl Emulator {
         }
     }
 
-    /// Has the emulator tell of itself in `place`, where it can: see
+    /// Makes the emulator report events in `place`, if it can: see
     /// [`launch::supervise`].
     pub fn supervise(&self, command: &mut Command, place: &Path) {
         if let Self::Qemu(_) = self {
@@ -97,7 +96,7 @@ impl Emulator {
     }
 }
 
-/// The machine's RAM as results have it.
+/// Returns the machine's RAM in the form of results.
 fn ram(job: &Job) -> (String, Parameter) {
     let parameter = Parameter {
         value: job.memory.to_string(),
@@ -106,7 +105,7 @@ fn ram(job: &Job) -> (String, Parameter) {
     ("ram".into(), parameter)
 }
 
-/// A parameter of the machine as results have it.
+/// Returns a parameter of the machine in the form of results.
 fn parameter((name, value): (&String, &Value)) -> (String, Parameter) {
     let parameter = Parameter {
         value: value.value.to_string(),

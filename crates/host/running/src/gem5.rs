@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! gem5: which one is used, and its command line for a job.
+//! gem5: the program to use, and its command line for a job.
 //!
 //! Unlike QEMU no distribution packages it, so the user brings a program that was built
 //! for Arm. The machine is ours: `boards/gem5/machine.py` puts it together from
@@ -22,27 +22,26 @@ use shell::failure::bad_input;
 use shell::partial::Scratch;
 use shell::places;
 
-/// The oldest with which the board was tried.
+/// The oldest version with which the board was tested.
 const FLOOR: (u32, u32) = (24, 0);
 /// Names a program to use instead of looking for one.
 const VARIABLE: &str = "GEM5";
 /// Its names on the search path.
 const PROGRAMS: [&str; 3] = ["gem5.fast", "gem5.opt", "gem5"];
-/// The question to it, in its Python.
+/// The Python program that asks for its version.
 const ASK: &str = "import _m5.core, m5.objects\n\
                    print('gem5 version', _m5.core.gem5Version, hasattr(m5.objects, 'ArmSystem'))";
-/// How one is got.
+/// How to get it.
 const REMEDY: &str = "build gem5 24.0 or newer for Arm as its documentation says (`scons build/ARM/gem5.opt`), \
                           and name the program by --gem5 PATH or GEM5=PATH, or have it on the PATH";
 
-/// A program that can be started.
 #[derive(Clone, Debug)]
 pub struct Emulator {
     program: PathBuf,
     pub version: String,
 }
 
-/// Looks for a program: the one that is `named`, that of the environment, that on
+/// Finds the program: the one that is `named`, that of the environment, or that on
 /// the search path. An error says what is wrong with the one that was found.
 pub fn find(named: Option<&Path>) -> Result<Emulator> {
     if let Some(path) = named {
@@ -60,15 +59,15 @@ pub fn find(named: Option<&Path>) -> Result<Emulator> {
     bad_input!("gem5 is missing: {REMEDY}")
 }
 
-/// Output of a program about itself, if it runs Python as gem5 does. (Its option --build-info would tell, but fails in
-/// 24.0.)
+/// Returns the answer of a program to [`ASK`], if it runs Python as gem5 does. (Its option --build-info has the same,
+/// but fails in 24.0.)
 fn said(program: &OsStr) -> Option<String> {
     let place = Scratch::new().ok()?;
     let place = format!("--outdir={}", place.path().display());
     output(program, &["--quiet", "--quiet", &place, "-c", ASK])
 }
 
-/// Judges a program by what it `said` of itself. `option` is where its name came from.
+/// Judges a program by its answer, `said`. `option` is where its name came from.
 fn probe(option: &str, program: &OsStr, said: Option<String>) -> Result<Emulator> {
     let shown = program.to_string_lossy();
     let Some(said) = said else {
@@ -86,7 +85,7 @@ fn probe(option: &str, program: &OsStr, said: Option<String>) -> Result<Emulator
     if !has_arm {
         bad_input!("{option}: {shown} was built without Arm; {REMEDY}");
     }
-    // A relative path is one of where we were started.
+    // A relative path is relative to the current folder.
     let program = std::fs::canonicalize(program).unwrap_or_else(|_| program.into());
     Ok(Emulator {
         program,
@@ -94,7 +93,7 @@ fn probe(option: &str, program: &OsStr, said: Option<String>) -> Result<Emulator
     })
 }
 
-/// The answer to [`ASK`]: the version, and whether it has Arm.
+/// Parses the answer to [`ASK`]: the version, and whether it has Arm.
 fn version(said: &str) -> Option<(&str, bool)> {
     let mut lines = said.lines();
     let answer = lines.find_map(|line| line.strip_prefix("gem5 version "))?;
@@ -102,7 +101,7 @@ fn version(said: &str) -> Option<(&str, bool)> {
     Some((version, has_arm == "True"))
 }
 
-/// Year and release of a version; `[DEVELOP-FOR-24.1]` is that of 24.1.
+/// Returns year and release of a version; `[DEVELOP-FOR-24.1]` counts as 24.1.
 fn numbers(version: &str) -> (u32, u32) {
     let mut numbers = version
         .split(|c: char| !c.is_ascii_digit())
@@ -111,12 +110,12 @@ fn numbers(version: &str) -> (u32, u32) {
 }
 
 impl Emulator {
-    /// The program, for people.
+    /// Describes the program, for people.
     pub fn shown(&self) -> String {
         places::shown(&self.program)
     }
 
-    /// The command of one boot of `job`; gem5's own files go to `place`.
+    /// Returns the command of one boot of `job`; gem5's own files go to `place`.
     pub fn command(
         &self,
         job: &Job,
@@ -150,7 +149,7 @@ impl Emulator {
             .args(["--memory", &format!("{}iB", job.memory)])
             .args(["--parameters", &parameters::json(&job.parameters)])
             .arg(format!("--bootargs={}", job.load.boot_arguments(variant)));
-        // Another kernel need not do what the boot's end is known by.
+        // Another kernel may lack the mark by which the end of the boot is known.
         if job.load.guest.is_some() {
             command.arg("--whole");
         }
@@ -173,7 +172,7 @@ mod tests {
         assert!(numbers("[DEVELOP-FOR-25.1]") >= FLOOR);
     }
 
-    /// A program that says `said` of itself.
+    /// A program with the answer `said`.
     fn program(said: &str) -> tempfile::TempPath {
         use std::io::Write;
         use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Another kernel as the guest: the options that give one, and its files.
+//! Another kernel as the guest: its options, and its files.
 
 pub mod debian;
 pub mod kind;
@@ -12,8 +12,8 @@ use anyhow::Result;
 use clap::Args;
 use shell::failure::bad_input;
 
-/// The largest file of a guest: more is a mistake, and would not go into the PE
-/// header's 32 bits much longer.
+/// Largest file of a guest: a larger one is a mistake, and soon exceeds the PE
+/// header's 32 bits.
 pub const MOST: usize = 1 << 30;
 
 /// Options that give another kernel.
@@ -38,7 +38,7 @@ pub struct GivenArgs {
 }
 
 impl GivenArgs {
-    /// Has paths begin in `folder`.
+    /// Resolves paths relative to `folder`.
     pub fn beside(&mut self, folder: &Path) {
         let file = |name: &&mut String| debian::version(name).is_none();
         if let Some(name) = self.guest.as_mut().filter(file) {
@@ -50,21 +50,19 @@ impl GivenArgs {
     }
 }
 
-/// Another kernel.
+/// Another kernel as the guest.
 #[derive(Debug)]
 pub struct Given {
-    /// The arm64 Image.
     pub image: Vec<u8>,
-    /// Its initial RAM disk.
     pub initrd: Option<Initrd>,
 }
 
 /// An initial RAM disk.
 #[derive(Debug)]
 pub enum Initrd {
-    /// A file's.
+    /// From a file.
     Given(Vec<u8>),
-    /// One with the program that measures Linux, which is built when it is needed.
+    /// With the program that measures Linux, which is built when needed.
     Measuring,
 }
 
@@ -98,8 +96,8 @@ impl Given {
     }
 }
 
-/// Checks a guest; the error is the end of a sentence. How much memory it needs is the machine's matter:
-/// [`crate::memory`].
+/// Checks a guest; the error is the end of a sentence. [`crate::memory`] checks its size against the machine's
+/// RAM.
 fn checked(image: Vec<u8>) -> Result<Vec<u8>, String> {
     kind::check(&image)?;
     match image.len() > MOST {
@@ -116,7 +114,7 @@ fn too_large(size: usize) -> String {
     )
 }
 
-/// Reads an initial RAM disk. The kernel finds out its format; a file that no kernel takes for one is a mistake.
+/// Reads an initial RAM disk. The kernel detects its format; a file in none of the known formats is a mistake.
 fn initrd(path: &Path) -> Result<Vec<u8>> {
     let file = read(
         "--initrd",
@@ -129,7 +127,7 @@ fn initrd(path: &Path) -> Result<Vec<u8>> {
     }
     if !ARCHIVES.iter().any(|magic| file.starts_with(magic)) {
         bad_input!(
-            "--initrd: {shown} is no initial RAM disk: neither an archive of cpio (070701) nor a compressed one \
+            "--initrd: {shown} is not an initial RAM disk: neither an archive of cpio (070701) nor a compressed one \
              (gzip, zstd, xz, lzma, lz4, lzo, bzip2); make one: find . | cpio -o -H newc > FILE"
         );
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Building the images with Cargo: the hypervisor, and the program of the guest that the
-//! boot arguments ask for.
+//! Builds the images with Cargo: the hypervisor, and the program of the guest that the
+//! boot arguments select.
 
 mod cargo;
 mod contents;
@@ -44,9 +44,9 @@ const PLANTED: &str = "planted";
 const ON_LINUX: &str = "linux";
 const ON_LINUX_PROGRAM: &str = "rouse-linux";
 const DIRTY_FIRMWARE: &str = "dirty-firmware";
-/// Name of the packed image's file.
+/// File name of the packed image.
 const PACKED: &str = "rouse.img";
-/// Name of the file of another kernel's initial RAM disk.
+/// File name of another kernel's initial RAM disk.
 const INITRD: &str = "initrd";
 
 /// The guest that is packed after the hypervisor.
@@ -54,12 +54,12 @@ const INITRD: &str = "initrd";
 pub enum Guest<'a> {
     /// A program of our own.
     Ours(Program),
-    /// Another kernel, as it is given: an arm64 Image.
+    /// Another kernel, an arm64 Image.
     Given(&'a Given),
 }
 
 impl Guest<'_> {
-    /// Whose text its output is.
+    /// Returns whose text its output is.
     pub const fn source(&self) -> Source {
         match self {
             Self::Ours(_) => Source::Ours,
@@ -71,7 +71,7 @@ impl Guest<'_> {
         }
     }
 
-    /// The binary of the program, if it is one of ours.
+    /// Returns the binary of the program, if it is one of ours.
     const fn binary(&self) -> Option<&'static str> {
         match self {
             Self::Ours(Program::Measuring) => Some("guest-measuring"),
@@ -80,7 +80,7 @@ impl Guest<'_> {
         }
     }
 
-    /// Name of the board and the guest that images are for.
+    /// Returns the name of the board and the guest of images.
     fn kind(&self, board: &str) -> String {
         match self {
             Self::Ours(Program::Measuring) => board.to_owned(),
@@ -90,7 +90,6 @@ impl Guest<'_> {
     }
 }
 
-/// An image of the guest.
 #[derive(Debug)]
 pub struct GuestFiles {
     /// Image for the bare machine.
@@ -99,28 +98,28 @@ pub struct GuestFiles {
     pub elf: Option<PathBuf>,
 }
 
-/// Files that were built. All of them stay as they are while this is there, whatever others build.
+/// The built files. They stay unchanged while this exists, whatever other runs build.
 #[derive(Debug)]
 pub struct Built {
-    /// Image to boot: the hypervisor with all images of the guest.
+    /// Image to boot: the hypervisor with both images of the guest.
     pub packed: PathBuf,
     /// The hypervisor with its symbols.
     pub hypervisor: PathBuf,
-    /// The image that every CPU can run.
+    /// The image that every CPU can run; another kernel is only here.
     llsc: GuestFiles,
-    /// The one with LSE atomics; another kernel is what it is.
+    /// The image with LSE atomics, of our own guest.
     lse: Option<GuestFiles>,
     /// Another kernel's initial RAM disk.
     pub initrd: Option<PathBuf>,
-    /// KVM's host, where there are boots under it.
+    /// KVM's host, for boots under KVM.
     pub host: Option<Host>,
-    /// Xen, where there are boots under it.
+    /// Xen, for boots under Xen.
     pub xen: Option<Xen>,
     _kept: Kept,
 }
 
 impl Built {
-    /// The guest that is compiled to these instructions, or the other kernel.
+    /// Returns the guest that is compiled to these instructions, or the other kernel.
     pub fn guest(&self, atomics: Atomics) -> &GuestFiles {
         match (atomics, &self.lse) {
             (Atomics::Lse, Some(lse)) => lse,
@@ -128,7 +127,7 @@ impl Built {
         }
     }
 
-    /// The hypervisor of others that `under` is, with its version, where it was provided.
+    /// Returns the version of the other hypervisor `under`, if it was provided.
     pub fn below(&self, under: Under) -> Option<&str> {
         match under {
             Under::None | Under::Rouse => None,
@@ -137,7 +136,6 @@ impl Built {
         }
     }
 
-    /// Whether the guest is one of ours.
     pub const fn is_ours(&self) -> bool {
         self.llsc.elf.is_some()
     }
@@ -217,7 +215,7 @@ pub fn build_planted(board: &str, guest: Guest, planted: Planted) -> Result<Buil
     })
 }
 
-/// A program as the compiler leaves it, and as it lies in memory.
+/// A program's ELF file, and its contents in memory.
 #[derive(Debug)]
 struct Compiled {
     elf: Vec<u8>,
@@ -225,7 +223,7 @@ struct Compiled {
 }
 
 impl Compiled {
-    /// The `binary` of `package` that was built last.
+    /// Reads the `binary` of `package` that was built last.
     fn read(package: &str, binary: &str, atomics: Atomics) -> Result<Self> {
         let elf = elf(binary, atomics)?;
         let flat = flatten(&elf).with_context(|| format!("the image of {package}"))?;
@@ -233,7 +231,7 @@ impl Compiled {
     }
 }
 
-/// The hypervisor, and the guest for each kind of atomic instructions, if it is ours.
+/// The hypervisor, and our own guest for each kind of atomic instructions.
 #[derive(Debug)]
 struct Pair {
     hypervisor: Compiled,
@@ -280,17 +278,17 @@ fn compile(binary: Option<&'static str>, planted: Planted) -> Result<Pair> {
     })
 }
 
-/// The kernel that stands for any other in tests, as it is given: an arm64 Image.
+/// Returns the arm64 Image that stands for any other kernel in tests.
 pub fn test_kernel() -> Result<Vec<u8>> {
     alone(TEST_KERNEL)
 }
 
-/// The firmware that leaves behind all that it may, for tests.
+/// The firmware that leaves as much state behind as it may, for tests.
 pub fn dirty_firmware() -> Result<Vec<u8>> {
     alone(DIRTY_FIRMWARE)
 }
 
-/// The one binary of `package`, flattened.
+/// Returns the only binary of `package`, flattened.
 fn alone(package: &'static str) -> Result<Vec<u8>> {
     static ALONE: Once<&str, Compiled> = Once::new();
     let compiled = ALONE.get(package, || {
@@ -314,12 +312,12 @@ pub fn monitor() -> Result<Vec<u8>> {
     linux_program(MONITOR, MONITOR)
 }
 
-/// The program that measures Linux from its user space.
+/// Builds the program that measures Linux from its user space.
 pub fn on_linux() -> Result<Vec<u8>> {
     linux_program(ON_LINUX, ON_LINUX_PROGRAM)
 }
 
-/// The static program `binary` of `package`.
+/// Builds the static program `binary` of `package`.
 fn linux_program(package: &str, binary: &str) -> Result<Vec<u8>> {
     toolchain::ensure_target(toolchain::LINUX)?;
     let arguments = ["--release", "--target", toolchain::LINUX];
@@ -336,7 +334,7 @@ fn linux_program(package: &str, binary: &str) -> Result<Vec<u8>> {
     })
 }
 
-/// Builds, and leaves the packed image under a name that stays the same.
+/// Builds, and keeps the packed image under a fixed name.
 pub fn build_for_others(board: &str, guest: Guest) -> Result<PathBuf> {
     let built = build(board, guest)?;
     let image = fs::read(&built.packed)?;
@@ -345,7 +343,7 @@ pub fn build_for_others(board: &str, guest: Guest) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Where images are.
+/// The folder of images.
 fn folder() -> PathBuf {
     places::target().join("image")
 }
@@ -361,7 +359,7 @@ fn recorder_folder() -> PathBuf {
     places::target().join(RECORDER)
 }
 
-/// Builds from the sources as they are, and reads what was built before another run builds something else.
+/// Builds from the current sources, and reads the result before another run builds something else.
 pub fn building<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
     let wait = || note!("waiting for another run that is building");
     let _locked = files::lock(&folder().join("lock"), wait)?;
@@ -376,8 +374,8 @@ pub fn building<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
     built
 }
 
-/// Directories of their own: Cargo locks the one that runs this program, and the images
-/// for both kinds of atomic instructions are built at the same time.
+/// Separate directories: Cargo locks the one that runs this program, and the images
+/// for both kinds of atomic instructions are built in parallel.
 fn directory(atomics: Atomics) -> PathBuf {
     places::target().join(match atomics {
         Atomics::Llsc => "image-build",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A job to boot: the options, checked before anything is built.
+//! A job to boot: checks the options before anything is built.
 
 pub mod checks;
 mod deadlines;
@@ -38,9 +38,8 @@ use shell::terminal::note;
 pub struct Job {
     /// Images to boot, and their arguments.
     pub load: Load,
-    /// How it gets there.
     pub boot: Boot,
-    /// A boot for each, or more: see [`Job::variants`].
+    /// Hypervisors, with one boot for each, or more: see [`Job::variants`].
     pub unders: Vec<Under>,
     /// The kernel of KVM's host, if not Debian's.
     pub host_kernel: Option<PathBuf>,
@@ -48,51 +47,45 @@ pub struct Job {
     pub xen: Option<PathBuf>,
     /// Xen's further arguments.
     pub xen_args: Option<String>,
-    /// How often all of that is done.
+    /// Number of repetitions of all of that.
     pub repeat: usize,
-    /// How many boots there may be at a time.
+    /// Most boots at a time.
     pub jobs: NonZeroUsize,
-    /// Number of CPUs.
     pub cpus: u32,
-    /// Name of the CPU model.
     pub model: String,
     /// Unit of the values.
     pub metric: Metric,
-    /// RAM, as the emulator takes it.
     pub memory: Ram,
     /// A device tree to boot with.
     pub dtb: Option<PathBuf>,
-    /// Parameters of the machine, where they can be chosen.
+    /// Parameters of the machine, if it has some.
     pub parameters: Values,
     /// The gem5 to use.
     pub gem5: Option<PathBuf>,
-    /// How long a boot may take.
     pub limits: Limits,
     /// Power of a CPU in each state, for a model of energy.
     pub watts: Option<Watts>,
     /// Whether the guest is to end by a reset.
     pub expect_reset: bool,
-    /// The seed with which the emulator is disturbed, if it is.
+    /// The seed of disturbances, if any.
     pub disturb: Option<u64>,
-    /// Firmware that is there before what is booted, in tests.
+    /// Firmware that runs before the image, in tests.
     pub dirty_firmware: Option<DirtyFirmware>,
-    /// Whether the rules of the architecture are watched: see [`crate::strict`].
+    /// Whether to watch the rules of the architecture: see [`crate::strict`].
     pub strict: bool,
-    /// Boots that need not be made again, where it is a test's.
+    /// Stored boots of a test, which need not be made again.
     pub before: Option<Arc<Before>>,
 }
 
 /// The firmware of `dirty-firmware/`.
 #[derive(Clone, Debug)]
 pub struct DirtyFirmware {
-    /// Its file.
     pub file: PathBuf,
-    /// State that it leaves, as words with commas between them.
+    /// State that it leaves, as words separated by commas.
     pub leaves: String,
 }
 
 impl Job {
-    /// Checks the options.
     pub fn new(args: &JobArgs) -> Result<Self> {
         let mut load = Load::new(&args.load)?;
         let board = &load.board;
@@ -177,7 +170,6 @@ impl Job {
         Ok(job)
     }
 
-    /// Checks the options of `run`.
     pub fn of_run(args: &RunArgs) -> Result<Self> {
         let plan = &args.job.load.plan;
         plan.check_used(&plan.plan().map_err(BadInput::error)?)
@@ -194,13 +186,13 @@ impl Job {
         Ok(job)
     }
 
-    /// How many boots there may be at a time, of which `asked` are asked for. Where values are times, CPUs that
-    /// others use would be in them.
+    /// Returns how many boots may run at a time, if `asked` are asked for. Where values are times, other boots
+    /// on the CPUs would disturb them.
     pub fn at_a_time(&self, asked: Option<NonZeroUsize>) -> Result<NonZeroUsize> {
         let disturbs = self.metric == Metric::Time;
         match asked {
             Some(jobs) if jobs.get() > 1 && disturbs => bad_input!(
-                "--jobs: with --metric time, emulators beside each other would be in each other's values; \
+                "--jobs: with --metric time, emulators that run in parallel would disturb each other's values; \
                  leave it out, or use --metric insns"
             ),
             Some(jobs) => Ok(jobs),
@@ -209,18 +201,18 @@ impl Job {
         }
     }
 
-    /// How many emulators of its machine this computer has CPUs and memory for.
+    /// Returns how many emulators of its machine this computer has CPUs and memory for.
     pub fn emulators(&self) -> NonZeroUsize {
         side_by_side::emulators(self.memory.bytes())
     }
 
-    /// With these limits, as far as any are given.
+    /// Sets these limits, as far as any are given.
     pub fn within(mut self, args: &LimitArgs) -> Self {
         self.limits = Limits::new(args, self.limits.without_progress);
         self
     }
 
-    /// A reset is expected only where there can be one, and where it can be told:
+    /// A reset is expected only where it can happen, and where it can be detected:
     /// by the hypervisor, or by QEMU.
     fn resets(&self) -> Result<()> {
         if self.expect_reset && self.load.guest.is_none() {
@@ -243,17 +235,17 @@ impl Job {
         &self.load.board
     }
 
-    /// Whether it is our guest that runs, or our program on another, and to measure, not to check.
+    /// Whether our guest runs, or our program on another, and to measure, not to check.
     pub fn measures(&self) -> bool {
         (self.load.guest.is_none() || self.load.linux()) && self.load.measures
     }
 
-    /// Whether what comes from outside is the same in each boot: where instructions are counted, and for a kernel that draws on it.
+    /// Whether boots have the same input from outside: where instructions are counted, and for a kernel that depends on
+    /// it.
     pub fn boots_are_alike(&self) -> bool {
         self.load.linux() || self.metric == Metric::Insns
     }
 
-    /// Frequency of the machine's counter.
     fn counter_hz(&self) -> Result<u64> {
         match self.parameters.get("counter-mhz") {
             Some(mhz) => Ok(mhz.value * 1_000_000),
@@ -261,11 +253,11 @@ impl Job {
         }
     }
 
-    /// The machine as its guest finds it under `under`.
+    /// Returns the machine as its guest finds it under `under`.
     pub fn machine(&self, under: Under) -> Result<Machine> {
         Ok(Machine {
             cpus: self.cpus as usize,
-            // Whether the model has it is the guest's to find out.
+            // The guest detects whether the model has it.
             wfxt: true,
             lse: true,
             ecv: true,
@@ -279,8 +271,8 @@ impl Job {
         })
     }
 
-    /// Everything that the board has to run the guest under, where something of this request
-    /// can run; the reason of the first if there is nothing.
+    /// Returns all hypervisors of the board under which something of this request
+    /// can run; the first reason if there is nothing.
     fn possible(&self) -> Result<Vec<Under>> {
         let runs = |&under: &Under| {
             let board = self.board().runs(under);
@@ -302,7 +294,7 @@ impl Job {
         Ok(all.into_iter().filter_map(told).collect())
     }
 
-    /// A request of which every cell would be skipped is refused right away.
+    /// Refuses a request of which every cell would be skipped.
     fn something_runs(&self, under: Under) -> Result<()> {
         if under.is_other() && self.load.linux() && !self.measures() {
             bad_input!(
@@ -331,8 +323,8 @@ impl Job {
     }
 }
 
-/// How long a boot may go without progress, unless asked otherwise. The board's limit is for the wake-ups of a cell by
-/// default: there need be no progress within a cell. More of them take longer, and the pauses between them come on top.
+/// Returns the default limit without progress. The board's limit is for the default number of wake-ups of a cell,
+/// as a cell need not show progress before its end. More wake-ups take longer, and pauses between them add up.
 fn patience(load: &Load) -> Duration {
     let plan = &load.plan;
     let lists = &plan.lists;

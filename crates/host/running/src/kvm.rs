@@ -16,29 +16,28 @@ use plan::Trap;
 
 /// The first word of the monitor's command lines.
 pub const BOOT: &str = "boot";
-/// Its machine, whatever the board: the host wants no firmware.
+/// Its machine, for any board: the host needs no firmware.
 pub const MACHINE: &str = "virt,virtualization=on,gic-version=3,dtb-randomness=off";
 /// CPUs of the host: those of the guest, and some for everything else, of which the first
 /// serves most interrupts.
 const OTHERS: u32 = 2;
-/// RAM of the host beside its guest's, MiB: more than kernel and initramfs take.
+/// RAM of the host besides its guest's, MiB: more than kernel and initramfs take.
 const MEMORY: u64 = 1024;
-/// Part of it that files of guests may take, MiB. Each is there three times: in the archive, unpacked, and as the
+/// Part of it for files of guests, MiB. Memory holds each three times: in the archive, unpacked, and as the
 /// monitor has read it.
 const FILES: u64 = 256;
 
-/// Linux's arguments, as the guest and as KVM's host, so that each boot is like the one before: nothing is at random, a
-/// panic is an end, and of all that it could print only that goes to the console, which the records have. It leaves out
+/// Linux's arguments, as the guest and as KVM's host, so that boots are alike: no randomness, a
+/// panic ends the boot, and the console has little more than the records. They skip
 /// its tests of ciphers, for which an emulator takes two seconds of ten.
 pub const ALIKE: &str = "nokaslr randomize_kstack_offset=off panic=-1 loglevel=1 cryptomgr.notests";
 
-/// Values of its argument for the trap of an instruction (Linux, Documentation/admin-guide/kernel-parameters.txt).
+/// Values of its argument that traps an instruction (Linux, Documentation/admin-guide/kernel-parameters.txt).
 const POLICIES: [&str; 2] = ["notrap", "trap"];
 
 /// Machine and programs of a boot.
 #[derive(Debug)]
 pub struct Boot<'a> {
-    /// vCPUs.
     pub cpus: u32,
     /// RAM of the guest, MiB.
     pub memory: u64,
@@ -50,7 +49,7 @@ pub struct Boot<'a> {
     pub guests: &'a [(&'a str, &'a [u8])],
 }
 
-/// The kernel's arguments for KVM: its `mode` if it is not to choose it, and what traps.
+/// Returns the kernel's arguments for KVM: its `mode`, unless it chooses that itself, and the traps.
 pub fn arguments(mode: &str, trap: Trap) -> String {
     let [wfi, wfe] = [trap.wfi(), trap.wfe()].map(|traps| POLICIES[usize::from(traps)]);
     let mode = match mode {
@@ -60,7 +59,7 @@ pub fn arguments(mode: &str, trap: Trap) -> String {
     format!("{mode}kvm-arm.wfi_trap_policy={wfi} kvm-arm.wfe_trap_policy={wfe}")
 }
 
-/// RAM of the host beside its guest's, MiB, where it has these files.
+/// Returns the host's RAM besides its guest's, MiB, given these files.
 fn own_memory(guests: &[(&str, &[u8])]) -> u64 {
     let bytes: usize = guests.iter().map(|(_, file)| file.len()).sum();
     let files = 3 * (bytes as u64).div_ceil(1 << 20);
@@ -77,12 +76,12 @@ pub struct Host {
 }
 
 impl Host {
-    /// One that runs `monitor`, with `kernel` or with Debian's, which is provided if it is not there.
+    /// Returns a host that runs `monitor`, with `kernel`, or with Debian's, which is provided if it is missing.
     pub fn ensure(kernel: Option<&Path>, monitor: fn() -> Result<Vec<u8>>) -> Result<Self> {
         Self::with(kernel, monitor)
     }
 
-    /// One with Debian's kernel, on which `program` runs instead of the monitor alone.
+    /// Returns a host with Debian's kernel that runs `program` instead of the monitor alone.
     pub fn of(program: Vec<u8>) -> Result<Self> {
         Self::with(None, || Ok(program))
     }
@@ -96,7 +95,7 @@ impl Host {
         })
     }
 
-    /// Adds to `command` what boots this host. Its initramfs goes to `place`.
+    /// Adds the arguments that boot this host to `command`. Its initramfs goes to `place`.
     pub fn boot(&self, command: &mut Command, boot: &Boot<'_>, place: &Path) -> Result<()> {
         let Boot { runs, guests, .. } = boot;
         let path = place.join("initramfs");
@@ -105,7 +104,7 @@ impl Host {
         command
             .args(["-smp", &(boot.cpus + OTHERS).to_string()])
             .args(["-m", &format!("{}M", boot.memory + own_memory(guests))])
-            // The kernel's input from the machine is the same each time.
+            // The machine gives the kernel the same input each time.
             .args(["-seed", "1", "-rtc", "base=2026-01-01,clock=vm"])
             .arg("-kernel")
             .arg(&self.kernel)

@@ -23,7 +23,7 @@ use providing::qemu::{self, Emulator, firmware};
 use providing::{trusted_firmware, u_boot};
 use shell::failure::bad_input;
 
-/// The command of one boot of `job`. For a boot from disk the disk is written.
+/// Returns the command of one boot of `job`. For a boot from disk it writes the disk.
 pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) -> Result<Command> {
     let Variant { under, seed, .. } = variant;
     let board = job.board();
@@ -57,7 +57,7 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
     if let Some(firmware) = &job.dirty_firmware {
         dirty(&mut command, firmware);
     }
-    // The bare machine has no firmware: boards/virt-uefi.toml says why.
+    // The bare machine has no firmware: see boards/virt-uefi.toml.
     if under == Under::None {
         command.args(["-serial", "stdio"]);
         let image = &built.guest(job.image(variant)).image;
@@ -102,8 +102,8 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
     }
     let device = match job.boot {
         Boot::Kernel => {
-            // Firmware passes them on as load options, in front of which others may
-            // put theirs: where ours begin has to be said.
+            // Firmware passes them on as load options, which others may
+            // precede: mark where ours begin.
             if board.machine.firmware().is_some() {
                 arguments = format!("{PREFIX}{OPTIONS} {arguments}");
             }
@@ -117,7 +117,7 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
     Ok(command)
 }
 
-/// Has what comes from outside be the same in each boot: what the machine draws at random, and the time of day.
+/// Makes all input from outside the same in each boot: the machine's random numbers, and the time of day.
 fn alike(command: &mut Command, seed: u64) {
     command.args(["-seed", &seed.to_string()]);
     command.args(["-rtc", "base=2026-01-01,clock=vm"]);
@@ -126,13 +126,11 @@ fn alike(command: &mut Command, seed: u64) {
 /// A way to run the emulator.
 #[derive(Debug)]
 pub struct Mode {
-    /// Its name in the results.
     pub name: &'static str,
-    /// Arguments that select it.
     args: &'static [&'static str],
 }
 
-/// The emulator's mode for a metric. Counting needs one CPU at a time, an
+/// Returns the emulator's mode for a metric. Counting needs one CPU at a time, an
 /// instruction per nanosecond, and pauses that take no time.
 pub fn mode(metric: Metric) -> Mode {
     match metric {
@@ -147,7 +145,7 @@ pub fn mode(metric: Metric) -> Mode {
     }
 }
 
-/// Puts firmware into the machine. Its variables are forgotten at the end.
+/// Puts firmware into the machine. Its variables are not kept.
 fn flash(command: &mut Command, of: &Firmware) -> Result<()> {
     let code = firmware(&of.code)?;
     let Some(variables) = &of.variables else {
@@ -163,8 +161,8 @@ fn flash(command: &mut Command, of: &Firmware) -> Result<()> {
     Ok(())
 }
 
-/// Has the machine start from Trusted Firmware-A, and that start `next`; what it starts from is
-/// written next to the image.
+/// Makes the machine start from Trusted Firmware-A, and that start `next`; writes its flash
+/// next to the image.
 fn started_by(command: &mut Command, release: &str, next: &Path, image: &Path) -> Result<()> {
     let path = image.with_extension(format!("{release}.flash"));
     trusted_firmware::write(release, next, &path)?;
@@ -172,25 +170,25 @@ fn started_by(command: &mut Command, release: &str, next: &Path, image: &Path) -
     Ok(())
 }
 
-/// Puts the firmware of tests into the machine, and says what it is to leave.
+/// Puts the firmware of tests into the machine, and passes the state that it is to leave.
 fn dirty(command: &mut Command, firmware: &DirtyFirmware) {
     command.arg("-bios").arg(&firmware.file);
-    // QEMU takes no empty string.
+    // QEMU does not accept an empty string.
     if !firmware.leaves.is_empty() {
         let leaves = firmware.leaves.replace(',', ",,");
         command.args(["-fw_cfg", &format!("name=opt/rouse/leaves,string={leaves}")]);
     }
 }
 
-/// Has `image` loaded, or handed to the firmware.
+/// Makes QEMU load `image`, or hand it to the firmware.
 fn kernel(command: &mut Command, image: &Path, arguments: &str) {
     command.arg("-kernel").arg(image);
     command.args(["-append", arguments]);
 }
 
-/// Writes the disk that a run boots. It is not the one that `image` writes, which
-/// is the user's, nor that of another run at the same time, which may want
-/// something else: its name stands for what it holds.
+/// Writes the disk that a run boots. It is neither the one that `image` writes, which
+/// is the user's, nor that of another run at the same time, which may have
+/// other contents: its name is the hash of its contents.
 fn written(built: &Built, arguments: &str) -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     arguments.hash(&mut hasher);
@@ -200,7 +198,7 @@ fn written(built: &Built, arguments: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Attaches the disk at `path`, which stays as it is.
+/// Attaches the disk at `path`, read-only.
 fn disk(command: &mut Command, device: &str, path: &Path) {
     drive(command, "if=none,id=disk,readonly=on", path);
     let device = format!("{device},drive=disk,bootindex=0");
@@ -215,8 +213,8 @@ fn drive(command: &mut Command, options: &str, path: &Path) {
     command.args(["-drive", &drive]);
 }
 
-/// Lets the emulator be asked through a socket in `place`, tell its events through
-/// another one there ([`qemu::Events`]), which lets the CPUs go.
+/// Opens the emulator's monitor on a socket in `place`, and another one for its events
+/// ([`qemu::Events`]), which starts the CPUs.
 pub fn supervise(command: &mut Command, place: &Path) {
     let (monitor, events) = (place.join(qemu::MONITOR), place.join(qemu::EVENTS));
     command
@@ -227,14 +225,14 @@ pub fn supervise(command: &mut Command, place: &Path) {
         .arg("-S");
 }
 
-/// Lets the emulator end when we do.
+/// Makes the emulator end together with this program.
 pub fn end_with_us(command: &mut Command) {
     if cfg!(any(target_os = "linux", target_os = "macos")) {
         command.args(["-run-with", "exit-with-parent=on"]);
     }
 }
 
-/// Has the emulator load the recorder, `plugin`, with options that name files.
+/// Makes the emulator load the recorder, `plugin`, with options that name files.
 pub fn record(command: &mut Command, plugin: &Path, options: &[(&str, &Path)]) {
     // A comma ends a value unless it is doubled.
     let doubled = |path: &Path| path.display().to_string().replace(',', ",,");

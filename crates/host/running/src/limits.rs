@@ -6,27 +6,26 @@ use std::time::{Duration, Instant};
 
 use crate::options::LimitArgs;
 
-/// When the program was started, as far as it can know: the first to look sets it.
+/// When the program started, as far as it knows: the first access sets it.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Notes that the program starts.
+/// Notes the program's start.
 pub fn start() {
     LazyLock::force(&START);
 }
 
-/// The limits of a boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How much time of its own the emulator may spend without progress
+    /// How much time of its own the emulator may take without progress
     /// ([`shell::own_time`], [`shell::advance`]).
     pub without_progress: Duration,
     /// How long the command may take altogether, by the wall clock from its start;
-    /// looked at while something boots.
+    /// checked while a machine boots.
     pub altogether: Option<Duration>,
 }
 
 impl Limits {
-    /// Takes the limits that were asked for; `patience` is the time without progress if none was.
+    /// Takes the limits that were asked for; `patience` is the default time without progress.
     pub fn new(args: &LimitArgs, patience: Duration) -> Self {
         Self {
             without_progress: args.timeout.map_or(patience, Duration::from_secs),
@@ -34,7 +33,7 @@ impl Limits {
         }
     }
 
-    /// Whether all the time is over.
+    /// Whether the time of the whole command is over.
     pub fn are_over(&self) -> bool {
         self.altogether
             .is_some_and(|limit| START.elapsed() >= limit)

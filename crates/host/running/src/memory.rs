@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a machine has RAM enough for what it is to boot, found out before it does.
+//! Checks, before a boot, that a machine has enough RAM.
 //!
-//! RAM is divided here by the hypervisor's own rule ([`carve::divide`]), with the images where QEMU puts them.
-//! Firmware's share is not known here: there the hypervisor has the last word, and refuses.
+//! Divides RAM by the hypervisor's own rule ([`carve::divide`]), with the images where QEMU puts them.
+//! Firmware's share is not known here: in that case the hypervisor decides, and refuses.
 
 mod others;
 
@@ -28,23 +28,23 @@ const PAGE: u64 = 4096;
 const RAM: u64 = 0x4000_0000;
 /// Where QEMU puts an Image whose `text_offset` is 0.
 const IMAGE: u64 = RAM + ALIGN;
-/// Where QEMU puts the device tree: on a multiple of 2 MiB behind the image, and not
+/// Where QEMU puts the device tree: on a multiple of 2 MiB after the image, and not
 /// before half of the RAM, or this much of it; and its size.
 const TREE_AT_MOST: u64 = 128 * MIB;
 const TREE: u64 = MIB;
 /// Bytes for the guest's own tree in the hypervisor (hypervisor/src/machine/vm.rs, `TREE_SIZE`).
 const GUEST_TREE: u64 = 0x2_0000;
-/// Sizes of RAM that may be enough.
+/// Sizes of RAM to try.
 const ENOUGH_MIB: [u64; 12] = [32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384];
-/// The least with which EDK2 starts: with 96 MiB it says nothing and stands.
+/// Least RAM with which EDK2 starts: with 96 MiB it hangs without output.
 const FIRMWARE_STARTS_MIB: u64 = 128;
 /// RAM left for firmware besides all that we need. Of 128 and of 160 MiB, EDK2 and the hypervisor left 92 and 132 in
 /// one piece.
 const FIRMWARE_TAKES_MIB: u64 = 64;
-/// More RAM than anything needs.
+/// More RAM than any boot needs.
 const MOST_MIB: u64 = 1 << 20;
 
-/// Settles how much RAM there is, where that is left to us. Else a job whose machine has too little is refused, with
+/// Chooses the size of RAM, if the command line has not. Else refuses a job whose machine has too little, and names
 /// the least that works.
 pub fn settle(job: &Job, built: &Built) -> Result<()> {
     if matches!(job.board().machine, Machine::Gem5(_)) || job.dtb.is_some() {
@@ -68,7 +68,7 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
         let guest = needs.guest.div_ceil(MIB);
         let Some(least) = (1..MOST_MIB).find(|mib| needs.fit(mib * MIB)) else {
             bad_input!(
-                "--guest: it says that it needs {guest} MiB of RAM, which no machine here has"
+                "--guest: its header asks for {guest} MiB of RAM, which no machine here has"
             );
         };
         let at_least = if needs.firmware { "at least " } else { "" };
@@ -81,12 +81,12 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
     Ok(())
 }
 
-/// The least of some sizes on which `job` runs, where nothing but us is there and no size was asked for: all of the guest's RAM
-/// is cleared at each boot, which is most of what a boot does.
+/// Returns the least size on which `job` runs, if there is no firmware and no size was given: each boot clears all of
+/// the guest's RAM, which is most of its work.
 fn enough(job: &Job, built: &Built) -> Result<Option<String>> {
     let variants = job.variants()?;
     let others = variants.iter().any(|variant| variant.under.is_other());
-    // Trusted Firmware-A has places of its own for what it starts.
+    // Trusted Firmware-A loads at its own addresses.
     let placed = job.dirty_firmware.is_some() || job.board().machine.trusted().is_some();
     let given = job.load.guest.is_some() || placed;
     if job.memory.is_chosen() || others || given {
@@ -111,16 +111,15 @@ fn enough(job: &Job, built: &Built) -> Result<Option<String>> {
     Ok(sizes.find(fit).map(|mib| format!("{mib}M")))
 }
 
-/// Bytes that have to find a place.
+/// Bytes that a boot needs.
 #[derive(Clone, Debug)]
 struct Needs {
-    /// Bytes of the file that is booted.
     image: u64,
-    /// Bytes of the hypervisor's beside its image; `None` without one.
+    /// Bytes that the hypervisor takes besides its image; `None` without one.
     hypervisor: Option<u64>,
-    /// Bytes of RAM in one piece that the guest needs, from its start on.
+    /// Contiguous bytes of RAM that the guest needs, from its start on.
     guest: u64,
-    /// Firmware decides where things are.
+    /// Whether firmware places the image.
     firmware: bool,
 }
 
@@ -131,7 +130,7 @@ impl Needs {
         let cpus = u64::from(job.cpus).min(MAX_CPUS as u64);
         let file = fs::read(&guest.image)?;
         let Ok(image) = Image::parse(&file) else {
-            bad_input!("--guest: it is no arm64 Image");
+            bad_input!("--guest: it is not an arm64 Image");
         };
         let own = match &guest.elf {
             Some(elf) => guests_own(elf, job, variant)?,
@@ -151,7 +150,7 @@ impl Needs {
                 let each = taken.per_cpu + neighbour;
                 (&built.packed, Some(taken.fixed + cpus * each))
             }
-            // Of others there is nothing to be checked.
+            // Other hypervisors are not checked here.
             Under::None | Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => {
                 (&guest.image, None)
             }
@@ -164,7 +163,7 @@ impl Needs {
         })
     }
 
-    /// Whether everything has a place in `memory` bytes of RAM.
+    /// Whether `memory` bytes of RAM have room for everything.
     fn fit(&self, memory: u64) -> bool {
         let ram = Region {
             base: RAM,
@@ -180,7 +179,7 @@ impl Needs {
             size: TREE,
         };
         let Some(hypervisor) = self.hypervisor else {
-            // The bare machine: the guest is where it was loaded.
+            // The bare machine: the guest stays where it was loaded.
             return RAM.saturating_add(self.guest) <= tree.base && tree.end() <= ram.end();
         };
         let mut taken = vec![image];
@@ -193,14 +192,15 @@ impl Needs {
     }
 }
 
-/// Bytes that each CPU's neighbour goes through, if the boot arguments say that there are some: the hypervisor reads them likewise.
+/// Returns the bytes that each CPU's neighbour walks, if the boot arguments ask for neighbours: parses like the
+/// hypervisor.
 fn neighbours(job: &Job, variant: Variant) -> Option<u64> {
     let arguments = job.load.boot_arguments(variant);
     let (read, _) = Arguments::<Names>::read(&arguments);
     read.plan.neighbours.map(|kib| u64::from(kib) * 1024)
 }
 
-/// Bytes that our own guest takes for what it is to measure in this boot.
+/// Returns the bytes that our own guest takes for its measurement in this boot.
 fn guests_own(elf: &Path, job: &Job, variant: Variant) -> Result<u64> {
     let taken = Taken::read(elf)?;
     let machine = job.machine(variant.under)?;
@@ -273,7 +273,7 @@ impl Taken {
         };
         anyhow::ensure!(
             taken.fixed > 0 && taken.per_cpu > 0,
-            "{} does not say what memory it takes; crates/no_std/arch/src/needs.rs",
+            "{} does not state how much memory it takes; crates/no_std/arch/src/needs.rs",
             shown()
         );
         Ok(taken)
@@ -295,11 +295,11 @@ mod tests {
 
     #[test]
     fn a_guest_fits_the_larger_part_that_the_tree_leaves() {
-        // Of 64 MiB, the tree has one in the middle.
+        // Of 64 MiB, the tree is in the middle.
         assert!(needs(28 * MIB, Some(MIB)).fit(64 * MIB));
         assert!(!needs(60 * MIB, Some(MIB)).fit(64 * MIB));
         assert!(needs(60 * MIB, Some(MIB)).fit(130 * MIB));
-        // Of 512 MiB, it is at 128.
+        // Of 512 MiB, it is at 128 MiB.
         assert!(needs(380 * MIB, Some(MIB)).fit(512 * MIB));
         assert!(!needs(384 * MIB, Some(MIB)).fit(512 * MIB));
     }

@@ -23,7 +23,7 @@ use reporting::format::FormatArgs;
 fn count(word: &str) -> Result<u32, String> {
     word.parse().or_else(|_| match plan::magnitude(word) {
         Some(value) if value > u32::MAX.into() => Ok(u32::MAX),
-        _ => Err("it is no whole number".into()),
+        _ => Err("it is not a whole number".into()),
     })
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The image that is booted: the hypervisor, flattened, with the guest behind it, of which
-//! it chooses the one of two images that the CPUs can run.
+//! The image that is booted: the flattened hypervisor, followed by the guest. Of the guest's two
+//! images the hypervisor chooses the one that the CPUs can run.
 //!
 //! ```text
 //! 0          hypervisor, up to and including its zeroed memory
@@ -23,39 +23,37 @@ use wire::Source;
 use crate::given::MOST;
 
 const PAGE: usize = 4096;
-/// Where the header of an Image has its magic number, and which.
+/// Offset of an Image's magic number, and its value.
 const MAGIC: (usize, &[u8; 4]) = (56, b"ARM\x64");
-/// Where it has the size of the image, with what follows it in memory.
+/// Offset of the size of the image, including its memory after the file's end.
 const IMAGE_SIZE: usize = 16;
 const HEADER: usize = 64;
-/// Where an Image has the offset of its PE header, and what that begins with.
+/// Offset of an Image's offset of its PE header, and that header's signature.
 const PE_OFFSET: usize = 60;
 const PE_MAGIC: &[u8; 4] = b"PE\0\0";
-/// From there: bytes of initialised data, bytes of the image in memory, and of
+/// Offsets from there: bytes of initialised data, bytes of the image in memory, and of
 /// the section `.data` its size in memory, address and size in the file.
 const PE_DATA_SIZE: usize = 32;
 const PE_IMAGE_SIZE: usize = 80;
 const PE_SECTION_SIZE: usize = 232;
 const PE_SECTION_ADDRESS: usize = 236;
 const PE_SECTION_FILE_SIZE: usize = 240;
-/// Parts that are put after the hypervisor.
+/// Parts that follow the hypervisor.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts<'a> {
-    /// The guest.
     pub guest: &'a [u8],
-    /// The guest with LSE atomics.
     pub lse: Option<&'a [u8]>,
     /// Its initial RAM disk.
     pub initrd: Option<&'a [u8]>,
-    /// Whose it is.
+    /// Whose guest it is.
     pub source: Source,
 }
 
-/// Puts `parts` behind the hypervisor.
+/// Appends `parts` to the hypervisor.
 pub fn pack(hypervisor: &[u8], parts: Parts) -> Result<Vec<u8>> {
     ensure!(
         is_image(hypervisor),
-        "the hypervisor is no arm64 Image; crates/no_std/arch/image.ld must put `.head` first"
+        "the hypervisor is not an arm64 Image; crates/no_std/arch/image.ld must put `.head` first"
     );
     ensure!(
         hypervisor.len().is_multiple_of(PAGE),
@@ -85,7 +83,7 @@ pub fn pack(hypervisor: &[u8], parts: Parts) -> Result<Vec<u8>> {
     Ok(packed)
 }
 
-/// Writes the sizes into the PE header, if there is one.
+/// Writes the sizes to the PE header, if there is one.
 fn finish_pe(packed: &mut [u8]) -> Result<()> {
     let size = u32::try_from(packed.len()).context("an image of more than 4 GiB")?;
     let pe = word(packed, PE_OFFSET)? as usize;
@@ -121,7 +119,7 @@ fn is_image(image: &[u8]) -> bool {
     image.len() >= HEADER && image[at..].starts_with(magic)
 }
 
-/// The memory that an ELF file linked at 0 describes, zeroed parts included.
+/// Returns the memory contents of an ELF file linked at 0, zeroed parts included.
 pub fn flatten(elf: &[u8]) -> Result<Vec<u8>> {
     let file: ElfFile64 = ElfFile64::parse(elf).context("not a 64-bit ELF file")?;
     let mut memory = Vec::new();
@@ -178,7 +176,7 @@ pub mod tests {
         }
     }
 
-    /// The header as the hypervisor reads it.
+    /// Parses the header as the hypervisor does.
     fn header(bytes: &[u8]) -> PayloadHeader {
         let mut words = bytes.chunks(8).map(|word| word.try_into().unwrap());
         let mut next = || u64::from_le_bytes(words.next().unwrap());
@@ -237,7 +235,7 @@ pub mod tests {
         assert!(pack(&image(PAGE + 1), only(&image(64))).is_err());
     }
 
-    /// An ELF file with one segment: `data` at `address`, `size` bytes in memory.
+    /// Returns an ELF file with one segment: `data` at `address`, `size` bytes in memory.
     pub fn elf(address: u64, data: &[u8], size: u64) -> Vec<u8> {
         let mut elf = b"\x7fELF\x02\x01\x01".to_vec();
         elf.resize(16, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `run`: measure, show, judge.
+//! The verb `run`: measures, shows, judges.
 
 mod pair;
 
@@ -21,7 +21,7 @@ use shell::output::Output;
 use shell::terminal::{note, say};
 use shell::timings::{self, Part};
 
-/// Does what `cargo xtask run` promises.
+/// Runs `cargo xtask run`.
 pub fn run(args: &RunArgs) -> Result<()> {
     let begun = Instant::now();
     let done = measure(args);
@@ -77,14 +77,14 @@ fn one(args: &RunArgs, job: &Job) -> Result<()> {
     let copy = Output::claim_any("--json", args.json.as_ref())?;
     args.format.claim()?;
     let folder = Folder::claim(args.out.as_deref(), &job.board().name)?;
-    // Where there may be no cells, the console is all that there is to see.
+    // A run that may have no cells shows its console.
     let show = match job.measures() {
         true => Show::Dumps,
         false => Show::Console,
     };
     let session = session::run(job, folder, show)?;
     let told = timings::part(Part::Shown, || tell(&session, &args.format));
-    // Of a run that measured nothing there is nothing to replace an older file with.
+    // A run that measured nothing has nothing to replace an older file with.
     let keeps = session.failure.is_none() || session.results.has_cells();
     let copied = match copy.filter(|_| keeps) {
         Some(copy) => copy.write(&session.results.to_json()?),
@@ -100,7 +100,7 @@ fn one(args: &RunArgs, job: &Job) -> Result<()> {
     }
 }
 
-/// Says how the guest ended, and what went wrong, if anything did.
+/// Reports how the guest ended, and the failure, if any.
 fn ended(session: Session) -> Result<()> {
     if let Some(ended) = &session.ended {
         say!("{ended}");
@@ -115,7 +115,7 @@ fn ended(session: Session) -> Result<()> {
     }
 }
 
-/// Prints the table, and where the rest is.
+/// Prints the table, and the place of the other files.
 fn tell(session: &Session, format: &FormatArgs) -> Result<()> {
     if !session.results.has_cells() {
         say!("");
@@ -126,7 +126,7 @@ fn tell(session: &Session, format: &FormatArgs) -> Result<()> {
     let place = &session.place;
     say!("");
     say!("results: {place}");
-    // A full disk may have left no room for it.
+    // A full disk may have prevented writing it.
     if Path::new(place).join(report::PAGE).exists() {
         say!("report: {place}/{}", report::PAGE);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boots of a job, and the folder that they leave, whatever happens.
+//! The boots of a job, and the folder that they leave, even after failures.
 
 mod came;
 mod stage;
@@ -27,18 +27,17 @@ use shell::partial::Scratch;
 use shell::timings::{self, Part};
 use shell::{interrupt, side_by_side};
 
-/// Result of a job.
 #[derive(Debug)]
 pub struct Session {
-    /// Results of all repetitions; cells of complete blocks only.
+    /// Results of all repetitions; only cells of complete blocks.
     pub results: Results,
-    /// Failure to do all that was asked for.
+    /// Why not everything was measured.
     pub failure: Option<Failure>,
-    /// Violations of rules of the architecture, where they were watched.
+    /// Violations of rules of the architecture, if they were watched.
     pub found: Vec<Found>,
-    /// Everything that the console said.
+    /// All output of the console.
     pub console: String,
-    /// How the guest of the last boot ended it, where it gave no exit status.
+    /// How the guest of the last boot ended it, if without an exit status.
     pub ended: Option<String>,
     /// The folder, for people.
     pub place: String,
@@ -46,12 +45,12 @@ pub struct Session {
     pub log: String,
 }
 
-/// Builds, then boots once for each variant, and all of that as often as it is to be repeated.
+/// Builds, then boots once for each variant, and repeats that as often as asked for.
 pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     beside(job, folder, show, false)
 }
 
-/// The same, if `others` may run meanwhile.
+/// Like [`run`], if `others` may run at the same time.
 pub fn beside(job: &Job, folder: Folder, show: Show, others: bool) -> Result<Session> {
     let ready = Ready::for_some(job, prepare)?;
     let mut run = Run::new(job, &ready, &folder, show, None)?;
@@ -60,7 +59,7 @@ pub fn beside(job: &Job, folder: Folder, show: Show, others: bool) -> Result<Ses
     run.close(failure, folder)
 }
 
-/// Likewise for two jobs with names, by turns, so that what changes meanwhile meets both alike. A failure that ends one
+/// Like [`run`], for two jobs with names, by turns, so that slow changes affect both alike. A failure that ends one
 /// ends the other.
 pub fn alternately(
     names: [&str; 2],
@@ -109,7 +108,7 @@ struct Run<'j> {
 }
 
 impl<'j> Run<'j> {
-    /// Before the first boot.
+    /// Starts before the first boot.
     fn new(
         job: &'j Job,
         (Ready { emulator, built }, lacks): &'j (Ready, Lacks),
@@ -130,7 +129,7 @@ impl<'j> Run<'j> {
         Ok(Self { stage, log, came })
     }
 
-    /// Repeats until something is wrong; an error only if there is nothing to keep.
+    /// Repeats until a failure; returns an error only if there is nothing to keep.
     fn all(&mut self) -> Result<Option<Failure>> {
         for number in 1..=self.stage.job.repeat {
             if let Some(failure) = self.repetition(number)? {
@@ -140,14 +139,14 @@ impl<'j> Run<'j> {
         Ok(None)
     }
 
-    /// Does everything once more, and keeps what was measured.
+    /// Runs one repetition, and keeps its results.
     fn repetition(&mut self, number: usize) -> Result<Option<Failure>> {
         self.came.begin();
         let failure = self.once(number);
         self.came.keep(number, failure)
     }
 
-    /// Boots once for each variant, as many at a time as the job says, until something is wrong.
+    /// Boots once for each variant, with as many in parallel as the job allows, until a failure.
     fn once(&mut self, number: usize) -> Result<Option<Failure>> {
         let Self { stage, log, came } = self;
         let stage = *stage;
@@ -173,14 +172,14 @@ impl<'j> Run<'j> {
                 )
             },
             |boot| {
-                // It has no error: see `Log`.
+                // Cannot fail: see `Log`.
                 let _ = turns.next();
                 let this = timings::part(Part::Records, || came.take(boot));
                 locked(&failed).extend(came.failed.keys());
                 if matches!(this, Ok(None)) {
                     return ControlFlow::Continue(());
                 }
-                // The first that ends it says why.
+                // The first one to end it has the reason.
                 if matches!(ended, Ok(None)) {
                     ended = this;
                 }
@@ -228,7 +227,7 @@ impl<'j> Run<'j> {
     }
 }
 
-/// A failure with how much there is in spite of it.
+/// Adds to a failure how many cells there are in spite of it.
 fn with_cells(mut failure: Failure, job: &Job, results: &Results) -> Failure {
     if let Some(cells) = Completeness::of(job, results) {
         failure.why += &format!("; {cells}");
@@ -236,7 +235,7 @@ fn with_cells(mut failure: Failure, job: &Job, results: &Results) -> Failure {
     failure
 }
 
-/// A panic in a boot ends the program, so nothing is read that it left.
+/// Ignores poisoning: a panic in a boot ends the program, so nothing reads what it left.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

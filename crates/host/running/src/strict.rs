@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rules of the architecture that an emulator does not enforce, watched while a machine
-//! runs: the recorder tells crate `rules` what every CPU executes, and what it finds gets
-//! the names of functions here.
+//! Watches, while a machine runs, the rules of the architecture that an emulator does not
+//! enforce: the recorder passes what every CPU executes to crate `rules`, and this module adds
+//! the names of functions to its findings.
 //!
-//! A finding that is none is corrected in its rule. Where the rule can't know better, a
+//! A false finding is corrected in its rule. Where the rule can't know better, a
 //! comment in the code says why it is right: `strict RULE: why`, on the line of the
 //! instruction, of a function that it was inlined into, or of the label of assembly, or in
-//! the comment before it. Code that is to break what it can says `strict any rule: why`.
+//! the comment before it. Code that breaks rules on purpose says `strict any rule: why`.
 
 use std::fmt;
 use std::fs;
@@ -31,26 +31,24 @@ const ASSEMBLY: [&str; 3] = [
     "guest-kernel-shim",
     "crates/no_std/arch/src",
 ];
-/// Prefix of a comment that explains why a finding is none.
+/// Prefix of a comment that explains why a finding is false.
 const SILENCE: &str = "strict ";
 
-/// Prepared for a boot.
+/// A plugin with its files, prepared for a boot.
 #[derive(Debug)]
 pub struct Checker {
     plugin: PathBuf,
     findings: PathBuf,
-    /// The folder of its files.
     _place: Scratch,
 }
 
 /// A finding, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The rule's name.
     pub rule: String,
-    /// File and function, or the symbol of assembly: what stays the same when lines move.
+    /// File and function, or the symbol of assembly: independent of line numbers.
     pub place: String,
-    /// The whole of it.
+    /// The full text.
     shown: String,
 }
 
@@ -61,7 +59,7 @@ impl fmt::Display for Found {
 }
 
 impl Found {
-    /// Returns one without more, for tests of what reads them.
+    /// Creates one with only these, for tests.
     pub fn new(rule: &str, place: &str) -> Self {
         Self {
             rule: rule.into(),
@@ -72,7 +70,7 @@ impl Found {
 }
 
 impl Checker {
-    /// For a boot by `emulator`.
+    /// Prepares for a boot by `emulator`.
     pub fn new(emulator: &Emulator) -> Result<Self> {
         let Emulator::Qemu(qemu) = emulator else {
             bad_input!("--strict: the rules are watched on QEMU only");
@@ -85,7 +83,7 @@ impl Checker {
         })
     }
 
-    /// The plugin, as the boot is to load it.
+    /// Returns the plugin, for the boot to load.
     pub fn recorder(&self) -> Recorder<'_> {
         Recorder::Plugin {
             plugin: &self.plugin,
@@ -104,7 +102,7 @@ impl Checker {
     }
 }
 
-/// A finding with its names; `None` if it is not ours, or explained.
+/// Adds names to a finding; `None` if it is not in our code, or explained.
 fn told(finding: &Finding, symbols: &Symbols) -> Option<Found> {
     let level = level(finding.place)?;
     let site = symbols.site(level, finding.place.pc)?;
@@ -143,7 +141,7 @@ fn level(place: Place) -> Option<Level> {
     }
 }
 
-/// The function that a finding is of: the innermost one of this workspace that is more than
+/// Returns the function of a finding: the innermost one of this workspace that is more than
 /// a wrapper.
 fn frame(site: &Site) -> Option<&Frame> {
     let mut ours = site.frames.iter().filter(|frame| frame.ours);
@@ -152,7 +150,7 @@ fn frame(site: &Site) -> Option<&Frame> {
         .or(first)
 }
 
-/// The function of `frame`, or the one that its closure is in.
+/// Returns the function of `frame`, or the one that contains its closure.
 fn function<'s>(site: &'s Site, frame: &'s Frame) -> &'s str {
     let outwards = site.frames.iter().skip_while(|one| *one != frame);
     let mut names = outwards
@@ -182,7 +180,7 @@ fn at(site: &Site) -> String {
     }
 }
 
-/// A function's name without its path and what it is generic over.
+/// Returns a function's name without its path and generic parameters.
 fn plain(function: &str) -> &str {
     let name = function.split('<').next().unwrap_or(function);
     match name.rsplit("::").next() {
@@ -191,7 +189,7 @@ fn plain(function: &str) -> &str {
     }
 }
 
-/// Whether a comment says why it is right.
+/// Whether a comment explains why it is right.
 fn is_explained(rule: &str, site: &Site) -> bool {
     let ours = site.frames.iter().filter(|frame| frame.ours);
     let mut lines = ours.filter_map(|frame| {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Functions and lines for the addresses of a dump.
+//! Finds functions and lines for the addresses of a dump.
 //!
-//! Functions come from the symbol table, which has those of the assembly too; lines come
-//! from debug information, which has not.
+//! Functions come from the symbol table, which includes assembly; lines come
+//! from debug information, which does not.
 
 use std::fs;
 use std::path::Path;
@@ -18,24 +18,22 @@ pub const HYPERVISOR: &str = "hypervisor";
 /// Name of the guest on the console.
 pub const GUEST: &str = "guest";
 
-/// Where the console says that image `name` is.
+/// Returns the address of image `name`, by the console.
 pub fn base(console: &str, name: &str) -> Option<u64> {
     let start = format!("rouse: base {name} 0x");
     let line = console.lines().find_map(|line| line.strip_prefix(&start))?;
     u64::from_str_radix(line.trim(), 16).ok()
 }
 
-/// An image. Most boots end without a dump, so it is read when an address of it is seen.
+/// An image. Read when one of its addresses is needed, as most boots end without a dump.
 #[derive(Debug)]
 struct Image {
     name: &'static str,
     base: Option<u64>,
-    /// The ELF file.
     bytes: Vec<u8>,
     read: OnceLock<Functions>,
 }
 
-/// Functions of one image.
 #[derive(Debug, Default)]
 struct Functions {
     /// Link addresses and names, sorted.
@@ -52,8 +50,8 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Adds an image that is known on the console as `name`. A file without
-    /// symbols has no names, which is no failure: a dump is still a dump.
+    /// Adds an image that the console calls `name`. A file without symbols has no
+    /// names, which is not an error: a dump is still a dump.
     pub fn add(&mut self, name: &'static str, elf: &Path, base: Option<u64>) {
         let Ok(bytes) = fs::read(elf) else { return };
         let read = OnceLock::new();
@@ -65,16 +63,16 @@ impl Symbols {
         });
     }
 
-    /// Notes where an image was found to be.
+    /// Sets the address of an image.
     pub fn set_base(&mut self, name: &str, base: u64) {
         for image in self.images.iter_mut().filter(|image| image.name == name) {
             image.base = Some(base);
         }
     }
 
-    /// The line with the functions' names behind their addresses. Both images
-    /// see the same addresses, one of them as intermediate ones: without a
-    /// `level` an address may be that of either.
+    /// Returns the line with the functions' names after their addresses. Both images
+    /// use the same addresses, one of them as intermediate addresses: without a
+    /// `level` an address may be in either.
     pub fn annotate(&self, line: &str, level: Option<Level>) -> String {
         let mut annotated = String::new();
         let mut rest = line;
@@ -92,7 +90,7 @@ impl Symbols {
         annotated + rest
     }
 
-    /// Every CPU's registers as QEMU prints them, with the functions' names.
+    /// Returns every CPU's registers as QEMU prints them, with the functions' names.
     pub fn annotate_registers(&self, lines: &[String]) -> Vec<String> {
         let cpus = lines.chunk_by(|_, next| !next.starts_with("CPU#"));
         let annotated = cpus.flat_map(|cpu| {
@@ -102,8 +100,8 @@ impl Symbols {
         annotated.collect()
     }
 
-    /// Where the instruction at `address` of `level` is; `None` if it is in no image. An image
-    /// of which it is not known where it is has none.
+    /// Returns the place of the instruction at `address` of `level`; `None` if it is in no image, or in one
+    /// of unknown address.
     pub fn site(&self, level: Level, address: u64) -> Option<Site> {
         let mut images = self.images.iter().filter(|image| image.level() == level);
         images.find_map(|image| image.site(address))
@@ -116,14 +114,14 @@ impl Symbols {
     }
 }
 
-/// Where in an image an instruction is.
+/// Place of an instruction in an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Name of the image on the console.
     pub image: &'static str,
     /// The symbol before it.
     pub symbol: String,
-    /// The functions that it is of, the innermost one first: see [`Lines::frames`].
+    /// Its functions, the innermost one first: see [`Lines::frames`].
     pub frames: Vec<Frame>,
 }
 
@@ -137,7 +135,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The level that QEMU's line about PSTATE names.
+    /// Returns the level in QEMU's line about PSTATE.
     fn of(line: &str) -> Option<Self> {
         let flags = line.strip_prefix("PSTATE=")?;
         let levels = [(" EL1", Self::El1), (" EL2", Self::El2)];
@@ -149,12 +147,12 @@ impl Level {
 }
 
 impl Functions {
-    /// Reads the functions of an ELF file; none if it is no such file.
+    /// Reads the functions of an ELF file; empty for any other file.
     fn of(elf: &[u8]) -> Self {
         let Ok(file) = ElfFile64::<object::Endianness>::parse(elf) else {
             return Self::default();
         };
-        // Absolute symbols are no addresses.
+        // Absolute symbols are not addresses.
         let texts = file.symbols().filter(|symbol| {
             symbol.section_index().is_some()
                 && matches!(
@@ -206,10 +204,10 @@ impl Image {
         }
     }
 
-    /// The link address of `address`, and the symbol that it is behind.
+    /// Returns the link address of `address`, and the symbol that precedes it.
     fn find(&self, address: u64) -> Option<(u64, &(u64, String))> {
         let at = address.checked_sub(self.base?)?;
-        // A file is no shorter than its code, so most numbers are known to be no address of it.
+        // A file is at least as long as its code, so most numbers cannot be addresses in it.
         if self.read.get().is_none() && at >= self.bytes.len() as u64 {
             return None;
         }

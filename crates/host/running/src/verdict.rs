@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether what was asked for happened.
+//! Judges whether a run did what it should.
 
 use std::collections::BTreeSet;
 
@@ -11,17 +11,16 @@ use crate::boot::{Ending, Outcome, Stall};
 use crate::options::Metric;
 use shell::interrupt::Signal;
 
-/// A failure: in a word, as tests expect it, and in a sentence.
+/// A failure: a word, which tests expect, and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// One of [`WORDS`].
     pub word: &'static str,
-    /// The sentence.
     pub why: String,
 }
 
 impl Failure {
-    /// Which option of the verbs that boot would have helped.
+    /// Returns the option of verbs that boot that would have helped.
     pub fn remedy(&self) -> Option<&'static str> {
         match self.word {
             HANG => Some("--timeout gives it longer without progress"),
@@ -30,7 +29,7 @@ impl Failure {
         }
     }
 
-    /// The sentence with what would have helped, for verbs with these options.
+    /// Returns the sentence with the remedy, for verbs with these options.
     pub fn told(&self) -> String {
         match self.remedy() {
             Some(remedy) => format!("{}; {remedy}", self.why),
@@ -38,9 +37,9 @@ impl Failure {
         }
     }
 
-    /// Adds the reasons that a Linux can have whose program has written nothing.
+    /// Adds the possible reasons of a Linux whose program has written nothing.
     pub fn of_silent_linux(mut self) -> Self {
-        // A refusal is a line of its console.
+        // Its console has a line for a refusal.
         if self.word == REFUSED {
             return self;
         }
@@ -52,12 +51,12 @@ impl Failure {
         self
     }
 
-    /// Whether the whole command is to end: whatever would be next would end so too.
+    /// Whether the whole command has to end: any further boot would end likewise.
     pub fn ends_all(&self) -> bool {
         matches!(self.word, INTERRUPTED | OUT_OF_TIME)
     }
 
-    /// That nothing can be begun, or gone on with, after this error.
+    /// Nothing can be begun or continued after this error.
     pub fn broken(error: &anyhow::Error) -> Self {
         Self {
             word: BROKEN,
@@ -65,7 +64,7 @@ impl Failure {
         }
     }
 
-    /// That something can't be tried here: what is missing.
+    /// Something that is missing here can't be tried.
     pub fn lacking(error: &anyhow::Error) -> Self {
         Self {
             word: LACKING,
@@ -73,17 +72,17 @@ impl Failure {
         }
     }
 
-    /// Whether it is about what was measured, and the boots came to their end.
+    /// Whether it concerns the figures, after boots that came to their end.
     pub fn is_about_figures(&self) -> bool {
         matches!(self.word, OTHER_UNIT | NOTHING | DAMAGED)
     }
 
-    /// Whether it is about what was asked for, and not about what happened.
+    /// Whether it concerns the request, and not what happened.
     pub fn is_bad_input(&self) -> bool {
         self.word == LACKING
     }
 
-    /// That a signal came between two boots.
+    /// A signal came between two boots.
     pub fn interrupted(signal: Signal) -> Self {
         Self {
             word: INTERRUPTED,
@@ -92,7 +91,7 @@ impl Failure {
     }
 }
 
-/// The word of a run that did what it should.
+/// The word of a successful run.
 pub const OK: &str = "ok";
 /// Words for all outcomes of a run.
 pub const WORDS: [&str; 19] = [
@@ -135,7 +134,7 @@ const NO_RESET: &str = "no-reset";
 const NOTHING: &str = "nothing-measured";
 const UNWRITTEN: &str = "unwritten";
 
-/// Judges how a boot ended. `unfinished`: its last record is due.
+/// Judges the end of a boot. `unfinished`: its last record is missing.
 pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failure> {
     let stage = outcome.console.last_stage();
     let (word, why) = match &outcome.ending {
@@ -150,7 +149,7 @@ pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failur
         Ending::OutOfTime => (OUT_OF_TIME, format!("the time limit is over; {stage}")),
         Ending::Died(how, words) if words.is_empty() => (
             DIED,
-            format!("the emulator {how} and said nothing; {stage}"),
+            format!("the emulator {how} and printed nothing; {stage}"),
         ),
         Ending::Died(how, words) => (DIED, format!("the emulator {how} ({words}); {stage}")),
         Ending::Guest(ended) if ended.how != End::Off => judge_end(ended),
@@ -176,7 +175,7 @@ pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failur
     Some(Failure { word, why })
 }
 
-/// A time without progress.
+/// Describes a time without progress.
 fn shown(stall: &Stall) -> String {
     let (own, wall) = (stall.own.as_secs(), stall.wall.as_secs());
     if wall <= own + 1 {
@@ -185,7 +184,7 @@ fn shown(stall: &Stall) -> String {
     format!("no progress for {own} s of the emulator's own time ({wall} s by the clock)")
 }
 
-/// Judges a guest's end that is not to turn the machine off.
+/// Judges a guest's end other than turning the machine off.
 fn judge_end(ended: &Ended) -> (&'static str, String) {
     let Ended { vcpu, mpidr, .. } = ended;
     let by = format!("vCPU {vcpu} (MPIDR {mpidr:#x})");
@@ -223,14 +222,14 @@ pub fn judge_reset(outcome: &Outcome, under: Under, judged: Option<Failure>) -> 
     }
 }
 
-/// Judges the results of a run, of which `metric` was asked for.
+/// Judges the results of a run that asked for `metric`.
 pub fn judge_results(results: &Results, metric: Metric) -> Option<Failure> {
     judge_records(results)
         .or_else(|| judge_unit(results, metric))
         .or_else(|| judge_cells(results))
 }
 
-/// Failure of a folder that `lacks` files which can't be written.
+/// Returns the failure of a folder that `lacks` files which can't be written.
 pub fn unwritten(lacks: String) -> Failure {
     Failure {
         word: UNWRITTEN,
@@ -238,7 +237,7 @@ pub fn unwritten(lacks: String) -> Failure {
     }
 }
 
-/// Cells were asked for, and the guest skipped each of them.
+/// Fails if cells were asked for, and the guest skipped all of them.
 fn judge_cells(results: &Results) -> Option<Failure> {
     let cells = &results.cells;
     let reasons: Option<BTreeSet<&str>> =
@@ -249,7 +248,7 @@ fn judge_cells(results: &Results) -> Option<Failure> {
     Some(Failure { word: NOTHING, why })
 }
 
-/// Cycles are the guest's to find; where it can't, its values are something else.
+/// Fails if the guest could not count cycles: its values then have another unit.
 fn judge_unit(results: &Results, metric: Metric) -> Option<Failure> {
     let missed = metric == Metric::Cycles && !matches!(results.unit.as_str(), "cycles" | "");
     missed.then(|| Failure {
@@ -315,7 +314,7 @@ mod tests {
             let judged = judge_reset(&outcome, Under::Rouse, judged);
             assert_eq!(judged.map_or(OK, |failure| failure.word), expected);
         }
-        // Who has turned it off is who is named.
+        // The failure names who turned it off.
         for (how, blamed) in [
             (End::NoCpu, "vCPU 1 (MPIDR 0x1) has turned itself off"),
             (
@@ -326,7 +325,7 @@ mod tests {
             let why = judged(guest(how), false).unwrap().why;
             assert!(why.contains(blamed), "{why}");
         }
-        // Rouse's own guest owes records, however the machine ended.
+        // Rouse's own guest must print records, however the machine ended.
         for ending in [guest(End::Off), Ending::Off, Ending::Reset] {
             assert_eq!(word(ending, true), STOPPED);
         }
@@ -358,10 +357,13 @@ mod tests {
         assert_eq!(word(Ending::OutOfTime, false), OUT_OF_TIME);
         assert_eq!(word(Ending::Crash, true), CRASH);
         let died = || Ending::Died("was killed by SIGSEGV".into(), String::new());
-        // Another kernel owes no records, and yet its emulator must not die.
+        // Another kernel need not print records, but its emulator must not crash.
         assert_eq!(word(died(), false), DIED);
         let why = judged(died(), true).unwrap().why;
-        assert!(why.contains("killed by SIGSEGV and said nothing"), "{why}");
+        assert!(
+            why.contains("killed by SIGSEGV and printed nothing"),
+            "{why}"
+        );
     }
 
     #[test]

@@ -11,12 +11,12 @@ use providing::apt::Remedy;
 use shell::failure::bad_input;
 use shell::places;
 
-/// Debian's package of the hypervisor alone, and the file in it.
+/// Debian's package of the hypervisor, and the file in it.
 const PACKAGE: &str = "xen-hypervisor-4.20-arm64";
 const PINNED: &str = "4.20.4+63-g7abfd2bce2-0+deb13u1";
 const FILE: &str = "boot/xen-4.20-arm64";
 const ARCHITECTURE: &str = "arm64";
-/// The missing hypervisor, and a way without it.
+/// Remedy for a missing hypervisor.
 const REMEDY: Remedy = Remedy {
     missing: "Xen",
     instead: "name an arm64 Image of Xen by --xen",
@@ -25,20 +25,20 @@ const REMEDY: Remedy = Remedy {
 /// Prefixes of its version and scheduler on its console.
 const VERSION: &str = "Xen version ";
 const SCHEDULER: &str = "Using scheduler: ";
-/// The option that names a scheduler; Xen takes another one, and says nothing, if it has no such.
+/// The option that names a scheduler; Xen silently uses another one if the name is unknown.
 const SCHED: &str = "sched=";
 
 /// A Xen that can be started.
 #[derive(Debug)]
 pub struct Xen {
     pub image: PathBuf,
-    /// Its version and the scheduler that it uses, as it tells them itself.
+    /// Its version and scheduler, from its console.
     pub told: String,
 }
 
 impl Xen {
-    /// The one that is `named`, else Debian's. `started` once with its options it returns its lines up to the one that
-    /// [`Self::is_last`]: a guest has the console for itself.
+    /// Returns the one that is `named`, else Debian's. `started` boots it once with its options and returns its lines
+    /// up to the one that [`Self::is_last`]: under a guest Xen's console is not available.
     pub fn ensure(
         named: Option<&Path>,
         options: Option<&str>,
@@ -54,13 +54,13 @@ impl Xen {
         Ok(Self { image, told })
     }
 
-    /// Whether nothing of interest comes after this line of its console.
+    /// Whether the lines after this one are of no interest.
     pub fn is_last(line: &str) -> bool {
         line.contains(SCHEDULER) || line.contains("Panic on")
     }
 }
 
-/// Version and scheduler by what Xen said, where a scheduler was `asked` for or none.
+/// Returns version and scheduler from Xen's lines; `asked` is the scheduler that was asked for.
 fn told(lines: &[String], asked: Option<&str>) -> Result<String> {
     let after = |words: &str| lines.iter().find_map(|line| line.split_once(words));
     let inner = |text: &str| -> Option<String> {
@@ -78,7 +78,7 @@ fn told(lines: &[String], asked: Option<&str>) -> Result<String> {
             "--xen-args: this Xen has no scheduler `{asked}`, and takes {scheduler}; leave `sched=` out"
         );
     }
-    // Behind the version and the package's stands who made it, and with what.
+    // After the version and the package come its builder and compiler.
     let version = version
         .splitn(3, " (")
         .take(2)
@@ -87,7 +87,7 @@ fn told(lines: &[String], asked: Option<&str>) -> Result<String> {
     Ok(format!("Xen {version}, scheduler {scheduler}"))
 }
 
-/// The Xen that was `named`; else Debian's, which is provided once.
+/// Returns the Xen that was `named`; else Debian's, which is provided once.
 fn file(named: Option<&Path>) -> Result<PathBuf> {
     let Some(named) = named else {
         return provide();
@@ -107,12 +107,12 @@ fn prefix() -> PathBuf {
     places::target().join("tools/xen")
 }
 
-/// The one that an earlier run has provided.
+/// Returns the one that an earlier run has provided.
 pub fn provided() -> Option<PathBuf> {
     Some(prefix().join(FILE)).filter(|file| file.is_file())
 }
 
-/// Debian's: fetched, checked and unpacked, unless an earlier run has done so.
+/// Provides Debian's: fetches, checks and unpacks it, unless an earlier run has done so.
 fn provide() -> Result<PathBuf> {
     REMEDY.once("", provided, |tools| {
         let apt = tools.apt(Some(ARCHITECTURE), &REMEDY)?;

@@ -2,17 +2,17 @@
 //! Progress of a run: whether a line of the console shows any.
 //!
 //! A machine that hangs need not be silent: a guest repeats a complaint, firmware
-//! tries the next boot over and over, a watchdog reports the same stall with another
-//! time. So a line counts only for what is new in it:
+//! retries the next boot for ever, a watchdog reports the same stall with another
+//! time. So a line counts only if it has something new:
 //!
 //! - a record, if its number is above all before, which the guest can't reach by
-//!   doing the same again. Of `progress` the work done must have grown: it is sent
-//!   whether or not anything was;
-//! - a boot stage that was not there yet;
-//! - any other line by its words: one whose words, those with digits left out, were not printed yet. Equal words with
+//!   repetition. Of `progress` the work done must have grown: it is sent
+//!   whether or not there was any;
+//! - a new boot stage;
+//! - any other line by its words: one whose words, without those with digits, were not printed yet. Equal words with
 //!   other numbers are a loop, or a clock.
 //!
-//! Another kernel as guest that counts for minutes and says nothing new meanwhile
+//! Another kernel as guest that counts for minutes without printing anything new
 //! needs a longer `--timeout`.
 
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ use wire::Record;
 
 /// Prefix of a boot stage.
 const STAGE: &str = "rouse: stage ";
-/// How many lines are remembered. A console with more different lines than this is noise, and no longer counts.
+/// Lines to remember. A console with more different lines than this is noise, and no longer counts.
 const MOST: usize = 20_000;
 
 /// Lines and records so far.
@@ -29,18 +29,18 @@ const MOST: usize = 20_000;
 pub struct Advance {
     /// Number of the next record.
     next: u64,
-    /// Most work that was done.
+    /// Most work done so far.
     done: u64,
     said: HashSet<String>,
 }
 
 impl Advance {
-    /// Whether a line of the console shows something new.
+    /// Returns whether a line of the console shows something new.
     pub fn shows(&mut self, line: &str) -> bool {
         match Record::parse(line) {
             Ok(record) => self.is_new(&record),
             Err(wire::Damage::NotARecord) => self.is_said_first(line),
-            // A damaged record is not known to be new.
+            // A damaged record may be an old one.
             Err(wire::Damage::Checksum | wire::Damage::Form) => false,
         }
     }
@@ -68,7 +68,7 @@ impl Advance {
     }
 }
 
-/// The words without those that have digits.
+/// Returns the words without digits.
 fn words(line: &str) -> String {
     let words = line.split_whitespace();
     let plain = words.filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
@@ -90,7 +90,7 @@ mod tests {
         let mut advance = Advance::default();
         assert!(advance.shows(&record(0, "boot", 0)));
         assert!(advance.shows(&record(1, "machine", 0)));
-        // The machine has begun anew.
+        // The machine has started again.
         assert!(!advance.shows(&record(0, "boot", 0)));
         assert!(!advance.shows(&record(1, "machine", 0)));
         assert!(advance.shows(&record(7, "note", 0)));

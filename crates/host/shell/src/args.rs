@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command line, and the options of one verb without it: for what has them as text, and for tests.
+//! The command line, and the options of one verb without it: for callers that have them as text, and for tests.
 
 use std::env;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use crate::output::named;
 use crate::terminal;
 
 /// Reads the command line; `None` if it asked for help or the version, which were
-/// printed as they are. Mistakes are told in one line like every other error.
+/// printed as they are. Reports mistakes in one line like every other error.
 ///
 /// # Errors
 ///
@@ -37,7 +37,7 @@ pub fn read<C: Parser>() -> Result<Option<C>> {
     }
 }
 
-/// Reads the options `A` from words of a command line, of which the first is the program's name.
+/// Reads the options `A` from words of a command line; the first word is the program's name.
 ///
 /// # Errors
 ///

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Commands as a shell reads them.
+//! Commands in a shell's syntax.
 
 use std::env;
 use std::process::Command;
 
-/// The command that runs, for a shell.
+/// Returns the command that runs, for a shell.
 pub fn this_command() -> String {
     let words = env::args().skip(1).map(|word| quoted(&word));
     format!("cargo xtask {}", words.collect::<Vec<_>>().join(" "))
 }
 
-/// The command as it would be typed into a shell.
+/// Returns the command as one would type it into a shell.
 pub fn typed(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<String> = words.map(|word| quoted(&word.to_string_lossy())).collect();
     words.join(" ")
 }
 
-/// A word in single quotes, if a shell needs them.
+/// Quotes a word, if a shell needs that.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -29,7 +29,7 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// A character between `$'` and `'` (bash(1), QUOTING).
+/// Returns a character between `$'` and `'` (bash(1), QUOTING).
 fn typed_as(c: char) -> String {
     match c {
         '\'' | '\\' => format!("\\{c}"),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The process of an emulator: what it says, what its threads do, how it ends.
+//! The process of an emulator: its output, its threads, its end.
 //!
-//! It does not outlive this program. Whenever the value is dropped it is killed; and
-//! should this program be killed, QEMU (`exit-with-parent`) and gem5's machine
-//! (`boards/gem5/machine.py`) are told by the host, on Linux.
+//! It does not outlive this program. Dropping the value kills it; and if
+//! this program is killed, the host notifies QEMU (`exit-with-parent`) and gem5's machine
+//! (`boards/gem5/machine.py`), on Linux.
 
 mod lines;
 
@@ -25,14 +25,14 @@ use crate::interrupt;
 use crate::own_time::{Sample, State, Thread};
 use crate::spent::{self, USER_TICK};
 
-/// How long a program that has nothing more to say may take to end.
+/// How long a program that has closed its output may take to end.
 const LAST_BREATH: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long characters gather before they are read: a pipe of Linux holds 65536 of them (pipe(7)), and
-/// no emulated port sends that many meanwhile; one that did would wait, and lose none.
+/// How long to gather characters before a read: a pipe of Linux holds 65536 of them (pipe(7)), and
+/// no emulated port sends that many meanwhile; one that did would block, and lose none.
 const GATHER: Duration = Duration::from_millis(2);
 
-/// Bytes that are read at once: all that such a pipe holds.
+/// Bytes to read at once: as many as such a pipe holds.
 const PIECE: usize = 1 << 16;
 
 /// A line of the console or of the emulator itself.
@@ -44,16 +44,16 @@ pub enum Line {
     Emulator(String),
 }
 
-/// How it ended.
+/// How the emulator ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It was killed here.
+    /// This program killed it.
     Killed,
-    /// By itself, as it should.
+    /// By itself, with status 0.
     Well,
     /// With an exit status that is not 0.
     Status(i32),
-    /// By a signal that is not ours.
+    /// By a signal of another process.
     Signal(i32),
 }
 
@@ -66,7 +66,7 @@ impl End {
         }
     }
 
-    /// Describes the end, if it is a mishap.
+    /// Describes an end other than an expected one.
     pub fn mishap(self) -> Option<String> {
         match self {
             Self::Killed | Self::Well => None,
@@ -76,16 +76,16 @@ impl End {
     }
 }
 
-/// A running emulator; it ends with us, however we end.
+/// A running emulator; it ends together with this program, however that ends.
 #[derive(Debug)]
 pub struct EmulatorProcess {
     child: Child,
-    /// The line of its console that has not ended.
+    /// The unfinished line of its console.
     console: Arc<Mutex<Lines>>,
 }
 
 impl EmulatorProcess {
-    /// Starts it, and has every line that it says sent.
+    /// Starts it; the receiver gets each of its lines.
     pub fn start(command: &mut Command) -> Result<(Self, Receiver<Line>)> {
         let piped = command
             .stdin(Stdio::null())
@@ -104,24 +104,23 @@ impl EmulatorProcess {
         Ok((Self { child, console }, lines))
     }
 
-    /// Its number.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Returns the line of the console that has not ended. Every line before it has been sent by now.
+    /// Returns the unfinished line of the console. The receiver has every line before it by now.
     pub fn begun(&self) -> String {
         locked(&self.console).begun().to_owned()
     }
 
-    /// Samples its threads, and those of the processes that it has started; `None` where the host does not tell.
+    /// Samples its threads, and those of its child processes; `None` where the host does not report them.
     pub fn sample(&self) -> Option<Sample> {
         let mut sample = Sample::new();
         add_process(self.child.id().into(), &mut sample);
         (!sample.is_empty()).then_some(sample)
     }
 
-    /// Waits for one that has nothing more to say.
+    /// Waits for one that has closed its output.
     pub fn wait(mut self) -> End {
         let since = Instant::now();
         while since.elapsed() < LAST_BREATH {
@@ -136,15 +135,15 @@ impl EmulatorProcess {
 
 impl Drop for EmulatorProcess {
     fn drop(&mut self) {
-        // Both fail only when it has ended on its own.
+        // Both fail only if it has ended on its own.
         let _ = self.child.kill();
         let _ = spent::wait(&mut self.child);
     }
 }
 
-/// Reads in larger pieces what comes in small ones. An emulated serial port writes each character by itself, and
-/// a reader that waits would be woken for each. This one sleeps before it looks, so whatever it reads,
-/// the end too, is up to [`GATHER`] late.
+/// Joins small writes into larger reads. An emulated serial port writes each character by itself, and
+/// each would wake a blocked reader. This one sleeps before each read, so everything it reads,
+/// including the end, is up to [`GATHER`] late.
 struct Gathered<R>(R);
 
 impl<R: Read> Read for Gathered<R> {
@@ -154,7 +153,7 @@ impl<R: Read> Read for Gathered<R> {
     }
 }
 
-/// Sends every line of `source`, whatever bytes it has; what there is of one is in `lines`.
+/// Sends every line of `source`, whatever its bytes; `lines` holds an unfinished one.
 fn read_lines(
     source: impl Read + Send + 'static,
     lines: Arc<Mutex<Lines>>,
@@ -170,19 +169,19 @@ fn read_lines(
                 Ok(0) | Err(_) => break,
                 Ok(length) => length,
             };
-            // Held over all of it: who looks at what has begun finds every line before it sent.
+            // Held throughout: a caller that reads the unfinished line finds every line before it sent.
             let mut lines = locked(&lines);
             let mut ended = bytes[..length].iter().filter_map(|&byte| lines.push(byte));
             if ended.any(|line| sender.send(kind(line)).is_err()) {
                 return;
             }
         }
-        // Without a reader it is nobody's.
+        // Without a receiver the line is dropped.
         let _ = locked(&lines).last().map(|line| sender.send(kind(line)));
     });
 }
 
-/// A panic while it is held ends the program.
+/// Ignores poisoning: a panic while it is held ends the program.
 fn locked(lines: &Mutex<Lines>) -> MutexGuard<'_, Lines> {
     lines.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -193,7 +192,7 @@ fn add_process(process: u64, sample: &mut Sample) {
         return;
     };
     for task in tasks.flatten() {
-        // A thread may end while we look.
+        // A thread may end meanwhile.
         let Ok(stat) = fs::read_to_string(task.path().join("stat")) else {
             continue;
         };
@@ -206,8 +205,8 @@ fn add_process(process: u64, sample: &mut Sample) {
     }
 }
 
-/// The thread that /proc describes by `stat` (proc_pid_stat(5)). Its name, in
-/// parentheses, may have anything in it.
+/// Parses `stat` of a thread in /proc (proc_pid_stat(5)). Its name, in
+/// parentheses, may contain anything.
 fn thread_of(stat: &str) -> Option<(u64, Thread)> {
     let (number, rest) = stat.split_once(" (")?;
     let (_, rest) = rest.rsplit_once(") ")?;
@@ -270,7 +269,7 @@ mod tests {
         }
     }
 
-    /// Samples until one is as it should be, however long that takes.
+    /// Samples until one is `wanted`, however long that takes.
     #[cfg(target_os = "linux")]
     fn until(process: &EmulatorProcess, wanted: impl Fn(&Sample) -> bool) {
         while !process.sample().is_some_and(|sample| wanted(&sample)) {
@@ -292,7 +291,7 @@ mod tests {
         let (busy, _lines) = shell("while :; do :; done");
         let has_run = |thread: &Thread| thread.ran >= 10 * USER_TICK;
         until(&busy, |sample| sample.values().any(has_run));
-        // A child that works for a parent that waits for it.
+        // A child that works while its parent waits for it.
         let (parent, _lines) = shell("(while :; do :; done); :");
         until(&parent, |sample| {
             sample.len() == 2 && sample.values().any(has_run)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The two ways to fail, which the shell can tell apart.
+//! The two kinds of failure, which have different exit statuses.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -7,18 +7,18 @@ use std::process::ExitCode;
 use crate::interrupt;
 use crate::terminal::note;
 
-/// The request itself can't be met: a word, a board, a file or a tool is wrong
+/// The request itself is wrong: a word, a board, a file or a tool is bad
 /// or missing. Everything else is a failure while running.
 #[derive(Debug)]
 pub struct BadInput(String);
 
 impl BadInput {
-    /// An error with this one-line message.
+    /// Returns an error with this one-line message.
     pub fn error(message: impl Into<String>) -> anyhow::Error {
         Self(message.into()).into()
     }
 
-    /// Returns it as the context of another error. An error as context would lose its type.
+    /// Returns it as the context of another error. An [`anyhow::Error`] as context would lose its type.
     pub fn context(message: impl Into<String>) -> Self {
         Self(message.into())
     }
@@ -32,18 +32,18 @@ impl fmt::Display for BadInput {
 
 impl std::error::Error for BadInput {}
 
-/// Returns early with a [`BadInput`] that says the formatted text.
+/// Returns early with a [`BadInput`] of the formatted text.
 #[macro_export]
 macro_rules! bad_input {
     ($($arg:tt)*) => { return Err($crate::failure::BadInput::error(format!($($arg)*))) };
 }
 pub use crate::bad_input;
 
-/// A message with lines below it, each of which is one: what a tool or a console said.
+/// A message with lines below it: output of a tool or a console.
 #[derive(Debug)]
 struct Listed(String);
 
-/// An error with this message and, below it, these lines.
+/// Returns an error with this message and, below it, these lines.
 pub fn listed(message: &str, lines: &str) -> anyhow::Error {
     Listed(format!("{}:\n{lines}", message.replace('\n', " "))).into()
 }
@@ -56,13 +56,13 @@ impl fmt::Display for Listed {
 
 impl std::error::Error for Listed {}
 
-/// Whether an error is about what was asked for: it, or one of its contexts, is [`BadInput`].
+/// Whether an error concerns the request: it, or one of its contexts, is [`BadInput`].
 pub fn is_bad_input(error: &anyhow::Error) -> bool {
     error.is::<BadInput>()
 }
 
-/// Prints an error as one line and turns it into the exit status. After a signal it
-/// is the signal's, whatever it made fail.
+/// Prints an error as one line and turns it into the exit status. After a signal the status
+/// is the signal's, whatever failed because of it.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     let told = format!("error: {error:#}");
     match error.is::<Listed>() {

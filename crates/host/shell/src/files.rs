@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files and folders that a verb needs before it can begin: what can't be had is bad input, with what to do about it.
+//! Files and folders that a verb needs before it can begin: a missing one is bad input, with a remedy.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -13,7 +13,7 @@ use crate::places;
 /// UTF-8's byte order mark, with which some editors and spreadsheets begin a text.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The bytes of a text, without the mark that it may begin with.
+/// Reads the bytes of a text, without a byte order mark.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = fs::read(path)?;
     if bytes.starts_with(MARK) {
@@ -22,18 +22,18 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A text without that mark.
+/// Reads a text without that mark.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
 }
 
-/// Makes a folder, and those that it is in.
+/// Creates a folder, and its parents.
 pub fn make_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|error| refused(path, "created", &error))
 }
 
-/// Locks the file `path`, which is made where it is missing, as long as what is returned lives. Says by `waits` that
-/// another process has it.
+/// Locks the file `path`, and creates it if it is missing, as long as the returned file lives. Calls `waits` if
+/// another process has the lock.
 pub fn lock(path: &Path, waits: impl FnOnce()) -> Result<File> {
     path.parent().map_or(Ok(()), make_folder)?;
     let cant = |error| refused(path, "locked", &error);

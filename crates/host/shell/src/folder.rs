@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The folder that a run leaves: complete under its name, or under another that says
-//! that it is not.
+//! The folder that a run leaves: complete under its name, or under another name that shows
+//! that it is incomplete.
 
 use std::fs;
 use std::io;
@@ -14,30 +14,30 @@ use crate::log::Log;
 use crate::output::follow;
 use crate::{files, partial, places};
 
-/// Suffix of the name of a folder that lacks something.
+/// Suffix of the name of an incomplete folder.
 const INCOMPLETE: &str = "-incomplete";
 
-/// A folder in the making, beside the place where it will be.
+/// A folder in the making, next to its final place.
 #[derive(Debug)]
 pub struct Folder {
     target: PathBuf,
     partial: partial::Folder,
-    /// Files that could not be written, and why.
+    /// Files that could not be written, and the reasons.
     lost: Vec<String>,
 }
 
 /// Outcome of closing a folder.
 #[derive(Debug)]
 pub struct Closed {
-    /// Where it is, for people.
+    /// Its path, for people.
     pub place: String,
-    /// Files that it lacks, and where it is, if it lacks any.
+    /// The missing files, and its path, if files are missing.
     pub lacks: Option<String>,
 }
 
 impl Folder {
-    /// Claims `out`, which must be new or empty; without it a name is made of
-    /// the time and the board, with a number if another run has that already.
+    /// Claims `out`, which must be new or empty; without it a name made of
+    /// the time and the board, with a number if another run has that name.
     pub fn claim(out: Option<&Path>, board: &str) -> Result<Self> {
         match out {
             Some(out) => Self::claim_new("--out", out),
@@ -69,8 +69,8 @@ impl Folder {
         }
     }
 
-    /// Claims the folder `name` in `parent`, or the first of `name-2`, `name-3` and so
-    /// on that is free.
+    /// Claims the folder `name` in `parent`, or the first free one of `name-2`, `name-3` and so
+    /// on.
     pub fn claim_numbered(parent: &Path, name: &str) -> Result<Self> {
         let numbered = (2..).map(|number| format!("{name}-{number}"));
         for name in std::iter::once(name.to_owned()).chain(numbered) {
@@ -90,14 +90,14 @@ impl Folder {
         unreachable!("numbers don't end")
     }
 
-    /// Begins a folder; `None` if another run is at it, or was and has it now.
+    /// Begins a folder; `None` if another run makes it, or has just finished it.
     fn begin(target: &Path) -> io::Result<Option<Self>> {
         let parent = target.parent().unwrap_or(Path::new("/"));
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         fs::create_dir_all(parent)?;
         partial::sweep(parent);
         let partial = partial::Folder::begin(parent, &name)?;
-        // The run that has the name of the unfinished folder has the other name too.
+        // The run that has the name of the unfinished folder owns the other name too.
         let partial = partial.filter(|_| !is_taken(target));
         Ok(partial.map(|partial| Self {
             target: target.into(),
@@ -106,13 +106,13 @@ impl Folder {
         }))
     }
 
-    /// Name of the folder without the path to it.
+    /// Returns the name of the folder without its path.
     pub fn name(&self) -> String {
         let name = self.target.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
     }
 
-    /// A place in it, for a folder of its own.
+    /// Returns a path in it, for a folder of its own.
     pub fn inside(&self, name: &str) -> PathBuf {
         self.partial.path().join(name)
     }
@@ -122,7 +122,7 @@ impl Folder {
         Log::create(self.inside("serial.log"))
     }
 
-    /// Writes a file in it. A failure to write is reported when it is closed.
+    /// Writes a file in it. [`close`](Self::close) reports a failure.
     pub fn write(&mut self, name: &str, text: &str) {
         if let Err(error) = fs::write(self.inside(name), text) {
             // Half a file is worse than none.
@@ -131,14 +131,14 @@ impl Folder {
         }
     }
 
-    /// Puts the folder where it belongs if it has everything.
+    /// Moves the folder to its final place if it is complete.
     pub fn close(mut self, log: Option<&Log>) -> Closed {
         if let Some(log) = log {
             log.show_what_is_nowhere();
             self.lost.extend(log.moved());
         }
         if self.lost.is_empty() {
-            // Renaming replaces a folder that is empty and fails on one that no longer is.
+            // Renaming replaces an empty folder and fails on one that is no longer empty.
             match self.partial.rename(&self.target) {
                 Ok(()) => {
                     return Closed {
@@ -157,13 +157,13 @@ impl Folder {
         self.leave()
     }
 
-    /// Leaves what there is, because of `why` there won't be more.
+    /// Keeps the files so far; `why` is the reason for the missing ones.
     pub fn give_up(mut self, why: &str) -> Closed {
         self.lost.push(why.into());
         self.leave()
     }
 
-    /// Leaves what there is under a name that says that it is not all.
+    /// Keeps the files so far under a name that shows that they are incomplete.
     fn leave(self) -> Closed {
         let name = self.target.file_name().unwrap_or_default();
         let name = name.to_string_lossy().into_owned() + INCOMPLETE;
@@ -195,7 +195,7 @@ impl Folder {
 }
 
 impl Closed {
-    /// The place of a folder that has everything.
+    /// Returns the path of a complete folder.
     pub fn complete(self) -> Result<String> {
         match self.lacks {
             None => Ok(self.place),
@@ -204,7 +204,7 @@ impl Closed {
     }
 }
 
-/// Makes a folder of this name, or with the first number that makes it a new one.
+/// Creates a folder of this name, or with the first number that makes it a new one.
 pub fn create_numbered(parent: &Path, name: &str) -> Result<PathBuf> {
     files::make_folder(parent)?;
     let numbered = (2..).map(|number| format!("{name}-{number}"));

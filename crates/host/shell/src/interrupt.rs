@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ctrl-C and termination: noted here, acted on where something must be ended or
+//! Ctrl-C and termination: noted here, handled where something must be ended or
 //! kept.
 //!
-//! Until [`catch`] a signal ends the program as it ends any other. From then on the
-//! first one asks it to stop, which leaves what there is, and the second ends it at
+//! Until [`catch`] a signal ends the program as usual. From then on the
+//! first one asks it to stop, which keeps the results so far, and the second ends it at
 //! once. The exit status is 128 and the signal's number in either case.
 
 use std::fmt;
@@ -20,11 +20,11 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::signal_name;
 
 const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
-/// A signal that comes sooner after the first is not a second one: `timeout` and others send one to the program and one
+/// A signal within this time after the first is not a second one: `timeout` and others send one to the program and one
 /// to its group.
 const SAME: Duration = Duration::from_secs(1);
 
-/// The signal that came last, 0 before; there once they are caught.
+/// The last signal, 0 before the first; set once they are caught.
 static CAUGHT: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 
 /// A signal that asks to stop.
@@ -44,12 +44,12 @@ impl fmt::Display for Signal {
     }
 }
 
-/// The name of a signal.
+/// Returns the name of a signal.
 pub fn named(signal: i32) -> String {
     signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned)
 }
 
-/// From now on a signal is noted instead of ending the program.
+/// From now on notes a signal instead of ending the program.
 pub fn catch() -> Result<()> {
     let mut first = false;
     let caught = CAUGHT.get_or_init(|| {
@@ -60,8 +60,8 @@ pub fn catch() -> Result<()> {
         return Ok(());
     }
     let failed = "signals can't be caught";
-    // By the handler itself: an emulator that the same Ctrl-C has ended must not be
-    // found dead before it is known why.
+    // In the handler itself: an emulator that the same Ctrl-C has ended must not be
+    // found dead before the reason is known.
     for signal in SIGNALS {
         flag::register_usize(signal, caught.clone(), signal as usize).context(failed)?;
     }
@@ -78,7 +78,7 @@ pub fn catch() -> Result<()> {
     Ok(())
 }
 
-/// The signal that asked the program to stop.
+/// Returns the signal that asked the program to stop.
 pub fn signal() -> Option<Signal> {
     match CAUGHT.get()?.load(Ordering::Relaxed) {
         0 => None,
@@ -91,8 +91,8 @@ pub fn requested() -> bool {
     signal().is_some()
 }
 
-/// The outcome of a step, unless the program should end: the programs that the
-/// step runs are interrupted as well, and what they say then is no cause.
+/// Returns the outcome of a step, or an error if the program should end: a signal also interrupts
+/// the programs that the step runs, so their errors are not the cause.
 pub fn or<T>(outcome: Result<T>) -> Result<T> {
     if let Some(signal) = signal() {
         bail!("interrupted by {signal}");

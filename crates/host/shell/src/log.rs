@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The console's log, which is kept whatever happens to the disk.
+//! The console's log, which is kept even if the disk is full.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,22 +11,22 @@ use tempfile::Builder;
 use crate::terminal::note;
 use crate::{files, places};
 
-/// A log. Writing to it never fails: a boot goes on, and where its file can take no
-/// more, all of it moves to where there is room.
+/// A log. Writing to it never fails: a boot goes on, and if its file can take no
+/// more, all of it moves to a place with room.
 #[derive(Debug)]
 pub struct Log {
     file: File,
     path: PathBuf,
-    /// Bytes that are surely in the file.
+    /// Bytes that are certainly in the file.
     written: u64,
-    /// Why it is not where it should be.
+    /// Why it had to move.
     lost: Option<io::Error>,
-    /// Bytes that no disk would take.
+    /// Bytes that fit on no disk.
     memory: Vec<u8>,
 }
 
 impl Log {
-    /// Begins the log `path`.
+    /// Creates the log `path`.
     pub fn create(path: PathBuf) -> Result<Self> {
         let file = File::create(&path);
         let file = file.map_err(|error| files::refused(&path, "written", &error))?;
@@ -39,7 +39,7 @@ impl Log {
         })
     }
 
-    /// All of it, whatever bytes it has.
+    /// Returns all of it, whatever its bytes.
     pub fn text(&self) -> Result<String> {
         let shown = || self.path.display().to_string();
         let mut bytes = fs::read(&self.path).with_context(shown)?;
@@ -48,7 +48,7 @@ impl Log {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Where it is now if it had to move, and why it had to, as the end of a sentence.
+    /// Returns its place if it had to move, and the reason, as the end of a sentence.
     pub fn moved(&self) -> Option<String> {
         let why = self.lost.as_ref()?;
         let place = places::shown(&self.path);
@@ -60,7 +60,7 @@ impl Log {
         })
     }
 
-    /// Where it is, if it was begun in a folder that is now at `folder`, for people.
+    /// Returns its place, if it was begun in a folder that is now at `folder`, for people.
     pub fn place(&self, folder: &str) -> String {
         match self.lost {
             None => format!("{folder}/serial.log"),
@@ -68,7 +68,7 @@ impl Log {
         }
     }
 
-    /// Shows on standard error what no disk would take: the last place that there is.
+    /// Shows on standard error what fits on no disk: the last resort.
     pub fn show_what_is_nowhere(&self) {
         let text = String::from_utf8_lossy(&self.memory);
         text.lines().for_each(|line| note!("{line}"));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mistakes in a file of TOML or JSON.
+//! Describes mistakes in a file of TOML or JSON.
 
 use std::fmt::Display;
 
 use foreign::Quoted;
 
-/// Characters of a message: the longest lists what there can be.
+/// Most characters of a message: the longest lists all allowed values.
 const LONG: usize = 1000;
 
-/// The mistake in a file of JSON.
+/// Describes the mistake in a file of JSON.
 pub fn of_json(error: &serde_json::Error) -> String {
     shortened(error)
 }
@@ -28,7 +28,7 @@ fn shortened(error: &impl Display) -> String {
     Quoted::up_to(LONG, &text).to_string()
 }
 
-/// The mistake in `text`, in one line: its place, its key, and what it is.
+/// Describes the mistake in `text`, in one line: its place, its key, and the reason.
 pub fn told(text: &str, error: &toml::de::Error) -> String {
     let before = error.span().and_then(|span| text.get(..span.start));
     let number = before.map_or(0, |before| before.matches('\n').count());

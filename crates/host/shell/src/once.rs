@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes each thing once in the life of this program, by a compiler above all. All its boots then run the same,
-//! though a file may be edited while they do, and none of them waits for Cargo to find that nothing has changed.
+//! Makes each thing once in the life of this program, above all by a compiler. All its boots then run the same images,
+//! even if a file is edited meanwhile, and none of them waits for Cargo to find that nothing has changed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 
-/// Results, by what they were made of.
+/// Results, by their inputs.
 #[derive(Debug)]
 pub struct Once<K, V>(Mutex<BTreeMap<K, Arc<V>>>);
 
@@ -18,13 +18,13 @@ impl<K: Ord, V> Default for Once<K, V> {
 }
 
 impl<K: Ord, V> Once<K, V> {
-    /// Nothing is made yet.
+    /// Starts empty.
     pub const fn new() -> Self {
         Self(Mutex::new(BTreeMap::new()))
     }
 
-    /// Returns the result for `key`, made by `make` if none has done so. Others wait meanwhile. A failure is tried
-    /// again.
+    /// Returns the result for `key`, made by `make` if no call has done so. Others wait meanwhile. After a failure the
+    /// next call tries again.
     pub fn get(&self, key: K, make: impl FnOnce() -> Result<V>) -> Result<Arc<V>> {
         // A panic in `make` leaves the map as it was.
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);

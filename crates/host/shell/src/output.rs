@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where output goes: whatever was named for a file to be written to.
+//! Output to any named place.
 //!
-//! | named | what is done |
+//! | named | action |
 //! |---|---|
 //! | `-`, `/dev/stdout` | standard output; nothing else goes there then |
 //! | nothing yet, or a file | it appears, or is replaced, at once with its full contents |
-//! | a link | stays; where it leads is meant |
+//! | a link | stays; its target is written |
 //! | a FIFO, a character device, `/dev/fd/N` | written through |
-//! | a block device | refused, unless the verb may write disks and was told to: then written through and synced |
+//! | a block device | refused, unless the verb may write disks and has `--force`: then written through and synced |
 //! | a folder, a socket | refused |
 //!
-//! Files that can't be written are refused before there is anything to write, and so are those that another option
-//! names: nothing that a verb reads is replaced.
+//! Refuses files that can't be written before there is anything to write, and files that another option
+//! names: a verb never replaces a file that it reads.
 
 pub mod named;
 
@@ -29,16 +29,16 @@ use crate::failure::{BadInput, bad_input};
 use crate::terminal::{self, note};
 use crate::{partial, places};
 
-/// Bytes that are written, or left out as zeros, at a time.
+/// Bytes to write, or to leave out as zeros, at a time.
 const BLOCK: usize = 4096;
-/// Links that lead to links, before it must be a circle.
+/// Most links that lead to links: more must be a circle.
 const LINKS: usize = 40;
 /// Names of standard output besides `-`.
 const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
-/// Folders whose files stand for descriptors that are open already.
+/// Folders whose files stand for open descriptors.
 const DESCRIPTORS: [&str; 2] = ["/dev/fd", "/proc/self/fd"];
 
-/// A place that is known to be writable before there is anything to write.
+/// A place that was found writable before there is anything to write.
 #[derive(Debug)]
 pub struct Output {
     shown: String,
@@ -59,31 +59,30 @@ enum To {
 /// Permission to write disks besides files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disks {
-    /// This verb writes no disks.
     Never,
     /// It does, if `--force` is given.
     Unforced,
-    /// It was given.
+    /// `--force` was given.
     Forced,
 }
 
 impl Output {
-    /// Claims what was named by `option`.
+    /// Claims the place that `option` names.
     pub fn claim(option: &str, named: &Path) -> Result<Self> {
         Self::claim_disk(option, named, Disks::Never)
     }
 
-    /// Claims what was named by `option`, if anything was.
+    /// Claims the place that `option` names, if it names one.
     pub fn claim_any(option: &str, named: Option<&PathBuf>) -> Result<Option<Self>> {
         named.map(|named| Self::claim(option, named)).transpose()
     }
 
-    /// Claims what was named by `option` for the contents of a disk.
+    /// Claims the place that `option` names for the contents of a disk.
     pub fn claim_disk(option: &str, named: &Path, disks: Disks) -> Result<Self> {
         let shown = named.display().to_string();
         named::refuse(option, named)?;
         let to = To::claim(option, named, disks)?;
-        // Bytes of a disk are nothing to look at.
+        // Bytes of a disk make no sense on a terminal.
         if disks != Disks::Never && matches!(to, To::Stdout) && io::stdout().is_terminal() {
             bad_input!(
                 "{option}: standard output is a terminal; name a file, or pipe it somewhere"
@@ -92,13 +91,12 @@ impl Output {
         Ok(Self { shown, to })
     }
 
-    /// Writes text.
     pub fn write(self, text: &str) -> Result<()> {
         self.write_bytes(text.as_bytes())
     }
 
-    /// Writes bytes. In a file, blocks of zeroes take no space where the file system
-    /// knows how.
+    /// Writes bytes. In a file, blocks of zeroes take no space if the file system
+    /// supports holes.
     pub fn write_bytes(self, bytes: &[u8]) -> Result<()> {
         let written = match self.to {
             To::Stdout => terminal::unless_reader_left(terminal::write(bytes)).map_err(Into::into),
@@ -165,7 +163,7 @@ impl To {
     /// A file that is replaced, or does not exist yet.
     fn file(named: &Path) -> io::Result<Self> {
         let target = follow(named)?;
-        // A file that must not be written must not be replaced either.
+        // A read-only file must not be replaced either.
         let old = match OpenOptions::new().write(true).open(&target) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             old => Some(old?.metadata()?),
@@ -178,8 +176,8 @@ impl To {
     }
 }
 
-/// Opens a FIFO, which takes until there is a reader. It is opened once: a reader would take the end of
-/// an earlier opening for the end of what is written, and be gone.
+/// Opens a FIFO, which blocks until there is a reader. Opens it once: a reader would take the end of
+/// an earlier opening for the end of the contents, and leave.
 fn fifo(option: &str, named: &Path) -> io::Result<File> {
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let mut options = OpenOptions::new();
@@ -210,7 +208,7 @@ fn disk(named: &Path) -> io::Result<File> {
 }
 
 /// Whether this is standard output by another name, or the file that it goes to, which
-/// can't be replaced under it.
+/// must not be replaced.
 fn is_stdout(named: &Path) -> bool {
     if STDOUT.iter().any(|name| named == Path::new(name)) {
         return true;
@@ -224,7 +222,7 @@ fn is_stdout(named: &Path) -> bool {
     }
 }
 
-/// Whether this is the name of an open descriptor, not that of a file.
+/// Whether this names an open descriptor, and not a file.
 fn is_descriptor(named: &Path) -> bool {
     named == Path::new("/dev/stderr")
         || DESCRIPTORS
@@ -232,7 +230,7 @@ fn is_descriptor(named: &Path) -> bool {
             .any(|folder| named.parent() == Some(Path::new(folder)))
 }
 
-/// Where a path leads, which need not be there yet.
+/// Returns the target of a path, which need not exist.
 pub fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = std::path::absolute(path)?;
     for _ in 0..LINKS {
@@ -244,7 +242,7 @@ pub fn follow(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("links that lead in a circle"))
 }
 
-/// The folder that something is in.
+/// Returns the folder of a path.
 fn parent(path: &Path) -> &Path {
     let parent = path
         .parent()
@@ -252,7 +250,7 @@ fn parent(path: &Path) -> &Path {
     parent.unwrap_or(Path::new("."))
 }
 
-/// Puts `bytes` in place of what was there.
+/// Replaces the target's contents by `bytes`.
 fn replace(target: &Path, partial: NamedTempFile, bytes: &[u8]) -> io::Result<()> {
     write_sparse(partial.as_file(), bytes)?;
     partial.persist(target)?;
@@ -270,8 +268,8 @@ fn write_sparse(file: &File, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes `bytes` to the beginning of a device: zeroes too, since there is something
-/// else where they belong.
+/// Writes `bytes` to the beginning of a device: zeroes too, as the device has other
+/// contents there.
 fn write_disk(mut device: File, bytes: &[u8]) -> Result<()> {
     let size = device.seek(SeekFrom::End(0))?;
     ensure!(
@@ -281,7 +279,7 @@ fn write_disk(mut device: File, bytes: &[u8]) -> Result<()> {
     );
     device.seek(SeekFrom::Start(0))?;
     device.write_all(bytes)?;
-    // Whether it arrived is only known once it is there.
+    // Only a sync shows whether the data arrived.
     device.sync_all().context("it did not take everything")
 }
 

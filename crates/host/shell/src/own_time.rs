@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The emulator's own time: a clock that a busy host does not move.
 //!
-//! It goes by samples of what the emulator's threads do, and what it adds for the
-//! time between two of them is
+//! It advances by samples of the states of the emulator's threads, and for the
+//! time between two samples it adds
 //!
 //! - while it works: the least time in which this host could have done that work
 //!   with nothing else to do, which is that of the busiest thread, or all threads'
 //!   divided by the host's cores. A thread that waits for a core adds nothing;
-//! - while all its threads sleep, as those of a machine whose CPUs wait for a timer
+//! - while all its threads sleep, like those of a machine whose CPUs wait for a timer
 //!   or for ever: the time by the wall clock;
-//! - while it is stopped (SIGSTOP, a tracer): nothing but the work before.
+//! - while it is stopped (SIGSTOP, a tracer): only the work before.
 //!
-//! So it never runs ahead of the wall clock by more than the host's accounting is
-//! coarse, and a limit in it ends a machine that spins and one that sleeps for ever,
-//! and none that only gets no time.
+//! So it never runs ahead of the wall clock by more than the resolution of the host's
+//! accounting, and a limit in it ends a machine that spins or that sleeps for ever,
+//! but not one that only gets no time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How much of the time before it a sample vouches for. One that is later says that
-/// the host is busy, or was suspended, and nothing of what the emulator did.
+/// Longest time before it that a sample covers. A later sample shows that
+/// the host is busy, or was suspended, and nothing about the emulator.
 pub const SPAN: Duration = Duration::from_secs(1);
 
 /// State of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It waits for something that happens, or has ended.
+    /// It waits for an event, or has ended.
     Asleep,
     /// It runs, or waits for a core or for the host's disk.
     Busy,
@@ -36,9 +36,8 @@ pub enum State {
 /// A thread at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// Its state.
     pub state: State,
-    /// How long it has run since it began.
+    /// Its processor time.
     pub ran: Duration,
 }
 
@@ -54,7 +53,7 @@ pub struct OwnTime {
 }
 
 impl OwnTime {
-    /// A clock at 0, of an emulator that has done nothing yet on a host with this
+    /// Creates a clock at 0, of an emulator that has done nothing yet on a host with this
     /// many cores.
     pub fn new(cores: usize) -> Self {
         Self {
@@ -69,8 +68,8 @@ impl OwnTime {
         self.now
     }
 
-    /// Goes on by a sample that was taken `elapsed` after the one before it; `None`
-    /// where the host does not tell, and all there is is the wall clock.
+    /// Advances by a sample that was taken `elapsed` after the one before it; `None`
+    /// where the host does not report threads, and only the wall clock is left.
     pub fn advance(&mut self, elapsed: Duration, sample: Option<Sample>) {
         let elapsed = elapsed.min(SPAN);
         let Some(sample) = sample else {
@@ -86,7 +85,7 @@ impl OwnTime {
         self.last = sample;
     }
 
-    /// The least time that the work since the last sample takes.
+    /// Returns the least time that the work since the last sample takes.
     fn worked(&self, sample: &Sample) -> Duration {
         let mut busiest = Duration::ZERO;
         let mut all = Duration::ZERO;
@@ -100,7 +99,7 @@ impl OwnTime {
     }
 }
 
-/// Whether an emulator sleeps, of which this is a sample.
+/// Whether the emulator of this sample sleeps.
 pub fn sleeps(sample: &Sample) -> bool {
     let mut threads = sample.values();
     threads.all(|thread| thread.state == State::Asleep)
@@ -115,7 +114,7 @@ mod tests {
     const TICK: Duration = Duration::from_millis(200);
     const MINUTE: u32 = 300;
 
-    /// An emulator of which every thread does the same in every tick.
+    /// An emulator whose threads all do the same in every tick.
     struct Emulator {
         clock: OwnTime,
         threads: Sample,
@@ -133,7 +132,7 @@ mod tests {
             }
         }
 
-        /// Goes on by `ticks`; by how much the clock did.
+        /// Advances by `ticks`; returns by how much the clock did.
         fn go(&mut self, ticks: u32, state: State, ran: Duration) -> Duration {
             let before = self.clock.now();
             for _ in 0..ticks {
@@ -174,7 +173,7 @@ mod tests {
 
     #[test]
     fn who_takes_a_nap_between_ticks_sleeps() {
-        // A guest that waits for ever and has a timer that does nothing.
+        // A guest that waits for ever with a timer that has no effect.
         let spent = Emulator::new(2, 2).go(4 * MINUTE, Asleep, TICK / 100);
         assert_eq!(spent, Duration::from_secs(240));
     }
@@ -226,7 +225,7 @@ mod tests {
 
     proptest! {
         /// Whatever the threads of a host with enough cores do, the clock neither
-        /// goes back nor ahead of the wall clock.
+        /// goes back nor runs ahead of the wall clock.
         #[test]
         fn it_never_overtakes_the_wall_clock(
             steps in prop::collection::vec(prop::collection::vec((0_u8..3, 0_u32..=200), 3), 0..50)

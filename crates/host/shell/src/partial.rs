@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files and folders in the making, next to the place where they will be, or for as long as a program runs.
+//! Files and folders in the making, next to their final place, or temporary ones of a program.
 //!
-//! Each has a name that says so, and is locked as long as its maker lives: the
-//! kernel gives the lock back however the maker ends. So the next run can
-//! tell what a killed run has left from what another one is at, without a guess by age. It
-//! removes that, unless a machine's console is in it: then it gives it a name ([`mod@sweep`]).
+//! Each has a name that shows this, and is locked as long as its maker lives: the
+//! kernel releases the lock however the maker ends. So the next run can
+//! tell the remains of a killed run from another run's files, without a guess by age. It
+//! removes them, or names them if a machine's console is in them ([`mod@sweep`]).
 //!
-//! Maker and sweeper may meet between the making of a name and its lock. The
-//! sweeper removes only what it has locked, and the maker looks once it has the
-//! lock whether the name is still the thing that it made, and else makes another.
+//! Maker and sweeper may meet between the creation of a name and its lock. The
+//! sweeper removes only what it has locked. The maker, once it has the
+//! lock, checks whether the name still is the file that it made, and otherwise makes another.
 
 mod lock;
 mod sweep;
@@ -32,14 +32,14 @@ use lock::{ignore_unsupported, is_still, lock};
 /// Prefix and suffix of the names.
 const PREFIX: &str = ".rouse.";
 const SUFFIX: &str = ".partial";
-/// The variable that names the folder of scratch.
+/// The variable that names the folder for temporary files.
 const TMPDIR: &str = "TMPDIR";
-/// Bytes of a folder's path in which a socket fits: some systems take 104 with the zero behind them.
+/// Longest path of a folder, in bytes, in which a socket fits: some systems take 104 with the terminating zero.
 const SHORT: usize = 70;
 /// Permissions of a new file, before the umask.
 const FILE_MODE: u32 = 0o666;
 
-/// A folder that will be called something else, and is removed unless it comes to that.
+/// A folder that is removed unless it gets its final name.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -47,7 +47,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Begins the folder `name` in `parent`; `None` if another run is at it.
+    /// Begins the folder `name` in `parent`; `None` if another run makes it.
     pub fn begin(parent: &Path, name: &str) -> io::Result<Option<Self>> {
         let path = parent.join(format!("{PREFIX}{name}{SUFFIX}"));
         loop {
@@ -62,12 +62,11 @@ impl Folder {
         }
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives it another name, which it keeps.
+    /// Gives it its final name.
     pub fn rename(mut self, to: &Path) -> std::result::Result<(), (Self, io::Error)> {
         match fs::rename(&self.path, to) {
             Ok(()) => {
@@ -78,7 +77,7 @@ impl Folder {
         }
     }
 
-    /// Leaves it as it is, for the next run to name or remove.
+    /// Keeps it as it is, for the next run to name or remove.
     pub fn stay(mut self) -> PathBuf {
         self.lock = None;
         std::mem::take(&mut self.path)
@@ -94,7 +93,7 @@ impl Drop for Folder {
     }
 }
 
-/// A folder for as long as it is needed.
+/// A temporary folder.
 #[derive(Debug)]
 pub struct Scratch {
     place: TempDir,
@@ -102,7 +101,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes one where the system has such things.
+    /// Creates one in the system's folder for temporary files.
     pub fn new() -> Result<Self> {
         let parent = scratch_in(&env::temp_dir())?;
         sweep(&parent);
@@ -119,18 +118,17 @@ impl Scratch {
         begin().map_err(|error| files::refused(&parent, "written", &error).context(TMPDIR))
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.place.path()
     }
 }
 
-/// Where to make one. It has sockets, whose names are short (unix(7)), and goes into options of QEMU that commas divide: a
-/// `named` folder that does not do for these is not used.
+/// Returns the folder for temporary ones. They hold sockets, whose paths are short (unix(7)), and their paths go into
+/// options of QEMU, which commas divide: a `named` folder that is unsuitable for these is not used.
 fn scratch_in(named: &Path) -> Result<PathBuf> {
     if !named.is_dir() {
         bad_input!(
-            "{TMPDIR}: {} is no folder; name one, or unset it",
+            "{TMPDIR}: {} is not a folder; name one, or unset it",
             places::shown(named)
         );
     }
@@ -150,7 +148,7 @@ fn scratch_in(named: &Path) -> Result<PathBuf> {
     }
 }
 
-/// A new file in `parent`, removed unless it is given another name. The umask decides which
+/// Creates a file in `parent`, removed unless it gets another name. The umask decides which
 /// users may read it.
 pub fn file(parent: &Path) -> io::Result<NamedTempFile> {
     sweep(parent);
@@ -167,14 +165,14 @@ pub fn file(parent: &Path) -> io::Result<NamedTempFile> {
     }
 }
 
-/// A folder of finished things that runs share, locked while one needs it.
+/// A folder of finished files that runs share, locked while one needs it.
 #[derive(Debug)]
 pub struct Shared {
     _lock: File,
 }
 
 impl Shared {
-    /// Holds the folder at `path`; `None` if it is not there, or is being removed.
+    /// Locks the folder at `path`; `None` if it does not exist, or is being removed.
     pub fn hold(path: &Path) -> Option<Self> {
         let _lock = File::open(path).ok()?;
         match _lock.try_lock_shared() {
@@ -183,8 +181,8 @@ impl Shared {
         }
     }
 
-    /// Removes the folder at `path` unless a process holds it. It is gone at once:
-    /// it gets the name of something in the making first.
+    /// Removes the folder at `path` unless a process holds it. It disappears at once:
+    /// it first gets the name of a folder in the making.
     pub fn remove_unless_held(path: &Path) {
         let Ok(file) = File::open(path) else { return };
         if file.try_lock().is_err() || !is_still(&file, path) {
@@ -209,7 +207,7 @@ mod tests {
         let at = |name: &str| parent.path().join(name);
         let running = Folder::begin(parent.path(), "running").unwrap().unwrap();
         let writing = file(parent.path()).unwrap();
-        // Killed: the name is there, the lock is not.
+        // Killed: the name exists, the lock does not.
         fs::create_dir_all(at(".rouse.killed.partial/deep")).unwrap();
         fs::write(at(".rouse.killed.partial/serial.log"), "").unwrap();
         fs::write(at(".rouse.abc.partial"), "x").unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where things are. Everything that is written is below `target/`.
+//! Paths of the workspace. All output is below `target/`.
 
 use std::env;
 use std::fs;
@@ -9,12 +9,12 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
-/// The variable that has the workspace's root.
+/// The variable with the workspace's root.
 pub const ROOT: &str = "ROUSE_ROOT";
 const NO_FILE: &str = "this program has no file";
 
-/// The workspace's root: as `cargo xtask` says, or where this program was compiled. The
-/// latter is another place if the workspace was moved since.
+/// Returns the workspace's root: from `cargo xtask`, or where this program was compiled. The
+/// latter is wrong if the workspace was moved since.
 pub fn root() -> &'static Path {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
     FOUND.get_or_init(|| match env::var_os(ROOT) {
@@ -31,28 +31,28 @@ pub fn inside(path: &str) -> PathBuf {
     root().join(path)
 }
 
-/// Folder of everything that is made. Not Cargo's target directory when that
-/// was moved: downloads and results should stay when it is.
+/// Returns the folder of all output. Not Cargo's target directory if that
+/// was moved: downloads and results should then stay.
 pub fn target() -> PathBuf {
     inside("target")
 }
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// The file of this program, to start it again. To be asked for before anything is
-/// built: Cargo may put a new file in its place, and the system then names one that is
+/// Returns the file of this program, to start it again. Call it before anything is
+/// built: Cargo may replace the file, and the system then names one that is
 /// gone.
 pub fn program() -> Result<&'static Path> {
     if PROGRAM.get().is_none() {
-        // Another thread may have been faster; both found the same.
+        // Another thread may have been faster, with the same result.
         let _ = PROGRAM.set(this()?);
     }
     let program = PROGRAM.get().context(NO_FILE)?;
     Ok(program)
 }
 
-/// From now on [`program`] is a file that Cargo does not touch, until what is returned is
-/// dropped. To be asked for while nothing is being built.
+/// Makes [`program`] return a file that Cargo does not touch, until the result is
+/// dropped. Call it while nothing is being built.
 pub fn keep_program() -> Result<TempDir> {
     let failed = "this program's file can't be kept below target/";
     fs::create_dir_all(target()).context(failed)?;
@@ -73,7 +73,7 @@ fn this() -> Result<PathBuf> {
     env::current_exe().context(NO_FILE)
 }
 
-/// `path` as people type it: relative to where they are, if it is below.
+/// Returns `path` as people type it: relative to the current folder, if it is below.
 pub fn shown(path: &Path) -> String {
     let here = env::current_dir().unwrap_or_default();
     match path.strip_prefix(here) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Telling people that something goes on: one line that is rewritten on a
-//! terminal, a line now and then elsewhere.
+//! Shows progress to people: one line that is rewritten on a
+//! terminal, an occasional line elsewhere.
 
 mod estimate;
 
@@ -21,15 +21,15 @@ const TERMINAL: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Progress {
     title: String,
-    /// Unit of the rate, if that is to be shown.
+    /// Unit of the rate, if it is shown.
     unit: Option<&'static str>,
     start: Instant,
     shown: Option<Instant>,
-    /// When the work began, and how much was done then.
+    /// When the work began, and how much was already done.
     begun: Option<(Instant, u64)>,
-    /// Estimate of the time that is left, where cells are measured.
+    /// Estimate of the remaining time, where cells are measured.
     estimate: Option<Estimate>,
-    /// How a plan is told, if it is: by what one is guessed to take.
+    /// How to describe a plan, if at all: by the guessed time it takes.
     speed: Option<Speed>,
     terminal: bool,
     dirty: bool,
@@ -51,25 +51,25 @@ impl Progress {
         }
     }
 
-    /// Others are shown meanwhile, so no line can be rewritten.
+    /// Others are shown at the same time, so no line can be rewritten.
     pub const fn beside_others(mut self) -> Self {
         self.terminal = false;
         self
     }
 
-    /// Shows how many `unit` are done per second as well.
+    /// Also shows how many `unit` are done per second.
     pub fn with_rate(mut self, unit: &'static str) -> Self {
         self.unit = Some(unit);
         self
     }
 
-    /// Tells the size of a plan when it is known, and how long it may take.
+    /// Prints the size of a plan once it is known, and how long it may take.
     pub fn with_plan(mut self, speed: Speed) -> Self {
         self.speed = Some(speed);
         self
     }
 
-    /// Shows how much is done and which cell was last, unless that was just shown.
+    /// Shows how much is done and the last cell, unless that was just shown.
     pub fn show(&mut self, collector: &Collector, stage: Option<&str>) {
         let Step { done, of, .. } = collector.step;
         let cell = &collector.at;
@@ -102,7 +102,7 @@ impl Progress {
         }
     }
 
-    /// Follows the steps of a plan, whether they are shown or not.
+    /// Follows the steps of a plan, shown or not.
     fn learn(&mut self, collector: &Collector) {
         let now = self.start.elapsed().as_secs_f64();
         if let (None, Some(plan)) = (&self.estimate, collector.plan()) {
@@ -125,8 +125,8 @@ impl Progress {
         Some(format!(", {rate:.0} {unit}/s"))
     }
 
-    /// Seconds that what is left will take; without a plan, if it takes as long as the
-    /// rest.
+    /// Returns the remaining seconds; without a plan, at the rate so
+    /// far.
     fn left(&self, done: u64, of: u64) -> Option<u64> {
         if let Some(estimate) = &self.estimate {
             let left = estimate.left(self.start.elapsed().as_secs_f64())?;
@@ -147,22 +147,22 @@ impl Progress {
     }
 }
 
-/// How fast a machine is guessed to be, before anything has been measured on it.
+/// Guessed speed of a machine, before anything has been measured on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speed {
-    /// An emulator that counts instructions, one a nanosecond.
+    /// An emulator that counts instructions, one per nanosecond.
     Instructions,
     /// The guest's time is that of the wall.
     Time,
-    /// It is not known.
+    /// Unknown.
     Unknown,
 }
 
-/// Instructions that an emulator executes in a second, guessed: those of waits, which are
-/// what takes long, are mostly reads of the counter.
+/// Guess of the instructions that an emulator executes in a second: those of waits, which
+/// take most of the time, are mainly reads of the counter.
 const PER_SECOND: f64 = 6e6;
 
-/// The size of a plan, how long it may take, and on what that is based.
+/// Describes the size of a plan, how long it may take, and the basis of that.
 fn sized(plan: Size, speed: Speed) -> String {
     let Size {
         cells,
@@ -195,7 +195,7 @@ fn sized(plan: Size, speed: Speed) -> String {
     )
 }
 
-/// Seconds, for people.
+/// Formats seconds for people.
 fn time(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds} s"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Work that is done by several threads at a time, and whose results come in the order in which it
-//! was given: however many threads there are, what is made of the results is the same.
+//! Runs work on several threads, and passes the results on in the order of the
+//! items: the outcome does not depend on the number of threads.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use std::thread;
 
 use crate::spent::Account;
 
-/// Bytes of an emulator besides the RAM of its machine: itself, and code that it has translated.
+/// Bytes of an emulator besides the RAM of its machine: itself, and its translated code.
 const BESIDES: u64 = 512 << 20;
 
 /// Returns how many emulators, each with `ram` bytes, fit this computer's CPUs and memory at a time.
@@ -24,7 +24,7 @@ pub fn emulators(ram: u64) -> NonZeroUsize {
     NonZeroUsize::new(fit).map_or(NonZeroUsize::MIN, |fit| fit.min(cpus))
 }
 
-/// Bytes of memory that programs can have without others losing theirs, where the system says so
+/// Returns the bytes of memory that programs can have without others losing theirs, if the system reports them
 /// (proc_meminfo(5), MemAvailable).
 fn available() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
@@ -35,8 +35,9 @@ fn available() -> Option<u64> {
     Some(kib << 10)
 }
 
-/// Does `work` with each of `items`, `jobs` at a time, and gives what comes of it to `take`, both in their
-/// order. An item is asked for when it is to be begun. When `take` breaks off, no more is begun; what was begun by then is taken still.
+/// Does `work` with each of `items`, `jobs` at a time, and passes the results to `take`, both in their order. Requests
+/// an item only to begin it. If `take` breaks off, begins no more, but still passes on the results of those that were
+/// begun.
 pub fn in_order<I: Send, T: Send>(
     items: impl IntoIterator<Item = I, IntoIter: Send>,
     jobs: NonZeroUsize,
@@ -56,7 +57,7 @@ pub fn in_order<I: Send, T: Send>(
     let queue = Mutex::new(items);
     let over = AtomicBool::new(false);
     let account = Account::here();
-    // A function of its own, so that the queue is free while the work is done.
+    // A separate function, so that the queue is free during the work.
     let next = || match over.load(Ordering::Relaxed) {
         true => None,
         false => queue.lock().unwrap_or_else(PoisonError::into_inner).next(),
@@ -98,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the results taken of 0 to 5, where `stop` is the last.
+    /// Returns which results of 0 to 5 were taken, where `stop` is the last.
     fn taken(jobs: usize, stop: usize, work: impl Fn(usize) + Sync) -> Vec<usize> {
         let mut taken = Vec::new();
         in_order(

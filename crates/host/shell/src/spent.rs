@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Processor time of a test: its own thread's, and that of every process that was started for it. It is the same on a
-//! host that is busy with something else.
+//! Processor time of a test: its own thread's, and that of every process that it started. It does not depend on the
+//! other load of the host.
 //!
-//! The host keeps one sum of the processes that this program has waited for, and tests
-//! run side by side. So a process is looked at when it has ended and is not yet waited
-//! for: its line in /proc then has all that it took, and what those took that it waited
-//! for (proc_pid_stat(5)). Elsewhere than on Linux nothing is counted.
+//! The host keeps one sum for the processes that this program has waited for, and tests
+//! run in parallel. So this module reads the line in /proc of a process that has ended but was not yet waited
+//! for: it then has the total time of the process, and of the children that it waited
+//! for (proc_pid_stat(5)). Counts nothing on systems other than Linux.
 
 use std::cell::RefCell;
 use std::fs;
@@ -29,12 +29,12 @@ thread_local! {
 pub struct Account(Arc<AtomicU64>);
 
 impl Account {
-    /// The one to which this thread adds.
+    /// Returns the account of this thread.
     pub fn here() -> Self {
         HERE.with_borrow(Self::clone)
     }
 
-    /// Does `work`, and adds what it takes on this thread, and its processes.
+    /// Does `work`, and adds its time on this thread, and that of its processes.
     pub fn charge<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = HERE.replace(self.clone());
         let begun = own();
@@ -44,7 +44,6 @@ impl Account {
         done
     }
 
-    /// Returns the sum.
     pub fn total(&self) -> Duration {
         let ticks = self.0.load(Ordering::Relaxed);
         USER_TICK * u32::try_from(ticks).unwrap_or(u32::MAX)
@@ -83,7 +82,7 @@ pub fn rest(mut child: Child) -> io::Result<Output> {
     })
 }
 
-/// All that can be read.
+/// Reads to the end.
 fn all(source: Option<impl Read>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(mut source) = source {
@@ -108,14 +107,14 @@ pub fn try_wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
     child.try_wait()
 }
 
-/// Adds what a process took that has ended.
+/// Adds the time of a process that has ended.
 fn note(child: &Child) {
     if let Some(ticks) = ticks(&child.id().to_string()) {
         Account::here().add(ticks);
     }
 }
 
-/// Whether a process has ended that is not waited for yet.
+/// Whether a process has ended that was not waited for yet.
 #[cfg(target_os = "linux")]
 fn ended(child: &Child, block: bool) -> bool {
     use nix::errno::Errno;
@@ -133,7 +132,7 @@ fn ended(child: &Child, block: bool) -> bool {
         match waitid(Id::Pid(Pid::from_raw(id)), flags) {
             Err(Errno::EINTR) => {}
             Ok(status) => return status != WaitStatus::StillAlive,
-            // It was waited for before.
+            // It was already waited for.
             Err(_) => return false,
         }
     }
@@ -160,8 +159,8 @@ fn read(path: &str, fields: std::ops::RangeInclusive<usize>) -> Option<u64> {
     sum(&fs::read_to_string(path).ok()?, fields)
 }
 
-/// The sum of these fields of a line of /proc, counted from 1. The second is a name, in
-/// parentheses, which may have anything in it.
+/// Returns the sum of these fields of a line of /proc, counted from 1. The second is a name, in
+/// parentheses, which may contain anything.
 fn sum(stat: &str, fields: std::ops::RangeInclusive<usize>) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(") ")?;
     let rest: Vec<&str> = rest.split_whitespace().collect();
@@ -198,7 +197,7 @@ mod tests {
         assert_eq!(status.code(), None);
     }
 
-    /// Command that runs until it has taken so much; each process reports that of those it has waited for.
+    /// Returns a command that runs until it has used so much; each process reports the time of those it has waited for.
     #[cfg(target_os = "linux")]
     fn busy(ticks: u32) -> Command {
         let mut command = Command::new("sh");
@@ -221,7 +220,7 @@ mod tests {
         });
         assert!(one.total() >= USER_TICK * 30, "{one:?}");
         assert!(other.total() >= USER_TICK * 5, "{other:?}");
-        // A program that is started without this counts for nothing, like the work of others.
+        // A program that is started without this does not count, like the work of others.
         assert!(none.total() < USER_TICK * 5, "{none:?}");
     }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images below `target/image`, of which a run needs its own as long as it lasts,
-//! while others build other ones.
+//! Images below `target/image`: a run needs its own as long as it lasts,
+//! while others build different ones.
 //!
-//! A folder has what was built together, and its name stands for what it holds: it
-//! is never written again, and runs that want the same share it. The commands of a
-//! run so work until something else is built for the same board.
+//! A folder has files that were built together, and its name has a hash of them: it
+//! is never written again, and runs that need the same files share it. So the commands of a
+//! run work until something else is built for the same board.
 
 use std::fs;
 use std::hash::Hasher;
@@ -19,24 +19,23 @@ use twox_hash::XxHash64;
 use crate::files;
 use crate::partial::{self, Shared};
 
-/// Digits of the number that stands for the contents.
+/// Digits of the hash of the contents.
 const DIGITS: usize = 16;
-/// How often to look whether another run is done with making the same folder.
+/// How often to check whether another run has finished the same folder.
 const TICK: Duration = Duration::from_millis(10);
 
 /// The name and the contents of a file.
 pub type Named<'a> = (&'a str, &'a [u8]);
 
-/// A folder that stays as it is while this is there.
+/// A folder that stays unchanged while this exists.
 #[derive(Debug)]
 pub struct Kept {
-    /// Where it is.
     pub path: PathBuf,
     _held: Shared,
 }
 
-/// The folder for `kind` in `parent` with these files. Older ones that nothing needs
-/// are removed.
+/// Returns the folder for `kind` in `parent` with these files. Removes older ones that nothing
+/// needs.
 pub fn keep(parent: &Path, kind: &str, files: &[Named]) -> Result<Kept> {
     files::make_folder(parent)?;
     partial::sweep(parent);
@@ -49,7 +48,7 @@ pub fn keep(parent: &Path, kind: &str, files: &[Named]) -> Result<Kept> {
                 remove_others(parent, kind, &name);
                 return Ok(Kept { path, _held });
             }
-            // Damaged: a run that holds it may keep it.
+            // Damaged: the run that holds it may keep it.
             Some(held) => {
                 drop(held);
                 Shared::remove_unless_held(&path);
@@ -61,7 +60,7 @@ pub fn keep(parent: &Path, kind: &str, files: &[Named]) -> Result<Kept> {
     }
 }
 
-/// Makes the folder `name`, unless another run is at it.
+/// Makes the folder `name`, unless another run does.
 fn make(parent: &Path, name: &str, files: &[Named]) -> io::Result<()> {
     let Some(folder) = partial::Folder::begin(parent, name)? else {
         thread::sleep(TICK);
@@ -77,12 +76,12 @@ fn make(parent: &Path, name: &str, files: &[Named]) -> io::Result<()> {
     }
 }
 
-/// Name of the folder. Kernels of other people are large, and this is done before each boot. A number that two contents
-/// share does no harm: [`has`] compares.
+/// Returns the name of the folder. A fast hash, as other kernels are large, and each boot needs it. A collision
+/// is harmless: [`has`] compares.
 fn name(kind: &str, files: &[Named], salt: u32) -> String {
     let mut hasher = XxHash64::with_seed(salt.into());
     for (file, bytes) in files {
-        // The lengths, so that what ends one is no beginning of the next.
+        // The lengths, so that the end of one part cannot be taken for the start of the next.
         for part in [file.as_bytes(), bytes] {
             hasher.write_u64(part.len() as u64);
             hasher.write(part);
@@ -96,7 +95,7 @@ fn has(folder: &Path, files: &[Named]) -> bool {
     files.all(|(name, bytes)| fs::read(folder.join(name)).is_ok_and(|found| found == *bytes))
 }
 
-/// Removes the folders for `kind` that no run needs, but the one called `current`.
+/// Removes the folders for `kind` that no run needs, except `current`.
 fn remove_others(parent: &Path, kind: &str, current: &str) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {

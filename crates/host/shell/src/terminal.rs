@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Output for people: results on standard output, everything else on standard error.
 //!
-//! Where standard output is asked for as the place of a file ([`divert`]), nothing
-//! but that file goes there.
+//! If standard output is the place of a file ([`divert`]), it gets
+//! only that file.
 //!
-//! Everything that is printed is printed here, a line at a time, and any text in it may be another's: a guest's, a file's,
-//! the environment's. So what a terminal would act on is escaped on the way out ([`foreign`]), ends of lines too. The
-//! exceptions are tabs, and what is made here: ends of lines, the colours of a table, the line that is rewritten.
+//! All output is printed here, a line at a time, and any text in it may be another's: a guest's, a file's,
+//! the environment's. So control characters are escaped on output ([`foreign`]), ends of lines too. The
+//! exceptions are tabs, and what this module adds: ends of lines, the colours of a table, the line that is rewritten.
 
 mod colour;
 
@@ -23,34 +23,34 @@ use anyhow::{Context, Result};
 use foreign::Quoted;
 use page::document::Document;
 
-/// Prints a formatted line of what was asked for.
+/// Prints a formatted line of the requested output.
 #[macro_export]
 macro_rules! say {
     ($($arg:tt)*) => { $crate::terminal::print(format_args!($($arg)*)) };
 }
 pub use crate::say;
 
-/// Prints a formatted line beside that, on standard error.
+/// Prints a formatted line that is not part of the output, on standard error.
 #[macro_export]
 macro_rules! note {
     ($($arg:tt)*) => { $crate::terminal::print_aside(format_args!($($arg)*)) };
 }
 pub use crate::note;
 
-/// A line was begun by [`begin`], and nothing has ended it.
+/// Whether a line begun by [`begin`] is unfinished.
 static BEGUN: AtomicBool = AtomicBool::new(false);
-/// Whether standard output belongs to a file that was asked for.
+/// Whether standard output belongs to a requested file.
 static DIVERTED: AtomicBool = AtomicBool::new(false);
-/// Error when something that was asked for could not be printed.
+/// Error of requested output that could not be printed.
 static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// From now on standard output is a file's, and what [`say!`] prints goes to standard
-/// error. False if it is another's already.
+/// Gives standard output to a file: from now on [`say!`] prints to standard
+/// error. Returns `false` if another file has it already.
 pub fn divert() -> bool {
     !DIVERTED.swap(true, Ordering::Relaxed)
 }
 
-/// A line of some machine's console without what would move the terminal's
+/// Returns a line of a machine's console without sequences that move the terminal's
 /// cursor or clear its screen: firmware draws.
 pub fn plain(line: &str) -> String {
     let mut plain = String::new();
@@ -69,10 +69,10 @@ pub fn plain(line: &str) -> String {
     plain
 }
 
-/// Characters of a line on standard error: ours have fewer, and so has a console's that can be read.
+/// Most characters of a line on standard error: ours have fewer, and so has a readable line of a console.
 const LONGEST: usize = 2000;
 
-/// Prints a line. [`finish`] reports a failure: a run goes on for what it writes.
+/// Prints a line. [`finish`] reports a failure: a run goes on for the files that it writes.
 pub fn print(line: fmt::Arguments<'_>) {
     put(&escaped(&line.to_string()));
 }
@@ -84,31 +84,31 @@ pub fn print_lines<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) {
         .for_each(|line| print(format_args!("{}", line.as_ref())));
 }
 
-/// Prints a document, whose tables are no wider than `width`, with the colours that there may be.
+/// Prints a document with tables at most `width` wide, in colours if the terminal has them.
 pub fn print_document(document: &Document, width: Option<usize>) {
     let paint = colour::paint(has_colours());
-    // Its texts have been escaped when they got their places and colours.
+    // Its texts were escaped when they got their places and colours.
     document
         .painted(width, paint)
         .iter()
         .for_each(|line| put(line));
 }
 
-/// Prints text that begins a line, or goes on with the one that was begun.
+/// Prints text that begins a line, or continues the unfinished one.
 pub fn begin(text: &str) {
     BEGUN.store(true, Ordering::Relaxed);
     write_out(&escaped(text));
-    // No line end would flush it.
+    // Without a line end nothing flushes it.
     let _ = io::stdout().flush();
 }
 
-/// Prints `whole`, of which `rest` was not yet printed by [`begin`]: all of it, where something else has come between.
+/// Prints `whole`, of which [`begin`] has not yet printed `rest`: all of it, if other output has come between.
 pub fn end(whole: &str, rest: &str) {
     let goes_on = BEGUN.swap(false, Ordering::Relaxed);
     write_out(&(escaped(if goes_on { rest } else { whole }) + "\n"));
 }
 
-/// Ends the line that was begun, if one was.
+/// Ends the unfinished line, if there is one.
 fn end_begun() {
     if BEGUN.swap(false, Ordering::Relaxed) {
         write_out("\n");
@@ -122,8 +122,8 @@ fn write_out(text: &str) {
     });
 }
 
-/// Prints a line on standard error. There is no place to tell that it can't be: a
-/// terminal that was closed, of which the hangup is being told, is no reason to fail.
+/// Prints a line on standard error. Ignores errors, as there is no place to report them: a
+/// closed terminal, whose hangup is being reported, is not a reason to fail.
 pub fn print_aside(line: fmt::Arguments<'_>) {
     end_begun();
     let line = line.to_string();
@@ -134,7 +134,7 @@ pub fn print_aside(line: fmt::Arguments<'_>) {
     let _ = io::stderr().write_all((line + "\n").as_bytes());
 }
 
-/// Puts a line in the place of the one that standard error, a terminal, has now.
+/// Replaces the current line of standard error, a terminal.
 pub fn rewrite(line: fmt::Arguments<'_>) {
     let _ = write!(io::stderr(), "\r\x1b[K{}", escaped(&line.to_string()));
 }
@@ -144,7 +144,7 @@ fn put(line: &str) {
     write_out(&format!("{line}\n"));
 }
 
-/// A line as it may go to a terminal.
+/// Returns a line in a form that is safe for a terminal.
 fn escaped(line: &str) -> String {
     escaped_unless(line, |c| c == '\t')
 }
@@ -155,7 +155,7 @@ fn escaped_unless(text: &str, own: impl Fn(char) -> bool) -> String {
     escaped
 }
 
-/// Bytes of a file that go to `stream`: all, but to a terminal those that may.
+/// Returns the bytes of a file for `stream`: all, but only safe ones for a terminal.
 pub fn bytes_for<'b>(stream: &impl IsTerminal, bytes: &'b [u8]) -> Cow<'b, [u8]> {
     match stream.is_terminal() {
         true => {
@@ -174,7 +174,7 @@ pub fn write(bytes: &[u8]) -> io::Result<()> {
     stdout.write_all(&bytes).and_then(|()| stdout.flush())
 }
 
-/// Fails if something that was asked for could not be printed.
+/// Fails if requested output could not be printed.
 pub fn finish() -> Result<()> {
     remember(io::stdout().flush());
     let lost = LOST.lock().map_or(None, |mut lost| lost.take());
@@ -182,7 +182,7 @@ pub fn finish() -> Result<()> {
         .context("not everything could be printed, make room or name another place")
 }
 
-/// That a reader has gone (`| head`) is no reason to fail.
+/// Ignores that a reader has gone (`| head`): that is not a failure.
 pub fn unless_reader_left(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -196,8 +196,8 @@ fn remember(written: io::Result<()>) {
     }
 }
 
-/// Columns that a line has where [`say!`] prints; `None` where that is no terminal, or
-/// one that does not say.
+/// Width in columns of the terminal that [`say!`] prints to; `None` if it is not a terminal, or
+/// one that does not report its width.
 pub fn width() -> Option<usize> {
     let size = match DIVERTED.load(Ordering::Relaxed) {
         true if io::stderr().is_terminal() => rustix::termios::tcgetwinsize(io::stderr()),
@@ -205,13 +205,13 @@ pub fn width() -> Option<usize> {
         _ => return None,
     };
     let told = size.ok().map(|size| usize::from(size.ws_col));
-    // Some terminals know only what the shell exports.
+    // Some terminals know their width only from the shell's environment.
     let told = told.filter(|&width| width > 0);
     told.or_else(|| env::var("COLUMNS").ok()?.parse().ok())
 }
 
-/// Whether what [`say!`] prints may have colours: on a terminal that knows them, unless `NO_COLOR`
-/// (no-color.org) or another variable that `anstream` knows is against it. Never in a pipe.
+/// Whether output of [`say!`] may have colours: on a terminal that supports them, unless `NO_COLOR`
+/// (no-color.org) or another variable that `anstream` knows forbids it. Never in a pipe.
 pub fn has_colours() -> bool {
     match DIVERTED.load(Ordering::Relaxed) {
         true => shows_colours(&io::stderr()),
@@ -250,7 +250,7 @@ mod tests {
             }
         }
         fn look_at(path: &Path) {
-            // To ask what it is, or for its descriptor, is not to print.
+            // Asking for its kind or its descriptor is not printing.
             const ASKS: [&str; 2] = ["is_terminal()", ".as_fd()"];
             let text = fs::read_to_string(path).unwrap();
             for line in text

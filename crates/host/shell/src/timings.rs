@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--timings`: how long each part of a command took, by the clock, told at its end.
+//! `--timings`: how long each part of a command took, by the clock, printed at its end.
 //!
-//! Parts may be inside of others; time is counted for the innermost one, so that the parts add up to
-//! the whole. Boots side by side are counted together, each with its own time.
+//! Parts may be nested; time counts for the innermost one, so that the parts add up to
+//! the whole. Parallel boots are counted together, each with its own time.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::terminal::note;
 
-/// A part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// To find the emulator and ask it for its version.
+    /// Finds the emulator and asks it for its version.
     Emulator,
-    /// Cargo, which builds the images or says that there is nothing to build.
+    /// Cargo, which builds the images or finds nothing to build.
     Cargo,
-    /// To read what was built and to put the image together.
+    /// Reads the built files and assembles the image.
     Pack,
-    /// The emulator's, from its start to its end.
+    /// The emulator, from its start to its end.
     Boots,
-    /// To read records, and to tell what lies on the path.
+    /// Reads records, and finds the path.
     Records,
-    /// To write results, spreadsheet and page.
+    /// Writes results, spreadsheet and page.
     Written,
-    /// To show the table.
+    /// Shows the table.
     Shown,
 }
 
@@ -56,11 +55,11 @@ impl Part {
 static TAKEN: Mutex<Vec<(Part, Duration)>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// Time of the parts within the one that runs on this thread.
+    /// Time of the parts within the current one of this thread.
     static INSIDE: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
 }
 
-/// Does `work`, which is this part.
+/// Does `work`, as this part.
 pub fn part<T>(part: Part, work: impl FnOnce() -> T) -> T {
     let outside = INSIDE.replace(Duration::ZERO);
     let begun = Instant::now();
@@ -73,7 +72,7 @@ pub fn part<T>(part: Part, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Tells what a command took that began at `begun`, part by part.
+/// Prints the time of a command that began at `begun`, part by part.
 pub fn tell(begun: Instant) {
     let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     lines(&taken, begun.elapsed())
@@ -97,7 +96,7 @@ fn lines(taken: &[(Part, Duration)], whole: Duration) -> Vec<String> {
         };
         lines.push(line(took, &format!("{}{times}", part.about())));
     }
-    // Boots side by side take more than the clock says.
+    // Parallel boots take more than the clock shows.
     let rest = whole.saturating_sub(known);
     lines.push(line(rest, "everything else"));
     lines.push(line(whole, "from command to end"));
@@ -117,7 +116,7 @@ mod tests {
         });
         let taken = TAKEN.lock().unwrap();
         let of = |wanted: Part| taken.iter().find(|(part, _)| *part == wanted).unwrap().1;
-        // Whatever the outer one took beside, it has not slept.
+        // Whatever time the outer one took in addition, it has not slept.
         assert!(of(Part::Shown) >= tick && taken[0].0 == Part::Shown);
     }
 

@@ -7,17 +7,17 @@
 //! that is the same on both sides falls at or below a level is at most this level,
 //! however the figures depend on each other. Figures of one boot do depend on each other.
 //!
-//! The price is that each test has to be surer, and ranks can only be so sure: see [`runs_needed`].
+//! The price is that each test needs a smaller p-value, and ranks bound it from below: see [`runs_needed`].
 
 use crate::least_p;
 
 /// Runs of a side below which there is no verdict, however few the tests. With four, the
 /// smallest p-value is 0.029.
 pub const FEWEST: usize = 5;
-/// Runs of a side at most that anybody is asked for.
+/// Most runs of a side to ask for.
 const MOST: usize = 200;
 
-/// The p-values with what is added for their number, in their order.
+/// Returns the p-values adjusted for their number, in their order.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
@@ -31,7 +31,7 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// How many runs each of two sides needs so that one of `tests` can fall below `level`
+/// Returns how many runs each of two sides needs so that one of `tests` can fall below `level`
 /// at all: when its sides do not overlap. At least [`FEWEST`].
 pub fn runs_needed(tests: usize, level: f64) -> usize {
     let enough = |runs: &usize| least_p(*runs, *runs) * tests as f64 <= level;
@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(needed(0.01), [5, 6, 7, 8, 10, 11]);
         assert_eq!(needed(0.05), [5, 5, 5, 7, 8, 10]);
         assert_eq!(runs_needed(0, 0.01), FEWEST);
-        // One run fewer could not tell.
+        // One run fewer could not decide.
         for tests in [2, 24, 264] {
             let runs = runs_needed(tests, 0.01);
             assert!(least_p(runs, runs) * tests as f64 <= 0.01);

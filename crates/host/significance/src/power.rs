@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Smallest difference that the test sees, and the runs that it needs for one.
+//! Smallest difference that the test detects, and the runs that it needs for one.
 //!
-//! The model: figures of both sides are spread as those are that there are, and one side is
+//! The model: figures of both sides are distributed like the measured ones, and one side is
 //! shifted. It is that of B. J. Collings, M. A. Hamilton (Estimating the Power of the Two-Sample
 //! Wilcoxon Test for Location Shift, Biometrics 44, 1988), and not a normal
-//! distribution: on a busy host a few runs stand far out, which widens a standard deviation
-//! by far more than it disturbs ranks.
+//! distribution: on a busy host a few runs are outliers, which widen a standard deviation
+//! by far more than they disturb ranks.
 //!
 //! For few runs it is simulated. For each pair of sides that is drawn there is one shift from which
 //! on the rank sum test finds it: the u-th smallest of all differences between a figure of one
 //! side and a figure of the other, where u is the critical value of Mann and Whitney's U,
-//! which counts the pairs that stand in the order of the shift. The shift that is found with
-//! probability [`POWER`] is that quantile of those. Numbers are drawn from a fixed seed: the
-//! same question has the same answer. For more than [`FEW`] runs it is the formula of G. E. Noether
+//! which counts the pairs that stand in the order of the shift. The quantile [`POWER`] of these shifts is the
+//! shift that is found with that probability. Numbers are drawn from a fixed seed: the
+//! same question has the same answer. For more than [`FEW`] runs it uses the formula of G. E. Noether
 //! (Sample Size Determination for Some Common Nonparametric Tests, Journal of the American
-//! Statistical Association 82, 1987), which at small levels asks for rather more than it takes.
+//! Statistical Association 82, 1987), which at small levels requires rather more runs than necessary.
 //!
-//! The answer is an estimate: with five runs of a side, their spread is known to a third or so.
+//! The answer is an estimate: with five runs of a side, their spread is known to about a third.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::median;
 use crate::rank::ways;
 
-/// Probability with which a difference of the size named is seen.
+/// Probability of detecting a difference of the reported size.
 pub const POWER: f64 = 0.8;
-/// Numbers of runs that are asked for.
+/// Numbers of runs to recommend.
 pub const LADDER: [usize; 20] = [
     5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 64, 80, 100, 140, 200,
 ];
 /// Simulated pairs of sides: the quantile is known to 1 %.
 const DRAWS: usize = 2000;
-/// Runs of both sides up to which it is simulated.
+/// Runs of both sides up to which to simulate.
 const FEW: usize = 100;
-/// Where the random numbers begin.
+/// Seed of the random numbers.
 const SEED: u64 = 0x51_6e_1f;
 
-/// How far figures lie from the median of their side; empty if no side has two. The median of a few
-/// lies nearer to them than that of all would, which is made up for.
+/// Returns the distances of figures from the median of their side; empty if no side has two. The median of a few
+/// lies nearer to them than that of all would, which is corrected.
 pub fn residuals(sides: &[&[f64]]) -> Vec<f64> {
     let several = sides.iter().filter(|side| side.len() > 1);
     let apart = several.flat_map(|side| {
@@ -48,9 +48,9 @@ pub fn residuals(sides: &[&[f64]]) -> Vec<f64> {
     apart.collect()
 }
 
-/// The smallest shift that a test of `a` against `b` figures at `level` finds with probability
-/// [`POWER`] where figures are spread as `residuals` are; `None` if it can't find any, or
-/// if there are no residuals.
+/// Returns the smallest shift that a test of `a` against `b` figures at `level` finds with probability
+/// [`POWER`] where figures are spread like `residuals`; `None` if it can't find any, or
+/// without residuals.
 pub fn detectable(residuals: &[f64], a: usize, b: usize, level: f64) -> Option<f64> {
     if residuals.is_empty() {
         return None;
@@ -61,8 +61,8 @@ pub fn detectable(residuals: &[f64], a: usize, b: usize, level: f64) -> Option<f
     }
 }
 
-/// How many runs each side needs to find `shift` at `level` with probability [`POWER`], one of
-/// [`LADDER`]; `None` if more than the last of them, or if there are no residuals.
+/// Returns how many runs each side needs to find `shift` at `level` with probability [`POWER`], one of
+/// [`LADDER`]; `None` if more than the last of them, or without residuals.
 pub fn runs_to_see(residuals: &[f64], shift: f64, level: f64) -> Option<usize> {
     let enough = |runs: &&usize| {
         detectable(residuals, **runs, **runs, level).is_some_and(|least| least <= shift)
@@ -85,7 +85,7 @@ fn by_simulation(residuals: &[f64], a: usize, b: usize, critical: usize) -> Opti
     quantile(&mut shifts, POWER)
 }
 
-/// Noether's formula tells which part of all pairs has to stand in the order of the shift.
+/// By Noether's formula, which gives the share of all pairs that has to be in the order of the shift.
 fn by_formula(residuals: &[f64], a: usize, b: usize, level: f64) -> Option<f64> {
     let normal = Normal::standard();
     let far = normal.inverse_cdf(1.0 - level / 2.0) + normal.inverse_cdf(POWER);
@@ -102,10 +102,10 @@ fn quantile(values: &mut [f64], part: f64) -> Option<f64> {
     (rank <= values.len()).then(|| *values.select_nth_unstable_by(rank - 1, f64::total_cmp).1)
 }
 
-/// The smallest U that the test takes for a difference: how many of the `a` times `b` pairs
-/// have to stand in one order. `None` if not even all of them are enough.
+/// Returns the smallest U that the test takes for a difference: how many of the `a` times `b` pairs
+/// have to be in one order. `None` if not even all of them are enough.
 fn critical(a: usize, b: usize, level: f64) -> Option<usize> {
-    // The sum of the ranks of `a` figures is U, and what it is at least.
+    // The sum of the ranks of `a` figures is U plus its minimum.
     let ranks: Vec<usize> = (1..=a + b).collect();
     let ways = &ways(&ranks, a)[a * (a + 1) / 2..];
     let all: f64 = ways.iter().sum();
@@ -129,10 +129,10 @@ mod tests {
         (0..count).map(|_| draw() + shift).collect()
     }
 
-    /// How often the test itself finds a shift.
+    /// Returns how often the test itself finds a shift.
     fn found(a: usize, b: usize, level: f64, shift: f64) -> f64 {
         let mut random = fastrand::Rng::with_seed(7);
-        // Of many runs a test takes long.
+        // With many runs a test takes long.
         let times = if a + b > 40 { 100 } else { 1000 };
         let finds = (0..times).filter(|_| {
             let a = figures(&mut random, a, 0.0);

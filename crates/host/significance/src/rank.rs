@@ -5,14 +5,14 @@
 //! 18, 1947), exact for any number of figures, with ties too.
 //!
 //! If both sides are the same, every way to divide the figures among them is equally
-//! likely. The p-value is the part of these ways in which the ranks of a side have a sum as far
-//! out as the one that was found; twice that of the nearer tail. Figures that are equal share the mean of
+//! likely. The p-value is the share of these ways in which the rank sum of a side is at least as
+//! extreme as the observed one; twice that of the nearer tail. Equal figures share the mean of
 //! their ranks. The ways are counted by sum, one figure after the other: the shift
 //! algorithm of B. Streitberg, J. Röhmel (Exact distributions for permutation and rank
 //! tests, Statistical Software Newsletter 12, 1986).
 
-/// Probability that figures that belong to one population fall as far apart as those
-/// of `a` and `b` do, in either direction; 1 if a side is empty.
+/// Probability that figures of one population fall as far apart as those
+/// of `a` and `b`, in either direction; 1 if a side is empty.
 pub fn p_value(a: &[f64], b: &[f64]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return 1.0;
@@ -26,7 +26,7 @@ pub fn p_value(a: &[f64], b: &[f64]) -> f64 {
     (2.0 * below.min(above) / all).min(1.0)
 }
 
-/// The smallest p-value that `a` and `b` figures can give: that of two sides without
+/// Returns the smallest p-value that `a` and `b` figures can give: that of two sides without
 /// overlap. It is 2 of all ways to choose `a` of `a + b`.
 pub fn least_p(a: usize, b: usize) -> f64 {
     let fewer = a.min(b);
@@ -34,7 +34,7 @@ pub fn least_p(a: usize, b: usize) -> f64 {
     (2.0 / ways).min(1.0)
 }
 
-/// Twice the rank of each figure, from 2 on: whole numbers, with ties too.
+/// Returns twice the rank of each figure, from 2 on: whole numbers, with ties too.
 pub fn ranks(figures: &[f64]) -> Vec<usize> {
     let rank = |figure: &f64| {
         let below = figures.iter().filter(|other| *other < figure).count();
@@ -44,7 +44,7 @@ pub fn ranks(figures: &[f64]) -> Vec<usize> {
     figures.iter().map(rank).collect()
 }
 
-/// In how many ways any of some ranks have each sum if `rank` is one more of them.
+/// Returns in how many ways any of some ranks have each sum if `rank` is one more of them.
 pub fn added(ways: &[f64], rank: usize) -> Vec<f64> {
     let mut sums = ways.to_vec();
     sums.resize(ways.len() + rank, 0.0);
@@ -53,17 +53,17 @@ pub fn added(ways: &[f64], rank: usize) -> Vec<f64> {
     sums
 }
 
-/// In how many ways `chosen` of `ranks` have each sum.
+/// Returns in how many ways `chosen` of `ranks` have each sum.
 pub fn ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
     let mut largest = ranks.to_vec();
     largest.sort_unstable_by(|a, b| b.cmp(a));
     let most: usize = largest.iter().take(chosen).sum();
-    // By how many are chosen, then by their sum. Beyond the largest sum of so many ranks so far all is 0.
+    // By the number chosen, then by their sum. Beyond the largest sum of so many ranks so far all is 0.
     let mut ways = vec![vec![0.0; most + 1]; chosen + 1];
     let mut reached = vec![0; chosen + 1];
     ways[0][0] = 1.0;
     for (index, &rank) in ranks.iter().enumerate() {
-        // With fewer than this the ranks that are left can't bring the count to `chosen`.
+        // With fewer than this the remaining ranks can't bring the count to `chosen`.
         let left = ranks.len() - index - 1;
         let fewest = chosen.saturating_sub(left).max(1);
         for count in (fewest..=chosen.min(index + 1)).rev() {
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// P-value by looking at every way to divide the figures.
+    /// Computes the p-value from every way to divide the figures.
     fn by_hand(a: &[f64], b: &[f64]) -> f64 {
         let all = [a, b].concat();
         let ranks = ranks(&all);

@@ -3,14 +3,14 @@
 //! 1, 1945), exact for any number of differences, with ties too.
 //!
 //! Differences are ranked by their size. If there is no effect, each is as likely above 0 as below,
-//! whatever its size. The p-value is the part of all ways to give them signs in which the ranks of one
-//! sign have a sum as small as the one that was found. Differences that are 0 have no sign and are left out, as
-//! Wilcoxon does.
+//! whatever its size. The p-value is the share of all ways to give them signs in which the rank sum of one
+//! sign is at most the observed one. Differences that are 0 have no sign and are left out, as in
+//! Wilcoxon's paper.
 
 use crate::rank::{added, ranks};
 
-/// Probability that `differences` lie as far to one side of 0 as they do, in either direction, if
-/// nothing makes them; 1 if all are 0.
+/// Probability that `differences` lie as far to one side of 0 as they do, in either direction,
+/// without an effect; 1 if all are 0.
 pub fn signed_p_value(differences: &[f64]) -> f64 {
     let signed = differences.iter().copied().filter(|it| *it != 0.0);
     let signed: Vec<f64> = signed.collect();
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// P-value by looking at every way to give signs.
+    /// Computes the p-value from every way to give signs.
     fn by_hand(differences: &[f64]) -> f64 {
         let signed: Vec<f64> = differences
             .iter()

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A disassembler's text with counts beside the instructions.
+//! A disassembler's text with counts next to the instructions.
 
 use std::collections::BTreeMap;
 
-/// How often instructions were executed.
+/// Counts of executed instructions.
 #[derive(Debug)]
 pub struct Counts {
-    /// In so many passes.
+    /// Number of passes.
     pub passes: u64,
     /// By link address.
     pub executed: BTreeMap<u64, u64>,
 }
 
-/// Stands for instructions that were left out.
+/// Stands for omitted instructions.
 const GAP: &str = "            ...";
 
-/// The functions of `text` that were executed, without what is far from
-/// anything that was.
+/// Returns the functions of `text` that were executed, without instructions far from
+/// executed ones.
 pub fn lines(text: &str, counts: &Counts) -> Vec<String> {
     let mut lines = Vec::new();
     for function in functions(text) {
@@ -32,7 +32,7 @@ pub fn lines(text: &str, counts: &Counts) -> Vec<String> {
     lines
 }
 
-/// The name of a function without the hash that tells instances apart.
+/// Returns the name of a function without the hash of its instance.
 fn plain(name: &str) -> &str {
     let hash = |hash: &str| hash.len() == 17 && hash.starts_with('h');
     match name.rsplit_once("::") {
@@ -74,8 +74,8 @@ fn body(function: &Function<'_>, counts: &Counts) -> Vec<String> {
         instruction.and_then(|(at, _)| counts.executed.get(at))
     };
     for (index, (at, instruction)) in function.instructions.iter().enumerate() {
-        // Whatever is next to an executed one is shown, so that it can be seen
-        // what was branched over.
+        // Instructions next to executed ones are shown, so that the reader sees
+        // which a branch has skipped.
         let near = index.saturating_sub(1)..=index + 1;
         let count = executed(index);
         if count.is_some() || near.clone().any(|index| executed(index).is_some()) {
@@ -88,7 +88,7 @@ fn body(function: &Function<'_>, counts: &Counts) -> Vec<String> {
     lines
 }
 
-/// How often per pass: whole, unless passes differ.
+/// Formats the count per pass: whole, unless passes differ.
 fn per_pass(count: u64, passes: u64) -> String {
     if count.is_multiple_of(passes) {
         (count / passes).to_string()

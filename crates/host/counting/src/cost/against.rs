@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Costs held against a baseline: what is shown of that, and the verdict.
+//! Compares costs with a baseline: the lines to show, and the verdict.
 
 use anyhow::{Result, bail};
 
@@ -9,7 +9,7 @@ use super::gate::{self, Change};
 /// Differences from a baseline.
 pub struct Against<'b> {
     base: &'b Costs,
-    /// That another compiler made what is compared.
+    /// A note that another compiler made the images.
     other: Option<String>,
     changes: Vec<Change>,
     /// Names of costs that are no longer counted.
@@ -17,7 +17,7 @@ pub struct Against<'b> {
 }
 
 impl<'b> Against<'b> {
-    /// Holds `costs` against `base`.
+    /// Compares `costs` with `base`.
     pub fn new(base: &'b Costs, costs: &Costs) -> Self {
         let (changes, gone) = gate::changes(base, costs);
         Self {
@@ -28,7 +28,7 @@ impl<'b> Against<'b> {
         }
     }
 
-    /// Lines to show.
+    /// Returns the lines to show.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!(
             "against `{}` ({}):",

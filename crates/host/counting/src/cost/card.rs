@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cost card in cycles: what each path takes on models of cores, warm and with nothing in caches and TLBs, beside the
-//! least that it could take on that core.
+//! The cost card in cycles: what each path takes on models of cores, warm and with nothing in caches and TLBs, next to
+//! the least that it could take on that core.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -24,29 +24,27 @@ use shell::terminal::note;
 
 /// Version of [`Card`]'s format.
 pub const SCHEMA: u32 = 1;
-/// The models that are measured where none is named: those with pipelines and caches.
+/// The default models: those with pipelines and caches.
 const MODELS: [&str; 3] = ["minor", "hpi", "o3"];
 
 /// Cycles of every path, by model of a core.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Card {
     pub schema: u32,
-    /// Name in the history.
     #[serde(default)]
     pub label: String,
     pub board: String,
-    /// Version of the emulator.
     pub emulator: String,
-    /// The compiler.
     pub rustc: String,
     pub models: BTreeMap<String, BTreeMap<String, Cycles>>,
-    /// The parts of an injected IPI to a CPU that runs, by model: cycles, warm, in the order of [`PARTS`](super::parts::PARTS).
+    /// The parts of an injected IPI to a running CPU, by model: cycles, warm, in the order of
+    /// [`PARTS`](super::parts::PARTS).
     #[serde(default)]
     pub wake_ups: BTreeMap<String, Vec<u64>>,
-    /// Likewise to a CPU that waits; empty in older ones.
+    /// Likewise to a waiting CPU; empty in older cards.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub waits: BTreeMap<String, Vec<u64>>,
-    /// The lines that each path missed with nothing in caches; empty in older ones.
+    /// The lines that each path missed with nothing in caches; empty in older cards.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub missed: missed::Models,
 }
@@ -56,20 +54,20 @@ pub struct Card {
 pub struct Cycles {
     /// Instructions at EL2 in the median pass.
     pub insns: u64,
-    /// Cycles from the guest's last instruction before (of an interrupt: from EL2's first) to its first one behind, without
-    /// what a WFI waits: the median pass.
+    /// Cycles from the guest's last instruction before (of an interrupt: from EL2's first) to its first one after,
+    /// without what a WFI waits: the median pass.
     pub warm: u64,
-    /// Likewise with nothing in caches and TLBs; none where that is not taken.
+    /// Likewise with nothing in caches and TLBs; `None` where that is not measured.
     pub cold: Option<u64>,
 }
 
 impl Card {
-    /// The cycles of `path` on `model`.
+    /// Returns the cycles of `path` on `model`.
     pub fn cycles(&self, model: &str, path: Path) -> Option<Cycles> {
         self.models.get(model)?.get(path.name()).copied()
     }
 
-    /// Warm cycles of `path`, as a multiple of the least; `None` where there is none.
+    /// Warm cycles of `path`, as a multiple of the least; `None` without a least.
     pub fn ratio(&self, model: &str, path: Path) -> Option<f64> {
         let least = self.cycles(model, path.floor()?)?;
         Some(self.cycles(model, path)?.warm as f64 / least.warm as f64)
@@ -92,7 +90,7 @@ impl Card {
         Ok(())
     }
 
-    /// The parts of an injected IPI to `target`, by model.
+    /// Returns the parts of an injected IPI to `target`, by model.
     pub fn wake_ups(&self, target: Target) -> &BTreeMap<String, Vec<u64>> {
         match target {
             Target::Runs => &self.wake_ups,
@@ -100,7 +98,7 @@ impl Card {
         }
     }
 
-    /// An injected IPI on `model`: both sides, and the least of both.
+    /// Returns the cycles of an injected IPI on `model`: of both sides, and the least of both.
     pub fn ipi(&self, model: &str) -> Option<(u64, u64)> {
         let both = |send, receive| -> Option<u64> {
             Some(self.cycles(model, send)?.warm + self.cycles(model, receive)?.warm)
@@ -112,7 +110,7 @@ impl Card {
     }
 }
 
-/// A card with nothing measured yet.
+/// Returns a card without any measurements.
 pub fn begun(args: &CostArgs) -> Card {
     Card {
         schema: SCHEMA,
@@ -122,7 +120,7 @@ pub fn begun(args: &CostArgs) -> Card {
     }
 }
 
-/// Measures what was asked for: one model, or all of them. After an error, `card` still has what was measured before.
+/// Measures the model that was asked for, or all. After an error, `card` still has the measurements so far.
 pub fn measure(args: &CostArgs, card: &mut Card) -> Result<()> {
     let board = Board::load(&args.board)?;
     board.gem5("cost")?;
@@ -194,7 +192,8 @@ fn paths(
     paths
 }
 
-/// The parts of an injected IPI to `target`: of each the median, so that they add up to nearly the median of the whole.
+/// Returns the parts of an injected IPI to `target`: the median of each, so that they add up to nearly the median of
+/// all.
 fn wake_up(target: Target, model: &str, recorded: &Recorded) -> Result<Vec<u64>> {
     let of = |path| {
         recorded
@@ -218,7 +217,7 @@ fn wake_up(target: Target, model: &str, recorded: &Recorded) -> Result<Vec<u64>>
     })
 }
 
-/// Instructions and cycles of the median pass.
+/// Returns instructions and cycles of the median pass.
 fn taken(recorded: &Recorded, path: Path) -> Option<(u64, u64)> {
     let (windows, all) = costs::exited(&recorded.windows, path, Mode::Inject);
     let ticks: Vec<u64> = windows

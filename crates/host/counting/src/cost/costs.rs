@@ -13,16 +13,16 @@ use super::tally::Tally;
 use super::trace::{Trace, Window};
 use super::visit;
 
-/// Values by number of vCPUs, by what they are of.
+/// Values by number of vCPUs, by name.
 pub type Lines = BTreeMap<String, BTreeMap<u32, u64>>;
 
-/// Machine that the guest runs on.
+/// Configuration that the guest runs in.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// The hypervisor, which injects interrupts and traps what waits.
+    /// The hypervisor, with injected interrupts and trapped waits.
     Inject,
-    /// The hypervisor, interrupts delivered directly, no wait trapped.
+    /// The hypervisor, with interrupts delivered directly and no trapped waits.
     Direct,
     /// The bare machine.
     None,
@@ -37,7 +37,7 @@ impl std::fmt::Display for Mode {
 impl Mode {
     pub const ALL: [Self; 3] = [Self::Inject, Self::Direct, Self::None];
 
-    /// Word for it in options and files.
+    /// Returns its word in options and files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Inject => "inject",
@@ -46,7 +46,7 @@ impl Mode {
         }
     }
 
-    /// Hypervisor that the guest runs under, if any.
+    /// Returns what the guest runs under.
     pub const fn under(self) -> Under {
         match self {
             Self::Inject | Self::Direct => Under::Rouse,
@@ -54,7 +54,7 @@ impl Mode {
         }
     }
 
-    /// How interrupts reach it; nothing that the bare machine looks at.
+    /// Returns how interrupts reach it; the bare machine ignores it.
     pub const fn deliver(self) -> Deliver {
         match self {
             Self::Inject | Self::None => Deliver::Inject,
@@ -66,26 +66,24 @@ impl Mode {
 /// A path in a mode.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Row {
-    /// Name of the path.
     #[serde(deserialize_with = "path_name")]
     pub path: String,
-    /// The mode.
     pub mode: Mode,
-    /// Passes that are counted.
+    /// Number of counted passes.
     pub passes: u64,
-    /// How many of them had as many instructions as the one that is shown.
+    /// Number of passes with as many instructions as the median one.
     pub agree: u64,
-    /// Passes in which something else happened as well, and which are not counted.
+    /// Passes that are not counted, because something else happened in them.
     pub set_aside: u64,
     /// The hypervisor's part of the median pass.
     pub el2: Option<Tally>,
     /// The guest's part of it.
     pub guest: Option<Tally>,
-    /// Why there is nothing.
+    /// Why it has no counts.
     pub skipped: Option<String>,
 }
 
-/// The name that a path has now.
+/// Translates the old names of paths.
 fn path_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let name = String::deserialize(from)?;
     Ok(match Path::parse(&name) {
@@ -94,24 +92,21 @@ fn path_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     })
 }
 
-/// The guest's instructions in `row`, for a table.
+/// Formats the guest's instructions in `row`, for a table.
 pub fn guest_insns(row: Option<&Row>) -> String {
     let tally = row.and_then(|row| row.guest);
     tally.map_or("-".into(), |tally| tally.insns.to_string())
 }
 
-/// Everything that was counted.
+/// All counts.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Costs {
     /// Version of this format.
     pub schema: u32,
-    /// Name in the history.
     #[serde(default)]
     pub label: String,
     pub board: String,
-    /// Version of the emulator.
     pub emulator: String,
-    /// The compiler.
     pub rustc: String,
     pub paths: Vec<Row>,
     /// Single numbers by name: round trips, sizes, the length of a boot.
@@ -125,14 +120,14 @@ pub struct Costs {
 pub const SCHEMA: u32 = 1;
 
 impl Costs {
-    /// The row of `path` in `mode`.
+    /// Returns the row of `path` in `mode`.
     pub fn row(&self, path: Path, mode: Mode) -> Option<&Row> {
         let mut rows = self.paths.iter();
         rows.find(|row| row.path == path.name() && row.mode == mode)
     }
 }
 
-/// Selects from `windows` the ones that show `path` and nothing else; how many there were of it.
+/// Selects the windows that show `path` and nothing else; also returns the number of all windows of it.
 pub fn clean(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
     let (mut windows, all) = exited(windows, path, mode);
     let (_, interrupts) = visit::expected(path);
@@ -143,7 +138,7 @@ pub fn clean(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize
     (windows, all)
 }
 
-/// Those whose exits are those of `path`, and no others, whether or not the guest took its interrupt before the window's end: a core
+/// Likewise, by exits alone: whether or not the guest took its interrupt before the window's end. A core
 /// that runs ahead may be past the mark by then.
 pub fn exited(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
     let windows = windows.iter().filter(|window| window.path == path);
@@ -159,7 +154,7 @@ fn has_exits(window: &Window, mode: Mode) -> bool {
     let visits = visit::visits(window);
     match mode {
         Mode::Inject => visits == causes,
-        // Calls and emulated devices are the hypervisor's in any mode.
+        // The hypervisor handles calls and emulated devices in any mode.
         Mode::Direct => match window.path {
             Path::Hypercall | Path::Service | Path::CpuOn | Path::CpuStart | Path::Mmio => {
                 visits.len() == 1
@@ -199,7 +194,7 @@ pub fn row(trace: &Trace, path: Path, mode: Mode) -> Result<Row> {
     })
 }
 
-/// The hypervisor's and the guest's part of a pass.
+/// Counts the hypervisor's and the guest's part of a pass.
 fn count(window: &Window) -> (Tally, Option<Tally>) {
     let entries = visit::visits(window).len();
     let el2 = Tally::of(&visit::hypervisor_steps(window), entries);
@@ -208,7 +203,7 @@ fn count(window: &Window) -> (Tally, Option<Tally>) {
     (el2, guest)
 }
 
-/// The row of a path that was not taken.
+/// Returns the row of a path that was not taken.
 pub fn skipped(path: Path, mode: Mode, why: &str) -> Row {
     Row {
         path: path.name().into(),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ticks of a stay at EL2, from the times of a trace.
 //!
-//! A stay is counted from the commit of the guest's last instruction before it to that of the first one after it: the
-//! entry and the return are in it, and so is what the guest's pipeline needs to fill again. The time that a core waits
-//! in WFI is not. Before an interrupt the guest did something else, which has nothing to do with it, so there a stay is
+//! A stay is counted from the commit of the guest's last instruction before it to that of the first one after it: it
+//! includes the entry and the return, and the refill of the guest's pipeline. It excludes the time that a core waits
+//! in WFI. The guest's code before an interrupt has nothing to do with it, so there a stay is
 //! counted from its own first instruction.
 
 use cost::Level;
@@ -12,8 +12,8 @@ use super::trace::{Step, Window};
 use super::visit;
 use super::word::{Kind, kind};
 
-/// Ticks that the stays at EL2 in `window` take; `None` if it has none, or one of them has no instruction of the guest before
-/// and behind it.
+/// Ticks of the stays at EL2 in `window`; `None` without any, or if one of them has no instruction of the guest before
+/// and after it.
 pub fn own_ticks(window: &Window) -> Option<u64> {
     let steps = window.steps.as_slice();
     let at_el2 = |step: &Step| step.level == Level::El2;
@@ -31,10 +31,11 @@ pub fn own_ticks(window: &Window) -> Option<u64> {
     (stays > 0).then_some(ticks)
 }
 
-/// A core that commits out of order halts some instructions behind its WFI, or with what is before it committed and itself not.
+/// A core that commits out of order halts some instructions after its WFI, or with all before the WFI committed and the
+/// WFI not.
 const LATE: usize = 8;
 
-/// Ticks that are waited at each WFI: the longest pause between two instructions, from the one before it to some behind it.
+/// Ticks that each WFI waits: the longest pause between two instructions, from the one before it to some after it.
 fn halted(steps: &[Step]) -> u64 {
     let waits = |(at, step): (usize, &Step)| (kind(step.word) == Kind::Wfi).then_some(at);
     let from = steps.iter().enumerate().filter_map(waits);
@@ -46,7 +47,7 @@ fn halted(steps: &[Step]) -> u64 {
     from.map(pause).sum()
 }
 
-/// The median of the passes; `None` without any.
+/// Returns the median of the passes; `None` without any.
 pub fn median(mut ticks: Vec<u64>) -> Option<u64> {
     ticks.sort_unstable();
     hist::of_sorted(&ticks, 500).copied()
@@ -120,7 +121,7 @@ mod tests {
             (El1, NOP, 40),
         ];
         assert_eq!(ticks(&two), Some(40));
-        // One that has no beginning or no end says nothing.
+        // A stay without a beginning or an end does not count.
         assert_eq!(ticks(&stay[1..]), None);
         assert_eq!(ticks(&stay[..3]), None);
         assert_eq!(ticks(&[(El1, NOP, 1)]), None);

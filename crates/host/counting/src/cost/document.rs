@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `docs/cost.md`, made of the baselines that were kept.
+//! Writes `docs/cost.md` from the stored baselines.
 
 use std::fmt::Write;
 
@@ -46,7 +46,7 @@ const COLUMNS: &str = "\
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|
 ";
 
-/// Above the cards in cycles.
+/// Text above the cards in cycles.
 const CYCLES: &str = "
 ## The gem5 board
 
@@ -199,13 +199,13 @@ arrives while the interrupt is taken. The cold figures of the first baseline are
 in the second-level cache. `--compare` compares cold figures only between baselines that both have misses.
 ";
 
-/// Above the parts of a wake-up.
+/// Text above the parts of a wake-up.
 const WAKE_UPS: &str = "The parts of an injected IPI, warm:\n";
 
-/// Above the lines that paths miss.
+/// Text above the lines that paths miss.
 const LINES: &str = "Lines that EL2 misses when cold:\n";
 
-/// Under the single numbers.
+/// Text below the single numbers.
 const BOOT: &str = "
 `insns: reset to the guest's first` is the length of a boot, which zeroes the guest's RAM.
 ";
@@ -333,7 +333,7 @@ fn hypervisor(el2: &Tally) -> String {
     )
 }
 
-/// The single numbers, the first baseline's beside the last one's.
+/// The single numbers, the first baseline's next to the last one's.
 fn numbers(page: &mut String, baselines: &[Costs]) {
     let (Some(before), Some(now)) = (baselines.first(), baselines.last()) else {
         return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether costs are higher than another one.
+//! Checks whether costs have grown.
 
 use super::costs::{Costs, Row};
 
@@ -13,9 +13,7 @@ const FREE: [&str; 2] = [super::numbers::BYTES, super::numbers::BOOT];
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     pub what: String,
-    /// Before.
     pub was: u64,
-    /// Now.
     pub is: u64,
 }
 
@@ -26,13 +24,13 @@ impl Change {
     }
 
     /// Whether it grew by more than is allowed. Sizes and the length of a boot
-    /// may: they grow with what is added, and are told.
+    /// may grow with what is added, and are only reported.
     pub fn fails(&self) -> bool {
         let gated = !FREE.iter().any(|free| self.what.starts_with(free));
         gated && self.is as f64 > self.was as f64 * (1.0 + MOST / 100.0)
     }
 
-    /// In words.
+    /// Describes it.
     pub fn text(&self) -> String {
         let delta = self.is as i64 - self.was as i64;
         let percent = 100.0 * delta as f64 / (self.was as f64).max(1.0);
@@ -43,8 +41,8 @@ impl Change {
     }
 }
 
-/// Everything of `new` that is not as in `old`, and what was counted then and
-/// no longer is.
+/// Returns the differences between `new` and `old`, and the names of costs that are
+/// no longer counted.
 pub fn changes(old: &Costs, new: &Costs) -> (Vec<Change>, Vec<String>) {
     let (mut changes, mut gone) = (Vec::new(), Vec::new());
     for was in &old.paths {
@@ -69,7 +67,7 @@ pub fn changes(old: &Costs, new: &Costs) -> (Vec<Change>, Vec<String>) {
     (changes, gone)
 }
 
-/// Names both compilers where `rustc` is not the one that `base` was counted `with`: what has grown may be the compiler's.
+/// Names both compilers if `rustc` differs from the one of `base`, `with`: growth may be due to the compiler.
 pub fn other_compiler(base: &str, with: &str, rustc: &str) -> Option<String> {
     (with != rustc).then(|| {
         format!(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The baselines that were kept: `NN-label.json` in a folder for each kind, instructions or cycles. The first one is what
-//! it all began with, the last one is what new ones are held against.
+//! The stored baselines: `NN-label.json` in a folder for each kind, instructions or cycles. The first one is from
+//! the project's beginning; new costs are compared with the last one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,17 +17,15 @@ use shell::failure::{BadInput, bad_input};
 use shell::output::{Output, named};
 use shell::{files, mistake, places};
 
-/// Figures that baselines are kept of.
+/// Costs that can be stored as a baseline.
 pub trait Baseline: DeserializeOwned + Serialize {
-    /// Where they are kept.
+    /// Their folder.
     const FOLDER: &'static str;
     /// Version of their format.
     const SCHEMA: u32;
-    /// The version of this one.
     fn schema(&self) -> u32;
-    /// Gives it a name.
     fn set_label(&mut self, label: &str);
-    /// Why it is nothing to compare with.
+    /// Returns why it is not fit for comparisons.
     fn flaw(&self) -> Option<String> {
         None
     }
@@ -45,7 +43,7 @@ impl Baseline for Costs {
         self.label = label.into();
     }
 
-    /// The rest of such passes may be another path than the one that is meant.
+    /// The rest of such passes may have taken another path.
     fn flaw(&self) -> Option<String> {
         let row = self.paths.iter().find(|row| row.set_aside != 0)?;
         Some(format!(
@@ -81,7 +79,7 @@ pub fn read<B: Baseline>(path: &Path) -> Result<B> {
     })?;
     let base: B = serde_json::from_str(&text).map_err(|error| {
         BadInput::error(format!(
-            "{shown} is no baseline ({})",
+            "{shown} is not a baseline ({})",
             mistake::of_json(&error)
         ))
     })?;
@@ -95,7 +93,7 @@ pub fn read<B: Baseline>(path: &Path) -> Result<B> {
     Ok(base)
 }
 
-/// The files of the baselines that were kept, the oldest first.
+/// Returns the files of the stored baselines, the oldest first.
 fn files<B: Baseline>() -> Result<Vec<PathBuf>> {
     let folder = places::inside(B::FOLDER);
     if !folder.exists() {
@@ -113,12 +111,12 @@ fn files<B: Baseline>() -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The baselines that were kept, the oldest first.
+/// Returns the stored baselines, the oldest first.
 pub fn all<B: Baseline>() -> Result<Vec<B>> {
     files::<B>()?.iter().map(|path| read(path)).collect()
 }
 
-/// The file of the newest baseline.
+/// Returns the file of the newest baseline.
 pub fn newest<B: Baseline>() -> Result<PathBuf> {
     let Some(newest) = files::<B>()?.pop() else {
         bad_input!(
@@ -129,7 +127,7 @@ pub fn newest<B: Baseline>() -> Result<PathBuf> {
     Ok(newest)
 }
 
-/// Keeps `base` under `label` and writes the page anew.
+/// Keeps `base` under `label` and writes the page again.
 pub fn save<B: Baseline>(mut base: B, label: &str) -> Result<String> {
     if let Some(flaw) = base.flaw() {
         bail!("--save: {flaw}; nothing is kept");
@@ -152,7 +150,7 @@ pub fn write_document() -> Result<()> {
     Output::claim("--save", &places::inside(DOCUMENT))?.write(&page)
 }
 
-/// A label as part of a file's name.
+/// Returns a label as part of a file's name.
 fn slug(label: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() {
@@ -173,7 +171,7 @@ mod tests {
         let page = fs::read_to_string(places::inside(DOCUMENT)).unwrap();
         assert!(
             page == document::page(&all().unwrap(), &all().unwrap()),
-            "{DOCUMENT} is not what the baselines in {} make of it; run `cargo xtask cost --page`",
+            "{DOCUMENT} does not agree with the baselines in {}; run `cargo xtask cost --page`",
             Costs::FOLDER
         );
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `cost` on a board of gem5: the card in cycles, shown, kept, and held against the one before.
+//! The verb `cost` on a board of gem5: shows the card in cycles, stores it, and compares it with the one before.
 
 use anyhow::{Context, Result, bail};
 use cost::Path;
@@ -16,12 +16,12 @@ use shell::failure::bad_input;
 use shell::output::Output;
 use shell::terminal::say;
 
-const HEADING: &str = "cycles from the guest's last instruction before an exit (of an interrupt: from EL2's first) to its first one behind, without what a WFI waits: warm, \
+const HEADING: &str = "cycles from the guest's last instruction before an exit (of an interrupt: from EL2's first) to its first one after, without what a WFI waits: warm, \
                        as a multiple of the least (floor-...), and with nothing in caches and TLBs";
-/// Stands for what there is not.
+/// Stands for a missing value.
 const NONE: &str = "-";
 
-/// Does what `cargo xtask cost --board gem5` promises.
+/// Runs `cargo xtask cost --board gem5`.
 pub fn cost(args: &CostArgs) -> Result<()> {
     if args.scale {
         bad_input!("--scale: counts instructions with up to 64 vCPUs; use --board virt");
@@ -63,7 +63,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     judged
 }
 
-/// The card, as it is shown.
+/// Returns the card as a document.
 fn document(card: &Card) -> Document {
     let machine = format!("{}: {}, {}", card.board, card.emulator, card.rustc);
     let mut document = Document::from(vec![machine, String::new(), HEADING.into()]);
@@ -84,7 +84,7 @@ fn document(card: &Card) -> Document {
     document
 }
 
-/// A row for each model and what the receiver does: the parts of a wake-up, and their sum.
+/// Returns a row for each model and state of the receiver: the parts of a wake-up, and their sum.
 pub fn wake_ups(card: &Card) -> Vec<Column> {
     let rows = Target::ALL.iter().flat_map(|&target| {
         let of = card.wake_ups(target).iter();
@@ -113,7 +113,7 @@ pub fn wake_ups(card: &Card) -> Vec<Column> {
     columns
 }
 
-/// A row for each path: its instructions, and three numbers for each model.
+/// Returns a row for each path: its instructions, and three numbers for each model.
 pub fn columns(card: &Card) -> Vec<Column> {
     let taken = |path: &&Path| {
         let mut models = card.models.keys();
@@ -143,7 +143,7 @@ pub fn columns(card: &Card) -> Vec<Column> {
     columns
 }
 
-/// Instructions of `path`, of each model if they differ.
+/// Returns the instructions of `path`, for each model if they differ.
 fn insns(card: &Card, path: Path) -> Option<String> {
     let models = card.models.keys();
     let mut all: Vec<u64> = models
@@ -154,7 +154,7 @@ fn insns(card: &Card, path: Path) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("/"))
 }
 
-/// Sentences on the cycles of an injected IPI, both sides.
+/// Describes the cycles of an injected IPI, on both sides.
 pub fn sentences(card: &Card) -> Vec<String> {
     let models = card.models.keys();
     let sentence = |model: &String| {
@@ -167,8 +167,8 @@ pub fn sentences(card: &Card) -> Vec<String> {
     models.filter_map(sentence).collect()
 }
 
-/// Everything that is not as in `base`. Cards without missed lines were measured with fewer caches emptied: their cold passes
-/// stand beside none of those since.
+/// Returns the differences from `base`. Cards without missed lines were measured with fewer caches emptied: their cold
+/// passes are not compared with later ones.
 fn changes(base: &Card, card: &Card) -> Vec<Change> {
     let mut changes = Vec::new();
     for (model, paths) in &card.models {
@@ -187,7 +187,7 @@ fn changes(base: &Card, card: &Card) -> Vec<Change> {
     changes
 }
 
-/// Fails if a path takes more than before, or is not there any more.
+/// Fails if a path takes more than before, or is missing.
 fn judge(base: &Card, card: &Card, changes: &[Change]) -> Result<()> {
     let mut wrong: Vec<String> = changes
         .iter()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How many lines of EL2's code and data a path misses with nothing in caches.
 //!
-//! A core asks its second cache for the lines that its first ones missed ([`requests`]). The addresses are physical, and
-//! EL2 maps its memory to itself, so they are compared with those of the committed instructions.
+//! A core requests from its second cache the lines that its first ones missed ([`requests`]). The addresses are
+//! physical, and EL2 has an identity map, so they can be compared with those of the committed instructions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +15,9 @@ use super::requests::{self, From, LINE, Request};
 use super::trace::Window;
 use super::visit;
 
-/// Above the table.
+/// Heading of the table.
 pub const HEADING: &str = "lines of 64 bytes that EL2 uses and misses with nothing in caches, code/data; of those in the second cache too; lines of translation tables (walked)";
-/// Where RAM begins on this platform (`boards/gem5/machine.py`); devices are below it.
+/// Start of RAM on this platform (`boards/gem5/machine.py`); devices are below it.
 const RAM: u64 = 0x8000_0000;
 
 /// Lines by model and path.
@@ -26,13 +26,13 @@ pub type Models = BTreeMap<String, BTreeMap<String, Missed>>;
 /// Lines that a pass missed.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Missed {
-    /// Lines that EL2's instructions came from.
+    /// Lines with EL2's instructions.
     pub code: usize,
-    /// Lines of memory that they accessed.
+    /// Lines of memory that these accessed.
     pub data: usize,
     /// Lines of both that the second cache missed too.
     pub second: usize,
-    /// Lines of translation tables that were walked in the whole window, the guest's walks too.
+    /// Lines of translation tables walked in the whole window, by the guest too.
     pub walked: usize,
 }
 
@@ -142,7 +142,7 @@ mod tests {
             request(16, 1, From::Second, CODE),
             request(25, 1, From::Code, CODE + 0x40),
             request(26, 1, From::Data, DATA),
-            // Fetched in vain, and another core's.
+            // Fetched needlessly, and another core's.
             request(38, 1, From::Code, CODE + 0x80),
             request(39, 0, From::Data, DATA + 0x140),
         ];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Costs that are one number each: sizes, the length of a boot, round trips.
+//! Costs that are single numbers: sizes, the length of a boot, round trips.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ pub const BYTES: &str = "bytes: ";
 /// Name of the length of a boot.
 pub const BOOT: &str = "insns: reset to the guest's first, 1 CPU";
 
-/// Bytes of code, constants and variables of the hypervisor and of both programs of the
+/// Returns the bytes of code, constants and variables of the hypervisor and of both programs of the
 /// guest: `guest` is the one that measures.
 pub fn sizes(bench: &Bench) -> Result<Numbers> {
     let mut numbers = Numbers::new();
@@ -65,7 +65,7 @@ fn parts(path: &Path) -> Result<[(&'static str, u64); 3]> {
     ])
 }
 
-/// Bytes that the hypervisor has for a vCPU, as it says itself.
+/// Returns the bytes that the hypervisor allocates for a vCPU, by its own report.
 pub fn per_vcpu(recorded: &Recorded) -> Result<Numbers> {
     let mut lines = recorded.console.lines();
     let said = lines.find_map(|line| line.strip_prefix("cost: per-vcpu "));
@@ -74,9 +74,9 @@ pub fn per_vcpu(recorded: &Recorded) -> Result<Numbers> {
     Ok([(format!("{BYTES}hypervisor, per vCPU"), bytes)].into())
 }
 
-/// Instructions from reset to the measuring guest's first one, on a machine of one CPU: no CPU waits for another there,
-/// so that it is the same every time. The five instructions that the emulator runs in place of a boot loader are part
-/// of it.
+/// Returns the instructions from reset to the measuring guest's first one, on a machine of one CPU: no CPU waits for
+/// another there, so that the number is always the same. It includes the five instructions that the emulator runs in
+/// place of a boot loader.
 pub fn boot(bench: &Bench) -> Result<Numbers> {
     let little =
         "rouse.workload=stream rouse.wait=wfe rouse.event-stream-us=100 rouse.iterations=4";
@@ -88,7 +88,7 @@ pub fn boot(bench: &Bench) -> Result<Numbers> {
     Ok([(BOOT.to_owned(), *before)].into())
 }
 
-/// Median round trips of `pingpong` in WFI, counted by the guest where an
+/// Returns the median round trips of `pingpong` in WFI, counted by the guest where an
 /// instruction is a tick.
 pub fn round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
     let mut args = JobArgs::on(board);
@@ -110,7 +110,7 @@ pub fn round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
         let Some(stats) = cell.stats else { continue };
         let (below, trap) = match (cell.under, cell.what.trap.wfi()) {
             (Under::None, _) => ("bare machine", ""),
-            // The job has no others.
+            // Other hypervisors are not in the job.
             (Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected, _) => continue,
             (Under::Rouse, false) => (cell.what.deliver.name(), ", not trapped"),
             (Under::Rouse, true) => (cell.what.deliver.name(), ", trapped"),

@@ -12,7 +12,8 @@ use running::options::LimitArgs;
 /// Options of `cost`.
 #[derive(Args, Debug)]
 pub struct CostArgs {
-    /// Machine: a name of boards/NAME.toml. On gem5's, paths are told in cycles, warm and cold, beside the least that they could take
+    /// Machine: a name of boards/NAME.toml. gem5's boards report paths in cycles, warm and cold, next to the least that
+    /// they need
     #[arg(long, value_name = "NAME", default_value = "virt")]
     pub board: String,
     /// Model of the cores, on gem5's boards [default: minor, hpi and o3, one after another]
@@ -34,7 +35,7 @@ pub struct CostArgs {
     /// with 2 if that baseline was counted with another compiler
     #[arg(long, value_name = "FILE")]
     pub compare: Option<Option<PathBuf>>,
-    /// Keep the costs as a baseline of this name in docs/cost, and write docs/cost.md anew
+    /// Keep the costs as a baseline of this name in docs/cost, and write docs/cost.md again
     #[arg(long, value_name = "LABEL")]
     pub save: Option<String>,
     /// Also with 2 to 64 vCPUs, and every workload of the guest; charts in target/cost-scale.html. Exit with
@@ -44,7 +45,7 @@ pub struct CostArgs {
     /// How long it may take.
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// Only write docs/cost.md anew from the baselines in docs/cost
+    /// Only write docs/cost.md again, from the baselines in docs/cost
     #[arg(long, conflicts_with_all = ["json", "compare", "save"])]
     pub page: bool,
     /// In which form it is shown.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The parts of an injected IPI, by the times of both CPUs' traces: from the sender's write that traps to where the receiver, which
-//! runs or waits, goes on.
+//! The parts of an injected IPI, by the times of both CPUs' traces: from the sender's write that traps to where the
+//! receiver, which runs or waits, continues.
 
 use cost::{Level, Path};
 
@@ -8,11 +8,11 @@ use super::trace::{Step, Window};
 use super::visit;
 use super::word::{Kind, kind};
 
-/// Parts of a wake-up, in its order.
+/// Parts of a wake-up, in order.
 pub const PARTS: [&str; 9] = [
     // From the guest's write of ICC_SGI1R_EL1, which traps, to EL2's.
     "send",
-    // To the receiver's first instruction at EL2 behind that.
+    // To the receiver's first instruction at EL2 after that.
     "deliver",
     // To EL2's return: acknowledged, ended, listed.
     "list",
@@ -24,16 +24,16 @@ pub const PARTS: [&str; 9] = [
     "handle",
     // To the return of its handler.
     "end",
-    // To what it interrupted.
+    // To the interrupted code.
     "return",
-    // To where the idle loop has found that there is something to do.
+    // To where the idle loop has found work.
     "idle exit",
 ];
 
 /// A receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// It runs something else: there is no idle loop to leave.
+    /// It runs other code, and has no idle loop to leave.
     Runs,
     /// It waits in a WFI that traps.
     Waits,
@@ -42,7 +42,7 @@ pub enum Target {
 impl Target {
     pub const ALL: [Self; 2] = [Self::Runs, Self::Waits];
 
-    /// For people.
+    /// Returns its name, for people.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Runs => "runs",
@@ -50,7 +50,7 @@ impl Target {
         }
     }
 
-    /// The paths of its sender and of itself.
+    /// Returns the paths of its sender and of itself.
     pub const fn paths(self) -> [Path; 2] {
         match self {
             Self::Runs => [Path::SgiSend, Path::SgiReceive],
@@ -58,7 +58,7 @@ impl Target {
         }
     }
 
-    /// How many of [`PARTS`] its wake-up has.
+    /// Returns how many of [`PARTS`] its wake-up has.
     pub const fn count(self) -> usize {
         match self {
             Self::Runs => PARTS.len() - 1,
@@ -72,21 +72,22 @@ const ACKNOWLEDGE: u32 = 0xd538_cc00;
 const END: u32 = 0xd518_cc20;
 const GENERAL: u32 = 0x1f;
 
-/// Ticks of each part of the wake-up that `sender` and `receiver` are the two sides of; `None` if they are not.
+/// Returns the ticks of each part of the wake-up with the sides `sender` and `receiver`; `None` if they do not belong
+/// together.
 pub fn parts(target: Target, sender: &Window, receiver: &Window) -> Option<Vec<u64>> {
     let (traps, sends) = sent(&sender.steps)?;
     let mut steps = receiver.steps.iter();
-    // Each is behind the one before.
+    // Each is after the one before.
     let mut next =
         |wanted: &dyn Fn(&Step) -> bool| steps.find(|step| wanted(step)).map(|step| step.tick);
     let at_el1 = |step: &Step| step.level == Level::El1;
     let at_el2 = |step: &Step| step.level == Level::El2;
     let register = |word: u32| move |step: &Step| at_el1(step) && step.word & !GENERAL == word;
     let returns = |step: &Step| kind(step.word) == Kind::Return;
-    // One that waits has been at EL2 before.
+    // A waiting one has been at EL2 before.
     let comes = next(&|step| at_el2(step) && step.tick > sends)?;
     let leaves = next(&|step| at_el2(step) && returns(step))?;
-    // One that waits unmasks what it takes.
+    // A waiting one unmasks interrupts to take it.
     let handlers = visit::handlers(receiver);
     let vector: &Step = handlers.first()?.first()?;
     let times = [
@@ -102,11 +103,11 @@ pub fn parts(target: Target, sender: &Window, receiver: &Window) -> Option<Vec<u
         receiver.steps.last()?.tick,
     ];
     let pairs = times.windows(2).take(target.count());
-    // A sender of another pass would be before or behind.
+    // A sender of another pass would be earlier or later.
     pairs.map(|pair| pair[1].checked_sub(pair[0])).collect()
 }
 
-/// When the guest's write of ICC_SGI1R_EL1 trapped, and when EL2's was done.
+/// Returns when the guest's write of ICC_SGI1R_EL1 trapped, and when EL2's was done.
 fn sent(steps: &[Step]) -> Option<(u64, u64)> {
     let writes = |level| {
         let mut steps = steps.iter();
@@ -127,7 +128,7 @@ mod tests {
     /// The guest's vector of interrupts, in a table of its own.
     const VECTOR: u64 = 0x4020_0280;
 
-    /// Steps of a level, an instruction and a time, one behind the other from `VECTOR` where the tick is `vector`.
+    /// Steps of a level, an instruction and a time, one after another from `VECTOR` where the tick is `vector`.
     fn window(target: Target, side: usize, steps: &[(Level, u32, u64)], vector: u64) -> Window {
         let mut pc = 0x4000_0000;
         let steps = steps.iter().map(|&(level, word, tick)| {
@@ -142,7 +143,7 @@ mod tests {
         }
     }
 
-    /// The guest's handler, from tick 100 on, and what is behind it.
+    /// The guest's handler, from tick 100 on, and what follows it.
     const HANDLER: [(Level, u32, u64); 6] = [
         (El1, NOP, 100),
         (El1, ACKNOWLEDGE | 3, 120),
@@ -167,7 +168,7 @@ mod tests {
         };
         let whole = [20, 20, 40, 10, 20, 30, 10, 5];
         assert_eq!(is(10, &receiver), Some(whole.to_vec()));
-        // One that came before it was sent, and one that was not ended.
+        // One that came before it was sent, and one without an end.
         assert_eq!(is(60, &receiver), None);
         assert_eq!(is(10, &receiver[..6]), None);
     }
@@ -190,7 +191,7 @@ mod tests {
         };
         let whole = [20, 20, 30, 20, 20, 30, 10, 5, 16];
         assert_eq!(is(&receiver), Some(whole.to_vec()));
-        // Awake before the SGI: what came was another one.
+        // Awake before the SGI: the receiver took another one.
         let mut early = receiver.clone();
         (early[3].2, early[4].2) = (20, 28);
         assert_eq!(is(&early), None);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots with the recorder looking on.
+//! Boots with the recorder.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use shell::interrupt;
 use shell::partial::Scratch;
 use shell::progress::Progress;
 
-/// The boot arguments that have every path taken.
+/// The boot arguments that select every path.
 pub const ALL_PATHS: &str = "rouse.cost=all";
 /// Has EL2 set memory aside for neighbours, of which one path has one.
 const NEIGHBOUR: &str = "rouse.neighbour=work";
@@ -34,26 +34,25 @@ pub const CPUS: u32 = 2;
 #[derive(Debug)]
 pub struct Bench {
     pub emulator: Emulator,
-    /// The images, with the trials as guest.
+    /// The images with the trials as guest.
     pub built: Built,
-    /// The images, with the measuring program.
+    /// The images with the measuring program.
     pub measuring: Built,
     /// Boot arguments of the trials besides the paths.
     lent: &'static str,
     plugin: PathBuf,
     board: String,
-    /// The image of the guest that runs.
+    /// The atomic instructions of the guest that runs.
     pub atomics: Atomics,
-    /// How long a boot may take.
     pub limits: LimitArgs,
 }
 
 /// Record of a boot.
 #[derive(Debug)]
 pub struct Recorded {
-    /// Passes of the paths, with the instructions executed.
+    /// Passes of the paths, with the executed instructions.
     pub trace: Trace,
-    /// Text that the console printed.
+    /// The console's output.
     pub console: String,
 }
 
@@ -86,7 +85,7 @@ impl Bench {
         })
     }
 
-    /// Boots the trials in `mode` with `arguments` and answers what was recorded.
+    /// Boots the trials in `mode` with `arguments` and returns the record.
     pub fn record(&self, mode: Mode, cpus: u32, arguments: &str) -> Result<Recorded> {
         let arguments = format!("{arguments} {}", self.lent);
         self.record_of(&self.built, mode, cpus, &arguments)
@@ -125,7 +124,7 @@ impl Bench {
     }
 }
 
-/// A job whose CPUs run at the same time; `arguments` are the guest's.
+/// Returns a job whose CPUs run in parallel; `arguments` are the guest's.
 fn job(board: &str, mode: Mode, cpus: u32, arguments: &str) -> Result<Job> {
     let deliver = mode.deliver();
     let mut args = JobArgs::on(board);
@@ -140,11 +139,11 @@ pub fn check(outcome: &Outcome, under: Under, console: &str) -> Result<()> {
     match verdict::judge(outcome, under, false) {
         None if console.contains("exit status 0") => Ok(()),
         None => Err(failure::listed(
-            &format!("under {under}: ended without saying so; the console said"),
+            &format!("under {under}: ended without a report; the console printed"),
             console,
         )),
         Some(failed) => Err(failure::listed(
-            &format!("{}; the console said", failed.told()),
+            &format!("{}; the console printed", failed.told()),
             console,
         )),
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Misses from gem5's debug output: the crossbars behind the first caches, and the one behind the second ones, write
-//! each request that reaches them. A cache asks for a line when it misses it, once, however many accesses wait for it.
+//! Misses from gem5's debug output: the crossbars after the first-level caches, and the one after the second-level
+//! ones, print each request that reaches them. A cache requests a missed line once, however many accesses wait for it.
 //!
 //! A request is `TICK: CROSSBAR: recvTimingReq: src PORT packet COMMAND [FIRST:LAST] FLAGS` (gem5's
-//! `src/mem/coherent_xbar.cc` and `packet.cc`, 24.0), addresses physical and hexadecimal. `boards/gem5/machine.py` connects
-//! to each core's crossbar first its cache for code, then that for data, then what walks tables.
+//! `src/mem/coherent_xbar.cc` and `packet.cc`, 24.0), addresses physical and hexadecimal. `boards/gem5/machine.py`
+//! connects to each core's crossbar first its instruction cache, then its data cache, then the table walkers.
 
 use std::collections::BTreeSet;
 use std::io::BufRead;
@@ -30,7 +30,6 @@ pub enum From {
 /// A request for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Request {
-    /// When.
     pub tick: u64,
     /// Number of the core.
     pub core: u16,
@@ -39,8 +38,8 @@ pub struct Request {
     pub line: u64,
 }
 
-/// All requests for lines, in the order in which they were made. One that is refused is made again; it is here once for each
-/// time.
+/// Parses all requests for lines, in order. A request that is refused is repeated, and is here once for each
+/// attempt.
 pub fn requests(mut text: impl BufRead) -> Result<Vec<Request>> {
     let (mut found, mut line) = (Vec::new(), Vec::new());
     loop {
@@ -55,8 +54,8 @@ pub fn requests(mut text: impl BufRead) -> Result<Vec<Request>> {
     }
 }
 
-/// The request of a line; `None` if it is about something else: answers, snoops, lines that are written back or cleaned, what
-/// no cache keeps, and the right to write to a line that is there.
+/// Parses the request of a line; `None` for anything else: responses, snoops, lines that are written back or cleaned,
+/// uncached accesses, and upgrades to write permission.
 fn request(line: &str) -> Result<Option<Request>> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let [
@@ -103,7 +102,7 @@ fn request(line: &str) -> Result<Option<Request>> {
     }
 }
 
-/// The requester at a port of a core's crossbar.
+/// Returns the requester at a port of a core's crossbar.
 const fn first_level(port: u16) -> From {
     match port {
         0 => From::Code,
@@ -112,7 +111,7 @@ const fn first_level(port: u16) -> From {
     }
 }
 
-/// The lines that `core` asked for in the time from `begin` to `end`.
+/// Returns the lines that `core` requested between `begin` and `end`.
 pub fn asked(requests: &[Request], core: u16, (begin, end): (u64, u64)) -> BTreeSet<(From, u64)> {
     let since = requests.partition_point(|request| request.tick < begin);
     let within = requests[since..]

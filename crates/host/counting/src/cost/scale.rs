@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Costs of operations with more and more vCPUs.
+//! Costs of operations with increasing numbers of vCPUs.
 //!
-//! Two kinds of lines. The hypervisor's own part is recorded like the costs of paths: an
-//! SGI to one vCPU has to cost the same however many there are, and a broadcast
-//! as much more as there are receivers more; anything else fails. The workloads
-//! that the guest has are run where an instruction is a tick.
+//! There are two kinds of lines. The hypervisor's own part is recorded like the costs of paths: an
+//! SGI to one vCPU has to cost the same for any number of vCPUs, and the cost of a broadcast has to be
+//! linear in the number of receivers; anything else fails. The guest's workloads
+//! run where an instruction is a tick.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use running::options::JobArgs;
 use running::session;
 use shell::terminal::say;
 
-/// Numbers of vCPUs that are tried, as far as the board has them.
+/// Numbers of vCPUs to try, as far as the board has them.
 const CPUS: [u32; 6] = [2, 4, 8, 16, 32, 64];
 
 /// Names of lines that must not rise.
@@ -30,7 +30,7 @@ const DOORBELL: &str = "EL2: SGI by doorbell to one, both sides";
 /// Name of the line that must be straight.
 const BROADCAST: &str = "EL2: SGI to all others, all CPUs";
 
-/// Measures every line up to `most` vCPUs. After an error, `lines` still has what was measured before.
+/// Measures every line up to `most` vCPUs. After an error, `lines` still has the measurements so far.
 pub fn measure(bench: &Bench, board: &str, most: u32, lines: &mut Lines) -> Result<()> {
     for cpus in CPUS.into_iter().filter(|&cpus| cpus <= most) {
         for (name, value) in hypervisor(bench, cpus)? {
@@ -44,7 +44,7 @@ pub fn measure(bench: &Bench, board: &str, most: u32, lines: &mut Lines) -> Resu
     Ok(())
 }
 
-/// Instructions at EL2 of an operation, on all CPUs together.
+/// Returns the instructions at EL2 of an operation, on all CPUs together.
 fn hypervisor(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]> {
     let pairs = bench.record(Mode::Inject, cpus, "rouse.cost=sgi-send,doorbell-send")?;
     let all = bench.record(Mode::Inject, cpus, "rouse.cost=broadcast")?;
@@ -59,8 +59,8 @@ fn hypervisor(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]> {
     Ok([(SGI, sgi), (DOORBELL, doorbell), (BROADCAST, broadcast)])
 }
 
-/// Median samples of everything that the guest can run with one plain wait and that is
-/// instructions: what contains idle time is not.
+/// Returns the median samples of all workloads that the guest can run with one plain wait and whose samples are
+/// instructions, without idle time.
 fn workloads(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String, u64)>> {
     let mut args = JobArgs::on(board);
     args.cpus = Some(cpus);
@@ -96,8 +96,8 @@ pub fn is_instructions(line: &str) -> bool {
     workload.is_none_or(|workload| !workload.has_idle_time())
 }
 
-/// Fails if what should be independent of the number of vCPUs is not, or what
-/// should be linear.
+/// Fails if a cost that should not depend on the number of vCPUs does, or one that
+/// should be linear is not.
 pub fn judge(lines: &Lines) -> Result<()> {
     for name in [SGI, DOORBELL] {
         let values = lines.get(name).into_iter().flat_map(BTreeMap::values);
@@ -127,7 +127,7 @@ pub fn judge(lines: &Lines) -> Result<()> {
     Ok(())
 }
 
-/// The lines as a table.
+/// Returns the lines as a table.
 pub fn table(lines: &Lines) -> Vec<Column> {
     let by_cpus = counts(lines).into_iter().map(|cpus| {
         let cell =
@@ -139,7 +139,7 @@ pub fn table(lines: &Lines) -> Vec<Column> {
     [operations].into_iter().chain(by_cpus).collect()
 }
 
-/// The numbers of vCPUs that any line has.
+/// Returns the numbers of vCPUs that any line has.
 pub fn counts(lines: &Lines) -> Vec<u32> {
     let mut counts: Vec<u32> = lines.values().flat_map(BTreeMap::keys).copied().collect();
     counts.sort_unstable();
@@ -147,7 +147,7 @@ pub fn counts(lines: &Lines) -> Vec<u32> {
     counts
 }
 
-/// A page with a chart for each line.
+/// Returns a page with a chart for each line.
 pub fn page(lines: &Lines) -> String {
     let points = |values: &BTreeMap<u32, u64>| -> Vec<(f64, f64)> {
         let points = values.iter();
@@ -185,7 +185,7 @@ pub fn page(lines: &Lines) -> String {
     document("Cost over vCPUs", body)
 }
 
-/// A page of lines that nothing has measured, to look at it.
+/// Returns a page of made-up lines, to look at it.
 pub fn sample() -> String {
     let names = [
         SGI,

@@ -28,10 +28,10 @@ const COUNTS: [(&str, &str); 12] = [
 ];
 /// Group of the guest's instructions: under the hypervisor, and of the same path without it.
 const GUEST: &str = "guest's insns";
-/// Stands for what was not taken.
+/// Stands for a path that was not taken.
 const NONE: &str = "-";
 
-/// Costs, with what they were held against.
+/// Returns the costs as a document, compared with a baseline if there is one.
 pub fn document(costs: &Costs, against: Option<&Against<'_>>) -> Document {
     let machine = format!("{}: {}, {}", costs.board, costs.emulator, costs.rustc);
     let mut document = Document::from(vec![machine, String::new(), HEADING.into()]);
@@ -51,7 +51,7 @@ pub fn document(costs: &Costs, against: Option<&Against<'_>>) -> Document {
     document
 }
 
-/// The rows that are shown: under the hypervisor, in both modes.
+/// Returns the rows to show: under the hypervisor, in both modes.
 fn rows(costs: &Costs) -> impl Iterator<Item = (Path, &Row)> {
     Path::ALL.iter().flat_map(move |&path| {
         let modes = [Mode::Inject, Mode::Direct].into_iter();
@@ -59,7 +59,7 @@ fn rows(costs: &Costs) -> impl Iterator<Item = (Path, &Row)> {
     })
 }
 
-/// A row per path and mode.
+/// Returns a row per path and mode.
 fn paths(costs: &Costs) -> Vec<Column> {
     let rows: Vec<(Path, &Row)> = rows(costs).collect();
     let words = |title, of: &dyn Fn(&(Path, &Row)) -> String| {
@@ -90,7 +90,7 @@ fn paths(costs: &Costs) -> Vec<Column> {
     columns
 }
 
-/// Why some paths have no counts.
+/// Explains why some paths have no counts.
 fn skipped(costs: &Costs) -> impl Iterator<Item = String> {
     let skipped = rows(costs).filter(|(_, row)| row.el2.is_none());
     skipped.map(|(path, row)| {
@@ -99,7 +99,7 @@ fn skipped(costs: &Costs) -> impl Iterator<Item = String> {
     })
 }
 
-/// The numbers that stand alone.
+/// Returns the single numbers.
 fn numbers(costs: &Costs) -> Vec<Column> {
     let values = costs.numbers.values().map(u64::to_string);
     vec![
@@ -108,7 +108,7 @@ fn numbers(costs: &Costs) -> Vec<Column> {
     ]
 }
 
-/// Rows whose passes did not all agree, which is worth knowing.
+/// Names rows whose passes differ.
 fn notes(costs: &Costs) -> Vec<String> {
     let odd = costs
         .paths

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots on gem5 with every instruction and its time looked at.
+//! Boots on gem5 that record every instruction and its time.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -24,7 +24,7 @@ use running::options::{JobArgs, LimitArgs};
 use shell::partial::Scratch;
 use shell::progress::Progress;
 
-/// One core sends, one receives.
+/// A sender and a receiver.
 const CORES: u16 = 2;
 /// Every path in few passes, neighbours too.
 const ARGUMENTS: &str = "rouse.cost=all rouse.cost-brief rouse.neighbour=work rouse.deliver=inject";
@@ -82,9 +82,9 @@ pub struct Recorded {
     pub windows: Vec<Window>,
     /// The lines that each path missed, of a cold boot.
     pub missed: BTreeMap<String, Missed>,
-    /// Text that the console printed.
+    /// The console's output.
     pub console: String,
-    /// The emulator, by name and version.
+    /// Name and version of the emulator.
     pub emulator: String,
     /// Ticks of a core's cycle.
     pub period: u64,
@@ -115,7 +115,7 @@ impl Simulator<'_> {
             progress: Progress::new(title),
             recorder: Some(Recorder::Tracers(folder.path())),
         });
-        // The traces end here in any case: a thread would wait for more for ever.
+        // End the traces in any case: a thread would wait for more for ever.
         let windows = traces
             .into_iter()
             .map(Reader::end)
@@ -137,7 +137,7 @@ impl Simulator<'_> {
         })
     }
 
-    /// How many can run side by side here.
+    /// Returns how many can run in parallel here.
     pub fn at_once(&self) -> Result<NonZeroUsize> {
         Ok(self.job(Boot::Warm)?.emulators())
     }
@@ -160,27 +160,27 @@ fn period(job: &Job) -> Result<u64> {
     Ok(1_000_000 / clock.value)
 }
 
-/// Reader of gem5's output to a FIFO while it is written: it is longer than what is kept of it.
+/// Reads gem5's output from a FIFO while it is written: it is longer than the part that is kept.
 struct Reader<T> {
-    /// Keeps the FIFO open, so that it ends when this is closed and not before it has begun.
+    /// Keeps the FIFO open, so that the reader sees its end only when this is closed.
     keeper: File,
     reader: JoinHandle<Result<T>>,
 }
 
 impl<T: Send + 'static> Reader<T> {
-    /// Makes a FIFO at `path` and has `read` read it.
+    /// Creates a FIFO at `path` and a thread that runs `read` on it.
     fn listen(
         path: &std::path::Path,
         read: impl FnOnce(&mut BufReader<File>) -> Result<T> + Send + 'static,
     ) -> Result<Self> {
         mkfifo(path, Mode::S_IRUSR | Mode::S_IWUSR)
             .with_context(|| format!("{} can't be made a FIFO", path.display()))?;
-        // Opening both ends does not wait for another one (Linux, fifo(7)).
+        // Opening both ends does not block (Linux, fifo(7)).
         let keeper = OpenOptions::new().read(true).write(true).open(path)?;
         let mut trace = BufReader::with_capacity(CHUNK, File::open(path)?);
         let reader = std::thread::spawn(move || {
             let found = read(&mut trace);
-            // gem5 would wait for ever at a FIFO that is full.
+            // gem5 would block for ever on a full FIFO.
             io::copy(&mut trace, &mut io::sink()).context("gem5's trace can't be read")?;
             found
         });

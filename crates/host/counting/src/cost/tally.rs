@@ -14,7 +14,6 @@ const LINE: u64 = 64;
 /// Counts of one pass.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// Instructions.
     pub insns: u64,
     /// System registers read.
     pub reads: u64,
@@ -31,14 +30,14 @@ pub struct Tally {
     pub loads: u64,
     /// Instructions that store.
     pub stores: u64,
-    /// Cache lines of 64 bytes that were loaded from or stored to.
+    /// Cache lines of 64 bytes that loads and stores accessed.
     pub lines: u64,
     /// Cache lines of 64 bytes that instructions came from.
     pub code_lines: u64,
 }
 
 impl Tally {
-    /// All counts, in the order of the fields: how tables show them.
+    /// Returns all counts, in the order of the fields and of tables.
     pub fn columns(&self) -> [u64; 12] {
         [
             self.insns,
@@ -56,7 +55,7 @@ impl Tally {
         ]
     }
 
-    /// Counts `steps`; `entries` exceptions led to them.
+    /// Counts `steps`, after `entries` exceptions.
     pub fn of(steps: &[&Step], entries: usize) -> Self {
         let kinds = |wanted: &[Kind]| {
             let found = steps

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Windows from a trace of gem5: its TarmacTracer writes a line for each instruction that a core has
-//! committed, with the time of that, and lines for what it wrote.
+//! Windows from a trace of gem5: its TarmacTracer writes a line for each instruction that a core
+//! commits, with the time of the commit, and lines for its results.
 //!
 //! An instruction is `TICK clk CPU IT (COUNT) VIRTUAL:PHYSICAL OPCODE SET LEVEL_SECURITY : TEXT` (gem5's
 //! `src/arch/arm/tracers/tarmac_record_v8.cc`, 24.0); all numbers but TICK and COUNT are hexadecimal.
-//! An access that it made is `TICK clk CPU MR BYTES VIRTUAL:PHYSICAL VALUE`, behind it and without the blank before BYTES; MW, if it wrote.
-//! The physical address is not always there. The level is the one after the instruction; see [`executed_at`]. Each core has a
-//! file of its own, which may be a FIFO: what is between windows is dropped as it comes. The marks are a part of their
-//! window: what an exception takes is known by what is before it and behind it.
+//! An access that it made follows it as `TICK clk CPU MR BYTES VIRTUAL:PHYSICAL VALUE`, without the blank before BYTES;
+//! MW, if it wrote. The physical address is not always there. The level is the one after the instruction; see
+//! [`executed_at`]. Each core has its own file, which may be a FIFO: lines between windows are dropped as they
+//! come. The marks are a part of their window: the cost of an exception follows from the lines before and after it.
 
 use std::io::BufRead;
 
@@ -18,10 +18,10 @@ use super::trace::{Access, Step, Window};
 use super::visit;
 use super::word::{Kind, kind};
 
-/// Most steps of a window: one that does not end is none.
+/// Most steps of a window: a longer one is dropped.
 const MOST: usize = 200_000;
 
-/// The windows of the core with number `cpu`.
+/// Returns the windows of the core with number `cpu`.
 pub fn windows(mut trace: impl BufRead, cpu: u16) -> Result<Vec<Window>> {
     let (mut done, mut open) = (Vec::new(), None::<Window>);
     let mut before = Level::El1;
@@ -36,7 +36,7 @@ pub fn windows(mut trace: impl BufRead, cpu: u16) -> Result<Vec<Window>> {
         }
         let text = String::from_utf8_lossy(&line);
         let Some(step) = step(&text, &mut before)? else {
-            // The mark itself has none.
+            // The mark itself has no step.
             let last = open.as_mut().and_then(|window| window.steps.last_mut());
             if let Some((last, access)) = last.zip(access(&text)) {
                 last.accesses.push(access);
@@ -75,7 +75,7 @@ pub fn windows(mut trace: impl BufRead, cpu: u16) -> Result<Vec<Window>> {
     }
 }
 
-/// The instruction of a line; `None` if it is about something else. `before` is the level at which it was executed, and
+/// Parses the instruction of a line; `None` for any other line. `before` is the level at which it was executed, and
 /// then the one after it.
 fn step(line: &str, before: &mut Level) -> Result<Option<Step>> {
     let mut words = line.split_ascii_whitespace();
@@ -107,7 +107,7 @@ fn step(line: &str, before: &mut Level) -> Result<Option<Step>> {
     Ok(Some(Step::new(level, word, pc, tick)))
 }
 
-/// The access of a line; `None` if it is about something else.
+/// Parses the access of a line; `None` for any other line.
 fn access(line: &str) -> Option<Access> {
     let mut words = line.split_ascii_whitespace();
     let what = words.nth(3)?;
@@ -123,9 +123,9 @@ fn access(line: &str) -> Option<Access> {
     })
 }
 
-/// The level at which an instruction was executed, from that of the one before it and its own, each as the tracer has them: an ERET,
-/// or an instruction that an exception is taken from, has the level that follows already. The first instruction behind an interrupt is in a
-/// vector, and has its own.
+/// The level at which an instruction was executed, from the traced levels of the one before it and of itself: an ERET,
+/// or an instruction that traps, is traced with the level that follows. The first instruction after an interrupt is in
+/// a vector, and has its own.
 fn executed_at(before: Level, after: Level, word: u32, pc: u64) -> Level {
     let returns = kind(word) == Kind::Return;
     let traps = after > before && !visit::is_interrupt(pc);
@@ -197,12 +197,12 @@ mod tests {
         use Level::{El1, El2};
         const ERET: u32 = 0xd69f_03e0;
         const MSR: u32 = 0xd518_cba1;
-        // A write that traps, and what is behind it; as the cores write it.
+        // A write that traps, and what follows it; as the cores write it.
         assert_eq!(executed_at(El1, El2, MSR, 0x4020_b6d4), El1);
         assert_eq!(executed_at(El2, El2, MSR, 0x8020_2400), El2);
-        // The first instruction behind an interrupt.
+        // The first instruction after an interrupt.
         assert_eq!(executed_at(El1, El2, MSR, 0x8020_2480), El2);
-        // A return, of which in-order cores say the level behind it, and the other one that before it.
+        // A return: in-order cores trace the level after it, and the other one the level before it.
         assert_eq!(executed_at(El2, El1, ERET, 0x8020_245c), El2);
         assert_eq!(executed_at(El2, El2, ERET, 0x8020_245c), El2);
         assert_eq!(executed_at(El2, El1, MSR, 0x4020_b6d8), El1);
@@ -219,7 +219,7 @@ mod tests {
         ] {
             assert!(windows(line.as_bytes(), 0).is_err(), "{line}");
         }
-        // Other lines, and a window that has no end, are nothing.
+        // Other lines, and a window without an end, do not count.
         let other = format!("info: x\n5 clk cpu0 R x0 1\n{}", mark(Edge::Begin));
         assert!(windows(other.as_bytes(), 0).unwrap().is_empty());
     }

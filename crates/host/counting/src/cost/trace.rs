@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recorder's trace, taken apart.
+//! Parses the recorder's trace.
 
 use anyhow::{Result, bail};
 use cost::{Entry, Level, Path};
@@ -7,30 +7,29 @@ use cost::{Entry, Level, Path};
 /// A load or store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// It was a store.
+    /// Whether it was a store.
     pub store: bool,
     /// Virtual address.
     pub address: u64,
     pub bytes: u64,
 }
 
-/// An instruction that was executed.
+/// An executed instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// At which level.
+    /// Its exception level.
     pub level: Level,
-    /// The instruction.
+    /// Its encoding.
     pub word: u32,
-    /// Its address.
     pub pc: u64,
     /// Its loads and stores.
     pub accesses: Vec<Access>,
-    /// When it was committed, in ticks of a simulator; 0 where only instructions are counted.
+    /// Time of its commit, in ticks of a simulator; 0 where only instructions are counted.
     pub tick: u64,
 }
 
 impl Step {
-    /// One that accessed nothing.
+    /// Creates one without accesses.
     pub const fn new(level: Level, word: u32, pc: u64, tick: u64) -> Self {
         Self {
             level,
@@ -46,18 +45,17 @@ impl Step {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     pub path: Path,
-    /// Number of the CPU.
     pub cpu: u16,
-    /// Instructions that were executed.
+    /// Executed instructions.
     pub steps: Vec<Step>,
-    /// A loop in it is not complete.
+    /// Whether repetitions of a loop are left out.
     pub spun: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     pub windows: Vec<Window>,
-    /// CPUs that reached EL1, and the instructions that each had executed.
+    /// CPUs that reached EL1, and the number of instructions that each had executed.
     pub entered: Vec<(u16, u64)>,
 }
 
@@ -69,7 +67,7 @@ impl Trace {
         let mut left = 0;
         for &entry in entries {
             let Some(entry) = Entry::from_bytes(entry) else {
-                bail!("the recorder's trace is damaged: {entry:02x?} is no entry");
+                bail!("the recorder's trace is damaged: {entry:02x?} is not an entry");
             };
             trace.take(entry, &mut left)?;
         }
@@ -107,7 +105,7 @@ impl Trace {
                 },
                 Some(window),
             ) if inside => {
-                // Without a step it is of the mark itself, which has none.
+                // Without a step it belongs to the mark, which has none.
                 if let Some(step) = window.steps.last_mut() {
                     step.accesses.push(Access {
                         store,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The stays at EL2 in a window: from a vector to the ERET.
+//! Finds the stays at EL2 in a window: from a vector to the ERET.
 
 use cost::{Level, Path};
 
@@ -56,7 +56,7 @@ pub fn visits(window: &Window) -> Vec<Cause> {
     found
 }
 
-/// The cause of a stay that began at `vector`, `last` being the guest's last
+/// Returns the cause of a stay that began at `vector`; `last` is the guest's last
 /// instruction before.
 fn cause(vector: u64, last: Option<&Step>) -> Cause {
     match (vector, last.map(|step| kind(step.word))) {
@@ -70,13 +70,13 @@ fn cause(vector: u64, last: Option<&Step>) -> Cause {
     }
 }
 
-/// The guest's interrupt handlers in `window`, each from its vector to its ERET.
+/// Returns the guest's interrupt handlers in `window`, each from its vector to its ERET.
 pub fn handlers(window: &Window) -> Vec<Vec<&Step>> {
     let mut found: Vec<Vec<&Step>> = Vec::new();
     let mut inside = false;
     let mut last = None;
     for step in window.steps.iter().filter(|step| step.level == Level::El1) {
-        // A window begins behind its mark, wherever that is, and not in a handler.
+        // A window begins after its mark, wherever that is, and not in a handler.
         let jumped = last.is_some_and(|last| step.pc != last + 4);
         last = Some(step.pc);
         if !inside && jumped && step.pc & TABLE == OWN_INTERRUPT {
@@ -91,8 +91,8 @@ pub fn handlers(window: &Window) -> Vec<Vec<&Step>> {
     found
 }
 
-/// How a window of `path` is to look where interrupts are injected: the stays,
-/// and how many interrupts the guest takes, where that is always the same.
+/// Returns the expected form of a window of `path` with injected interrupts: the stays,
+/// and the number of interrupts that the guest takes, if it is fixed.
 pub fn expected(path: Path) -> (&'static [Cause], Option<usize>) {
     match path {
         Path::Hypercall | Path::Service | Path::CpuOn | Path::CpuStart | Path::FloorCall => {
@@ -115,20 +115,19 @@ pub fn expected(path: Path) -> (&'static [Cause], Option<usize>) {
 /// Part of the guest's own instructions that belongs to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Own {
-    /// All.
     All,
-    /// The interrupt handler; the rest waits for it.
+    /// The interrupt handler; the other instructions wait for it.
     Handler,
     /// After the last call.
     AfterCall,
-    /// Nothing that says anything.
+    /// Nothing: they are not comparable.
     Nothing,
 }
 
-/// Part of the guest's instructions that belongs to `path`.
+/// Returns the part of the guest's instructions that belongs to `path`.
 pub fn own(path: Path) -> Own {
     match path {
-        // The neighbour's are at EL1 as well.
+        // The neighbour's instructions are at EL1 as well.
         Path::Switch => Own::Handler,
         Path::SgiReceive | Path::DoorbellReceive | Path::Timer | Path::FloorReceive => Own::Handler,
         Path::CpuStart => Own::AfterCall,
@@ -137,11 +136,11 @@ pub fn own(path: Path) -> Own {
     }
 }
 
-/// The hypervisor's steps that belong to the path of `window`.
+/// Returns the hypervisor's steps that belong to the path of `window`.
 pub fn hypervisor_steps(window: &Window) -> Vec<&Step> {
     let steps = window.steps.iter().filter(|step| step.level == Level::El2);
     let steps: Vec<&Step> = steps.collect();
-    // A CPU that is started comes out of the halt in which it was off.
+    // A started CPU leaves the halt in which it was off.
     let halted = match window.path {
         Path::CpuStart => steps.iter().rposition(|step| kind(step.word) == Kind::Wfi),
         _ => None,
@@ -149,8 +148,8 @@ pub fn hypervisor_steps(window: &Window) -> Vec<&Step> {
     steps[halted.map_or(0, |halt| halt + 1)..].to_vec()
 }
 
-/// The guest's steps that belong to the path of `window`; `None` if they say
-/// nothing.
+/// Returns the guest's steps that belong to the path of `window`; `None` if they are not
+/// comparable.
 pub fn guest_steps(window: &Window) -> Option<Vec<&Step>> {
     let steps = || window.steps.iter().filter(|step| step.level == Level::El1);
     match own(window.path) {

@@ -23,7 +23,7 @@ impl Machine {
         machine
     }
 
-    /// So many instructions at EL1; the next thing that is told is about the last.
+    /// So many instructions at EL1; the next report is about the last.
     fn el1(&mut self, many: u64) -> &mut Self {
         self.now.levels[0] += many;
         self
@@ -85,7 +85,7 @@ impl Machine {
     }
 }
 
-/// A round trip by interrupts that are delivered directly, as it is traced.
+/// A round trip by directly delivered interrupts, as traced.
 fn by_interrupt(machine: &mut Machine) {
     machine.begin(NEAR);
     machine.el1(3).store(NEAR, WORD);
@@ -111,7 +111,7 @@ fn the_path_leaves_out_what_senders_do_afterwards() {
     let sample = machine.only();
     assert_eq!((sample.value, sample.work.total()), (87, 87));
     assert_eq!(sample.path.total(), 66);
-    // The sender's statistics are beside the path, what it finds is on it.
+    // The sender's statistics are off the path, what it finds is on it.
     assert_eq!(sample.work.classes, [3, 2, 2, 0]);
     assert_eq!(sample.path.classes, [0, 2, 2, 0]);
 }
@@ -159,14 +159,14 @@ fn a_store_is_followed_through_all_stops_since_the_last_look() {
         machine.el1(8).load(NEAR, WORD + 4);
         machine.el1(2).end(NEAR);
         let sample = machine.only();
-        // The way of the sender to its store, of the receiver since the stop in which that came.
+        // The sender's way to its store, and the receiver's since the stop in which that came.
         let path = if in_first { 8 + 6 + 4 } else { 28 + 7 + 4 };
         assert_eq!(sample.path.total(), path + 9 + 8 + 2, "{in_first}");
         assert!(!sample.unclear);
     }
 }
 
-/// A store that an earlier look has seen does not cause what follows a later look.
+/// A store that an earlier look has seen is not the cause of what follows a later look.
 #[test]
 fn a_look_ends_the_wait() {
     let mut machine = Machine::new();
@@ -182,7 +182,7 @@ fn a_look_ends_the_wait() {
     machine.el1(1).pause(FAR);
     machine.el1(2).load(NEAR, WORD + 4);
     machine.el1(3).end(NEAR);
-    // The other one ran beside from the beginning.
+    // The other one ran in parallel from the beginning.
     assert_eq!(machine.only().path.total(), 2 + 4 + 1 + 6 + 5 + 2 + 3);
 }
 
@@ -213,7 +213,7 @@ fn polls_that_found_nothing_are_beside() {
         machine.el1(3).load(NEAR, WORD);
         machine.el1(1).pause(NEAR);
     }
-    // A first turn of the other one tells nothing yet.
+    // The first turn of the other one does not show anything yet.
     machine.el1(7).pause(FAR);
     machine.el1(3).load(NEAR, WORD);
     machine.el1(1).pause(NEAR);
@@ -222,7 +222,7 @@ fn polls_that_found_nothing_are_beside() {
     machine.el1(3).load(NEAR, WORD);
     machine.el1(2).end(NEAR);
     let sample = machine.only();
-    // The other one ran beside from the beginning: 17, then the look and the end.
+    // The other one ran in parallel from the beginning: 17, then the look and the end.
     assert_eq!(sample.path.total(), 17 + 5);
     assert_eq!(sample.value, 5 * 4 + 7 + 4 + 12 + 5);
 }
@@ -306,7 +306,7 @@ fn a_change_of_cpus_without_a_pause_is_told() {
     let mut machine = Machine::new();
     machine.begin(NEAR);
     machine.el1(9).send(NEAR);
-    // The emulator's turn is over in the middle of something.
+    // The emulator's turn ends in the middle of something.
     machine.el1(5).run(FAR);
     machine.el1(5).pause(FAR);
     machine.el1(5).end(NEAR);

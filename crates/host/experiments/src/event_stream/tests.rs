@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Conclusions from machines made up.
+//! Conclusions from made-up machines.
 
 use plan::Wait;
 use plan::Workload::{self, Overshoot, Stream};
@@ -11,7 +11,7 @@ use crate::verdict::Verdict;
 /// Overshoot of a poll by the event stream alone on a machine, from limit and period, all in ticks of a nanosecond.
 type Over = fn(u64, u64) -> u64;
 
-/// A machine of which WFE leaves 100 ns after the edge.
+/// A machine that leaves WFE 100 ns after the edge.
 fn rounding(limit: u64, period: u64) -> u64 {
     (limit + 100).next_multiple_of(period) - limit
 }
@@ -47,8 +47,8 @@ fn results(cells: Vec<Cell>) -> Results {
     results
 }
 
-/// The boots of a machine whose stream has `period` per cent of the period that
-/// it should have, changed by `change`.
+/// The boots of a machine whose stream has `period` per cent of the right
+/// period, changed by `change`.
 fn runs(overshoot: Over, period: u64, change: fn(&mut Cell)) -> Runs {
     let number = |text: &str| text.parse::<u32>().unwrap();
     let periods = ASKED.iter().map(|asked| {

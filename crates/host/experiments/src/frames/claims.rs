@@ -15,15 +15,15 @@ pub fn all(ours: &Ours) -> Vec<Claim> {
     ROWS.iter().flat_map(of_row).collect()
 }
 
-/// That the governors of a pair are to each other as they are in `row`: of the size that the
-/// source states, or that way.
+/// Claims that the governors of a pair compare as in `row`: by the size that the
+/// source states, or in that direction.
 fn claim(ours: &Ours, row: &Row, pair: usize) -> Claim {
     let (one, other) = PAIRS[pair];
     let what = row.name.split(';').next().unwrap_or(row.name);
     let [after, before] = [one, other].map(|which| row.published[which]);
     let [one_of, other_of] =
         [one, other].map(|which| (GOVERNORS[which].1, figure(ours, which, row.of)));
-    // Few frames are late, so how many more is no size.
+    // Few frames are late, so the change of their number is not an effect size.
     let counted = what == "jank, %";
     let stated = row
         .changes
@@ -73,7 +73,7 @@ mod tests {
     use crate::outcome::ByBoot;
     use crate::verdict::Verdict;
 
-    /// The source's figures, as if they were ours, of boots that are `spread` per cent apart.
+    /// Returns the source's figures, as if they were ours, of boots that are `spread` per cent apart.
     fn published(spread: f64) -> Ours {
         let boots = [-spread, 0.0, spread].map(|far| {
             let at = |row: usize| {

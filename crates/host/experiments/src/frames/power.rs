@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A model of power: where the CPUs were, times what a CPU takes there.
+//! A model of power: the CPUs' time in each state, times its power.
 //!
 //! It is that of `cargo xtask governors` (`docs/governors.md`, "Energy"): a state takes its power until
-//! it is left, and each stay has a price, which is what makes it pay from its target residency on.
+//! it is left, and each stay has a price, so that the state pays from its target residency on.
 
 use crate::find::Found;
 use governing::{FULL_POWER, States};
@@ -10,15 +10,15 @@ use governing::{FULL_POWER, States};
 /// States of the experiment's table.
 const COUNT: usize = 2;
 
-/// The time of all CPUs, nanoseconds, and how it was spent.
+/// The time of all CPUs, nanoseconds, by state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spent {
     whole: f64,
-    /// In no idle state.
+    /// Time in no idle state.
     run: f64,
     /// Stays in each state, and time until they were left.
     stays: [(f64, f64); COUNT],
-    /// Energy that it took, thousandths of a nanosecond of a CPU that runs.
+    /// Its energy, thousandths of a nanosecond of a running CPU.
     energy: f64,
 }
 
@@ -55,7 +55,7 @@ impl Spent {
         FULL_POWER as f64 * self.run + asleep.sum::<f64>()
     }
 
-    /// Mean power of a CPU, thousandths of one that runs.
+    /// Mean power of a CPU, thousandths of that of a running one.
     pub fn power(&self) -> f64 {
         self.energy / self.whole.max(1.0)
     }
@@ -63,7 +63,7 @@ impl Spent {
 
 #[cfg(test)]
 impl Spent {
-    /// Of a time in which so much was taken.
+    /// Creates a time with this mean power.
     pub fn at(power: f64) -> Self {
         let (run, stays) = (power, [(0.0, 0.0); COUNT]);
         Self {
@@ -75,8 +75,8 @@ impl Spent {
     }
 }
 
-/// The power of the shallow state at which `one` takes as much as `other`, should the stays keep their
-/// prices: entering and leaving a state takes what it takes.
+/// Returns the power of the shallow state at which `one` takes as much as `other`, if the stays keep their
+/// prices, as entering and leaving a state costs the same.
 pub fn break_even(one: &Spent, other: &Spent, states: &States) -> f64 {
     let without = |spent: &Spent| {
         let (_, time) = spent.stays[0];

@@ -10,23 +10,23 @@ use crate::outcome::{ByBoot, Claim, Constant, Test, Way};
 
 /// How far a change may be from a published one of tens of per cent, points.
 const BAND: f64 = 10.0;
-/// Likewise for a change of a few per cent; what is no more apart counts as equal.
+/// Likewise for a change of a few per cent; smaller differences count as equal.
 const SMALL: f64 = 2.0;
-/// Deviation of the source's writes, per cent: what is no more apart cannot be told apart there.
+/// Deviation of the source's writes, per cent: smaller differences do not show there.
 const DEVIATION: f64 = 3.73;
 
 /// Why our menus choose a deep state for reads and the source's did not.
 const SCATTERED: &str = "these menus predict a wait only where times scatter by less than a sixth; how they scatter \
                          there is not known";
-/// Why our writes do not do what the source's do.
+/// Why our writes do not behave like the source's.
 const UNKNOWN: &str = "not reproduced, reason unknown: the source gives none; here a write is a longer wait, and nothing else";
-/// Why reads are not slower beside faster writes.
+/// Why faster writes do not slow reads down.
 const NO_LOAD: &str = "the time of the device does not depend on what else it is asked for here";
 
 /// A figure of a column, by boots.
 type Column<'c> = (&'c str, ByBoot<f64>);
 
-/// One row of the re-test: its boot, and what tells its cells from the others there.
+/// One row of the re-test: its boot, and the words that distinguish its cells there.
 struct Load<'r>(&'r Runs, &'static str, Words<'static>);
 
 impl Load<'_> {
@@ -39,7 +39,7 @@ impl Load<'_> {
         self.figure(column, |it| it.rate)
     }
 
-    /// By how much the rate of `one` is above that of `base`, per cent.
+    /// Returns by how much the rate of `one` is above that of `base`, per cent.
     fn gain(&self, one: usize, base: usize) -> Result<ByBoot<f64>> {
         let Self(runs, boot, words) = *self;
         runs.by_boot(|run| {
@@ -119,7 +119,7 @@ fn reads(load: &Load<'_>, spread: &str) -> Result<Vec<Claim>> {
         .collect())
 }
 
-/// The rates of all columns, with their names.
+/// Returns the rates of all columns, with their names.
 fn columns<'c>(load: &Load<'_>) -> Result<[Column<'c>; 5]> {
     Ok([
         ("baseline", load.rate(BASELINE)?),
@@ -214,8 +214,8 @@ fn mixed(load: &Load<'_>) -> Result<Vec<Claim>> {
     ])
 }
 
-/// The gain of PSD over the base where completions are on the CPU that submitted in so
-/// many per cent, per cent.
+/// Returns the gain of PSD over the base where so many per cent of completions are on the CPU that
+/// submitted, per cent.
 fn gain(runs: &Runs, completion: &str) -> Result<ByBoot<f64>> {
     let rate = |run: Run<'_>, psd| {
         let found = run.cell("elsewhere", &[("completion", completion), ("psd-ms", psd)])?;
@@ -224,7 +224,7 @@ fn gain(runs: &Runs, completion: &str) -> Result<ByBoot<f64>> {
     runs.by_boot(|run| Ok(100.0 * (rate(run, "3")? / rate(run, "0")? - 1.0)))
 }
 
-/// A figure of the cell with this window and these words.
+/// Returns a figure of the cell with this window and these words.
 fn figure(
     runs: &Runs,
     boot: &str,
@@ -282,7 +282,7 @@ fn limit(runs: &Runs) -> Result<Vec<Claim>> {
     ])
 }
 
-/// How long the window of a request was open that outlasts it, milliseconds: as long as
+/// Returns how long the window of a request that outlasts it was open, milliseconds: as long as
 /// the CPU polled.
 pub fn window_ms(found: &Found<'_>) -> f64 {
     let polled = found.time("cpuidle", "poll.time-ns");

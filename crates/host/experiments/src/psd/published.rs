@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The source's figures, and what of ours stands beside them.
+//! The source's figures, and which of ours to compare with them.
 
 /// Columns of the re-test: name, and wait, `psd-ms` and `standby-us` of our cell.
 pub const COLUMNS: [(&str, &str, &str, &str); 5] = [
@@ -10,7 +10,7 @@ pub const COLUMNS: [(&str, &str, &str, &str); 5] = [
     ("both", "governor:menu", "3", "170"),
 ];
 
-/// Their places.
+/// Their indices.
 pub const BASELINE: usize = 0;
 pub const DISABLED: usize = 1;
 pub const WYSOCKI: usize = 2;
@@ -20,16 +20,16 @@ pub const BOTH: usize = 4;
 /// A value for each column; NaN where the source has none.
 pub type Values = [f64; 5];
 
-/// Cells, and what was published of them: the first is a rate.
+/// Cells, and their published values: the first is a rate.
 pub struct Row {
     pub name: &'static str,
-    /// Label of its boot, and what tells its cells from the others there.
+    /// Label of its boot, and the words that distinguish its cells there.
     pub boot: &'static str,
     pub words: &'static [(&'static str, &'static str)],
     pub published: &'static [(&'static str, Values)],
 }
 
-/// Words that tell reads and writes from each other where a boot has both, apart.
+/// Words that distinguish reads from writes where a boot has both, separately.
 pub const READS: [(&str, &str); 1] = [("writes", "0")];
 pub const WRITES: [(&str, &str); 1] = [("writes", "100")];
 
@@ -104,7 +104,7 @@ pub const ROWS: [Row; 4] = [
 mod tests {
     use super::*;
 
-    /// Requests of a mebibyte that are on their way at once: rate times latency.
+    /// Returns the requests of a mebibyte that are in flight at once: rate times latency.
     fn in_flight(rates: &Values, latencies: &Values, column: usize) -> f64 {
         rates[column] * 1e9 / f64::from(1 << 20) * latencies[column] / 1e6
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Expectations of the settings, each claim with what would refute it.
+//! Expectations of the settings, as claims that figures can refute.
 
 use anyhow::{Context, Result};
 
@@ -14,14 +14,14 @@ use crate::outcome::{ByBoot, Claim, Constant, Test};
 const HALF: f64 = 5.0;
 /// The longest gap, us.
 const LONGEST: &str = "5000";
-/// A gap in which every limit ends, us.
+/// A gap that exceeds every limit, us.
 const LONG: &str = "1000";
 /// Largest difference between a poll's price and its limit, besides a tenth of it, us: two more switches.
 const SWITCHED: f64 = 2.0;
 /// How far an adaptive poll may be from none, points.
 const ADAPTED: f64 = 2.0;
 
-/// Something of a setting's cell at a gap, boot by boot.
+/// Applies a function to a setting's cell at a gap, boot by boot.
 fn of(
     runs: &Runs,
     setting: Setting,
@@ -34,7 +34,7 @@ fn of(
     })
 }
 
-/// Share of the CPUs' time that the neighbours got, per cent.
+/// Returns the share of the CPUs' time that the neighbours got, per cent.
 fn share(runs: &Runs, setting: Setting, gap: &str) -> Result<ByBoot<f64>> {
     of(runs, setting, gap, |found| {
         Ok(100.0 * found.neighbours()?.share())
@@ -58,7 +58,7 @@ pub fn claims(runs: &Runs) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// Claims on what a guest that polls leaves, whatever its limit.
+/// Claims on the time that a polling guest leaves, with any limit.
 fn polled(runs: &Runs, gaps: &[&str]) -> Result<Vec<Claim>> {
     let each = gaps.iter().map(|gap| {
         let most = runs.by_boot(|run| {
@@ -74,7 +74,7 @@ fn polled(runs: &Runs, gaps: &[&str]) -> Result<Vec<Claim>> {
             ("the most that a poll-wfi leaves", most),
             (HALT.name, share(runs, HALT, gap)?),
         )
-        // Half of what the shortest limit takes of the gap.
+        // Half of the share of the shortest limit in the gap.
         .at_least(50.0 * (10.0 / gap.parse::<f64>()?).min(1.0))
         .tested(format!("{gap} us apart")))
     });
@@ -136,7 +136,7 @@ fn host(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// Claims on what giving the CPU away costs the wake-up.
+/// Claims on the cost of giving the CPU away for the wake-up.
 fn latencies(runs: &Runs) -> Result<Vec<Claim>> {
     let below = |one: Setting, other: Setting, gap: &str, source: &str| -> Result<Claim> {
         Ok(Claim::below(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which settings no other beats, and the wait from which a trap takes less than a poll.
+//! The settings that no other beats, and the length of a wait from which a trap takes less than a poll.
 
 use anyhow::{Context, Result};
 
@@ -39,10 +39,10 @@ pub fn points(run: Run<'_>, settings: &[Setting], gaps: &[&'static str]) -> Resu
     Ok(points)
 }
 
-/// How much more a share has to be to be more, points.
+/// Smallest difference of shares that counts, points.
 const LEAST: f64 = 0.1;
 
-/// The points at `gap` of which no other is at least as fast and leaves more, or is faster and leaves as
+/// Returns the points at `gap` for which no other is at least as fast and leaves more, or is faster and leaves as
 /// much; the fastest first.
 pub fn best<'p>(points: &'p [Point], gap: &str) -> Vec<&'p Point> {
     let at = || points.iter().filter(|point| point.gap == gap);
@@ -58,8 +58,8 @@ pub fn best<'p>(points: &'p [Point], gap: &str) -> Vec<&'p Point> {
     best
 }
 
-/// How long a wait is, us of the counter, from which on a trapped WFI takes less of the CPUs than a
-/// poll: by a line through what each takes for itself at two gaps.
+/// Returns the length of a wait, us of the counter, from which on a trapped WFI takes less of the CPUs than a
+/// poll: by a line through the time of each at two gaps.
 pub fn break_even(run: Run<'_>) -> Result<f64> {
     const AT: [&str; 2] = ["5", "50"];
     let mut more = [0.0; AT.len()];
@@ -69,13 +69,13 @@ pub fn break_even(run: Run<'_>) -> Result<f64> {
     Ok(crossing(AT.map(|gap| gap.parse().unwrap_or(0.0)), more))
 }
 
-/// Where a line through two points is zero.
+/// Returns where a line through two points is zero.
 fn crossing([first, second]: [f64; 2], [at_first, at_second]: [f64; 2]) -> f64 {
     let slope = (at_second - at_first) / (second - first);
     first - at_first / slope
 }
 
-/// Time of the CPUs that the vCPUs of a setting take for a round trip, us of the counter.
+/// Returns the CPUs' time for the vCPUs of a setting per round trip, us of the counter.
 fn own(setting: Setting, run: Run<'_>, gap: &str) -> Result<f64> {
     let found = setting.find(run, gap)?.context("it was skipped")?;
     Ok(found.us_per_sample(1.0 - found.neighbours()?.share()))
@@ -116,7 +116,7 @@ mod tests {
     fn a_line_crosses_zero_where_it_does() {
         // 2 us less than the gap: zero at 2.
         assert!((crossing([5.0, 50.0], [3.0, 48.0]) - 2.0).abs() < 1e-9);
-        // Behind both points.
+        // Beyond both points.
         assert!((crossing([5.0, 50.0], [-95.0, -50.0]) - 100.0).abs() < 1e-9);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Conclusions from machines made up.
+//! Conclusions from made-up machines.
 
 use plan::{HostPoll, Neighbour, Trap, Wait, Word};
 use results::{Cell, Results, Stats};
@@ -13,7 +13,7 @@ const MADE: u64 = 200;
 /// A switch there and back, ns.
 const SWITCH: u64 = 1000;
 
-/// How a machine that is made up is wrong.
+/// The error of a made-up machine.
 #[derive(Clone, Copy, PartialEq)]
 enum Wrong {
     Nothing,
@@ -21,15 +21,15 @@ enum Wrong {
     DearPolls,
     /// A switch takes no time.
     FreeSwitch,
-    /// Nothing is taken for slices.
+    /// Slices take nothing.
     NoSlices,
-    /// A guest that gives its CPU away has it back after the slice.
+    /// A guest that gives its CPU away gets it back after the slice.
     LateReturn,
-    /// EL2's polls are given to the neighbour.
+    /// EL2's polls count for the neighbour.
     GivenPolls,
 }
 
-/// Properties of a cell that count here: its wait, whether WFI traps, and how long who polls, us.
+/// Relevant properties of a cell: its wait, whether WFI traps, and how long each polls, us.
 #[derive(Clone, Copy)]
 struct Way {
     wait: Wait,
@@ -49,7 +49,7 @@ const fn way(wait: Wait, trap: Trap) -> Way {
     }
 }
 
-/// Nanoseconds that the neighbour gets of a gap of as many, and the median.
+/// Returns the nanoseconds of a gap that the neighbour gets, and the median.
 fn reckoned(way: Way, gap_us: u32, wrong: Wrong) -> (u64, u64) {
     let gap = u64::from(gap_us) * 1000;
     let switch = if wrong == Wrong::FreeSwitch {
@@ -78,7 +78,7 @@ fn reckoned(way: Way, gap_us: u32, wrong: Wrong) -> (u64, u64) {
 fn cell(way: Way, gap_us: u32, wrong: Wrong, sliced: bool) -> Cell {
     let (given, p50) = reckoned(way, gap_us, wrong);
     let gap = u64::from(gap_us) * 1000;
-    // Of what is not given a slice in two is taken. The sender works meanwhile.
+    // Every second slice of the time that is not given is taken. The sender works meanwhile.
     let slices = sliced && wrong != Wrong::NoSlices;
     let taken = if slices { (2 * gap - given) / 2 } else { 0 };
     let late = slices && (given == 0 || wrong == Wrong::LateReturn);
@@ -122,7 +122,7 @@ fn cell(way: Way, gap_us: u32, wrong: Wrong, sliced: bool) -> Cell {
     }
 }
 
-/// The boots of such a machine, at these gaps.
+/// Returns the boots of such a machine, at these gaps.
 fn runs(wrong: Wrong, gaps: &[u32]) -> Runs {
     let wfi = |trap, host_poll_us, adaptive| Way {
         host_poll_us,
@@ -165,7 +165,7 @@ fn runs(wrong: Wrong, gaps: &[u32]) -> Runs {
 
 const ALL: [u32; 6] = [5, 20, 50, 200, 1000, 5000];
 
-/// Sources of the claims that do not agree on such a machine.
+/// Returns the sources of the claims that do not agree on such a machine.
 fn differing(wrong: Wrong) -> Vec<String> {
     let outcome = conclude(&runs(wrong, &ALL)).unwrap();
     let claims = outcome.claims.iter();
@@ -248,7 +248,7 @@ fn a_break_even_that_no_wait_has_is_not_told_as_one() {
 #[test]
 fn the_break_even_is_where_a_wait_is_as_long_as_what_the_trap_takes() {
     let runs = runs(Wrong::Nothing, &ALL);
-    // Nothing but the gap is in the ticks of these cells.
+    // Only the gap is in the ticks of these cells.
     assert!(frontier::break_even(runs.first()).unwrap().abs() < 0.01);
     let beyond = frontier::points(runs.first(), &SETTINGS, &["200"]).unwrap();
     let best: Vec<&str> = frontier::best(&beyond, "200")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One CPU of a recording: from its events to its idle intervals. An interval was ended by the first event that says so
-//! from the entry on, before the next entry ([`super::evidence`]).
+//! Finds the idle intervals of one CPU of a recording in its events. The first event from the entry on, before the
+//! next entry, that is evidence of a reason ended the interval ([`super::evidence`]).
 
 use cpuidle::{FOREVER, Wake};
 
@@ -11,48 +11,48 @@ use super::line::{Event, What};
 /// A CPU.
 #[derive(Debug, Default)]
 pub struct Cpu {
-    /// Whether the recording has all that may end an interval.
+    /// Whether the recording has all events that may end an interval.
     all: bool,
     now: Now,
-    /// When it last did anything.
+    /// Time of its last event.
     last_ns: u64,
-    /// How long it ran before the interval that is under way.
+    /// How long it ran before the current interval.
     busy_ns: u64,
     done: Vec<Interval>,
-    /// Contradiction after which there is no telling.
+    /// Contradiction after which nothing is certain.
     flaw: Option<String>,
 }
 
 /// State of the CPU.
 #[derive(Clone, Copy, Debug, Default)]
 enum Now {
-    /// The recording has not said yet, or not since events were lost.
+    /// No event yet, or none since events were lost.
     #[default]
     Unknown,
     /// It is in a state.
     Idle(Stay),
-    /// It has left the state at that time. When it began to idle is not known if that was before the recording.
+    /// It has left the state at that time.
     Left(Stay, u64),
 }
 
 /// A stay in a state.
 #[derive(Clone, Copy, Debug)]
 struct Stay {
-    /// When it began to idle, if that is known.
+    /// When it began to idle; `None` if that was before the recording.
     since_ns: Option<u64>,
     /// The state, likewise.
     state: Option<u32>,
-    /// Where the recording says what it does now.
+    /// The last line about it.
     line: usize,
     /// Why it may have left.
     seen: Option<Evidence>,
 }
 
 impl Stay {
-    /// Whether the CPU goes on idling after it: only the tick came, or a poll has timed out. `all` says whether
+    /// Whether the CPU continues to idle after it: only the tick came, or a poll has timed out. `all`: whether
     /// the recording has everything else that may have ended it.
     fn goes_on(&self, all: bool) -> bool {
-        // Where a state polls, it is the first.
+        // A state that polls is the first.
         let timed_out = all && self.state == Some(0) && self.seen.is_none();
         self.seen == Some(Evidence::Tick) || timed_out
     }
@@ -68,7 +68,7 @@ impl Stay {
 }
 
 impl Cpu {
-    /// A CPU of a recording that has `all` that may end an interval, or has not.
+    /// Creates a CPU of a recording that has `all` events that may end an interval, or not.
     pub fn new(all: bool) -> Self {
         Self {
             all,
@@ -76,7 +76,7 @@ impl Cpu {
         }
     }
 
-    /// Takes an event of this CPU, which is in that line.
+    /// Handles an event of this CPU, in that line.
     pub fn take(&mut self, event: &Event, line: usize) {
         if self.flaw.is_none()
             && let Err(why) = self.taken(event, line)
@@ -131,20 +131,20 @@ impl Cpu {
         Ok(())
     }
 
-    /// Events of this CPU were lost: what is under way is not known any more. It is not known either what ended the
-    /// interval before, if the recording had not said so yet.
+    /// Events of this CPU were lost: forgets its current state, and the reason for the end of the interval
+    /// before, if that was not certain yet.
     pub fn lose(&mut self) {
         if let Now::Left(stay, at_ns) = self.now
             && let Some(Evidence::By(_) | Evidence::Ipi) = stay.seen
         {
-            // One that is too long is left out.
+            // Too long an interval is left out.
             let _ = self.end(&stay, at_ns);
         }
         self.now = Now::Unknown;
         self.busy_ns = 0;
     }
 
-    /// The CPU enters a state: when it began to idle, which is earlier if it goes on idling.
+    /// The CPU enters a state: returns when it began to idle, which is earlier if it continues to idle.
     fn begin(&mut self, before: Now, time_ns: u64) -> Result<u64, String> {
         let Now::Left(stay, at_ns) = before else {
             return Ok(time_ns);
@@ -162,7 +162,7 @@ impl Cpu {
         let Some(since_ns) = stay.since_ns else {
             return Ok(());
         };
-        // Time stamps of microseconds make nothing of what is shorter.
+        // Time stamps in microseconds make shorter intervals 0.
         let duration_ns = (at_ns - since_ns).max(1);
         if duration_ns > LONGEST_NS || self.busy_ns > LONGEST_NS {
             return Err(format!(
@@ -185,18 +185,18 @@ impl Cpu {
         Ok(())
     }
 
-    /// All intervals that the recording has from begin to end, and the flaw that is after them.
+    /// Returns all complete intervals of the recording, and the flaw after them.
     pub fn intervals(mut self) -> (Vec<Interval>, Option<String>) {
         if let (Now::Left(stay, at_ns), None) = (self.now, &self.flaw)
             && !stay.goes_on(self.all)
         {
-            // One that is too long is left out, like one that has no end.
+            // Too long an interval is left out, like one without an end.
             let _ = self.end(&stay, at_ns);
         }
         (self.done, self.flaw)
     }
 }
 
-/// Why an event may be missing that was not said to be lost.
+/// Remedy for missing events without a reported loss.
 const MISSING: &str = "record all CPUs (-a) without a filter, and all lines of one recording, in their order; with perf \
                        script --show-lost-events it says where events were lost";

@@ -6,24 +6,24 @@ use cpuidle::Wake;
 /// Meaning of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// This ended it.
+    /// This has ended the interval.
     By(Wake),
-    /// The interrupt of a timer: the tick, if that is what expired, else a timer.
+    /// A timer's interrupt: the tick, if that has expired, else another timer.
     TimerIrq,
-    /// The interrupt by which CPUs tell each other something.
+    /// An inter-processor interrupt.
     Ipi,
-    /// By which one CPU tells others that their timers have expired.
+    /// By which a CPU tells others that their timers have expired.
     Broadcast,
     /// The tick, which does not end an interval.
     Tick,
-    /// A task goes on.
+    /// A task continues.
     Switch,
 }
 
-/// Names of interrupts of timers have one of these in them.
+/// Substrings of the names of timers' interrupts.
 const TIMERS: [&str; 5] = ["timer", "tick", "hpet", "twd", "clockevent"];
 
-/// Evidence of the event `name` with this text, if it is any.
+/// Returns the evidence in the event `name` with this text, if any.
 pub fn of(name: &str, text: &str) -> Option<Evidence> {
     use Evidence::{Broadcast, By, Ipi, Switch, Tick, TimerIrq};
     match name {
@@ -51,7 +51,7 @@ pub fn of(name: &str, text: &str) -> Option<Evidence> {
         }
         "sched_switch" => next_pid(text).filter(|&pid| pid != 0).map(|_| Switch),
         "PERF_RECORD_SWITCH_CPU_WIDE" => {
-            // `OUT  next pid/tid: 100/100` of who leaves, `IN  prev pid/tid: 0/0` of who comes.
+            // `OUT  next pid/tid: 100/100` of the task that leaves, `IN  prev pid/tid: 0/0` of the one that comes.
             let (way, pid) = text.split_once("pid/tid:")?;
             let to_task = way.trim_start().starts_with("OUT") == (leading(pid)? != 0);
             to_task.then_some(Switch)
@@ -60,15 +60,15 @@ pub fn of(name: &str, text: &str) -> Option<Evidence> {
     }
 }
 
-/// The task of `==> next_comm=x next_pid=7 next_prio=120`, or in the words of trace-cmd
-/// `==> x:7 [120]`. A task's name can have any of this in it, so the last counts.
+/// Returns the task in `==> next_comm=x next_pid=7 next_prio=120`, or in trace-cmd's form
+/// `==> x:7 [120]`. A task's name can contain any of this, so the last match counts.
 fn next_pid(text: &str) -> Option<u32> {
     let key = ["next_pid=", ":"];
     let (_, next) = text.rsplit_once("==>")?;
     key.iter().find_map(|key| leading(next.rsplit_once(key)?.1))
 }
 
-/// The number that a text begins with.
+/// Returns the number at the beginning of a text.
 fn leading(text: &str) -> Option<u32> {
     let text = text.trim_start();
     let end = text
@@ -77,13 +77,13 @@ fn leading(text: &str) -> Option<u32> {
     text[..end].parse().ok()
 }
 
-/// Combines `now` with `before`, after which it comes: the first that ended it counts. Events of the same interrupt say
-/// more precisely what it was, and the tick keeps nothing else from being the reason.
+/// Combines `now` with the earlier `before`: the first that ended the interval counts. Further events of the same
+/// interrupt are more precise, and the tick does not exclude another reason.
 pub fn later(before: Option<Evidence>, now: Evidence) -> Option<Evidence> {
     use Evidence::{Broadcast, By, Ipi, Switch, Tick, TimerIrq};
     Some(match (before, now) {
         (None, Switch) => By(Wake::Request),
-        // The tick's interrupt has woken a task: a timer that is no hrtimer.
+        // The tick's interrupt has woken a task: a timer that is not an hrtimer.
         (Some(Tick), Switch) => By(Wake::Timer),
         (Some(Tick), TimerIrq | Broadcast) => Tick,
         (Some(TimerIrq), Tick) => Tick,

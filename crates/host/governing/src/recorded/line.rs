@@ -7,43 +7,41 @@
 //!           <idle>-0       [001]  1234.567890: cpu_idle:             state=1 cpu_id=1     trace-cmd report
 //! ```
 //!
-//! The name of a task comes first, and may have spaces, colons and brackets in it. So an event is the first CPU
-//! with a time stamp and a name after it that no task's name has room for.
+//! The name of a task comes first, and may contain spaces, colons and brackets. So an event is the first CPU
+//! followed by a time stamp and a name for which a task's name has no room.
 
 use super::super::text::quoted;
 use super::evidence::{self, Evidence};
 
-/// Number of a state that means the exit: -1 of 32 bits.
+/// Number of a state that means the exit: -1 as 32 bits.
 const EXIT: u32 = u32::MAX;
 const IDLE: &str = "cpu_idle";
-/// Bytes of a task's name at most (Linux, `TASK_COMM_LEN`, without the zero at its end).
+/// Most bytes of a task's name (Linux, `TASK_COMM_LEN`, without the terminating zero).
 const TASK: usize = 15;
 
 /// A line, parsed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
-    /// Something that happened on a CPU.
+    /// An event of a CPU.
     Event(Event),
-    /// Events of this CPU were lost here; of any, if it does not say of which.
+    /// Events of this CPU were lost here; of any, if it names none.
     Lost(Option<u32>),
-    /// Events were lost, and where is not said.
+    /// Events were lost at an unknown place.
     LostSomewhere,
-    /// An event of idling that can't be read, and why.
+    /// An event of idling that can't be read, and the reason.
     Broken(String),
-    /// Linux recorded it, and it says nothing about idling.
+    /// A line of Linux that is not about idling.
     Unrelated,
-    /// None of these: a stack, a blank line, what is not of Linux.
+    /// Anything else: a stack, a blank line, text that is not Linux's.
     Other,
 }
 
-/// Something that happened on a CPU.
+/// An event of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Where.
     pub cpu: u32,
-    /// Since some beginning.
+    /// Since any start.
     pub time_ns: u64,
-    /// What.
     pub what: What,
 }
 
@@ -54,12 +52,12 @@ pub enum What {
     Enter(u32),
     /// It has left it.
     Exit,
-    /// Something that may have been why.
+    /// A possible reason to leave.
     Saw(Evidence),
 }
 
-/// The lines of a text, with their numbers. In JSON and in scripts of pages, lines of Linux stand as strings: there
-/// `\n` is two characters.
+/// Returns the lines of a text, with their numbers. In JSON and in scripts of pages, lines of Linux are in strings:
+/// there `\n` is two characters.
 pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().zip(1..);
     lines.flat_map(|(line, number)| {
@@ -105,7 +103,7 @@ impl Line {
     }
 }
 
-/// CPU, time stamp, name and text of the event in a line.
+/// Splits the event in a line into CPU, time stamp, name and text.
 fn parts(line: &str) -> Option<(u32, &str, &str, &str)> {
     let line = line.trim_start();
     let (mut cpu, mut stamp) = (None, None);
@@ -133,7 +131,7 @@ fn parts(line: &str) -> Option<(u32, &str, &str, &str)> {
     None
 }
 
-/// Whether a word is a time stamp, `12.345678:`, of whatever clock.
+/// Whether a word is a time stamp, `12.345678:`, of any clock.
 fn is_stamp(word: &str) -> bool {
     let digits = |byte: u8| byte.is_ascii_digit() || byte == b'.';
     word.strip_suffix(':').is_some_and(|stamp| {
@@ -141,8 +139,8 @@ fn is_stamp(word: &str) -> bool {
     })
 }
 
-/// The event that a word names: `cpu_idle:`; perf names the system too, `power:cpu_idle:`, and its
-/// own records without a colon.
+/// Returns the event of a word: `cpu_idle:`; perf adds the system, `power:cpu_idle:`, and its
+/// own records have no colon.
 fn name(word: &str) -> Option<&str> {
     if word.starts_with("PERF_RECORD_") {
         return Some(word.trim_end_matches(':'));
@@ -153,7 +151,7 @@ fn name(word: &str) -> Option<&str> {
     (!name.is_empty() && name.bytes().all(plain)).then_some(name)
 }
 
-/// `12.345678` or `12.345678901`, in seconds.
+/// Parses `12.345678` or `12.345678901`, in seconds.
 fn nanoseconds(stamp: &str) -> Option<u64> {
     let (seconds, part) = stamp.split_once('.')?;
     let digits = u32::try_from(part.len()).ok()?;
@@ -166,12 +164,12 @@ fn nanoseconds(stamp: &str) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(part)
 }
 
-/// State and CPU of the event.
+/// Parses state and CPU of the event.
 fn idle(text: &str) -> Option<(u32, u32)> {
     let value = |key: &str| {
         let mut words = text.split_ascii_whitespace();
         let value = words.find_map(|word| word.strip_prefix(key)?.strip_prefix('='))?;
-        // The end of a string or an element of a page may follow, but nothing of a number.
+        // The end of a string or an element of a page may follow, but no part of a number.
         let end = value
             .find(|c: char| !c.is_ascii_digit())
             .unwrap_or(value.len());
@@ -181,7 +179,7 @@ fn idle(text: &str) -> Option<(u32, u32)> {
     Some((value("state")?, value("cpu_id")?))
 }
 
-/// A line that is not in any of the forms: broken, if it says that a CPU idles.
+/// Handles a line in none of the forms: it is broken if it is about idling.
 fn formless(line: &str) -> Line {
     let mut words = line.split_ascii_whitespace();
     let named = line.contains(IDLE) && words.any(|word| name(word) == Some(IDLE));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings in the forms of the tools, and what is refused.
+//! Recordings in the forms of the tools, and refused ones.
 
 use cpuidle::{FOREVER, Wake};
 
@@ -58,7 +58,7 @@ fn read(text: &str, cpu: Option<u32>) -> Result<Recorded, String> {
     parse(text, cpu)
 }
 
-/// Duration, event and what was done before, in nanoseconds.
+/// Returns duration, event and time of work before, in nanoseconds.
 fn told(recorded: &Recorded) -> Vec<(u64, Wake, u64)> {
     let intervals = recorded.intervals.iter();
     intervals
@@ -86,7 +86,7 @@ fn perf_is_read_for_the_cpu_with_the_most_or_the_one_named() {
     assert!(error.ends_with("of its intervals: 0 (2), 1 (1)"), "{error}");
 }
 
-/// The exit that is the first belongs to an interval that began before. The tick ends none.
+/// The first exit belongs to an interval that began before. The tick ends no interval.
 #[test]
 fn a_file_of_ftrace_is_read_and_the_tick_ends_no_interval() {
     let recorded = read(FTRACE, None).unwrap();
@@ -94,7 +94,7 @@ fn a_file_of_ftrace_is_read_and_the_tick_ends_no_interval() {
     assert_eq!(recorded.intervals[0].next_timer_ns, 5_000_000);
 }
 
-/// Too short for microseconds is not nothing.
+/// An interval too short for microseconds still counts.
 #[test]
 fn a_report_of_trace_cmd_is_read() {
     let recorded = read(TRACE_CMD, None).unwrap();
@@ -170,8 +170,8 @@ fn what_is_not_of_linux_is_quoted_cut() {
     }
 }
 
-/// CPU 0 enters a state, sees what is in `lines` (with its exit `X`), and enters the next one; on
-/// CPU 1 there was everything.
+/// CPU 0 enters a state, has the events of `lines` (with its exit `X`), and enters the next state; CPU 1
+/// has all kinds of events.
 fn ended(state: u32, lines: &[&str]) -> Vec<(u64, Wake, u64)> {
     let mut text = String::from(
         "<idle>-0 [001] d.h1. 1.000000: irq_handler_entry: irq=1 name=IPI\n\
@@ -188,7 +188,7 @@ fn ended(state: u32, lines: &[&str]) -> Vec<(u64, Wake, u64)> {
     told(&read(&text, Some(0)).unwrap())
 }
 
-/// Events on either side of the exit and the wake that they tell, in words of ftrace, perf and trace-cmd.
+/// Events on either side of the exit and the wake-up that they show, in the words of ftrace, perf and trace-cmd.
 #[test]
 fn each_event_tells_what_it_can_wherever_it_stands() {
     use Wake::{Interrupt, Request, Timer};
@@ -270,7 +270,7 @@ fn each_event_tells_what_it_can_wherever_it_stands() {
             &["irq_vectors:irq_work_entry: vector=246", switch],
             Interrupt,
         ),
-        // Of none of these it is told who woke the CPU.
+        // None of these shows who woke the CPU.
         (
             &[
                 "sched_switch: prev_comm=next_pid=9 ==> next_comm=swapper/0 next_pid=0 next_prio=120",
@@ -308,7 +308,7 @@ fn each_event_tells_what_it_can_wherever_it_stands() {
     }
 }
 
-/// An interval that only the tick, or a poll's own end, has interrupted is one.
+/// An interval that only the tick, or a poll's own end, has interrupted is one interval.
 #[test]
 fn the_tick_and_the_end_of_a_poll_end_no_interval() {
     let tick = "hrtimer_expire_entry: hrtimer=0 function=tick_sched_timer now=1";
@@ -320,14 +320,14 @@ fn the_tick_and_the_end_of_a_poll_end_no_interval() {
         ended(0, &["X", "sched_wakeup: comm=x", "ipi_raise: x"])[..],
         whole
     );
-    // A state that does not poll ends by something, and one of which interrupts are not recorded may have.
+    // A state that does not poll has a reason to end, and so may one without recorded interrupts.
     assert_eq!(ended(1, &["X"]).len(), 2);
     let poll = "a-1 [000] 1.1: cpu_idle: state=0 cpu_id=0\na-1 [000] 1.2: cpu_idle: state=4294967295 cpu_id=0\n";
     let text = format!("{poll}{}", poll.replace("1.", "2."));
     assert_eq!(read(&text, None).unwrap().intervals.len(), 2);
 }
 
-/// x86 handles the interrupt before it says that it has left the state: an interrupt between CPUs, the
+/// x86 handles the interrupt before the event of leaving the state: an IPI, the
 /// tick, and a timer, of one recording.
 #[test]
 fn a_recording_of_x86_is_read_as_by_hand() {
@@ -351,13 +351,13 @@ fn a_recording_of_x86_is_read_as_by_hand() {
         (9_842_884_546, Wake::Timer, 3_786_341_131),
     ];
     assert_eq!(told(&read(text, None).unwrap()), wanted);
-    // Tabs, and lines that end as on Windows.
+    // Tabs, and line ends of Windows.
     let tabs = text.replace(' ', "\t").replace('\n', "\r\n");
     assert_eq!(told(&read(&tabs, None).unwrap()), wanted);
 }
 
-/// Of two CPUs with four intervals of 10 us each, how many there are where `said` stands in front of a line: each
-/// interval has three, its entry, its exit and what ended it.
+/// Returns how many of the intervals of two CPUs with four intervals of 10 us each remain if `said` precedes a line:
+/// each interval has three, its entry, its exit and its reason to end.
 fn with_loss(said: &str, line: usize) -> [usize; 2] {
     let mut lines = vec![];
     for n in 1..5 {
@@ -398,7 +398,7 @@ fn a_loss_takes_what_is_around_it_on_its_cpu() {
         " perf 24788 [003]  1.200015456: PERF_RECORD_LOST lost 13",
         " a [0] 1.5: b 24788 [003]  1.200015456: PERF_RECORD_LOST lost 13",
     ] {
-        // At the beginning; in the second interval; after its exit; after what ended it; at the end.
+        // At the beginning; in the second interval; after its exit; after its reason; at the end.
         for (line, left) in [(0, 4), (4, 3), (5, 3), (6, 4), (12, 4)] {
             assert_eq!(with_loss(said, line), [4, left], "{said}, {line}");
         }
@@ -406,7 +406,7 @@ fn a_loss_takes_what_is_around_it_on_its_cpu() {
     assert_eq!(with_loss("PERF_RECORD_LOST lost 13", 4), [3, 3]);
 }
 
-/// perf says at its end that it lost events; where, only if its marks are there too.
+/// perf reports lost events at its end; the place is known only if its marks are there too.
 #[test]
 fn a_loss_that_is_marked_may_be_summed_up() {
     let text = format!(
@@ -429,7 +429,7 @@ fn a_flaw_is_of_its_cpu() {
     );
 }
 
-/// Pages and JSON have the text in them, however late, and as strings.
+/// Pages and JSON contain the text, however late, and as strings.
 #[test]
 fn text_is_found_in_pages_and_json() {
     let page = format!(
@@ -453,7 +453,7 @@ fn text_is_found_in_pages_and_json() {
     }
 }
 
-/// perf's options add columns; a task may be named as any of them.
+/// perf's options add columns; a task's name may look like any of them.
 #[test]
 fn columns_of_perf_and_names_of_tasks_do_not_confuse() {
     let wanted = told(&read(PERF, None).unwrap());
@@ -478,7 +478,7 @@ fn columns_of_perf_and_names_of_tasks_do_not_confuse() {
     );
 }
 
-/// A form that is not known is named, and not taken for a recording without the event.
+/// An unknown form is named, and not taken for a recording without the event.
 #[test]
 fn a_form_that_is_not_read_is_named() {
     for (text, told) in [
@@ -508,7 +508,7 @@ fn a_form_that_is_not_read_is_named() {
     }
 }
 
-/// A ring that was overwritten lacks its beginning, which is nothing to anybody.
+/// A ring buffer that wrapped lacks its beginning, which does no harm.
 #[test]
 fn a_ring_that_was_overwritten_is_read() {
     let text = FTRACE.replace("9/250280", "10/200");

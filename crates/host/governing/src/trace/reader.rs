@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reading a trace: line by line and not by the `csv` crate, which counts lines wrongly
+//! Parses a trace line by line and not by the `csv` crate, which counts lines wrongly
 //! after comments; nothing in a trace needs quotes.
 
 use cpuidle::{FOREVER, Wake};
@@ -7,10 +7,10 @@ use cpuidle::{FOREVER, Wake};
 use super::super::text::quoted;
 use super::{COLUMNS, Interval, LONGEST_NS, word};
 
-/// How many of the columns have to be there.
+/// Number of mandatory columns.
 const REQUIRED: usize = 3;
 
-/// Whether the first line of a text names columns of a trace, or there is none.
+/// Whether the first line of a text names columns of a trace, or the text has no lines.
 pub fn is(text: &str) -> bool {
     let mut lines = lines(text);
     lines
@@ -18,7 +18,7 @@ pub fn is(text: &str) -> bool {
         .is_none_or(|(_, titles)| titles.iter().any(|title| COLUMNS.contains(title)))
 }
 
-/// The intervals of a text; what is wrong with it and where, if it is.
+/// Parses the intervals of a text; an error says what is wrong with it and where.
 pub fn parse(text: &str) -> Result<Vec<Interval>, String> {
     let mut lines = lines(text);
     let header = lines.next().map_or(Vec::new(), |(_, header)| header);
@@ -34,14 +34,14 @@ pub fn parse(text: &str) -> Result<Vec<Interval>, String> {
     Ok(intervals)
 }
 
-/// The values of each line that is neither blank nor a comment, with its number.
+/// Returns the values of each line that is neither blank nor a comment, with its number.
 fn lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
     let lines = text.lines().map(str::trim).zip(1..);
     let lines = lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
     lines.map(|(line, number)| (number, line.split(',').map(str::trim).collect()))
 }
 
-/// Where each of [`COLUMNS`] is.
+/// Index of each of [`COLUMNS`].
 type Places = [Option<usize>; COLUMNS.len()];
 
 fn places(header: &[&str]) -> Result<Places, String> {
@@ -126,7 +126,7 @@ fn wake(text: &str) -> Result<Wake, String> {
     let wake = wakes.find(|&wake| word(wake) == text);
     wake.ok_or_else(|| {
         format!(
-            "wake: {} is none of timer, request, interrupt",
+            "wake: {} is not one of timer, request, interrupt",
             quoted(text)
         )
     })

@@ -10,7 +10,7 @@ use crate::frame::{self, Entry, Figure, Section, figure};
 use crate::lead::By;
 use crate::svg::number;
 
-/// Whether the path of a cell has a chart. An elided wake-up is not delivered at all,
+/// Whether the path of a cell has a chart. An elided wake-up does not depend on the delivery,
 /// so it is shown once.
 fn has_chart(cell: &Cell) -> bool {
     match (cell.under, cell.what.deliver, cell.what.wake) {
@@ -23,13 +23,13 @@ fn has_chart(cell: &Cell) -> bool {
         ) => false,
     }
 }
-/// Lines that one chart can show without confusing anybody.
+/// Most lines that one chart can show clearly.
 const MOST: usize = 10;
 
-/// The section: a chart for each workload and path.
+/// Returns the section: a chart for each workload and path.
 pub fn section(panels: &[Panel<'_>]) -> Section {
     let mut figures = Vec::new();
-    // A broadcast is many of what is shown already.
+    // A broadcast repeats what is shown already.
     let shown = panels
         .iter()
         .filter(|panel| !panel.scale.of_host && panel.cells[0].what.shape != Shape::Broadcast);
@@ -104,8 +104,8 @@ fn chart(panel: &Panel<'_>, path: &str, cells: &[&Cell], chosen: &str) -> Option
     Some(figure(&title, &note, &legend, chart))
 }
 
-/// Values and the part of the samples that is at or below them. A histogram
-/// knows the largest value only to its bucket, the statistics exactly.
+/// Returns values and the share of the samples that is at or below them. A histogram
+/// has the largest value only to its bucket, the statistics have it exactly.
 fn cumulative(panel: &Panel<'_>, cell: &Cell) -> Vec<(f64, f64)> {
     let buckets = panel.lead().histogram(cell);
     let count: u64 = buckets.iter().map(|bucket| bucket.1).sum();

@@ -8,7 +8,7 @@ use super::parts::exit_causes;
 use crate::cells::{Panel, path, waiting_text};
 use crate::column::rate;
 
-/// A table for each workload with exits.
+/// Returns a table for each workload with exits.
 pub fn tables(panels: &[Panel<'_>]) -> Markup {
     html! {
         @for panel in panels {

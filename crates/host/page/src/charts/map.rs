@@ -14,7 +14,7 @@ const TOP: f64 = 26.0;
 /// Most labels of an axis.
 const LABELS: usize = 16;
 
-/// The section: a map for each kind of cells that has pairs.
+/// Returns the section: a map for each kind of cells with pairs.
 pub fn maps(panels: &[Panel<'_>]) -> Section {
     let drawn = panels.iter().flat_map(|panel| {
         let groups = pairs::groups(panel.cells.iter().copied());
@@ -95,7 +95,7 @@ fn map(panel: &Panel<'_>, group: &Group<'_>) -> Option<Figure> {
     ))
 }
 
-/// The shade of a value, of those from `low` to `high`.
+/// Returns the shade of a value between `low` and `high`.
 fn shade(value: f64, low: f64, high: f64) -> usize {
     if high <= low {
         return 0;

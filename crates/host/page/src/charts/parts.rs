@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Charts of what a whole is made of: stages, exits, residency.
+//! Charts of the parts of a whole: stages, exits, residency.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::cells::{Panel, path, waiting_text};
 use crate::frame::{Entry, Figure, figure};
 use crate::stacks::{self, Row, Stack};
 
-/// Colours in the order in which names take them.
+/// Colours in the order of the names.
 const COLOURS: [&str; 9] = [
     "c-blue",
     "c-orange",
@@ -22,9 +22,9 @@ const COLOURS: [&str; 9] = [
     "c-grey",
     "c-ink",
 ];
-/// The part that nothing accounts for.
+/// The remaining part.
 const REST: (&str, &str) = ("c-rest", "rest");
-/// Orders in which names are shown; others follow.
+/// Orders of names; others follow.
 const EXITS: [&str; 9] = [
     "wfi",
     "wfe",
@@ -40,7 +40,7 @@ const RESIDENCY: [&str; 4] = ["run", "poll", "wfi", "el2"];
 
 type Parts = Vec<(&'static str, String, f64)>;
 
-/// Stages of each cell that has any, of the samples with time stamps.
+/// Returns the stages of each cell that has any, of the samples with time stamps.
 pub fn stages(panel: &Panel<'_>) -> Option<Figure> {
     let cells = with(panel, |cell| cell.stages().next().is_some());
     let names = stage_names(&cells);
@@ -74,7 +74,7 @@ pub fn stages(panel: &Panel<'_>) -> Option<Figure> {
     )
 }
 
-/// Names in the order of the cell that has the most: that of the wake-up.
+/// Returns the names in the order of the cell with the most: that of the wake-up.
 pub fn stage_names(cells: &[&Cell]) -> Vec<String> {
     let longest = cells.iter().max_by_key(|cell| cell.stages().count());
     let mut names: Vec<String> = Vec::new();
@@ -90,12 +90,12 @@ pub fn stage_names(cells: &[&Cell]) -> Vec<String> {
     names
 }
 
-/// Time at EL2 by cause of the exit, of the samples with time stamps.
+/// Returns the time at EL2 by cause of the exit, of the samples with time stamps.
 pub fn time_at_el2(panel: &Panel<'_>) -> Option<Figure> {
     let time = |cell: &Cell| cell.counters.get("time").cloned().unwrap_or_default();
-    // The counters are in ticks, whatever the samples are in.
+    // The counters are always in ticks.
     let shown = |cell: &Cell, ticks| panel.scale.of_cell(cell).ticks(ticks);
-    // With stamps a sample executes other instructions than without.
+    // With stamps a sample executes different instructions.
     let cells = with(panel, |cell| {
         let known = cell.unit != "insns" && shown(cell, 1).is_some();
         known && stamped(cell) > 0 && time(cell).values().sum::<u64>() > 0
@@ -122,19 +122,19 @@ pub fn time_at_el2(panel: &Panel<'_>) -> Option<Figure> {
     draw(panel, rows, &legend(&names), (&unit, &note), "time at EL2")
 }
 
-/// Cells whose exits are told.
+/// Returns the cells whose exits are known.
 fn with_exits<'r>(panel: &Panel<'r>) -> Vec<&'r Cell> {
     with(panel, |cell| {
         cell.under == Under::Rouse && !cell.exits_of_samples().is_empty()
     })
 }
 
-/// Every cause that an exit had.
+/// Returns every cause with exits.
 pub fn exit_causes(panel: &Panel<'_>) -> Vec<String> {
     names(&with_exits(panel), &EXITS, Cell::exits_of_samples)
 }
 
-/// Exits by cause.
+/// Returns exits by cause.
 pub fn exits(panel: &Panel<'_>) -> Option<Figure> {
     let cells = with_exits(panel);
     let names = exit_causes(panel);
@@ -164,7 +164,7 @@ pub fn exits(panel: &Panel<'_>) -> Option<Figure> {
     )
 }
 
-/// Residency by state.
+/// Returns residency by state.
 pub fn residency(panel: &Panel<'_>) -> Option<Figure> {
     let cells = with(panel, |cell| cell.residency.values().sum::<u64>() > 0);
     let names = names(&cells, &RESIDENCY, |cell| &cell.residency);
@@ -190,14 +190,14 @@ pub fn residency(panel: &Panel<'_>) -> Option<Figure> {
     )
 }
 
-/// Samples whose stamps tell where the CPUs were.
+/// Returns the number of samples whose stamps show where the CPUs were.
 fn stamped(cell: &Cell) -> u64 {
     let counts = cell.counters.get("stamped");
     let samples = counts.and_then(|counts| counts.get("samples"));
     samples.copied().unwrap_or(0)
 }
 
-/// How many times as long as without stamps these samples are, from cell to cell.
+/// Describes how many times longer samples with stamps are than those without, as a range over cells.
 fn distortion(cells: &[&Cell]) -> String {
     let times = cells.iter().filter_map(|cell| cell.distortion());
     let (least, most) = times.fold((f64::MAX, 0.0_f64), |(least, most), times| {
@@ -209,7 +209,7 @@ fn distortion(cells: &[&Cell]) -> String {
     }
 }
 
-/// How many samples have stages; with stamps, these are others than the rest.
+/// Describes how many samples have stages; with stamps, these are not among the others.
 fn samples(cells: &[&Cell]) -> String {
     let most = |cell: &&Cell| cell.stages.iter().map(|stage| stage.stats.count).max();
     let counts: Vec<u64> = cells.iter().filter_map(most).collect();
@@ -227,7 +227,7 @@ pub fn with<'r>(panel: &Panel<'r>, has: impl Fn(&Cell) -> bool) -> Vec<&'r Cell>
     cells.into_iter().filter(|cell| has(cell)).collect()
 }
 
-/// Names of counters that are not zero everywhere, in a known order.
+/// Returns the names of counters that are not zero everywhere, in a known order.
 fn names(cells: &[&Cell], order: &[&str], of: impl Fn(&Cell) -> &Counts) -> Vec<String> {
     known_first(order, cells.iter().map(|cell| of(cell)))
 }
@@ -240,7 +240,7 @@ fn known_first<'c>(order: &[&str], counts: impl Iterator<Item = &'c Counts>) -> 
     known.chain(others).map(str::to_owned).collect()
 }
 
-/// A stack for each cell, below the path that it shares with others.
+/// Returns a stack for each cell, below the path that it shares with others.
 pub fn rows(
     cells: &[&Cell],
     mut parts: impl FnMut(&Cell) -> Option<(Parts, Option<f64>)>,
@@ -268,7 +268,7 @@ pub fn rows(
     rows
 }
 
-/// A path on which no cell has anything takes one line.
+/// Joins a path on which all cells are empty to one line.
 fn without_empty_paths(rows: Vec<Row>) -> Vec<Row> {
     let mut kept: Vec<Row> = Vec::new();
     let mut rows = rows.into_iter().peekable();

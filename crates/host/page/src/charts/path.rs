@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where it goes in samples without time stamps, of which an onlooker counted every instruction:
-//! nothing of it is the cost of a stamp.
+//! The work of samples without time stamps, in which an observer counted every instruction:
+//! it does not include the cost of a stamp.
 
 use results::{Cell, Critical, Work};
 
@@ -19,7 +19,7 @@ const LEVELS: [Level; 3] = [
 /// Work of CPUs after the path or next to it.
 const BESIDE: &str = "beside the path";
 
-/// The work of a sample: the path by level, and the rest.
+/// Returns the work of a sample: the path by level, and the rest.
 pub fn without_stamps(panel: &Panel<'_>) -> Option<Figure> {
     let cells = with(panel, |cell| cell.critical.is_some());
     let known = || cells.iter().filter_map(|cell| cell.critical.as_ref());

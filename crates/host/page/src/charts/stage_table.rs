@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The stages as numbers, with what they sum up to.
+//! The stages as numbers, with their sums.
 
 use maud::{Markup, html};
 use results::Cell;
@@ -8,7 +8,7 @@ use crate::cells::{Panel, path, waiting_text};
 use crate::charts::parts::stage_names;
 use crate::svg::number;
 
-/// A table for each workload whose samples have stages that sum up.
+/// Returns a table for each workload whose samples have stages that sum up.
 pub fn tables(panels: &[Panel<'_>]) -> Markup {
     html! {
         @for panel in panels {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Charts over a limit or a pause that takes several values.
+//! Charts over a limit or a pause with several values.
 
 use plan::{DIMENSIONS, Info, Show, Wait};
 use results::Cell;
@@ -9,16 +9,16 @@ use crate::curves::{self, Line};
 use crate::frame::{self, Figure, Section, figure};
 use crate::knee;
 
-/// The limit of which it is shown what no poll at all would cost.
+/// The limit for which the cost without any polling is shown.
 const LIMIT: &str = "poll-limit-us";
-/// Of what is not swept itself, each value has a chart of its own.
+/// A dimension with a chart for each of its values, where it is not swept itself.
 const GAP: &str = "gap-us";
 /// Lines that one chart can show.
 const MOST: usize = 12;
 /// Charts for each workload and swept dimension.
 const CHARTS: usize = 12;
 
-/// The section: charts of each dimension that takes more than one value.
+/// Returns the section: charts of each dimension with more than one value.
 pub fn section(panels: &[Panel<'_>]) -> Section {
     let mut figures = Vec::new();
     for info in &DIMENSIONS {
@@ -43,7 +43,7 @@ pub fn section(panels: &[Panel<'_>]) -> Section {
     )
 }
 
-/// Cells of one path each, and of one value of `apart`, with their title.
+/// Returns the cells of one path each, and of one value of `apart`, with their title.
 fn groups<'r>(cells: &[&'r Cell], apart: Option<&Info>) -> Vec<(String, Vec<&'r Cell>)> {
     let several = apart.filter(|info| distinct(cells, info).len() > 1);
     let mut groups: Vec<(String, Vec<&Cell>)> = Vec::new();
@@ -106,13 +106,13 @@ fn chart(
     Some(figure(title, &note, &[], chart))
 }
 
-/// Where a line bends, in words, if it does.
+/// Describes where a line bends, if it does.
 fn knee_of(line: &Line) -> Option<String> {
     let at = knee::knee(&line.points)?;
     Some(format!("{} at {at} µs", line.name))
 }
 
-/// A line for each way of waiting.
+/// Returns a line for each way of waiting.
 fn lines(panel: &Panel<'_>, info: &Info, cells: &[&Cell]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for new in cells.iter().filter_map(|cell| beginning(panel, info, cell)) {
@@ -127,7 +127,7 @@ fn lines(panel: &Panel<'_>, info: &Info, cells: &[&Cell]) -> Vec<Line> {
     lines
 }
 
-/// The line that begins with a cell.
+/// Returns the line that begins with a cell.
 fn beginning(panel: &Panel<'_>, info: &Info, cell: &Cell) -> Option<Line> {
     Some(Line {
         class: wait_class(cell),

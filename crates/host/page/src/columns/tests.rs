@@ -131,7 +131,7 @@ fn an_open_loop_has_a_table_and_a_unit_of_its_own() {
     assert_eq!(columns, [("arrival", vec!["20".to_owned(), "-".into()])]);
 }
 
-/// Events that the ends of blocks have and samples do not, as those of a storm whose calls are elided.
+/// Events at the ends of blocks but not in samples, like those of a storm whose calls are elided.
 #[test]
 fn what_the_ends_of_blocks_count_is_no_rate_of_samples() {
     let mut cell = measured(40, 7);
@@ -146,7 +146,7 @@ fn what_the_ends_of_blocks_count_is_no_rate_of_samples() {
     };
     cell.ipis = Counts::from([("sent".into(), 128), ("elided".into(), 94)]);
     cell.wakes = Counts::from([("timeout".into(), 47)]);
-    // All that was made is samples.
+    // All wake-ups made are samples.
     assert_eq!(shown(&cell), "3.20 2.35 · 1.18");
     cell.made = 47;
     assert_eq!(shown(&cell), "≤3.20 2 · 1");

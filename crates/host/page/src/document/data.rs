@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A document as data, for what has no form of its own.
+//! A document as JSON and CSV, for commands without a format of their own.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ impl Document {
         json!({ "schema": SCHEMA, "command": command, "blocks": blocks.collect::<Vec<_>>() })
     }
 
-    /// The tables as CSV (RFC 4180), with an empty line between two.
+    /// Returns the tables as CSV (RFC 4180), with an empty line between two.
     ///
     /// # Errors
     /// If a row can't be written to memory.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A document as plain text for a mail: ASCII, and no line wider than [`WIDTH`].
 //!
-//! A table that is too wide is split, and each part repeats what its rows are about. First it loses
-//! what says nothing: words that are the same in all rows are said above it once, and columns of numbers
-//! without any value are named there.
+//! Splits a table that is too wide; each part repeats what its rows are about. Before that it moves
+//! words that are the same in all rows to a line above the table, and names there the columns of
+//! numbers without any value.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use super::{Block, Document};
 use crate::Column;
 use crate::grid::{self, NOTHING};
 
-/// Characters of a line.
+/// Most characters of a line.
 pub const WIDTH: usize = 76;
-/// Characters that the words of a row may take; where they take more, rows have numbers.
+/// Most characters of the words of a row; with more, rows get numbers.
 const WORDS: usize = 44;
 
 impl Document {
-    /// Returns a mail; `command` repeats what made it.
+    /// Returns a mail; `command` is the command that made it.
     #[must_use]
     pub fn mail(&self, command: &str) -> String {
         let mut lines = Vec::new();
@@ -33,8 +33,8 @@ impl Document {
     }
 }
 
-/// `line` in lines of no more than [`WIDTH`], further ones indented, with `more` at the end of each
-/// that goes on. A word is never cut, but where it is longer than a line.
+/// Wraps `line` at [`WIDTH`], with further lines indented, and `more` at the end of each
+/// line but the last. Only splits a word that is longer than a line.
 fn wrapped(line: &str, more: &str) -> Vec<String> {
     let indent = line.len() - line.trim_start().len();
     let width = WIDTH - more.len();
@@ -61,14 +61,14 @@ fn wrapped(line: &str, more: &str) -> Vec<String> {
         is_empty = false;
     }
     lines.push(now);
-    // An empty line has no blanks.
+    // An empty line has no trailing blanks.
     for line in &mut lines {
         line.truncate(line.trim_end().len());
     }
     lines
 }
 
-/// Replaces characters that programs for mails don't show alike.
+/// Replaces characters that mail programs show differently.
 fn ascii(text: &str) -> String {
     let mut ascii = String::new();
     for c in text.chars() {
@@ -86,7 +86,7 @@ fn ascii(text: &str) -> String {
     ascii
 }
 
-/// A column as it is in a mail.
+/// Returns a column in its form for mails.
 fn of_mail(column: &Column) -> Column {
     let texts = column.texts().iter().map(|text| ascii(text)).collect();
     match column.is_left() {
@@ -137,8 +137,8 @@ fn table(columns: &[Column]) -> Vec<String> {
     lines
 }
 
-/// Adds to `words` those of the first `numbers` that tell rows apart which have the same words: limits
-/// are numbers, too, and each part of a table is to say what its rows are about.
+/// Adds to `words` the first of `numbers` that distinguish rows with the same words: limits
+/// are numbers, too, and each part of a table has to identify its rows.
 fn tell_apart(words: &mut Vec<Column>, numbers: &mut Vec<Column>, rows: usize) {
     let mut apart = distinct(words).max(1);
     let mut place = 0;
@@ -154,7 +154,7 @@ fn tell_apart(words: &mut Vec<Column>, numbers: &mut Vec<Column>, rows: usize) {
     }
 }
 
-/// How many rows differ.
+/// Returns how many rows differ.
 fn distinct(columns: &[Column]) -> usize {
     let rows = (0..grid::rows(columns)).map(|row| {
         let texts = columns.iter().map(|column| column.texts().get(row));
@@ -163,7 +163,7 @@ fn distinct(columns: &[Column]) -> usize {
     rows.collect::<BTreeSet<_>>().len()
 }
 
-/// Gives rows numbers in place of their `words`, which are listed.
+/// Replaces the `words` of rows by numbers, and lists the words.
 fn numbered(words: &mut Vec<Column>) -> Vec<String> {
     let rows = grid::rows(words);
     let mut lines = vec!["Rows:".to_owned()];
@@ -180,7 +180,7 @@ fn numbered(words: &mut Vec<Column>) -> Vec<String> {
     lines
 }
 
-/// The numbers of each part of a table that is not to be wider than a line beside `words`. There is at
+/// Divides the numbers so that each part, next to `words`, is no wider than a line. Returns at
 /// least one part.
 fn parts<'c>(words: &'c [Column], numbers: &'c [Column]) -> Vec<Vec<&'c Column>> {
     let mut parts: Vec<Vec<&Column>> = vec![Vec::new()];

@@ -6,7 +6,7 @@ use crate::Column;
 use crate::grid;
 
 impl Document {
-    /// Returns Markdown; `command` repeats what made it.
+    /// Returns Markdown; `command` is the command that made it.
     #[must_use]
     pub fn markdown(&self, command: &str) -> String {
         let mut text = String::new();
@@ -55,7 +55,7 @@ fn row(texts: impl Iterator<Item = String>) -> String {
     format!("| {} |", texts.join(" | "))
 }
 
-/// Without meaning for Markdown. An underscore within a word has none.
+/// Escapes characters with a meaning in Markdown. An underscore within a word has none.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {

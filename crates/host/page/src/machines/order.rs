@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether two machines put the same cells into the same order.
 //!
-//! Two cells are in another order if one is cheaper here and the other there;
-//! where either finds them equal, nothing is said. The number of such pairs is
-//! the distance of M. G. Kendall (A New Measure of Rank Correlation, Biometrika
-//! 30, 1938).
+//! A pair of cells is discordant if one is cheaper here and the other there;
+//! a pair that either machine finds equal does not count. The number of discordant
+//! pairs is the distance of M. G. Kendall (A New Measure of Rank Correlation,
+//! Biometrika 30, 1938).
 
 use std::cmp::Ordering;
 
-/// Cells that are named.
+/// Most cells to name.
 const NAMED: usize = 3;
 
-/// How the medians of some cells are ordered on two machines.
+/// Orders of the medians of some cells on two machines.
 #[derive(Debug)]
 pub struct Order {
     medians: [Vec<u64>; 2],
-    /// For each cell: how many others it changes places with.
+    /// For each cell: with how many others it changes places.
     swaps: Vec<usize>,
 }
 
 impl Order {
-    /// Compares the orders of cells with these medians; `None` if there are not two.
+    /// Compares the orders of cells with these medians; `None` with fewer than two.
     pub fn of(a: Vec<u64>, b: Vec<u64>) -> Option<Self> {
         let cells = 0..a.len().min(b.len());
         let swapped = |&(i, j): &(usize, usize)| {
@@ -36,14 +36,14 @@ impl Order {
         })
     }
 
-    /// Place of a cell, from 1, cheapest first; equals share one.
+    /// Returns the place of a cell, from 1, cheapest first; equal cells share one.
     fn place(&self, machine: usize, cell: usize) -> usize {
         let medians = &self.medians[machine];
         let cheaper = medians.iter().filter(|other| **other < medians[cell]);
         cheaper.count() + 1
     }
 
-    /// The sentence; `names` are those of the cells, `by` what the machines count.
+    /// Returns the sentence; `names` are those of the cells, `by` the units of the machines.
     pub fn sentence(&self, names: &[String], by: &[String; 2]) -> String {
         let [here, there] = by;
         let cells = self.swaps.len();
@@ -70,7 +70,7 @@ impl Order {
     }
 }
 
-/// A number in an order: 1st, 2nd, 11th.
+/// Formats a number in an order: 1st, 2nd, 11th.
 fn ordinal(number: usize) -> String {
     let end = match (number % 10, number % 100) {
         (_, 11..=13) => "th",
@@ -96,7 +96,7 @@ mod tests {
     fn the_same_order_is_said_to_be_the_same() {
         let same = "by cycles (B) the 3 cells are in the same order as by insns (A).";
         assert_eq!(sentence(&[1, 5, 9], &[100, 101, 999]).unwrap(), same);
-        // A tie on one machine is not another order.
+        // A tie on one machine is not a different order.
         assert_eq!(sentence(&[5, 5, 9], &[101, 100, 101]).unwrap(), same);
         assert_eq!(sentence(&[1], &[1]), None);
         assert_eq!(sentence(&[], &[]), None);

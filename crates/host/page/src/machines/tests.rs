@@ -6,7 +6,7 @@ use results::{Results, Stats};
 use super::*;
 use plan::{Wait, Wait as W};
 
-/// Waits with their medians, as cells.
+/// Returns cells with these waits and medians.
 fn cells(unit: &str, medians: &[(Wait, u64)]) -> Vec<Cell> {
     let cell = |&(wait, p50): &(Wait, u64)| {
         let stats = Stats {
@@ -19,7 +19,7 @@ fn cells(unit: &str, medians: &[(Wait, u64)]) -> Vec<Cell> {
     medians.iter().map(cell).collect()
 }
 
-/// A run in instructions and one in cycles, of other cells but for three.
+/// Returns a run in instructions and one in cycles, with three cells in common.
 pub(crate) fn runs() -> Vec<Run> {
     let run = |label: &str, mut results: Results, medians: &[(Wait, u64)]| {
         results.cells = cells(&results.unit, medians);
@@ -50,7 +50,7 @@ pub(crate) fn runs() -> Vec<Run> {
     ]
 }
 
-/// Groups, titles and rows.
+/// Returns groups, titles and rows.
 fn lines(columns: &[Column]) -> Vec<String> {
     let line =
         |text: &dyn Fn(&Column) -> String| columns.iter().map(text).collect::<Vec<_>>().join(" ");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables of medians: the columns that tell cells apart, and the units, in one place.
+//! Parts of tables of medians: the columns that distinguish cells, and the units.
 
 use plan::Info;
 use results::{Cell, Results, keys};
@@ -11,12 +11,12 @@ use crate::scale::Scale;
 pub struct Units<'r>(Vec<&'r str>);
 
 impl<'r> Units<'r> {
-    /// Finds the units of `cells`, of which `first` is a run.
+    /// Finds the units of `cells`; `first` is one of their runs.
     pub fn of(cells: impl Iterator<Item = &'r Cell>, first: &'r Results, scale: Scale) -> Self {
         Self(cells.map(|cell| scale.unit_of(first, &[cell])).collect())
     }
 
-    /// In which unit, if it is one.
+    /// Returns the common unit, if there is one.
     pub fn shown(&self) -> &'r str {
         match self.0.first() {
             Some(unit) if self.column().is_none() => unit,
@@ -24,7 +24,7 @@ impl<'r> Units<'r> {
         }
     }
 
-    /// The unit of each cell, if they differ.
+    /// Returns the unit of each cell, if they differ.
     pub fn column(&self) -> Option<Column> {
         let units = self.0.iter().map(|unit| (*unit).to_owned());
         let differ = self.0.iter().any(|unit| *unit != self.0[0]);
@@ -32,7 +32,7 @@ impl<'r> Units<'r> {
     }
 }
 
-/// Columns that tell these cells from each other.
+/// Returns the columns that distinguish these cells.
 pub fn names(cells: Vec<&Cell>) -> Vec<Column> {
     let mut columns = Vec::new();
     for key in keys() {

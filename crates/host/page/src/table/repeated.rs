@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shows a run that was repeated: how far its repetitions lie apart.
+//! Shows a repeated run: how far its repetitions lie apart.
 
 use results::Results;
 use results::compare::{Compared, Comparison, Figures, LEVEL, Quantity, Verdict};
@@ -9,7 +9,7 @@ use super::{Scale, Units, machine, names, not_shown};
 use crate::document::Document;
 use crate::grid::Column;
 
-/// Everything that is shown.
+/// Returns the whole output.
 pub fn document(results: &Results) -> Document {
     let all = Run {
         label: "run".into(),
@@ -17,7 +17,7 @@ pub fn document(results: &Results) -> Document {
         commands: Vec::new(),
     };
     let runs = merge::runs(vec![all]);
-    // Against themselves: what another such set of runs would have to differ by.
+    // Compare them with themselves: by how much would another such set of runs have to differ?
     let found = Comparison::new(&runs, &runs, LEVEL);
     let scale = Scale::of(results);
     let mut lines = Document::from(machine(results));

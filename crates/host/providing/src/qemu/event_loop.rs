@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! QEMU's event loop, which is to wait by ppoll(2) and not by io_uring(7).
+//! Makes QEMU's event loop wait by ppoll(2) and not by io_uring(7).
 //!
-//! By io_uring it loses a wake-up of its main thread, as 11.1.3 does on Linux 6.18. The thread
-//! that executes the guest then waits for it for ever, and by `-icount sleep=off` no timer of the
-//! guest fires: it hangs in WFI. It takes a guest that writes to flash, as UEFI firmware with
-//! variables of its own does, since that write runs the event loop in the thread of the CPUs.
+//! With io_uring it loses a wake-up of its main thread, for instance 11.1.3 on Linux 6.18. The thread
+//! that executes the guest then waits for it for ever, and with `-icount sleep=off` no timer of the
+//! guest fires: it hangs in WFI. This needs a guest that writes to flash, like UEFI firmware with
+//! variables of its own, since that write runs the event loop in the thread of the CPUs.
 //! 4 of 140 boots of such a firmware hung, and went on as soon as something wrote to an eventfd of
 //! the main thread; without io_uring none of 220.
 
@@ -15,7 +15,7 @@
 mod filter {
     use seccompiler::{BackendError, BpfProgram, SeccompAction, SeccompFilter};
 
-    /// For a kernel without it QEMU takes ppoll(2), and says nothing.
+    /// On a kernel without io_uring QEMU silently uses ppoll(2).
     const ANSWER: SeccompAction = SeccompAction::Errno(libc::ENOSYS as u32);
 
     #[cfg(target_arch = "x86_64")]
@@ -23,7 +23,7 @@ mod filter {
     #[cfg(target_arch = "aarch64")]
     const HERE: seccompiler::TargetArch = seccompiler::TargetArch::aarch64;
 
-    /// All system calls but the one that makes a ring.
+    /// Returns a filter that allows all system calls but the one that makes a ring.
     pub fn program() -> Result<BpfProgram, BackendError> {
         let calls = [(libc::SYS_io_uring_setup, Vec::new())];
         let calls = calls.into_iter().collect();
@@ -31,8 +31,8 @@ mod filter {
     }
 }
 
-/// Denies io_uring to all programs that this thread, and each that it starts, starts from now on. A kernel that has no
-/// such filters is left as it is: the defect is rare there as well, and a run that hangs says so.
+/// Denies io_uring to all programs that this thread, and each that it starts, starts from now on. Does nothing on a
+/// kernel without such filters: the defect is rare there as well, and a run that hangs reports it.
 pub fn without_io_uring() {
     #[cfg(all(
         target_os = "linux",
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use crate::qemu::{self, Found};
 
-    /// How many filters a program that the calling thread starts runs under.
+    /// Returns the number of filters of a program that the calling thread starts.
     fn filters() -> u32 {
         let status = Command::new("cat").arg("/proc/self/status").output();
         let status = String::from_utf8(status.unwrap().stdout).unwrap();

@@ -3,10 +3,10 @@
 //!
 //! QEMU sends the event SHUTDOWN, with its reason, to each QMP monitor that has
 //! finished its negotiation, just before it ends. A monitor that serves commands
-//! could miss it: it serves one client at a time, and each client throws away the
-//! events between its answers. So the events have a monitor of their own with one
-//! reader. QEMU starts with its CPUs stopped (`-S`), and only this reader lets them
-//! go: a guest can't end before there is a reader.
+//! could miss it: it serves one client at a time, and each client drops the
+//! events between its answers. So the events have their own monitor with one
+//! reader. QEMU starts with its CPUs stopped (`-S`), and only this reader starts
+//! them: a guest can't end before there is a reader.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -19,7 +19,7 @@ use serde_json::Value;
 
 /// Name of the socket to which QEMU connects.
 pub const EVENTS: &str = "events";
-/// The negotiation, then the CPUs are let go.
+/// The negotiation, then the command that starts the CPUs.
 const BEGIN: [&str; 2] = [
     r#"{"execute": "qmp_capabilities"}"#,
     r#"{"execute": "cont"}"#,
@@ -37,7 +37,7 @@ pub enum Shutdown {
 }
 
 impl Shutdown {
-    /// Reads a line of a monitor; `None` if it tells something else.
+    /// Parses a line of a monitor; `None` for anything else.
     fn read(line: &str) -> Option<Self> {
         let message: Value = serde_json::from_str(line).ok()?;
         if message["event"] != "SHUTDOWN" {
@@ -59,7 +59,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// Listens in `place`. This comes before the emulator is started, which connects by itself.
+    /// Listens in `place`. Call it before the emulator starts, which connects by itself.
     pub fn listen(place: &Path) -> Result<Self> {
         let socket = place.join(EVENTS);
         let listener = UnixListener::bind(&socket)
@@ -68,23 +68,23 @@ impl Events {
         Ok(Self { socket, reader })
     }
 
-    /// How the machine of an emulator that has ended did so; `None` if it did not say, as
+    /// Returns how the machine of an emulator that has ended did so; `None` without a report, from
     /// one that was killed, could not start, or is not QEMU.
     pub fn end(self) -> Option<Shutdown> {
-        // A reader that still waits for an emulator gets this connection, which says
+        // A reader that still waits for an emulator gets this connection, which sends
         // nothing. An emulator that connected came first.
         drop(UnixStream::connect(&self.socket));
         self.reader.join().ok().flatten()
     }
 }
 
-/// Lets the machine go, and reads until the emulator closes its end.
+/// Starts the machine, and reads until the emulator closes its end.
 fn read(mut stream: UnixStream) -> Option<Shutdown> {
     let lines = BufReader::new(stream.try_clone().ok()?).lines();
     for command in BEGIN {
         writeln!(stream, "{command}").ok()?;
     }
-    // The last reason counts. All lines are read, so that QEMU never waits for room.
+    // The last reason counts. Read all lines, so that QEMU never blocks.
     let shutdowns = lines.map_while(Result::ok);
     shutdowns.filter_map(|line| Shutdown::read(&line)).last()
 }
@@ -124,7 +124,7 @@ mod tests {
                 r#"{{"event": "SHUTDOWN", "data": {{"guest": true, "reason": "{reason}"}}}}"#
             );
             assert_eq!(told(&[resume, &event]), Some(shutdown.clone()));
-            // Whatever else is said, before or after, loses nothing.
+            // Other output, before or after, loses no event.
             let noise: Vec<&str> = [resume; 5000]
                 .into_iter()
                 .chain([&*event, resume])
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn an_emulator_that_says_nothing_has_told_nothing() {
         assert_eq!(told(&[]), None);
-        // A word of a guest's in an event that is another one.
+        // A guest's word in another event.
         assert_eq!(
             told(&[r#"{"event": "X", "data": {"reason": "guest-reset"}}"#]),
             None

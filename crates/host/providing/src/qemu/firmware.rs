@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The UEFI firmware of boards that have one.
 //!
-//! QEMU does not bring it. It comes with the emulator where that was provided;
-//! elsewhere distributions keep it in folders of their own.
+//! QEMU does not include it. It comes with a provided emulator;
+//! distributions have it in folders of their own.
 
 use std::env;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ use anyhow::Result;
 use super::provide;
 use shell::failure::bad_input;
 
-/// Names a folder to look into instead of those below.
+/// Names a folder to search instead of those below.
 const VARIABLE: &str = "ROUSE_FIRMWARE";
 
-/// Where distributions keep the firmware of QEMU's arm64 machines: Debian and
+/// Distributions' folders of the firmware of QEMU's arm64 machines: Debian and
 /// its derivatives, Fedora and Arch, SUSE.
 const FOLDERS: [&str; 4] = [
     "/usr/share/qemu-efi-aarch64",
@@ -24,10 +24,10 @@ const FOLDERS: [&str; 4] = [
     "/usr/share/qemu",
 ];
 
-/// The firmware file called `name`.
+/// Finds the firmware file `name`.
 ///
 /// # Errors
-/// There is none: says how to get it.
+/// If there is no such file; the message says how to get it.
 pub fn firmware(name: &str) -> Result<PathBuf> {
     if let Some(folder) = env::var_os(VARIABLE).map(PathBuf::from) {
         let Some(path) = first([folder.clone()], name) else {
@@ -48,7 +48,7 @@ pub fn firmware(name: &str) -> Result<PathBuf> {
     }
 }
 
-/// The first folder's file of this name.
+/// Returns the first folder's file of this name.
 fn first(folders: impl IntoIterator<Item = PathBuf>, name: &str) -> Option<PathBuf> {
     folders
         .into_iter()

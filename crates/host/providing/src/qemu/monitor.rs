@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Commands to a running QEMU (QMP): where its CPUs are, to stop and to go on.
+//! Commands to a running QEMU (QMP): read the CPUs' registers, stop, continue.
 //!
-//! Events that come between answers are thrown away: they have a monitor of their own,
+//! It drops events between answers: they have their own monitor,
 //! [`events`](super::events).
 
 use std::io::{BufRead, BufReader, Write};
@@ -14,19 +14,19 @@ use serde_json::{Value, json};
 
 /// Name of its socket.
 pub const MONITOR: &str = "qmp";
-/// An emulator that hangs itself must not make us hang.
+/// Limit of a wait for the emulator, which may hang.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The registers of every CPU, one line each as QEMU prints them; its monitor is in
+/// Returns the registers of every CPU, one line each as QEMU prints them; its monitor is in
 /// `place`.
 pub fn registers(place: &Path) -> Result<Vec<String>> {
     let mut monitor = Monitor::connect(place).context("no monitor of QEMU answers")?;
-    // All at one moment.
+    // All at the same moment.
     monitor.execute("stop", json!({}))?;
     let command = json!({ "command-line": "info registers -a" });
     let answer = monitor.execute("human-monitor-command", command)?;
     let text = answer.as_str().unwrap_or_default();
-    // QEMU ends its lines as terminals want it.
+    // QEMU ends its lines with CR LF.
     Ok(text
         .lines()
         .map(|line| line.trim_end().to_owned())
@@ -35,7 +35,7 @@ pub fn registers(place: &Path) -> Result<Vec<String>> {
 }
 
 /// Whether the machine was stopped by its monitor or a debugger; `false` if
-/// the monitor, which is in `place` if there is one, does not say so.
+/// the monitor, which is in `place` if there is one, does not report that.
 pub fn is_paused(place: &Path) -> bool {
     let asked =
         Monitor::connect(place).and_then(|mut monitor| monitor.execute("query-status", json!({})));
@@ -66,7 +66,7 @@ impl Pauser {
         self.0.execute("stop", json!({})).map(drop)
     }
 
-    /// Lets them go on.
+    /// Starts them again.
     pub fn go_on(&mut self) -> Result<()> {
         self.0.execute("cont", json!({})).map(drop)
     }
@@ -79,7 +79,7 @@ struct Monitor {
 }
 
 impl Monitor {
-    /// The monitor in `place`, ready for commands.
+    /// Connects to the monitor in `place`, and prepares it for commands.
     fn connect(place: &Path) -> Result<Self> {
         let writer = UnixStream::connect(place.join(MONITOR))?;
         writer.set_read_timeout(Some(PATIENCE))?;
@@ -90,7 +90,7 @@ impl Monitor {
         Ok(monitor)
     }
 
-    /// The next message: the greeting, an answer or an event.
+    /// Reads the next message: the greeting, an answer or an event.
     fn next(&mut self) -> Result<Value> {
         let mut line = String::new();
         if self.reader.read_line(&mut line)? == 0 {
@@ -120,7 +120,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::thread;
 
-    /// Whether a machine is taken for one that was stopped whose monitor says this.
+    /// Whether a machine counts as stopped if its monitor reports this.
     fn taken_for_paused(status: &'static str) -> bool {
         let place = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(place.path().join(MONITOR)).unwrap();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Providing an emulator where the system has none that is new enough.
+//! Provides an emulator if the system has none that is new enough.
 //!
-//! On Debian and its derivatives on x86-64, Debian's own packages are fetched
-//! ([`apt`]), and unpacked below `target/tools/qemu` together with the C library that
-//! they want.
+//! On Debian and its derivatives on x86-64, fetches Debian's own packages
+//! ([`apt`]), and unpacks them below `target/tools/qemu` together with their C
+//! library.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,13 +17,13 @@ use crate::toolchain::output;
 use shell::places;
 use shell::terminal::note;
 
-/// The missing emulator, and a way without it.
+/// Remedy for a missing emulator.
 const REMEDY: Remedy = Remedy {
     missing: PROGRAM,
     instead: "set ROUSE_QEMU=/path/to/qemu-system-aarch64",
 };
-/// Packages of one version: what was counted, was counted on it. Another one is a change of its own, with the counts before
-/// and after it.
+/// Packages of one version, on which the counts in documents were made. Changing it is a change of its own, with the
+/// counts before and after it.
 const PACKAGES: [&str; 3] = [
     "qemu-system-arm/trixie-backports",
     "qemu-system-common/trixie-backports",
@@ -36,12 +36,12 @@ fn prefix() -> PathBuf {
     places::target().join("tools/qemu")
 }
 
-/// A folder of this name, were it the system's, as it came with a provided emulator.
+/// Returns the counterpart of a folder of the system's, as it came with a provided emulator.
 pub fn folder(system: &str) -> PathBuf {
     prefix().join(system.trim_start_matches('/'))
 }
 
-/// The emulator that an earlier run has provided.
+/// Returns the emulator that an earlier run has provided.
 pub fn provided() -> Option<Emulator> {
     let prefix = prefix();
     let libraries = [
@@ -50,8 +50,8 @@ pub fn provided() -> Option<Emulator> {
         "usr/lib/x86_64-linux-gnu/pulseaudio",
     ];
     let path = libraries.map(|folder| prefix.join(folder).into_os_string());
-    // It runs with the C library that came with it, so that it does not matter
-    // how old the system's is.
+    // It runs with its own C library, so that the age of the
+    // system's does not matter.
     let arguments: Vec<OsString> = vec![
         "--library-path".into(),
         path.join(":".as_ref()),
@@ -63,13 +63,13 @@ pub fn provided() -> Option<Emulator> {
     Emulator::probe(loader, arguments).filter(|emulator| emulator.version >= FLOOR)
 }
 
-/// Why none can be provided here, and what to do instead.
+/// Returns why none can be provided here, and the alternative.
 pub fn obstacle() -> Option<String> {
     let x86_64_linux = cfg!(all(target_os = "linux", target_arch = "x86_64"));
     if x86_64_linux && apt::usable() {
         return None;
     }
-    // Debian's manager is here, and Debian's keys are not.
+    // Debian's package manager is here, but not Debian's keys.
     let way = match x86_64_linux && output("apt-get", &["--version"]).is_some() {
         true => "apt-get install debian-archive-keyring (QEMU is then fetched)".into(),
         false => manager::install(Tool::Qemu)

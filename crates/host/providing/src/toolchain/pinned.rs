@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The toolchain that `rust-toolchain.toml` names. It makes everything that is measured, whatever toolchain made this
-//! program: a count belongs to a compiler.
+//! The toolchain that `rust-toolchain.toml` names. It builds everything that is measured, whatever toolchain built this
+//! program: a count depends on the compiler.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ const FILE: &str = include_str!("../../../../../rust-toolchain.toml");
 /// A list that rustup keeps in each of its toolchains.
 const OF_RUSTUP: &str = "lib/rustlib/multirust-channel-manifest.toml";
 
-/// The version that the file names.
+/// Returns the version in the file.
 pub fn version() -> &'static str {
     let named = FILE
         .lines()
@@ -26,16 +26,17 @@ pub fn version() -> &'static str {
         .unwrap_or("stable")
 }
 
-/// Its folder; `None` where there is no rustup, and a distribution's compiler has to do. One that is missing is installed.
+/// Returns its folder, and installs it if it is missing; `None` without rustup: then a distribution's compiler has to
+/// do.
 pub fn folder() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
-    // A toolchain may be a link to another, and the compiler names where it is.
+    // A toolchain may be a link to another, and the compiler reports the target.
     let find = || find().map(|folder| folder.canonicalize().unwrap_or(folder));
     FOLDER.get_or_init(find).as_deref()
 }
 
 fn find() -> Option<PathBuf> {
-    // Cargo tells what it starts where it is, so that rustup, which takes a while, need not be asked.
+    // Cargo passes its own path to what it starts, which saves a slow query of rustup.
     let running = env::var_os("CARGO").map(PathBuf::from);
     let running = running.and_then(|cargo| of_program(&cargo));
     if let Some(running) = running.filter(|folder| is_of(folder, version())) {
@@ -68,7 +69,7 @@ fn installed() -> Option<PathBuf> {
     of_program(Path::new(cargo.trim()))
 }
 
-/// The toolchain of rustup's that a program of it is in.
+/// Returns rustup's toolchain of a program in it.
 fn of_program(program: &Path) -> Option<PathBuf> {
     let folder = program.parent()?.parent()?;
     folder.join(OF_RUSTUP).is_file().then(|| folder.to_owned())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian's cross compiler for arm64, and `make`, unpacked below `target/tools` as the emulator
-//! is: they run with the C library that comes with them, so the system needs neither.
+//! Debian's cross compiler for arm64, and `make`, unpacked below `target/tools` like the
+//! emulator: they run with their own C library, so the system needs neither.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,11 +17,11 @@ const PACKAGES: [(&str, &str); 2] = [
     ("gcc-14-aarch64-linux-gnu", "14.2.0-19cross1"),
     ("make", "4.4.1-2"),
 ];
-/// Begins the name of each tool.
+/// Prefix of the name of each tool.
 const PREFIX: &str = "aarch64-linux-gnu-";
-/// The compiler's and the preprocessor's end with a version.
+/// Suffix of the compiler's and the preprocessor's names.
 const VERSION: &str = "-14";
-/// Tools of binutils that are run.
+/// Tools of binutils that the build runs.
 const BINUTILS: [&str; 8] = [
     "as", "ld", "ld.bfd", "ar", "nm", "objcopy", "objdump", "readelf",
 ];
@@ -32,7 +32,7 @@ fn prefix() -> PathBuf {
     places::target().join("tools/cross")
 }
 
-/// Why it can't be had here.
+/// Returns why it is not available here.
 pub fn obstacle() -> Option<&'static str> {
     let x86_64_linux = cfg!(all(target_os = "linux", target_arch = "x86_64"));
     let usable = x86_64_linux && apt::usable();
@@ -58,7 +58,7 @@ pub fn provide(apt: &Apt<'_>) -> Result<()> {
     apt.unpack(&prefix())
 }
 
-/// `make` with the cross compiler, whose tools get scripts in `folder` that start them.
+/// Returns `make` with the cross compiler; writes scripts to `folder` that start its tools.
 pub fn make(folder: &Path) -> Result<Command> {
     let (prefix, version) = (prefix(), VERSION.trim_start_matches('-'));
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
@@ -81,13 +81,13 @@ pub fn make(folder: &Path) -> Result<Command> {
     }
     script(folder, "make", &bin.join("make"), "")?;
     let mut make = Command::new(folder.join("make"));
-    // Names the compiler's scripts: `make` calls it by its own name otherwise.
+    // Names the compiler's scripts: by default `make` uses its own name.
     make.arg(format!("CROSS_COMPILE={}/{PREFIX}", folder.display()));
     make.arg(format!("MAKE={}/make", folder.display()));
     Ok(make)
 }
 
-/// Makes the script `name` that starts `program` with the C library that came with it.
+/// Writes the script `name` that starts `program` with its own C library.
 fn script(folder: &Path, name: &str, program: &Path, arguments: &str) -> Result<()> {
     let prefix = prefix();
     let shown = |path: &Path| quoted(&path.display().to_string());

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The flash that QEMU's `virt` starts from: BL1, and the others in a Firmware Image Package
+//! The flash that QEMU's `virt` starts from: BL1, and the other stages in a Firmware Image Package
 //! (Trusted Firmware-A, `include/tools_share/firmware_image_package.h`).
 
 use anyhow::{Result, bail};
 
-/// Where the package begins: PLAT_QEMU_FIP_BASE in `plat/qemu/qemu/include/platform_def.h`.
+/// Offset of the package: PLAT_QEMU_FIP_BASE in `plat/qemu/qemu/include/platform_def.h`.
 const PACKAGE: usize = 0x4_0000;
 /// Bytes of the first flash.
 const FLASH: usize = 0x400_0000;
 
-/// The package's name, and a serial number that may be any but 0.
+/// The package's magic number, and a serial number, any but 0.
 const NAME: u32 = 0xaa64_0001;
 const SERIAL: u32 = 1;
 /// Bytes of its header and of an entry.
 const HEADER: usize = 16;
 const ENTRY: usize = 40;
 
-/// UUIDs of BL2, BL31 and BL33, as they are in the package; the last entry has none.
+/// UUIDs of BL2, BL31 and BL33, as bytes in the package; the last entry has none.
 const LOADER: u128 = 0x5ff9_ec0b_4d22_3e4d_a544_c39d_81c7_3f0a;
 const STAYS: u128 = 0x47d4_086d_4cfe_9846_9b95_2950_cbbd_5a00;
 const NEXT: u128 = 0xd6d0_eea7_fcea_d54b_9782_9934_f234_b6e4;
 
-/// The flash with these stages, and `next` to be started by them.
+/// Returns the flash with these stages, which start `next`.
 pub fn flash(first: &[u8], loader: &[u8], stays: &[u8], next: &[u8]) -> Result<Vec<u8>> {
     let mut flash = first.to_vec();
     if first.len() > PACKAGE {

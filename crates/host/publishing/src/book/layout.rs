@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The pages as mdBook wants them: `src/` is the repository, with its pages and what they
+//! The pages in mdBook's layout: `src/` is the repository, with its pages and the files that they
 //! link to, and `SUMMARY.md` is at its top.
 
 use std::fs;
@@ -16,7 +16,7 @@ pub fn write(root: &Path, pages: &[String], to: &Path) -> Result<()> {
     for page in pages {
         let text = copy(&root.join(page), &source.join(page))?;
         for file in files(page, &String::from_utf8_lossy(&text)) {
-            // Other pages are copied by themselves. A missing one is found later, as a link that leads nowhere.
+            // Other pages are copied by themselves. The link check finds a missing one.
             if file.extension().is_none_or(|end| end != "md") && root.join(&file).is_file() {
                 copy(&root.join(&file), &source.join(&file))?;
             }
@@ -27,12 +27,12 @@ pub fn write(root: &Path, pages: &[String], to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The list of pages with links from the top of the repository.
+/// Returns the list of pages with links from the top of the repository.
 fn at_the_top(list: &str) -> String {
     list.replace("](", "](docs/").replace("](docs/../", "](")
 }
 
-/// The files that a page links to, by their paths in the repository.
+/// Returns the files that a page links to, by their paths in the repository.
 fn files(page: &str, text: &str) -> Vec<PathBuf> {
     let folder = Path::new(page).parent().unwrap_or(Path::new(""));
     let links = summary::linked(text);
@@ -42,7 +42,7 @@ fn files(page: &str, text: &str) -> Vec<PathBuf> {
     paths.map(|path| plain(&folder.join(path))).collect()
 }
 
-/// A path without `..`.
+/// Returns a path without `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

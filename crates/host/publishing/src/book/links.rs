@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Links of a site that lead nowhere: to a file that is not there, or to a place that its
+//! Finds broken links of a site: to a missing file, or to an anchor that its
 //! page does not have.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// All pages in one, where a place may be there twice.
+/// All pages in one, in which an anchor may be twice.
 const PRINTED: &str = "print.html";
 
 /// A page of the site.
@@ -18,7 +18,7 @@ struct Page {
     places: BTreeSet<String>,
 }
 
-/// The links of the site in `folder` that lead nowhere, each with its page.
+/// Returns the broken links of the site in `folder`, each with its page.
 pub fn broken(folder: &Path) -> Result<Vec<String>> {
     let folder = &folder.canonicalize()?;
     let mut pages = BTreeMap::new();
@@ -35,7 +35,7 @@ pub fn broken(folder: &Path) -> Result<Vec<String>> {
     Ok(broken)
 }
 
-/// Whether `link` of the page at `path` leads somewhere. Other sites are not asked.
+/// Whether `link` of the page at `path` has a target. Does not check other sites.
 fn leads(path: &Path, link: &str, pages: &BTreeMap<PathBuf, Page>) -> bool {
     if link.contains("://") || link.starts_with("mailto:") || link.starts_with("javascript:") {
         return true;
@@ -46,7 +46,7 @@ fn leads(path: &Path, link: &str, pages: &BTreeMap<PathBuf, Page>) -> bool {
         "" => path.to_owned(),
         _ => path.parent().unwrap_or(path).join(file),
     };
-    // Without links, as the site has none, this is the path that a browser makes.
+    // The site has no symbolic links, so this is the path that a browser makes.
     let Ok(target) = target.canonicalize() else {
         return false;
     };
@@ -56,7 +56,7 @@ fn leads(path: &Path, link: &str, pages: &BTreeMap<PathBuf, Page>) -> bool {
     }
 }
 
-/// The pages below `folder`.
+/// Reads the pages below `folder`.
 fn read(folder: &Path, pages: &mut BTreeMap<PathBuf, Page>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path().canonicalize()?;
@@ -72,7 +72,7 @@ fn read(folder: &Path, pages: &mut BTreeMap<PathBuf, Page>) -> Result<()> {
     Ok(())
 }
 
-/// The values of an attribute of HTML.
+/// Returns the values of an attribute of HTML.
 fn values(text: &str, name: &str) -> Vec<String> {
     let begin = format!(" {name}=\"");
     let behind = text.split(&begin).skip(1);

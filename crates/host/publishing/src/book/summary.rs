@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `docs/SUMMARY.md`: the pages in their order. Every document is one of them.
+//! `docs/SUMMARY.md`: the list of all documents, in order.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,12 +7,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-/// Where the documents are.
+/// The folder of the documents.
 const DOCS: &str = "docs";
-/// The list of pages there.
+/// The list of pages.
 pub const FILE: &str = "docs/SUMMARY.md";
 
-/// The pages, by their paths in the repository at `root`, in their order.
+/// Returns the pages, by their paths in the repository at `root`, in order.
 pub fn pages(root: &Path) -> Result<Vec<String>> {
     let text = fs::read_to_string(root.join(FILE)).context(FILE)?;
     let pages: Vec<String> = linked(&text).map(in_repository).collect();
@@ -26,7 +26,7 @@ pub fn pages(root: &Path) -> Result<Vec<String>> {
     Ok(pages)
 }
 
-/// Mistakes in a list of pages where there are these documents.
+/// Returns mistakes in a list of pages, given the documents.
 fn wrong(
     pages: &[String],
     documents: &BTreeSet<String>,
@@ -44,13 +44,13 @@ fn wrong(
     wrong
 }
 
-/// Targets of the links in a text of Markdown.
+/// Returns the targets of the links in a text of Markdown.
 pub fn linked(text: &str) -> impl Iterator<Item = &str> {
     let behind = text.split("](").skip(1);
     behind.filter_map(|rest| Some(rest.split_once(')')?.0))
 }
 
-/// A link of the list as a path of the repository.
+/// Returns a link of the list as a path of the repository.
 fn in_repository(link: &str) -> String {
     match link.strip_prefix("../") {
         Some(path) => path.into(),
@@ -58,7 +58,7 @@ fn in_repository(link: &str) -> String {
     }
 }
 
-/// All pages below `folder`.
+/// Finds all pages below `folder`.
 fn find(root: &Path, folder: &str, found: &mut BTreeSet<String>) -> Result<()> {
     for entry in fs::read_dir(root.join(folder)).with_context(|| folder.to_owned())? {
         let entry = entry?;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! mdBook, without installing it.
+//! Runs mdBook without installing it.
 //!
 //! It comes as a program in a package of Python's index, which takes seconds; its authors
 //! publish its source, whose dependencies take minutes to compile, and programs at a release host. The
-//! package is not theirs. So `requirements.txt` has the sums of its files, and pip takes no other
-//! (pip, "Secure installs"). `ROUSE_MDBOOK` names another mdBook, one built by
-//! `cargo install mdbook` for instance.
+//! package is not theirs. So `requirements.txt` has the hashes of its files, and pip accepts no other
+//! (pip, "Secure installs"). `ROUSE_MDBOOK` names another mdBook, for instance one built by
+//! `cargo install mdbook`.
 
 use std::env;
 use std::fs;
@@ -22,14 +22,14 @@ use shell::{files, places};
 const VARIABLE: &str = "ROUSE_MDBOOK";
 const REQUIREMENTS: &str = "crates/host/publishing/src/book/requirements.txt";
 
-/// The program; it is provided if it is not there.
+/// Returns the program, and provides it if it is missing.
 pub fn ensure() -> Result<PathBuf> {
     if let Some(named) = env::var_os(VARIABLE) {
         return Ok(named.into());
     }
     let folder = places::target().join("tools").join("mdbook");
     let program = folder.join("bin/mdbook");
-    // Of which requirements it is.
+    // The requirements that it was provided by.
     let (done, wanted) = (
         folder.join("requirements.txt"),
         places::inside(REQUIREMENTS),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which crates are linked into a program, by what Cargo says of them.
+//! Finds the crates that are linked into a program, from Cargo's output.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -21,9 +21,9 @@ pub struct Crate {
     version: String,
     /// An SPDX expression, or an older form of one.
     pub license: Option<String>,
-    /// Where it comes from; nothing for our own.
+    /// Its registry; `None` for our own.
     pub source: Option<String>,
-    /// Its file of Cargo, beside which its other files are.
+    /// Its Cargo.toml, next to its other files.
     pub manifest_path: PathBuf,
 }
 
@@ -32,7 +32,7 @@ struct Metadata {
     packages: Vec<Crate>,
 }
 
-/// All crates of Cargo.lock that these targets have.
+/// Returns all crates of Cargo.lock for these targets.
 pub fn known() -> Result<BTreeMap<Key, Crate>> {
     let arguments = [
         "metadata",
@@ -51,8 +51,8 @@ pub fn known() -> Result<BTreeMap<Key, Crate>> {
         .collect())
 }
 
-/// The crates whose code is in what is built of `packages`: not those that only procedural
-/// macros and build scripts use, which run here.
+/// Returns the crates whose code is in the binaries of `packages`: not those that only procedural
+/// macros and build scripts use, which run on the host.
 pub fn linked(packages: Packages) -> Result<BTreeSet<Key>> {
     let mut linked = BTreeSet::new();
     for (package, target) in packages {
@@ -73,7 +73,7 @@ pub fn linked(packages: Packages) -> Result<BTreeSet<Key>> {
     Ok(linked)
 }
 
-/// `name v1.2.3`, for our own with the folder behind it.
+/// Parses `name v1.2.3`, followed by the folder for our own crates.
 fn key(line: &str) -> Option<Key> {
     let mut words = line.split(' ');
     let name = words.next()?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `LICENSES/`: ours, and for each product the crates that are linked into it, with the texts
-//! that they come with. MIT and BSD ask that binaries carry their notice, and MPL that they say where
-//! the source is.
+//! `LICENSES/`: ours, and for each product the crates that are linked into it, with their own licence
+//! texts. MIT and BSD require that binaries carry their notice, and MPL that they name the place of
+//! the source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,9 +16,9 @@ use super::{File, Files};
 use providing::toolchain;
 use shell::places;
 
-/// Prefixes of the names of files that have a licence.
+/// Prefixes of the names of licence files.
 const BEGINNINGS: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"];
-/// The notice of musl, which Rust's programs of Linux are linked with.
+/// The notice of musl, which is linked into Rust's programs of Linux.
 const MUSL: &str = include_str!("musl.txt");
 /// Licences of the libraries that come with Rust's toolchain.
 const RUST: [&str; 3] = [
@@ -29,7 +29,7 @@ const RUST: [&str; 3] = [
 /// Name of Cargo's folder of sources in images: `images` passes it to the compiler.
 const SOURCES: &str = "/cargo/registry/src/";
 
-/// The folder of licences for these products.
+/// Returns the folder of licences for these products.
 pub fn of(products: &[Product]) -> Result<Files> {
     let known = cargo::known()?;
     let mut files = Files::new();
@@ -101,7 +101,7 @@ fn section(
     Ok(text)
 }
 
-/// The texts beside a crate's file of Cargo, by their names; ours are there already.
+/// Returns the licence texts next to a crate's Cargo.toml, by name; ours are there already.
 fn texts(one: &Crate) -> Result<BTreeMap<String, Vec<u8>>> {
     let mut texts = BTreeMap::new();
     if one.source.is_none() {
@@ -120,7 +120,7 @@ fn texts(one: &Crate) -> Result<BTreeMap<String, Vec<u8>>> {
     Ok(texts)
 }
 
-/// The texts that the toolchain has; a distribution's own may lack them.
+/// Returns the texts in the toolchain; a distribution's own may lack them.
 fn of_rust() -> Vec<(&'static str, Vec<u8>)> {
     let sysroot = toolchain::sysroot().unwrap_or_default();
     let read = |path: &'static str| {
@@ -131,8 +131,8 @@ fn of_rust() -> Vec<(&'static str, Vec<u8>)> {
     RUST.into_iter().filter_map(read).collect()
 }
 
-/// Fails if a product has a message of a crate that is not in the list: files of sources are in
-/// messages of panics.
+/// Fails if a product has a message of a crate that is not in the list: messages of panics contain names
+/// of source files.
 fn named_are_linked(product: &Product, linked: &BTreeSet<Key>) -> Result<()> {
     let folders: BTreeSet<_> = linked
         .iter()
@@ -148,7 +148,7 @@ fn named_are_linked(product: &Product, linked: &BTreeSet<Key>) -> Result<()> {
     Ok(())
 }
 
-/// The folders of crates that are named in `bytes`: `/cargo/registry/src/INDEX/NAME-VERSION/`.
+/// Returns the folders of crates that are named in `bytes`: `/cargo/registry/src/INDEX/NAME-VERSION/`.
 fn named(bytes: &[u8]) -> BTreeSet<String> {
     let found = memmem::find_iter(bytes, SOURCES);
     let folders = found.filter_map(|at| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files that are taken to a machine: disks, an EFI application, images of the guest, programs of Linux.
+//! Files for a machine: disks, an EFI application, images of the guest, programs of Linux.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,27 +17,25 @@ use running::job::Load;
 use running::kvm::program;
 use running::options::{JobArgs, LoadArgs};
 
-/// The packages of a product, with what they are compiled for.
+/// The packages of a product, with their targets.
 pub type Packages = &'static [(&'static str, &'static str)];
 
 const HYPERVISOR: (&str, &str) = ("hypervisor", toolchain::TARGET);
 const GUEST: (&str, &str) = ("guest-kernel-shim", toolchain::TARGET);
 const BOTH: Packages = &[HYPERVISOR, GUEST];
 
-/// A file that is taken to a machine.
+/// A file for a machine.
 #[derive(Debug)]
 pub struct Product {
-    /// Its name.
     pub name: String,
     /// Its description and its use; a paragraph each.
     pub about: String,
-    /// Packages that it is made of.
+    /// Packages that it is built from.
     pub packages: Packages,
-    /// It.
     pub file: File,
 }
 
-/// Builds all of them.
+/// Builds all products.
 pub fn all() -> Result<Vec<Product>> {
     let built = images::build("virt", Guest::Ours(Program::Measuring))?;
     let mut products = disks(&built)?;
@@ -77,7 +75,7 @@ fn executable(name: &str, about: &str, packages: Packages, bytes: Vec<u8>) -> Pr
     product
 }
 
-/// A disk of each kind, for every board that boots disks. One serves all boards that it would be the same for,
+/// Returns a disk of each kind, for every board that boots disks. Boards with equal disks share one,
 /// since the image discovers its machine.
 fn disks(built: &Built) -> Result<Vec<Product>> {
     let mut products = Vec::new();
@@ -104,7 +102,7 @@ fn disks(built: &Built) -> Result<Vec<Product>> {
     Ok(products)
 }
 
-/// The boards that boot disks.
+/// Returns the boards that boot disks.
 fn boards() -> Result<Vec<String>> {
     let mut boards = Vec::new();
     for name in names()? {
@@ -115,7 +113,7 @@ fn boards() -> Result<Vec<String>> {
     Ok(boards)
 }
 
-/// Arguments of `cargo xtask image --board BOARD`.
+/// Returns the arguments of `cargo xtask image --board BOARD`.
 fn load(board: &str, kind: &str, plan: &PlanArgs) -> LoadArgs {
     LoadArgs {
         plan: plan.clone(),
@@ -124,7 +122,7 @@ fn load(board: &str, kind: &str, plan: &PlanArgs) -> LoadArgs {
     }
 }
 
-/// The default matrix, as short as the console needs it.
+/// Returns the default matrix, as short as a console requires.
 fn measure() -> PlanArgs {
     PlanArgs {
         compact: true,
@@ -132,7 +130,7 @@ fn measure() -> PlanArgs {
     }
 }
 
-/// The shortest plan, for a first boot.
+/// Returns the shortest plan, for a first boot.
 fn survey() -> PlanArgs {
     PlanArgs::naming(&[("workload", "ipi"), ("shape", "dry")])
 }
@@ -156,7 +154,7 @@ const EFI: &str = "\
 What the disks hold as `\\EFI\\BOOT\\BOOTAA64.EFI`: hypervisor and guest as one EFI application. It is an arm64 Image as well, so a \
 loader that boots Linux boots it.
 
-On a machine that boots something else, put it on the EFI system partition and start it from the shell or by a boot entry; beside it, `\\ROUSE.TXT` on the \
+On a machine that boots something else, put it on the EFI system partition and start it from the shell or by a boot entry; next to it, `\\ROUSE.TXT` on the \
 same partition has the boot arguments. Without that file it measures the default matrix. In QEMU: `qemu-system-aarch64 -M \
 virt,virtualization=on,gic-version=3 -cpu max -smp 2 -m 512M -nographic -kernel rouse.efi -append 'rouse.workload=pingpong'`.";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `SHA256SUMS`, in the form that `sha256sum --check` reads: 64 hexadecimal digits, two
+//! `SHA256SUMS`, in the form of `sha256sum --check`: 64 hexadecimal digits, two
 //! spaces, the path.
 
 use std::collections::BTreeSet;
@@ -10,17 +10,17 @@ use super::Files;
 use anyhow::{Context, Result, ensure};
 use shell::digest::sum;
 
-/// The file of the sums.
+/// The file of the hashes.
 pub const FILE: &str = "SHA256SUMS";
 
-/// The sums of these files.
+/// Returns the hashes of these files.
 pub(super) fn of(files: &Files) -> String {
     let lines = files.iter();
     let lines = lines.map(|(name, file)| format!("{}  {name}\n", sum(&file.bytes)));
     lines.collect()
 }
 
-/// Checks the folder: every file has the sum that is written, and none has no sum.
+/// Checks the folder: every file has a listed hash, and it is right.
 pub fn check(folder: &Path) -> Result<()> {
     let path = folder.join(FILE);
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -28,7 +28,7 @@ pub fn check(folder: &Path) -> Result<()> {
     for line in text.lines() {
         let (wanted, name) = line.split_once("  ").context("a line has sum and path")?;
         let file = fs::read(folder.join(name)).with_context(|| name.to_owned())?;
-        ensure!(sum(&file) == wanted, "{name} is not what its sum is of");
+        ensure!(sum(&file) == wanted, "{name} does not match its hash");
         named.insert(name.to_owned());
     }
     let there = below(folder, folder)?;
@@ -40,7 +40,7 @@ pub fn check(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The files below `at`, by their paths from `folder`.
+/// Returns the files below `at`, by their paths from `folder`.
 pub fn below(folder: &Path, at: &Path) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(at).with_context(|| at.display().to_string())? {

@@ -26,7 +26,10 @@ fn what_is_written_has_its_sums() {
 
     fs::write(to.join("program"), "changed").unwrap();
     let error = check(&to).unwrap_err();
-    assert!(error.to_string().contains("program is not what"), "{error}");
+    assert!(
+        error.to_string().contains("program does not match"),
+        "{error}"
+    );
     fs::write(to.join("program"), "program").unwrap();
     fs::write(to.join("one more"), "").unwrap();
     let error = check(&to).unwrap_err();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Traces that a file must not have: a path of the machine that made it.
+//! Finds traces of the machine that made a file: its paths.
 //!
 //! Such a path differs from machine to machine, and so would the file. A compiler leaves
 //! paths of sources in messages of panics and in debug information.
@@ -12,7 +12,7 @@ use memchr::memmem;
 use providing::toolchain;
 use shell::places;
 
-/// How much of a file is shown before and behind a path.
+/// Bytes of a file to show before and after a path.
 const AROUND: usize = 40;
 
 /// Folders of a machine.
@@ -20,7 +20,7 @@ const AROUND: usize = 40;
 pub struct Traces(Vec<Vec<u8>>);
 
 impl Traces {
-    /// The checkout's, Cargo's, the toolchain's, and that of whoever is logged in.
+    /// The folders of the checkout, of Cargo, of the toolchain, and the user's home.
     pub fn of_this_machine() -> Self {
         let variable = |name| env::var_os(name).map(PathBuf::from);
         let folders = [
@@ -34,7 +34,7 @@ impl Traces {
         Self::of(folders.into_iter().flatten())
     }
 
-    /// These folders, by any name that leads to them.
+    /// These folders, by all of their names.
     pub fn of(folders: impl Iterator<Item = PathBuf>) -> Self {
         let names = folders.flat_map(|folder| [folder.canonicalize().ok(), Some(folder)]);
         // `/` is part of every path.
@@ -47,7 +47,7 @@ impl Traces {
         Self(needles)
     }
 
-    /// The first path in `bytes` that is below one of the folders, with where it is and what is around
+    /// Returns the first path in `bytes` that is below one of the folders, with its offset and the bytes around
     /// it.
     pub fn find(&self, bytes: &[u8]) -> Option<String> {
         let found = self.0.iter().filter_map(|needle| first(bytes, needle));
@@ -62,15 +62,15 @@ impl Traces {
     }
 }
 
-/// A folder's name as it begins the path of a file in it.
+/// Returns a folder's name as the prefix of the path of a file in it.
 fn needle(folder: &Path) -> Vec<u8> {
     let mut needle = folder.as_os_str().as_encoded_bytes().to_vec();
     needle.push(b'/');
     needle
 }
 
-/// Where `needle` is first. One folder of the root, as in `/src/`, is also in the middle of
-/// other paths, `x/src/y`: there it does not count.
+/// Returns the first offset of `needle`. A folder of the root, as in `/src/`, may also be in the middle of
+/// other paths, `x/src/y`, where it does not count.
 fn first(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     let short = needle.iter().filter(|&&byte| byte == b'/').count() == 2;
     let inside = |at: usize| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Documents with tables of the results that are kept: one page of all boards, and blocks between two lines in others.
+//! Documents with tables of the stored results: one page of all boards, and blocks between two marker lines in others.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -63,12 +63,12 @@ const BLOCKS: [Block; 3] = [
 #[derive(Debug)]
 pub struct Document {
     pub path: &'static str,
-    /// Its text, and what that has to be.
+    /// Its current text, and the one that it should have.
     pub is: String,
     pub wanted: String,
 }
 
-/// Each of them.
+/// Returns all documents.
 pub fn documents(kept: &[(String, Results)]) -> Result<Vec<Document>> {
     let read =
         |path: &str| fs::read_to_string(places::inside(path)).with_context(|| path.to_owned());
@@ -90,7 +90,7 @@ pub fn documents(kept: &[(String, Results)]) -> Result<Vec<Document>> {
 }
 
 impl Block {
-    /// The document's text with the block as it has to be.
+    /// Returns the document's text with the right block.
     fn put_into(&self, text: &str, kept: &[(String, Results)]) -> Result<String> {
         let Self { path, run, .. } = self;
         let begin = format!("<!-- cargo xtask dev publish: rows of {FOLDER}/{run}.json -->\n");
@@ -114,7 +114,7 @@ impl Block {
         Ok(format!("{before}{begin}```\n{made}{rows}```\n{END}{after}"))
     }
 
-    /// The machine and some rows of a run, as a terminal has them.
+    /// Returns the machine and some rows of a run, as a terminal shows them.
     fn rows(&self, results: &Results) -> String {
         let Some(has) = self.has else {
             let screen = screen::document(results).unwrap_or_default();
@@ -137,14 +137,14 @@ impl Block {
     }
 }
 
-/// The program and the tree that measured.
+/// Names the program and the tree that measured.
 fn source(results: &Results) -> String {
     let build = results.build.as_ref();
     let tree = build.map(results::Build::tree).unwrap_or_default();
     format!("{}, {tree}", results.tool)
 }
 
-/// The page: a section for each board, with its tables where no board before it has the same figures.
+/// Returns the page: a section for each board, with those tables whose figures no earlier board has.
 fn page(kept: &[(String, Results)]) -> Result<String> {
     let mut text = String::from(HEAD);
     let mut shown: Vec<(&str, &Results)> = Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The runs that are kept, each a line of `cargo xtask run`, and what differs from one that is kept.
+//! The stored runs, each a line of `cargo xtask run`, and their comparison with new ones.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,9 +20,9 @@ use shell::output::Output;
 use shell::terminal::note;
 use shell::{files, mistake, places};
 
-/// Where the results are kept.
+/// The folder of the results.
 pub const FOLDER: &str = "results";
-/// Cells that are named where more than these differ.
+/// Most differing cells to name.
 const NAMED: usize = 3;
 
 /// Runs besides those of the boards, each with its options.
@@ -38,14 +38,14 @@ const RUNS: [(&str, &str); 2] = [
     ),
 ];
 
-/// A run that is kept: a board's default matrix, or one of [`RUNS`].
+/// A stored run: a board's default matrix, or one of [`RUNS`].
 #[derive(Debug)]
 pub struct Run {
     pub name: String,
     options: String,
 }
 
-/// The options of `run` that say what is measured.
+/// The options of `run` that select the measurement.
 #[derive(Parser)]
 struct Words {
     #[command(flatten)]
@@ -53,7 +53,7 @@ struct Words {
 }
 
 impl Run {
-    /// The run of this name.
+    /// Returns the run of this name.
     pub fn of(name: &str) -> Result<Self> {
         let other = RUNS.iter().find(|(other, _)| *other == name);
         let options = match other {
@@ -83,7 +83,7 @@ impl Run {
         RUNS.iter().all(|(name, _)| *name != self.name)
     }
 
-    /// The command that measures the same.
+    /// Returns the command that measures the same.
     pub fn command(&self) -> String {
         format!("cargo xtask run {}", self.options)
     }
@@ -95,7 +95,7 @@ impl Run {
     }
 }
 
-/// The names of those that can be made on this computer.
+/// Returns the names of the runs that this computer can make.
 pub fn here() -> Result<Vec<String>> {
     let mut here = Vec::new();
     for name in names()? {
@@ -118,7 +118,7 @@ pub fn here() -> Result<Vec<String>> {
     Ok(here)
 }
 
-/// Keeps the results of a run.
+/// Stores the results of a run.
 pub fn keep(name: &str, mut results: Results) -> Result<()> {
     for cell in &mut results.cells {
         cell.histograms.clear();
@@ -129,7 +129,7 @@ pub fn keep(name: &str, mut results: Results) -> Result<()> {
     Output::claim("results", &file)?.write(&json::text(&results)?)
 }
 
-/// The results that are kept, by name.
+/// Returns the stored results, by name.
 pub fn kept() -> Result<Vec<(String, Results)>> {
     let folder = places::inside(FOLDER);
     let entries = fs::read_dir(&folder);
@@ -161,7 +161,7 @@ pub fn kept() -> Result<Vec<(String, Results)>> {
         .collect()
 }
 
-/// The cells of run `name` that are not as `kept`.
+/// Describes the cells of run `name` that differ from `kept`.
 pub fn others(name: &str, kept: &Results, now: &Results) -> Option<String> {
     let figures = |results: &Results| -> BTreeMap<Vec<String>, (String, String)> {
         let cells = results.cells.iter();
@@ -189,8 +189,8 @@ pub fn others(name: &str, kept: &Results, now: &Results) -> Option<String> {
     })
 }
 
-/// The figures of a cell that are compared. Not how many samples there are, nor extremes of all: in one of thousands the
-/// emulator may change CPUs in another place (docs/results.md), and no path is known of that one.
+/// Returns the figures of a cell to compare. Excludes the number of samples and their extremes: in one of thousands the
+/// emulator may change CPUs at another place (docs/results.md), and that one has no path.
 fn figures(cell: &Cell) -> String {
     let of_all = |stats: &Stats| [stats.p50, stats.p90, stats.p99];
     let of_clear = |stats: &Stats| [stats.min, stats.p50, stats.p90, stats.p99, stats.max];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gate that B passes or not.
+//! The gate that B passes or not.
 
 use anyhow::Result;
 use results::Results;
@@ -8,18 +8,17 @@ use results::merge::Run;
 
 use super::side::{Side, percent};
 
-/// How much worse is too much, in per cent: 0 unless said otherwise.
+/// How much worse is too much, in per cent: 0 by default.
 #[derive(Clone, Copy, Debug)]
 pub struct Gate(f64);
 
 /// Whether B passes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// It does.
     Passed,
-    /// It does not, and why.
+    /// It does not, for this reason.
     Failed(String),
-    /// That can't be told from these runs: why, and what to do.
+    /// These runs do not decide it: why, and a remedy.
     NotTried(String),
 }
 
@@ -29,8 +28,8 @@ impl Gate {
         percent("--fail-if-worse", text).map(Self)
     }
 
-    /// Judges B. Where more than the code differs, nothing can be said of the code; what is
-    /// worse or missing is told before runs are asked for that could not make it better.
+    /// Judges B. If more than the code differs, no verdict on the code is possible. Reports what is
+    /// worse or missing before it asks for runs that could not make it better.
     pub fn judge(self, found: &Comparison<'_>, differs: &[&Differs], b: &Side) -> Judgement {
         if !differs.is_empty() {
             let mut words: Vec<&str> = differs.iter().map(|differs| differs.aspect).collect();
@@ -88,7 +87,7 @@ pub fn cells(count: usize) -> String {
     }
 }
 
-/// So many runs, for people.
+/// Formats a number of runs, for people.
 pub fn runs(count: usize) -> String {
     match count {
         1 => "1 run".into(),
@@ -102,7 +101,7 @@ fn lost(found: &Comparison<'_>) -> Option<String> {
     (lost > 0).then(|| format!("B has lost {}", cells(lost)))
 }
 
-/// Names a cell that a run of B has twice: nothing tells which of the two is the run's.
+/// Names a cell that a run of B has twice: it is not known which of them is the run's.
 fn again(found: &Comparison<'_>) -> Option<String> {
     let first = found.again.first()?;
     let more = match found.again.len() {
@@ -117,7 +116,7 @@ fn again(found: &Comparison<'_>) -> Option<String> {
     ))
 }
 
-/// A run of B that was cut short, is damaged or contradicts itself may have lost what A does not have either.
+/// Names a run of B that was cut short, is damaged or contradicts itself: it may have lost what A does not have either.
 fn unfinished(b: &Side) -> Option<String> {
     let not_whole = |run: &&Run| {
         let Results {
@@ -134,9 +133,9 @@ fn unfinished(b: &Side) -> Option<String> {
     })
 }
 
-/// That there are too few runs, or samples, to tell.
+/// Reports too few runs, or samples, for a verdict.
 pub fn too_few(found: &Comparison<'_>) -> Option<String> {
-    // A gate that nothing went through is not passed.
+    // A gate without any figures is not passed.
     if found.figures().next().is_none() {
         return Some("no cell was measured on both sides; run both with the same options".into());
     }

@@ -45,7 +45,7 @@ pub struct CompareArgs {
 }
 
 impl CompareArgs {
-    /// Comparison of these runs by default.
+    /// Returns the default comparison of these runs.
     pub fn of(runs: Vec<PathBuf>) -> Self {
         Self {
             runs,

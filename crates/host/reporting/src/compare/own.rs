@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! In a comparison of runs under several things, what of A and of B is the own part of each.
+//! The own parts of A's and B's cells, in a comparison of runs under several levels.
 
 use page::own::times;
 use plan::Under;
@@ -9,7 +9,7 @@ use results::compare::{Compared, Comparison, Figures, Pair};
 use page::grid::Column;
 use page::scale::{Figure, Scale};
 
-/// Stands where there is nothing to hold a cell against.
+/// Stands for a missing cell to compare with.
 const NOTHING: &str = "-";
 
 /// One side of a pair.
@@ -25,7 +25,7 @@ fn median(pair: &Pair<'_>, side: fn(&Compared) -> &Figures) -> Option<Figure> {
     pair.total().map(|total| side(total).rounded_median())
 }
 
-/// Columns of both sides: over the bare machine's, and times Rouse's; those that say something.
+/// Returns the columns of both sides: over the bare machine's, and times Rouse's; those with any value.
 pub fn columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     let over = |pair: &Pair<'_>, of: Side| {
         let floor = other(found, pair, |cell, other| {
@@ -37,7 +37,7 @@ pub fn columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
         Some(by.trim_start_matches('+').to_owned())
     };
     let rouse = |pair: &Pair<'_>, of: Side| {
-        // No ratio is one of times of a host's threads.
+        // Times of a host's threads have no ratios.
         if scale.of_host {
             return None;
         }
@@ -52,7 +52,7 @@ pub fn columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     columns
 }
 
-/// The pair that `is` what `pair` is held against; of the same quantity.
+/// Returns the pair that `is` the reference of `pair`, in the same quantity.
 fn other<'f, 'r>(
     found: &'f Comparison<'r>,
     pair: &Pair<'_>,

@@ -14,7 +14,7 @@ use page::grid::Column;
 use page::scale::Scale;
 use page::table::{Units, names};
 
-/// Cells, or other things of one kind, that are listed.
+/// Most cells, or other things of one kind, to list.
 const LISTED: usize = 12;
 /// Rows of a table that fit a screen.
 const ROWS: usize = 24;
@@ -134,7 +134,7 @@ fn side(name: &str, side: &Side) -> String {
     format!("{name}: {runs}, {} ({})", side.shown, parts.join(", "))
 }
 
-/// Notes of the runs of a side that the other side does not have.
+/// Returns notes of the runs of a side that the other side does not have.
 fn notes(name: &str, side: &Side, other: &Side) -> impl Iterator<Item = String> {
     let own = side
         .notes()
@@ -147,7 +147,7 @@ fn has_path(pair: &Pair<'_>) -> bool {
     pair.figure(Quantity::Path).is_some()
 }
 
-/// The columns of A and B, of one quantity of each cell.
+/// Returns the columns of A and B, of one quantity of each cell.
 fn sides(
     found: &Comparison<'_>,
     scale: Scale,
@@ -227,7 +227,7 @@ fn columns(
     columns
 }
 
-/// The median of a side's runs, with the lowest and the highest if they differ.
+/// Formats the median of a side's runs, with the lowest and the highest if they differ.
 fn figures(figures: &Figures, scale: Scale) -> String {
     let shown = |figure: f64| scale.show_figure((figure as u64, figures.bounds(figure)));
     let (low, high) = (figures.low(), figures.high());
@@ -242,7 +242,7 @@ fn figures(figures: &Figures, scale: Scale) -> String {
     }
 }
 
-/// A figure of a side, as it is shown: one of a sample, or a rate.
+/// Formats a figure of a side: of a sample, or a rate.
 fn figure(figure: &Compared, of: &Figures, scale: Scale) -> String {
     match figure.quantity {
         quantity if !quantity.is_rate() => scale.show_figure(of.rounded_median()),
@@ -266,7 +266,7 @@ fn percent(figure: &Compared) -> String {
     }
 }
 
-/// Verdict on a cell, in words.
+/// Returns the verdict on a cell, in words.
 fn shown_verdict(pair: &Pair<'_>) -> String {
     match (pair.total(), pair.verdict()) {
         (Some(total), _) => verdict(total),
@@ -331,7 +331,7 @@ fn title(cell: &Cell) -> String {
     format!("{} {}", cell.under, cell.title())
 }
 
-/// Cells that B has in none or not in all of its runs, or more often.
+/// Lists cells that B has in none or not in all of its runs, or more often.
 fn missing(cells: &[Lost<'_>]) -> Vec<String> {
     let told = cells.iter().map(|lost| {
         let why = lost
@@ -364,7 +364,7 @@ fn listed(title: &str, all: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// How it was judged, and what that relies on.
+/// Describes how it was judged, and what that relies on.
 fn method(found: &Comparison<'_>, a: &Side, b: &Side) -> Vec<String> {
     if found.exact {
         return Vec::new();
@@ -396,7 +396,7 @@ fn method(found: &Comparison<'_>, a: &Side, b: &Side) -> Vec<String> {
     lines
 }
 
-/// How many runs of each side would show a difference.
+/// Reports how many runs of each side would show a difference.
 fn runs_to_see(found: &Comparison<'_>, see: f64) -> Option<String> {
     if found.exact {
         return None;

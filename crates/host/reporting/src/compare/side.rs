@@ -14,12 +14,12 @@ use crate::saved;
 use shell::failure::bad_input;
 use shell::places;
 
-/// The runs of one side; there is one at least.
+/// The runs of one side, at least one.
 #[derive(Debug)]
 pub struct Side {
-    /// Paths that were named, for people.
+    /// The named paths, for people.
     pub shown: String,
-    /// The runs, parts of a sweep put together.
+    /// The runs, with parts of a sweep joined.
     pub runs: Vec<Run>,
     complaints: Vec<String>,
 }
@@ -43,7 +43,7 @@ impl Side {
         })
     }
 
-    /// The first run, which tells where and in what it was measured.
+    /// Returns the first run, which has the machine and the unit.
     pub fn first(&self) -> &Results {
         &self.runs[0].results
     }
@@ -63,7 +63,7 @@ impl Side {
         notes.into_iter()
     }
 
-    /// The trees from which its images were built, as far as that is known.
+    /// Returns the trees from which its images were built, as far as they are known.
     pub fn trees(&self) -> Vec<String> {
         let builds = self.runs.iter();
         let builds = builds.filter_map(|run| run.results.build.clone());
@@ -75,7 +75,7 @@ impl Side {
     }
 }
 
-/// The test between several boots takes each of them once: a boot is of one side.
+/// Checks that no boot is on both sides, as the test between several boots requires.
 pub fn check_distinct(a: (&Side, &[PathBuf]), b: (&Side, &[PathBuf])) -> Result<()> {
     if a.0.runs.len() + b.0.runs.len() <= 2 {
         return Ok(());
@@ -96,7 +96,7 @@ pub fn check_distinct(a: (&Side, &[PathBuf]), b: (&Side, &[PathBuf])) -> Result<
     }
 }
 
-/// Instructions can't be compared with time, nor with cycles.
+/// Checks the units: instructions can't be compared with time, nor with cycles.
 pub fn check_units(a: &Side, b: &Side) -> Result<()> {
     for side in [a, b] {
         let unit = &side.first().unit;
@@ -136,7 +136,7 @@ pub fn check_units(a: &Side, b: &Side) -> Result<()> {
     Ok(())
 }
 
-/// Nor can a cell with one that counts something else.
+/// Checks that compared cells count the same.
 pub fn check_cells(found: &Comparison<'_>) -> Result<()> {
     for pair in &found.pairs {
         let mut cells = pair.a.iter().chain(&pair.b);
@@ -166,6 +166,6 @@ pub fn percent(option: &str, text: &str) -> Result<f64> {
     let number = text.strip_suffix('%').unwrap_or(text);
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
-        _ => bad_input!("{option}: `{text}` is no percentage; write 2% or 0.5%"),
+        _ => bad_input!("{option}: `{text}` is not a percentage; write 2% or 0.5%"),
     }
 }

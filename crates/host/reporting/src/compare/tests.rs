@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Verdicts on what runs measured.
+//! Verdicts on made-up runs.
 
 mod gates;
 mod runs;
@@ -61,7 +61,7 @@ fn five(percent: u64) -> Vec<Results> {
         .collect()
 }
 
-/// Compares by a command line; `A` and `B` in it are the runs.
+/// Compares by a command line; `A` and `B` in it stand for the runs.
 fn compared(line: &str, a: &[Results], b: &[Results]) -> Result<(String, Judgement)> {
     as_shown(line, a, b, true, None)
 }
@@ -100,7 +100,7 @@ fn as_shown(
     Ok((lines.terminal(width).join("\n"), judgement))
 }
 
-/// Verdict of the gate on B, which is like A but for `change`.
+/// Returns the gate's verdict on B, which is A with `change`.
 fn gated(options: &str, a: &[Results], change: impl Fn(&mut Results)) -> Judgement {
     let mut b = a.to_vec();
     b.iter_mut().for_each(change);
@@ -156,7 +156,7 @@ fn in_instructions_the_gate_is_0_unless_said_otherwise() {
     }
 }
 
-/// The same, its path without bookkeeping `path`.
+/// Likewise, with `path` as its path without bookkeeping.
 fn with_path(total: u64, path: u64) -> Results {
     let mut results = insns(total);
     let stats = |p50| Stats {
@@ -208,7 +208,7 @@ fn the_path_leads_and_the_work_of_all_cpus_is_gated_too() {
     );
     let (_, judgement) = judged(with_path(80, 47), with_path(80, 47));
     assert_eq!(judgement, Judgement::Passed);
-    // Cells with and without a path beside each other.
+    // Cells with a path next to cells without.
     let timer = |mut results: Results| {
         let mut cell = insns(500).cells.remove(0);
         cell.what.workload = Workload::Timer;

@@ -13,14 +13,14 @@ use shell::failure::bad_input;
 use shell::places;
 use shell::terminal::say;
 
-/// The files, made and still empty, with what they will have.
+/// The new empty files, with their future contents.
 pub struct Charts {
     folder: PathBuf,
     files: Vec<(PathBuf, File, String)>,
 }
 
 impl Charts {
-    /// Makes the files of the charts of `runs`; none if one of them is there.
+    /// Creates the files of the charts of `runs`; none if one of them exists.
     pub fn claim(folder: &Path, runs: &[Run]) -> Result<Self> {
         let shown = places::shown(folder);
         if let Err(error) = fs::create_dir_all(folder) {
@@ -39,7 +39,7 @@ impl Charts {
         let mut files = Vec::new();
         for chart in charts {
             let path = folder.join(&chart.name);
-            // Another one may have made it meanwhile.
+            // Another program may have created it meanwhile.
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(file) => files.push((path, file, chart.text)),
                 Err(error) => {
@@ -59,7 +59,7 @@ impl Charts {
         })
     }
 
-    /// Writes them, and tells their names.
+    /// Writes them, and prints their names.
     pub fn write(self) -> Result<()> {
         say!("");
         say!(

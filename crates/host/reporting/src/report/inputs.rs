@@ -15,9 +15,9 @@ use shell::failure::bad_input;
 use shell::output::named;
 use shell::{files, mistake, places};
 
-/// Kinds of complaints that are told of a file.
+/// Most kinds of complaints that are printed for a file.
 const KINDS: usize = 20;
-/// Characters of a sentence of ours that quotes something.
+/// Most characters of a sentence of ours that quotes something.
 const LONG: usize = 600;
 
 const REMEDY: &str = "name a run folder, a results.json or a serial log";
@@ -29,18 +29,17 @@ pub struct Input {
     pub shown: String,
     /// Label that distinguishes it from the others.
     pub label: String,
-    /// Its folder, if that is what was named.
+    /// Its folder, if a folder was named.
     pub folder: Option<PathBuf>,
-    /// It was read from records, not from a results.json.
+    /// Whether it was read from records, not from a results.json.
     pub is_log: bool,
-    /// Its results.
     pub results: Results,
-    /// How it was made, if that is known.
+    /// The commands that made it, if known.
     pub commands: Option<String>,
 }
 
 impl Input {
-    /// The run that it is, or is a part of.
+    /// Returns its run, or part of a run.
     pub fn into_run(self) -> Run {
         Run {
             label: self.label,
@@ -49,7 +48,7 @@ impl Input {
         }
     }
 
-    /// Reads an input, whichever it is.
+    /// Reads an input of any kind.
     pub fn read(path: &Path) -> Result<Self> {
         let path = &saved::find(path);
         let shown = places::shown(path);
@@ -111,7 +110,7 @@ impl Input {
         })
     }
 
-    /// Complaints about it, for people: of many kinds the first.
+    /// Returns complaints about it, for people: the first of each kind.
     pub fn complaints(&self) -> Vec<String> {
         let damaged = self.results.damaged.iter();
         let damaged = damaged.map(|cell| format!("{} is damaged, not used", Quoted::new(cell)));
@@ -152,7 +151,7 @@ fn from_log(text: &str, shown: &str) -> Result<Results> {
 fn from_json(text: &str, shown: &str) -> Result<Results> {
     let mut results = match Results::read(text, mistake::of_json) {
         Ok(results) => results,
-        Err(why) => bad_input!("{shown} is no results.json ({why}); {REMEDY}"),
+        Err(why) => bad_input!("{shown} is not a results.json ({why}); {REMEDY}"),
     };
     if results.schema != 1 {
         bad_input!(
@@ -165,8 +164,8 @@ fn from_json(text: &str, shown: &str) -> Result<Results> {
     Ok(results)
 }
 
-/// The name that tells an input from others: that of its folder, or of the
-/// file where that says more.
+/// Returns the name that distinguishes an input from others: that of its folder, or of the
+/// file if that is more specific.
 fn label(path: &Path) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
     let name = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());

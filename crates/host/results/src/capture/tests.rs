@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Logs as they arrive, and what must not come of a damaged one.
+//! Logs on arrival, and results that a damaged one must not have.
 
 use std::collections::BTreeMap;
 
@@ -98,7 +98,7 @@ fn cell(line: &mut impl FnMut(&str, &[(&str, String)]), under: &str, id: u64, p5
     );
 }
 
-/// Everything that a reader could take for a result, by what it is of.
+/// Returns everything that a reader could take for a result, by its subject.
 fn numbers(results: &Results) -> BTreeMap<Vec<String>, Cell> {
     let cells = results.cells.iter().cloned();
     cells.map(|cell| (cell.key(), cell)).collect()
@@ -177,7 +177,7 @@ fn harmed(mut harms: Vec<(usize, Harm)>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Checks that what is read of `text` is what the whole log says.
+/// Checks that the results of `text` agree with the whole log.
 fn check(text: &str) -> Result<(), TestCaseError> {
     let whole = numbers(&results(&log()).unwrap());
     let Some(read) = results(text) else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures of a cell that are compared, and the runs' verdict on them.
+//! Figures of a cell, and the runs' verdict on them.
 
 use significance::{FEWEST, detectable, median, residuals};
 
@@ -10,7 +10,7 @@ use crate::{Bounds, Cell};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
     of_runs: Vec<f64>,
-    /// Of the samples of each run, where its figure was rounded.
+    /// Bounds of the samples of each run whose figure was rounded.
     bounds: Vec<Option<Bounds>>,
 }
 
@@ -24,18 +24,18 @@ impl Figures {
         Some(Self { of_runs, bounds })
     }
 
-    /// The bounds of the samples of the run that has this figure; `None` if it was not rounded.
+    /// Returns the bounds of the samples of the run that has this figure; `None` if it was not rounded.
     pub fn bounds(&self, figure: f64) -> Option<Bounds> {
         let of = self.of_runs.iter().position(|&of| of == figure)?;
         self.bounds[of]
     }
 
-    /// Their median.
+    /// Returns their median.
     pub fn median(&self) -> f64 {
         median(&self.of_runs).unwrap_or(0.0)
     }
 
-    /// Their median as a sample's value; with the bounds of its run's samples if it was rounded.
+    /// Returns their median as a sample's value; with the bounds of its run's samples if it was rounded.
     pub fn rounded_median(&self) -> (u64, Option<Bounds>) {
         let median = self.median();
         (median as u64, self.bounds(median))
@@ -54,7 +54,7 @@ impl Figures {
             .fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// How many runs.
+    /// Returns the number of runs.
     pub fn runs(&self) -> usize {
         self.of_runs.len()
     }
@@ -64,20 +64,20 @@ impl Figures {
     }
 }
 
-/// Verdict on B against A.
+/// Verdict on B compared with A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is less.
     Better,
     /// It is more.
     Worse,
-    /// None is seen.
+    /// No difference is significant.
     NoDifference,
-    /// There are too few runs to tell.
+    /// There are too few runs for a verdict.
     TooFew,
     /// A run has too few samples for a median.
     FewSamples,
-    /// It was measured on neither side.
+    /// Neither side has measured it.
     Unknown,
 }
 
@@ -92,14 +92,14 @@ pub struct Compared {
     pub b: Figures,
     /// Verdict of the runs.
     pub verdict: Verdict,
-    /// Where it was tested: the p-value, with what the number of tests adds.
+    /// The p-value, adjusted for the number of tests, if it was tested.
     pub p_value: Option<f64>,
-    /// The level of this test alone, where it was one and saw no difference.
+    /// The level of this test alone, if it was tested and saw no difference.
     pub(super) saw_none_at: Option<f64>,
 }
 
 impl Compared {
-    /// The quantity in `a` and `b`, not judged yet; `None` if a side does not have it.
+    /// Returns the quantity in `a` and `b`, not judged yet; `None` if a side does not have it.
     pub(super) fn between(
         quantity: Quantity,
         a: &[&Cell],
@@ -118,7 +118,7 @@ impl Compared {
         })
     }
 
-    /// How much more B has.
+    /// Returns how much more B has.
     pub fn by(&self) -> f64 {
         self.b.median() - self.a.median()
     }
@@ -136,7 +136,7 @@ impl Compared {
         matches!(self.verdict, Verdict::Better | Verdict::Worse)
     }
 
-    /// Which of the two it is if there is a difference.
+    /// Returns which of the two it is if there is a difference.
     fn direction(&self) -> Verdict {
         if self.by() > 0.0 {
             Verdict::Worse
@@ -145,7 +145,7 @@ impl Compared {
         }
     }
 
-    /// Judges what repeats exactly: sides that share no value differ.
+    /// Judges exact values: sides that share no value differ.
     pub(super) fn judge_exactly(&mut self) {
         self.verdict = match self.a.overlaps(&self.b) {
             true => Verdict::NoDifference,
@@ -153,20 +153,20 @@ impl Compared {
         };
     }
 
-    /// Whether all runs of both sides have one value. No order of them tells anything then:
-    /// the test would have a p-value of 1 whatever side the runs are on, and counts for nothing.
+    /// Whether all runs of both sides have one value. Then no order of them shows anything:
+    /// the test would have a p-value of 1 whatever side the runs are on, and does not count.
     pub(super) fn is_constant(&self) -> bool {
         let first = self.a.low();
         let same = |side: &Figures| side.low() == first && side.high() == first;
         same(&self.a) && same(&self.b)
     }
 
-    /// The probability that runs of one population fall as far apart.
+    /// Returns the probability that runs of one population fall as far apart.
     pub(super) fn alone(&self) -> f64 {
         significance::p_value(&self.a.of_runs, &self.b.of_runs)
     }
 
-    /// Judges by the p-value that the family leaves of its own; `can` tells whether these
+    /// Judges by the p-value after the adjustment for the family; `can` is whether these
     /// runs could have shown anything.
     pub(super) fn judge(&mut self, p_value: f64, level: f64, can: bool) {
         let enough = self.a.runs().min(self.b.runs()) >= FEWEST;
@@ -178,7 +178,7 @@ impl Compared {
         };
     }
 
-    /// Where no difference was seen: the one that would have been, in per cent of A. It is simulated each time it is asked for.
+    /// Returns the difference that would have been detected, in per cent of A, if none was. Each call simulates it.
     pub fn sees(&self) -> Option<f64> {
         let level = self.saw_none_at?;
         let (a, b) = (self.a.runs(), self.b.runs());
@@ -186,7 +186,7 @@ impl Compared {
         least.map(|least| least * 100.0)
     }
 
-    /// How the runs of a side are spread, in parts of A's median; empty if that is not known.
+    /// Returns how the runs of a side are spread, as shares of A's median; empty if that is not known.
     pub(super) fn residuals(&self) -> Vec<f64> {
         let of = self.a.median();
         let mut residuals = residuals(&[&self.a.of_runs, &self.b.of_runs]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which cells are compared, and what comes of it.
+//! Chooses the cells to compare, and judges them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,11 +18,11 @@ use super::setting::Differs;
 pub struct Pair<'r> {
     /// The cell, as one run has it.
     pub cell: &'r Cell,
-    /// It in the runs of A that measured it.
+    /// The same cell in the runs of A that measured it.
     pub a: Vec<&'r Cell>,
-    /// It in those of B.
+    /// The same cell in those of B.
     pub b: Vec<&'r Cell>,
-    /// Figures that could be compared; the leading one first.
+    /// Comparable figures; the leading one first.
     pub figures: Vec<Compared>,
     /// The stage that changed most in the direction of the whole, and by how much.
     pub stage: Option<(String, f64)>,
@@ -34,14 +34,14 @@ impl Pair<'_> {
         self.figures.first().filter(|first| first.quantity.leads())
     }
 
-    /// The figure of `quantity`.
+    /// Returns the figure of `quantity`.
     pub fn figure(&self, quantity: Quantity) -> Option<&Compared> {
         self.figures
             .iter()
             .find(|figure| figure.quantity == quantity)
     }
 
-    /// Returns the verdict on that.
+    /// Returns the verdict on that figure.
     pub fn verdict(&self) -> Verdict {
         match self.total() {
             Some(total) => total.verdict,
@@ -54,17 +54,17 @@ impl Pair<'_> {
 /// A cell of A that B does not have once in each of its runs.
 #[derive(Debug)]
 pub struct Lost<'r> {
-    /// Which.
+    /// The cell.
     pub cell: &'r Cell,
     /// How often B has it.
     pub has: usize,
     /// Runs of B.
     pub of: usize,
-    /// Why one skipped it, if one did.
+    /// Why a run skipped it, if one did.
     pub why: Option<&'r str>,
 }
 
-/// Everything that can be said of B against A.
+/// The whole comparison of B with A.
 #[derive(Debug)]
 pub struct Comparison<'r> {
     /// Cells of both.
@@ -75,20 +75,20 @@ pub struct Comparison<'r> {
     pub again: Vec<Lost<'r>>,
     /// Cells that B alone measured.
     pub added: Vec<&'r Cell>,
-    /// Values repeat from run to run, so that each difference is one of the code: no test is needed.
+    /// Whether values repeat from run to run, so that each difference is due to the code: no test is needed.
     pub exact: bool,
     /// Probability that anything is called different if nothing is.
     pub level: f64,
-    /// Tests at this level together: figures that are not the same in all runs.
+    /// Number of tests at this level together: figures that are not the same in all runs.
     pub tests: usize,
 }
 
-/// The cells of a side, with what they are in each run.
+/// The cells of a side, with their measurements in each run.
 type Cells<'r> = Vec<(Vec<String>, Vec<&'r Cell>)>;
 
 impl<'r> Comparison<'r> {
-    /// Compares cells with the same key. A cell that is several times in one run, as in a
-    /// log of several boots, is one of several runs.
+    /// Compares cells with the same key. A cell that is several times in one run, like in a
+    /// log of several boots, counts as of several runs.
     pub fn new(a: &'r [Run], b: &'r [Run], level: f64) -> Self {
         let (a_cells, mut b_cells) = (cells(a), cells(b));
         let of = boots(b, &b_cells);
@@ -114,7 +114,7 @@ impl<'r> Comparison<'r> {
         comparison
     }
 
-    /// Takes a cell of A, and of B as often as it is there, of as many runs.
+    /// Adds a cell of A, and of B as often as it is there, of as many runs.
     fn add(&mut self, a: &[&'r Cell], b: &[&'r Cell], of: usize) {
         let (in_a, in_b) = (measured(a), measured(b));
         let cell = in_a.first().or(a.first()).copied();
@@ -141,7 +141,7 @@ impl<'r> Comparison<'r> {
         }
     }
 
-    /// Judges every figure, knowing how many there are.
+    /// Judges every figure, given their number.
     fn judge(&mut self) {
         let figures = self.pairs.iter_mut().flat_map(|pair| &mut pair.figures);
         if self.exact {
@@ -169,8 +169,8 @@ impl<'r> Comparison<'r> {
         self.pairs.iter_mut().for_each(find_stage);
     }
 
-    /// Finds cells whose samples are taken apart on one side, and not on the other: what is held against each
-    /// other is less then than it could be.
+    /// Finds cells with a known path on one side only: their comparison then uses less than
+    /// it could.
     pub fn paths_differ(&self) -> Option<Differs> {
         let sides = self
             .pairs
@@ -186,19 +186,19 @@ impl<'r> Comparison<'r> {
         })
     }
 
-    /// How many pairs have this verdict.
+    /// Returns how many pairs have this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         let pairs = self.pairs.iter();
         pairs.filter(|pair| pair.verdict() == verdict).count()
     }
 
-    /// Every figure, with its cell.
+    /// Returns every figure, with its cell.
     pub fn figures(&self) -> impl Iterator<Item = (&Pair<'r>, &Compared)> {
         let pairs = self.pairs.iter();
         pairs.flat_map(|pair| pair.figures.iter().map(move |figure| (pair, figure)))
     }
 
-    /// Runs that each side needs before there can be verdicts: 1 where values repeat.
+    /// Returns the number of runs that each side needs for a verdict: 1 where values repeat.
     pub fn runs_needed(&self) -> usize {
         match self.exact {
             true => 1,
@@ -206,8 +206,8 @@ impl<'r> Comparison<'r> {
         }
     }
 
-    /// For each pair, how many runs of each side would show a median that is `percent` per cent
-    /// away; `None` where that is not known, or are more than can be asked for.
+    /// Returns for each pair how many runs of each side would show a median that is `percent` per cent
+    /// away; `None` if that is not known, or exceeds the largest number to ask for.
     pub fn runs_to_see(&self, percent: f64) -> Vec<Option<usize>> {
         let least = self.runs_needed();
         let each = self.level / self.tests.max(1) as f64;
@@ -235,8 +235,8 @@ fn told<'w>(all: impl Iterator<Item = &'w Words>) -> String {
     words.into_iter().collect::<Vec<_>>().join(" or ")
 }
 
-/// How often each of `cells`, which are those of `runs`, should be there: in as many runs as one of them
-/// is, or, of a log that has several boots, as often as most of them are.
+/// Returns how often each of `cells`, which are those of `runs`, should be there: in as many runs as one of them
+/// is, or, in a log of several boots, as often as most of them are.
 fn boots(runs: &[Run], cells: &Cells<'_>) -> usize {
     let mut in_runs: BTreeMap<Vec<String>, usize> = BTreeMap::new();
     for run in runs {
@@ -255,7 +255,7 @@ fn boots(runs: &[Run], cells: &Cells<'_>) -> usize {
     most.max(usual.map(|(times, _)| times)).unwrap_or(0)
 }
 
-/// The cells of all runs, by what they are, in the order in which they first come.
+/// Returns the cells of all runs by key, in the order of their first appearance.
 fn cells(runs: &[Run]) -> Cells<'_> {
     let mut cells: Cells<'_> = Vec::new();
     let mut places = BTreeMap::new();

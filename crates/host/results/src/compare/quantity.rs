@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The quantities that `compare` takes of a cell.
+//! The quantities of a cell that `compare` uses.
 
 use significance::median;
 
 use crate::{Bounds, Cell, Counts};
 
-/// A quantity of a cell that is compared.
+/// A quantity to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// The median of the path without bookkeeping, where samples are taken apart.
+    /// The median of the path without bookkeeping, if samples are divided.
     Path,
-    /// There, the median of the samples: the work of all CPUs.
+    /// Then, the median of the samples: the work of all CPUs.
     Work,
-    /// Elsewhere, the median of the samples: of a run, the median of those of its passes.
+    /// Otherwise, the median of the samples: of a run, the median of those of its passes.
     Median,
     /// The 90th percentile of the samples.
     P90,
     /// The 99th percentile of the samples.
     P99,
-    /// The mean of the samples, to a hundredth, where values repeat: no sample changes without it. Of samples that are taken
-    /// apart, those whose path is known: the emulator may change CPUs in another place in one of thousands.
+    /// The mean of the samples, to a hundredth, where values repeat: it changes with any sample. Of divided samples,
+    /// only those whose path is known: the emulator may change CPUs at another place in one of thousands.
     Mean,
     /// The largest of these, where values repeat.
     Max,
     /// Exits to EL2 per wake-up, of all causes, to a hundredth.
     Exits,
-    /// Interrupts that were sent between CPUs, likewise.
+    /// Interrupts sent between CPUs, likewise.
     Ipis,
     /// Interrupts that the guest took, likewise, where values repeat.
     Irqs,
@@ -34,7 +34,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Every one, in the order in which they are told: what leads comes first.
+    /// Every one, in the order of reports: what leads comes first.
     pub const ALL: [Self; 11] = [
         Self::Path,
         Self::Work,
@@ -49,7 +49,7 @@ impl Quantity {
         Self::Timeouts,
     ];
 
-    /// Its name, for people.
+    /// Returns its name, for people.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Path => "path",
@@ -66,7 +66,7 @@ impl Quantity {
         }
     }
 
-    /// Whether it is a number of events per wake-up, or a mean: no value that a sample has.
+    /// Whether it is a number of events per wake-up, or a mean: not a value of a sample.
     pub const fn is_rate(self) -> bool {
         match self {
             Self::Mean | Self::Exits | Self::Ipis | Self::Irqs | Self::Timeouts => true,
@@ -74,13 +74,13 @@ impl Quantity {
         }
     }
 
-    /// Whether it is what a cell is judged by, if it is there.
+    /// Whether a cell is judged by it, if it has it.
     pub const fn leads(self) -> bool {
         matches!(self, Self::Path | Self::Median)
     }
 
-    /// The bounds of samples that were sorted into buckets, of which it is a percentile; `None` of what
-    /// is counted exactly.
+    /// Returns the bounds of the samples of a percentile that were sorted into buckets; `None` for
+    /// exact figures.
     pub(super) fn bounds(self, cell: &Cell) -> Option<Bounds> {
         match self {
             Self::Work | Self::Median | Self::P90 | Self::P99 => Some(cell.stats?.bounds()),
@@ -88,10 +88,10 @@ impl Quantity {
         }
     }
 
-    /// The figure of one run; `None` if it has none, or too few samples for it.
+    /// Returns the figure of one run; `None` if it has none, or too few samples for it.
     pub fn of(self, cell: &Cell, how: How) -> Option<f64> {
         let stats = cell.stats?;
-        // Of samples that repeat, the last few are as sure as the others.
+        // Of samples that repeat, the last few are as reliable as the others.
         let tail = |per_mille, value: u64| {
             (how.exact || stats.supports(per_mille)).then_some(value as f64)
         };
@@ -126,12 +126,12 @@ impl Quantity {
     }
 }
 
-/// Which figures runs have.
+/// Properties of the runs that decide which figures exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct How {
-    /// The samples of all runs are taken apart.
+    /// Whether the samples of all runs are divided.
     pub apart: bool,
-    /// Values repeat from run to run.
+    /// Whether values repeat from run to run.
     pub exact: bool,
 }
 
@@ -228,7 +228,7 @@ mod tests {
         let leads = [(Quantity::Path, 47.0), (Quantity::Work, 80.0)];
         let exits = |count| [(Quantity::Exits, count)];
         assert_eq!(known(true), [&leads[..], &tail, &exits(2.0)].concat());
-        // Another run has no path: the samples are held against its samples.
+        // Another run has no path: compare the samples.
         let leads = [(Quantity::Median, 80.0)];
         assert_eq!(known(false), [&leads[..], &tail, &exits(4.0)].concat());
     }
@@ -262,7 +262,7 @@ mod tests {
         let mut cell = measured(1000);
         cell.exits = Counts::from([("sgi".into(), 2000), ("wfi".into(), 1001)]);
         assert_eq!(Quantity::Exits.of(&cell, TIME), Some(3.0));
-        // Made like samples, and counted, is more than they are.
+        // More wake-ups were made and counted than there are samples.
         cell.made = 1001;
         cell.exits = Counts::from([("sgi".into(), 2002)]);
         assert_eq!(Quantity::Exits.of(&cell, TIME), Some(2.0));

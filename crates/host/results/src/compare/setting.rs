@@ -29,12 +29,12 @@ pub const ASPECTS: [&str; 16] = [
     "iterations",
 ];
 
-/// Something that is not the same in all runs.
+/// An aspect that differs between runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Differs {
     /// One of [`ASPECTS`].
     pub aspect: &'static str,
-    /// The aspect, and what of it.
+    /// The aspect, with the name of the setting.
     pub what: String,
     /// The values in A.
     pub a: String,
@@ -42,11 +42,11 @@ pub struct Differs {
     pub b: String,
 }
 
-/// A value of a run: its aspect, its name if the aspect has several, and its text.
+/// A setting of a run: its aspect, its name if the aspect has several, and its text.
 type Setting = (&'static str, String, String);
 
 /// Lists differences between the runs of A and those of B, or among those of one side. A run
-/// that lacks a setting, as one from a log may, differs in it from nothing.
+/// that lacks a setting, like one from a log, does not differ in it.
 pub fn differences(a: &[Run], b: &[Run]) -> Vec<Differs> {
     let settings = |runs: &[Run]| -> Vec<Setting> {
         runs.iter().flat_map(|run| settings(&run.results)).collect()
@@ -86,13 +86,13 @@ pub fn differences(a: &[Run], b: &[Run]) -> Vec<Differs> {
     differs.collect()
 }
 
-/// The clock that was seen at passes, which are glances.
+/// Name of the clock at passes, which are single readings.
 const AT_PASSES: &str = "at passes, Hz";
 
-/// The share by which one clock may differ that each boot measures anew.
+/// The share by which a clock that each boot measures may differ.
 const BY_BOOT: f64 = 1.0 / 500.0;
 
-/// Whether clocks are one that was measured several times, but for a `share`.
+/// Whether clocks are one that was measured several times, within a `share`.
 fn is_one_clock(hertz: &[&String], share: f64) -> bool {
     let hertz = hertz.iter().filter_map(|text| text.parse::<u64>().ok());
     let (least, most) = hertz.fold((u64::MAX, 0), |(least, most), hertz| {
@@ -101,7 +101,7 @@ fn is_one_clock(hertz: &[&String], share: f64) -> bool {
     most.saturating_sub(least) as f64 <= least as f64 * share
 }
 
-/// Lists the settings that a run was measured with, as far as it tells.
+/// Lists the settings of a run, as far as they are known.
 fn settings(results: &Results) -> Vec<Setting> {
     let machine = &results.machine;
     let number = |number: u64| match number {
@@ -150,7 +150,7 @@ fn settings(results: &Results) -> Vec<Setting> {
                 tell("parameters", name, parameter.value.clone());
             }
         }
-        // A log does not tell whether there is one; what has a board's name is no log.
+        // A log does not say whether there is one; results with a board's name are not from a log.
         None if !results.board.is_empty() => tell("emulator", "", "none".into()),
         None => {}
     }
@@ -160,7 +160,7 @@ fn settings(results: &Results) -> Vec<Setting> {
         .filter(|(_, value)| value.is_boolean());
     found.for_each(|(name, value)| tell("fidelity", name, text(value)));
     let compiler = results.build.as_ref().map(Build::compiler);
-    // Other than of a board's name, that nobody knows who built it says something.
+    // Unlike a missing board's name, an unknown compiler is a value to compare.
     tell("compiler", "", compiler.unwrap_or("not told".into()));
     tell("tool", "", results.tool.clone());
     let asked = results.cells.iter().map(|cell| cell.iterations);
@@ -170,7 +170,7 @@ fn settings(results: &Results) -> Vec<Setting> {
     settings
 }
 
-/// A value as it is shown.
+/// Returns the text of a value.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -178,22 +178,22 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// How the runs of both sides lie in time.
+/// Order of the runs of both sides in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// By turns, more or less: what changes meanwhile meets both.
+    /// By turns, more or less: slow changes affect both.
     Mixed,
     /// Runs of one side mostly before those of the other.
     Apart,
-    /// A run does not tell when it began.
+    /// A run has no time of its begin.
     Unknown,
 }
 
-/// Pairs of a run of A and one of B, in per cent, of which at least as many must have
-/// each order for the sides to be mixed.
+/// Least share of the pairs of a run of A and one of B, in per cent, that must have
+/// each order for the sides to count as mixed.
 const MIXED: usize = 25;
 
-/// How the runs of A and of B lie in time.
+/// Returns the order of the runs of A and of B in time.
 pub fn order(a: &[Run], b: &[Run]) -> Order {
     let times = |runs: &[Run]| -> Vec<String> {
         let times = runs.iter().map(|run| run.results.began.clone());
@@ -203,7 +203,7 @@ pub fn order(a: &[Run], b: &[Run]) -> Order {
     if a.iter().chain(&b).any(String::is_empty) {
         return Order::Unknown;
     }
-    // Times in one zone and form, which sort as text does.
+    // Times in one zone and form, which sort like text.
     let before = a
         .iter()
         .flat_map(|a| b.iter().filter(move |b| a < *b))
@@ -233,7 +233,7 @@ mod tests {
         differs.iter().map(|differs| differs.aspect).collect()
     }
 
-    /// Every aspect, planted one at a time.
+    /// Plants a difference in every aspect, one at a time.
     #[test]
     fn each_change_of_what_is_not_the_code_is_found() {
         type Change = fn(&mut Results);
@@ -288,13 +288,13 @@ mod tests {
         let mut other = known();
         other.cells[1].iterations = 24;
         assert_eq!(differ(known(), other), ["iterations"]);
-        // It is measured anew in each boot.
+        // Each boot measures it again.
         let mut other = known();
         other.machine.core_hz += other.machine.core_hz / 1000;
         assert!(differ(known(), other).is_empty());
     }
 
-    /// Also where values are ticks, and no clock was measured at boot.
+    /// Also with values in ticks, and without a clock measured at boot.
     #[test]
     fn another_frequency_at_the_passes_is_named() {
         let at = |hz: u64| {

@@ -37,7 +37,7 @@ fn the_schema_has_the_promised_names() {
     }
 }
 
-/// Two cells, of the first core and of the third, of which the second record of each is lost if
+/// Two cells, of the first core and of the third; the second record of each is lost if
 /// the boot is `cut`.
 fn on_two_cores(cut: bool) -> Results {
     let mut collector = crate::records::Collector::default();
@@ -248,7 +248,7 @@ fn parts_of_other_code_than_the_samples_are_not_their_residency() {
     let insns = &results_of(with_parts(), "insns").cells[0];
     assert!(insns.residency.is_empty());
     assert_eq!(insns.counters["res"]["wfi"], 30);
-    // Before parts were of samples they were of all between them too.
+    // Old logs have parts of everything between the samples, too.
     let mut old = with_parts();
     old.counts.retain(|name, _| !name.starts_with("stamped."));
     let old = &results_of(old, "ticks").cells[0];

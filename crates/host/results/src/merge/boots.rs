@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boots that some inputs have, each once.
+//! The boots of some inputs, each once.
 
 use std::collections::BTreeSet;
 
 use super::Run;
 use crate::{Cell, Results};
 
-/// The runs of all inputs, each once: one that is there again, as a copy of its folder, is a note of
+/// Returns the runs of all inputs, each once: a repeated one, like a copy of its folder, becomes a note of
 /// the first.
 pub fn boots(inputs: Vec<Run>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
@@ -39,8 +39,8 @@ fn again(known: &str, label: &str, results: &Results) -> String {
     format!("{label} {began}: it is the boot of {known}, which counts once")
 }
 
-/// Whether two runs are one that was given twice: they began at one moment, and have a cell in
-/// common. Where one does not tell when, samples that vary from boot to boot are all the same.
+/// Whether two runs are one that was given twice: they began at the same time, and have a cell in
+/// common. If one has no time, samples that vary from boot to boot are all the same.
 #[must_use]
 pub fn is_one_boot(a: &Results, b: &Results) -> bool {
     fn measured(results: &Results) -> impl Iterator<Item = &Cell> {
@@ -62,7 +62,7 @@ pub fn is_one_boot(a: &Results, b: &Results) -> bool {
         && measured(a).zip(measured(b)).all(same)
 }
 
-/// The runs of one results.json, which may have been put together before.
+/// Returns the runs of one results.json, which may be joined ones.
 fn apart(label: String, mut all: Results) -> Vec<(String, Results)> {
     let origins = std::mem::take(&mut all.runs);
     if origins.is_empty() {
@@ -99,7 +99,7 @@ fn apart(label: String, mut all: Results) -> Vec<(String, Results)> {
     parts.collect()
 }
 
-/// Takes the texts of the run `label` out of `texts`, without the label.
+/// Takes the texts of the run `label` out of `texts`, and removes the label.
 fn own_texts(texts: &mut Vec<String>, label: &str) -> Vec<String> {
     let prefix = format!("{label}: ");
     let own = texts.extract_if(.., |text| text.starts_with(&prefix));
@@ -129,18 +129,18 @@ mod tests {
         let count = |second: Run| runs(vec![at("a", "10:00", "ticks", 30), second]).len();
         assert_eq!(count(at("copy", "10:00", "ticks", 30)), 1);
         assert_eq!(count(at("b", "10:01", "ticks", 30)), 2);
-        // A log does not tell when; that all samples are the same does.
+        // A log has no time; equal samples show it.
         assert_eq!(count(at("log", "", "ticks", 30)), 1);
         assert_eq!(count(at("log", "", "ticks", 31)), 2);
         let logs = |unit: &str| runs(vec![at("a", "", unit, 30), at("b", "", unit, 30)]).len();
         assert_eq!((logs("ticks"), logs("insns")), (1, 2));
-        // Parts of a sweep that began at one moment have no cell in common.
+        // Parts of a sweep that began at the same time have no cell in common.
         let mut parts = [at("a", "10:00", "ticks", 30), at("b", "10:00", "ticks", 30)];
         parts[1].results.cells.remove(0);
         parts[1].results.cells[0].what.gap_us = 20;
         let one = runs(parts.clone().into());
         assert_eq!((one.len(), one[0].results.notes.len()), (1, 0));
-        // A copy of the second part is found as well, and named.
+        // A copy of the second part is also found, and named.
         let copy = Run {
             label: "copy".into(),
             ..parts[1].clone()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Adds findings in samples to the cells that they are of.
+//! Adds findings in samples to their cells.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use plan::{Under, Workload};
 
 use crate::{Cell, Critical, INSNS, Results};
 
-/// Whether samples of a workload are taken apart: those that end with a task that was
-/// woken, or a call that was answered.
+/// Whether samples of a workload are divided: those that end with a woken
+/// task, or an answered call.
 const fn is_taken_apart(workload: Workload) -> bool {
     matches!(
         workload,
@@ -18,13 +18,13 @@ const fn is_taken_apart(workload: Workload) -> bool {
 }
 
 impl Results {
-    /// Adds the `samples` of the last boot to its cells, which are those from number `first` on: cells are known by
-    /// their number in a boot. A guest that ran alone was not under `under`, which was looked at. Samples that are not
-    /// as the guest measured them are a problem; that nothing could look on is worth a note.
+    /// Adds the `samples` of the last boot to its cells, which are those from number `first` on: their number in a boot
+    /// identifies cells. A guest that ran alone was not under `under`, which was observed. Samples that differ from
+    /// the guest's measurement are a problem; a missing observer is worth a note.
     pub fn add_samples(&mut self, first: usize, under: Under, samples: Result<Samples, String>) {
         let cells = self.cells.iter_mut().skip(first);
         let of_boot = |cell: &&mut Cell| {
-            // Of values in cycles what was executed is no part.
+            // The executed instructions are not a part of values in cycles.
             cell.under == under
                 && cell.unit == INSNS
                 && cell.stats.is_some()
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn samples_of_a_boot_go_to_its_cells_alone() {
         let mut results = results();
-        // Another boot has cells of the same numbers.
+        // Another boot has cells with the same numbers.
         results.cells.extend(results.cells.clone());
         let samples = Samples::from([((0, sample()), 4), ((2, sample()), 4)]);
         results.add_samples(3, Under::Rouse, Ok(samples));

@@ -17,13 +17,13 @@ pub struct Records {
     pub features: BTreeMap<String, String>,
     /// Values of `probe`, by name, with their details.
     pub probes: BTreeMap<String, Probe>,
-    /// Unit of values, and how that was found out.
+    /// Unit of values, and its source.
     pub unit: Option<(String, String)>,
     /// Clock of each CPU that measures, by its place.
     pub core_clocks: BTreeMap<u64, ClockRecords>,
     /// Whole cells.
     pub cells: Vec<CellRecords>,
-    /// Cells of which no block is whole, but one was damaged: what is known of them.
+    /// Cells with a damaged block and no whole one: what is known of them.
     pub damaged: Vec<String>,
     /// Other problems of the records.
     pub problems: Vec<String>,
@@ -33,13 +33,13 @@ pub struct Records {
     pub serrors: Serrors,
     /// Texts for people.
     pub notes: Vec<String>,
-    /// The last record has arrived.
+    /// Whether the last record has arrived.
     pub ended: bool,
-    /// Any record has arrived.
+    /// Whether any record has arrived.
     pub begun: bool,
 }
 
-/// The clock of a CPU that measures, Hz; 0 for what stood or was not steady.
+/// The clock of a CPU that measures, Hz; 0 if it stood or was not steady.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClockRecords {
     /// Its MPIDR_EL1, as text.
@@ -48,7 +48,7 @@ pub struct ClockRecords {
     pub begin_hz: Option<u64>,
     /// At the end.
     pub end_hz: Option<u64>,
-    /// By which its values became cycles.
+    /// The clock by which its values became cycles.
     pub cycles_hz: Option<u64>,
 }
 
@@ -57,11 +57,11 @@ pub struct ClockRecords {
 pub struct Probe {
     /// `true`, `false`, `not-run` or `not-sure`.
     pub value: String,
-    /// More of it, for people.
+    /// Details, for people.
     pub detail: String,
 }
 
-/// How much was going to be measured.
+/// Size of the planned measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
     /// Cells.
@@ -70,24 +70,24 @@ pub struct Size {
     pub skipped: u64,
     /// Passes over the others.
     pub passes: u64,
-    /// Wake-ups of a cell at most.
+    /// Most wake-ups of a cell.
     pub iterations: u64,
-    /// Milliseconds of the guest that a cell has at most; 0 is no bound.
+    /// Milliseconds of the guest that a cell takes at most; 0 means no limit.
     pub cell_ms: u64,
     /// A guess of the guest's time for all of it, microseconds.
     pub guess_us: u64,
 }
 
-/// How far a boot is.
+/// Progress of a boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Step {
     /// Parts of the work that are done: passes over cells, where cells are measured.
     pub done: u64,
     /// All parts.
     pub of: u64,
-    /// Work that was done, in microseconds as guessed before.
+    /// Work done, in microseconds of the guess.
     pub done_us: u64,
-    /// The cell that was last has ended.
+    /// Whether the last cell has ended.
     pub ended: bool,
 }
 

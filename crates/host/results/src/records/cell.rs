@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The records of one cell, as they come in.
+//! The records of one cell, in order of arrival.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ pub struct CellRecords {
     pub histograms: BTreeMap<String, Vec<(u64, u64)>>,
     /// The samples themselves, by stage.
     pub raw: BTreeMap<String, Vec<u64>>,
-    /// The median of each of its passes, in their order; empty if the records of one are
+    /// The median of each of its passes, in order; empty if the records of one are
     /// missing.
     pub pass_p50: Vec<u64>,
     /// The core's frequency at the begin and at the end of each of its passes, Hz, where
-    /// the guest looked; 0 for what it did not see.
+    /// the guest read it; 0 if it failed.
     pub core_hz: Vec<[u64; 2]>,
     /// Counters.
     pub counts: BTreeMap<String, u64>,
@@ -41,7 +41,7 @@ pub struct Stat {
 }
 
 impl CellRecords {
-    /// The place of the CPU that measures, as text: the sender of its pair, or the first one.
+    /// Returns the place of the CPU that measures, as text: the sender of its pair, or the first one.
     pub fn measuring(&self) -> &str {
         let pair = self
             .fields
@@ -55,10 +55,10 @@ impl CellRecords {
         format!("cell {} ({})", self.id, self.words())
     }
 
-    /// The words that say the most of it.
+    /// Returns the most descriptive words.
     pub fn words(&self) -> String {
         let mut cell = Cell::default();
-        // A word that is not known leaves it to be any workload.
+        // An unknown word means that it may be any workload.
         if let Some(word) = self.fields.get("workload") {
             let _ = cell.set("workload", word);
         }
@@ -69,7 +69,7 @@ impl CellRecords {
         known.join(" ")
     }
 
-    /// A field that is a number; 0 if it is missing.
+    /// Returns a field that is a number; 0 if it is missing.
     pub fn number(&self, key: &str) -> u64 {
         let text = self.fields.get(key);
         text.and_then(|text| text.parse().ok()).unwrap_or(0)
@@ -80,13 +80,13 @@ impl CellRecords {
         self.number("passes_planned") > 0 && !self.fields.contains_key("ended")
     }
 
-    /// How many of its passes it has.
+    /// Formats how many of its passes it has.
     pub fn passes_text(&self) -> String {
         let (passes, planned) = (self.number("passes"), self.number("passes_planned"));
         format!("pass {passes} of {planned}")
     }
 
-    /// Takes a record of the block, of `kind`; `None` if it lacks what its kind needs.
+    /// Takes a record of the block, of `kind`; `None` if it lacks a field of its kind.
     pub fn take(&mut self, kind: &str, record: &Record<'_>) -> Option<()> {
         match kind {
             "cell" => self.fields = fields(record),
@@ -127,7 +127,7 @@ impl CellRecords {
         Some(())
     }
 
-    /// Takes what the last record says of the passes.
+    /// Takes the passes from the last record.
     pub fn end(&mut self, done: &Record<'_>) {
         for key in ["passes", "passes_planned", "made", "ended"] {
             let value = text(done, key).map(|value| (key.into(), value));
@@ -135,8 +135,8 @@ impl CellRecords {
         }
     }
 
-    /// Finds the median of its last pass: that of what it has counted since `before`, which
-    /// it had after the pass before.
+    /// Finds the median of its last pass: of what it has counted since `before`, its state
+    /// after the pass before.
     pub fn note_pass(&mut self, before: Option<&Self>) {
         let nothing = Self::default();
         let before = before.unwrap_or(&nothing);
@@ -152,7 +152,7 @@ impl CellRecords {
         }
     }
 
-    /// Whether what the last record repeats of the first is the same. Where a
+    /// Whether the fields that the last record repeats of the first are the same. If a
     /// boot's end and the next one's beginning are lost, sequence and id alone
     /// could fit by chance.
     pub fn agrees_with(&self, done: &Record<'_>) -> bool {
@@ -161,13 +161,13 @@ impl CellRecords {
             .all(|(key, value)| self.fields.get(key).is_none_or(|first| first == value))
     }
 
-    /// Whether it tells where the CPUs were within samples.
+    /// Whether it has the CPUs' states within samples.
     pub fn tells_parts(&self) -> bool {
         self.counts.contains_key("stamped.ticks")
     }
 
-    /// How what it says of that does not add up, if it does not: the parts make the samples,
-    /// the time at EL2 by cause makes that part, and the samples are those with stamps.
+    /// Describes how these do not add up, if so: the parts sum up to the samples,
+    /// the time at EL2 by cause sums up to that part, and the samples are those with stamps.
     pub fn disagreement(&self) -> Option<String> {
         let count = |name: &str| self.counts.get(name).copied();
         let whole = count("stamped.ticks")?;
@@ -196,13 +196,13 @@ impl CellRecords {
         Some(format!("{}: {why}", self.title()))
     }
 
-    /// Whether it has samples, or says why there are none.
+    /// Whether it has samples, or a reason for having none.
     pub fn has_result(&self) -> bool {
         self.skipped.is_some() || self.stats.iter().any(|stat| stat.name == "total")
     }
 }
 
-/// The median of what a histogram has more than it had `before`.
+/// Returns the median of what a histogram has in addition to `before`.
 fn median_since(now: &[(u64, u64)], before: &[(u64, u64)]) -> Option<u64> {
     let earlier: BTreeMap<u64, u64> = before.iter().copied().collect();
     let new = |&(value, count): &(u64, u64)| {
@@ -213,12 +213,12 @@ fn median_since(now: &[(u64, u64)], before: &[(u64, u64)]) -> Option<u64> {
     hist::nearest_rank(now.iter().map(new), count, 500)
 }
 
-/// The text of a field.
+/// Returns the text of a field.
 pub fn text(record: &Record<'_>, key: &str) -> Option<String> {
     Some(record.text(key)?.to_string())
 }
 
-/// Every field as text.
+/// Returns every field as text.
 pub fn fields(record: &Record<'_>) -> BTreeMap<String, String> {
     let fields = record.fields();
     fields

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Records that are lost on the way, and what must come of it.
+//! Records that are lost on the way, and the required results.
 
 use super::*;
 use crate::samples::lines;
@@ -106,7 +106,7 @@ fn the_last_count_of_the_soak_counts() {
     assert_eq!(counts, [("off".into(), 5), ("steps".into(), 9)]);
 }
 
-/// A boot with two cells in four passes, of which the second cell ends after two.
+/// A boot with two cells in four passes; the second cell ends after two.
 fn passes() -> Vec<String> {
     let mut lines: Vec<(String, Vec<(&str, String)>)> = vec![
         ("boot".into(), vec![("under", "rouse".into())]),
@@ -168,7 +168,7 @@ fn passes() -> Vec<String> {
         .collect()
 }
 
-/// Cells and the samples of each.
+/// Returns cells and the samples of each.
 fn counts(records: &Records) -> Vec<(u64, u64)> {
     let cells = records.cells.iter();
     cells
@@ -220,7 +220,7 @@ fn a_damaged_newer_block_does_not_lose_an_older_one() {
             let mut problems = records.problems.iter();
             problems.any(|text| text.contains("pass 2 of 4 is what arrived whole"))
         };
-        // Of a last record alone nothing tells that it is missing but the end.
+        // Only the end shows that a last record is missing.
         assert!(lost == 21 || told(&records), "{:?}", records.problems);
         let mut whole = lines.clone();
         whole.remove(lost);

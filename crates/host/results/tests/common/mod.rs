@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The schema as a test of results.
+//! Checks results against the schema.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// The workspace.
+/// Returns the workspace.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
-/// Lists violations of the schema in `results`, which docs/results.schema.json is.
+/// Lists violations of docs/results.schema.json in `results`.
 pub fn follow(results: &Value) -> Vec<String> {
     let schema = serde_json::from_str(&results::schema::text()).unwrap();
     let validator = jsonschema::draft202012::new(&schema).unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots: what begins and ends one, what is said of what is missing, and what they
-//! are together.
+//! Boots: what begins and ends one, the complaints about missing parts, and their
+//! combination.
 
 use plan::Under;
 use results::{Cell, Results, capture};
@@ -37,7 +37,7 @@ fn a_boot_begins_with_its_first_record_or_where_the_numbers_go_back() {
     // The beginning of the second is lost.
     assert_eq!(boots(0, 17, 7), [(false, 1), (true, 2)]);
     assert_eq!(boots(0, lines.len(), 17), [(true, 2), (true, 1)]);
-    // Records that follow without a step back are of the same boot.
+    // Records that continue without a step back are of the same boot.
     assert_eq!(boots(0, 17, 20), [(true, 1)]);
     let noise = capture::boots("rouse: stage mmu: on\n@r1 broken #00000000\n");
     assert!(noise.is_empty());
@@ -90,7 +90,7 @@ fn what_a_block_lacks_makes_it_no_result() {
     ] {
         assert_eq!(spoilt(at, record), lost, "{record}");
     }
-    // An addition by a newer writer is not this reader's business.
+    // This reader ignores an addition by a newer writer.
     let (whole, damaged) = spoilt(12, "colour id=1 v=1");
     assert_eq!((whole.len(), damaged.len()), (2, 0));
     assert_eq!(spoilt(18, "skipped id=0").0, [1]);
@@ -153,7 +153,7 @@ fn what_was_cut_short_is_counted() {
         cut.incomplete_text().as_deref(),
         Some("the run was cut short")
     );
-    // No cells are expected of a soak.
+    // A soak has no cells.
     let soak = results_of(&numbered(&["boot under=rouse", "soak name=steps count=5"]));
     assert!(!soak.incomplete && !soak.has_cells());
     let mut part = Cell {
@@ -199,7 +199,7 @@ fn boots_of_one_unit_are_one_table() {
         ),
         ("virt", "max", 1)
     );
-    // Where the unit was lost, the cells are taken without one.
+    // If the unit was lost, the cells count without one.
     let mut lines = boot("none", "insns");
     lines.remove(5);
     let mut results = of("rouse", "insns");
@@ -208,7 +208,7 @@ fn boots_of_one_unit_are_one_table() {
         (results.cells.len(), results.cells[3].unit.as_str()),
         (4, "")
     );
-    // Of an unknown boot nothing can be said.
+    // Without a known `under` no cell of a boot is usable.
     let mut results = Results::new("", "", None);
     results.add(None, &collect(&boot("rouse", "insns")));
     assert!(results.cells.is_empty() && results.has_cells());
@@ -244,7 +244,7 @@ fn a_record_of_another_cell_is_of_no_block() {
     );
 }
 
-/// Of each of three passes a record is lost, so that nothing of the cell is whole.
+/// A record of each of three passes is lost, so that no block of the cell is whole.
 #[test]
 fn what_is_lost_again_and_again_is_told_once() {
     let pass = ["part-cell id=5 wait=wfe", "part-done id=5 records=3"];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From records to results, to rows, to one file of several runs and back: what has to
-//! come of lines that are written down here.
+//! From records to results, to rows, to one file of several runs and back: the required
+//! results of the lines below.
 
 mod boots;
 mod cells;
@@ -33,8 +33,8 @@ fn collect(lines: &[String]) -> Records {
     collector.finish()
 }
 
-/// A boot under `under` in `unit`, with a cell that has every counter and one that was
-/// skipped.
+/// A boot under `under` in `unit`, with a cell that has every counter and a skipped
+/// one.
 fn boot(under: &str, unit: &str) -> Vec<String> {
     numbered(&[
         &format!("boot under={under} version=0.1.0"),

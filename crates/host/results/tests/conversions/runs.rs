@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs that are put together, and come apart again.
+//! Runs that are joined and divided again.
 
 use plan::Workload;
 use results::merge::{self, Run};
@@ -129,7 +129,7 @@ fn a_file_of_several_runs_comes_apart_as_it_was() {
         let [was, is] = [was, is].map(|run| serde_json::to_value(&run.results).unwrap());
         assert_eq!(was, is);
     }
-    // One alone is itself, and none is nothing.
+    // A single run stays as it is, and no runs give nothing.
     let alone = merge::into_one(&runs[1..2]);
     assert_eq!(
         (alone.runs.len(), alone.damaged.join(";")),

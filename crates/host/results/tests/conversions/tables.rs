@@ -25,7 +25,7 @@ fn records_become_results() {
         (machine.gic.as_str(), machine.firmware.as_str()),
         ("v3", "fdt")
     );
-    // A value without a place of its own is a feature, with the type that it looks like.
+    // A value without its own field is a feature, with the type that it looks like.
     let features = json!({"wfxt": true, "cache": 64});
     assert_eq!(serde_json::to_value(&machine.features).unwrap(), features);
     let fidelity = json!({"wfe_halts": "not-sure", "sev": false});

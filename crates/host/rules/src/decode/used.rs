@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which bits of a value that was read are looked at, by the instruction that uses it next.
+//! Finds the bits of a read value that the next instruction to use it depends on.
 
 /// All of them.
 const ALL: u64 = u64::MAX;
 
-/// The bits of X`register` that the first of the instructions `after` which has anything to do
-/// with it looks at: what an AND leaves, what a bit field is made of, what a branch tests. All,
-/// if that is not to be seen.
+/// Returns the bits of X`register` that the first of the instructions `after` that uses it
+/// depends on: the mask of an AND, the source of a bit field, the bit of a branch. Returns all
+/// if that is not visible.
 pub fn bits(register: u8, after: impl IntoIterator<Item = u32>) -> u64 {
     let register = u32::from(register);
     for word in after {
@@ -25,7 +25,7 @@ pub fn bits(register: u8, after: impl IntoIterator<Item = u32>) -> u64 {
             0x24 if first && matches!(word >> 29 & 3, 0 | 3) => {
                 return immediate(word).unwrap_or(ALL);
             }
-            // UBFM: what is extracted goes from bit immr to bit imms, what is inserted begins at
+            // UBFM: an extracted field goes from bit immr to bit imms, an inserted one begins at
             // bit 0.
             0x26 if first && word >> 29 & 3 == 2 => {
                 let (from, to) = (word >> 16 & 63, word >> 10 & 63);
@@ -46,7 +46,7 @@ pub fn bits(register: u8, after: impl IntoIterator<Item = u32>) -> u64 {
 fn uses(word: u32, register: u32) -> bool {
     // Rd or Rt, Rn, Ra or Rt2, Rm, where the class has them (DDI 0487K.a, C4.1).
     let fields: &[u32] = match word >> 25 & 15 {
-        // The system instructions, whose bits 31:22 these are, are in the class of branches.
+        // The system instructions, which have these bits 31:22, are in the class of branches.
         0b1010 | 0b1011 if word >> 22 == 0x354 => &[0],
         0b1010 | 0b1011 => return true,
         // EXTR has two sources.
@@ -63,7 +63,7 @@ fn ones(count: u32) -> u64 {
     ALL >> (64 - count.clamp(1, 64))
 }
 
-/// The immediate of a logical instruction: a run of ones in an element, rotated to the right
+/// Decodes the immediate of a logical instruction: a run of ones in an element, rotated to the right
 /// and repeated (DDI 0487K.a, DecodeBitMasks).
 fn immediate(word: u32) -> Option<u64> {
     let (n, rotation, size) = (word >> 22 & 1, word >> 16 & 63, word >> 10 & 63);

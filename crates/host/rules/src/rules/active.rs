@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Active priorities of Group 0 are written before those of Group 1.
 //!
-//! In another order the prioritization of interrupts may be UNPREDICTABLE. Of each interface, the
-//! physical and the virtual one, the registers that are written between two context
+//! In another order the prioritization of interrupts may be UNPREDICTABLE. The writes of each interface, the
+//! physical and the virtual one, between two context
 //! synchronization events are one sequence.
 //!
 //! Not seen: sequences with such an event in the middle.
@@ -20,7 +20,7 @@ use crate::testing::*;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct ActivePriorities {
-    /// Where those of Group 1 were written, by the level of their name.
+    /// The place of the last write of Group 1, by the level of the register's name.
     group1: BTreeMap<u8, Place>,
 }
 

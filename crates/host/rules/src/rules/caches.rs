@@ -3,25 +3,25 @@
 //!
 //! A CPU whose caches are off (SCTLR_ELx.M or C is 0) accesses memory itself. A cache may
 //! hold an older copy of a line that it writes, by speculation of another level or PE, or
-//! because the line was in use before: reading it through a cache later may find that copy. And
-//! a line that was written through a cache may not have reached memory when it is read
-//! without. A line goes from one to the other by DC of its address: invalidated after what
-//! was written without caches, cleaned after what was written with them.
+//! because the line was in use before: a later read through a cache may find that copy. And
+//! a line written through a cache may not have reached memory when it is read
+//! without. DC by address moves a line from one to the other: invalidated after writes
+//! without caches, cleaned after writes through them.
 //!
 //! Per byte: written by a CPU without caches, and its line not invalidated since. The first read
-//! through caches is the break. A write through caches ends it for the bytes that it writes, and DC
+//! through caches is the break. A write through caches ends this state for the bytes that it writes, and DC
 //! ZVA for those of the line: a PE reads its own writes back (DDI 0487K.a, B2.3.1, coherence of one
 //! location), whatever the cache held there. So memory that is filled before it is read needs nothing.
 //! Per line: written through caches, and not cleaned since. The first read or write without them is
 //! the break.
-//! Of lines that were written without caches the place is the instruction that turned the
-//! reader's caches on, if it is of the level that wrote: one place for all of them.
+//! For lines written without caches the place is the instruction that turned the
+//! reader's caches on, if the same level wrote: one place for all of them.
 //!
-//! A DC is finished by a DSB of all accesses. Without one the CPU may not turn its caches on,
+//! A DC is completed by a DSB of all accesses. Without one the CPU may not turn its caches on,
 //! nor call firmware or a hypervisor, which starts other CPUs, nor return from an exception.
 //!
-//! Not seen: what a loader, firmware or a device wrote; stale copies of code; a DC that is not
-//! finished when a store lets another CPU go on; attributes of Normal memory other than
+//! Not seen: what a loader, firmware or a device wrote; stale copies of code; an uncompleted DC when a
+//! store lets another CPU go on; attributes of Normal memory other than
 //! write-back while caches are on.
 
 use std::collections::HashMap;
@@ -45,7 +45,7 @@ const BESIDE: u8 = 1;
 const DIRTY: u8 = 2;
 /// Part of a translation table in use: see the rule for those.
 pub const TABLE_IN_USE: u8 = 4;
-/// Lines of which the writer is kept: a break of others is found all the same, and reported without it.
+/// Lines whose writer is kept: breaks of others are still found, and reported without it.
 const WRITERS: usize = 1 << 16;
 
 /// Known state of memory.
@@ -54,7 +54,7 @@ pub struct Coherence {
     lines: Lines<AtomicU8>,
     /// Which bytes of a line are [`BESIDE`].
     bytes: Lines<AtomicU64>,
-    /// Which instruction wrote to a line without caches, last.
+    /// The last instruction that wrote to a line without caches.
     writers: Mutex<HashMap<u64, Place>>,
 }
 
@@ -63,7 +63,7 @@ pub struct Coherence {
 pub struct CachesAgree {
     /// Where the caches of each level were turned on.
     enabled: [Option<Place>; 4],
-    /// The last DC that is not finished.
+    /// The last uncompleted DC.
     begun: Option<Place>,
 }
 
@@ -97,7 +97,7 @@ impl Rule for CachesAgree {
             ) => {
                 let level = register.level();
                 let (was, is) = (now.controls.caches(level), value & 5 == 5);
-                // A level below is turned on by a hypervisor before it runs, by nothing else.
+                // Only a hypervisor turns on the caches of a level below, before that runs.
                 if level == now.place.level && is && !was {
                     self.enabled[usize::from(level)] = Some(now.place);
                 }
@@ -130,7 +130,7 @@ impl Rule for CachesAgree {
     }
 
     fn entered(&mut self, _: &Now<'_>, _: u8) {
-        // The handler, and its return, does not rely on what is interrupted.
+        // The handler, and its return, does not rely on the interrupted code.
         self.begun = None;
     }
 
@@ -215,7 +215,7 @@ impl Rule for CachesAgree {
                 on(off().of(DC_CIVAC, 0x4000_0020).then(DSB_SY)).access(LDR, 0x4000_0000),
             ),
             (
-                "invalidated behind",
+                "invalidated afterwards",
                 on(off()).of(DC_CIVAC, 0x4000_0000).access(LDR, 0x4000_0000),
             ),
             (
@@ -283,7 +283,7 @@ impl Coherence {
         }
     }
 
-    /// Known state of the line with physical address `address`.
+    /// Returns the known state of the line with physical address `address`.
     #[inline]
     pub fn line(&self, address: u64) -> Option<&AtomicU8> {
         self.lines.of(address)
@@ -291,7 +291,7 @@ impl Coherence {
 }
 
 impl CachesAgree {
-    /// Looks whether a DC is finished where it has to be.
+    /// Checks that a DC is completed where it has to be.
     fn finishes(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         let relies = match operation {
             Operation::Call | Operation::Return => true,
@@ -317,7 +317,7 @@ impl CachesAgree {
         }
     }
 
-    /// A line is used through a cache of which some bytes were written without.
+    /// A line with bytes written without caches is used through a cache.
     #[cold]
     fn after_beside(&mut self, now: &Now<'_>, access: &Access, address: u64, line: &AtomicU8) {
         let Some(bytes) = now.shared.coherence.bytes.of(address) else {
@@ -333,7 +333,7 @@ impl CachesAgree {
         }
     }
 
-    /// Reports a read through a cache of what was written without one.
+    /// Reports a read through a cache of data written without one.
     #[cold]
     fn stale(&mut self, now: &Now<'_>, address: u64, line: &AtomicU8) {
         line.fetch_and(!BESIDE, Relaxed);
@@ -371,7 +371,7 @@ fn beside(now: &Now<'_>, access: &Access, address: u64, line: &AtomicU8, state: 
     }
     if access.store {
         if let Some(bytes) = now.shared.coherence.bytes.of(address) {
-            // Of lines that were invalidated since, what was written before is forgotten.
+            // Forget earlier writes to lines that were invalidated since.
             let before = if state & BESIDE != 0 {
                 bytes.load(Relaxed)
             } else {

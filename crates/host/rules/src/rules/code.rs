@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Instructions that were written are fetched only after maintenance.
 //!
-//! Data and instructions have caches of their own. A line that was written is cleaned to the point of
-//! unification (DC CVAU, or one of those that go further), DSB, and invalidated for fetching (IC), DSB,
+//! Data and instructions have separate caches. A line that was written is cleaned to the point of
+//! unification (DC CVAU, or one that goes further), DSB, and invalidated for fetching (IC), DSB,
 //! and the CPU that fetches has a context synchronization event after that. A line that is written
 //! without caches needs no DC, but the DSB. Each DSB is one of the CPU that executed what it completes;
-//! where another CPU fetches, its event comes after the DSB of that one. The place of a break is the
+//! if another CPU fetches, its event comes after that DSB. The place of a break is the
 //! store, or the IC.
 //!
-//! When instructions are fetched an emulator shows when it translates them: for the first time since
+//! An emulator shows a fetch when it translates the instructions: for the first time since
 //! they were written, by one CPU for all.
 //!
 //! Not seen: what a loader or a device wrote; the shareability of IC and DSB, so an IC of another CPU
@@ -27,7 +27,7 @@ use crate::rule::{About, Now, Rule, synchronises};
 #[cfg(test)]
 use crate::testing::*;
 
-/// How far a line is that was written.
+/// Stage of a line that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Stored,
@@ -40,8 +40,8 @@ enum Stage {
 /// A line.
 #[derive(Debug, Default)]
 struct Line {
-    /// Where it was written, or the IC where it is invalidated, and how far it is: 0 is none. The upper
-    /// byte of an address, which repeats its bit 55, has stage and level.
+    /// Where it was written, or the IC that invalidates it, and its stage; 0 means none. The upper
+    /// byte of the address, which repeats its bit 55, holds stage and level.
     state: AtomicU64,
     /// The DC or IC that it depends on, or the store without caches.
     begun: Begun,
@@ -89,7 +89,7 @@ impl Written {
         }
     }
 
-    /// An IC at `place`.
+    /// Handles an IC at `place`.
     fn invalidates(&self, cpu: u16, line: &Line, place: Place) {
         let before = line.state.load(Relaxed);
         if let Some((_, Stage::Cleaned)) = decoded(before)
@@ -99,7 +99,7 @@ impl Written {
         }
     }
 
-    /// Takes a line from one stage to the next, unless it is written meanwhile.
+    /// Moves a line from one stage to the next, unless it is written meanwhile.
     fn moves(&self, cpu: u16, line: &Line, from: u64, to: u64) {
         self.barriers.begin(cpu, &line.begun);
         let _ = line.state.compare_exchange(from, to, Relaxed, Relaxed);

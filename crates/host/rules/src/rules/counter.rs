@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A context synchronization event before a counter is read for a measurement.
 //!
-//! The read of a counter may be done early, among what was to be over. A context
-//! synchronization event keeps it behind what came before that. A deadline can do without:
-//! it comes a little early or late. A read is for a measurement if its value is stored as
-//! it is or is what something is subtracted from ([`decode_before`]). At most [`FEW`] accesses to memory
-//! may stand between the event and the read, so that what an exception saves does not count.
+//! A core may read a counter early, among instructions that should have completed. A context
+//! synchronization event orders the read after that. A deadline can do without:
+//! it comes a little early or late. A read is for a measurement if its value is stored
+//! unchanged or is the minuend of a subtraction ([`decode_before`]). At most [`FEW`] accesses to memory
+//! may come between the event and the read, so that an exception entry, which saves registers, does not count.
 //!
-//! Not seen: a value that leaves its block of code in a register, as the start of a duration
-//! does.
+//! Not seen: a value that leaves its block of code in a register, like the start of a
+//! duration.
 //!
 //! [`decode_before`]: crate::decode::decode_before
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! No unaligned access and no DC ZVA to Device memory, which data is with the MMU off.
+//! No unaligned access and no DC ZVA to Device memory, which includes all data with the MMU off.
 //!
-//! The type of memory is that of the tables of stage 1.
+//! The tables of stage 1 decide the type of memory.
 //!
 //! Not seen: the attributes of stage 2, and granules other than 4 KiB.
 
@@ -107,7 +107,7 @@ impl Rule for DeviceAccess {
     }
 }
 
-/// Whether data at the level of `now` is Device memory whatever it is.
+/// Whether all data at the level of `now` is Device memory.
 fn is_device(now: &Now<'_>) -> bool {
     !now.controls.translates(now.place.level) && !now.controls.caches(now.place.level)
 }

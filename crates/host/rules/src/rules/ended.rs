@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interrupts that are acknowledged are ended, the last one first, and no others are.
+//! Acknowledged interrupts are ended, the last one first, and no others are.
 //!
-//! A read of ICC_IAR1_EL1 that brings an interrupt raises the running priority; a write of
-//! ICC_EOIR1_EL1 with its number drops it. One that is left out keeps others of the same or
-//! a lower priority away for ever; one too many, or for another interrupt, is
+//! A read of ICC_IAR1_EL1 that returns an interrupt raises the running priority; a write of
+//! ICC_EOIR1_EL1 with its number drops it. A missing write blocks others of the same or
+//! a lower priority for ever; an extra one, or one for another interrupt, is
 //! UNPREDICTABLE. The end has to come before the level that acknowledged returns from the
-//! exception in which it did. With EOImode 1 a write of ICC_DIR_EL1 deactivates it, after its
+//! exception in which it did. With EOImode 1 a write of ICC_DIR_EL1 deactivates the interrupt, after its
 //! end: one that comes first leaves the priority active without the interrupt.
 //!
-//! Per level, each of which has an interface of its own or uses the one that the other does
-//! not; of EL1 each guest that stage 2 maps. Where EL2 gives EL1 a new SCTLR_EL1 a vCPU begins anew,
-//! and has acknowledged nothing. Where the emulator does not show what was read, because an exception
-//! came first, an end of something else is one of that, until the return from the exception in which
-//! it was read; it may have been nothing. The rule gives up on a guest an access of which was trapped:
-//! what EL2 answers is not known here.
+//! Counts per level, each of which has an interface of its own or uses the one that the other does
+//! not; at EL1 per guest that stage 2 maps. If EL2 gives EL1 a new SCTLR_EL1, a vCPU starts again,
+//! and has acknowledged nothing. If an exception hides from the emulator the value of a read, an end of
+//! another interrupt counts as the end of that one, until the return from the exception in which
+//! it was read; it may have been nothing. The rule gives up on a guest once one of its accesses is trapped:
+//! it does not know EL2's answer.
 //!
 //! Not seen: Group 0, an interrupt that is never deactivated, and deactivation by register.
 
@@ -26,11 +26,11 @@ use crate::rule::{About, Now, Rule};
 #[cfg(test)]
 use crate::testing::*;
 
-/// The first number that is no interrupt.
+/// The first INTID that is not an interrupt.
 const SPECIAL: u64 = 1020;
 /// LPIs.
 const LPI: u64 = 8192;
-/// Registers whose accesses tell nothing more of a guest that EL2 answers.
+/// Registers whose trapped accesses hide a guest's interrupts: EL2 answers them.
 const ACKNOWLEDGE_AND_END: [Register; 3] = [ICC_IAR1_EL1, ICC_EOIR1_EL1, ICC_DIR_EL1];
 /// Group priorities, of which each can be active once: 7 bits at most (IHI 0069H, 4.8.2).
 const MOST: usize = 128;
@@ -40,7 +40,7 @@ const MOST: usize = 128;
 struct Acknowledged {
     intid: u64,
     place: Place,
-    /// How many exceptions of the level it came in.
+    /// Depth of exceptions of the level at the acknowledge.
     depth: u32,
 }
 
@@ -48,9 +48,9 @@ struct Acknowledged {
 #[derive(Debug, Default)]
 struct Interface {
     active: Vec<Acknowledged>,
-    /// The depths of acknowledges that brought something unknown, or nothing.
+    /// The depths of acknowledges with an unknown result, or none.
     lost: Vec<u32>,
-    /// A higher level has acknowledged or ended something for this one: nothing more is known of it.
+    /// A higher level has acknowledged or ended something for this one: its state is unknown.
     emulated: bool,
     /// Exceptions that the level has not returned from.
     depth: u32,
@@ -332,7 +332,7 @@ impl Rule for InterruptEnded {
                     .then(ERET),
             ),
             (
-                "a vCPU that begins anew",
+                "a vCPU that starts again",
                 Program::new()
                     .level(1)
                     .interrupt(1)
@@ -389,7 +389,7 @@ impl Interface {
                 ),
             );
         }
-        // One of this exception whose end has not come was of nothing: it was spurious.
+        // An acknowledge in this exception without an end was spurious.
         self.lost.retain(|depth| *depth < self.depth);
         self.depth = self.depth.saturating_sub(1);
     }

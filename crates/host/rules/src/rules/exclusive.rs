@@ -3,8 +3,8 @@
 //!
 //! With the MMU off data is Device memory. Whether a monitor or an atomic operation works on
 //! that, or on memory that is not cached or not shareable, is implementation defined, and an
-//! exclusive there may fault, or fail for ever. The type of memory is that of the tables of
-//! stage 1, at each access.
+//! exclusive there may fault, or fail for ever. The tables of stage 1 decide the type of memory,
+//! at each access.
 //!
 //! Not seen: the attributes of stage 2, and granules other than 4 KiB.
 
@@ -71,7 +71,7 @@ impl Rule for ExclusiveMemory {
                 mapped(CACHED & !SHAREABLE).access(LDADD, 0x8010),
             ),
             (
-                "mapped anew",
+                "mapped again",
                 mapped(CACHED)
                     .access(LDAXR, 0x8010)
                     .entry(LEAF, 0)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TLBs hold nothing of a regime that begins.
+//! TLBs hold nothing of a translation regime when it begins.
 //!
-//! A reset need not invalidate them, and what ran before has left what it translated. So a TLBI of all
-//! of EL2 comes before its MMU is turned on, since it was on last or since the reset; one of stage 1 of
+//! A reset need not invalidate them, and earlier software has left its translations. So a TLBI of all
+//! of EL2 comes before its MMU is turned on, since it was last on or since the reset; one of stage 1 of
 //! the VMID, or of more, before EL1 turns its own on; and one of both stages of the VMID, or of all of
-//! EL1, before its first guest runs on the CPU with stage 2. It has to be the CPU's own: one of another
+//! EL1, before its first guest runs on the CPU with stage 2. It has to be the CPU's own: that of another
 //! CPU need not reach a CPU that is off.
 //!
-//! Not seen: TLBIs of parts, however many; and stage 2 of a VMID that gets other tables.
+//! Not seen: TLBIs of parts, however many; and stage 2 of a VMID whose tables change.
 
 use std::collections::BTreeSet;
 
@@ -23,15 +23,15 @@ const STAGE_2: u64 = 1;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct TlbInvalidated {
-    /// Nothing old is held of EL2.
+    /// No old entries of EL2.
     el2: bool,
-    /// Nothing of EL1, of all VMIDs.
+    /// No old entries of EL1, of all VMIDs.
     guests: bool,
-    /// Nothing of EL1, of each of these.
+    /// No old entries of EL1, of each of these.
     vmids: BTreeSet<u64>,
-    /// Nothing of stage 1, of each of these.
+    /// No old entries of stage 1, of each of these.
     stage1: BTreeSet<u64>,
-    /// VTTBR_EL2's.
+    /// The VMID in VTTBR_EL2.
     vmid: u64,
 }
 
@@ -40,7 +40,7 @@ impl TlbInvalidated {
         !self.guests && !self.vmids.contains(&vmid)
     }
 
-    /// `vmid` has translations of its own from now on.
+    /// `vmid` has its own translations from now on.
     fn guest(&mut self, now: &Now<'_>) {
         if self.holds_old(self.vmid) {
             let what = format!(
@@ -90,7 +90,7 @@ impl Rule for TlbInvalidated {
                         "the MMU is turned on, and no TLBI of EL2 was executed since it was off",
                     );
                 }
-                // Entries that were invalidated while it was on can have come back until it was off.
+                // Entries that were invalidated while it was on may have come back until it was off.
                 self.el2 &= !was && !is;
             }
             (
@@ -211,7 +211,7 @@ impl Rule for TlbInvalidated {
     }
 }
 
-/// `tlbi` of `vmid`, which is finished.
+/// `tlbi` of `vmid`, completed.
 #[cfg(test)]
 fn invalidated(program: Program, tlbi: u32, vmid: u64) -> Program {
     program
@@ -221,7 +221,7 @@ fn invalidated(program: Program, tlbi: u32, vmid: u64) -> Program {
         .then(DSB_NSH)
 }
 
-/// A guest of `vmid`, with all that acts on it.
+/// A guest of `vmid`, with all registers that act on it.
 #[cfg(test)]
 fn guest(program: Program, vmid: u64) -> Program {
     set_up_without_stage_2(program)

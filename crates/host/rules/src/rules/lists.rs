@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! List registers that are in use are of different interrupts, and none of an interrupt of the
-//! hardware is active and pending.
+//! List registers in use have different interrupts, and none with a hardware interrupt
+//! is both active and pending.
 //!
 //! Two with one vINTID are UNPREDICTABLE when the guest runs; so is State 0b11 with HW: pending and
 //! active are then the distributor's. The guest empties registers by itself, so one is in use from
-//! the write of such a value until ICH_ELRSR_EL2, or the register itself, is read and says otherwise.
+//! the write of such a value until a read of ICH_ELRSR_EL2, or of the register itself, shows otherwise.
 //!
-//! Not seen: what was read where the emulator does not show it; then nothing is in use.
+//! Not seen: the value of a read that the emulator does not show; then nothing is in use.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ const ENABLED: u64 = 1;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct ListRegisters {
-    /// List registers in use, with the vINTID, and where it was written.
+    /// List registers in use, with the vINTID, and the place of the write.
     used: BTreeMap<u8, (u64, Place)>,
     /// ICH_HCR_EL2.En.
     enabled: bool,
@@ -46,7 +46,7 @@ impl ListRegisters {
         self.used.insert(number, (value & VINTID, now.place));
     }
 
-    /// The guest is to run.
+    /// Checks the registers before the guest runs.
     fn compare(&self, now: &Now<'_>) {
         let mut seen = BTreeMap::new();
         for (vintid, at) in self.used.values() {
@@ -154,7 +154,7 @@ impl Rule for ListRegisters {
 #[cfg(test)]
 const PENDING: u64 = 1 << 62;
 
-/// Two list registers, of an interface in use.
+/// Writes two list registers, of an interface in use.
 #[cfg(test)]
 fn listed(first: u64, second: u64) -> Program {
     Program::new()

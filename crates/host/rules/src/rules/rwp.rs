@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A write to the interrupt controller has its effect before it is relied on.
+//! A write to the interrupt controller has completed before code relies on it.
 //!
-//! A write of GICD_CTLR, GICD_ICENABLER\<n>, GICR_CTLR or GICR_ICENABLER0 takes its time, and RWP of
-//! the frame's CTLR says when it is over. Until then an interrupt that was disabled may still come:
-//! so before the exception return and before a wait, and before another register of the frame is
+//! A write of GICD_CTLR, GICD_ICENABLER\<n>, GICR_CTLR or GICR_ICENABLER0 takes time, and RWP of
+//! the frame's CTLR shows when it has completed. Until then a disabled interrupt may still come:
+//! so it must complete before the exception return and before a wait, and before another register of the frame is
 //! written, which may be one that only a disabled interrupt lets change.
 //!
 //! Not seen: frames that no emulator names.
@@ -21,10 +21,10 @@ use crate::testing::*;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct WritesDone {
-    /// The last write of each frame that is not over for all that is known, and how deep in exceptions
-    /// it was made: those that come between are not what relies on it.
+    /// The last write of each frame that may not have completed, and its depth in exceptions:
+    /// handlers that interrupt it do not rely on it.
     begun: BTreeMap<Frame, (Place, i64)>,
-    /// Exceptions that were taken and not returned from; a reset ends by a return from none.
+    /// Exceptions taken and not returned from; a reset ends with a return without an entry.
     depth: i64,
 }
 

@@ -2,22 +2,22 @@
 //! A DSB between a store that the receiver of an SGI reads, and the SGI.
 //!
 //! A write of ICC_SGI1R_EL1 is not ordered after stores. Data that the receiver may read has to be
-//! visible first, which a DSB of stores sees to. No register names that data, so the rule looks
-//! at what the receiver does read: the last stores before an SGI that no DSB has completed are kept
-//! until the next one, and a CPU that acknowledges an interrupt meanwhile and soon reads one of
+//! visible first, which takes a DSB of stores. No register names that data, so the rule watches
+//! the receiver's reads: it keeps the last stores before an SGI that no DSB has completed
+//! until the next one. A CPU that acknowledges an interrupt meanwhile and soon reads one of
 //! those words has relied on luck. Data that only the sender reads needs no DSB, like the frame of
-//! an exception and its counters. Nor is an SGI of the guest about what the hypervisor stored
+//! an exception and its counters. Nor does an SGI of the guest announce what the hypervisor stored
 //! before.
 //!
 //! The place of a break is the store: a log, say, is read after each wake-up and has no news that
-//! the SGI is about. That is said where the log is written, not where the SGI is sent.
+//! the SGI announces. The comment that allows it stands where the log is written, not where the SGI is sent.
 //!
-//! A store to the interrupt controller that makes an interrupt pending, a doorbell, is to memory
-//! what an SGI is: another CPU takes it.
+//! A store to the interrupt controller that makes an interrupt pending, a doorbell, counts
+//! like an SGI: another CPU takes it.
 //!
 //! Not seen: more than [`STORES`] stores before the SGI, more than [`READS`] reads after the
-//! acknowledge, and which CPUs the SGI is for. Both are windows: what is stored or read long before
-//! or after has other things between that order it.
+//! acknowledge, and which CPUs the SGI is for. Both are windows: other events order what is stored or read
+//! long before or after.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -33,11 +33,11 @@ use crate::shared::lock;
 #[cfg(test)]
 use crate::testing::*;
 
-/// Stores that are kept.
+/// Stores to keep.
 const STORES: usize = 16;
-/// Reads that are looked at.
+/// Reads to check.
 const READS: u32 = 64;
-/// Bytes that are told apart.
+/// Granularity of addresses, in bytes.
 const WORD: u64 = 8;
 
 /// SGIs with stores before them that no DSB has completed yet, the last one of each CPU.
@@ -51,7 +51,7 @@ pub struct Sends {
 struct Send {
     sender: u16,
     place: Place,
-    /// The word of each store, and where it was made.
+    /// The word and the place of each store.
     stores: Vec<(u64, Place)>,
 }
 
@@ -59,9 +59,9 @@ struct Send {
 #[derive(Debug, Default)]
 pub struct SgiAfterStores {
     stores: VecDeque<(u64, Place)>,
-    /// One of [`Sends`] is this CPU's.
+    /// Whether one of [`Sends`] is this CPU's.
     sent: bool,
-    /// Reads that are left to be looked at.
+    /// Reads that are still to be checked.
     reads: u32,
 }
 

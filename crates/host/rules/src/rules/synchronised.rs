@@ -2,16 +2,16 @@
 //! A context synchronization event between a write of a system register and what depends on
 //! it.
 //!
-//! A write has its effect on what follows only from the next context synchronization event
-//! on: ISB, the entry of an exception, or the return from one. Before that the old value may
-//! be used, or the new one. A read of the same register sees what was written (D24.1.2.2),
-//! and so do PSTATE's fields. ICC_PMR_EL1, ICC_IAR, ICC_EOIR and ICC_DIR synchronise
+//! A write affects what follows only from the next context synchronization event
+//! on: ISB, exception entry, or exception return. Before that the old value may
+//! be used, or the new one. A read of the same register returns what was written (D24.1.2.2),
+//! and PSTATE's fields take effect at once. ICC_PMR_EL1, ICC_IAR, ICC_EOIR and ICC_DIR synchronise
 //! themselves as far as software may rely on it (IHI 0069H, 12.1.6).
 //!
-//! Looked at is what [`depends`] lists. For the registers of translation every access to
-//! memory at their own level depends on them while the MMU is on.
+//! The rule checks what [`depends`] lists. Every access to memory depends on the translation registers of its own
+//! level while the MMU is on.
 //!
-//! Not seen: what a write changes for the fetch of instructions, and what another PE sees.
+//! Not seen: the effect of a write on the fetch of instructions, and what another PE sees.
 
 use std::collections::BTreeMap;
 
@@ -29,13 +29,13 @@ const MMU_AND_CACHES: u64 = 5;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Synchronised {
-    /// Registers that were written, and where: each once, so none is forgotten.
+    /// Registers that were written, and the places: each once, so none is forgotten.
     written: BTreeMap<Register, Place>,
     /// One of them that accesses depend on.
     translation: Option<(Register, Place)>,
-    /// AT, whose result is a register.
+    /// The last AT, whose result is a register.
     translated: Option<Place>,
-    /// VBAR_EL1 and VBAR_EL2 have been in force once: an exception that comes beside a
+    /// VBAR_EL1 and VBAR_EL2 have been in force once: an exception taken during a
     /// change of them finds vectors either way.
     vectors: [bool; 2],
 }
@@ -306,7 +306,7 @@ fn is_translation(register: Register) -> bool {
     )
 }
 
-/// Whether `operation` turns an MMU on that `written` is for.
+/// Whether `operation` turns on an MMU that `written` controls.
 fn enables(written: Register, now: &Now<'_>, operation: Operation, value: Option<u64>) -> bool {
     let Operation::Write {
         register: register @ (SCTLR_EL1 | SCTLR_EL2),
@@ -323,7 +323,7 @@ fn enables(written: Register, now: &Now<'_>, operation: Operation, value: Option
         && !now.controls.translates(level)
 }
 
-/// Whether what `operation` does at `level` depends on the effect of a write of `written`.
+/// Whether the effect of `operation` at `level` depends on a write of `written`.
 fn depends(written: Register, level: u8, operation: Operation) -> bool {
     match operation {
         Operation::Read { register, .. } | Operation::Write { register, .. } => {

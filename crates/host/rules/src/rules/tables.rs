@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation tables that are in use are changed by break-before-make, and a new entry is
-//! made visible to the walks before it is relied on.
+//! Translation tables in use are changed by break-before-make, and a new entry is
+//! visible to walks before code relies on it.
 //!
 //! Another address, size or type of memory may replace a valid entry only by way of an
 //! invalid one: the entry is made invalid, DSB, TLBI, DSB, then the new one is stored. A TLBI
-//! before the DSB may be over before a walk sees the invalid entry. And a new valid entry
+//! before the DSB may complete before a walk sees the invalid entry. And a new valid entry
 //! needs a DSB before the ISB or the exception return that relies on it.
 //!
 //! Tables are found by a walk from TTBR0_ELx when an MMU is turned on or the register changes,
-//! and from VTTBR_EL2 when a guest is entered. Whatever is stored to one later is compared with
-//! what was there. A TLBI after a change of TTBR0_ELx ends the use of what lookups led to
+//! and from VTTBR_EL2 when a guest is entered. Each later store to one is compared with
+//! the old entry. A TLBI after a change of TTBR0_ELx ends the use of the tables that lookups led to
 //! before, unless those of another CPU still do.
 //!
 //! Not seen: granules other than 4 KiB, TTBR1_EL1, changes of
-//! permissions, which addresses a TLBI is for, and whether other PEs use the table, so that one
-//! for this PE is not enough: any will do.
+//! permissions, the addresses of a TLBI, and whether other PEs use the table, so that a TLBI
+//! for this PE alone is not enough: any will do.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -30,8 +30,8 @@ use crate::tables::{ADDRESS, Change, TABLE, Tables, below_of, leads_on};
 #[cfg(test)]
 use crate::testing::*;
 
-/// Bits of an entry whose change needs break-before-make: valid and type, the index or kind
-/// of memory, the address.
+/// Bits of an entry whose change needs break-before-make: valid and type, the attribute index or memory
+/// type, the address.
 const BREAKS: u64 = 3 | 7 << 2 | ADDRESS;
 /// HCR_EL2.VM.
 const STAGE_2: u64 = 1;
@@ -47,12 +47,12 @@ struct Known {
     roots: HashMap<(u16, u8), Root>,
 }
 
-/// How far an entry that was made invalid is.
+/// Progress of the change of an entry that was made invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Stored,
     Visible,
-    /// By a TLBI that is not finished, for this PE or for others too.
+    /// By a TLBI that is not completed, for this PE or for others too.
     Invalidated {
         others: bool,
     },
@@ -61,11 +61,11 @@ enum Step {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct BreakBeforeMake {
-    /// Entries that were made invalid, and how far that is.
+    /// Entries that were made invalid, with their progress.
     broken: BTreeMap<u64, Step>,
-    /// A valid entry was stored, and no DSB followed.
+    /// A valid entry that was stored without a DSB since.
     made: Option<Place>,
-    /// The root that has replaced another one of a level, and no TLBI followed.
+    /// The root that has replaced another one of a level, without a TLBI since.
     replaced: Option<(u8, Root)>,
 }
 
@@ -156,7 +156,7 @@ impl Rule for BreakBeforeMake {
     }
 
     fn entered(&mut self, _: &Now<'_>, _: u8) {
-        // The handler, and its return, does not rely on what is interrupted.
+        // The handler, and its return, does not rely on the interrupted code.
         self.made = None;
     }
 
@@ -357,8 +357,8 @@ fn begin(now: &Now<'_>, level: u8, root: Option<(u64, u8)>) {
     }
 }
 
-/// This CPU's lookups begin at `root` only from now on: what no CPU's lookups lead to any more
-/// is not in use.
+/// This CPU's lookups begin only at `root` from now on: tables that no CPU's lookups lead to any more
+/// are not in use.
 fn leave(now: &Now<'_>, level: u8, root: Root) {
     let mut in_use = lock(&now.shared.tables.0);
     if in_use.roots.insert((now.cpu, level), root) == Some(root) {
@@ -369,7 +369,7 @@ fn leave(now: &Now<'_>, level: u8, root: Root) {
     roots.values().for_each(|root| add(now, tables, *root));
 }
 
-/// Finds the tables below `root`, a table and its level, of which a walk may begin now.
+/// Finds the tables below `root`, a table and its level, at which a walk may begin now.
 fn find(now: &Now<'_>, root: Option<(u64, u8)>, intermediate: bool) -> Option<Root> {
     let (table, level) = root?;
     let table = below_of(table, intermediate, &|at| now.shared.locate(at))?;
@@ -378,7 +378,7 @@ fn find(now: &Now<'_>, root: Option<(u64, u8)>, intermediate: bool) -> Option<Ro
     Some(root)
 }
 
-/// Adds what lookups from `root` lead to.
+/// Adds the tables that lookups from `root` lead to.
 fn add(now: &Now<'_>, tables: &mut Tables, (root, level, intermediate): Root) {
     let shared = now.shared;
     let locate = |address| shared.locate(address);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A DSB between a TLBI and what relies on it.
 //!
-//! A TLBI is finished by a DSB only: for this PE by any, for others by one of their
-//! shareability domain. An ISB or an exception return before that synchronises with
-//! nothing, and an MMU that is turned on may use what is to be invalid.
+//! Only a DSB completes a TLBI: any for this PE, one of their
+//! shareability domain for others. An ISB or an exception return before that has nothing to
+//! synchronise, and an MMU that is turned on may use invalidated entries.
 //!
 //! Not seen: an access to memory between TLBI and DSB that would use the old translation.
 
@@ -17,7 +17,7 @@ use crate::testing::*;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct TlbiCompleted {
-    /// The last one that is not finished, and whether it is for other PEs as well.
+    /// The last one that is not completed, and whether it is for other PEs as well.
     begun: Option<(Place, bool)>,
 }
 
@@ -56,8 +56,8 @@ impl Rule for TlbiCompleted {
     }
 
     fn entered(&mut self, _: &Now<'_>, _: u8) {
-        // The handler, and its return, is not what relies on it; what is interrupted finishes
-        // it later, which is not looked at.
+        // The handler, and its return, does not rely on it; the interrupted code completes
+        // it later, which the rule does not check.
         self.begun = None;
     }
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! No read of a register, or of bits of one, that is UNKNOWN at reset and that nothing has
-//! written since; and no first return from EL2 to EL1 while one is so that acts on EL1 without
-//! being read, as its traps, its counter and its identity do.
+//! No read of a register, or of its bits, that is UNKNOWN at reset and that nothing has
+//! written since; and no first return from EL2 to EL1 while a register is UNKNOWN that acts on EL1 without
+//! a read, like its traps, its counter and its identity.
 //!
 //! Emulators reset such registers to 0, and code that takes 0 for "none" works there. The
-//! table has the bits of each register whose reset value is architecturally UNKNOWN, also
-//! where it is so only on a PE that has EL3. Which bits are looked at the next instructions
-//! tell ([`decode_before`]); what is changed and written back was looked at as a whole. A
+//! table has the bits of each register whose reset value is architecturally UNKNOWN, even
+//! if only on a PE that has EL3. The next instructions show which bits a read uses
+//! ([`decode_before`]); a value that is changed and written back was used as a whole. A
 //! register of a lower level may be read, as EL2 does to save and to show it, but those of
-//! EL0, as its timers, are everybody's.
+//! EL0, like its timers, belong to every level.
 //!
-//! Not seen: what exceptions write of themselves (ELR, SPSR, ESR, FAR, HPFAR), which only a
-//! handler makes sense of and a dump shows whatever it is; what firmware wrote counts as
-//! written, though it is as good as UNKNOWN; and, at the return, what not every CPU has, as
-//! HCRX_EL2, and what software at EL1 is expected to set up for itself.
+//! Not seen: registers that exceptions write (ELR, SPSR, ESR, FAR, HPFAR), which only a
+//! handler can interpret and a dump shows in any case; what firmware wrote counts as
+//! written, though it is as good as UNKNOWN; and, at the return, registers that not every CPU has, like
+//! HCRX_EL2, and those that software at EL1 is expected to set up for itself.
 //!
 //! [`decode_before`]: crate::decode::decode_before
 
@@ -24,9 +24,9 @@ use crate::rule::{About, Now, Rule};
 use crate::testing::*;
 
 const ALL: u64 = u64::MAX;
-/// ENABLE, IMASK and ISTATUS of a timer, the last of which means nothing without the first.
+/// ENABLE, IMASK and ISTATUS of a timer; ISTATUS has no meaning without ENABLE.
 const TIMER: u64 = 7;
-/// SCTLR_EL2 without M, C, I and EE, which the loader of the image vouches for.
+/// SCTLR_EL2 without M, C, I and EE, which the image's boot protocol defines.
 const OTHERS: u64 = !(1 << 0 | 1 << 2 | 1 << 12 | 1 << 25);
 
 /// Registers, and bits of them, that are UNKNOWN at reset.
@@ -107,7 +107,7 @@ const OF_INTERFACE: &[Register] = &[
 /// See the module.
 #[derive(Debug, Default)]
 pub struct WrittenBeforeRead {
-    /// Of [`UNKNOWN`], a bit each.
+    /// Written bits of [`UNKNOWN`], one per register.
     written: u64,
     /// EL2 wrote SPSR_EL2 last, and it leads to EL1.
     leads_to_el1: bool,
@@ -128,7 +128,7 @@ impl WrittenBeforeRead {
         }
     }
 
-    /// Lists registers that act on EL1 and were not written, with commas between.
+    /// Lists registers that act on EL1 and were not written, separated by commas.
     fn missing(&self, hcr: u64) -> String {
         let stage_2 = if hcr & 1 != 0 { OF_STAGE_2 } else { &[] };
         let interface = if self.has_interface {
@@ -181,7 +181,7 @@ impl Rule for WrittenBeforeRead {
     }
 
     fn entered(&mut self, _: &Now<'_>, level: u8) {
-        // SPSR_EL2 is then that of where it came from.
+        // SPSR_EL2 then has the level that the exception came from.
         self.leads_to_el1 &= level != 2;
     }
 
@@ -256,7 +256,7 @@ impl Rule for WrittenBeforeRead {
     }
 }
 
-/// EL2 writes everything but `but`, to return to EL1.
+/// EL2 writes everything except `but`, to return to EL1.
 #[cfg(test)]
 fn set_up(stage_2: u64, interface: u64, but: Option<Register>) -> Program {
     let all = [OF_EL1, OF_STAGE_2, OF_INTERFACE].into_iter().flatten();
@@ -268,7 +268,7 @@ fn set_up(stage_2: u64, interface: u64, but: Option<Register>) -> Program {
         .write(SPSR_EL2, 0x3c5)
 }
 
-/// The bit of a register among those that were written, and which of its own are UNKNOWN.
+/// Returns the bit of a register in `written`, and which of its own bits are UNKNOWN.
 fn place(register: Register) -> (u64, u64) {
     const { assert!(UNKNOWN.len() <= 64) };
     let found = UNKNOWN.iter().position(|(one, _)| *one == register);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A wait at EL2 that an interrupt has to end.
 //!
-//! A WFI or WFE ends by a physical IRQ only if the tables of asynchronous exception masking
+//! A physical IRQ ends a WFI or WFE only if the tables of asynchronous exception masking
 //! mark it as taken or masked where the CPU is. At EL2 that is so if HCR_EL2.IMO or TGE is
-//! set, or if SCR_EL3.IRQ sends it to EL3. Otherwise it is for EL1, and at EL2 it stays
-//! pending without an effect: nothing ends the wait. At EL1 every IRQ is of interest to the
-//! CPU, whatever it is routed to.
+//! set, or if SCR_EL3.IRQ routes it to EL3. Otherwise it is for EL1, and at EL2 it stays
+//! pending without an effect: nothing ends the wait. At EL1 every IRQ can end the wait of the
+//! CPU, whatever its routing.
 //!
 //! A WFE has other ends: an event of another CPU, if any ever sends one, the clearing of a
-//! monitor that the CPU has armed, the event stream, and what is left in the event
+//! monitor that the CPU has armed, the event stream, and an event left in the event
 //! register, by SEVL or by an exception return. WFIT and WFET end by their deadline.
 //!
 //! Not seen: whether an interrupt that can end the wait is enabled, and will come.

@@ -3,7 +3,8 @@
 
 use super::*;
 
-/// A test's boots, with a file that their command names, one that a recorder reads, and one for what the emulator says of itself.
+/// A test's boots, with a file that their command names, one that a recorder reads, and one with the emulator's version
+/// text.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -23,7 +24,7 @@ impl Place {
         Before::below(&self.at("boots"), "t", again)
     }
 
-    /// How a boot with this option went; if that is not known it goes like this, and writes samples.
+    /// Returns how a boot with this option went; an unknown one prints this, and writes samples.
     fn boot(&self, before: &Before, option: &str, said: &str) -> Went {
         let scratch = tempfile::tempdir().unwrap();
         let drive = format!("if=none,file={}", self.at("image").display());
@@ -52,7 +53,7 @@ impl Place {
         went
     }
 
-    /// Whether a boot is made, which says this.
+    /// Whether a boot is made, which prints this.
     fn makes(&self, before: &Before, option: &str, said: &str) -> bool {
         self.boot(before, option, said).lines[0] == Line::Console(said.into())
     }

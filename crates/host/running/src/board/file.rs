@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The file of a board: its keys, and what is wrong with them.
+//! The file of a board: its keys, and their checks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ use providing::trusted_firmware;
 use shell::failure::BadInput;
 use shell::{mistake, places};
 
-/// All that can stand in a file.
+/// All keys of a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -56,7 +56,7 @@ struct Gem5Keys {
     breaks_lse: Vec<String>,
 }
 
-/// The board that `text`, the file at `path`, describes. `name` is what it is called.
+/// Parses `text`, the file at `path`, as the board `name`.
 pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
     let read = || {
         let file: File =
@@ -65,7 +65,7 @@ pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
         for model in &file.cpus.without_lse {
             if !file.cpus.models.contains_key(model) {
                 return Err(BadInput::error(format!(
-                    "`cpus.without_lse`: `{model}` is none of `cpus.models`; add it there, or leave it out"
+                    "`cpus.without_lse`: `{model}` is not in `cpus.models`; add it there, or leave it out"
                 )));
             }
         }
@@ -90,35 +90,35 @@ pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
     read().with_context(place)
 }
 
-/// Whether there are as many CPUs as a machine can have.
+/// Checks that a machine can have these numbers of CPUs.
 fn cpus(cpus: &Cpus) -> Result<()> {
     let Cpus { default, max, .. } = *cpus;
     let most = MAX_CPUS as u32;
     if !(1..=most).contains(&max) {
         return Err(BadInput::error(format!(
-            "`cpus.max`: {max} is none of 1 to {most}; name as many as the machine has"
+            "`cpus.max`: {max} is not one of 1 to {most}; name as many as the machine has"
         )));
     }
     if !(1..=max).contains(&default) {
         return Err(BadInput::error(format!(
-            "`cpus.default`: {default} is none of 1 to {max}, `cpus.max`; name one of them"
+            "`cpus.default`: {default} is not one of 1 to {max}, `cpus.max`; name one of them"
         )));
     }
     Ok(())
 }
 
-/// The size of the RAM that `key` names.
+/// Checks the size of the RAM that `key` names.
 fn memory(key: &str, size: String) -> Result<String> {
     match size::parse(&size) {
         Some(_) => Ok(size),
         None => Err(BadInput::error(format!(
-            "`{key}`: `{}` is no size; use for instance 64M or 2G",
+            "`{key}`: `{}` is not a size; use for instance 64M or 2G",
             Quoted::new(&size)
         ))),
     }
 }
 
-/// The kind of machine whose keys are there.
+/// Returns the machine, of the kind whose keys are there.
 fn machine(
     image_base: Option<u64>,
     qemu: Option<QemuKeys>,

@@ -20,13 +20,13 @@ pub enum Machine {
 /// How QEMU emulates it.
 #[derive(Debug)]
 pub struct Qemu {
-    /// Size of RAM.
+    /// Size of RAM, with unit.
     pub memory: String,
     /// How the image gets into RAM.
     pub loader: Loader,
-    /// The console under the hypervisor, if it is not the machine's own.
+    /// The console under the hypervisor, if not the machine's own.
     pub console: Option<Console>,
-    /// Devices that the machine has besides, `-device` of each.
+    /// Additional devices of the machine, `-device` of each.
     pub devices: Vec<String>,
     /// `-M` by what the guest runs under.
     pub machine: BTreeMap<Under, String>,
@@ -37,19 +37,18 @@ pub struct Qemu {
 pub enum Loader {
     /// QEMU itself.
     Qemu {
-        /// Where to, if that is always the same place.
+        /// The load address, if it is fixed.
         image_base: Option<u64>,
     },
-    /// UEFI, wherever it likes.
+    /// UEFI, at an address of its choice.
     Firmware(Firmware),
     /// Trusted Firmware-A, at EL3.
     Trusted(Trusted),
 }
 
-/// Trusted Firmware-A, and what it starts.
+/// Trusted Firmware-A, and the program that it starts.
 #[derive(Debug)]
 pub struct Trusted {
-    /// Its release.
     pub release: String,
     pub starts: Starts,
 }
@@ -69,8 +68,8 @@ pub enum Starts {
 pub struct Firmware {
     /// Its file name.
     pub code: String,
-    /// File name of what it remembers from boot to boot, its keys for Secure Boot for
-    /// instance; without it, it remembers nothing.
+    /// File name of its variables from boot to boot, for instance its keys for Secure Boot;
+    /// without it, it remembers nothing.
     pub variables: Option<String>,
 }
 
@@ -82,7 +81,7 @@ pub struct Console {
     pub device: String,
     /// The boot argument that names it.
     pub argument: String,
-    /// Firmware's output on the machine's own console is not shown.
+    /// Hides firmware's output on the machine's own console.
     #[serde(default)]
     pub alone: bool,
 }
@@ -90,13 +89,13 @@ pub struct Console {
 /// How gem5 emulates it.
 #[derive(Debug)]
 pub struct Gem5 {
-    /// The file, beside the board's, that puts the machine together.
+    /// The file, next to the board's, that puts the machine together.
     pub script: String,
-    /// The file with what it is made of.
+    /// The file with the parameters of its parts.
     pub parameters: String,
-    /// Size of RAM.
+    /// Size of RAM, with unit.
     pub memory: String,
-    /// Where gem5 puts the image, if that is always the same place.
+    /// Where gem5 puts the image, if that is fixed.
     pub image_base: Option<u64>,
     /// Models that lose an interrupt which is acknowledged while an event comes.
     pub event_loses_irq: Vec<String>,
@@ -105,7 +104,7 @@ pub struct Gem5 {
 }
 
 impl Qemu {
-    /// Returns why firmware that it starts from can't be had here.
+    /// Returns why the firmware that it needs is not available here.
     pub fn lacks(&self) -> Option<String> {
         let Loader::Trusted(trusted) = &self.loader else {
             return None;
@@ -120,7 +119,6 @@ impl Qemu {
 }
 
 impl Machine {
-    /// Size of RAM.
     pub fn memory(&self) -> &str {
         match self {
             Self::Qemu(qemu) => &qemu.memory,
@@ -128,7 +126,7 @@ impl Machine {
         }
     }
 
-    /// Where the loader puts the image, if that is always the same place.
+    /// Where the loader puts the image, if that is fixed.
     pub fn image_base(&self) -> Option<u64> {
         match self {
             Self::Gem5(gem5) => gem5.image_base,
@@ -143,7 +141,7 @@ impl Machine {
         }
     }
 
-    /// The Trusted Firmware-A that it starts with, if it does.
+    /// Returns the Trusted Firmware-A that it starts with, if any.
     pub fn trusted(&self) -> Option<&Trusted> {
         match self {
             Self::Qemu(Qemu {
@@ -160,7 +158,7 @@ impl Machine {
         self.firmware().is_some() || starts == Some(Starts::UBoot)
     }
 
-    /// The UEFI firmware that boots it, if any does.
+    /// Returns the UEFI firmware that boots it, if any.
     pub fn firmware(&self) -> Option<&Firmware> {
         match self {
             Self::Gem5(_) => None,
@@ -171,8 +169,8 @@ impl Machine {
         }
     }
 
-    /// How many seconds of the emulator's own time a boot may go without progress with
-    /// the wake-ups per cell that are the default, unless asked otherwise.
+    /// Default limit, in seconds of the emulator's own time, of a boot without progress, for
+    /// the default number of wake-ups per cell.
     pub const fn patience(&self) -> u64 {
         match self {
             Self::Qemu(_) => 240,
@@ -189,7 +187,7 @@ impl Machine {
         }
     }
 
-    /// Whether CPUs of `model` end the emulator by an atomic instruction of FEAT_LSE.
+    /// Whether an atomic instruction of FEAT_LSE on CPUs of `model` crashes the emulator.
     pub fn breaks_lse(&self, model: &str) -> bool {
         match self {
             Self::Qemu(_) => false,

@@ -4,7 +4,7 @@
 /// The most that a CPU can address, 52 bits (DDI 0487, FEAT_LPA).
 const MOST: u64 = 1 << 52;
 
-/// Bytes of a size with its unit, MiB where it has none; `None` if it is no size of a machine's RAM.
+/// Parses a size to bytes; without a unit it is in MiB. `None` if no machine can have such RAM.
 pub fn parse(size: &str) -> Option<u64> {
     let (number, unit) = match size.char_indices().last()? {
         (at, 'k' | 'K') => (&size[..at], 1 << 10),
@@ -19,7 +19,7 @@ pub fn parse(size: &str) -> Option<u64> {
     (1..=MOST).contains(&bytes).then_some(bytes)
 }
 
-/// Bytes of a size that was checked when it was read.
+/// Returns the bytes of a size that was checked when it was read.
 pub fn bytes(size: &str) -> u64 {
     parse(size).unwrap_or(0)
 }

@@ -82,7 +82,7 @@ fn models_bring_their_properties_and_the_counter() {
     assert_eq!(cpu, "max,cntfrq=1000000000");
 }
 
-/// A file with this in place of that of `virt`, refused.
+/// Returns the error for a file of `virt` with this text replaced.
 fn refusal(was: &str, is: &str) -> String {
     let text = fs::read_to_string(folder().join("virt.toml")).unwrap();
     assert!(text.contains(was), "{was}");
@@ -102,33 +102,37 @@ fn a_mistake_is_told_by_file_key_and_remedy() {
         ("max = 512", "max = \"64\"", "`max`: invalid type: string"),
         ("max = 512", "most = 64", ": unknown field `most`"),
         ("max = 512\n", "", "missing field `max`"),
-        ("max = 512", "max = 0", "`cpus.max`: 0 is none of 1 to 512"),
+        (
+            "max = 512",
+            "max = 0",
+            "`cpus.max`: 0 is not one of 1 to 512",
+        ),
         (
             "max = 512",
             "max = 513",
-            "`cpus.max`: 513 is none of 1 to 512",
+            "`cpus.max`: 513 is not one of 1 to 512",
         ),
         (
             "max = 512",
             "max = 1",
-            "`cpus.default`: 2 is none of 1 to 1",
+            "`cpus.default`: 2 is not one of 1 to 1",
         ),
         (
             "default = 2",
             "default = 0",
-            "`cpus.default`: 0 is none of 1 to 512",
+            "`cpus.default`: 0 is not one of 1 to 512",
         ),
         (
             "\"512M\"",
             "\"17179869184G\"",
-            "`qemu.memory`: `17179869184G` is no size",
+            "`qemu.memory`: `17179869184G` is not a size",
         ),
         (
             "\"512M\"",
             "\"-1G\"",
-            "`qemu.memory`: `-1G` is no size; use for instance 64M",
+            "`qemu.memory`: `-1G` is not a size; use for instance 64M",
         ),
-        ("\"512M\"", "\"\"", "`qemu.memory`: `` is no size"),
+        ("\"512M\"", "\"\"", "`qemu.memory`: `` is not a size"),
         ("lacks = [", "laks = [", ": unknown field `laks`"),
         ("insns = 1", "insn = 1", "unknown variant `insn`"),
         (
@@ -180,7 +184,7 @@ fn what_only_one_kind_has_is_where_that_kind_is() {
     assert!(gem5.gem5("x").is_ok() && is_bad_input(&virt.gem5("x").unwrap_err()));
 }
 
-/// The board of the developer's guide, as somebody types it from there.
+/// The board of the developer's guide, as a user types it from there.
 #[test]
 fn the_board_of_the_guide_is_one() {
     let text = include_str!("../../../../../docs/guides/developer.md");

@@ -11,17 +11,17 @@ use shell::own_time::OwnTime;
 /// How often the emulator's own time is read.
 const SAMPLE: Duration = Duration::from_millis(200);
 
-/// Both clocks, and when by them the boot got on last.
+/// Both clocks, and their times of the last progress.
 pub struct Clock {
     own: OwnTime,
-    /// When the own time was read.
+    /// When the own time was last read.
     read: Instant,
-    /// When it got on, by its own time and by the wall clock.
+    /// The last progress, by its own time and by the wall clock.
     progressed: (Duration, Instant),
 }
 
 impl Clock {
-    /// Both begin.
+    /// Starts both.
     pub fn start() -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let now = Instant::now();
@@ -32,12 +32,12 @@ impl Clock {
         }
     }
 
-    /// The emulator's own time, as it was read last.
+    /// The emulator's own time, as last read.
     pub fn now(&self) -> Duration {
         self.own.now()
     }
 
-    /// Reads it if that was not done just now; whether it was done now.
+    /// Reads it unless it was just read; returns whether it did.
     pub fn read(&mut self, process: &EmulatorProcess) -> bool {
         let elapsed = self.read.elapsed();
         if elapsed < SAMPLE {
@@ -48,8 +48,8 @@ impl Clock {
         true
     }
 
-    /// Notes that the boot got on, at the end of the time between two samples in which
-    /// it did: how much of it came after is not known.
+    /// Notes progress, at the end of the sampling period in which it happened: how much of the
+    /// period came after is not known.
     pub fn note_progress(&mut self) {
         self.progressed = (self.own.now(), Instant::now());
     }

@@ -11,7 +11,6 @@ use providing::qemu::Shutdown;
 use shell::emulator_process::End;
 use shell::interrupt;
 
-/// How a boot ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The images reported this exit status.
@@ -26,17 +25,16 @@ pub enum Ending {
     Stopped(String),
     /// The emulator ended in a way that it should not: how, and its last words.
     Died(String, String),
-    /// Something in it crashed.
     Crash,
-    /// The hypervisor has ended it, because of this deadline.
+    /// The hypervisor ended it at this deadline.
     Late(String),
-    /// It is none to run on, for this reason.
+    /// Rouse cannot run on it, for this reason.
     Refused(String),
     /// It made no progress for as long as it may.
     Hang(Stall),
-    /// The whole time is over.
+    /// The time limit of the whole command is over.
     OutOfTime,
-    /// A signal asked for the end.
+    /// A signal interrupted it.
     Interrupted(interrupt::Signal),
 }
 
@@ -50,13 +48,13 @@ pub struct Stall {
 }
 
 impl Ending {
-    /// The ending that the console has reported.
+    /// Returns the ending that the console has reported.
     pub fn reported(console: &Console) -> Option<Self> {
         let status = console.status.map(Self::Status);
         status.or(console.ended.map(Self::Guest))
     }
 
-    /// The ending of a boot that was `stopped`, if it had to be, whose emulator ended so,
+    /// Returns the ending of a boot that was `stopped`, if it had to be, and whose emulator ended so,
     /// gave this `report` and `said` this before.
     pub fn of(
         stopped: Option<Self>,
@@ -67,7 +65,7 @@ impl Ending {
     ) -> Self {
         let last_words = said.iter().rfind(|line| says_why(line));
         let last_words = last_words.cloned().unwrap_or_default();
-        // A machine that can't turn itself off stands still then.
+        // A machine that can't turn itself off then stands still.
         let still = matches!(stopped, None | Some(Self::Hang(_) | Self::OutOfTime));
         if let (true, Some(why)) = (still, &console.refused) {
             return Self::Refused(why.clone());
@@ -89,8 +87,8 @@ impl Ending {
     }
 }
 
-/// Whether a line of the emulator may say why it ended: not where in its own code,
-/// nor what it would say otherwise.
+/// Whether a line of the emulator may explain its end: not a place in its own code,
+/// nor a message that any run prints.
 fn says_why(line: &str) -> bool {
     const OTHERWISE: [&str; 4] = [": warn: ", ": info: ", "Memory Usage:", "At:"];
     let says_where = line.starts_with(char::is_whitespace);

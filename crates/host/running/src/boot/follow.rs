@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Following a boot: starting the emulator, reading what it says, ending it.
+//! Follows a boot: starts the emulator, reads its output, ends it.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -25,38 +25,36 @@ use shell::own_time;
 use shell::progress::Progress;
 use shell::terminal::{self, note, say};
 
-/// How long a machine that has crashed may be silent, or one that has reported
-/// its exit go on; of the emulator's own time, like every limit here.
+/// How long a machine may be silent after a crash, or go on after it has reported
+/// its exit; in the emulator's own time, like every limit here.
 const GRACE: Duration = Duration::from_secs(3);
 const TICK: Duration = Duration::from_millis(50);
-/// How many lines are read between two looks at everything else.
+/// Lines to read before everything else is checked.
 const AT_ONCE: usize = 1000;
-/// How long the last lines of an emulator that has ended may be on their way.
+/// How long to wait for the last lines of an emulator that has ended.
 const LAST_LINES: Duration = Duration::from_secs(2);
-/// Complaint when the log takes nothing.
+/// Complaint when the log can't be written.
 const NO_LOG: &str = "serial.log can't be written";
-/// How many lines of the emulator itself are kept.
+/// Lines of the emulator itself to keep.
 const SAID: usize = 200;
 
-/// Outcome of a boot.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How it ended.
     pub ending: Ending,
     /// The console's output.
     pub console: Console,
-    /// The CPUs' registers when they had to be looked at.
+    /// The CPUs' registers, if they were dumped.
     pub registers: Vec<String>,
-    /// The emulator's own output, its last lines.
+    /// The last lines of the emulator's own output.
     pub said: Vec<String>,
     /// How it was disturbed, if it was.
     pub disturbed: Option<Done>,
-    /// All that came of it, if that is asked for and it ended by itself.
+    /// All output, if that was asked for and it ended by itself.
     pub went: Option<Went>,
 }
 
 impl Outcome {
-    /// How the guest ended, where it gave no exit status, for people. Only the
+    /// Describes how the guest ended, if it gave no exit status, for people. Only the
     /// hypervisor reports which vCPU it was.
     pub fn ended(&self) -> Option<String> {
         match (&self.console.ended, &self.ending) {
@@ -68,24 +66,23 @@ impl Outcome {
     }
 }
 
-/// How a boot is followed.
+/// Settings for following a boot.
 #[derive(Debug)]
 pub struct Watch<'a> {
-    /// Where the emulator has its monitor, if it has one.
+    /// Folder of the emulator's monitor, if it has one.
     pub place: &'a Path,
-    /// When patience ends.
     pub limits: Limits,
-    /// The seed with which the emulator is disturbed, if it is.
+    /// The seed of disturbances, if any.
     pub disturb: Option<u64>,
-    /// Part of it that the terminal shows.
+    /// The lines that the terminal shows.
     pub show: Show,
-    /// Where people see that something goes on.
+    /// Shows progress to people.
     pub progress: Progress,
-    /// Whether [`Outcome::went`] is asked for.
+    /// Whether to return [`Outcome::went`].
     pub keep: bool,
 }
 
-/// Boots and follows until the end. Every line goes to `log` as it comes.
+/// Boots and follows until the end. Writes every line to `log` as it comes.
 pub fn follow(
     mut command: Command,
     console: Console,
@@ -131,7 +128,7 @@ pub fn follow(
     })
 }
 
-/// Like [`follow`] without a boot, for one that went like this.
+/// Like [`follow`] without a boot, for a stored one.
 pub fn as_before(
     went: Went,
     console: Console,
@@ -148,24 +145,23 @@ pub fn as_before(
 struct Follower<'a, L> {
     console: Console,
     log: &'a mut L,
-    /// The emulator's last lines.
+    /// The last lines of the emulator's own output.
     said: VecDeque<String>,
     advance: Advance,
-    /// Whether something has shown that it gets on since the last sample.
+    /// Whether there has been progress since the last sample.
     gets_on: bool,
     clock: Clock,
-    /// Since when, of its own time, it should have ended, or has been silent.
+    /// Since when, in its own time, it should have ended, or has been silent.
     grace: Option<Duration>,
-    /// All lines, if they are to be kept.
     lines: Option<Vec<Line>>,
-    /// Part in the log of a line that has not ended.
+    /// Part of an unfinished line that is in the log.
     begun: String,
-    /// Part of it on the terminal.
+    /// Part of it that is on the terminal.
     shown: String,
 }
 
 impl<'a, L: Write> Follower<'a, L> {
-    /// Nothing was said yet.
+    /// Starts before the first line.
     fn new(console: Console, log: &'a mut L) -> Self {
         Self {
             console,
@@ -181,7 +177,7 @@ impl<'a, L: Write> Follower<'a, L> {
         }
     }
 
-    /// Returns the outcome of a boot that was `stopped`, if it had to be, ended so, and gave this `report`.
+    /// Returns the outcome of a boot that was `stopped`, if it had to be, and ended with this `report`.
     fn outcome(self, stopped: Option<Ending>, end: End, report: Option<Shutdown>) -> Outcome {
         Outcome {
             ending: Ending::of(stopped, &self.console, &end, report, &self.said),
@@ -206,7 +202,7 @@ impl<'a, L: Write> Follower<'a, L> {
                 Err(RecvTimeoutError::Timeout) => {
                     let begun = process.begun();
                     match lines.try_recv() {
-                        // It may be that which had begun.
+                        // It may complete the unfinished line.
                         Ok(line) => self.take(line, watch)?,
                         Err(_) => self.show_begun(&begun, watch)?,
                     }
@@ -237,7 +233,7 @@ impl<'a, L: Write> Follower<'a, L> {
         }
     }
 
-    /// How it has to end, if one of its times is over.
+    /// Returns the ending, if one of its times is over.
     fn over(&mut self, process: &EmulatorProcess, watch: &Watch<'_>) -> Option<Ending> {
         let now = self.clock.now();
         if self.grace.is_some_and(|since| now - since > GRACE) {
@@ -279,9 +275,9 @@ impl<'a, L: Write> Follower<'a, L> {
         let kind = self.console.feed(&line);
         let now = self.clock.now();
         match kind {
-            // It may take its time over its dump.
+            // Its dump may take time.
             Kind::Crash => self.grace = Some(now),
-            // It turns itself off, and may say it at another port before.
+            // It turns itself off, and may first report that at another port.
             Kind::Exit | Kind::Refused => drop(self.grace.get_or_insert(now)),
             _ => {}
         }
@@ -301,7 +297,7 @@ impl<'a, L: Write> Follower<'a, L> {
         Ok(())
     }
 
-    /// Takes what there is of a line that does not go on at once: a prompt, or where a guest hangs.
+    /// Shows an unfinished line that does not go on at once: a prompt, or where a guest hangs.
     fn show_begun(&mut self, begun: &str, watch: &mut Watch<'_>) -> Result<()> {
         let begun = self.console.passed_so_far(begun);
         let Some(more) = begun
@@ -324,7 +320,7 @@ impl<'a, L: Write> Follower<'a, L> {
         Ok(())
     }
 
-    /// Keeps what the emulator itself says.
+    /// Keeps output of the emulator itself.
     fn hear(&mut self, line: String) {
         if self.said.len() == SAID {
             self.said.pop_front();
@@ -334,7 +330,7 @@ impl<'a, L: Write> Follower<'a, L> {
 
     fn registers(&self, place: &Path) -> Vec<String> {
         if !place.join(qemu::MONITOR).exists() {
-            return vec!["the emulator has no monitor that would tell the registers".into()];
+            return vec!["the emulator has no monitor to read the registers".into()];
         }
         match qemu::registers(place) {
             Ok(lines) => self.console.symbols.annotate_registers(&lines),
@@ -343,7 +339,7 @@ impl<'a, L: Write> Follower<'a, L> {
     }
 }
 
-/// From when on lines of this kind go to the terminal; of a crash the reader
+/// Returns the least setting that shows lines of this kind on the terminal; of a crash the reader
 /// gets more than the line.
 fn shown_from(kind: Kind) -> Option<Show> {
     match kind {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files that boots leave besides the log of their consoles: the texts in which people look for what happened.
+//! Files that boots leave besides the log of their consoles, for people who look for the cause of a failure.
 
 use std::env;
 
@@ -9,13 +9,12 @@ use shell::command;
 use shell::folder::Folder;
 use shell::terminal::{self, note};
 
-/// How many of its last lines are shown of an emulator that died.
+/// Lines to show of an emulator that died.
 const SAID_SHOWN: usize = 10;
 
-/// The texts so far.
 #[derive(Debug, Default)]
 pub struct Kept {
-    /// How this was started and each machine was, as it would be typed.
+    /// The commands of this program and of each machine, as one would type them.
     commands: String,
     dump: String,
     survey: String,
@@ -24,7 +23,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Nothing yet but how this was started, and with which emulator.
+    /// Starts with the command of this program, and the emulator.
     pub fn new(emulator: &str) -> Self {
         Self {
             commands: heading(emulator),
@@ -32,7 +31,7 @@ impl Kept {
         }
     }
 
-    /// Goes on with what further boots left.
+    /// Appends the texts of further boots.
     pub fn append(&mut self, further: &Self) {
         self.commands += &further.commands;
         self.dump += &further.dump;
@@ -40,12 +39,12 @@ impl Kept {
         self.said += &further.said;
     }
 
-    /// A machine is started by this command.
+    /// Notes the command of a machine.
     pub fn begin(&mut self, title: &str, command: &str) {
         self.commands += &format!("\n# {title}\n{command}\n");
     }
 
-    /// Adds the boot `title`, which has ended, and shows on the terminal what is to be shown.
+    /// Adds the boot `title`, which has ended, and shows its lines on the terminal.
     pub fn add(&mut self, title: &str, outcome: &Outcome, show: Show) {
         if let Some(done) = outcome.disturbed {
             self.commands += &format!("# disturbed: {done}\n");
@@ -67,12 +66,11 @@ impl Kept {
         }
     }
 
-    /// How everything was started.
     pub fn commands(&self) -> &str {
         &self.commands
     }
 
-    /// Writes a file for each of the texts that there are.
+    /// Writes a file for each text that is not empty.
     pub fn write(&self, folder: &mut Folder) {
         for (name, text) in [
             ("command.txt", &self.commands),
@@ -87,7 +85,7 @@ impl Kept {
     }
 }
 
-/// Shows the end of what the emulator said if that is all that there is to say why it
+/// Shows the end of the emulator's output if nothing else explains why it
 /// died.
 fn show_last_words(outcome: &Outcome) {
     if matches!(outcome.ending, Ending::Died(..)) {
@@ -97,7 +95,7 @@ fn show_last_words(outcome: &Outcome) {
     }
 }
 
-/// Start of command.txt: how this was started, and by what.
+/// Start of command.txt: the command of this program, and the emulator.
 fn heading(emulator: &str) -> String {
     let words: Vec<String> = env::args()
         .skip(1)

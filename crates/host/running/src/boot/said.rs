@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A machine that is started for what it says at its start.
+//! Starts a machine to read its first lines.
 
 use std::process::Command;
 use std::sync::mpsc::RecvTimeoutError;

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One log for boots side by side: what their consoles say stands there boot by boot, in their
-//! order. The first of those that run writes as it goes; what the others say is held back until
-//! it is their turn.
+//! One log for parallel boots: it has the consoles boot by boot, in their
+//! order. The first of those that run writes directly; the output of the others is held back until
+//! their turn.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
-/// The log, and what is held back.
+/// The log, and the output that is held back.
 #[derive(Debug)]
 pub struct Turns<'l, L: Write>(Mutex<State<'l, L>>);
 
 #[derive(Debug)]
 struct State<'l, L> {
     log: &'l mut L,
-    /// The boot that writes.
     turn: usize,
     /// Output of those after it.
     held: BTreeMap<usize, Vec<u8>>,
 }
 
 impl<'l, L: Write> Turns<'l, L> {
-    /// The turn of boot 0.
+    /// Starts with the turn of boot 0.
     pub fn new(log: &'l mut L) -> Self {
         Self(Mutex::new(State {
             log,
@@ -30,12 +29,12 @@ impl<'l, L: Write> Turns<'l, L> {
         }))
     }
 
-    /// Where boot `place` writes.
+    /// Returns the writer of boot `place`.
     pub fn writer(&self, place: usize) -> Writer<'_, 'l, L> {
         Writer { turns: self, place }
     }
 
-    /// The boot that writes has ended: it is the turn of the next one.
+    /// The writing boot has ended: gives the turn to the next one.
     ///
     /// # Errors
     /// Errors of the log.

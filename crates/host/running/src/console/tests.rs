@@ -31,7 +31,7 @@ fn stages_status_and_crash_are_noticed() {
     for line in [firmware, nothing] {
         assert_eq!(at_firmware.feed(line), Kind::Refused);
     }
-    // The first says why.
+    // The first has the reason.
     let refused = at_firmware.refused.unwrap();
     assert!(refused.contains("Secure Boot"), "{refused}");
     assert_eq!(
@@ -63,7 +63,7 @@ fn firmware_that_gives_up_is_told_from_guests_that_complain() {
     }
 }
 
-/// Lines that a guest may print and that are not to be taken for ours.
+/// Lines of a guest that must not be taken for ours.
 fn forged() -> Vec<String> {
     let record = |kind| {
         let line = wire::Line::new(0, kind).field("why", "x").field("cells", 0);

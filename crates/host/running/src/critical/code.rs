@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Purposes of the instructions of an image.
+//! Assigns purposes to the instructions of an image.
 
 use ::critical::{Class, Image, Kind};
 use anyhow::{Result, bail};
@@ -8,20 +8,20 @@ use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 
 use super::lines::{self, Piece};
 
-/// The functions of the guest by whose names samples are known.
+/// The guest's functions whose names mark samples.
 const BEGIN: &str = "sample_begins";
 const END: &str = "sample_ends";
 const RECORD: &str = "record";
 const CELL: &str = "samples_of_cell";
 /// Adds to a count of the guest's.
 const TALLY: &str = "add_many";
-/// The next round of a loop, and what it is made of if the loop is over numbers: over
+/// The next round of a loop, and its parts if the loop is over numbers: over
 /// anything else it is part of the work.
 const NEXT: &str = "next";
 const NUMBER: &str = "spec_next";
-/// Where the flag is that a handler sets, and its instructions.
+/// Label of a handler's code that sets a flag, and its number of instructions.
 const FLAG: (&str, usize) = ("el1_irq_flag", 2);
-/// The guest's files that have the work which is measured.
+/// The guest's files with the measured work.
 const WORKLOADS: &str = "/workload/";
 
 /// The code of the ELF file `bytes`, which runs at `level`.
@@ -36,7 +36,7 @@ pub fn of(level: u64, bytes: &[u8]) -> Result<Image> {
         code.by_symbol(&file)?;
         for (name, kind) in [(BEGIN, Kind::BEGIN), (END, Kind::END)] {
             if !code.0.kinds.iter().any(|one| one.has(kind)) {
-                bail!("no instruction comes from {name}, by which samples are known");
+                bail!("no instruction comes from {name}, which marks samples");
             }
         }
     }
@@ -63,7 +63,7 @@ impl Code {
         }))
     }
 
-    /// Marks each instruction by its own encoding.
+    /// Marks each instruction by its encoding.
     fn by_word(&mut self) {
         let Image { words, kinds, .. } = &mut self.0;
         for n in 0..words.len() {
@@ -80,14 +80,14 @@ impl Code {
         }
     }
 
-    /// The kinds of the instructions at link addresses `range`.
+    /// Returns the kinds of the instructions at link addresses `range`.
     fn at(&mut self, (begin, end): (u64, u64)) -> &mut [Kind] {
         let index = |address: u64| (address.wrapping_sub(self.0.address) / 4) as usize;
         let (begin, end) = (index(begin), index(end));
         self.0.kinds.get_mut(begin..end).unwrap_or_default()
     }
 
-    /// Where it comes from tells what it is for.
+    /// Marks instructions by their source.
     fn by_source(&mut self, pieces: &[Piece]) {
         let rounds = pieces.iter().filter(|one| one.function == NEXT);
         let rounds: Vec<&Piece> = rounds
@@ -111,7 +111,7 @@ impl Code {
         }
     }
 
-    /// A sample is counted in `range`. Only what can't be undone says so: the compiler may
+    /// Marks `range`, which counts a sample. Only marks what can't be undone: the compiler may
     /// put a load or an addition before the branch that leaves a sample out.
     fn records(&mut self, (begin, end): (u64, u64)) {
         let first = (begin.wrapping_sub(self.0.address) / 4) as usize;
@@ -124,7 +124,7 @@ impl Code {
         }
     }
 
-    /// The clock is read in `range`, for `kind`.
+    /// Marks `range`, which reads the clock for `kind`.
     fn reads_clock(&mut self, (begin, end): (u64, u64), kind: Kind) {
         let first = (begin.wrapping_sub(self.0.address) / 4) as usize;
         let last = (end.wrapping_sub(self.0.address) / 4) as usize;
@@ -144,7 +144,7 @@ impl Code {
             found.map(|symbol| symbol.address())
         };
         let Some(cell) = address(CELL) else {
-            bail!("it has no {CELL}, by which cells are known");
+            bail!("it has no {CELL}, which marks cells");
         };
         for kind in self.at((cell, cell + 4)) {
             *kind = kind.and(Kind::CELL);
@@ -173,7 +173,7 @@ const fn is_done(word: u32) -> bool {
 }
 
 /// Whether three instructions add one to a number in memory: a load of eight bytes, an
-/// addition, a store back (DDI 0487K.a, C4.1.93 and C4.1.95). That is what a count is
+/// addition, a store back (DDI 0487K.a, C4.1.93 and C4.1.95). Counts have this form
 /// in assembly.
 fn is_count(words: &[u32]) -> bool {
     const LDR: u32 = 0xf940_0000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which source functions instructions come from, by what the compiler wrote down.
+//! Finds the source functions of instructions, by debug information.
 
 use anyhow::Result;
 use gimli::{AttributeValue, UnitOffset};
@@ -11,14 +11,14 @@ type Dwarf<'d> = gimli::Dwarf<Slice<'d>>;
 type Unit<'d> = gimli::Unit<Slice<'d>>;
 type Entry<'d> = gimli::DebuggingInformationEntry<Slice<'d>>;
 
-/// A piece of code that was written in a function, inlined or not.
+/// A piece of code of a function, inlined or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The function's own name, without type parameters.
     pub function: String,
     /// The file that calls it, where it was inlined; else empty.
     pub caller: String,
-    /// Link addresses: of the first instruction, and behind the last.
+    /// Link addresses: of the first instruction, and after the last.
     pub range: (u64, u64),
 }
 
@@ -29,7 +29,7 @@ impl Piece {
     }
 }
 
-/// The pieces of functions that are `wanted`, by name.
+/// Returns the pieces of `wanted` functions, by name.
 pub fn pieces(
     file: &ElfFile64<'_, object::Endianness>,
     wanted: impl Fn(&str) -> bool,
@@ -67,11 +67,11 @@ pub fn pieces(
     Ok(pieces)
 }
 
-/// All that was written down. A unit is read once: with link-time optimisation most functions are
-/// copies of one in another unit, and to read a unit is to read what all its entries look like.
+/// The debug information. Each unit is read once: with link-time optimisation most functions are
+/// copies of one in another unit, and reading a unit means parsing the abbreviations of all its entries.
 struct Source<'d> {
     dwarf: Dwarf<'d>,
-    /// In the order in which they lie there.
+    /// By offset.
     units: Vec<Unit<'d>>,
 }
 
@@ -85,7 +85,7 @@ impl<'d> Source<'d> {
         Ok(Self { dwarf, units })
     }
 
-    /// The name of a function, its own or that of the one that it is a copy of.
+    /// Returns the name of a function, or of the one that it is a copy of.
     fn name(&self, unit: &Unit<'d>, entry: &Entry<'d>) -> Result<Option<String>> {
         if let Some(value) = entry.attr_value(gimli::DW_AT_name) {
             let text = self.dwarf.attr_string(unit, value)?;
@@ -107,7 +107,7 @@ impl<'d> Source<'d> {
         self.name(unit, &unit.entry(offset)?)
     }
 
-    /// The name of a function of another unit.
+    /// Returns the name of a function of another unit.
     fn elsewhere(&self, offset: gimli::DebugInfoOffset) -> Result<Option<String>> {
         let begins = |unit: &Unit<'d>| unit.header.debug_info_offset();
         let after = self
@@ -119,7 +119,7 @@ impl<'d> Source<'d> {
     }
 }
 
-/// The file that calls an inlined function.
+/// Returns the file that calls an inlined function.
 fn caller(dwarf: &Dwarf<'_>, unit: &Unit<'_>, entry: &Entry<'_>) -> Result<String> {
     let number = match entry.attr_value(gimli::DW_AT_call_file) {
         Some(AttributeValue::FileIndex(number)) => number,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Between a debugger and the machine's stub: passes everything on, and notices when
-//! the debugger is gone, however it ended. The stub itself keeps a machine that
-//! no debugger looks at any more.
+//! Connects a debugger to the machine's stub: forwards everything, and notices when
+//! the debugger is gone, however it ended. The stub alone would keep a machine that
+//! has lost its debugger.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -11,10 +11,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-/// How often to look whether the stub is there already.
+/// How often to check whether the stub exists.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Serves debuggers one after another; tells of each that is gone and has not detached.
+/// Serves debuggers one after another; reports each that is gone without detaching.
 pub fn serve(listener: TcpListener, stub: PathBuf) -> Receiver<()> {
     let (sender, gone) = channel();
     thread::spawn(move || {
@@ -28,7 +28,7 @@ pub fn serve(listener: TcpListener, stub: PathBuf) -> Receiver<()> {
     gone
 }
 
-/// Passes on until the debugger is gone; whether it has detached.
+/// Forwards until the debugger is gone; returns whether it has detached.
 fn pass(mut debugger: TcpStream, stub: &Path) -> io::Result<bool> {
     let mut stub = connect(stub);
     // Packets are small, and each waits for its answer.
@@ -50,7 +50,7 @@ fn pass(mut debugger: TcpStream, stub: &Path) -> io::Result<bool> {
     }
 }
 
-/// The stub, as soon as the machine has it.
+/// Connects to the stub once the machine has created it.
 fn connect(stub: &Path) -> UnixStream {
     loop {
         match UnixStream::connect(stub) {
@@ -60,7 +60,7 @@ fn connect(stub: &Path) -> UnixStream {
     }
 }
 
-/// First byte of a packet (GDB's remote protocol; in a packet it is escaped), and the letter of the one that detaches.
+/// First byte of a packet (GDB's remote protocol; escaped inside packets), and the letter of the one that detaches.
 const START: u8 = b'$';
 const DETACH: u8 = b'D';
 
@@ -69,7 +69,7 @@ const DETACH: u8 = b'D';
 struct Packets {
     /// The letter of the last packet.
     last: Option<u8>,
-    /// It is the next byte.
+    /// The next byte is that letter.
     begun: bool,
 }
 
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use std::os::unix::net::UnixListener;
 
-    /// Sends `said` to a machine that answers with the same, and leaves.
+    /// Sends `said` to a machine that echoes it, and leaves.
     fn debug(said: &[u8]) -> (Vec<u8>, bool) {
         let place = tempfile::tempdir().unwrap();
         let stub = place.path().join("stub");

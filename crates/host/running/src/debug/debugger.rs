@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The debugger: which one is here, and what to type.
+//! The debugger: the one to use here, and its command.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use providing::manager::{self, Tool};
 use providing::toolchain::output;
 use shell::places;
 
-/// Of GDB's names, the first that knows arm64 is taken: many know the host's CPU only.
+/// GDB's names. The first that knows arm64 is used: many know only the host's CPU.
 const GDBS: [&str; 6] = [
     "gdb-multiarch",
     "aarch64-none-elf-gdb",
@@ -16,7 +16,7 @@ const GDBS: [&str; 6] = [
     "gdb",
     "rust-gdb",
 ];
-/// LLDB knows it wherever it is.
+/// LLDB always knows arm64.
 const LLDBS: [&str; 2] = ["lldb", "rust-lldb"];
 
 /// How to get one.
@@ -31,16 +31,14 @@ pub fn remedy() -> String {
 pub struct Debugger {
     program: &'static str,
     is_lldb: bool,
-    /// The first line of what it says of itself.
+    /// The first line of its version text.
     pub version: String,
 }
 
-/// An image with symbols, and where it is.
+/// An image with symbols, and its address.
 #[derive(Clone, Copy, Debug)]
 pub struct Symbols<'e> {
-    /// The file.
     pub elf: &'e Path,
-    /// The address.
     pub base: u64,
 }
 
@@ -49,7 +47,7 @@ pub fn find() -> Option<Debugger> {
     find_by(&|program, arguments| output(program, arguments))
 }
 
-/// Debugger to show where there is none.
+/// The debugger to show if none is installed.
 pub fn usual() -> Debugger {
     Debugger {
         program: GDBS[0],
@@ -82,12 +80,11 @@ fn find_by(run: &dyn Fn(&str, &[&str]) -> Option<String>) -> Option<Debugger> {
 }
 
 impl Debugger {
-    /// Its name, for people.
     pub fn name(&self) -> &'static str {
         self.program
     }
 
-    /// Command to type.
+    /// Returns the command to type.
     pub fn command(&self, symbols: Option<Symbols>, port: u16) -> String {
         let Self { program, .. } = self;
         let elf = symbols.map(|symbols| places::shown(symbols.elf));
@@ -109,7 +106,7 @@ impl Debugger {
 mod tests {
     use super::*;
 
-    /// Finds among programs of which these say this.
+    /// Searches programs with these version texts.
     fn found(programs: &[(&str, &str)]) -> Option<&'static str> {
         let run = |program: &str, arguments: &[&str]| {
             let (_, said) = programs.iter().find(|(name, _)| *name == program)?;

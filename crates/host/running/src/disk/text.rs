@@ -5,7 +5,6 @@ use anyhow::{Context, Result};
 
 use shell::failure::BadInput;
 
-/// Its start.
 const HEAD: &str = "\
 # Rouse reads this file when this disk boots: boot arguments, on any number of
 # lines. Change it as you like; nothing has to be built again. The words are the
@@ -24,7 +23,7 @@ const HEAD: &str = "\
 # Printable ASCII, 4096 bytes at most.
 ";
 
-/// Likewise for another kernel as guest.
+/// Start of the file for another kernel as guest.
 const HEAD_GIVEN: &str = "\
 # Rouse reads this file when this disk boots: boot arguments, on any number of
 # lines. Change it as you like; nothing has to be built again. They are the
@@ -37,10 +36,10 @@ const HEAD_GIVEN: &str = "\
 # Printable ASCII, 4096 bytes at most.
 ";
 
-/// The file for these boot arguments, of our `own` guest or another; read back, it says the same.
+/// Returns the file for these boot arguments, of our `own` guest or another; parsing it gives the same arguments.
 ///
 /// # Errors
-/// They can't be said in such a file.
+/// If the file can't express them.
 pub fn of(arguments: &str, own: bool) -> Result<String> {
     file(arguments, if own { HEAD } else { HEAD_GIVEN })
         .context("the boot arguments can't be put into the disk's text file")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A disk, bit for bit: partition table, file system, files.
 //!
-//! Equal files make an equal disk wherever and whenever it is made. All that usually differs is fixed: the GUIDs of
-//! disk and partition, the serial number of the file system, the times of its files (FAT's first day).
+//! Equal files make an equal disk wherever and whenever it is made. Everything that usually differs is fixed: the GUIDs
+//! of disk and partition, the serial number of the file system, the times of its files (FAT's first day).
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
@@ -18,9 +18,9 @@ use uuid::{Uuid, uuid};
 
 const MIB: usize = 1 << 20;
 const SECTOR: usize = 512;
-/// Where the partition starts, and what stays free behind it.
+/// Where the partition starts, and the free space after it.
 const MARGIN: usize = MIB;
-/// The least that a disk has, so that FAT32 has the clusters that make it FAT32
+/// Least size of a disk, so that FAT32 has the number of clusters that makes it FAT32
 /// (65525 of a sector each) with room to spare.
 const LEAST: usize = 64 * MIB;
 /// Bytes of a disk beyond its image: margins, file allocation tables, the text, and room for people to keep a second
@@ -32,7 +32,7 @@ const PARTITION: Uuid = uuid!("2c8fa6f0-0f5e-4a3a-9c5b-1b726f757365");
 const SERIAL: u32 = 0x526f_7573;
 const LABEL: &[u8; 11] = b"ROUSE      ";
 
-/// A disk with `image` where UEFI looks for it, and `text` where the image does.
+/// Returns a disk with `image` where UEFI looks for it, and `text` where the image does.
 pub fn disk(image: &[u8], text: &str) -> Result<Vec<u8>> {
     let size = (image.len() + SPARE).next_multiple_of(MIB).max(LEAST);
     let mut disk = vec![0; size];
@@ -64,7 +64,7 @@ fn table(disk: &mut [u8], partition: &std::ops::Range<usize>) -> Result<()> {
     Ok(())
 }
 
-/// Makes a file system of `partition` and puts the files into it.
+/// Formats `partition` and writes the files to it.
 fn files(partition: &mut [u8], image: &[u8], text: &str) -> Result<()> {
     let mut device = Cursor::new(partition);
     let options = FormatVolumeOptions::new()
@@ -94,7 +94,7 @@ mod tests {
         (0..size).map(|at| (at % 251) as u8).collect()
     }
 
-    /// The partition's place by the table, from either end of the disk.
+    /// Returns the partition's place by the table, from either end of the disk.
     fn partition(disk: &mut [u8], lba: usize) -> (usize, usize) {
         let table = GptConfig::new()
             .open_from_device(Cursor::new(disk))
@@ -148,7 +148,7 @@ mod tests {
         let make = || disk(&image(5000), "x").unwrap();
         let mut first = make();
         assert!(first == make());
-        // Two disks of one second could agree on what time it is.
+        // Two disks made in the same second could have equal times anyway.
         let (start, end) = partition(&mut first, 1);
         let device = Cursor::new(&mut first[start..end]);
         let system = FileSystem::new(device, FsOptions::new()).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Holding threads and processes on Linux.
+//! Holds threads and processes on Linux.
 
 use std::thread;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-/// Why nothing can be disturbed here.
+/// Returns why nothing can be disturbed here.
 pub fn obstacle() -> Option<&'static str> {
     None
 }
 
-/// Stops process `pid` for a `time`; whether it was still there.
+/// Stops process `pid` for a `time`; returns whether it still existed.
 pub fn stop(pid: u32, time: Duration) -> Result<bool> {
     let pid = Pid::from_raw(pid as i32);
     let Some(()) = there(kill(pid, Signal::SIGSTOP))? else {
@@ -26,11 +26,11 @@ pub fn stop(pid: u32, time: Duration) -> Result<bool> {
     Ok(there(kill(pid, Signal::SIGCONT))?.is_some())
 }
 
-/// Holds one of the threads of process `pid` for a `time`, the one that `choose`
-/// names of so many; whether there was one.
+/// Holds one of the threads of process `pid` for a `time`: `choose` gets the number of threads and
+/// returns an index. Returns whether there was one.
 ///
-/// Not the first one: to wait for it is to wait for the process, whose end another
-/// part has to learn.
+/// Never holds the first one: waiting for it means waiting for the process, whose end another
+/// part has to see.
 pub fn hold(pid: u32, time: Duration, choose: impl FnOnce(usize) -> usize) -> Result<bool> {
     let mut threads = threads(pid);
     threads.retain(|&thread| thread != pid as i32);
@@ -39,7 +39,7 @@ pub fn hold(pid: u32, time: Duration, choose: impl FnOnce(usize) -> usize) -> Re
         return Ok(false);
     }
     let thread = Pid::from_raw(threads[choose(threads.len())]);
-    // One that is just ending may not be held either (EPERM).
+    // A thread that is just ending may not be held either (EPERM).
     let seized = match ptrace::seize(thread, Options::empty()) {
         Err(Errno::EPERM) => None,
         other => there(other)?,
@@ -48,7 +48,7 @@ pub fn hold(pid: u32, time: Duration, choose: impl FnOnce(usize) -> usize) -> Re
         return Ok(false);
     }
     let signal = match there(waitpid(thread, Some(WaitPidFlag::__WALL)))? {
-        // A signal that was on its way to it is handed on with the end.
+        // Detaching delivers a signal that was on its way to it.
         Some(WaitStatus::Stopped(_, signal)) => Some(signal),
         Some(WaitStatus::PtraceEvent(..)) => None,
         _ => return Ok(false),
@@ -57,7 +57,7 @@ pub fn hold(pid: u32, time: Duration, choose: impl FnOnce(usize) -> usize) -> Re
     Ok(there(ptrace::detach(thread, signal))?.is_some())
 }
 
-/// The threads of process `pid`, none if it has ended.
+/// Returns the threads of process `pid`, none if it has ended.
 fn threads(pid: u32) -> Vec<i32> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/task"));
     let names = entries.into_iter().flatten().flatten();
@@ -66,7 +66,7 @@ fn threads(pid: u32) -> Vec<i32> {
         .collect()
 }
 
-/// Returns the result, nothing if the process or thread has ended.
+/// Returns the result; `None` if the process or thread has ended.
 fn there<T>(done: nix::Result<T>) -> Result<Option<T>> {
     match done {
         Ok(value) => Ok(Some(value)),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where single threads can't be held.
+//! For systems where single threads can't be held.
 
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-/// Why nothing can be disturbed here.
+/// Returns why nothing can be disturbed here.
 pub fn obstacle() -> Option<&'static str> {
     Some("only Linux holds single threads of another process; leave --disturb out")
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parameters of a machine of gem5's parts: `parameters.toml` of its board.
 //!
-//! Every parameter has a value in each preset, and says where that is from, so that
-//! a result says what it is a result of.
+//! Every parameter has a value in each preset, with its source, so that
+//! a result names what it is a result of.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,10 +13,10 @@ use serde::Deserialize;
 use shell::failure::{BadInput, bad_input};
 use shell::{files, mistake, places};
 
-/// The preset that is used unless another one is named.
+/// The default preset.
 pub const DEFAULT: &str = "plain";
 
-/// A value, and where it is from.
+/// A value, and its source.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Value {
@@ -26,14 +26,13 @@ pub struct Value {
     pub source: String,
 }
 
-/// The values of a machine, by name.
+/// The values of a machine, by parameter.
 pub type Values = BTreeMap<String, Value>;
 
 #[derive(Debug, Deserialize)]
 struct Parameter {
-    /// Its description, with its unit.
+    /// Its description, with the unit.
     about: String,
-    /// Its value in each preset.
     #[serde(flatten)]
     presets: Values,
 }
@@ -69,7 +68,6 @@ impl Parameters {
         Ok(parameters)
     }
 
-    /// Names of the presets.
     pub fn presets(&self) -> BTreeSet<&str> {
         let all = self
             .0
@@ -78,14 +76,14 @@ impl Parameters {
         all.map(String::as_str).collect()
     }
 
-    /// Names of the parameters, and what they are.
+    /// Returns the names and descriptions of the parameters.
     pub fn about(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .iter()
             .map(|(name, parameter)| (name.as_str(), parameter.about.as_str()))
     }
 
-    /// The values of `preset`, changed by `set`, which is like `core-mhz=3000,l2-kib=512`.
+    /// Returns the values of `preset`, changed by `set`, which is like `core-mhz=3000,l2-kib=512`.
     pub fn choose(&self, preset: Option<&str>, set: Option<&str>) -> Result<Values> {
         let preset = preset.unwrap_or(DEFAULT);
         if !self.presets().contains(preset) {
@@ -99,7 +97,7 @@ impl Parameters {
         let mut values: Values = chosen.collect();
         for word in set.into_iter().flat_map(|set| set.split(',')) {
             let Some((name, value)) = word.split_once('=') else {
-                bad_input!("--set: `{word}` is no NAME=VALUE; for instance core-mhz=3000");
+                bad_input!("--set: `{word}` is not NAME=VALUE; for instance core-mhz=3000");
             };
             let known: Vec<&str> = self.0.keys().map(String::as_str).collect();
             let Some(entry) = values.get_mut(name) else {
@@ -114,7 +112,9 @@ impl Parameters {
                     *entry = Value { value, source };
                 }
                 _ => {
-                    bad_input!("--set: `{value}` is no value of {name}; use a whole number from 1")
+                    bad_input!(
+                        "--set: `{value}` is not a value of {name}; use a whole number from 1"
+                    )
                 }
             }
         }
@@ -122,7 +122,7 @@ impl Parameters {
     }
 }
 
-/// The values alone, as the machine's script takes them.
+/// Returns the values alone, as the machine's script reads them.
 pub fn json(values: &Values) -> String {
     let pairs = values
         .iter()

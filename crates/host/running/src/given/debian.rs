@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian's kernels, fetched once for each version that is asked for.
+//! Debian's kernels, each version fetched once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,20 +12,20 @@ use shell::places;
 use shell::terminal::note;
 
 const ARCHITECTURE: &str = "arm64";
-/// Names of the packages that hold a kernel, before and behind its version. Of newer kernels it is
-/// in the first kind, and the second has none; of older ones there is the second alone.
+/// Names of the packages that hold a kernel, before and after its version. Newer kernels are
+/// in the first kind, and the second is empty; older ones have the second alone.
 const NAMES: [&str; 2] = ["linux-binary-", "linux-image-"];
 const SUITE: &str = r"\+deb13";
 const FLAVOUR: &str = "-arm64";
-/// Versions that are taken where one of several fits: what was counted, was counted on these. Another one is a change of its own.
+/// Versions to prefer if several fit: the counts in documents are of these. Changing one is a change of its own.
 const PINNED: [&str; 2] = ["7.3.4", "6.12.117"];
-/// The missing kernel, and a way without it.
+/// Remedy for a missing kernel.
 pub const REMEDY: Remedy = Remedy {
     missing: "Debian's kernel",
     instead: "name an arm64 Image by --guest",
 };
 
-/// The version that `--guest` asks for, as far as it says: `debian`, `debian:6.12`.
+/// Returns the version in `--guest`, as far as it is given: `debian`, `debian:6.12`.
 pub fn version(guest: &str) -> Option<&str> {
     match guest.strip_prefix("debian")? {
         "" => Some(""),
@@ -33,7 +33,7 @@ pub fn version(guest: &str) -> Option<&str> {
     }
 }
 
-/// The kernel whose version begins with `version`: the one that is [`PINNED`], or else the newest.
+/// Provides the kernel whose version begins with `version`: the [`PINNED`] one, or else the newest.
 pub fn provide(version: &str, remedy: &Remedy) -> Result<PathBuf> {
     if !version.chars().all(|c| c.is_ascii_digit() || c == '.') {
         bad_input!("--guest debian:{version}: no version; use numbers, as in debian:6.12");
@@ -77,12 +77,12 @@ fn fetch(tools: &apt::Tools, version: &str, remedy: &Remedy) -> Result<PathBuf> 
     kernel(&folder).with_context(|| format!("{chosen} has no kernel; {instead}"))
 }
 
-/// Where those are that were provided.
+/// The folder of provided kernels.
 fn folder() -> PathBuf {
     places::target().join("tools/kernels")
 }
 
-/// The kernel that an earlier run has provided.
+/// Returns the kernel that an earlier run has provided.
 pub fn provided(version: &str) -> Option<PathBuf> {
     if let Some(pinned) = pinned(version) {
         return kernel(&folder().join(pinned));
@@ -93,7 +93,7 @@ pub fn provided(version: &str) -> Option<PathBuf> {
     kernel(&folder().join(newest(&names, version)?))
 }
 
-/// The pinned version that begins with `version`.
+/// Returns the pinned version that begins with `version`.
 fn pinned(version: &str) -> Option<&'static str> {
     let wanted = numbers(version);
     PINNED
@@ -101,13 +101,13 @@ fn pinned(version: &str) -> Option<&'static str> {
         .find(|pinned| numbers(pinned).starts_with(&wanted))
 }
 
-/// Of `names` the one that is pinned, or else the newest, of those whose version begins with `version`.
+/// Returns the pinned one of `names`, or else the newest, of those whose version begins with `version`.
 fn chosen<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
     let exact = pinned(version).and_then(|pinned| newest(names, pinned));
     exact.or_else(|| newest(names, version))
 }
 
-/// The kernel in an unpacked package.
+/// Finds the kernel in an unpacked package.
 fn kernel(folder: &Path) -> Option<PathBuf> {
     let below = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten();
     let boot = below(folder.join("boot")).map(|entry| entry.path());
@@ -119,7 +119,7 @@ fn kernel(folder: &Path) -> Option<PathBuf> {
     boot.chain(modules).find(|kernel| kernel.is_file())
 }
 
-/// Leaves the modules away, which are ten times what the kernel is.
+/// Removes the modules, which are ten times as large as the kernel.
 fn only_kernel(folder: &Path) -> Result<()> {
     let modules = fs::read_dir(folder.join("usr/lib/modules"));
     for entry in modules.into_iter().flatten().flatten() {
@@ -131,7 +131,7 @@ fn only_kernel(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Of `names` the one with the highest version that begins with `version`.
+/// Returns the one of `names` with the highest version that begins with `version`.
 fn newest<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
     let wanted = numbers(version);
     let fitting = names
@@ -141,7 +141,7 @@ fn newest<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
     newest.map(String::as_str)
 }
 
-/// The numbers of a version, or of the version in a package's name. They sort as versions do.
+/// Returns the numbers of a version, or of the version in a package's name. They sort like versions.
 fn numbers(name: &str) -> Vec<u32> {
     let version = NAMES.iter().find_map(|prefix| name.strip_prefix(prefix));
     let version = version.unwrap_or(name);

@@ -3,7 +3,7 @@
 
 use platform::image::Image;
 
-/// How compressed files begin: what compressed them, and what unpacks them.
+/// First bytes of compressed files, with the compressor and the command that unpacks.
 const COMPRESSED: [(&[u8], &str, &str); 8] = [
     (b"\x1f\x8b", "gzip", "gunzip"),
     (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
@@ -15,7 +15,7 @@ const COMPRESSED: [(&[u8], &str, &str); 8] = [
     (b"\x89LZO", "lzo", "lzop -dc"),
 ];
 
-/// Files that are kernels or carry some, but not Images, by their bytes at this place; as the end of a sentence.
+/// Bytes, at this offset, of files that are or contain kernels, but are not Images; as the end of a sentence.
 const OTHERS: [(usize, &[u8], &str); 8] = [
     (
         0x202,
@@ -51,7 +51,7 @@ const OTHERS: [(usize, &[u8], &str); 8] = [
     ),
 ];
 
-/// By what a file is compressed, and what unpacks it.
+/// Returns the compressor of a file, and the command that unpacks it.
 pub fn compressed(file: &[u8]) -> Option<(&'static str, &'static str)> {
     let found = COMPRESSED
         .iter()
@@ -59,12 +59,12 @@ pub fn compressed(file: &[u8]) -> Option<(&'static str, &'static str)> {
     found.map(|&(_, by, tool)| (by, tool))
 }
 
-/// Refuses what is no arm64 Image: what it is instead, as the end of a sentence.
+/// Refuses anything but an arm64 Image; the error, the end of a sentence, says what the file is.
 pub fn check(file: &[u8]) -> Result<(), String> {
     let Err(why) = Image::parse(file) else {
         return Ok(());
     };
-    // Some are ours, but wrong.
+    // Some have our magic number, but a wrong header.
     if file.get(56..60) == Some(b"ARM\x64") {
         return Err(why.to_string());
     }
@@ -112,7 +112,7 @@ fn elf(file: &[u8]) -> String {
     format!("is an ELF file for {of}; name an arm64 Image")
 }
 
-/// The machine of a PE file, whose header is where byte 0x3c says.
+/// Returns the machine of a PE file, whose header is at the offset in byte 0x3c.
 fn pe_machine(file: &[u8]) -> Option<u16> {
     let at = file.strip_prefix(b"MZ").and(file.get(0x3c..0x40))?;
     let at = usize::try_from(u32::from_le_bytes(at.try_into().ok()?)).ok()?;
@@ -124,7 +124,7 @@ fn pe_machine(file: &[u8]) -> Option<u16> {
 mod tests {
     use super::*;
 
-    /// A file with this at those places.
+    /// Returns a file with these bytes at those places.
     fn file(parts: &[(usize, &[u8])]) -> Vec<u8> {
         let mut file = vec![0; 0x300];
         for (at, part) in parts {

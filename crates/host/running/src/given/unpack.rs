@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A kernel's Image out of the files that kernels are kept in: gzip and zstd, as `make` leaves
-//! `Image.gz` and `Image.zst`, and zboot, a UEFI application that unpacks itself and begins with where the
-//! compressed Image is (Linux, include/linux/pe.h, `struct linux_efi_zboot_header`; QEMU,
+//! Extracts a kernel's Image from the formats of kernel files: gzip and zstd, as `make` writes
+//! `Image.gz` and `Image.zst`, and zboot, a UEFI application that unpacks itself and whose header has the offset of
+//! the compressed Image (Linux, include/linux/pe.h, `struct linux_efi_zboot_header`; QEMU,
 //! hw/core/loader.c, `unpack_efi_zboot_image`, reads the same fields).
 
 use std::io::Read;
@@ -10,18 +10,18 @@ use platform::image::Image;
 
 use super::{MOST, kind};
 
-/// Bytes by which a file tells what it is: if that is no Image, no more of it is unpacked.
+/// Bytes that identify a file: unless they are of an Image, the rest is not unpacked.
 const HEAD: u64 = 4096;
 /// First bytes of a zboot file, and those at its fourth byte.
 const ZBOOT: (&[u8], &[u8]) = (b"MZ", b"zimg");
-/// Where it says where the compressed Image begins, and how long that is.
+/// Offsets of its fields for the offset and the length of the compressed Image.
 const AT: usize = 8;
 const LENGTH: usize = 12;
-/// Where it says how that is compressed: text that ends with a zero.
+/// Its field for the compression: text that ends with a zero.
 const KIND: std::ops::Range<usize> = 24..56;
 
-/// The Image in `file`, which is the file itself if it is none of these. Else why there is
-/// none, as the end of a sentence.
+/// Returns the Image in `file`, or `file` itself if it has none of these formats. The error is
+/// the end of a sentence.
 pub fn kernel(file: Vec<u8>) -> Result<Vec<u8>, String> {
     if let Some((by @ ("gzip" | "zstd"), _)) = kind::compressed(&file) {
         return decompressed(by, &file);
@@ -42,7 +42,7 @@ pub fn kernel(file: Vec<u8>) -> Result<Vec<u8>, String> {
     decompressed(&String::from_utf8_lossy(kind), packed)
 }
 
-/// Decompresses by the method of this name.
+/// Decompresses by the method `kind`.
 fn decompressed(kind: &str, packed: &[u8]) -> Result<Vec<u8>, String> {
     let broken = |error: &dyn std::fmt::Display| {
         format!("can't be unpacked ({kind}: {error}); give it unpacked")
@@ -50,7 +50,7 @@ fn decompressed(kind: &str, packed: &[u8]) -> Result<Vec<u8>, String> {
     let mut image = Vec::new();
     let mut reader: Box<dyn Read> = match kind {
         "gzip" => Box::new(flate2::read::GzDecoder::new(packed)),
-        // Its frame may have other bytes behind it, which are the length of what was packed.
+        // Bytes may follow its frame: the length of what was packed.
         "zstd" | "zstd22" => {
             let decoder = ruzstd::decoding::StreamingDecoder::new(packed);
             Box::new(decoder.map_err(|error| broken(&error))?)

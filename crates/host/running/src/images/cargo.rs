@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cargo, where it has something to do.
+//! Runs Cargo, and shows its output if it has something to do.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -12,23 +12,23 @@ use shell::spent;
 use shell::terminal::note;
 use shell::timings::{self, Part};
 
-/// Lines of Cargo's that are not shown: that everything was up to date, and that one build waits for the other to look
-/// at what is downloaded.
+/// Prefixes of Cargo's lines to hide: that everything was up to date, and that one build waits for another to use
+/// the package cache.
 const QUIET: [&str; 2] = [
     "Finished",
     "Blocking waiting for file lock on package cache",
 ];
 
-/// Builds into `directory` by `arguments`; `note` follows each line of Cargo's.
+/// Builds into `directory` by `arguments`; prints `note` after each line of Cargo's.
 pub fn build(directory: &Path, arguments: &[&str], note: &str) -> Result<()> {
     let run = || run(directory, arguments, note);
     if !timings::part(Part::Cargo, run)? {
-        bail!("the images don't build; what cargo said is above");
+        bail!("the images don't build; cargo's output is above");
     }
     Ok(())
 }
 
-/// Has Cargo do it; whether it could.
+/// Runs Cargo; returns whether it succeeded.
 fn run(directory: &Path, arguments: &[&str], note: &str) -> Result<bool> {
     let mut cargo = toolchain::cargo()
         .args(["build", "--color", "never"])

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sources whose content is not what was last compiled, whatever their time.
+//! Detects sources whose content differs from the one that was last compiled, whatever their time.
 //!
-//! Cargo compares times: a source that is older than what was made of it counts as compiled (the documentation of its module
-//! `core::compiler::fingerprint`), so one that is put back with its old time does too. The contents that Cargo was given last are
-//! written down, and a source that has another now is touched before Cargo is asked again. A touched file is newer than all
-//! that was ever made of it, in every folder that Cargo builds into, so one record is enough for all of them.
+//! Cargo compares times: it takes a source that is older than its output for compiled (the documentation of its module
+//! `core::compiler::fingerprint`), even one that was restored with its old time. So this module records the contents
+//! that Cargo last compiled, and touches a source with other contents before Cargo runs again. A touched file is newer
+//! than all of Cargo's output in every folder, so one record is enough for all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -32,7 +32,6 @@ struct Workspace {
 /// Hashes of files by their paths in the workspace.
 type Hashes = BTreeMap<PathBuf, String>;
 
-/// The sources that Cargo is given.
 pub struct Sources {
     record: PathBuf,
     root: PathBuf,
@@ -40,12 +39,12 @@ pub struct Sources {
     changed: BTreeMap<PathBuf, Changed>,
 }
 
-/// When a file or what is known of it last changed, which nobody can set: seconds and nanoseconds.
+/// When a file or its metadata last changed (ctime), which nobody can set: seconds and nanoseconds.
 type Changed = (i64, i64);
 
 impl Sources {
-    /// Touches the sources below `root` that differ from those of `record`, which `folders` were built from. Without a record
-    /// these are removed, as nobody can tell what they were built from.
+    /// Touches the sources below `root` that differ from those of `record`, which `folders` were built from. Without a
+    /// record it removes these, as their sources are unknown.
     pub fn to(root: &Path, record: PathBuf, folders: &[PathBuf]) -> Result<Self> {
         let known = fs::read(&record).ok();
         let mut known: Option<Hashes> = known.and_then(|text| serde_json::from_slice(&text).ok());
@@ -67,12 +66,12 @@ impl Sources {
             changed: when_changed(root, &hashes),
             hashes,
         };
-        // A build that is cut short has compiled nobody knows which of those that were touched.
+        // An interrupted build has compiled an unknown part of the touched sources.
         given.write(&known.unwrap_or_default())?;
         Ok(given)
     }
 
-    /// Cargo has ended, well or not: what has changed meanwhile may or may not have been compiled.
+    /// Cargo has ended, well or not: sources that changed meanwhile may or may not have been compiled.
     pub fn end(mut self) -> Result<()> {
         let now = when_changed(&self.root, &self.hashes);
         let before = &self.changed;
@@ -126,7 +125,9 @@ fn touch(path: &Path) -> Result<()> {
     let touched = file.and_then(|file| file.set_modified(SystemTime::now()));
     touched.with_context(|| {
         let shown = places::shown(path);
-        format!("{shown} has changed, and can't be given a new time, by which Cargo compiles it")
+        format!(
+            "{shown} has changed, and can't get a new time, without which Cargo does not compile it"
+        )
     })
 }
 
@@ -144,7 +145,7 @@ mod tests {
 
     use super::*;
 
-    /// A workspace of one source, and the folder that it is built into.
+    /// A workspace of one source, and its build folder.
     struct Place(tempfile::TempDir);
 
     impl Place {
@@ -172,7 +173,7 @@ mod tests {
             self.root().join("target/image-build")
         }
 
-        /// Puts a content there, with a time that is older than any build.
+        /// Writes this content, with a time that is older than any build.
         fn write(&self, text: &str) {
             fs::write(self.source(), text).unwrap();
             let file = File::options().append(true).open(self.source()).unwrap();
@@ -190,7 +191,7 @@ mod tests {
             self.begin().end().unwrap();
         }
 
-        /// Whether a build has it compiled again.
+        /// Whether a build would compile it again.
         fn is_touched(&self) -> bool {
             let modified = || fs::metadata(self.source()).unwrap().modified().unwrap();
             let before = modified();

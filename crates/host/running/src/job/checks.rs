@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options of the machine, each checked on its own.
+//! Checks options of the machine, each on its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use shell::failure::bad_input;
 use shell::output::named;
 use shell::terminal::note;
 
-/// Parameters of the machine: the board's, and those that were asked for.
+/// Returns the parameters of the machine: the board's, changed as was asked for.
 pub fn parameters(args: &JobArgs, board: &Board) -> Result<Values> {
     let (preset, set) = (args.preset.as_deref(), args.set.as_deref());
     for (option, asked) in [
@@ -37,13 +37,13 @@ pub fn parameters(args: &JobArgs, board: &Board) -> Result<Values> {
     }
 }
 
-/// How much RAM there is to be.
+/// Returns the amount of RAM.
 pub fn memory(args: &JobArgs, board: &Board) -> Result<Ram> {
     let Some(memory) = &args.memory else {
         return Ok(Ram::new(None, board.machine.memory()));
     };
     if size::parse(memory).is_none() {
-        bad_input!("--memory: `{memory}` is no size; use for instance 64M or 2G");
+        bad_input!("--memory: `{memory}` is not a size; use for instance 64M or 2G");
     }
     let least = board.machine.memory();
     if board.machine.trusted().is_some() && bytes(memory) < bytes(least) {
@@ -55,7 +55,7 @@ pub fn memory(args: &JobArgs, board: &Board) -> Result<Ram> {
     Ok(Ram::new(Some(memory), least))
 }
 
-/// The bytes of a device tree's file, which has to be there and to be one.
+/// Reads a device tree's file, which has to exist and to be one.
 pub fn tree_bytes(path: &Path) -> Result<Vec<u8>> {
     let shown = path.display();
     let bytes = match named::read("--dtb", path) {
@@ -65,12 +65,12 @@ pub fn tree_bytes(path: &Path) -> Result<Vec<u8>> {
     match Tree::as_far_as_it_goes(&bytes).is_some() {
         true => Ok(bytes),
         false => bad_input!(
-            "--dtb: {shown} is no flattened device tree; name one, which `dtc -O dtb` makes of a source"
+            "--dtb: {shown} is not a flattened device tree; name one, which `dtc -O dtb` makes of a source"
         ),
     }
 }
 
-/// A device tree for a boot.
+/// Checks a device tree for a boot.
 pub fn tree(path: &PathBuf) -> Result<PathBuf> {
     let shown = path.display();
     let bytes = tree_bytes(path)?;
@@ -91,7 +91,7 @@ pub fn tree(path: &PathBuf) -> Result<PathBuf> {
     }
 }
 
-/// The names of a node and its properties that the specification does not allow.
+/// Returns the names of a node and its properties that the specification does not allow.
 fn odd_names(node: &Node<'_>) -> Vec<String> {
     let allowed = |name: &[u8], more: &[u8]| {
         let character = |byte: &u8| byte.is_ascii_alphanumeric() || more.contains(byte);

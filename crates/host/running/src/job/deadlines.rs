@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The deadlines that the hypervisor keeps: how long a boot may take on its machine, and a pass
-//! of a cell. A disk has some that were not asked for, because a machine that hangs costs money.
+//! The hypervisor's deadlines: how long a boot may take on its machine, and a pass
+//! of a cell. A disk has some by default, because a machine that hangs costs money.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,27 +10,25 @@ use plan::{Arguments, CELL_DEADLINE, DEADLINE, Deliver, KEEP_CPU, Limits, Machin
 use super::Load;
 use crate::options::DeadlineArgs;
 
-/// How much longer than expected a run may take before it is taken for one that hangs.
+/// A run that takes this many times longer than expected counts as hung.
 const FACTOR: u32 = 4;
 /// Time before the first cell: clearing RAM, starting CPUs, probes.
 const START: Duration = Duration::from_secs(300);
 /// Time of a cell besides its wake-ups: its records, 2.6 KiB on average and up to 16 KiB, on a console of 115200 baud.
 const RECORDS: Duration = Duration::from_secs(2);
-/// A wake-up where nothing bounds the time of a cell: a slow one.
+/// Time of a slow wake-up, where nothing bounds the time of a cell.
 const WAKE_UP: Duration = Duration::from_millis(1);
-/// The least that a pass of a cell is given.
+/// Least deadline of a pass of a cell.
 const LEAST: Duration = Duration::from_secs(60);
-/// Deadline of a run whose length is not known: a check, a soak.
+/// Deadline of a run of unknown length: a check, a soak.
 const UNKNOWN: Duration = Duration::from_secs(3600);
 
-/// Deadlines as boot arguments. 0 seconds is any time, and said only where it was asked for.
+/// Deadlines as boot arguments. 0 seconds means no deadline, and is passed only if it was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deadlines {
-    /// Seconds for the run.
     pub run: Option<u64>,
-    /// Seconds for a pass of a cell.
     pub cell: Option<u64>,
-    /// A CPU is kept, so that they hold whatever the guest does.
+    /// Keeps a CPU, so that deadlines hold whatever the guest does.
     pub keep: bool,
 }
 
@@ -44,8 +42,8 @@ impl Deadlines {
         }
     }
 
-    /// Likewise for a disk, on a machine like `machine`. Those not asked for, by an option or in `append`, follow from
-    /// what is measured. Another kernel has its own time.
+    /// Returns the deadlines of a disk, on a machine like `machine`. Those not given, by an option or in `append`,
+    /// follow from the plan. Another kernel gets none by default.
     pub fn of_disk(args: &DeadlineArgs, load: &Load, append: &str, machine: &Machine) -> Self {
         let asked = Self::asked(args);
         let told = Arguments::parse(append).unwrap_or_default();
@@ -55,7 +53,7 @@ impl Deadlines {
         let plan = load.measures.then_some(&load.plan);
         let run = plan.map_or(UNKNOWN, |plan| run(plan, machine));
         let cell = plan.map(|plan| longest(plan, machine));
-        // A guest that owns its interrupts can keep them from every CPU that it has.
+        // A guest that owns its interrupts can keep them from all its CPUs.
         let direct = load.plan.lists.deliver.values.contains(&Deliver::Direct);
         let this = Self {
             run: asked
@@ -78,7 +76,7 @@ impl Deadlines {
         }
     }
 
-    /// For people, where there are any.
+    /// Describes them for people, if there are any.
     pub fn shown(&self) -> Option<String> {
         let run = self.run.filter(|seconds| *seconds > 0)?;
         let mut said = format!("It turns the machine off after {run} s at the latest");
@@ -119,14 +117,14 @@ fn run(plan: &Plan, machine: &Machine) -> Duration {
     START + cells.map(|cell| expected(plan, &cell)).sum::<Duration>() * FACTOR
 }
 
-/// Deadline of a pass of a cell: as much as the whole of the longest one.
+/// Deadline of a pass of a cell: as much as the longest cell takes in total.
 fn longest(plan: &Plan, machine: &Machine) -> Duration {
     let cells = plan.cells(machine);
     let longest = cells.map(|cell| expected(plan, &cell)).max();
     (longest.unwrap_or_default() * FACTOR).max(LEAST)
 }
 
-/// How long a cell is expected to take at most, where its values are times.
+/// Longest expected time of a cell, where its values are times.
 fn expected(plan: &Plan, cell: &plan::Cell) -> Duration {
     const NANOSECONDS: u64 = 1_000_000_000;
     let limits = Limits::of(plan, cell, NANOSECONDS, false);
@@ -134,7 +132,7 @@ fn expected(plan: &Plan, cell: &plan::Cell) -> Duration {
         0 => WAKE_UP * limits.iterations,
         budget => Duration::from_nanos(budget),
     };
-    // Once more for those with time stamps.
+    // Once more for the passes with time stamps.
     let pauses = Duration::from_nanos(limits.pause) * limits.iterations;
     wake_ups + pauses + pauses / 4 + RECORDS
 }
@@ -168,7 +166,7 @@ mod tests {
         let cell = Duration::from_millis(2500);
         assert_eq!(run(&one, &MACHINE), START + cell * cells * FACTOR);
         assert_eq!(longest(&one, &MACHINE), LEAST);
-        // A pause of a second before each wake-up is not taken for a hang.
+        // A pause of a second before each wake-up does not count as a hang.
         let slow = plan(
             "rouse.workload=pingpong rouse.wait=wfi rouse.gap-us=1000000 rouse.iterations=100",
         );

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Load of a machine: images, and their boot arguments.
+//! Images to boot, and their boot arguments.
 
 use anyhow::Result;
 use plan::{
@@ -19,26 +19,22 @@ use shell::failure::{BadInput, bad_input};
 /// Images to boot, and their arguments.
 #[derive(Debug)]
 pub struct Load {
-    /// Where.
     pub board: Board,
-    /// Plan of the measurement.
     pub plan: Plan,
-    /// Another kernel.
+    /// Another kernel as the guest.
     pub guest: Option<Given>,
-    /// Further boot arguments: for the hypervisor and its guest, whichever it is.
+    /// Further boot arguments, for the hypervisor and any guest.
     append: String,
-    /// Whether the machine is to be described first.
+    /// Whether to describe the machine first.
     pub survey: bool,
-    /// How long the machine may take.
     pub deadlines: Deadlines,
-    /// The further arguments leave the guest to measure.
+    /// Whether the guest still measures, in spite of further arguments.
     pub measures: bool,
-    /// The program of our guest that they ask for.
+    /// The program of our guest that the arguments select.
     program: Program,
 }
 
 impl Load {
-    /// Checks the options.
     pub fn new(args: &LoadArgs) -> Result<Self> {
         let append = args.append.clone().unwrap_or_default();
         let (measures, program, appended, soaks) = match Arguments::parse(&append) {
@@ -79,7 +75,7 @@ impl Load {
                  leave these options out, and pass its boot arguments by --guest-args"
             );
         }
-        // A boot has one image of the guest, and which one has to be known here.
+        // A boot has one image of the guest, which has to be known here.
         if appended.named && appended.values.len() > 1 {
             bad_input!(
                 "--append: rouse.atomics has more than one word, and a boot has one; use --atomics, which boots for each"
@@ -88,7 +84,7 @@ impl Load {
         if appended.named && guest.is_none() {
             plan.lists.atomics = appended;
         }
-        // Arguments that were given come later, and count where they contradict.
+        // Arguments from the command line come later, and win over these.
         let alike = on_linux.then_some(ALIKE);
         let complains = soaks.then_some(COMPLAINS);
         let words = alike
@@ -109,7 +105,7 @@ impl Load {
         })
     }
 
-    /// For a disk: with deadlines, also where none were asked for.
+    /// Like [`new`](Self::new), for a disk: with deadlines by default.
     pub fn of_disk(args: &LoadArgs) -> Result<Self> {
         let mut load = Self::new(args)?;
         let machine = Machine {
@@ -129,12 +125,12 @@ impl Load {
         Ok(load)
     }
 
-    /// Whether Linux runs with the program that measures it.
+    /// Whether the guest is Linux with the program that measures it.
     pub fn linux(&self) -> bool {
         self.guest.as_ref().is_some_and(Given::measures)
     }
 
-    /// The release of the Linux that is measured, by its banner, if there is one.
+    /// Returns the release of the measured Linux, by its banner, if there is one.
     pub fn kernel(&self) -> Option<String> {
         let given = self.guest.as_ref().filter(|given| given.measures())?;
         kernel::release(&given.image).map(str::to_owned)
@@ -167,8 +163,8 @@ impl Load {
         Plan { shard, ..plan }
     }
 
-    /// Returns the images' arguments in a boot. Another kernel gets those that were given and none of ours, unless our
-    /// program runs on it; the hypervisor keeps its own words.
+    /// Returns the images' arguments in a boot. Another kernel gets only those from the command line, unless our
+    /// program runs on it; the hypervisor keeps its own.
     pub fn boot_arguments(&self, variant: Variant) -> String {
         let Variant { choice, seed, .. } = variant;
         let linux = self.linux();
@@ -178,7 +174,7 @@ impl Load {
         let deadlines = Some(self.deadlines.to_string());
         let idles = linux.then(|| idles(choice.cpuidle));
         let seed = linux.then(|| format!("{PREFIX}{SEED}={seed}"));
-        // Arguments that were given come later, and count where they contradict.
+        // Arguments from the command line come later, and win over these.
         let parts = [
             plan,
             survey,
@@ -196,10 +192,10 @@ impl Load {
     }
 }
 
-/// Its argument in a soak: complaints go to the console too.
+/// Linux's argument in a soak: complaints go to the console too.
 const COMPLAINS: &str = "loglevel=4";
 
-/// Linux's arguments to idle so, and the hypervisor's where states are to be there.
+/// Returns Linux's arguments to idle so, and the hypervisor's to provide idle states.
 fn idles(cpuidle: LinuxCpuidle) -> String {
     let states = cpuidle.needs_states();
     let states = states.then(|| format!("{PREFIX}{GUEST_STANDBY}"));

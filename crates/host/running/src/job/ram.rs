@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much RAM a job's machine has, and why so much.
+//! The RAM of a job's machine, and where its size comes from.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -9,11 +9,9 @@ use crate::board::size;
 /// The RAM of a machine, each size with its unit: 64M, 2G.
 #[derive(Clone, Debug)]
 pub struct Ram {
-    /// Size on the command line.
     chosen: Option<String>,
-    /// Size in the board's file.
     of_board: String,
-    /// Size that is enough, where that is known once the images are there.
+    /// The least size that is enough, known once the images are built.
     enough: OnceLock<String>,
 }
 
@@ -27,18 +25,17 @@ impl Ram {
         }
     }
 
-    /// How much it is.
+    /// Returns the size, with its unit.
     pub fn size(&self) -> &str {
         let known = self.chosen.as_ref().or_else(|| self.enough.get());
         known.unwrap_or(&self.of_board)
     }
 
-    /// Its size in bytes.
     pub fn bytes(&self) -> u64 {
         size::bytes(self.size())
     }
 
-    /// Where that comes from: `board`, `chosen`, or `enough` for what runs.
+    /// Names the source of the size: `board`, `chosen`, or `enough` for what runs.
     pub fn source(&self) -> &'static str {
         match (&self.chosen, self.enough.get()) {
             (Some(_), _) => "chosen",
@@ -47,14 +44,14 @@ impl Ram {
         }
     }
 
-    /// Whether just this size was asked for.
+    /// Whether the command line has set the size.
     pub fn is_chosen(&self) -> bool {
         self.chosen.is_some()
     }
 
-    /// From now on it is `size`, which is enough, unless another one was asked for.
+    /// Sets the size to `size`, which is enough, unless the command line has set it.
     pub fn settle(&self, size: String) {
-        // The images and the cells do not change: a second time it is the same.
+        // The images and the cells do not change: a second call has the same size.
         let _ = self.enough.set(size);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options, and the jobs or the refusals that come of them.
+//! Options, and the resulting jobs or refusals.
 
 use std::fs;
 
@@ -265,7 +265,7 @@ fn a_boot_for_each_of_the_atomics_that_were_named() {
     ];
     let options = ["--atomics", "all", "--under", "rouse,none"];
     assert_eq!(variants(&options), all);
-    // Each is told its own word.
+    // Each gets its own word.
     let both = job(&["--atomics", "llsc,lse", "--wait", "wfi"]).unwrap();
     let told = |variant: Variant| both.load.boot_arguments(variant);
     let told: Vec<String> = both.variants().unwrap().into_iter().map(told).collect();
@@ -311,7 +311,7 @@ fn a_boot_for_each_way_in_which_linux_idles() {
         variants[4].to_string(),
         "under rouse, linux-cpuidle governor:menu"
     );
-    // Our own guest has nothing of it.
+    // Our own guest has no such setting.
     let own = job(&["--linux-cpuidle", ways, "--wait", "wfi"]).unwrap();
     assert_eq!(own.variants().unwrap().len(), 1);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Differences between the boots of a job: what is below the guest, how that is set, and which image of the guest it
-//! is.
+//! Differences between the boots of a job: the hypervisor, its settings, and the guest's image.
 
 use std::fmt;
 
@@ -17,13 +16,13 @@ use shell::failure::bad_input;
 pub struct Variant {
     /// Hypervisor of the guest, or none.
     pub under: Under,
-    /// Choice of which a boot has one.
+    /// Values of the dimensions that are fixed in a boot.
     pub choice: Choice,
-    /// Knobs that are turned for the whole boot, where cells can't turn them.
+    /// Settings of the whole boot, where cells can't change them.
     pub given: Option<Given>,
     /// Seed of Linux's random numbers: each repetition has its own.
     pub seed: u64,
-    /// Which of the cells that are asked for.
+    /// The part of the cells to measure.
     pub part: Shard,
 }
 
@@ -31,7 +30,7 @@ impl Variant {
     /// The seed of the first repetition.
     pub const FIRST_SEED: u64 = 1;
 
-    /// All that is asked for, under Rouse, with this choice.
+    /// All cells, under Rouse, with this choice.
     pub const fn of(choice: Choice) -> Self {
         Self {
             under: Under::Rouse,
@@ -62,7 +61,7 @@ impl fmt::Display for Variant {
     }
 }
 
-/// Has `load` ask for no more than CPUs of `model` survive.
+/// Restricts `load` to what CPUs of `model` survive.
 pub fn usable(load: &mut Load, model: &str) -> Result<()> {
     if load.guest.is_some() || !load.board.machine.breaks_lse(model) {
         return Ok(());
@@ -81,14 +80,15 @@ pub fn usable(load: &mut Load, model: &str) -> Result<()> {
     Ok(())
 }
 
-/// Cells of a part, about: a boot takes as long as some of them before it comes to its first.
+/// Approximate number of cells of a part: booting takes as long as some of them.
 const PART: usize = 128;
-/// From how many cells on there are at least two parts: two boots side by side, with a CPU each, then end before one would.
+/// Number of cells from which there are at least two parts: two boots in parallel, with a CPU each, are then faster
+/// than one.
 const TWO: usize = 48;
 
-/// How many parts `cells` are dealt out to. A prime number: the values of dimensions take turns in
-/// the list of cells, and a number of parts that divides such a turn would give all that takes long
-/// to one of them.
+/// Returns the number of parts of `cells`. A prime number: the values of dimensions take turns in
+/// the list of cells, and a number of parts that divides such a turn would put all slow cells
+/// into one part.
 fn number_of_parts(cells: usize) -> u32 {
     let least = if cells < TWO { 1 } else { 2 };
     let needed = u32::try_from(cells.div_ceil(PART).max(least)).unwrap_or(u32::MAX);
@@ -98,8 +98,8 @@ fn number_of_parts(cells: usize) -> u32 {
 }
 
 impl Job {
-    /// Its boots, in turn: one for each of what the guest is to run under, for each choice
-    /// that is a boot's, and for each setting of what is below that has
+    /// Returns its boots, in order: one for each hypervisor, for each choice
+    /// that is fixed in a boot, and for each of the hypervisor's settings that has
     /// cells.
     pub fn variants(&self) -> Result<Vec<Variant>> {
         let mut variants = Vec::new();
@@ -124,7 +124,7 @@ impl Job {
     /// Variants of repetition `number`, from 1.
     pub fn variants_of(&self, number: usize) -> Result<Vec<Variant>> {
         let mut variants = self.variants()?;
-        // By turns, A B B A: what changes meanwhile meets both alike.
+        // In the order A B B A, so that slow changes affect both alike.
         if number.is_multiple_of(2) {
             variants.reverse();
         }
@@ -134,7 +134,7 @@ impl Job {
         Ok(variants)
     }
 
-    /// The one boot of a job that has no more: the first.
+    /// Returns the first boot, for a job that has only one.
     pub fn variant(&self) -> Variant {
         Variant {
             under: self.unders[0],
@@ -142,10 +142,10 @@ impl Job {
         }
     }
 
-    /// The parts of the cells with `choice`, each a boot. They follow from what is asked for alone, and
-    /// not from how many are booted at a time: so that does not change what comes out.
+    /// Returns the parts of the cells with `choice`, each a boot. They depend only on the request, and
+    /// not on the number of parallel boots, so that this does not change the results.
     fn parts(&self, under: Under, choice: Choice) -> Result<Vec<Shard>> {
-        // Where a boot takes long, or has more to do than cells, one has all of them.
+        // Where a boot takes long, or does more than its cells, one boot has all of them.
         let alone = self.load.guest.is_some() || under.is_other() || self.load.survey;
         let exact = self.metric == Metric::Insns && self.boot == Boot::Kernel;
         let whole = Ok(vec![Shard::WHOLE]);
@@ -168,8 +168,8 @@ impl Job {
         self.load.plan.choices(self.load.linux())
     }
 
-    /// How what is below is set, for each boot: where cells can't turn a knob, each has its
-    /// place in the boot that suits it.
+    /// Returns the hypervisor's settings, for each boot: where cells can't change a setting, each
+    /// belongs to the boot with its value.
     fn givens(&self, under: Under) -> Result<Vec<Option<Given>>> {
         if !under.is_other() || !self.measures() {
             return Ok(vec![None]);
@@ -179,8 +179,8 @@ impl Job {
         Ok(givens.into_iter().map(Some).collect())
     }
 
-    /// The image of the guest that a boot will run, as far as the board's file knows: what is
-    /// needed of it before the machine has chosen.
+    /// Returns the image of the guest that a boot will run, as far as the board's file knows: for decisions
+    /// before the machine has chosen.
     pub fn image(&self, variant: Variant) -> Atomics {
         match variant.choice.atomics {
             Some(Atomics::Llsc) => Atomics::Llsc,
@@ -189,7 +189,7 @@ impl Job {
         }
     }
 
-    /// Complains if a boot ran the image `ran`, and not the one of [`Self::image`].
+    /// Complains if a boot ran the image `ran` instead of the one of [`Self::image`].
     pub fn other_image(&self, variant: Variant, ran: &str) -> Option<String> {
         let expected = self.image(variant);
         let (board, model) = (&self.board().name, &self.model);

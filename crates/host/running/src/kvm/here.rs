@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run` under this machine's own KVM: the program of `image --for kvm` is built and started
-//! here, and leaves the folder that any run leaves.
+//! `run` under this machine's own KVM: builds and starts the program of `image --for kvm`
+//! here, and writes the same folder as any run.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Write};
@@ -31,10 +31,10 @@ use shell::output::Output;
 use shell::partial::Scratch;
 use shell::terminal::say;
 
-/// The board whose options these are, which stands for any machine here.
+/// The board that stands for any machine here.
 pub(super) const BOARD: &str = "virt";
 
-/// How often signals are looked at.
+/// How often to check for signals.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Measures here.
@@ -60,7 +60,7 @@ pub fn run(args: &RunArgs) -> Result<()> {
     measured.close(copy, &args.format)
 }
 
-/// The program's words for `args`.
+/// Returns the program's arguments for `args`.
 fn words(args: &RunArgs) -> Vec<String> {
     let mut words = args.job.load.plan.words();
     let unders = args
@@ -70,7 +70,7 @@ fn words(args: &RunArgs) -> Vec<String> {
         .and_then(|unders| unders.named().first());
     let limits = &args.limits;
     let others = [
-        // The plain word is KVM as it runs.
+        // The plain word selects KVM's current mode.
         unders
             .filter(|under| **under != Under::Kvm)
             .map(|under| format!("--under={under}")),
@@ -95,18 +95,18 @@ fn words(args: &RunArgs) -> Vec<String> {
     words
 }
 
-/// Output of a program.
+/// Output and results of a program.
 #[derive(Debug)]
 struct Measured {
     results: Results,
     folder: Folder,
     log: Log,
     command: String,
-    /// Its status, if that is not 0.
+    /// Its exit status, if not 0.
     status: Option<i32>,
 }
 
-/// Runs `program`, whose results go by `place`.
+/// Runs `program`, which writes its results in `place`.
 fn measure(program: &Path, words: &[String], place: &Path, folder: Folder) -> Result<Measured> {
     let json = place.join("results.json");
     let mut log = folder.log()?;
@@ -127,7 +127,7 @@ fn measure(program: &Path, words: &[String], place: &Path, folder: Folder) -> Re
         log.write_all(&line)?;
     }
     ended.store(true, Relaxed);
-    // It ends within a look; from here on nothing is signalled.
+    // It ends within `LOOK`; from here on nothing gets signals.
     let _ = watcher.join();
     let status = child.wait()?;
     // A program that measured nothing leaves none.
@@ -144,7 +144,7 @@ fn measure(program: &Path, words: &[String], place: &Path, folder: Folder) -> Re
     })
 }
 
-/// Ends process `id` if this one is to end, until it has `ended`: it then leaves what it has.
+/// Ends process `id` if this one is to end, until it has `ended`: the program then keeps its results so far.
 fn pass_signals_on(id: u32, ended: Arc<AtomicBool>) -> JoinHandle<()> {
     thread::spawn(move || {
         while !ended.load(Relaxed) {
@@ -161,7 +161,7 @@ fn pass_signals_on(id: u32, ended: Arc<AtomicBool>) -> JoinHandle<()> {
 fn terminate(id: u32) {
     use nix::sys::signal::{Signal, kill};
     use nix::unistd::Pid;
-    // It may have had the signal from the terminal, and ended.
+    // It may have got the signal from the terminal, and ended.
     let _ = kill(Pid::from_raw(id as i32), Signal::SIGTERM);
 }
 
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// A program that writes what ours writes.
+    /// A program with the same output as ours.
     fn program(place: &Path, status: u32) -> PathBuf {
         let path = place.join("program");
         let data = place.join("data");

@@ -10,15 +10,15 @@ use crate::given::{debian, kind};
 use providing::apt::Remedy;
 use shell::failure::bad_input;
 
-/// Of Debian's kernels the one that is pinned.
+/// Selects the pinned one of Debian's kernels.
 const ANY: &str = "";
-/// The missing kernel, and a way without it.
+/// Remedy for a missing kernel.
 const REMEDY: Remedy = Remedy {
     missing: "the kernel of KVM's host",
     instead: "name an arm64 Image of Linux that has KVM by --host-kernel",
 };
 
-/// The kernel that was `named`; else Debian's, which is provided once.
+/// Returns the kernel that was `named`; else Debian's, which is provided once.
 pub fn ensure(named: Option<&Path>) -> Result<PathBuf> {
     if let Some(named) = named {
         return checked(named);
@@ -26,7 +26,7 @@ pub fn ensure(named: Option<&Path>) -> Result<PathBuf> {
     debian::provide(ANY, &REMEDY)
 }
 
-/// A file that was named, if it can be one.
+/// Checks a named file.
 fn checked(path: &Path) -> Result<PathBuf> {
     let shown = path.display();
     let image = match fs::read(path) {
@@ -41,14 +41,14 @@ fn checked(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Name and version of the kernel at `path`, by its banner.
+/// Returns name and version of the kernel at `path`, by its banner.
 pub fn told(path: &Path) -> Result<String> {
     let image = fs::read(path).with_context(|| path.display().to_string())?;
     let release = release(&image).unwrap_or("of an unknown version");
     Ok(format!("Linux {release}"))
 }
 
-/// The release in the banner of an Image of Linux, as `7.3.4+deb13-arm64`.
+/// Returns the release in the banner of an Image of Linux, as `7.3.4+deb13-arm64`.
 pub fn release(image: &[u8]) -> Option<&str> {
     const BANNER: &[u8] = b"Linux version ";
     let mut banners = memchr::memmem::find_iter(image, BANNER);
@@ -56,14 +56,14 @@ pub fn release(image: &[u8]) -> Option<&str> {
         let rest = &image[at + BANNER.len()..];
         let end = rest.iter().position(|byte| !byte.is_ascii_graphic())?;
         let release = str::from_utf8(&rest[..end]).ok()?;
-        // Messages have that text as well, with a place for the number.
+        // Format strings of messages have that text as well, with a placeholder for the number.
         release
             .starts_with(|c: char| c.is_ascii_digit())
             .then_some(release)
     })
 }
 
-/// The kernel that an earlier run has provided.
+/// Returns the kernel that an earlier run has provided.
 pub fn provided() -> Option<PathBuf> {
     debian::provided(ANY)
 }

@@ -10,12 +10,12 @@ use super::here::BOARD;
 use crate::options::{Boot, Metric, Place, RunArgs, Unders};
 use shell::failure::bad_input;
 
-/// By which a machine has KVM.
+/// The device of KVM.
 const KVM: &str = "/dev/kvm";
-/// Whether `args` are measured here.
+/// Whether to measure `args` here.
 pub fn is_here(args: &RunArgs) -> Result<bool> {
     choose(args, native().is_ok()).and_then(|here| {
-        // Asked for by name, it has to be there.
+        // If named on the command line, KVM has to exist.
         let named = args.kvm == Some(Place::Here);
         match native() {
             Err(why) if here && named => bad_input!("--kvm here: {why}"),
@@ -24,10 +24,10 @@ pub fn is_here(args: &RunArgs) -> Result<bool> {
     })
 }
 
-/// Whether this machine can do it, or why not.
+/// Checks that this machine can run it; the error says why not.
 fn native() -> Result<(), String> {
     if !cfg!(all(target_os = "linux", target_arch = "aarch64")) {
-        return Err("this machine is no arm64 Linux; use --kvm emulator, or take the program of `cargo xtask image --for kvm` to one".into());
+        return Err("this machine is not an arm64 Linux; use --kvm emulator, or take the program of `cargo xtask image --for kvm` to one".into());
     }
     let opened = File::options().read(true).write(true).open(KVM);
     opened.map(drop).map_err(|error| {
@@ -55,7 +55,7 @@ fn choose(args: &RunArgs, native: bool) -> Result<bool> {
     }
 }
 
-/// The first option that only an emulator has.
+/// Returns the first option that only an emulator has.
 fn emulators(args: &RunArgs) -> Option<&'static str> {
     let (job, load) = (&args.job, &args.job.load);
     let options = [

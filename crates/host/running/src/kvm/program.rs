@@ -17,7 +17,7 @@ use shell::output::Output;
 use shell::terminal::say;
 use shell::{files, interrupt, output, places};
 
-/// Whose images of the guest these are: they run on any board.
+/// The board of the guest's images: they run on any board.
 const BOARD: &str = "virt";
 
 /// The verb `image`, for KVM.
@@ -48,7 +48,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     Ok(())
 }
 
-/// Refuses options of measurement: the program takes them where it measures.
+/// Refuses options of measurement: the program takes them on its machine.
 fn told_there(args: &ImageArgs) -> Result<()> {
     let load = &args.load;
     let plan = load.plan.plan().map_err(BadInput::error)?;
@@ -63,14 +63,14 @@ fn told_there(args: &ImageArgs) -> Result<()> {
         && load.deadlines.keep_cpu.is_none();
     if !is_plain {
         bad_input!(
-            "--for kvm: the program is told on the machine what it measures; leave everything but --out out, and run \
+            "--for kvm: the program gets its options on the machine; leave everything but --out out, and run \
              ./rouse-kvm with these words there"
         );
     }
     Ok(())
 }
 
-/// The program with the guests behind it.
+/// Returns the program with the guests after it.
 pub fn bytes(built: &Built, program: &[u8]) -> Result<Vec<u8>> {
     let image = |atomics| {
         let path = &built.guest(atomics).image;
@@ -84,7 +84,7 @@ pub fn bytes(built: &Built, program: &[u8]) -> Result<Vec<u8>> {
     Ok(payload.behind(program))
 }
 
-/// Lets a file be executed; what is no file is left alone.
+/// Makes a regular file executable; leaves others alone.
 fn executable(path: &Path) -> Result<()> {
     match path.metadata() {
         Ok(what) if what.is_file() => fs::set_permissions(path, Permissions::from_mode(0o755))

@@ -14,8 +14,8 @@ use crate::job::{Job, Variant};
 use crate::kvm;
 use providing::qemu::Emulator;
 
-/// The command that boots `job` under KVM in `kvm_mode`: a machine for its host, whose monitor runs the guest's image.
-/// The host's files go to `place`.
+/// Returns the command that boots `job` under KVM in `kvm_mode`: a machine for its host, whose monitor runs the guest's
+/// image. The host's files go to `place`.
 pub fn hosted(
     job: &Job,
     variant: Variant,
@@ -30,14 +30,14 @@ pub fn hosted(
     let memory = job.memory.bytes() >> 20;
     let mut words = vec![
         kvm::BOOT.to_owned(),
-        // The host's start is over by then.
+        // The host's start has ended by then.
         "--rest=3".to_owned(),
         format!("--cpus={}", job.cpus),
         format!("--memory={memory}"),
         format!("--pin={}", pins(job.cpus)),
         format!("--mode={}", monitors(kvm_mode)),
         format!("--source={}", job.load.packed().source().word()),
-        // A hang is found from outside.
+        // This program detects a hang.
         "--timeout=1000000".to_owned(),
     ];
     let mut arguments = job.load.boot_arguments(variant);
@@ -79,7 +79,7 @@ pub fn hosted(
     Ok(command)
 }
 
-/// How KVM has to run, by the monitor's word.
+/// Returns KVM's mode in the monitor's words.
 fn monitors(kvm_mode: &str) -> &str {
     match kvm_mode {
         // Linux chooses it where the CPU has it.
@@ -88,7 +88,7 @@ fn monitors(kvm_mode: &str) -> &str {
     }
 }
 
-/// CPUs of the host for `cpus` vCPUs: the first, which serves most interrupts, is not one.
+/// Returns the host's CPUs for `cpus` vCPUs, without the first one, which serves most interrupts.
 fn pins(cpus: u32) -> String {
     let pins: Vec<String> = (1..=cpus).map(|cpu| cpu.to_string()).collect();
     pins.join(",")

@@ -15,21 +15,21 @@ use crate::job::{Job, Variant};
 use crate::kvm;
 use providing::qemu::Emulator;
 
-/// Linux's arguments. The console is in its tree, but not in its `stdout-path`. Xen 4.20 shows that the CPU has guarded
-/// control stacks (FEAT_GCS), and lets no guest have their registers: a kernel that believes it does not survive its
+/// Linux's arguments. The console is in its tree, but not in its `stdout-path`. Xen 4.20 shows guests that the CPU has
+/// guarded control stacks (FEAT_GCS), but traps their registers: a kernel that uses them crashes during its
 /// boot, on QEMU's CPU `max`.
 const LINUX: &str = "console=ttyAMA0 arm64.nogcs";
-/// CPUs for Xen beside those of the guest.
+/// CPUs for Xen besides those of the guest.
 const OTHERS: u32 = 2;
 /// RAM of Xen, MiB.
 const MEMORY: u64 = 512;
-/// Where the guest's image lies for Xen, which moves it: behind what QEMU itself puts into the
+/// Where Xen finds the guest's image, which it moves: after what QEMU itself puts into the
 /// first 128 MiB of RAM, Xen and the device tree.
 const MODULE: u64 = 0x4900_0000;
 /// The console of QEMU's `virt`, which Xen leaves to the guest and does not describe to it.
 const CONSOLE: &str = "pl011,0x9000000";
 
-/// The command that boots `job` under Xen: the guest is its first domain, whose vCPUs are
+/// Returns the command that boots `job` under Xen: the guest is its first domain, whose vCPUs are
 /// pinned.
 pub fn under_xen(
     job: &Job,
@@ -47,7 +47,7 @@ pub fn under_xen(
         };
         let under = variant.under;
         arguments = match job.load.linux() {
-            // Arguments that were given come later, and count where they contradict.
+            // Arguments from the command line come later, and win over these.
             true => format!("{LINUX} {arguments}"),
             false => format!("{arguments} {PREFIX}uart={CONSOLE}"),
         };
@@ -75,14 +75,14 @@ pub fn under_xen(
     Ok(command)
 }
 
-/// The command that boots Xen without any domain, and with the console: for what it says.
+/// Returns the command that boots Xen without any domain, and with the console: to read its output.
 pub fn xen_alone(job: &Job, emulator: &Emulator, xen: &Path) -> Result<Command> {
     let mut command = machine(job, emulator, xen, "console=dtuart")?;
     super::end_with_us(&mut command);
     Ok(command)
 }
 
-/// A machine with Xen, which is told `options` beside what it always is.
+/// A machine with Xen, which gets `options` in addition to its usual ones.
 fn machine(job: &Job, emulator: &Emulator, xen: &Path, options: &str) -> Result<Command> {
     let memory = job.memory.bytes() >> 20;
     let mut all = format!(
@@ -107,7 +107,7 @@ fn machine(job: &Job, emulator: &Emulator, xen: &Path, options: &str) -> Result<
     Ok(command)
 }
 
-/// A comma ends a value unless it is doubled.
+/// Doubles commas, which end a value otherwise.
 fn doubled(text: String) -> String {
     text.replace(',', ",,")
 }

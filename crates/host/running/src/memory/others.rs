@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! RAM that the guests of others' hypervisors need. The monitor under KVM and Xen refuse by themselves, but only when
+//! RAM that the guests of other hypervisors need. The monitor under KVM and Xen refuse by themselves, but only after
 //! they have booted, and Xen by a panic.
 
 use std::fs;
@@ -14,14 +14,14 @@ use crate::images::Built;
 use crate::job::{Job, Variant};
 use shell::failure::bad_input;
 
-/// Bytes that Xen has for the device tree of its first domain, at most.
+/// Most bytes that Xen takes for the device tree of its first domain.
 const XEN_TREE: u64 = ALIGN;
 
-/// Refuses a guest that its hypervisor, another one than Rouse, could not load.
+/// Refuses a guest that its hypervisor, other than Rouse, could not load.
 pub fn check(job: &Job, built: &Built, variant: Variant) -> Result<()> {
     let file = fs::read(&built.guest(job.image(variant)).image)?;
     let Ok(image) = Image::parse(&file) else {
-        bad_input!("--guest: it is no arm64 Image");
+        bad_input!("--guest: it is not an arm64 Image");
     };
     let initrd = match &built.initrd {
         Some(initrd) => fs::metadata(initrd)?.len(),
@@ -42,8 +42,8 @@ pub fn check(job: &Job, built: &Built, variant: Variant) -> Result<()> {
     );
 }
 
-/// Whether `image`, a file of `length` bytes, and `initrd` bytes have a place in `memory` bytes of
-/// the guest's; else the MiB that do.
+/// Checks that `image`, a file of `length` bytes, and `initrd` bytes fit into `memory` bytes of
+/// the guest's; the error is the MiB that do.
 fn places(under: Under, image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(), u64> {
     match under {
         Under::Xen => xen(image, length, initrd, memory),

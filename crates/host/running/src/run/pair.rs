@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two kernels side by side: `--guest A,B`, or one with `--with-args` and without. Each is
-//! measured in boots of its own, by turns, and then they are compared as any two runs are.
+//! Compares two kernels: `--guest A,B`, or one with `--with-args` and without. Measures each in
+//! boots of its own, by turns, and then compares them like any two runs.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use shell::failure::bad_input;
 use shell::folder::Folder;
 use shell::terminal::say;
 
-/// Boots of each side where nothing is said: as many as the test of two sides needs for twenty
+/// Default number of boots of each side: as many as the two-sided test needs for twenty
 /// figures.
 const BOOTS: u32 = 6;
 
@@ -71,7 +71,7 @@ fn sides(args: &RunArgs) -> Result<Option<[GivenArgs; 2]>> {
             [given.clone(), b]
         }
         (_, Some(_)) => bad_input!(
-            "--with-args: it compares a kernel with itself, told something more; name one kernel by --guest"
+            "--with-args: it compares a kernel with itself under further arguments; name one kernel by --guest"
         ),
         (names, None) => bad_input!(
             "--guest: {} kernels are named, and two are compared; name two",
@@ -102,7 +102,7 @@ pub fn run(args: &RunArgs, jobs: &[Job; 2]) -> Result<()> {
     })
 }
 
-/// The folder of one side.
+/// Returns the folder of one side.
 fn folder(args: &RunArgs, side: &str, job: &Job) -> Result<Folder> {
     let own = args.out.as_ref().map(|out| out.join(side));
     Folder::claim(own.as_deref(), &job.board().name)

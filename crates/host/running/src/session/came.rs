@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Results of the boots of a job, taken one by one in their order.
+//! Collects the results of a job's boots, one by one in their order.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,36 +24,36 @@ use shell::terminal::note;
 /// Results of the boots so far.
 pub struct Came<'j> {
     pub job: &'j Job,
-    /// The release of the kernel that is to be measured, where that is known.
+    /// The release of the kernel to measure, if known.
     kernel: Option<String>,
     /// Results before the first boot.
     nothing: Results,
-    /// Hypervisors of others that are missing, or failed, and are not tried again.
+    /// Other hypervisors that are missing, or failed, and are not tried again.
     pub failed: BTreeMap<Under, Failure>,
     /// Results of this repetition.
     pub results: Results,
-    /// The boots that had parts of the same cells, up to now.
+    /// The latest boots that had parts of the same cells.
     dealt: Dealt,
-    /// Results of those before.
+    /// Results of earlier repetitions.
     done: Vec<Measured>,
     pub found: Vec<Found>,
     pub ended: Option<String>,
     pub kept: Kept,
 }
 
-/// Boots one after another that had parts of the same cells.
+/// Consecutive boots with parts of the same cells.
 #[derive(Default)]
 struct Dealt {
     /// Their common variant.
     of: Option<Variant>,
     /// The first of their cells.
     first: usize,
-    /// Where each has its place among all.
+    /// The number of each cell among all.
     places: Vec<u64>,
 }
 
 impl Dealt {
-    /// Puts `cells`, which a boot of `variant` has added to from `new` on, in the order in which they were dealt out.
+    /// Puts `cells`, to which a boot of `variant` has added from `new` on, in the order of the whole list.
     fn put_in_order(&mut self, variant: Variant, new: usize, cells: &mut Vec<Cell>) {
         let Shard { index, of } = variant.part;
         let common = Some(Variant {
@@ -83,13 +83,13 @@ impl Dealt {
 pub enum Boot {
     /// Its hypervisor has failed before.
     Skipped,
-    /// A signal came before it was begun.
+    /// A signal came before its start.
     Interrupted(Signal),
     Booted(Under, Result<Box<Left>>),
 }
 
 impl<'j> Came<'j> {
-    /// Before the first boot, without what `lacks`.
+    /// Starts before the first boot, without the hypervisors that `lacks`.
     pub fn new(
         job: &'j Job,
         emulator: &crate::emulator::Emulator,
@@ -110,7 +110,7 @@ impl<'j> Came<'j> {
         };
         for (under, why) in lacks {
             let failure = Failure::lacking(why);
-            // One reason may be that of several.
+            // Several may have the same reason.
             if came.failed.values().all(|other| *other != failure) {
                 note!("{}", failure.why);
             }
@@ -119,7 +119,7 @@ impl<'j> Came<'j> {
         came
     }
 
-    /// A repetition begins.
+    /// Begins a repetition.
     pub fn begin(&mut self) {
         self.results = Results {
             began: began(),
@@ -127,7 +127,7 @@ impl<'j> Came<'j> {
         };
     }
 
-    /// Keeps what a repetition has measured, which ended like this.
+    /// Keeps the results of a repetition, which ended like this.
     pub fn keep(
         &mut self,
         number: usize,
@@ -137,7 +137,7 @@ impl<'j> Came<'j> {
             self.results.model_energy(watts);
         }
         let kept = !self.done.is_empty();
-        // Of a repetition that measured nothing there is nothing to keep, unless it is the only one.
+        // Keeps nothing of a repetition that measured nothing, unless it is the only one.
         if self.results.has_cells() || !kept {
             self.done.push(Measured {
                 label: format!("run {number}"),
@@ -151,7 +151,7 @@ impl<'j> Came<'j> {
         }
     }
 
-    /// Takes what a boot has left; what is wrong if it ends the job.
+    /// Takes the output of a boot; returns the failure if it ends the job.
     pub fn take(&mut self, boot: Boot) -> Result<Option<Failure>> {
         let (under, left) = match boot {
             Boot::Skipped => return Ok(None),
@@ -160,7 +160,7 @@ impl<'j> Came<'j> {
         };
         match left.and_then(|left| self.add(*left)) {
             Ok(None) => Ok(None),
-            // A failure of another hypervisor says nothing of the others.
+            // A failure of another hypervisor does not concern the others.
             Ok(Some(failure)) if under.is_other() && !failure.ends_all() => {
                 self.failed.entry(under).or_insert(failure);
                 Ok(None)
@@ -170,7 +170,7 @@ impl<'j> Came<'j> {
         }
     }
 
-    /// Adds what a boot has left; what is wrong with it.
+    /// Adds the output of a boot; returns what is wrong with it.
     fn add(&mut self, left: Left) -> Result<Option<Failure>> {
         let Left {
             variant,
@@ -187,13 +187,13 @@ impl<'j> Came<'j> {
         self.results.add(Some(under), &records);
         let ran = records.machine.get("atomics");
         let other = ran.and_then(|ran| job.other_image(variant, ran));
-        // It was the other image that was watched.
+        // The other image was watched.
         if let Some(watched) = watched.filter(|_| other.is_none()) {
             self.results.add_samples(first, under, watched);
         }
         self.dealt
             .put_in_order(variant, first, &mut self.results.cells);
-        // Another kernel need not know our records.
+        // Another kernel need not print our records.
         let owes_records = job.load.guest.is_none() || job.load.linux() || records.begun;
         self.ended = outcome.ended();
         let failure = judge(&outcome, under, owes_records && !records.ended)
@@ -213,14 +213,14 @@ impl<'j> Came<'j> {
         })
     }
 
-    /// Complains if it was another kernel than the one asked for that `ran`.
+    /// Complains if `ran`, the kernel that ran, is not the one asked for.
     fn other_kernel(&self, under: Under, ran: &str) -> Option<Failure> {
         let asked = self.kernel.as_ref().filter(|asked| *asked != ran)?;
         let why = format!("under {under}: Linux {ran} was measured, and not {asked}");
         Some(Failure::broken(&anyhow!(why)))
     }
 
-    /// All repetitions as one, which says which are missing.
+    /// Returns all repetitions as one, with a list of the missing ones.
     pub fn together(&self) -> Results {
         let mut all = merge::into_one(&self.done);
         let of = self.job.repeat;
@@ -235,7 +235,7 @@ impl<'j> Came<'j> {
     }
 }
 
-/// Results of `job` before its first boot.
+/// Returns the results of `job` before its first boot.
 fn nothing(job: &Job, emulator: Option<Emulator>, built: &Built) -> Results {
     let mut results = Results {
         build: toolchain::build().map(|build| Build {
@@ -250,7 +250,7 @@ fn nothing(job: &Job, emulator: Option<Emulator>, built: &Built) -> Results {
     results
 }
 
-/// This moment, in a form that sorts as text does.
+/// Returns the current time, as text that sorts by time.
 fn began() -> String {
     Timestamp::now()
         .strftime("%Y-%m-%dT%H:%M:%S.%3fZ")
@@ -287,7 +287,7 @@ mod tests {
         // The third was not measured.
         assert_eq!(boot(2, 1, 2, &[(0, "a"), (2, "e")]), "xyae");
         assert_eq!(boot(2, 2, 2, &[(0, "b"), (1, "d"), (2, "f")]), "xyabdef");
-        // In a repetition they may come the other way round.
+        // In a repetition they may come in reverse order.
         assert_eq!(boot(4, 2, 2, &[(0, "h")]), "xyabdefh");
         assert_eq!(boot(4, 1, 2, &[(0, "g")]), "xyabdefgh");
     }

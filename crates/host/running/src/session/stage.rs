@@ -20,12 +20,12 @@ use shell::progress::{Progress, Speed};
 #[derive(Clone, Copy, Debug)]
 pub struct Stage<'j> {
     pub job: &'j Job,
-    /// Name of the job, where it is one of two.
+    /// Name of the job, if it is one of two.
     pub name: Option<&'j str>,
     pub emulator: &'j Emulator,
     pub built: &'j Built,
     pub show: Show,
-    /// Whether others may be booted meanwhile.
+    /// Whether others may boot at the same time.
     pub beside: bool,
 }
 
@@ -34,15 +34,15 @@ pub struct Stage<'j> {
 pub struct Left {
     pub variant: Variant,
     pub outcome: Outcome,
-    /// Violations of rules of the architecture, where they are watched.
+    /// Violations of rules of the architecture, if they are watched.
     pub found: Vec<Found>,
-    /// The samples that were looked at, where they are; or why not.
+    /// The observed samples; or why there are none.
     pub watched: Option<Result<Samples, String>>,
     pub kept: Kept,
 }
 
 impl Stage<'_> {
-    /// Boots for repetition `number`. The console's output goes to `log`.
+    /// Boots for repetition `number`. Writes the console's output to `log`.
     pub fn boot(self, variant: Variant, number: usize, log: impl Write) -> Result<Left> {
         let Self { job, emulator, .. } = self;
         let watcher = Watcher::new(emulator, job, variant, self.built);
@@ -90,7 +90,7 @@ impl Stage<'_> {
         title
     }
 
-    /// Shows how far a boot is; with an estimate, if the terminal shows anything of it.
+    /// Returns a progress display, with an estimate if the terminal shows it.
     fn progress(self, title: &str) -> Progress {
         let job = self.job;
         let mut progress = Progress::new(format!("{} {title}", job.board().name));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lines of bytes that come in pieces.
+//! Splits a stream of bytes into lines.
 
 use std::mem;
 
-/// The longest line; one that goes on is several.
+/// The longest line; a longer one is split.
 const LONGEST: usize = 1 << 16;
 
-/// Splits output into lines. One ends at a line feed, and at a carriage return after which it would be written over:
+/// Splits output into lines. One ends at a line feed, and at a carriage return whose next character would overwrite it:
 /// each state of a line that shows progress is a line here.
 #[derive(Debug, Default)]
 pub struct Lines {
@@ -16,7 +16,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// One more byte; the line that has ended before it, or with it.
+    /// Adds a byte; returns the line that ended before it, or with it.
     pub fn push(&mut self, byte: u8) -> Option<String> {
         let line = match byte {
             b'\n' => return Some(self.end()),
@@ -30,17 +30,17 @@ impl Lines {
         line
     }
 
-    /// Returns the line that has not ended, as far as its characters are whole.
+    /// Returns the unfinished line, as far as its characters are complete.
     pub fn begun(&self) -> &str {
         let whole = match str::from_utf8(&self.begun) {
             Ok(text) => return text,
-            // Of bytes that are no text the line's end will tell.
+            // The end of the line deals with bytes that are not UTF-8.
             Err(error) => &self.begun[..error.valid_up_to()],
         };
         str::from_utf8(whole).unwrap_or_default()
     }
 
-    /// Ends the last line when nothing more comes, if there is one.
+    /// Ends the unfinished line at the end of the stream, if there is one.
     pub fn last(&mut self) -> Option<String> {
         (!self.begun.is_empty()).then(|| self.end())
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files that the command line names: none that a verb reads is replaced by what it writes.
+//! Files on the command line: a verb never replaces a file that it reads.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -19,14 +19,14 @@ use crate::failure::bad_input;
 /// Every path that may be read, with the option that names it.
 static NAMED: Mutex<BTreeSet<(String, PathBuf)>> = Mutex::new(BTreeSet::new());
 
-/// Notes every value on the command line: whether it is a path only its verb knows, and one that is none is no file that is written.
+/// Notes every value on the command line: only its verb knows which are paths, and the others match no output.
 pub fn words(command: &Command, matches: &ArgMatches) {
     for (option, value) in values(command, matches) {
         note(&option, Path::new(&value));
     }
 }
 
-/// The values of the verb's options as they are typed, each with its option.
+/// Returns the values of the verb's options as typed, each with its option.
 pub fn values(command: &Command, matches: &ArgMatches) -> Vec<(String, OsString)> {
     let Some((verb, matches)) = matches.subcommand() else {
         return Vec::new();
@@ -52,10 +52,10 @@ pub fn values(command: &Command, matches: &ArgMatches) -> Vec<(String, OsString)
         .collect()
 }
 
-/// Reads a file to which a value of `option` leads. A pipe, which may never end, is refused.
+/// Reads a file that a value of `option` leads to. Refuses a pipe, which may never end.
 ///
 /// # Errors
-/// It can't be read, or is a folder or a device.
+/// If it can't be read, or is a folder or a device.
 pub fn read(option: &str, path: &Path) -> io::Result<Vec<u8>> {
     note(option, path);
     match fs::metadata(path)?.is_file() {
@@ -64,7 +64,7 @@ pub fn read(option: &str, path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Notes that `path` is read, to which a value of `option` leads: the board of a name, a file of a folder.
+/// Notes that `path` is read, because of a value of `option`: the board of a name, a file of a folder.
 pub fn note(option: &str, path: &Path) {
     let path = match path.to_str() {
         Some("-") => Path::new("/dev/stdin"),
@@ -76,7 +76,7 @@ pub fn note(option: &str, path: &Path) {
     }
 }
 
-/// Refuses to write to `path`, which `option` names, if another option names it too, whatever leads to it.
+/// Refuses to write to `path`, which `option` names, if another option leads to the same file.
 pub fn refuse(option: &str, path: &Path) -> Result<()> {
     let Some(target) = File::at(path) else {
         return Ok(());
@@ -102,7 +102,7 @@ enum File {
 }
 
 impl File {
-    /// The file that `path` leads to; of what is no file or disk nothing is replaced.
+    /// The file that `path` leads to; `None` for anything that is not a file or disk, as it is never replaced.
     fn at(path: &Path) -> Option<Self> {
         match fs::metadata(path) {
             Ok(what) => {
@@ -155,9 +155,9 @@ mod tests {
         }
         assert_eq!(fs::read(at("read")).unwrap(), b"kept");
         Output::claim("--json", &at("other")).unwrap();
-        // A file that is changed in its place is named by one option.
+        // One option may name a file that is changed in place.
         Output::claim("--dtb", &at("read")).unwrap();
-        // Two that are written are not written over each other.
+        // Two outputs do not overwrite each other.
         note("--save", &at("new"));
         refused("--json", &at("folder/up/new"), "--save");
     }

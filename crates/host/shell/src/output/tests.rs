@@ -25,7 +25,7 @@ fn a_file_appears_at_once_with_what_it_has() {
     assert!(!file.exists());
     output.write("{}").unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), "{}");
-    // Nothing is left beside it, and none of the old file.
+    // Nothing is left next to it, and nothing of the old file.
     claim(&file).unwrap().write("[]").unwrap();
     drop(claim(&file).unwrap());
     assert_eq!(fs::read_to_string(&file).unwrap(), "[]");
@@ -76,9 +76,9 @@ fn a_fifo_is_written_through_and_stays() {
         assert!(made.unwrap().success());
         fifo
     };
-    // Again and again: what a reader sees depends on when it comes. Each has a FIFO of its own: a program that another
-    // test starts has this process's descriptors until its exec (fork(2)), so the last reader may seem to be there still,
-    // and what is written for it is lost when it goes.
+    // Many times: what a reader sees depends on when it comes. Each has its own FIFO: a program that another
+    // test starts has this process's descriptors until its exec (fork(2)), so the last reader may still seem to exist,
+    // and its data is lost when it goes.
     for number in 0..300 {
         let fifo = make(number.to_string());
         let path = fifo.clone();
@@ -134,7 +134,7 @@ fn what_is_no_place_for_a_file_is_refused() {
     assert!(socket.metadata().unwrap().file_type().is_socket());
 }
 
-/// A file stands for the device: what is written and what is left alone is the same.
+/// A file stands for the device: the written and the untouched parts are the same.
 #[test]
 fn a_disk_is_written_from_its_beginning_or_not_at_all() {
     let parent = tempfile::tempdir().unwrap();
@@ -156,7 +156,7 @@ fn a_disk_is_written_from_its_beginning_or_not_at_all() {
 
 #[test]
 fn a_block_device_is_refused_unless_forced() {
-    // Whichever this machine has; nothing is opened.
+    // Any that this machine has; nothing is opened.
     let devices = fs::read_dir("/dev").unwrap().flatten();
     let mut blocks = devices.filter(|entry| {
         let kind = entry.file_type();

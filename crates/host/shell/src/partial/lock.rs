@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Locks of what is in the making.
+//! Locks of files in the making.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// How often a lock is looked at that another process has, and the time between two looks.
+/// How often to check a lock that another process has, and the time between two checks.
 const LOOKS: u32 = 100;
 const TICK: Duration = Duration::from_millis(10);
 
@@ -20,8 +20,8 @@ pub fn lock(path: &Path) -> io::Result<Option<File>> {
     };
     for _ in 0..LOOKS {
         match file.try_lock() {
-            // A sweeper, which removes it now; or a maker of the same name behind a sweeper, which
-            // keeps it as long as it lives. So it is not waited for.
+            // A sweeper, which removes it now; or, after a sweeper, another maker of this name, which
+            // keeps it as long as it lives. So do not wait for it.
             Err(TryLockError::WouldBlock) if is_still(&file, path) => thread::sleep(TICK),
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => {
@@ -34,7 +34,7 @@ pub fn lock(path: &Path) -> io::Result<Option<File>> {
     Ok(None)
 }
 
-/// Some file systems know no locks: what is left there is named, not removed.
+/// Some file systems have no locks: there the remains are named, not removed.
 pub fn ignore_unsupported(locked: io::Result<()>) -> io::Result<()> {
     match locked {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),

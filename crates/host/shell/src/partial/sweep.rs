@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Removing what killed runs have left, and naming what they have measured.
+//! Removes what killed runs have left, and names their measurements.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -12,11 +12,11 @@ use crate::terminal::note;
 
 /// Suffix of the name of a folder whose run was killed.
 const KILLED: &str = "-killed";
-/// The file in which everything stands that a run has measured so far.
+/// The file with everything that a run has measured so far.
 const LOG: &str = "serial.log";
 
-/// Removes what killed runs have left in `parent`, but what they have measured: that gets a name. Names what it has to
-/// leave.
+/// Removes what killed runs have left in `parent`, except measurements, which get a name. Prints the names of those
+/// that it has to leave.
 pub fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {
@@ -29,7 +29,7 @@ pub fn sweep(parent: &Path) {
     }
 }
 
-/// Removes or names the file or folder `path`, which was to be called `name`, unless a living process has locked it.
+/// Removes or names the file or folder `path`, with the final name `name`, unless a living process has locked it.
 fn sweep_one(path: &Path, name: &str) {
     let Ok(kind) = path.symlink_metadata().map(|what| what.file_type()) else {
         return;
@@ -48,7 +48,7 @@ fn sweep_one(path: &Path, name: &str) {
         },
         Ok(()) | Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(error)) => note!(
-            "left alone: {} may be of a run that goes on ({error}); remove it if there is none",
+            "left alone: {} may be of a run that goes on ({error}); remove it if there is no such run",
             places::shown(path)
         ),
     }
@@ -62,26 +62,23 @@ fn remove(path: &Path, is_folder: bool) {
     };
     let shown = places::shown(path);
     match removed {
-        // A live maker may be about to lock it, and makes another.
+        // A live maker may be about to lock it; it then makes another.
         Ok(()) if bare => {}
-        Ok(()) => note!("removed what a killed run has left: {shown}"),
-        Err(error) => note!("a killed run has left {shown}, remove it by hand ({error})"),
+        Ok(()) => note!("removed the remains of a killed run: {shown}"),
+        Err(error) => note!("a killed run has left {shown}; remove it by hand ({error})"),
     }
 }
 
-/// Gives the folder of a killed run a name that nothing has.
+/// Gives the folder of a killed run a free name.
 fn keep(path: &Path, name: &str) {
     match rename(path, name) {
         Ok(kept) => {
-            note!(
-                "kept what a killed run has measured: {}",
-                places::shown(&kept)
-            );
+            note!("kept the results of a killed run: {}", places::shown(&kept));
             // Parts of it may be folders that were in the making.
             sweep(&kept);
         }
         Err(error) => note!(
-            "a killed run has left {}, which can't be given a name ({error}); do it by hand",
+            "a killed run has left {}, which can't be renamed ({error}); rename it by hand",
             places::shown(path)
         ),
     }
@@ -108,7 +105,7 @@ fn has_measured(folder: &Path) -> bool {
     })
 }
 
-/// Whether there is nothing in it.
+/// Whether it is empty.
 fn is_bare(path: &Path) -> bool {
     match fs::read_dir(path) {
         Ok(mut entries) => entries.next().is_none(),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long the rest will take.
+//! Estimates the remaining time.
 //!
-//! During the first pass every cell is new: what is left is taken to last as long, by
-//! its guessed work, as what is done. From the second pass on each cell is
-//! taken to last as long as in its last pass, and one that has ended as nothing.
+//! During the first pass every cell is new: the estimate assumes that the rest takes as long, by
+//! its guessed work, as what is done. From the second pass on it assumes that each cell takes
+//! as long as in its last pass, and one that has ended nothing.
 //! So after the first pass the estimate rises only where a pass takes longer than the
-//! one before, and then by that excess for each pass that is left.
+//! one before, and then by that excess for each remaining pass.
 
 use results::records::{Size, Step};
 
@@ -13,11 +13,11 @@ use results::records::{Size, Step};
 #[derive(Debug)]
 pub struct Estimate {
     plan: Size,
-    /// Seconds that the last pass over each cell took, as far as there was one.
+    /// Seconds of the last pass over each cell, as far as there was one.
     costs: Vec<Option<f64>>,
     /// Cells that have ended.
     over: Vec<bool>,
-    /// The last step, and when that was.
+    /// The last step, and its time.
     last: Step,
     last_at: f64,
     /// When the first cell began.
@@ -25,7 +25,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Nothing is done yet at `now`, in seconds since any time.
+    /// Starts at `now`, in seconds since any time.
     pub fn new(plan: Size, now: f64) -> Self {
         let cells = plan.cells as usize;
         Self {
@@ -38,12 +38,12 @@ impl Estimate {
         }
     }
 
-    /// Notes how far it is at `now`.
+    /// Notes the progress at `now`.
     pub fn step(&mut self, step: Step, now: f64) {
         if step.done <= self.last.done || step.done > self.plan.cells * self.plan.passes {
             return;
         }
-        // Several at once: those in between are over, or a console is spared.
+        // Several at once: those in between have ended, or their lines were left out.
         let new: Vec<usize> = (self.last.done..step.done)
             .filter_map(|place| self.cell(place))
             .filter(|&cell| !self.over[cell])
@@ -64,7 +64,7 @@ impl Estimate {
         (self.last, self.last_at) = (step, now);
     }
 
-    /// Seconds that are left at `now`; `None` before anything can be said.
+    /// Returns the remaining seconds at `now`; `None` before an estimate is possible.
     pub fn left(&self, now: f64) -> Option<f64> {
         let waited = now - self.last_at;
         let left = if self.last.done < self.plan.cells {
@@ -74,12 +74,12 @@ impl Estimate {
         } else {
             self.places_left().filter_map(|cell| self.costs[cell]).sum()
         };
-        // The cell that runs takes its time, but not more than it is given.
+        // The running cell may still take its estimated time, but not more.
         let current = self.places_left().next().and_then(|cell| self.costs[cell]);
         Some((left - waited.min(current.unwrap_or(waited))).max(0.0))
     }
 
-    /// The cells that are still to come, as often as they are.
+    /// Returns the remaining cells, each as often as it still runs.
     fn places_left(&self) -> impl Iterator<Item = usize> {
         let places = self.last.done..self.plan.cells * self.plan.passes;
         places
@@ -87,7 +87,7 @@ impl Estimate {
             .filter(|&cell| !self.over[cell])
     }
 
-    /// The cell that comes at `place` in the order of all passes.
+    /// Returns the cell at `place` in the order of all passes.
     fn cell(&self, place: u64) -> Option<usize> {
         let cells = self.plan.cells.max(1);
         let (pass, step) = ((place / cells) as u32, place % cells);
@@ -109,7 +109,7 @@ mod tests {
     const PASSES: u64 = plan::PASSES as u64;
 
     /// Runs cells that take `seconds`, varied by up to `noise`, of which each
-    /// `settling`th ends after two passes; the estimates after each step.
+    /// `settling`th ends after two passes; returns the estimates after each step.
     fn run(seconds: &[f64], noise: f64, settling: usize) -> Vec<(u64, f64, f64)> {
         let cells = seconds.len() as u64;
         let plan = Size {
@@ -149,7 +149,7 @@ mod tests {
         for pair in after.windows(2) {
             assert!(pair[1].2 <= pair[0].2 + 1e-9, "{pair:?}");
         }
-        // Cell 0 ends after two passes, and that can't be known before.
+        // Cell 0 ends after two passes, which is not predictable.
         for (_, now, left) in &after {
             assert!((left - (end - now)).abs() <= 2.0 * seconds[0] + 1e-9);
         }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Colours of a table on a terminal: few, and never the only place of a fact.
+//! Colours of a table on a terminal: few, and never the only carrier of a fact.
 
 use anstyle::{AnsiColor, Style};
 use page::grid::{Paint, Part, plain};
 
 const BETTER: Style = AnsiColor::Green.on_default();
 const WORSE: Style = AnsiColor::Red.on_default().bold();
-/// A star: what is beside it needs its note.
+/// A star: the text next to it needs its note.
 const MARKED: Style = AnsiColor::Yellow.on_default();
 const FAINT: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();

@@ -96,7 +96,7 @@ pub fn aloud(how: How) -> Result<()> {
     }
     ensure!(
         failed.is_empty(),
-        "{} failed; what cargo said is above",
+        "{} failed; cargo's output is above",
         failed.join(", ")
     );
     Ok(())

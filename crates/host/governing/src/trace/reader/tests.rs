@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Traces that are read, and what is refused.
+//! Traces that are read, and refused ones.
 
 use super::super::Trace;
 use super::*;
@@ -41,7 +41,7 @@ fn columns_are_found_by_name() {
     assert_eq!((interval.wake, interval.io), (Wake::Request, true));
 }
 
-/// The example of the documentation is one.
+/// The example of the documentation is a trace.
 #[test]
 fn the_documented_example_is_read() {
     let text = include_str!("../../../../../../docs/governors.md");
@@ -86,7 +86,7 @@ fn bad_lines_are_refused_by_number() {
         ),
         (
             format!("{HEADER}1,1,tick\n"),
-            "line 2: wake: `tick` is none of",
+            "line 2: wake: `tick` is not one of",
         ),
         (
             format!("{HEADER}1,1\n"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the gate, with an error planted for each of its purposes, and of results that it can't judge.
+//! Tests of the gate, with an error planted for each of its purposes, and with results that it can't judge.
 
 use super::*;
 
@@ -103,7 +103,7 @@ fn a_changed_tail_and_doubled_exits_fail_though_the_median_is_the_same() {
         text.contains("exits per wake-up 2 to 4 (+100.0 %), worse"),
         "{text}"
     );
-    // Of samples that vary, what too few support is no tail; of those that repeat, each counts.
+    // Of samples that vary, too few do not support a tail; of those that repeat, each counts.
     let few = |mut a: Vec<Results>| {
         let count = |results: &mut Results| results.cells[0].stats.as_mut().unwrap().count = 24;
         a.iter_mut().for_each(count);
@@ -122,7 +122,7 @@ fn count(counts: &mut Counts, name: &str, count: u64) {
     counts.insert(name.into(), count);
 }
 
-/// Whatever a cell counts is compared: each with an error planted.
+/// All counts of a cell are compared: each with an error planted.
 #[test]
 fn more_interrupts_and_timeouts_fail_though_no_sample_is_longer() {
     type Change = fn(&mut Cell);
@@ -156,7 +156,7 @@ fn more_interrupts_and_timeouts_fail_though_no_sample_is_longer() {
     for (why, change) in changes {
         failed(&gated("0", &a, |b| change(&mut b.cells[0])), why);
     }
-    // Sent in time, too, where other counts vary.
+    // In units of time, too, where other counts vary.
     let mut time = five(0);
     time.iter_mut()
         .for_each(|run| run.cells[0].ipis = Counts::from([("sent".into(), 1000)]));
@@ -188,7 +188,7 @@ fn what_only_one_side_knows_of_paths_is_no_measure_of_the_code() {
             text.contains(": samples were not taken apart: no plugins"),
             "{text}"
         );
-        // Sums are held against sums.
+        // Sums are compared with sums.
         assert_eq!(judged("--allow path").1, Judgement::Passed);
     }
 }
@@ -259,7 +259,7 @@ fn what_was_not_measured_alike_is_no_measure_of_the_code() {
         let text = compared("A B", &a, &[b]).unwrap().0;
         assert!(text.contains(&format!("not alike: {aspect}")), "{text}");
     }
-    // A log does not tell who built it.
+    // A log does not record its build.
     let log = gated("0", &a, |b| b.build = None);
     not_tried(&log, "or --allow compiler");
     assert!(is_bad_input(

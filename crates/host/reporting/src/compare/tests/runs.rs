@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Several runs of a side: how many it takes, whose they are, and in which order they were made.
+//! Several runs of a side: their number, their sides, and their order.
 
 use super::*;
 
@@ -32,7 +32,7 @@ fn time_needs_five_runs_for_a_verdict_and_for_the_gate() {
     );
     assert_eq!(judgement, Judgement::Passed);
     assert_eq!(judged(10, 0).1, Judgement::Passed);
-    // A surer level takes more runs, and says how many.
+    // A stricter level takes more runs, and reports how many.
     let line = "A --with B --fail-if-worse --level 1%";
     not_tried(
         &compared(line, &five(0), &five(10)).unwrap().1,

@@ -74,8 +74,8 @@ fn time_takes_five_runs_however_far_apart_they_are() {
     assert_eq!(verdict(&five, &[410, 411, 412, 413, 414]), Verdict::Worse);
     assert_eq!(verdict(&five, &[310, 311, 312, 313, 314]), Verdict::Better);
     assert_eq!(verdict(&five, &five), Verdict::NoDifference);
-    // A value that is the same in every run is not a test, nor a difference; of few runs it tells
-    // nothing.
+    // A value that is the same in every run is not a test, nor a difference; in few runs it does not show
+    // anything.
     assert_eq!(verdict(&[7; 5], &[7; 5]), Verdict::NoDifference);
     assert_eq!(verdict(&[7; 2], &[7; 2]), Verdict::TooFew);
 }
@@ -119,7 +119,7 @@ fn no_difference_says_what_would_have_been_seen_and_with_how_many_runs_more_is()
     );
     let comparison = Comparison::new(&a, &b, 0.05);
     let sees = comparison.pairs[0].total().unwrap().sees().unwrap();
-    // Of runs that lie within 1 %.
+    // For runs that lie within 1 %.
     assert!((1.0..2.4).contains(&sees), "{sees}");
     let runs = |percent| comparison.runs_to_see(percent)[0].unwrap();
     assert_eq!(runs(5.0), 5);

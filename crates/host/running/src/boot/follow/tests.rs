@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots of shell scripts in place of an emulator.
+//! Boots with shell scripts in place of an emulator.
 
 use abi::Ended;
 
@@ -145,7 +145,7 @@ fn who_makes_no_progress_hangs_asleep_or_not() {
 
 #[test]
 fn progress_gives_it_more_time() {
-    // A step sleeps a quarter of what it may, all of them more than that.
+    // A step sleeps a quarter of its limit, all of them more than the limit.
     let script =
         "for n in a b c d e f; do sleep 0.5; echo word-$n; done; echo 'rouse: exit status 0'";
     let (outcome, log) = boot_within(script, Duration::from_secs(2), None);
@@ -155,7 +155,7 @@ fn progress_gives_it_more_time() {
 #[cfg(target_os = "linux")]
 #[test]
 fn who_is_stopped_does_not_hang() {
-    // Stopped for three times as long as it may go without progress.
+    // Stopped for three times the limit without progress.
     let script = "(while sleep 3 && kill -CONT $$; do :; done) >/dev/null 2>&1 & \
                   kill -STOP $$; echo 'rouse: exit status 0'";
     let (outcome, log) = boot_within(script, Duration::from_secs(1), None);
