@@ -10,7 +10,7 @@ use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Result, bail};
@@ -361,6 +361,9 @@ fn recorder_folder() -> PathBuf {
 
 /// Builds from the current sources, and reads the result before another run builds something else.
 pub fn building<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
+    // Threads of this run wait for each other in silence.
+    static HERE: Mutex<()> = Mutex::new(());
+    let _here = HERE.lock().unwrap_or_else(PoisonError::into_inner);
     let wait = || note!("waiting for another run that is building");
     let _locked = files::lock(&folder().join("lock"), wait)?;
     let folders = [
