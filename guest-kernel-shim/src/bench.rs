@@ -39,8 +39,7 @@ use crate::{atomics, clock, hypervisor, interrupts, knobs, logs, probe, report};
 /// Records of progress in a pass.
 const STEPS: usize = 8;
 
-/// Measures everything and reports it; `seed` is what the times of requests are drawn from,
-/// `fault` a failure that was asked for.
+/// Measures everything and reports it. The times of requests are drawn from `seed`; `fault` is a failure to cause.
 pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
     let machine = Machine {
         cpus: percpu::online().count(),
@@ -162,8 +161,8 @@ fn block(entry: &mut Entry, count: u32) {
     }
 }
 
-/// Runs them, each after `before`. A function of its own: what is around it is laid
-/// out apart from the code that is measured.
+/// Runs the cells, each after `before`. A separate function, so that its callers are laid out apart from the measured
+/// code.
 #[inline(never)]
 fn block_after(entry: &mut Entry, count: u32, before: impl Before) {
     let Some(samples) = entry.samples.as_deref_mut() else {
@@ -308,7 +307,7 @@ fn stamped_after(entry: &mut Entry, count: u32, before: impl Before) {
         return;
     };
     logs::begin(PerCpu::this());
-    // Where there is no hypervisor nothing traps.
+    // Without a hypervisor nothing traps.
     let halts = !(cell.trap.wfi() && hypervisor::present());
     let mut near = stages::Near {
         waker: knobs::waker(&cell, far),

@@ -8,8 +8,8 @@ use aarch64_cpu::registers::{CNTFRQ_EL0, CNTVCT_EL0, Readable};
 use arch::insn;
 use spin::once::Once;
 
-/// The virtual count, ticks. The barrier keeps the read from being done early
-/// (DDI 0487K.a, D13.2.1); it counts as one instruction of what is measured.
+/// The virtual count, ticks. The barrier prevents an early read (DDI 0487K.a, D13.2.1); it counts as one instruction of
+/// the measurement.
 #[inline(always)]
 pub fn now() -> u64 {
     insn::isb();
@@ -44,8 +44,8 @@ pub fn wait_for(reached: impl Fn() -> bool) -> bool {
     wait_at_most(PATIENCE * frequency(), reached)
 }
 
-/// How long another CPU may take for what it does at once, in seconds. Where CPUs are threads
-/// of a busy host, one may get no time for as long as the others count.
+/// How long another CPU may take to do something at once, in seconds. Where CPUs are threads of a busy host, one may
+/// get no time for as long as the others count.
 const PATIENCE: u64 = 60;
 
 /// Waits until `reached`, at most `limit` ticks; whether it was.
@@ -60,8 +60,8 @@ pub fn wait_at_most(limit: u64, reached: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Whether a tick is one instruction of the machine, and not time. In that case CPUs run one after
-/// another. Found out once, by the first CPU before there are others.
+/// Whether a tick is one instruction of the machine, and not a unit of time. In that case CPUs run one after another.
+/// Determined once, by the first CPU before there are others.
 pub fn counts_instructions() -> bool {
     /// Is as large as a pointer: two bytes would put the pointers that the linker packs
     /// after them out of reach of a plain load, also those of measured paths.
@@ -85,8 +85,8 @@ fn ticks_are_instructions() -> bool {
     })
 }
 
-/// By how many ticks the count advances at a time, if it does; [`fidelity::counter_step`]. `planted`
-/// has it seem to be 16 times as many.
+/// The step of the count in ticks, if there is one; [`fidelity::counter_step`]. `planted` makes it seem 16 times as
+/// large.
 pub fn step(planted: bool) -> Option<u64> {
     const LOW: u64 = 0xf;
     let hidden = if planted { LOW } else { 0 };
@@ -99,8 +99,8 @@ pub fn step(planted: bool) -> Option<u64> {
     step
 }
 
-/// Ticks that `count` rounds of two instructions take; not inlined, so that both
-/// lengths are measured by the same instructions.
+/// Ticks that `count` rounds of two instructions take; not inlined, so that both lengths are measured by the same
+/// instructions.
 #[inline(never)]
 fn rounds(count: u64) -> u64 {
     let start = now();
