@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The machine of boards/gem5, in gem5's terms.
 
-gem5 runs this file. What it is told: the image that is booted, the boot
+gem5 runs this file. Its arguments are the image that is booted, the boot
 arguments, how many CPUs of which model, how much RAM, and parameters.toml's
-values as JSON. What it does: puts the parts together, writes the machine's
+values as JSON. It puts the parts together, writes the machine's
 device tree, lets every core in at the image's first instruction with x0 = the
 device tree, and ends when the console gets an end of transmission.
 
@@ -49,7 +49,7 @@ MODELS = ("atomic", "minor", "hpi", "o3")
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--image", required=True, help="an arm64 Image")
-    parser.add_argument("--bootargs", default="", help="what it is told")
+    parser.add_argument("--bootargs", default="", help="boot arguments")
     parser.add_argument("--cpu-model", choices=MODELS, required=True)
     parser.add_argument("--cpus", type=int, required=True)
     parser.add_argument("--whole", action="store_true", help="boot on this model too")
@@ -336,7 +336,7 @@ def trace(cores, folder):
 
 
 def trace_misses(cores, folder, interconnect):
-    """Has the crossbars behind the cores' first and second caches write each request that
+    """Has the crossbars after the cores' first and second caches write each request that
     reaches them, so each miss, to the file `misses` in `folder`, if there is one. Debug
     output is one stream for all of gem5: it is limited to these, and its name leads to
     that file as a tracer's does."""

@@ -21,12 +21,12 @@ arch::needs!(
     __needs_per_value = needs::PER_VALUE,
 );
 
-/// Measures what the boot arguments say; the exit status.
+/// Runs the measurements that the boot arguments ask for; returns the exit status.
 fn run(arguments: &Arguments<'static>, pool: &mut Pool) -> u64 {
     let seed = arguments.seed.unwrap_or(1);
     bench::run(&arguments.plan, seed, pool);
     0
 }
 
-/// Task of a CPU that was started: none.
+/// The task of a CPU that was started: empty.
 fn nothing() {}

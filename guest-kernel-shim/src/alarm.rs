@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The alarm: an interrupt of the virtual timer, whose only purpose is to end a
-//! wait that nothing else may end. Unmasked it ends any wait on any machine.
+//! The alarm: a virtual-timer interrupt that only serves to end a wait that nothing else may end. Unmasked, it ends any
+//! wait on any machine.
 //!
-//! It rings when it was set to, and from then on again and again until it is
-//! turned off. One that rings once is no bound: between setting it and waiting
-//! this CPU may be away for any time (a hypervisor, or an emulator's host, runs
-//! something else), the alarm rings before the wait, and the wait has no end.
-//! One that rings again ends it, wherever a ring falls:
+//! It fires when its time comes, and then again and again until it is turned off. An alarm that fires once is not a
+//! bound: between arming it and waiting, this CPU may be away for any time (a hypervisor, or an emulator's host, runs
+//! something else), the alarm fires before the wait, and the wait does not end. An alarm that repeats ends the wait,
+//! wherever it fires:
 //!
-//! - while the CPU waits: an interrupt that PSTATE does not mask wakes WFE, WFET
-//!   and WFI (DDI 0487K.a, D1.7.1, D1.7.2), and one that is routed to EL2 is not
-//!   masked by the EL1 state (D1.7.1.4 and D1.7.2.1, what is marked A);
-//! - before a WFE or WFET: the return from the handler sets the event register
-//!   (D1.7.1.1), so that the wait returns at once; where an emulator leaves that
-//!   out the handler does it ([`crate::dispatch`]);
-//! - before a WFI: it is used up, and the next one ends the wait.
+//! - while the CPU waits: an interrupt that PSTATE does not mask wakes WFE, WFET and WFI (DDI 0487K.a, D1.7.1, D1.7.2),
+//!   and an interrupt that is routed to EL2 is not masked by the EL1 state (D1.7.1.4 and D1.7.2.1, entries marked A);
+//! - before a WFE or WFET: the return from the handler sets the event register (D1.7.1.1), so the wait returns at once;
+//!   for an emulator that omits this the handler sets it ([`crate::dispatch`]);
+//! - before a WFI: this interrupt is lost, and the next one ends the wait.
 //!
-//! With PSTATE.I set none of this holds: WFE need not end for a masked
-//! interrupt, and its user needs another bound.
+//! With PSTATE.I set none of this holds: WFE need not end for a masked interrupt, and its user needs another bound.
 
 use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Writeable};
 use arch::insn;
@@ -28,8 +24,8 @@ use crate::machine::platform;
 use crate::percpu::PerCpu;
 use crate::{clock, interrupts};
 
-/// From one ring to the next, microseconds: far more than a handler takes, so
-/// that what waits gets on between two.
+/// Time between two interrupts of the alarm, microseconds: far more than a handler takes, so the waiting CPU gets on
+/// between two.
 const AGAIN_US: u32 = 2000;
 
 /// The virtual timer of this CPU as an alarm, until it is dropped; one CPU at a time
@@ -70,7 +66,7 @@ impl Alarm {
         self.bell.rings.store(0, Relaxed);
     }
 
-    /// When it rang first since [`Self::forget`], ticks.
+    /// Returns the time of its first interrupt since [`Self::forget`], ticks.
     pub fn rang_at(&self) -> Option<u64> {
         let rang = self.bell.rings.load(Relaxed) != 0;
         rang.then(|| self.bell.first.load(Relaxed))
@@ -84,8 +80,8 @@ impl Drop for Alarm {
     }
 }
 
-/// Interrupt `intid` at `cpu`, which is this one, while there is an alarm: if it is the
-/// timer's it rings, and the next ring is set. The handler has turned the timer off.
+/// Handles interrupt `intid` at `cpu`, which is this one, while there is an alarm: if it is the timer's, counts it and
+/// sets the next one. The handler has turned the timer off.
 fn rang(cpu: &PerCpu, intid: u32) {
     if intid != platform().timer.virt {
         interrupts::tell_next(cpu, intid);

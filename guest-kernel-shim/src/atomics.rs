@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The atomic instructions that this image is compiled to, and whether CPUs have them.
 //!
-//! There are two images of the same source: with load and store exclusive, and with the
+//! There are two images of one source: with load and store exclusive, and with the
 //! instructions of FEAT_LSE. The compiler chooses the instructions, without a branch. On a CPU
 //! without FEAT_LSE the second one must not get to an atomic operation.
 
@@ -24,8 +24,7 @@ pub const OWN: Atomics = if cfg!(target_feature = "lse") {
 /// Whether every CPU that has come up has FEAT_LSE.
 static LSE: AtomicBool = AtomicBool::new(true);
 
-/// Notes what this CPU has; whether it can run this image. Neither of that is an atomic
-/// operation.
+/// Records the features of this CPU; returns whether it can run this image. Uses no atomic operation.
 #[must_use]
 pub fn fits_cpu() -> bool {
     let has = arch::id::has_lse();
@@ -57,12 +56,12 @@ pub unsafe fn check_first(platform: &Platform<'_>) {
     hypervisor::exit_alone(platform.psci, 2)
 }
 
-/// Why this image does not run what was asked for.
+/// Why this image does not run the request.
 #[derive(Clone, Copy, Debug)]
 pub enum Unfit {
-    /// It is the other image's.
+    /// Only the other image can run it.
     Other(OtherImage),
-    /// It is no image's on this machine.
+    /// No image can run it on this machine.
     Never(SkipReason),
 }
 
@@ -75,7 +74,7 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// Has this image run what `arguments` ask for.
+/// Has this image run the request in `arguments`.
 ///
 /// # Errors
 /// [`Unfit`]: it can't. Cells are skipped instead; a trial has none.

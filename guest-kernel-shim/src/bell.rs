@@ -7,12 +7,12 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 pub struct Bell {
     /// Rings since the alarm was set.
     pub rings: AtomicU32,
-    /// When the first of them was, ticks.
+    /// The time of the first interrupt, ticks.
     pub first: AtomicU64,
 }
 
 impl Bell {
-    /// It never rang.
+    /// Returns a bell that never rang.
     pub(crate) const fn new() -> Self {
         Self {
             rings: AtomicU32::new(0),

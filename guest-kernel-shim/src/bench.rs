@@ -159,8 +159,8 @@ fn block(entry: &mut Entry, count: u32) {
     }
 }
 
-/// Runs them, each after `before`. A function of its own: what is around it is laid
-/// out apart from the code that is measured.
+/// Runs the cells, each after `before`. A separate function, so that its callers are laid out apart from the measured
+/// code.
 #[inline(never)]
 fn block_after(entry: &mut Entry, count: u32, before: impl Before) {
     let Some(samples) = entry.samples.as_deref_mut() else {
@@ -305,7 +305,7 @@ fn stamped_after(entry: &mut Entry, count: u32, before: impl Before) {
         return;
     };
     logs::begin(PerCpu::this());
-    // Where there is no hypervisor nothing traps.
+    // Without a hypervisor nothing traps.
     let halts = !(cell.trap.wfi() && hypervisor::present());
     let mut near = stages::Near {
         waker: knobs::waker(&cell, far),

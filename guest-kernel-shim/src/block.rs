@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One block of a cell on the executor: begun, run and counted on every CPU.
+//! One block of a cell on the executor: begins, runs and counts it on every CPU.
 //!
-//! The first CPU prepares what all share and only then posts the job
-//! ([`crate::workers`]); each CPU begins its tasks before it says that it is ready;
-//! none leaves before the last task of all has ended.
+//! The first CPU prepares the shared state and only then posts the job ([`crate::workers`]). Each CPU begins its tasks
+//! before it reports that it is ready. No CPU leaves before the last task of all CPUs has ended.
 //!
-//! How busy a CPU was lately goes on from a block of a cell to the next one of it, as in a
-//! kernel, which never forgets that: blocks are short beside the time in which half of it
-//! decays. The work of a CPU between them is not the cell's and does not count. A governor begins
-//! again, as do counts.
+//! The recent utilisation of a CPU carries over from one block of a cell to the next, as in a kernel, which never
+//! resets it: blocks are short compared with the time in which half of it decays. The work of a CPU between blocks does
+//! not belong to the cell and does not count. A governor starts from scratch in each block, and so do counts.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -30,9 +28,9 @@ use crate::{clock, idle, interrupts, knobs, workload};
 /// A part of a cell.
 #[derive(Clone, Copy)]
 pub struct Block {
-    /// What.
+    /// The cell that it belongs to.
     pub cell: Cell,
-    /// How often.
+    /// The number of samples.
     pub count: u32,
 }
 
@@ -74,7 +72,7 @@ impl Block {
         workload::spawn(&self.cell, self.count, cpu);
     }
 
-    /// Runs it, and leaves what was counted.
+    /// Runs the block, and leaves its counts.
     #[inline(never)]
     pub fn run(&self) {
         let me = PerCpu::this();
@@ -109,7 +107,7 @@ impl Block {
     }
 }
 
-/// How the executor idles in `cell`.
+/// Returns how the executor idles in `cell`.
 fn setting(cell: &Cell) -> Setting {
     Setting {
         wanted: REQUESTS,

@@ -19,7 +19,7 @@ pub static EL1_RELEASE: Release = Release::new();
 
 arch::image_start!(_el1_primary, _el1_held);
 arch::held_entry!(
-    // strict caches-agree: what is read is old until the line is cleaned as a whole, and read again.
+    // strict caches-agree: the value that is read is old until the line is cleaned as a whole, and read again.
     _el1_held: EL1_RELEASE => "el1_secondary"
 );
 
@@ -110,7 +110,7 @@ el1_secondary:
 
     .section .bss.boot_stack, "aw", @nobits
     .balign 4096
-    .space  {page}                              // for what is said of an overflow
+    .space  {page}                              // for the report of an overflow
     .global el1_boot_guard
 el1_boot_guard:                                 // left out of the page tables
     .space  {page}

@@ -46,8 +46,8 @@ pub fn wait_for(reached: impl Fn() -> bool) -> bool {
     wait_at_most(PATIENCE * frequency(), reached)
 }
 
-/// How long another CPU may take for what it does at once, in seconds. Where CPUs are threads
-/// of a busy host, one may get no time for as long as the others count.
+/// How long another CPU may take to do something at once, in seconds. Where CPUs are threads of a busy host, one may
+/// get no time for as long as the others count.
 const PATIENCE: u64 = 60;
 
 /// Waits until `reached`, at most `limit` ticks; whether it was.
@@ -62,8 +62,8 @@ pub fn wait_at_most(limit: u64, reached: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Whether a tick is one instruction of the machine, and not time. In that case CPUs run one after
-/// another. Found out once, by the first CPU before there are others.
+/// Whether a tick is one instruction of the machine, and not a unit of time. In that case CPUs run one after another.
+/// Determined once, by the first CPU before there are others.
 pub fn counts_instructions() -> bool {
     /// Is as large as a pointer: two bytes would put the pointers that the linker packs
     /// after them out of reach of a plain load, also those of measured paths.
@@ -98,8 +98,8 @@ pub fn step() -> Option<u64> {
     step
 }
 
-/// Ticks that `count` rounds of two instructions take; not inlined, so that both
-/// lengths are measured by the same instructions.
+/// Ticks that `count` rounds of two instructions take; not inlined, so that both lengths are measured by the same
+/// instructions.
 #[inline(never)]
 fn rounds(count: u64) -> u64 {
     let start = now();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Caches that hold nothing of what a wake-up uses.
+//! Empties the caches of everything that a wake-up uses.
 
 use arch::layout;
 use platform::Region;
@@ -7,13 +7,13 @@ use platform::Region;
 use crate::percpu::{self, PerCpu};
 use crate::{clock, hypervisor, memory};
 
-/// Time that a CPU has to get back to its wait after the wake-up before, microseconds: what
-/// it uses on its way is not to be in a cache again.
+/// Time that a CPU has to get back to its wait after the previous wake-up, microseconds: the lines that it uses on its
+/// way must not be in a cache again.
 const SETTLE_US: u32 = 20;
 
-/// Leaves nothing of what the first `cpus` CPUs use for a wake-up in a cache of any CPU:
-/// code, constants and variables of this image, their stacks and states, and those of EL2
-/// if it is there. Before that, they get time to wait.
+/// Removes from the caches of all CPUs everything that the first `cpus` CPUs use for a wake-up: code, constants and
+/// variables of this image, their stacks and states, and those of EL2 if it is there. Before that, they get time to
+/// wait.
 ///
 /// # Panics
 /// Panics if the hypervisor refuses.

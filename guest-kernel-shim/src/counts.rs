@@ -9,16 +9,16 @@ use crate::{clock, exits, hypervisor, pmu};
 /// Counts of a CPU while it took part.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
-    /// By the hypervisor, or a monitor.
+    /// Counts of the hypervisor, or of a VMM.
     pub exits: [u64; Counter::COUNT],
-    /// By the guest.
+    /// Counts of the guest.
     pub events: [u64; Event::ALL.len()],
     /// Cycles and instructions by the PMU, at EL1 and EL2; see [`crate::pmu`].
     pub pmu: [u64; 2],
     /// Requests sent and interrupts taken by the sender of the cell's pair, its receiver, and all
     /// other CPUs: only where there is a pair.
     pub ends: [u64; 3],
-    /// Of the neighbours.
+    /// Counts of the neighbours.
     pub shared: [u64; Shared::COUNT],
     /// How long it took part, ticks.
     pub ticks: u64,
@@ -35,7 +35,7 @@ impl Counts {
         ticks: 0,
     };
 
-    /// Returns the counts of this CPU, whose tally it is, up to now.
+    /// Returns the counts of this CPU, which owns `tally`, up to now.
     pub fn now(tally: &Tally) -> Self {
         Self {
             exits: exits::now(),
@@ -51,7 +51,7 @@ impl Counts {
         }
     }
 
-    /// Adds what was counted from `start` to `end`.
+    /// Adds the counts from `start` to `end`.
     pub fn add(&mut self, start: &Self, end: &Self) {
         for (n, sum) in self.exits.iter_mut().enumerate() {
             *sum += end.exits[n] - start.exits[n];

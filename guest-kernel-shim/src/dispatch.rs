@@ -60,9 +60,8 @@ extern "C" fn el1_acknowledged(intid: u32) {
     }
     handle(intid);
     gic_cpu::end(intid);
-    // The handler may have come between a look at the request word and the WFE
-    // that follows. The return from here makes an event (DDI 0487K.a, D1.7.2),
-    // so that WFE does not wait; an emulator that leaves that out would sleep
-    // on the request, so the event is made here.
+    // The handler may have come between a check of the request word and the WFE that follows. The return from here
+    // makes an event (DDI 0487K.a, D1.7.2), so that WFE does not wait; an emulator that omits it would sleep on the
+    // request, so this makes the event.
     insn::sevl();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A cell of the plan with what was measured of it, and how far all of them are.
+//! A cell of the plan with its measurements, and the progress of all cells.
 
 mod work;
 
@@ -19,7 +19,7 @@ pub type Rounds = [u64];
 /// How busy each CPU was lately.
 pub type Busy = [sched::load::Load];
 
-/// A cell and what was measured of it.
+/// A cell and its measurements.
 pub struct Entry {
     /// The cell.
     pub cell: Cell,
@@ -29,32 +29,30 @@ pub struct Entry {
     pub limits: Limits,
     /// How far it is.
     pub pace: Pace,
-    /// The core's frequency at its passes, where it can be told.
+    /// The core's frequency at its passes, where it can be measured.
     pub core_hz: Seen,
     /// Its samples, if it is.
     pub samples: Option<&'static mut Samples>,
     /// Counts of its blocks.
     pub counts: Counts,
-    /// Samples, and what was made like them in each block but is none: what the counts
-    /// are of.
+    /// Samples, and the wake-ups of each block that are made like them but not recorded: counts refer to all of these.
     pub made: u64,
     /// Counts of the samples with time stamps.
     pub stamped: Counts,
-    /// Where the CPUs were within those.
+    /// Where the CPUs were within the samples with time stamps.
     pub parts: Totals,
     /// Counts of the kernel, for workloads that run on it.
     pub kernel: stats::Totals,
     /// How requests came, where it is time that has them come.
     pub load: Load,
-    /// How busy its blocks left each CPU: the next one goes on from there.
+    /// How busy the last block left each CPU: the next one starts from there.
     pub busy: &'static mut Busy,
     /// Rounds of noise that each CPU made meanwhile.
     pub noise: &'static mut Rounds,
 }
 
 impl Entry {
-    /// Whether it has anything to do or to say in pass `pass`: what can't run is
-    /// reported at once.
+    /// Whether the entry has anything to do or report in pass `pass`: a cell that can't run is reported at once.
     pub fn is_due(&self, pass: u32) -> bool {
         match self.samples {
             Some(_) => self.pace.ended.is_none(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often what is below took this CPU from the guest, by cause, where it tells: Rouse by a
-//! call, a monitor under KVM by a page of registers ([`abi::monitor`]).
+//! Counts how often the hypervisor or the VMM took this CPU from the guest, by cause, where it reports that: Rouse by a
+//! call, a VMM under KVM by a page of registers ([`abi::monitor`]).
 
 use abi::Counter;
 use abi::monitor::REGISTERS;
@@ -20,12 +20,12 @@ pub unsafe fn open(page: Region) {
     PAGE.call_once(|| page);
 }
 
-/// Whether anything below counts these.
+/// Whether the hypervisor or the VMM counts `counter`.
 pub fn tells(counter: Counter) -> bool {
     hypervisor::present() || (PAGE.is_completed() && REGISTERS.contains(&counter))
 }
 
-/// This CPU's, up to now; 0 of what is not told.
+/// The exits of this CPU so far; 0 for a counter that is not reported.
 pub fn now() -> [u64; Counter::COUNT] {
     if hypervisor::present() {
         return hypervisor::counters();
@@ -34,8 +34,8 @@ pub fn now() -> [u64; Counter::COUNT] {
     let Some(page) = PAGE.get() else { return all };
     for (n, counter) in REGISTERS.into_iter().enumerate() {
         let register = page.base + 8 * n as u64;
-        // SAFETY: as `open` was promised; the page has as many registers, whose reads do
-        // nothing but note values of this CPU.
+        // SAFETY: by the contract of `open`; the page has as many registers, and reading them only returns values of
+        // this CPU.
         all[counter as usize] = unsafe { gic::mmio::load_64(register) };
     }
     all

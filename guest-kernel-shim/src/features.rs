@@ -38,7 +38,7 @@ impl Features {
 
 static FEATURES: Once<Features> = Once::new();
 
-/// The features of this machine, as the ID registers say (DDI 0487K.a, D23.2.66 on).
+/// The features of this machine, from the ID registers (DDI 0487K.a, D23.2.66 on).
 pub fn features() -> &'static Features {
     FEATURES.call_once(|| {
         let mmfr0 = ID_AA64MMFR0_EL1.get();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Leaves EL2 where a machine without hypervisor starts us there: EL1 gets the
-//! machine, and nothing that a reset or firmware left stands in its way.
+//! Leaves EL2 where a machine without hypervisor starts us there: EL1 gets the machine, and no state of a reset or of
+//! firmware gets in its way.
 
 use aarch64_cpu::registers::{HCR_EL2, ICH_HCR_EL2, SCTLR_EL1, VTTBR_EL2, Writeable};
 use arch::controls::Controls;
@@ -8,19 +8,19 @@ use arch::image::SCTLR_EL1_RES1;
 use arch::regs::ICC_SRE_EL2;
 use arch::{gic_cpu, insn};
 
-/// HCR_EL2 (DDI 0487K.a, D24.2.53): EL1 is AArch64 (RW), pointer authentication (API, APK) and
-/// SCXTNUM_ELx (EnSCXT) are its own; nothing traps, nothing is routed to EL2, E2H is 0. It is
-/// written first: E2H changes what other registers mean.
+/// HCR_EL2 (DDI 0487K.a, D24.2.53): EL1 is AArch64 (RW), pointer authentication (API, APK) and SCXTNUM_ELx (EnSCXT) are
+/// its own; nothing traps, nothing is routed to EL2, E2H is 0. It is written first, because E2H changes the meaning of
+/// other registers.
 pub const HCR: u64 = 1 << 31 | 3 << 40 | 1 << 53;
 
-/// Nothing traps that this kernel uses; what it does not use, SVE and what fine-grained traps
-/// let through, may. EL1 has the physical counter and timer.
+/// Nothing that this kernel uses traps; SVE and other features that it does not use may. EL1 has the physical counter
+/// and timer.
 const CONTROLS: Controls = Controls {
     cptr: 0x33ff,
     mdcr: 0,
     cnthctl: 3,
     hcrx: 1 << 11,
-    // Nothing here is partitioned, and what traps of it is not used.
+    // Nothing here is partitioned, and no register that MPAM traps is used.
     mpam: None,
 };
 

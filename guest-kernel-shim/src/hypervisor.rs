@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls to what is below: PSCI, and Rouse's hypercalls if it is there.
+//! Calls to the hypervisor or firmware below: PSCI, and Rouse's hypercalls if Rouse is there.
 
 use abi::{CellWords, ConsoleWords, Counter, Floor, Info, KnobValue, Neighbour, Shared, TimeLog};
 use core::arch::asm;
@@ -24,11 +24,11 @@ static PRESENT: AtomicBool = AtomicBool::new(false);
 /// See [`other`].
 static OTHER: Once<Option<Name>> = Once::new();
 
-/// x0 to x17 of a call: what the convention passes and may change.
+/// x0 to x17 of a call: the registers that the convention passes and may change.
 pub type Registers = [u64; 18];
 
-/// Notes how calls are made and finds out what answers them: Rouse, or another hypervisor,
-/// which the description may have `named`.
+/// Records how to make calls and finds out what answers them: Rouse, or another hypervisor, which the description may
+/// have `named`.
 pub fn discover(conduit: Option<Conduit>, named: Option<Name>) {
     let Some(conduit) = conduit else {
         OTHER.call_once(|| named);
@@ -52,13 +52,12 @@ fn uid(function: u32) -> [u32; 4] {
     core::array::from_fn(|n| answer[n] as u32)
 }
 
-/// The hypervisor below that is not Rouse, by its own name, or by the description's; `None`
-/// if neither says anything.
+/// The hypervisor below that is not Rouse, by its own name, or by the description's; `None` if neither names one.
 pub fn other() -> Option<&'static str> {
     OTHER.get()?.as_deref()
 }
 
-/// The boot arguments say that this guest runs under something that is not there.
+/// The boot arguments name a hypervisor that is not there.
 #[derive(Clone, Copy, Debug)]
 pub struct Mistaken(Under);
 
@@ -76,10 +75,10 @@ impl fmt::Display for Mistaken {
     }
 }
 
-/// Notes what the boot arguments say of what is below.
+/// Records the hypervisor that the boot arguments name.
 ///
 /// # Errors
-/// [`Mistaken`]: what answers there names itself otherwise.
+/// [`Mistaken`]: the hypervisor that answers has another name.
 pub fn tell(arguments: &Arguments<'_>) -> Result<(), Mistaken> {
     let given = arguments.given_trap.map(|trap| Given {
         trap,
@@ -99,7 +98,7 @@ pub fn tell(arguments: &Arguments<'_>) -> Result<(), Mistaken> {
     Ok(())
 }
 
-/// Returns what this guest runs under: Rouse if that answers, else by the boot arguments.
+/// Returns the hypervisor that this guest runs under: Rouse if that answers, else by the boot arguments.
 pub fn under() -> Under {
     match (present(), TOLD.get()) {
         (true, _) => Under::Rouse,
@@ -129,7 +128,7 @@ pub fn cpu_off() {
     call(CPU_OFF, [0; 3]);
 }
 
-/// Version of PSCI.
+/// Returns the version of PSCI.
 pub fn version() -> u64 {
     call(PSCI_VERSION, [0; 3])[0]
 }
@@ -139,14 +138,14 @@ pub fn affinity_info(mpidr: u64) -> i64 {
     call(AFFINITY_INFO, [mpidr, 0, 0])[0] as i32 as i64
 }
 
-/// Waits for an interrupt in standby (DEN0022F.b, 5.4): power_state 0, so nothing
-/// is lost and the entry point is not used; PSCI's status.
+/// Waits for an interrupt in standby (DEN0022F.b, 5.4): power_state 0, so nothing is lost and the entry point is not
+/// used. Returns PSCI's status.
 pub fn cpu_suspend() -> i64 {
     call(CPU_SUSPEND, [0; 3])[0] as i32 as i64
 }
 
-/// Has EL2 compare what it keeps of this vCPU's interrupts with its list
-/// registers, by a mode of [`abi::audit`]; whether they agree.
+/// Has EL2 compare its state of this vCPU's interrupts with the list registers, by a mode of [`abi::audit`]; returns
+/// whether they agree.
 pub fn audit(mode: u64) -> bool {
     !present() || call(abi::Call::Audit.function(), [mode, 0, 0])[0] as i64 == abi::SUCCESS
 }
@@ -174,8 +173,8 @@ pub fn exit(status: u64) -> ! {
     }
 }
 
-/// Ends the machine with `status` before anything is known of what is below, and without
-/// an atomic operation; for the only CPU that runs.
+/// Ends the machine with `status` before the hypervisor below is known, and without an atomic operation; for the only
+/// CPU that runs.
 pub fn exit_alone(conduit: Option<Conduit>, status: u64) -> ! {
     crate::output::line_unlocked(format_args!("rouse: exit status {status}"));
     if let Some(conduit) = conduit {
@@ -254,19 +253,19 @@ pub fn watch(address: u64, period: u64) {
     );
 }
 
-/// Says that pass `pass` of `cell`, which is number `id`, begins; see [`abi::Call::Cell`].
+/// Announces that pass `pass` of `cell`, which is number `id`, begins; see [`abi::Call::Cell`].
 pub fn begin_cell(id: usize, pass: u32, cell: &Cell) {
     let mut words = CellWords::default();
     let names = DIMENSIONS.iter().filter(|info| info.names(cell));
     for (place, info) in names.enumerate() {
         let space = if place == 0 { "" } else { " " };
-        // It has no error: it cuts off what is too long.
+        // Writing can't fail: it cuts off words that are too long.
         let _ = write!(words, "{space}{}", info.text(cell));
     }
     say_cell(id as u64 + 1, pass, words);
 }
 
-/// Says that no cell runs any more.
+/// Announces that no cell runs any more.
 pub fn end_cells() {
     say_cell(0, 0, CellWords::default());
 }
@@ -278,7 +277,7 @@ pub fn text() -> Option<fn(&ConsoleWords)> {
     })
 }
 
-/// Says `words` on the console; whether there is such a call.
+/// Prints `words` on the console; returns whether there is such a call.
 fn put(words: &ConsoleWords) -> bool {
     let mut registers: Registers = [0; 18];
     registers[0] = abi::Call::Console.function();
@@ -323,7 +322,7 @@ pub fn shared() -> [u64; Shared::COUNT] {
     core::array::from_fn(|n| answer[1 + n])
 }
 
-/// Has EL2 note what it traces of this vCPU in `log` as well, or not any more.
+/// Has EL2 also log the events that it traces of this vCPU in `log`, or stop that.
 ///
 /// # Panics
 /// Panics if the hypervisor refuses.
@@ -333,18 +332,17 @@ pub fn log(log: Option<&'static TimeLog>) {
     assert!(status == abi::SUCCESS, "hypervisor: no log at {address:#x}");
 }
 
-/// Has EL2 leave nothing of `what` in a cache: [`abi::EVICT_IMAGE`], or the number of a vCPU;
-/// whether there is such a thing.
+/// Has EL2 remove `what` from the caches: [`abi::EVICT_IMAGE`], or the number of a vCPU; returns whether that exists.
 pub fn evict(what: u64) -> bool {
     call(abi::Call::Evict.function(), [what, 0, 0])[0] as i64 == abi::SUCCESS
 }
 
-/// Has this vCPU's exits come to the least vectors that there can be; whether they may.
+/// Has this vCPU's exits go to the minimal vectors; returns whether they may.
 pub fn floor(which: Floor) -> bool {
     call(abi::Call::Floor.function(), [which as u64, 0, 0])[0] as i64 == abi::SUCCESS
 }
 
-/// Whether there are such vectors: where they are, a number that none of them has is invalid, and else the call is not known.
+/// Whether there are minimal vectors: if so, an unknown number is invalid, and otherwise the call itself is unknown.
 pub fn has_floors() -> bool {
     call(abi::Call::Floor.function(), [u64::MAX, 0, 0])[0] as i64 == abi::INVALID
 }
@@ -369,7 +367,7 @@ pub fn call(function: u64, arguments: [u64; 3]) -> Registers {
     registers
 }
 
-/// How this machine takes calls.
+/// Returns how this machine takes calls.
 fn conduit() -> Conduit {
     CONDUIT.get().copied().unwrap_or(Conduit::Smc)
 }

@@ -64,7 +64,7 @@ fn poll<P: Pause>(setting: &Setting, pause: P) -> Poll<P> {
     }
 }
 
-/// Cold, so that the loops of the other ways are laid out as if this were not there.
+/// Cold, so that the loops of the other ways are laid out without it.
 #[cold]
 #[inline(never)]
 fn by_governor(setting: &Setting, body: &mut impl Body) {
@@ -107,7 +107,7 @@ fn poll_then_halt_by(setting: &Setting, pause: impl Pause, body: &mut impl Body)
     }
 }
 
-/// Runs `body` with an idle loop that halts, behind a barrier if that is set.
+/// Runs `body` with an idle loop that halts, after a barrier if that is set.
 fn halt_by<I>(setting: &Setting, idle: I, body: &mut impl Body)
 where
     I: Idle,
@@ -121,7 +121,7 @@ where
     }
 }
 
-/// Apart from the others, as [`by_governor`] is.
+/// Kept apart from the others, like [`by_governor`].
 #[cold]
 #[inline(never)]
 fn behind_barrier<I>(idle: I, body: &mut impl Body)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interrupts of this kernel: two SGIs. Checks enable others, which are
-//! noted in the CPU's [`Journal`], and told to the listener. [`crate::dispatch`] handles each of
-//! them.
+//! The interrupts of this kernel: two SGIs. Checks enable others, which are recorded in the CPU's [`Journal`] and
+//! passed to the listener. [`crate::dispatch`] handles each of them.
 
 use abi::Info;
 use arch::gic_cpu;
@@ -43,7 +42,7 @@ pub unsafe fn enable(cpu: &PerCpu, platform: &Platform<'_>) {
     gic_cpu::enable(false);
 }
 
-/// The SGIs that can be delivered either way, which a trial uses: not those of the secure world.
+/// The SGIs that can be delivered either way, which a trial uses: without those of the secure world.
 #[must_use]
 pub fn sgis() -> u32 {
     match hypervisor::present() {
@@ -70,7 +69,7 @@ pub fn redistributor(cpu: &PerCpu) -> &Redistributor {
         .expect("a CPU sets up its redistributor before it is online")
 }
 
-/// A function that is told of interrupts that nothing else expects.
+/// A function that receives the interrupts that nothing else expects.
 pub type Listener = fn(&PerCpu, u32);
 
 /// The one that is, or null.
@@ -78,13 +77,12 @@ static LISTENER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 /// The one whose place the alarm takes, or null.
 static BEHIND: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
-/// From now on every CPU tells `listener` of them; `None` ends that. Not while there is an
-/// alarm.
+/// Has every CPU pass them to `listener` from now on; `None` ends that. Not while there is an alarm.
 pub fn listen(listener: Option<Listener>) {
     LISTENER.store(pointer(listener), Release);
 }
 
-/// Like [`listen`] until [`listen_no_more_first`]; `listener` hands on what it does not expect by
+/// Like [`listen`] until [`listen_no_more_first`]; `listener` passes on the interrupts that it does not expect by
 /// [`tell_next`].
 pub fn listen_first(listener: Listener) {
     let behind = LISTENER.load(Acquire);
@@ -98,14 +96,13 @@ pub fn listen_no_more_first() {
     LISTENER.store(BEHIND.load(Acquire), Release);
 }
 
-/// Tells the listener of `intid`, which `cpu` has taken. Without a listener it costs
-/// one load.
+/// Passes `intid`, which `cpu` has taken, to the listener. Without a listener it costs one load.
 #[inline(always)]
 pub fn tell(cpu: &PerCpu, intid: u32) {
     call(&LISTENER, cpu, intid);
 }
 
-/// Tells the one behind the first, if there is one.
+/// Passes `intid` to the second listener, if there is one.
 pub fn tell_next(cpu: &PerCpu, intid: u32) {
     call(&BEHIND, cpu, intid);
 }
@@ -125,7 +122,7 @@ fn call(slot: &AtomicPtr<()>, cpu: &PerCpu, intid: u32) {
 #[cold]
 #[inline(never)]
 fn call_there(listener: *mut (), cpu: &PerCpu, intid: u32) {
-    // SAFETY: only `pointer` makes what is in the slots, of functions of this type.
+    // SAFETY: only `pointer` makes the values of the slots, from functions of this type.
     let listener = unsafe { core::mem::transmute::<*mut (), Listener>(listener) };
     listener(cpu, intid);
 }

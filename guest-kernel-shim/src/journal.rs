@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interrupts that a CPU took and that nothing but a check expects.
+//! Interrupts that a CPU took and that only a check expects.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Interrupts that a CPU took and that nothing but a check expects, in order.
+/// Interrupts that a CPU took and that only a check expects, in order.
 pub struct Journal {
     taken: AtomicU32,
     intids: [AtomicU32; 64],
 }
 
 impl Journal {
-    /// None.
+    /// Returns an empty journal.
     pub(crate) const fn new() -> Self {
         Self {
             taken: AtomicU32::new(0),
@@ -24,7 +24,7 @@ impl Journal {
         self.taken.store(0, Release);
     }
 
-    /// How many there are.
+    /// Returns the number of interrupts.
     pub fn count(&self) -> usize {
         self.taken.load(Acquire) as usize
     }
@@ -34,7 +34,7 @@ impl Journal {
         self.iter().last()
     }
 
-    /// All, in order.
+    /// Returns all interrupts, in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let known = self.intids.iter().take(self.count());
         known.map(|intid| intid.load(Relaxed))

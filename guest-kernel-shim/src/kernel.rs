@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A small kernel: what a CPU does between two wake-ups, when that is more than
-//! to answer the last one.
+//! A small kernel: the work of a CPU between two wake-ups, when that is more than answering the last one.
 //!
-//! Every CPU has an executor of `async` tasks ([`executor`], [`mod@task`]). A task
-//! stays on its CPU. To wake one of another CPU is to put it into that CPU's
-//! inbox, a list without lock, and to set RESCHED in its request word; whether
-//! there is an interrupt as well is the word's matter ([`wait::request`]), as
-//! for every wake-up here. Tasks sleep by the CPU's virtual timer ([`timer`]) and
-//! wait for each other in [`channel`]s; a function is called on another CPU by
-//! [`calls`].
+//! Every CPU has an executor of `async` tasks ([`executor`], [`mod@task`]). A task stays on its CPU. To wake a task of
+//! another CPU, a CPU puts it into that CPU's inbox, a lock-free list, and sets RESCHED in its request word; the word
+//! decides whether an interrupt is sent as well ([`wait::request`]), as for every wake-up here. Tasks sleep by the
+//! CPU's virtual timer ([`timer`]) and wait for each other in [`channel`]s; [`calls`] run a function on another CPU.
 //!
-//! A CPU without a ready task idles, in any of the ways of [`crate::idle`]: they
-//! are the same loops that `pingpong` measures without all this. Waits called
-//! `governor:<name>` choose among the idle states of crate `cpuidle`
+//! A CPU without a ready task idles, in any of the ways of [`crate::idle`]: these are the loops that `pingpong`
+//! measures without all this. Waits called `governor:<name>` choose among the idle states of crate `cpuidle`
 //! ([`crate::idle`]).
 //!
-//! Interrupt handlers of this kernel wake tasks only through the inbox, and
-//! touch nothing else that the executor uses, so the executor runs with
-//! interrupts enabled, but for the pass of its scheduler.
+//! Interrupt handlers of this kernel wake tasks only through the inbox, and touch nothing else that the executor uses,
+//! so the executor runs with interrupts enabled, except during the pass of its scheduler.
 
 pub mod calls;
 pub mod channel;
@@ -51,20 +45,20 @@ use crate::interrupts;
 use crate::machine::platform;
 use crate::percpu::PerCpu;
 
-/// Bytes of the pool that [`create`] takes for each CPU; the page is for what is rounded up.
+/// Bytes of the pool that [`create`] takes for each CPU; the page covers rounding.
 pub const NEEDS: u64 =
     (TASKS * size_of::<Task>()) as u64 + memory::SIZE as u64 + size_of::<Cpu>() as u64 + PAGE;
 
 /// And for each pair of CPUs.
 pub const NEEDS_PER_PAIR: u64 = size_of::<Call>() as u64;
 
-/// Allocates what every CPU has.
+/// Allocates the per-CPU state.
 pub fn create(pool: &mut Pool, cpus: usize) {
     TABLE.call_once(|| {
         let task = |n| Task::new(n as u32, n / TASKS);
         pool.fill((0..cpus * TASKS).map(task))
     });
-    // Not zeroed: these are most of what a CPU has, and a future is written before it is read.
+    // Not zeroed: these are most of the memory of a CPU, and a future is written before it is read.
     let futures = pool.reserve((cpus * memory::SIZE) as u64) as usize;
     let calls = Call::place(pool, cpus * cpus);
     let calls = calls.chunks_exact(cpus).enumerate();

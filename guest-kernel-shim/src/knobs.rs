@@ -15,7 +15,7 @@ use crate::setting::Setting;
 use crate::wake::Waker;
 use crate::{clock, hypervisor, interrupts, logs, vectors};
 
-/// How a CPU waits in `cell`.
+/// Returns how a CPU waits in `cell`.
 pub fn setting(cell: &Cell) -> Setting {
     /// A WFET without a limit of its own returns after this long.
     const BOUND_US: u32 = 100;
@@ -92,7 +92,7 @@ fn invite(cell: &Cell) {
     hypervisor::set(KnobValue::Neighbour(does));
 }
 
-/// Turns the knobs that decide what exits.
+/// Turns the knobs that decide which events exit.
 pub fn turn_exits(trap: Trap, deliver: Deliver) {
     hypervisor::set_trap(trap);
     hypervisor::set_deliver(deliver);

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rouse's guest: a small kernel at EL1 whose CPUs idle in every way there is
-//! and wake each other, and that measures what a wake-up costs.
+//! Rouse's guest: a small kernel at EL1 whose CPUs idle in every way there is and wake each other, and that measures
+//! the cost of a wake-up.
 //!
-//! It runs under the hypervisor and, unchanged, on the bare machine. Two programs are
-//! made of it, an image each: `measuring/`, which measures and has nothing else, and
-//! `trials/`. A program is put on it by [`program!`].
+//! It runs under the hypervisor and, unchanged, on the bare machine. Two programs use it, each an image: `measuring/`,
+//! which only measures, and `trials/`. [`program!`] connects a program to it.
 //!
 //! | | |
 //! |---|---|
 //! | [`boot`], [`start`], [`memory`], [`smp`] | from the first instruction to all CPUs running |
-//! | [`vectors`], [`dispatch`], [`interrupts`] | what interrupts a CPU, and what is done about it |
-//! | [`idle`] | the ways of waiting: what is measured |
+//! | [`vectors`], [`dispatch`], [`interrupts`] | the interrupts of a CPU, and their handling |
+//! | [`idle`] | the ways of waiting, which are measured |
 //! | [`wake`] | the other side: asking a CPU to leave its idle loop |
 //! | [`kernel`] | tasks, timers and function calls, for workloads that are more than a wake-up |
-//! | [`workload`], [`mod@block`] | what is run, over and over |
+//! | [`workload`], [`mod@block`] | the work that runs, over and over |
 //! | [`mod@bench`], [`workers`], [`knobs`] | the cells, one after another; the CPUs that run them |
-//! | [`probe`], [`features`], [`atomics`], [`pmu`], [`report`] | what the machine has and models; records |
+//! | [`probe`], [`features`], [`atomics`], [`pmu`], [`report`] | the machine's features and models; records |
 
 #![no_std]
 #![allow(

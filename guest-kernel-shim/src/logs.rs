@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The logs of the two CPUs of a round trip, which say where they were: the guest's of its
-//! polls and halts, EL2's of its exits.
+//! The logs of the two CPUs of a round trip, which record where they were: the guest's of its polls and halts, EL2's of
+//! its exits.
 
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
@@ -32,8 +32,7 @@ pub fn all_logs() -> Option<&'static [Logs; CPUS]> {
     LOGS.get().copied()
 }
 
-/// From now on `cpu` is the one that measures. The job that is posted next orders this for the
-/// other one.
+/// Makes `cpu` the one that measures from now on. The job that is posted next orders this for the other one.
 pub fn begin(cpu: &PerCpu) {
     NEAR.store(cpu.index, Relaxed);
 }

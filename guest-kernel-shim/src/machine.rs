@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine, as its description says: what everything above asks.
+//! The machine, by its description, for the modules above.
 
 use pages::PAGE;
 use platform::{Platform, Region};
@@ -17,13 +17,12 @@ pub fn platform() -> &'static Platform<'static> {
         .expect("the machine is described before anything asks")
 }
 
-/// Says what the machine is: once, before anything asks.
+/// Sets the machine's description: once, before anything reads it.
 pub fn describe(platform: Platform<'static>) -> &'static Platform<'static> {
     PLATFORM.call_once(|| platform)
 }
 
-/// Addresses where neither Rouse nor QEMU's `virt` has anything, mapped for the
-/// check that says so.
+/// Addresses where neither Rouse nor QEMU's `virt` has anything, mapped for the check of that.
 pub const HOLE: Region = Region {
     base: 0x0f00_0000,
     size: PAGE,

@@ -21,8 +21,8 @@ arch::symbol_addresses! {
     boot_guard = el1_boot_guard;
 }
 
-/// The variables of the image, without the page below the first CPU's stack: that is not
-/// mapped, so that a stack which is too small does not go on in what lies there.
+/// The variables of the image, without the page below the first CPU's stack: that is not mapped, so that a stack that
+/// is too small does not overwrite the data below it.
 pub fn data() -> [Region; 2] {
     let data = layout::data();
     let guard = boot_guard();
@@ -83,10 +83,9 @@ pub unsafe fn enter(pool: &mut Pool, regions: impl Iterator<Item = (Region, Use)
     insn::tlbi_vmalle1();
     insn::dsb_nsh();
     insn::isb();
-    // Writes until here went to memory. A hypervisor that has this memory mapped
-    // with caches may have read it before, by speculation too, and what it read would be
-    // found once caches are on (DDI 0487K.a, B2.10, mismatched memory attributes). Nothing is
-    // taken from the pool below; the stack is in the data, so that part comes last.
+    // Writes until here went to memory. A hypervisor that has this memory mapped with caches may have read it before,
+    // also by speculation, and the CPU would find those values once caches are on (DDI 0487K.a, B2.10, mismatched
+    // memory attributes). Nothing is taken from the pool below; the stack is in the data, so that part comes last.
     pages::clean(pool.taken());
     let data = layout::data();
     // SAFETY: the caller vouches for the regions, which have the code and the stack where

@@ -32,7 +32,7 @@ pub unsafe fn open_alone(uart: Uart) {
     unsafe { *PORT.as_mut_ptr() = Some(Port::new(uart)) };
 }
 
-/// From now on lines go to `call`, and not to the UART.
+/// Sends lines to `call` from now on, and not to the UART.
 pub fn by_call(call: fn(&ConsoleWords)) {
     CALL.call_once(|| call);
 }
@@ -42,7 +42,7 @@ pub fn line(text: fmt::Arguments<'_>) {
     write(&mut PORT.lock(), text);
 }
 
-/// Writes a line to what output goes to. Neither has an error.
+/// Writes a line to both outputs. Neither can fail.
 fn write(port: &mut Option<Port>, text: fmt::Arguments<'_>) {
     if let Some(&call) = CALL.get() {
         let mut gathered = Gathered::new(call);
@@ -90,7 +90,7 @@ impl Write for Gathered {
     }
 }
 
-/// Says that nothing follows; see [`console::END`].
+/// Marks the end of the output; see [`console::END`].
 pub fn end() {
     // SAFETY: as in `line_unlocked`, this CPU ends the machine.
     if let Some(port) = unsafe { (*PORT.as_mut_ptr()).as_mut() } {
@@ -105,7 +105,7 @@ pub fn line_unlocked(text: fmt::Arguments<'_>) {
     write(unsafe { &mut *PORT.as_mut_ptr() }, text);
 }
 
-/// Reports a boot stage; the last one printed tells where a boot that hangs got to.
+/// Reports a boot stage; the last one printed shows how far a boot that hangs got.
 #[macro_export]
 macro_rules! stage {
     ($name:literal, $($arg:tt)*) => {

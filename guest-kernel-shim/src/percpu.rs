@@ -31,9 +31,9 @@ pub struct PerCpu {
     /// Position in [`all`].
     pub index: usize,
     online: AtomicBool,
-    /// It was turned off in the middle of a task that it is to begin anew.
+    /// The CPU was turned off in the middle of a task, which it is to begin again.
     pub unfinished: AtomicBool,
-    /// Set by the interrupt handler, looked at by a CPU that is busy.
+    /// Set by the interrupt handler, read by a CPU that is busy.
     pub interrupted: AtomicBool,
     time: AtomicU64,
     /// When the last IRQ reached its vector, if that is traced, ticks.
@@ -88,7 +88,7 @@ pub fn create(pool: &mut Pool, mpidrs: impl ExactSizeIterator<Item = u64>) {
     TPIDR_EL1.set(core::ptr::from_ref(first) as u64);
 }
 
-/// Every CPU that was described.
+/// Returns every CPU that was described.
 ///
 /// # Panics
 /// Panics before [`create`].
@@ -98,7 +98,7 @@ pub fn all() -> &'static [&'static PerCpu] {
         .expect("CPUs are created before they are used")
 }
 
-/// Every CPU that runs.
+/// Returns every CPU that runs.
 pub fn online() -> impl Iterator<Item = &'static PerCpu> + Clone {
     all().iter().copied().filter(|cpu| cpu.is_online())
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The performance monitors of this CPU: cycles, and instructions if the
-//! machine counts them (event INST_RETIRED; DDI 0487K.a, D14.11.3).
+//! The performance monitors of this CPU: cycles, and instructions if the machine counts them (event INST_RETIRED; DDI
+//! 0487K.a, D14.11.3).
 //!
-//! They count at EL1 and at EL2 (NSH), so that what the hypervisor does for a
-//! wake-up is in them. A counter belongs to one CPU, so it gives no time from
-//! one CPU to another; that is the clock's, and [`crate::clock::cycles`] turns
-//! it into cycles. Whether it goes on in WFI is the machine's choice.
+//! They count at EL1 and at EL2 (NSH), so they include the hypervisor's work for a wake-up. A counter belongs to one
+//! CPU, so it can't measure time from one CPU to another; the clock does, and [`crate::clock::cycles`] converts that to
+//! cycles. Whether the counter goes on in WFI depends on the machine.
 
 use aarch64_cpu::registers::{ID_AA64DFR0_EL1, Readable};
 use arch::insn;
@@ -28,9 +27,9 @@ const INST_RETIRED: u64 = 8;
 const CYCLES: u64 = 1 << 31;
 const COUNTER0: u64 = 1;
 
-/// Finds out whether there is a PMU as the architecture describes it (PMUVer). `works` says
-/// whether its argument runs without an exception: Xen was seen to show the machine's PMUVer
-/// to a guest that gets no PMU, and its registers are undefined then.
+/// Finds out whether there is a PMU as the architecture describes it (PMUVer). `works` returns whether its argument
+/// runs without an exception: Xen was seen to show the machine's PMUVer to a guest that gets no PMU, and its registers
+/// are undefined then.
 pub fn find(works: impl FnOnce(fn()) -> bool) {
     let version = ID_AA64DFR0_EL1.get() >> 8 & 0xf;
     let is_claimed = version != 0 && version != 0xf;
@@ -67,7 +66,7 @@ pub fn cycles() -> u64 {
     PMCCNTR_EL0.get()
 }
 
-/// Cycles and instructions so far; 0 for what is not counted.
+/// Cycles and instructions so far; 0 for a count that does not exist.
 pub fn read() -> [u64; 2] {
     if !is_there() {
         return [0; 2];

@@ -17,7 +17,7 @@ struct Trial {
     name: &'static str,
     /// It needs a second CPU that acts.
     pair: bool,
-    /// Without this earlier one being true it would show nothing.
+    /// An earlier trial without whose yes this one would not show anything.
     needs: Option<&'static str>,
     run: fn() -> Answer,
 }
@@ -43,7 +43,7 @@ impl Trial {
         }
     }
 
-    /// Tries it, with what was found before.
+    /// Tries it, with the earlier answers.
     fn answer(&self, before: &[Answer]) -> Answer {
         let known = TRIALS.iter().map(|trial| trial.name).zip(before);
         let mut needed = known.filter(|(name, _)| Some(*name) == self.needs);
@@ -100,8 +100,8 @@ const TRIALS: [Trial; COUNT] = {
 
 static ANSWERS: Once<ArrayVec<Answer, COUNT>> = Once::new();
 
-/// Every trial's name and answer; tried at the first call,
-/// which has to come from the first CPU, with the others parked.
+/// Returns every trial's name and answer. The first call tries them, and has to come from the first CPU, with the
+/// others parked.
 pub fn answers() -> impl Iterator<Item = (&'static str, &'static Answer)> {
     let answers = ANSWERS.call_once(|| {
         let mut answers = ArrayVec::new();
@@ -114,8 +114,7 @@ pub fn answers() -> impl Iterator<Item = (&'static str, &'static Answer)> {
     TRIALS.iter().map(|trial| trial.name).zip(answers)
 }
 
-/// Whether the trial `name` was not answered with yes: what is not sure is not
-/// shown.
+/// Whether the trial `name` ended without a yes: a doubtful answer does not show it.
 pub fn is_not_modelled(name: &str) -> bool {
     answers().any(|(trial, answer)| trial == name && !answer.is_yes())
 }
@@ -124,13 +123,13 @@ fn counts_instructions() -> Answer {
     Answer::plain(clock::counts_instructions())
 }
 
-/// CPUs run at once. Where the counter counts every instruction of the machine and
-/// nothing else, they do not: what two execute at a time would count twice.
+/// CPUs run at once. Where the counter counts every instruction of the machine and nothing else, they do not: two at a
+/// time would count twice.
 fn cpus_run_at_once() -> Answer {
     Answer::plain(!clock::counts_instructions())
 }
 
-/// Every CPU reads the same count: one CPU's reading lies between two of another.
+/// Every CPU reads one count: a CPU's reading lies between two of another.
 fn counter_shared() -> Answer {
     let before = clock::now();
     workers::on_second(|| PerCpu::this().note_time(clock::now()));

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The two ends at which a program is put on this kernel. Which one it is, is known
-//! when it is linked, so that no path asks.
+//! The two functions that connect a program to this kernel. The linker decides which program it is, so no path has to
+//! check at run time.
 
-/// Makes a program of its number ([`plan::Program`]), of what it does when all CPUs
-/// run ([`crate::start::Run`]), and of what every other CPU does first of all.
+/// Makes a program from its number ([`plan::Program`]), a function for the time when all CPUs run
+/// ([`crate::start::Run`]), and a function that every other CPU runs first.
 #[macro_export]
 macro_rules! program {
     ($program:expr, $run:path, $started:path) => {
-        /// Where the first CPU gets from assembly.
+        /// The entry of the first CPU from assembly.
         #[unsafe(no_mangle)]
         extern "C" fn el1_start(dtb: u64) -> ! {
             $crate::start::first(dtb, $program, $run)
         }
 
-        /// Where every other CPU gets.
+        /// The entry of every other CPU.
         #[unsafe(no_mangle)]
         extern "C" fn el1_start_secondary() -> ! {
             $started();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Records: what leaves the guest. `docs/records.md` describes them.
+//! Records: the output of the guest. `docs/records.md` describes them.
 
 mod block;
 mod cell;
@@ -38,13 +38,13 @@ pub fn plan(plan: &Plan, entries: &[Entry], work: &Work) {
         .field("iterations", plan.iterations);
     let budgets = entries.iter().map(|entry| entry.limits.budget);
     let line = line.field("guess_us", work.of_us);
-    // It is the same for all.
+    // All cells have one budget.
     let ticks_of_ms = clock::frequency() / 1000;
     let ms = budgets.max().unwrap_or(0) / ticks_of_ms.max(1);
     send(line.field("cell_ms", ms));
 }
 
-/// How far the measurement is.
+/// Reports the progress of the measurement.
 pub fn progress(work: &Work, cell: &Cell) {
     let Cell {
         workload,
@@ -60,7 +60,7 @@ pub fn progress(work: &Work, cell: &Cell) {
     send(line.field("cell", name));
 }
 
-/// SErrors that EL2 has taken and gone on behind, if there were any.
+/// Reports the SErrors that EL2 has taken and survived, if there were any.
 fn serrors() {
     if !hypervisor::present() {
         return;

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a CPU waits, and what is done with a way of waiting.
+//! How a CPU waits, and the work that uses a way of waiting.
 
 use plan::{IdlePollBy, PsdLimit, States, Wait};
 
 use crate::percpu::PerCpu;
 use crate::target::Noting;
 
-/// A way of waiting, on a CPU of this machine: as it is, or noting what it does.
+/// A way of waiting, on a CPU of this machine: plain, or logging.
 pub trait Idle: wait::idle::Idle<PerCpu> + wait::idle::Idle<Noting> {}
 
 impl<I: wait::idle::Idle<PerCpu> + wait::idle::Idle<Noting>> Idle for I {}
 
-/// Something to do with a way of waiting; generic, so that the wait is
-/// compiled into the loop that is measured.
+/// Work that uses a way of waiting; generic, so that the wait is compiled into the loop that is measured.
 pub trait Body {
     /// It runs tasks: a governed CPU may be made to poll meanwhile.
     const HAS_TASKS: bool = false;
@@ -39,14 +38,13 @@ pub struct Setting {
     /// The time that polls take is to be summed up, which costs some
     /// instructions.
     pub timed: bool,
-    /// CPUs run one after another, and only a YIELD or a wait lets the next one run. So a
-    /// CPU that spins has to yield, and it does so after every read. To yield less often
-    /// would put a constant of this program into the measurement: the number of reads that
-    /// can see nothing new.
+    /// CPUs run one after another, and only a YIELD or a wait lets the next one run. So a CPU that spins has to yield,
+    /// and it does so after every read. Yielding less often would put a constant of this program into the measurement:
+    /// the number of reads that can't see anything new.
     pub hands_over: bool,
-    /// It is used on a CPU that notes what it does.
+    /// The way is used on a CPU that logs.
     pub noting: bool,
-    /// WFI comes behind a barrier.
+    /// A barrier precedes WFI.
     pub barrier: bool,
     /// Idle states, where a governor chooses among them.
     pub states: States,
@@ -59,6 +57,6 @@ pub struct Setting {
     pub psd_ms: u32,
     /// How shallow that is.
     pub psd_limit: PsdLimit,
-    /// How CPUs are made to poll whatever their governor says; `None` if none is.
+    /// The way in which CPUs are made to poll whatever their governor chooses; `None` if none is.
     pub forced: Option<IdlePollBy>,
 }

@@ -64,7 +64,7 @@ pub fn other() -> ! {
     workers::serve()
 }
 
-/// Sets up what each CPU has of its own, and lets interrupts in.
+/// Sets up the state of each CPU, and enables interrupts.
 pub fn prepare() {
     let cpu = PerCpu::this();
     // SAFETY: the description is true and its devices are mapped.

@@ -29,8 +29,7 @@ pub type Run = fn(&Arguments<'static>, &mut Pool) -> u64;
 /// # Panics
 /// Panics if the machine is not described as this kernel needs it.
 pub fn first(dtb: u64, program: Program, run: Run) -> ! {
-    // SAFETY: the boot protocol says that x0 is the device tree's address, and
-    // the header's own size field bounds the slice.
+    // SAFETY: by the boot protocol x0 is the device tree's address, and the header's own size field bounds the slice.
     let blob = unsafe { device_tree(dtb) };
     // SAFETY: this runs once.
     let room = unsafe { ROOM.take() };
@@ -106,8 +105,8 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     hypervisor::exit(run(&arguments, &mut pool))
 }
 
-/// Stops the generic watchdogs that a loader left running, with the MMU off: on the bare machine
-/// nothing has done it before. The watchdogs found are reported when there is a console.
+/// Stops the generic watchdogs that a loader left running, with the MMU off: on the bare machine nothing has done it
+/// before. The watchdogs found are reported when there is a console.
 fn stop_watchdogs(
     platform: &Platform<'_>,
     keep: bool,
@@ -115,8 +114,8 @@ fn stop_watchdogs(
     let found = platform.watchdogs.found.iter();
     let ours = found.filter(|watchdog| !keep && platform.why_not(watchdog).is_none());
     ours.map(|watchdog| {
-        // SAFETY: the description names the frame for this side, it is no other device's that
-        // is used, and the MMU is off.
+        // SAFETY: the description names the frame for this side, no other device that is used has it, and the MMU is
+        // off.
         let state = unsafe { watchdog::stop(watchdog.control) };
         (watchdog.control, state)
     })
@@ -167,11 +166,11 @@ fn enter(platform: &Platform<'_>, tree: Region, monitor: Option<Region>) -> Pool
     pool
 }
 
-/// The device tree at `address`, the same in memory, which is read now, and for caches, which
-/// are used later: a loader may have written it with its own on or off.
+/// Returns the device tree at `address`, after making it equal in memory, which is read now, and for caches, which are
+/// used later: a loader may have written it with its caches on or off.
 ///
 /// # Safety
-/// `address` must be what the loader passed.
+/// `address` must be the one that the loader passed.
 unsafe fn device_tree(address: u64) -> &'static [u8] {
     /// Bytes of its header.
     const HEADER: u64 = 40;

@@ -12,7 +12,7 @@ pub enum Event {
     Sent,
     /// Interrupts left out because the target polled.
     Elided,
-    /// Interrupts left out because the same request was there already.
+    /// Interrupts left out because the request was there already.
     Coalesced,
     /// Interrupts taken.
     Taken,
@@ -56,14 +56,13 @@ impl Tally {
         Self([const { AtomicU64::new(0) }; Event::ALL.len()])
     }
 
-    /// Where the count of `event` is, for assembly.
+    /// Returns the offset of the count of `event`, for assembly.
     pub const fn offset(event: Event) -> usize {
         event as usize * size_of::<AtomicU64>()
     }
 
-    /// Counts one more. Only the CPU itself calls this, its handlers included:
-    /// a handler between load and store would lose a count, so what handlers
-    /// count is counted nowhere else.
+    /// Counts one more. Only the CPU itself calls this, its handlers included: a handler between load and store would
+    /// lose a count, so a counter of handlers is used by nothing else.
     #[inline(always)]
     pub fn add(&self, event: Event) {
         self.add_many(event, 1);

@@ -33,7 +33,8 @@ impl Target for PerCpu {
     #[inline(always)]
     fn wfi(&self) {
         insn::wfi();
-        // The waker has most often just written to this word, on another core. Its line comes while the interrupt is taken.
+        // The waker has most often just written to this word, on another core. Its line comes while the interrupt is
+        // taken.
         insn::prefetch_to_write(&self.request);
     }
 
@@ -139,12 +140,12 @@ pub struct Noting {
 }
 
 impl Noting {
-    /// `cpu`, with its notes in `log`.
+    /// Wraps `cpu`, with its log in `log`.
     pub fn new(cpu: &'static PerCpu, log: &'static TimeLog) -> Self {
         Self { cpu, log }
     }
 
-    /// From now on it does `what`.
+    /// Logs that it does `what` from now on.
     pub fn note(&self, what: Guest) {
         self.log.note(clock::now(), what as u64);
     }
@@ -217,12 +218,12 @@ impl Target for Noting {
     }
 }
 
-/// A CPU of this machine, however it is looked at.
+/// A CPU of this machine, with or without logging.
 pub trait Here: Target {
     /// Its state.
     fn cpu(&self) -> &PerCpu;
 
-    /// Sleeps by `sleep`, which is no WFI of its own.
+    /// Sleeps by `sleep`, which is not a WFI of this kernel.
     fn halting(&self, sleep: impl FnOnce());
 }
 

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The exception vectors of EL1. Only IRQ is expected: whatever else comes is
-//! an error of this kernel and ends it with the registers shown, unless code
-//! asked for it by [`catching`].
+//! The exception vectors of EL1. Only IRQ is expected: any other exception is a bug of this kernel and ends it with the
+//! registers shown, unless code asked for it by [`catching`].
 //!
-//! The table exists twice: in the second one an IRQ notes the time first. In the
-//! first one the interrupt that wakes a CPU is handled in assembly, as it is in
-//! every number: what [`crate::dispatch`] does for RESCHED needs two
-//! registers, and a Rust function may change nineteen. Any other goes on to it,
-//! with its number.
+//! The table exists twice: in the second one an IRQ logs the time first. In the first one the interrupt that wakes a
+//! CPU is handled in assembly, because it is in every number: the work of [`crate::dispatch`] for RESCHED needs two
+//! registers, and a Rust function may change nineteen. Any other interrupt goes on to it, with its number.
 
 use core::mem::offset_of;
 use core::sync::atomic::AtomicU64;
@@ -165,7 +162,7 @@ pub struct Exception {
     pub far: u64,
 }
 
-/// Whether a synchronous exception is wanted, and what came.
+/// Whether a synchronous exception is wanted, and the one that came.
 static WANTED: AtomicU64 = AtomicU64::new(0);
 static ESR: AtomicU64 = AtomicU64::new(0);
 static FAR: AtomicU64 = AtomicU64::new(0);
@@ -174,8 +171,8 @@ const NO: u64 = 0;
 const YES: u64 = 1;
 const CAME: u64 = 2;
 
-/// Runs `code`, one instruction of which may fault: it is stepped over and the
-/// exception answered. One CPU at a time.
+/// Runs `code`, one instruction of which may fault: the handler steps over it, and this returns the exception. One CPU
+/// at a time.
 pub fn catching(code: impl FnOnce()) -> Option<Exception> {
     WANTED.store(YES, Release);
     code();

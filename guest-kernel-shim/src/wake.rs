@@ -8,7 +8,7 @@ use wait::request::Notice;
 use crate::percpu::PerCpu;
 use crate::tally::Event;
 
-/// How a target is woken: what does not change from one wake-up to the next.
+/// How a target is woken: the constants of all its wake-ups.
 #[derive(Clone, Copy)]
 pub struct Waker {
     target: &'static PerCpu,

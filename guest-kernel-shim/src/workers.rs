@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The CPUs that take part in a measurement, and how they start and end a
-//! block of it together.
+//! The CPUs that take part in a measurement, and how they start and end a block of it together.
 //!
-//! One CPU leads: it posts a job and wakes the CPUs that take part, and all of
-//! them set their knobs. It is the first one, or the sender of the cell's pair ([`lead`]). When all are ready, the leader starts them. A CPU that is done
-//! resets its knobs, leaves its counts and parks. CPUs that take no part make [`noise`] from
-//! before the first sample until after the last one, if the cell has some. Between jobs CPUs wait in a plain
-//! WFI, so that they cost nothing.
+//! One CPU leads: it posts a job and wakes the CPUs that take part, and all of them set their knobs. It is the first
+//! one, or the sender of the cell's pair ([`lead`]). When all are ready, the leader starts them. A CPU that is done
+//! resets its knobs, leaves its counts and parks. CPUs that take no part make [`noise`] from before the first sample
+//! until after the last one, if the cell has some. Between jobs CPUs wait in a plain WFI, so that they cost nothing.
 
 pub mod lead;
 pub mod noise;
@@ -62,12 +60,12 @@ fn running(place: usize) -> &'static PerCpu {
     cpu.expect("a cell between CPUs that do not run is skipped")
 }
 
-/// Sender and receiver.
+/// Returns sender and receiver.
 fn ends(cell: &Cell) -> [&'static PerCpu; 2] {
     [leader(cell), receiver(cell)]
 }
 
-/// The CPUs that take part in `cell` beside the leader.
+/// The CPUs that take part in `cell` besides the leader.
 pub fn members(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> + Clone {
     let between = cell.has_pair().then(|| receiver(cell));
     let count = match between {
@@ -79,8 +77,8 @@ pub fn members(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> + Clone {
         .chain(percpu::online().skip(1).take(count))
 }
 
-/// Requests sent and interrupts taken so far by sender, receiver and all other CPUs, if `cell` has
-/// a pair: a reader can tell by it that those are the CPUs that are named.
+/// Requests sent and interrupts taken so far by sender, receiver and all other CPUs, if `cell` has a pair: a reader can
+/// check by it that the named CPUs were used.
 fn moves(cell: &Cell) -> [u64; 3] {
     let mut sums = [0; 3];
     if cell.has_pair() {
@@ -110,7 +108,7 @@ pub fn turn_everywhere(trap: Trap, deliver: Deliver) {
     }
 }
 
-/// Runs `job`: `lead` is the leader's part. Answers what all counted.
+/// Runs `job`: `lead` is the leader's part. Returns the counts of all CPUs.
 pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
     let me = PerCpu::this();
     let members = members(&job.cell);
@@ -149,7 +147,7 @@ pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
     sum
 }
 
-/// Takes part in jobs, for ever: what every CPU but the first does.
+/// Takes part in jobs, for ever: the loop of every CPU but the first.
 pub fn serve() -> ! {
     let me = PerCpu::this();
     let unfinished = me.unfinished.swap(false, AcqRel);
@@ -163,7 +161,7 @@ pub fn serve() -> ! {
 fn serve_until(me: &PerCpu, mut seen: u32, over: impl Fn() -> bool) {
     while !over() {
         post::serve_task(me);
-        // Together, or the number of one would be taken for that of the next.
+        // Read together, or the number of one job would be taken for that of the next.
         let Posted { number, work } = *POSTED.lock();
         if number == seen {
             idle::park(me);
@@ -189,8 +187,8 @@ fn has(mut cpus: impl Iterator<Item = &'static PerCpu>, me: &PerCpu) -> bool {
     cpus.any(|cpu| core::ptr::eq(cpu, me))
 }
 
-/// Makes the noise of `cell`, from before the first sample until after the last one. Its
-/// interrupts go the way of those that are measured.
+/// Makes the noise of `cell`, from before the first sample until after the last one. Its interrupts are delivered like
+/// those that are measured.
 fn stand_by(me: &PerCpu, number: u32, cell: &Cell) {
     if hypervisor::present() {
         turn_exits(cell.trap, cell.deliver);
@@ -205,9 +203,9 @@ fn stand_by(me: &PerCpu, number: u32, cell: &Cell) {
     DONE.fetch_add(1, AcqRel);
 }
 
-/// Gives every measurement the same state to begin with, whatever was measured before. An event that is left
-/// over is one WFE less that waits; and where an exception return is no event, as in QEMU, a loop of WFEs may
-/// go on for ever as it began: a trapped WFE is an exit in each round trip, or in none.
+/// Gives every measurement the same state to begin with, whatever was measured before. A leftover event is one WFE less
+/// that waits; and where an exception return is not an event, as in QEMU, a loop of WFEs may go on for ever as it
+/// began: a trapped WFE is an exit in each round trip, or in none.
 fn start_alike() {
     arch::insn::forget_events();
 }

@@ -30,7 +30,7 @@ use crate::kernel::Cpu;
 use crate::kernel::channel::Channel;
 use crate::{clock, percpu};
 
-/// Prepares what tasks share.
+/// Prepares the state that tasks share.
 pub fn prepare() {
     CHANNELS.iter().for_each(Channel::clear);
 }

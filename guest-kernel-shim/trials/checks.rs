@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tries out what the platform below owes a guest: `rouse.check=all`, or the
-//! name of one, with the traps and the delivery that the plan names first.
-//! Each check is a claim about the Arm documents, not about the
-//! hypervisor, so it has to hold on the bare machine as well.
+//! Checks what the platform below owes a guest: `rouse.check=all`, or the name of one, with the traps and the delivery
+//! that the plan names first. Each check is a claim about the Arm documents, not about the hypervisor, so it has to
+//! hold on the bare machine as well.
 
 mod evicted;
 mod faults;
@@ -23,12 +22,11 @@ use guest_kernel_shim::features::features;
 use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::{hypervisor, output, percpu, workers};
 
-/// A check: its name, the CPUs that it needs, and what it does.
+/// A check: its name, the CPUs that it needs, and its function.
 struct Check {
     name: &'static str,
     cpus: usize,
-    /// The hypervisor can only do it where it injects: there is no physical
-    /// interrupt behind.
+    /// The hypervisor can only do it where it injects: the interrupt has no physical counterpart.
     injected: bool,
     /// It needs FEAT_WFxT.
     timed: bool,
@@ -120,12 +118,12 @@ impl Check {
         }
     }
 
-    /// Why it can't be run.
+    /// Returns why it can't be run.
     fn obstacle(&self, direct: bool) -> Option<&'static str> {
         if percpu::online().count() < self.cpus {
             Some("needs 2 CPUs")
         } else if self.injected && direct {
-            Some("there is no physical interrupt behind it")
+            Some("there is no physical interrupt for it")
         } else if self.timed && !features().wfxt {
             Some("no FEAT_WFxT")
         } else if self.shared && !shared::possible() {
@@ -143,7 +141,7 @@ impl fmt::Display for Check {
     }
 }
 
-/// Runs the check called `name`, or all; how many failed, or none was known.
+/// Runs the check called `name`, or all; returns how many failed, or 1 if the name is unknown.
 pub fn run(name: &str, plan: &Plan) -> u64 {
     let direct = hypervisor::present() && plan.lists.deliver.values[0] == Deliver::Direct;
     if hypervisor::present() {
@@ -170,16 +168,15 @@ pub fn run(name: &str, plan: &Plan) -> u64 {
         }
     }
     if chosen == 0 {
-        output::line(format_args!("check {name}: there is none of that name"));
+        output::line(format_args!("check {name}: there is no check of that name"));
         return 1;
     }
     output::line(format_args!("checks: {chosen} run, {failed} failed"));
     failed
 }
 
-/// Fails as `rouse.fault=` asks: a way to see what a failure looks like. Those of
-/// the hypervisor happen when it is asked to watch; first the interrupts are
-/// delivered as the plan says. Comes back, with the exit status, only if nothing failed.
+/// Fails as `rouse.fault=` asks, to show how a failure looks. The hypervisor's faults happen when it is asked to watch;
+/// before that the interrupts are delivered as the plan says. Returns, with the exit status, only if nothing failed.
 pub fn fail(fault: Fault, plan: &Plan) -> u64 {
     match fault {
         Fault::Guest(fault) => fail_here(fault, plan),

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every path of the cost card, taken again and again between two marks:
-//! `rouse.cost=all`, or the names of some. Nothing is counted here. The marks
-//! are for a recorder that looks on from outside (see crate `cost`), so what is
-//! between them is the code that other measurements run, and no more.
+//! Takes every path of the cost card again and again between two marks: `rouse.cost=all`, or the names of some. Nothing
+//! is counted here. The marks are for a recorder outside (see crate `cost`), so the code between them is that of other
+//! measurements, and no more.
 //!
-//! For CPUs that run at the same time: one thread for all of them would deliver
-//! what is sent when it suits the thread.
+//! For CPUs that run at the same time: with one thread for all of them, the thread's order would decide when interrupts
+//! are delivered.
 
 mod alone;
 mod floor;
@@ -24,7 +23,7 @@ use guest_kernel_shim::{cold, hypervisor, output, percpu, pmu, workers};
 const PASSES: u32 = 24;
 const FEW: u32 = 8;
 const FEWEST: u32 = 3;
-/// Time for a CPU that said that it is ready to be where it waits, microseconds: other threads may have its core first. A
+/// Time for a CPU that reported ready to get to its wait, microseconds: other threads may have its core first. A
 /// simulated core needs far less.
 const SETTLE_US: u32 = 300;
 const SHORT_US: u32 = 5;
@@ -41,7 +40,7 @@ fn passes() -> u32 {
     }
 }
 
-/// How long a CPU has to get to where it waits, microseconds.
+/// Returns how long a CPU has to get to its wait, microseconds.
 fn settling() -> u32 {
     if BRIEF.load(Relaxed) {
         SHORT_US
@@ -62,8 +61,8 @@ fn cool() {
     }
 }
 
-/// Marks the beginning of path `PATH`, at the beginning of a line of the cache. A core fetches ahead of an instruction that traps, and what
-/// that costs depends on the instruction's place in its line: the linker is not to choose that place.
+/// Marks the beginning of path `PATH`, at the beginning of a cache line. A core fetches ahead of an instruction that
+/// traps, and the cost of that depends on the instruction's place in its line: the linker must not choose that place.
 #[inline(always)]
 fn begin<const PATH: u8>() {
     // SAFETY: pads with NOPs.
@@ -79,8 +78,7 @@ fn end<const PATH: u8>() {
 
 #[inline(always)]
 fn mark<const PATH: u8, const EDGE: u8>() {
-    // SAFETY: writes the zero register. No `nomem`, so that what the program
-    // text has between two marks stays there.
+    // SAFETY: writes the zero register. No `nomem`, so that the code between two marks in the program text stays there.
     unsafe {
         core::arch::asm!("movz xzr, #{}", const immediate(PATH, EDGE),
             options(nostack, preserves_flags));
@@ -131,7 +129,7 @@ impl Errand {
         Self { paths, trap, run }
     }
 
-    /// Why it is not run; waits that do not trap would have no end.
+    /// Returns why it is not run; waits that do not trap would have no end.
     fn obstacle(&self, deliver: Option<Deliver>) -> Option<&'static str> {
         let has = |path| self.paths.contains(&path);
         let injects = deliver == Some(Deliver::Inject);

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A guest that means harm: `rouse.hostile=CLASS,...` or `all`, with `rouse.seed=N`.
 //!
-//! One vCPU, the last, tries everything of a class that it should not, in each
-//! way of delivery; meanwhile the first two go on measuring, as they would with a
-//! quiet neighbour. A case is one access in one shape with one expectation, taken
-//! from the Arm documents: a value, an exception with its syndrome, an error code.
-//! Cases that turn out as expected are counted, others are named.
+//! One vCPU, the last, tries everything of a class that it should not, in each way of delivery; meanwhile the first two
+//! go on measuring, like with a quiet neighbour. A case is one access in one shape with one expectation, taken from the
+//! Arm documents: a value, an exception with its syndrome, an error code. Cases with the expected outcome are counted,
+//! others are named.
 //!
-//! Faults are part of the work here, so the hostile vCPU has vectors of its own
-//! ([`attempt`]), writes the instructions that it tries into a page of code
-//! ([`stubs`]) and looks at any address through a page of its own ([`window`]).
-//! Accesses that end in a vCPU that is never heard of again are done by others, which are turned on
-//! for it ([`victims`]).
+//! Faults are part of the work here, so the hostile vCPU has vectors of its own ([`attempt`]), writes the instructions
+//! that it tries into a page of code ([`stubs`]) and accesses any address through a page of its own ([`window`]).
+//! Accesses after which a vCPU never answers again are made by other vCPUs, which are turned on for that ([`victims`]).
 
 mod attempt;
 mod beside;
@@ -64,7 +61,7 @@ struct Class {
     run: fn(&mut Tally, &mut Random),
     /// CPUs that it needs: two that measure, the hostile one, and its victims.
     cpus: usize,
-    /// It is done in both ways of delivery, or else as the plan says.
+    /// The class runs in both ways of delivery, or else in the plan's.
     both: bool,
 }
 
@@ -112,7 +109,7 @@ const CLASSES: &[Class] = &[
 /// Order for the hostile CPU: a class, and how it is delivered to.
 static ORDER: SpinMutex<Option<(&'static Class, Deliver)>> = SpinMutex::new(None);
 static SEED: AtomicU64 = AtomicU64::new(1);
-/// It is done with that.
+/// The hostile CPU is done with its order.
 static DONE: AtomicBool = AtomicBool::new(false);
 static WRONG: AtomicU32 = AtomicU32::new(0);
 
@@ -172,7 +169,7 @@ fn against(class: &'static Class, deliver: Deliver, plan: &Plan, samples: &mut S
     DONE.store(false, Release);
     *ORDER.lock() = Some((class, deliver));
     workers::leave_to(hostile, do_harm);
-    // Once more when it is done: what it left behind may come out only then.
+    // Once more when the class is done: some effects may only show then.
     let mut last = false;
     while !last {
         last = DONE.load(Acquire);
@@ -182,7 +179,7 @@ fn against(class: &'static Class, deliver: Deliver, plan: &Plan, samples: &mut S
     records::hostile(class.name, deliver, total.count(), total.quantile(500));
 }
 
-/// Round trips between the first two CPUs.
+/// Measures round trips between the first two CPUs.
 fn measure(cell: &Cell, samples: &mut Samples) {
     let job = Job {
         cell: *cell,
@@ -200,7 +197,7 @@ fn measure(cell: &Cell, samples: &mut Samples) {
     TRIPS.fetch_add(BLOCK, AcqRel);
 }
 
-/// How the CPUs that measure wait.
+/// Returns how the CPUs that measure wait.
 fn cell(plan: &Plan, deliver: Deliver) -> Cell {
     Cell {
         workload: Workload::Pingpong,
@@ -212,7 +209,7 @@ fn cell(plan: &Plan, deliver: Deliver) -> Cell {
     }
 }
 
-/// Does what the hostile CPU, which is this one, was ordered to do.
+/// Runs the order of the hostile CPU, which is this one.
 fn do_harm() {
     let order = ORDER.lock().take();
     let Some((class, deliver)) = order else {

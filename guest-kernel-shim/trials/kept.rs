@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! System registers of EL1 and EL0 that this guest may have: each gets a value, of which that is
-//! expected again that it has then.
+//! System registers of EL1 and EL0 that this guest may have: each gets a value, and must keep the value that it has
+//! then.
 
 use core::arch::asm;
 
@@ -28,8 +28,8 @@ macro_rules! registers {
             let mut values = values.iter();
             $(
                 let value = values.next().expect("as many as there are names");
-                // SAFETY: with interrupts masked and no exception, nothing uses it until it is put
-                // back: neither memory nor the translation of running code depends on it.
+                // SAFETY: with interrupts masked and no exception, nothing uses it until it is put back: neither memory
+                // nor the translation of running code depends on it.
                 unsafe { asm!(concat!("msr ", $register, ", {}"), in(reg) *value, options(nostack)) };
             )*
         }
@@ -62,8 +62,8 @@ registers! {
     "PMCNTENSET_EL0" "pmcntenset_el0" 0x0,
 }
 
-/// Gives those a value that nothing here ever does: they are UNKNOWN since the reset
-/// (DDI 0487K.a, D24.1.2.1).
+/// Gives a value to the registers that nothing here ever sets: they are UNKNOWN since the reset (DDI 0487K.a,
+/// D24.1.2.1).
 fn forget_unused() {
     // SAFETY: nothing uses them. The physical timer is off.
     unsafe {
@@ -77,7 +77,7 @@ fn forget_unused() {
     }
 }
 
-/// Registers as they were, and as they have to be.
+/// Register values from before, and the expected ones.
 pub struct System {
     before: [u64; NAMES.len()],
     put: [u64; NAMES.len()],
@@ -99,7 +99,7 @@ impl System {
         }
     }
 
-    /// Whether each has its value still; the first that has not is printed.
+    /// Whether each still has its value; prints the first that has not.
     pub fn is_kept(&self) -> bool {
         let now = read_all();
         let changed = (0..NAMES.len()).find(|&n| now[n] != self.put[n]);
@@ -112,7 +112,7 @@ impl System {
         changed.is_none()
     }
 
-    /// Gives them back what they were.
+    /// Restores the values from before.
     pub fn put_back(self) {
         write_all(&self.before);
         insn::isb();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program of the trials: what the platform owes a guest, what a guest that means
-//! harm may get, what must hold whatever happens, and what each path costs.
+//! The program of the trials: what the platform owes a guest, what a guest that means harm may get, what must hold
+//! whatever happens, and the cost of each path.
 //!
 //! | | |
 //! |---|---|
-//! | [`checks`] | what the platform owes a guest, tried out |
+//! | [`checks`] | checks of what the platform owes a guest |
 //! | [`mod@cost`] | every path that has a price, between marks |
 //! | [`hostile`] | a guest that means harm |
-//! | [`soak`] | everything at random, and what must hold all the while |
-//! | [`records`] | what they report |
+//! | [`soak`] | everything at random, and the invariants that must hold meanwhile |
+//! | [`records`] | their reports |
 //!
 //! The kernel below is that of the measuring program, the library.
 
@@ -62,7 +62,7 @@ fn run(arguments: &Arguments<'static>, pool: &mut Pool) -> u64 {
     }
 }
 
-/// Says that the records are complete; `status`.
+/// Announces that the records are complete; returns `status`.
 fn ended(status: u64) -> u64 {
     report::end(0);
     status

@@ -15,13 +15,13 @@ pub fn hostile(class: &str, deliver: plan::Deliver, trips: u64, median: u64) {
     send(line.field("trips", trips).field("p50", p50));
 }
 
-/// How far anything else is, and where.
+/// Reports the progress of anything else, and its place.
 pub fn progress_at(done: u64, of: u64, at: fmt::Arguments<'_>) {
     let line = record("progress").field("done", done).field("of", of);
     send(line.field("cell", at));
 }
 
-/// How often the soak has done something so far.
+/// Reports how often the soak has done something so far.
 pub fn soak(name: &str, count: u64) {
     send(record("soak").field("name", name).field("count", count));
 }

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Everything at once and at random, for as long as one likes, to break what can
-//! be broken: `rouse.soak=COUNT rouse.seed=S`, and `rouse.stress=COUNT` for
-//! wake-ups alone.
+//! Everything at once and at random, for as long as one likes, to break whatever can break: `rouse.soak=COUNT
+//! rouse.seed=S`, and `rouse.stress=COUNT` for wake-ups alone.
 //!
-//! [`tokens`] wander from CPU to CPU. Each one that arrives is a step of the CPU
-//! that it arrives at: the CPU draws an [`operation`], does it, and passes the
-//! token on; without a token it waits, in a way that it draws again now and
-//! then. Each draw of a step is a function of seed, CPU and number of the
-//! step, so the sequence of each CPU is that of the seed on any machine, and on
-//! one that counts instructions the whole run repeats.
+//! [`tokens`] wander from CPU to CPU. Each one that arrives is a step of the CPU that it arrives at: the CPU draws an
+//! [`operation`], does it, and passes the token on; without a token it waits, in a way that it draws again now and
+//! then. Each draw of a step is a function of seed, CPU and number of the step, so the seed fixes the sequence of each
+//! CPU on any machine, and on a machine that counts instructions the whole run repeats.
 //!
-//! After some thousand wake-ups all CPUs meet at a quiescent point: none sends
-//! any more, everything that was sent arrives, nothing may be left. These are
-//! the invariants ([`check`], [`books`]), of which the first that does not hold
-//! ends the machine, with what each CPU did last:
+//! After some thousand wake-ups all CPUs meet at a quiescent point: no CPU sends any more, everything that was sent
+//! arrives, nothing may be left. These are the invariants ([`check`], [`books`]); the first that does not hold ends the
+//! machine, and each CPU's last actions are shown:
 //!
 //! | invariant | seen by |
 //! |---|---|
@@ -22,7 +18,7 @@
 //! | no list register is stuck | EL2's audit: list registers, queue, pending and active state agree at any time, and are empty when all is quiet |
 //! | masks are balanced | DAIF, priority mask, group enable, running priority after every operation; enables and priorities when all is quiet |
 //! | nothing goes back | EL2's counters and times per vCPU; the count, from any CPU to another by a message |
-//! | nothing of a neighbour changes | the neighbour itself: registers and memory that it looks at |
+//! | nothing of a neighbour changes | the neighbour itself: registers and memory that it checks |
 //! | nothing leaks | request words, pending words, queue, requests to the vGIC, stacks of both levels when all is quiet |
 //!
 //! The first CPU's interrupts stay at EL2, where the watchdog is.
@@ -63,7 +59,7 @@ const WATCH_LOSS_US: u32 = 20_000;
 pub enum Mix {
     /// Every operation.
     All,
-    /// None.
+    /// No operation.
     WakeUps,
 }
 
@@ -137,7 +133,7 @@ fn runner() {
     redistributor(me).enable_all(check::enabled());
     power::arrived(me);
     while NUMBER.load(Acquire) < EPOCHS.load(Acquire) {
-        // For the dump, should it come to that; with operations they decide.
+        // For a possible dump; in an epoch with operations they decide.
         knobs::trace(!has_operations());
         while !tokens::stopped() {
             waits::some(me);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verbs. Each has its options next to what it does.
+//! The verbs. Each has its options next to its code.
 
 mod renamed;
 
@@ -19,14 +19,14 @@ pub const STATUS: &str = "\
 Exit status:
   0  what was asked for happened
   1  it failed while running: a hang, a crash, damaged records, a failed test
-  2  it could not be tried: an unknown word, board or option, a file that is no
+  2  it could not be tried: an unknown word, board or option, a file that is not a
      guest image, a missing tool, a folder that can't be written
   128 + N  signal N asked for the end: 130 for Ctrl-C, 143 for SIGTERM. Cells
      measured so far are kept and shown; a second signal ends it at once";
 
 /// One line on a verb of the other program.
 pub const EXPERIMENT: &str =
-    "Repeat published measurements of idling, and show their figures beside ours";
+    "Repeat published measurements of idling, and show their figures next to ours";
 /// Likewise.
 pub const GOVERNORS: &str =
     "Replay a trace of idle intervals to every governor and to an oracle, on this machine";
@@ -61,7 +61,7 @@ pub struct Cli {
     pub verb: Verb,
 }
 
-/// Verbs, in the order of `--help`: everyday ones, and those that a program of their own has.
+/// Verbs, in the order of `--help`: everyday ones, and those of another program.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     #[command(flatten)]
@@ -88,11 +88,11 @@ pub enum Everyday {
     /// Make a report from runs or from serial logs, whole or damaged, of one machine or of several
     #[command(after_help = STATUS)]
     Report(ReportArgs),
-    /// Count what each path through the hypervisor costs: instructions, registers, barriers, exceptions
+    /// Count the cost of each path through the hypervisor: instructions, registers, barriers, exceptions
     #[command(after_help = STATUS)]
     Cost(CostArgs),
-    /// Write what is taken to another machine: a disk for one with UEFI, an instance's root disk for example, or a program for Linux
-    /// with KVM
+    /// Write a file for another machine: a disk for one with UEFI, an instance's root disk for example, or a program for
+    /// Linux with KVM
     #[command(after_help = format!("{LISTS}\n\n{STATUS}"))]
     Image(Box<ImageArgs>),
     /// List tools, boards, or whether Rouse can run on a machine: what is there, what is missing, and the fix

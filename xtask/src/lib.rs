@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command line of Rouse. Each verb is a library's (`crates/host`); the program `xtask` has those that a measurement needs,
-//! and `xtask-dev` all of them.
+//! The command line of Rouse. Each verb is a library's (`crates/host`); the program `xtask` has the verbs that a
+//! measurement needs, and `xtask-dev` all of them.
 
-// Public to the other program alone: a verb whose help says it all has no line.
+// Public to the other program alone: a verb with a clear help has no line.
 #![allow(missing_docs)]
 
 pub mod cli;
@@ -24,7 +24,7 @@ use shell::{args, terminal};
 
 use cli::{Everyday, renamed};
 
-/// Reads the command line `C`, and does what it asks for by `dispatch`, unless that returns another program's status.
+/// Reads the command line `C`, and runs its verb by `dispatch`, unless that returns another program's status.
 pub fn program<C: Parser>(dispatch: impl FnOnce(C) -> Result<Option<ExitCode>>) -> ExitCode {
     limits::start();
     qemu::without_io_uring();
@@ -44,7 +44,7 @@ pub fn program<C: Parser>(dispatch: impl FnOnce(C) -> Result<Option<ExitCode>>) 
     }
 }
 
-/// Does what the verb promises.
+/// Runs the verb.
 pub fn everyday(verb: Everyday) -> Result<()> {
     match verb {
         Everyday::Run(args) => match hypervisors::of_run(&args) {

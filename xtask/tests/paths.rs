@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every path of this repository that the documentation or a comment names exists:
-//! what stands in backticks and begins with one of the top folders.
+//! Every path of this repository that the documentation or a comment names exists: text in backticks that begins with
+//! one of the top folders.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -36,7 +36,7 @@ fn texts(folder: &Path, texts: &mut Vec<PathBuf>) {
     }
 }
 
-/// The paths that `text` names. One with a placeholder (`NAME`, `*`, `<...>`) is none.
+/// The paths that `text` names. Ignores a path with a placeholder (`NAME`, `*`, `<...>`).
 fn named(text: &str) -> BTreeSet<&str> {
     let quoted = text.lines().flat_map(|line| {
         let parts = line.split('`').enumerate();
@@ -98,7 +98,7 @@ fn no_walk_passes_a_file_twice() {
     for (name, walk) in walks {
         assert!(
             walk.lines().flat_map(named).count() >= 5,
-            "{name} is no walk"
+            "{name} is not a walk"
         );
         assert!(repeated(walk).is_empty(), "{name}: {:?}", repeated(walk));
     }

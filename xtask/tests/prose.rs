@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Beginnings of a comment that are not those of a sentence with a verb early on.
+/// Beginnings of a comment that delay the verb of its sentence.
 const COMMENT: [&str; 6] = [
     "What ",
     "That of ",

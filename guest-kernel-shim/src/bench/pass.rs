@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A pass of a cell: its blocks, and what is reported of it then.
+//! A pass of a cell: its blocks, and the report after it.
 
 use hist::Histogram;
 use pages::Pool;
@@ -20,12 +20,12 @@ const STAMPED: u32 = 200;
 pub struct Scratch {
     /// Samples that a cell had before its pass.
     before: &'static mut Histogram,
-    /// Where the time of the cell's wake-ups goes.
+    /// The stages of the cell's wake-ups.
     stamped: Option<&'static mut Stamped>,
 }
 
 impl Scratch {
-    /// Empty, in memory of `pool`; with room for time stamps if `stamps`.
+    /// Returns empty buffers in memory of `pool`; with room for time stamps if `stamps`.
     pub fn place(pool: &mut Pool, stamps: bool) -> Self {
         Self {
             before: Samples::histogram(pool),
@@ -34,8 +34,7 @@ impl Scratch {
     }
 }
 
-/// Runs a pass of a cell on the CPU that leads it, and looks at the clock of that core before it
-/// and behind it.
+/// Runs a pass of a cell on the CPU that leads it, and measures the clock of that core before and after.
 pub fn run(entry: &mut Entry, scratch: &mut Scratch, seed: u64, watch: &Watch) {
     let leader = workers::leader(&entry.cell);
     let mut seen = core::mem::take(&mut entry.core_hz);
@@ -69,19 +68,19 @@ fn blocks(entry: &mut Entry, scratch: &mut Scratch, seed: u64) {
     entry.pace.end_pass(&limits, repeats);
 }
 
-/// Reports what a cell has, so that a run that is cut short leaves what it has
-/// measured. Time stamps are taken when it has ended.
+/// Reports the results of a cell so far, so that a run that is cut short keeps its measurements. Time stamps are taken
+/// after the cell's last pass.
 pub fn close(id: usize, entry: &mut Entry, plan: &Plan, scratch: &mut Scratch, work: &Work) {
     let whole = entry.samples.is_none() || entry.pace.ended.is_some();
     if whole && plan.takes_stamps(&entry.cell) {
-        // A cell that was skipped takes nothing.
+        // A cell that was skipped has no samples.
         if let Some(samples) = entry.samples.as_deref_mut()
             && let Some(place) = scratch.stamped.take()
         {
             place.clear();
             samples.stamped = Some(place);
         }
-        // Of what is slow, no more than one further pass.
+        // A slow cell gets at most one further pass.
         let most = match entry.pace.ended {
             Some(End::Budget) => entry.pace.done.div_ceil(PASSES),
             _ if entry.cell.gap_us != 0 => entry.pace.done.div_ceil(PASSES),

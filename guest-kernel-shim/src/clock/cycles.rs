@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How many cycles of the core a tick of the counter has: what turns elapsed
-//! time into cycles (`rouse.cycles`).
+//! Measures how many cycles of the core a tick of the counter has, to convert elapsed time to cycles (`rouse.cycles`).
 //!
-//! The PMU can't time a wake-up itself. Its cycle counter belongs to one CPU,
-//! counts active cycles, and may stop while the CPU waits in WFI or WFE (DDI
-//! 0487K.a, PMCCNTR_EL0); the part of a wake-up in which all CPUs wait is just
-//! what it would leave out. So a sample is taken with the counter that
-//! all CPUs share, and only its unit is changed, by the ratio of two clocks that
-//! are compared while this CPU is busy.
+//! The PMU can't time a wake-up itself. Its cycle counter belongs to one CPU, counts active cycles, and may stop while
+//! the CPU waits in WFI or WFE (DDI 0487K.a, PMCCNTR_EL0), so it would leave out just the part of a wake-up in which
+//! all CPUs wait. So a sample is taken with the counter that all CPUs share, and only its unit is changed, by the ratio
+//! of two clocks that are compared while this CPU is busy.
 //!
-//! A value is then elapsed time in cycles of a core that runs as fast as this one
-//! did at boot. Where the counter is slower than the core, it is known only to a
-//! tick, which is as many cycles as the ratio says. Cores differ, so each CPU that
-//! measures compares its own. A core that changes its
-//! frequency has no such ratio; one that changes it later is noticed at the passes
-//! ([`super::watch`]).
+//! A value is then elapsed time in cycles of a core that runs as fast as this one did at boot. Where the counter is
+//! slower than the core, a value is exact only to a tick, which is as many cycles as the ratio. Cores differ, so each
+//! CPU that measures compares its own clocks. A core that changes its frequency meanwhile has no such ratio; a change
+//! after that is noticed at the passes ([`super::watch`]).
 //!
-//! Both clocks are read at edges of the counter, the moments at which it ticks,
-//! since between two of them hundreds of cycles may pass. An edge lies somewhere
-//! between two readings, so the error of a part is at most one reading in
-//! [`READINGS`]. Readings, each behind a barrier, are the loop: on a core that
-//! executes out of order they take far more cycles than instructions, and a
-//! simulator is paid by the instruction. All parts have about 30 000.
+//! Both clocks are read at edges of the counter, the moments at which it ticks, since between two edges hundreds of
+//! cycles may pass. An edge lies somewhere between two readings, so the error of a part is at most one reading in
+//! [`READINGS`]. The loop consists of readings, each after a barrier: on a core that executes out of order they take
+//! far more cycles than instructions, and the time of a simulator depends on its instructions. All parts together have
+//! about 30 000.
 
 use core::fmt;
 
@@ -32,7 +26,7 @@ use crate::{clock, pmu};
 
 /// Parts that must agree.
 const PARTS: usize = 4;
-/// Readings in each, besides those that look for the edge.
+/// Readings in each, besides those that search for the edge.
 const READINGS: u32 = 1000;
 /// Parts of a glance, of which the middle one counts.
 const GLANCE: usize = 3;
@@ -83,8 +77,8 @@ pub fn per_tick() -> PerTick {
     Ratio::steady(&parts.ok_or(Unknown::NoTick)?).map_err(Unknown::Clocks)
 }
 
-/// The clock of this core now, Hz, at a glance: known to about 1 in [`GLANCE_READINGS`].
-/// `None` where a clock stands. There has to be a PMU.
+/// The current clock of this core, Hz, measured quickly: exact to about 1 in [`GLANCE_READINGS`]. `None` where a clock
+/// stands still. Requires a PMU.
 pub fn core_hz() -> Option<u64> {
     insn::mask_irq();
     let parts = parts::<GLANCE>(GLANCE_READINGS);
@@ -92,7 +86,7 @@ pub fn core_hz() -> Option<u64> {
     Ratio::middle(parts?, clock::frequency())
 }
 
-/// How far both clocks went, from edge to edge, in `N` times so many readings.
+/// Returns how far both clocks went, from edge to edge, in `N` times so many readings.
 fn parts<const N: usize>(readings: u32) -> Option<[Ratio; N]> {
     let mut parts = [Ratio { wanted: 0, read: 0 }; N];
     let mut from = edge()?;
@@ -127,7 +121,7 @@ impl Moment {
     }
 }
 
-/// The next tick: half way between the readings before and behind it.
+/// The next tick: half way between the readings before and after it.
 fn edge() -> Option<Moment> {
     let mut before = Moment::now();
     for _ in 0..PATIENCE {

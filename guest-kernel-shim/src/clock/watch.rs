@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The core's frequency, looked at before and behind each pass of a cell, so that a
-//! reader can tell a change of the code from a change of the clock.
+//! Measures the core's frequency before and after each pass of a cell, so that a reader can tell a change of the code
+//! from a change of the clock.
 //!
-//! It is that of the CPU that measures: the first one, or the sender of a pair. The look is outside of samples, and
-//! busy: the cycle counter may stop while a CPU waits in WFI or WFE (DDI 0487K.a,
-//! PMCCNTR_EL0; `pmu` enables it by PMCR_EL0.E, PMCNTENSET_EL0.C and
-//! PMCCFILTR_EL0).
+//! The core is that of the CPU that measures: the first one, or the sender of a pair. The measurement is outside of
+//! samples, and busy: the cycle counter may stop while a CPU waits in WFI or WFE (DDI 0487K.a, PMCCNTR_EL0; `pmu`
+//! enables it by PMCR_EL0.E, PMCNTENSET_EL0.C and PMCCFILTR_EL0).
 
 use arrayvec::ArrayVec;
 use plan::PASSES;
@@ -17,14 +16,13 @@ use crate::{clock, planted, pmu};
 /// stood.
 pub type Seen = ArrayVec<[u64; 2], { PASSES as usize }>;
 
-/// Whether there is something to see: a tick is time, and the PMU a core's. An emulator that counts
-/// instructions has no frequency, and one whose PMU has no instructions to count has no core's
-/// cycles either.
+/// Whether the frequency can be measured: a tick is time, and the PMU belongs to a core. An emulator that counts
+/// instructions has no frequency, and an emulator whose PMU does not count instructions has no core cycles either.
 pub fn tells() -> bool {
     pmu::counts_instructions() && !clock::counts_instructions()
 }
 
-/// Looks at the core's clock around passes.
+/// Measures the core's clock around passes.
 pub struct Watch {
     /// There is something to see.
     tells: bool,
@@ -38,7 +36,7 @@ impl Watch {
         }
     }
 
-    /// Runs a pass, the number of which is how many were `seen`, between two looks.
+    /// Runs a pass, whose number is the length of `seen`, between two measurements.
     pub fn around(&self, seen: &mut Seen, pass: impl FnOnce()) {
         if !self.tells || seen.is_full() {
             return pass();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much there is to do, and how much is done: in passes over cells, and weighed
-//! by what a pass should take.
+//! How much there is to do, and how much is done: in passes over cells, weighted by the time that a pass should take.
 
 use plan::PASSES;
 
@@ -20,7 +19,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// All the work of `entries`.
+    /// Adds up the work of all `entries`.
     pub fn planned(entries: &[Entry]) -> Self {
         let pass_us: u64 = entries.iter().map(guess_us).sum();
         Self {

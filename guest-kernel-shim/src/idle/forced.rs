@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Governed CPUs that are made to poll, whatever their governor says.
+//! Governed CPUs that are made to poll, whatever their governor chooses.
 //!
-//! The idle loop is compiled for each way in which that is done, and once for none: the loop of a
-//! cell that does not ask for it has not one instruction for it. (The patch has one loop, and a
-//! branch in it that is patched at run time; unused, that is a NOP.)
+//! The idle loop is compiled for each way of doing that, and once without: the loop of a cell that does not ask for it
+//! has not one instruction more. (The patch has one loop, and a branch in it that is patched at run time; unused, that
+//! is a NOP.)
 //!
-//! [`Posted`] is that patch: D. Bristot de Oliveira, "sched/idle: Make idle poll dynamic
-//! per-cpu", January 2023. Whenever a CPU is about to idle it looks at its switch. If that is on,
-//! it has the scheduler's tick go on and polls by YIELD, looking at the switch each time.
+//! [`Posted`] is that patch: D. Bristot de Oliveira, "sched/idle: Make idle poll dynamic per-cpu", January 2023.
+//! Whenever a CPU is about to idle it checks its switch. If that is on, it lets the scheduler's tick go on and polls by
+//! YIELD, checking the switch each time.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -31,8 +31,7 @@ pub trait Forcing: Sized {
     /// Readies `cpu` for a body that idles by `setting`.
     fn ready<P: Pause, const BARRIER: bool>(_setting: &Setting, _cpu: &Cpu) {}
 
-    /// One stay in an idle state, an attempt, or a poll that it was made to; the requests that
-    /// it found.
+    /// Stays once in an idle state, tries to, or polls because it was made to; returns the requests that it found.
     fn step<T: Here, P: Pause, const BARRIER: bool>(
         idle: &mut Governed<P, Self, BARRIER>,
         me: &T,
@@ -137,7 +136,7 @@ impl Forcing for Pointer {
     }
 }
 
-/// Returns the steps of a CPU that is looked at as `T`: chosen and forced.
+/// Returns the chosen and the forced step of a CPU, seen as a `T`.
 fn steps<T: Here, P: Pause, const BARRIER: bool>() -> [*mut (); 2] {
     let steps = [
         Governed::chosen as Step<T, P, BARRIER>,
@@ -157,7 +156,7 @@ fn forced<T: Here, P: Pause, const BARRIER: bool>(
     let look = clock::ticks(LOOK_US);
     cpu.polls(true);
     if cpu.rung.is_on() {
-        // Nothing here would set the timer anew after a tick.
+        // Nothing here would arm the timer again after a tick.
         timer::set_tick(cpu, None);
     }
     let still = || cpu.steps.now.load(Acquire) == cpu.steps.forced.load(Relaxed);

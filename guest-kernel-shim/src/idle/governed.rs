@@ -3,18 +3,16 @@
 //!
 //! | state | how | leaving it takes |
 //! |---|---|---|
-//! | `poll` | looks at the request word, as `poll-wfi` does | nothing |
-//! | `wfi` | WFI, trapped or not | what WFI takes |
+//! | `poll` | checks the request word, like `poll-wfi` | nothing |
+//! | `wfi` | WFI, trapped or not | the exit of WFI |
 //! | `standby`, `deep` | PSCI CPU_SUSPEND to a standby state | their exit latency more |
 //!
-//! An emulator leaves every state at once, and a hypervisor below a guest can't
-//! know which state the guest meant to save power with. So the exit latency of
-//! a standby state is made here, in the guest: after the call returns and before
-//! interrupts are let in, the CPU does nothing for that long. This is where the
-//! time passes on a machine as well, as firmware brings the CPU back before any
-//! handler runs; it needs no hypervisor, and costs EL2's paths nothing.
+//! An emulator leaves every state at once, and a hypervisor below a guest can't know which state the guest meant to
+//! save power with. So the guest itself makes the exit latency of a standby state: after the call returns and before
+//! interrupts are enabled, the CPU does nothing for that long. The time passes there on a real machine as well, since
+//! firmware brings the CPU back before any handler runs; this needs no hypervisor, and costs EL2's paths nothing.
 //!
-//! CPUs may be made to poll whatever their governor says: [`super::forced`].
+//! CPUs may be made to poll whatever their governor chooses: [`super::forced`].
 
 use core::marker::PhantomData;
 use core::num::NonZeroU32;
@@ -38,7 +36,7 @@ use crate::{clock, hypervisor};
 /// The device that `setting` asks for.
 fn device(setting: &Setting, governor: Governor) -> Device {
     let table = setting.states.table(setting.standby_us, setting.tick_ns);
-    // Cells whose table contradicts itself are skipped.
+    // A cell whose table contradicts itself is skipped before this.
     let table = table.unwrap_or_else(|error| panic!("states {}: {error}", setting.states));
     let limit_us = (time::ns(setting.limit) / 1000) as u32;
     let psd = psd(setting, &table);
@@ -85,7 +83,7 @@ pub fn with<P: Pause, B: Body>(setting: &Setting, pause: P, body: &mut B) {
     }
 }
 
-/// The same, with WFI behind a barrier or not.
+/// Selects the loop with or without a barrier before WFI.
 fn with_barrier<P: Pause, F: Forcing>(
     setting: &Setting,
     pause: P,
@@ -134,7 +132,7 @@ impl<T: Here, P: Pause, F: Forcing, const BARRIER: bool> Idle<T> for Governed<P,
 }
 
 impl<P: Pause, F, const BARRIER: bool> Governed<P, F, BARRIER> {
-    /// One stay in the state that the governor chooses; the requests that it found.
+    /// Stays once in the state that the governor chooses; returns the requests that it found.
     pub(super) fn chosen<T: Here>(&mut self, me: &T) -> u32 {
         let here: Stay<'_, T, P, BARRIER> = Stay {
             pause: &self.pause,
@@ -147,8 +145,8 @@ impl<P: Pause, F, const BARRIER: bool> Governed<P, F, BARRIER> {
     }
 }
 
-/// Not inlined, so that the compiler makes the same of it in an image that has more loops
-/// which call it than in one that has one.
+/// Not inlined, so that the compiler generates the same code in an image with more loops that call it as in one with
+/// one.
 #[inline(never)]
 fn stay<T: Here, P: Pause, const BARRIER: bool>(
     period: &mut Period,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The poll with a limit by itself, without the halt that follows it elsewhere:
-//! what workload `overshoot` looks at.
+//! The poll with a limit, without the halt that follows it elsewhere: workload `overshoot` measures it.
 
 use plan::Wait;
 use wait::idle::Limited;
@@ -9,9 +8,8 @@ use wait::poll::Pause;
 use super::pause::{By, Spin, Wfe, WfeSev, Wfet, Yield};
 use crate::setting::{Body, Setting};
 
-/// Runs `body` with polls up to the limit by the instruction that `setting` names:
-/// for `poll-wfi` by that with which it polls. Cold, as it is no
-/// part of what is measured elsewhere.
+/// Runs `body` with polls up to the limit, by the instruction that `setting` names; `poll-wfi` uses its polling
+/// instruction. Cold, because other measurements do not include it.
 #[cold]
 #[inline(never)]
 pub fn with(setting: &Setting, body: &mut impl Body) {

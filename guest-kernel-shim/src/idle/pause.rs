@@ -7,7 +7,7 @@ use arch::insn;
 use wait::poll::Pause;
 use wait::request::Request;
 
-/// One of them.
+/// An instruction by which a loop pauses.
 pub trait Instruction {
     /// See [`Pause::PER_CLOCK`].
     const PER_CLOCK: u32;
@@ -45,7 +45,7 @@ impl<I: Instruction> Pause for By<I> {
     }
 }
 
-/// Nothing: looks again and again. Only where CPUs run at once; see
+/// No pause: checks again and again. Only where CPUs run at once; see
 /// [`Setting::hands_over`](crate::setting::Setting::hands_over).
 pub struct Spin;
 
@@ -70,9 +70,8 @@ impl Instruction for Yield {
     }
 }
 
-/// WFE on the armed monitor, so that a store to the word is an event; the event
-/// stream bounds the wait. The YIELD is for emulators whose WFE does not wait
-/// on an armed monitor.
+/// WFE on the armed monitor, so that a store to the word is an event; the event stream bounds the wait. The YIELD is
+/// for emulators whose WFE does not wait on an armed monitor.
 pub struct Wfe;
 
 impl Instruction for Wfe {

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Function calls on other CPUs: what `smp_call_function_single` and
-//! `smp_call_function_many` do.
+//! Function calls on other CPUs, like `smp_call_function_single` and `smp_call_function_many`.
 //!
-//! A call is put into the target's list. The caller that finds the list empty tells
-//! the target, and the others rely on that. Several targets are told by one interrupt
-//! that names them all, whether they poll or not. How a single target that polls is
-//! told is one of five systems ([`CallBy`]): by a bit of its own, by the bit
-//! that asks it to schedule, with what follows from that in the idle loop, or by
-//! interrupt as every other target (K. P. Nayak and the answers to him,
-//! "sched/fair: Skip newidle_balance() when an idle CPU is woken up to process an
-//! IPI", January 2024).
+//! A call is put into the target's list. The caller that finds the list empty notifies the target, and the others rely
+//! on that. Several targets are notified by one interrupt that names them all, whether they poll or not. A single
+//! target that polls is notified in one of five ways ([`CallBy`]): by a bit of its own, by the bit that asks it to
+//! schedule, with the consequences of that in the idle loop, or by interrupt like every other target (K. P. Nayak and
+//! the answers to him, "sched/fair: Skip newidle_balance() when an idle CPU is woken up to process an IPI", January
+//! 2024).
 
 use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
@@ -36,8 +33,7 @@ pub fn between(from: usize, to: usize) -> &'static Call {
     &cpu(from).outgoing[to]
 }
 
-/// Has CPU `to` run `function`, and goes on; waits for the last call to there
-/// first.
+/// Has CPU `to` run `function`, and returns at once; waits for the previous call to that CPU first.
 pub fn single(me: &PerCpu, to: usize, function: Function, argument: u64) -> &'static Call {
     let (call, is_first) = put(me, to, function, argument);
     if is_first {
@@ -46,7 +42,7 @@ pub fn single(me: &PerCpu, to: usize, function: Function, argument: u64) -> &'st
     call
 }
 
-/// Puts a call into the list of CPU `to`; whether it is to be told.
+/// Puts a call into the list of CPU `to`; returns whether that CPU needs a notification.
 #[inline(always)]
 fn put(me: &PerCpu, to: usize, function: Function, argument: u64) -> (&'static Call, bool) {
     let call = between(me.index, to);
@@ -60,8 +56,8 @@ fn put(me: &PerCpu, to: usize, function: Function, argument: u64) -> (&'static C
     (call, cpu(to).calls.push(number, &call.link))
 }
 
-/// Calls `function` on several CPUs; [`Call::wait`] of each waits for all. If one of them is to be
-/// told, it is told as by [`single`]; several are interrupted, polling or not.
+/// Calls `function` on several CPUs; [`Call::wait`] of each waits for all. If only one of them needs a notification, it
+/// gets it as from [`single`]; several are interrupted, polling or not.
 pub fn many(me: &PerCpu, to: impl Iterator<Item = usize>, function: Function, argument: u64) {
     let mut told = CpuSet::NONE;
     let mut count = 0;
@@ -82,7 +78,7 @@ pub fn many(me: &PerCpu, to: impl Iterator<Item = usize>, function: Function, ar
     }
 }
 
-/// Tells `target` that there are calls.
+/// Notifies `target` that there are calls.
 #[inline(always)]
 fn notify(me: &PerCpu, target: &'static PerCpu) {
     let bit = match () {
@@ -102,7 +98,7 @@ fn notify(me: &PerCpu, target: &'static PerCpu) {
     }
 }
 
-/// Runs what is in this CPU's list; `by` is what counts them.
+/// Runs the calls in this CPU's list and counts them as `by`.
 pub fn drain(cpu: &'static Cpu, by: Stat) {
     let width = percpu::all().len();
     let call = |number: u32| between(number as usize / width, number as usize % width);

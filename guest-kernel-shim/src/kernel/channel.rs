@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pipes between tasks, on whatever CPUs they are, as far as they make tasks
-//! wait: a channel counts messages, up to a limit.
+//! Pipes between tasks, on whatever CPUs they are, as far as they make tasks wait: a channel counts messages, up to a
+//! limit.
 //!
-//! A task that has to wait puts itself into a list and looks once more; a task that
-//! changed the count empties the list. By the order that [`sched::list`] guarantees one
-//! of them sees the other. A waiter that finds, at that second look, that it
-//! need not wait empties the list as well, itself included, so that it is in no
-//! list when it goes on.
+//! A task that has to wait puts itself into a list and checks once more; a task that changed the count empties the
+//! list. The order that [`sched::list`] guarantees makes one of them see the other. A waiter that finds, at that second
+//! check, that it need not wait also empties the list, itself included, so that it is in no list when it goes on.
 //!
 //! A task waits for one thing at a time: it is in one list at most.
 
@@ -29,13 +27,12 @@ pub struct Channel {
     senders: List,
 }
 
-/// Messages that a channel holds: those of 100 bytes, as `perf bench sched
-/// messaging` sends them, that the default buffer of a Linux socket has room
-/// for (208 KiB of buffers of 768 bytes).
+/// Messages that a channel holds: as many messages of 100 bytes, which `perf bench sched messaging` sends, as fit into
+/// the default buffer of a Linux socket (208 KiB of buffers of 768 bytes).
 const LIMIT: u32 = 278;
 
 impl Channel {
-    /// Empty.
+    /// Returns an empty channel.
     pub const fn new() -> Self {
         Self {
             level: AtomicU32::new(0),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The deadlines of a CPU, and what its timer has told.
+//! The deadlines of a CPU, and the state that its timer's handler leaves.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU64};
@@ -22,16 +22,16 @@ const DEADLINES: usize = 64;
 
 /// The deadlines of one CPU, ticks.
 pub struct Clockwork {
-    /// Of tasks.
+    /// Deadlines of tasks.
     pub tasks: Timers<DEADLINES>,
-    /// Of simulated devices.
+    /// Deadlines of simulated devices.
     pub devices: Timers<DEADLINES>,
     /// The tick of an idle CPU.
     pub tick: Option<u64>,
 }
 
 impl Clockwork {
-    /// None.
+    /// Returns no deadlines.
     pub const fn new() -> Self {
         Self {
             tasks: Timers::new(),
@@ -40,7 +40,7 @@ impl Clockwork {
         }
     }
 
-    /// The next deadline of a task: what a governor knows.
+    /// The next deadline of a task, which a governor may know.
     pub fn next(&self) -> Option<u64> {
         self.tasks.next()
     }
@@ -49,7 +49,7 @@ impl Clockwork {
     pub fn arm(&self, rung: &Rung) {
         let events = [self.tasks.next(), self.devices.next()];
         let event = events.into_iter().flatten().min().unwrap_or(NEVER);
-        // Before the timer is set, as the handler looks at it.
+        // Stored before the timer is set, because the handler reads it.
         rung.event.store(event, Relaxed);
         set(self.tick.map_or(event, |tick| tick.min(event)));
     }
@@ -79,7 +79,7 @@ pub struct Rung {
 }
 
 impl Rung {
-    /// Nothing has rung.
+    /// Returns the state before the first interrupt.
     pub const fn new() -> Self {
         Self {
             on: AtomicBool::new(false),

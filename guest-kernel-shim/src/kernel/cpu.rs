@@ -155,7 +155,7 @@ impl Cpu {
         self.first.load(Relaxed) == 0
     }
 
-    /// Moves what others have made ready to the run queue.
+    /// Moves the tasks that other CPUs have made ready to the run queue.
     pub fn receive(&self) {
         if !self.inbox.is_empty() {
             for number in self.inbox.take(|number| &task(number).inbox) {
@@ -164,10 +164,10 @@ impl Cpu {
         }
     }
 
-    /// Works on what chooses its idle states.
+    /// Passes the device that chooses this CPU's idle states to `work`.
     ///
     /// # Panics
-    /// Panics if nothing does.
+    /// Panics if there is no device.
     pub fn with_device<R>(&self, work: impl FnOnce(&mut Device) -> R) -> R {
         self.device.with(|device| {
             let device = device.as_mut().expect("a CPU idles by governor");

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The executor: runs ready tasks in turn, and idles when there is none.
+//! The executor: runs ready tasks in turn, and idles when no task is ready.
 //!
-//! [`schedule`] is the pass that stands between two tasks, and between the last
-//! one and the idle loop, with interrupts masked as a scheduler's is. Before it
-//! lets the CPU idle it searches the run queues of the others for work
-//! ([`sched::balance`]), which finds none that could be moved, as every task
-//! belongs to its CPU: what is of interest is the cost of the search, and which
-//! task it keeps waiting.
+//! [`schedule`] is the pass between two tasks, and between the last one and the idle loop, with interrupts masked like
+//! those of a scheduler. Before it lets the CPU idle it searches the run queues of the other CPUs for work
+//! ([`sched::balance`]). It finds nothing to move, because every task belongs to its CPU: the measurements are after
+//! the cost of the search, and the task that it keeps waiting.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
@@ -40,7 +38,7 @@ impl Body for Executor {
             while let Some(task) = schedule(cpu, me, false) {
                 run(cpu, me, task);
             }
-            // Idle until there is a task, or nothing to wait for any more.
+            // Counts as idle until there is a task, or nothing to wait for any more.
             note(cpu, true);
             let slept = clock::now();
             loop {
@@ -67,8 +65,7 @@ impl Body for Executor {
     }
 }
 
-/// `sm-idle`: where nothing is to run there is nothing to pass through the
-/// scheduler for.
+/// `sm-idle`: without a task to run there is no reason to pass through the scheduler.
 #[inline(always)]
 fn is_short(cpu: &Cpu) -> bool {
     called_by(CallBy::SmIdle) && cpu.inbox.is_empty() && !cpu.rung.is_due()
@@ -107,7 +104,7 @@ fn schedule(cpu: &'static Cpu, me: &PerCpu, from_idle: bool) -> Option<&'static 
     if from_idle {
         cpu.stats.add(Stat::FromIdle);
     }
-    // Before the inbox is looked at: a task that comes after that asks again.
+    // Before reading the inbox: a task that comes after that sets the bit again.
     if me.request.pending() & RESCHED != 0 {
         me.request.take(RESCHED);
     }
@@ -167,7 +164,7 @@ fn woken(cpu: &Cpu, slept: u64) {
 }
 
 impl Usage {
-    /// Of a CPU that was as busy as `load` says, and then idled for long.
+    /// Returns the state of a CPU that was as busy as `load`, and then idled for long.
     pub fn of(load: Load, now_ns: u64) -> Self {
         Self {
             load,

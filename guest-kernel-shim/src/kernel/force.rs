@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Polling by CPU, switched while the CPUs run: a task of the first CPU, which does what a
-//! user of the switches does.
+//! Polling by CPU, switched while the CPUs run: a task of the first CPU, which acts like a user of the switches.
 //!
-//! Each CPU is switched off again, at which it has to leave its poll, and on: so every block has
-//! gone through both. A CPU that is switched on learns of it when it idles next. One without
-//! tasks would sleep on for ever, so the task then has something run there, for which any
-//! wake-up will do.
+//! Each CPU is switched off again, upon which it has to leave its poll, and on: so every block has gone through both. A
+//! CPU that is switched on notices that when it idles next. A CPU without tasks would sleep on for ever, so the task
+//! then runs something there, for which any wake-up will do.
 
 use core::sync::atomic::Ordering::{Acquire, Release};
 
@@ -23,7 +21,7 @@ use crate::percpu::{self, PerCpu};
 /// The switches of [`IdlePollBy::Posted`].
 pub static SWITCH: PollSwitch<MAX_CPUS> = PollSwitch::new();
 
-/// How the CPUs of `cell` are made to poll that are; `None` if none is.
+/// The way in which CPUs of `cell` are made to poll; `None` if none is.
 pub fn way(cell: &Cell) -> Option<IdlePollBy> {
     let applies = Info::find("idle-poll").is_some_and(|info| info.applies(cell));
     (applies && !cell.idle_poll.is_empty()).then_some(cell.idle_poll_by)
@@ -107,7 +105,7 @@ fn wait(done: impl Fn() -> bool) {
 }
 
 impl Cpu {
-    /// It begins or ends to poll because it is made to.
+    /// Records that the CPU begins or ends to poll because it is made to.
     pub fn polls(&self, on: bool) {
         if on {
             self.stats.add(Stat::Entered);

@@ -8,7 +8,7 @@ use arch::insn;
 use pages::Pool;
 use sched::list::Link;
 
-/// A call of one CPU to another. All zero is no call.
+/// A call from one CPU to another. All zero means no call.
 #[repr(align(64))]
 pub struct Call {
     /// Its place in the list of the target.
@@ -24,13 +24,13 @@ pub struct Call {
 }
 
 impl Call {
-    /// Makes `count` calls in memory of `pool`, none of which is on its way. There is one for
-    /// each pair of CPUs, so memory that is zero is all that they get: to make each by itself
-    /// took more than everything else that a machine of 512 CPUs does for its calls.
+    /// Makes `count` calls in memory of `pool`, none of which is on its way. There is one for each pair of CPUs, so
+    /// they only get zeroed memory: initializing each took more time than all other work that a machine of 512 CPUs
+    /// does for its calls.
     pub fn place(pool: &mut Pool, count: usize) -> &'static [Self] {
         let place = pool.take((count * size_of::<Self>()) as u64) as *const Self;
-        // SAFETY: zeroed memory of that size, aligned to a page, which is all theirs. Zero is a
-        // link to nothing (`Link::new`), a call that is not busy, no function, and a number.
+        // SAFETY: zeroed memory of that size, aligned to a page, which nothing else uses. Zero is a link to nothing
+        // (`Link::new`), a call that is not busy, no function, and a number.
         unsafe { core::slice::from_raw_parts(place, count) }
     }
 

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use cpuidle::{Device, States, Tally};
 
-/// Idle states that are reported, by what they are called.
+/// The names of the idle states in reports.
 pub const STATES: [&str; States::NAMES.len()] = States::NAMES;
 
 /// Counted values, by the names that records give them.
@@ -23,7 +23,7 @@ pub enum Stat {
     Newidle,
     /// Searches for work of other CPUs.
     Searches,
-    /// Run queues that were looked at in them.
+    /// Run queues that were searched in them.
     Looked,
     /// Tasks made ready by their own CPU.
     Local,
@@ -154,7 +154,7 @@ impl Totals {
         span: 0,
     };
 
-    /// Takes what a CPU has counted.
+    /// Takes the counts of a CPU.
     pub fn of(stats: &Stats, idle: Option<&Device>) -> Self {
         Self {
             stats: stats.take(),

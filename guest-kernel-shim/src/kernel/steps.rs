@@ -19,7 +19,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// None.
+    /// Returns no steps.
     pub const fn new() -> Self {
         const fn none() -> AtomicPtr<()> {
             AtomicPtr::new(core::ptr::null_mut())

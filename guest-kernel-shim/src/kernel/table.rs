@@ -27,7 +27,7 @@ pub static LIVE: AtomicU32 = AtomicU32::new(0);
 #[repr(align(64))]
 pub struct Overloaded(AtomicBool);
 
-/// Of the block that runs.
+/// The flag of the block that runs.
 pub static OVERLOADED: Overloaded = Overloaded(AtomicBool::new(false));
 
 impl Overloaded {
@@ -36,14 +36,14 @@ impl Overloaded {
         self.0.load(Relaxed)
     }
 
-    /// It is so. The line is written only when that is news, as every CPU reads it.
+    /// Sets the flag. Writes the line only if it changes, since every CPU reads it.
     pub fn set(&self) {
         if !self.is_set() {
             self.0.store(true, Relaxed);
         }
     }
 
-    /// A search that looked at every CPU has found none, or a block begins.
+    /// Clears the flag: a search of every CPU has found none, or a block begins.
     pub fn clear(&self) {
         self.0.store(false, Relaxed);
     }
@@ -55,7 +55,7 @@ pub fn cpu(index: usize) -> &'static Cpu {
     CPUS.get().expect("the kernel is created before it is used")[index]
 }
 
-/// Every CPU that runs.
+/// Returns every CPU that runs.
 pub fn online() -> impl Iterator<Item = &'static Cpu> + Clone {
     percpu::online().map(|each| cpu(each.index))
 }
@@ -66,7 +66,7 @@ pub fn task(number: u32) -> &'static Task {
     &TABLE.get().expect("tasks are created before they are used")[number as usize]
 }
 
-/// Makes a task ready whose state has just said so.
+/// Makes a task ready whose state has just become queued.
 pub fn enqueue(task: &'static Task) {
     let me = PerCpu::this();
     let here = cpu(me.index);
@@ -79,7 +79,7 @@ pub fn enqueue(task: &'static Task) {
     home.inbox.push(task.number, &task.inbox);
     home.count();
     if task.home == me.index {
-        // Own handler: the executor looks at the word before it goes on.
+        // For this CPU's own handler: the executor reads the word before it goes on.
         me.request.wake(RESCHED, false);
         me.interrupted.store(true, Relaxed);
     } else {
@@ -99,7 +99,7 @@ pub struct Common {
     pub event: AtomicBool,
 }
 
-/// Of the block that runs.
+/// The state of the block that runs.
 pub static COMMON: Common = Common {
     call_by: AtomicU32::new(0),
     elide: AtomicBool::new(false),

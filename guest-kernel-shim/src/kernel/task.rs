@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tasks: futures that belong to one CPU for their whole life.
 //!
-//! A task is queued, runs, or waits, and its state says so in two bits. A
-//! waker sets QUEUED; the first to set it must put the task into a queue of its
-//! CPU: a waker if the task waited, the executor if it
-//! ran meanwhile. So a task is in at most one queue and no wake-up is lost.
+//! A task is queued, runs, or waits, and its state says so in two bits. A waker sets QUEUED; the first to set it must
+//! put the task into a queue of its CPU: a waker if the task waited, the executor if it ran meanwhile. So a task is in
+//! at most one queue and no wake-up is lost.
 //!
-//! There is no allocator: a block of a cell places its futures one behind the
-//! other in memory of their CPU, which is used anew when all have ended.
+//! There is no allocator: a block of a cell places its futures one after the other in memory of their CPU, which is
+//! reused when all have ended.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -29,8 +28,7 @@ const RUNNING: u32 = 1 << 1;
 pub struct Placed(&'static mut dyn Future<Output = ()>);
 
 impl Placed {
-    /// A future that nothing else refers to, in memory that is not used for
-    /// anything else as long as this lives.
+    /// A future that nothing else refers to, in memory that has no other use as long as this lives.
     pub fn new(future: &'static mut dyn Future<Output = ()>) -> Self {
         Self(future)
     }
@@ -87,10 +85,9 @@ impl Task {
         }
     }
 
-    /// Runs it until it waits or ends; what is to be done with it.
+    /// Runs the task until it waits or ends; returns what to do with it.
     pub fn run(&'static self) -> After {
-        // An exchange, not a store: what a waker did that found QUEUED set has to
-        // be visible to the future.
+        // An exchange, not a store: the writes of a waker that found QUEUED set have to be visible to the future.
         self.state.swap(RUNNING, AcqRel);
         let waker = self.waker();
         let mut context = Context::from_waker(&waker);
@@ -135,7 +132,7 @@ impl Task {
 /// Action on a task that has stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// Nothing: it waits.
+    /// It waits: nothing to do.
     Waits,
     /// It was woken while it ran.
     Again,
@@ -147,7 +144,7 @@ fn raw(task: &'static Task) -> RawWaker {
     RawWaker::new(core::ptr::from_ref(task).cast(), &TABLE)
 }
 
-/// The task behind a waker.
+/// The task that a waker wakes.
 fn task(data: *const ()) -> &'static Task {
     // SAFETY: only `raw` makes wakers with this table, of tasks that live for ever.
     unsafe { &*data.cast() }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ticks and nanoseconds by multiplication alone, as a division would be most of
-//! what an idle loop does.
+//! Converts ticks and nanoseconds by multiplication alone, since a division would be most of the work of an idle loop.
 
 use spin::once::Once;
 
 use crate::clock;
 
-/// Nanoseconds per tick and ticks per nanosecond, 32 bits behind the point.
+/// Nanoseconds per tick and ticks per nanosecond, with 32 fractional bits.
 static RATES: Once<(u64, u64)> = Once::new();
 
 fn rates() -> (u64, u64) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sleeping: the deadlines of a CPU on its virtual timer.
 //!
-//! The timer is set for the earliest of three: the deadlines of tasks, which
-//! are what a governor may know of; those of simulated devices, which it must
-//! not know, as no kernel knows when a device will answer; and the scheduler's
-//! tick, while the CPU idles in a state in which a governor wants it.
+//! The timer is set for the earliest of three: the deadlines of tasks, which a governor may know; those of simulated
+//! devices, which it must not know, since a kernel does not know when a device will answer; and the scheduler's tick,
+//! while the CPU idles in a state in which a governor wants it.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -23,10 +22,9 @@ use super::task::current;
 use crate::clock;
 use crate::percpu::PerCpu;
 
-/// The timer's interrupt. If a deadline has passed, the timer stays expired, so it is
-/// masked, and the idle loop or the executor of this CPU is told. Else it was the tick. The
-/// idle loop sets the next one when it asks its governor, which may be long after: a CPU
-/// that polls goes on. So the timer is set for the next deadline here.
+/// Handles the timer's interrupt. If a deadline has passed, the timer stays expired, so this masks it and notifies the
+/// idle loop or the executor of this CPU. Otherwise it was the tick. The idle loop sets the next tick when it asks its
+/// governor, which may be long after: a CPU that polls goes on. So the timer is set for the next deadline here.
 pub fn rang(me: &PerCpu, cpu: &Cpu) {
     let event = cpu.rung.event.load(Relaxed);
     if clock::now() < event {
@@ -42,7 +40,7 @@ pub fn rang(me: &PerCpu, cpu: &Cpu) {
     }
 }
 
-/// Wakes the tasks whose time has come; with interrupts masked.
+/// Wakes the tasks whose deadlines have passed; with interrupts masked.
 pub fn expire(cpu: &Cpu) {
     cpu.rung.due.store(false, Relaxed);
     let now = clock::now();

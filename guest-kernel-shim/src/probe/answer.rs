@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The answer to a probe's question; [`fidelity`] says when trials make one.
+//! The answer to a probe's question; [`fidelity`] decides when trials make one.
 
 use core::fmt;
 
@@ -12,16 +12,16 @@ use crate::clock;
 pub enum Answer {
     /// Yes; how long the wait in question took, ticks.
     Yes(Option<u64>),
-    /// No; the same.
+    /// No; also with the ticks.
     No(Option<u64>),
     /// It was not tried, for this reason.
     NotRun(&'static str),
-    /// It was tried, and nothing was shown, for this reason.
+    /// It was tried without a result, for this reason.
     NotSure(&'static str),
 }
 
 impl Answer {
-    /// Yes or no, where nothing was timed.
+    /// Yes or no, for a trial without times.
     pub const fn plain(yes: bool) -> Self {
         Self::of(yes, None)
     }
@@ -50,7 +50,7 @@ impl Answer {
     }
 }
 
-/// The detail of an answer: how long it took, or why there is none.
+/// The detail of an answer: how long it took, or why there is no time.
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether the machine has caches, or models them: whether loads take longer when their
-//! lines were cleaned and invalidated. [`fidelity::colder`] says when they do.
+//! Whether the machine has caches, or models them: whether loads take longer after their lines were cleaned and
+//! invalidated. [`fidelity::colder`] decides when they do.
 
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
@@ -12,15 +12,15 @@ use platform::Region;
 use super::answer::{Answer, settle};
 use crate::clock;
 
-/// Loads of a walk, each of which waits for the one before: on a counter that is slower
-/// than the core one load could be less than a tick.
+/// Loads of a walk, each of which waits for the one before: on a counter that is slower than the core one load could
+/// take less than a tick.
 const LOADS: usize = 64;
-/// Words from one to the next: 256 bytes, so that each is in a line of its own, or nearly.
+/// Words between neighbours: 256 bytes, so that each is in a line of its own, or nearly.
 const APART: usize = 32;
-/// The next load is so many places on: a prefetcher that follows a stride has none to follow.
+/// Places from one load to the next: a prefetcher that follows strides has none to follow.
 const STEP: usize = 37;
 
-/// The places, in each of which the next one's index is.
+/// The places, each with the index of the next one.
 #[repr(align(4096))]
 struct Chain([AtomicUsize; LOADS * APART]);
 
@@ -62,7 +62,7 @@ fn walk_cold() -> u64 {
     walk()
 }
 
-/// Ticks that a walk takes; the same instructions for both.
+/// Ticks that a walk takes; both walks use these instructions.
 #[inline(never)]
 fn walk() -> u64 {
     let start = clock::now();

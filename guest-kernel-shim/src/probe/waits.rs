@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Effects of the instructions that wait on the machine: tried out, because
-//! nothing says so. Every trial is bounded by the [`alarm`](crate::alarm), or, where
-//! interrupts are masked, by events that another CPU sends until it is over; the
-//! wait's own books say what ended it, and [`fidelity`] what that shows.
+//! Tries the effects of the machine's wait instructions, which no register describes. Every trial is bounded by the
+//! [`alarm`](crate::alarm), or, where interrupts are masked, by events that another CPU sends until it is over; the
+//! wait's own books record how it ended, and [`fidelity`] judges what that shows.
 
 use abi::KnobValue;
 use arch::insn;
@@ -50,9 +49,8 @@ pub fn sev_wakes_wfe() -> Answer {
 struct Line(AtomicU32);
 static LINE: Line = Line(AtomicU32::new(0));
 
-/// A store of another CPU to a line on which the monitor is armed ends a WFE,
-/// and nothing else does before. An end before the store is certain, however
-/// long it took.
+/// A store of another CPU to a line on which the monitor is armed ends a WFE, and nothing else does before. An end
+/// before the store is a certain no, however long it took.
 pub fn monitor_wakes_wfe() -> Answer {
     settle(|bound| {
         let wait = || {
@@ -109,12 +107,11 @@ fn stream() -> Option<Stream> {
 
 /// Whether WFE ends once per period of `stream`, which is on.
 ///
-/// How long waits take does not tell: that of an emulator, which ends at once, takes
-/// as long as its host does to let the CPU go on. But a stream ends waits at the
-/// same phase of its period each time. So what is looked at is the time from the
-/// end of a wait to that of the next. No if most are clearly less than a period, as no
-/// delay makes them, or if the alarm had to end most waits; yes if all but one are
-/// whole periods, with waits of one period, give or take one.
+/// The lengths of waits do not show it: an emulator's WFE, which ends at once, takes as long as its host takes to let
+/// the CPU go on. But a stream ends waits at the same phase of its period each time. So this looks at the time from the
+/// end of a wait to the end of the next one. The answer is no if most are clearly less than a period, which no delay
+/// can cause, or if the alarm had to end most waits; it is yes if all but one are whole periods, with waits of one
+/// period, give or take one.
 fn periodic(stream: Stream) -> Answer {
     const WAITS: usize = 8;
     let made = stream.period();
@@ -197,10 +194,9 @@ static RESCUE: AtomicU64 = AtomicU64::new(0);
 
 /// A masked interrupt ends a WFE, which it need not.
 ///
-/// Where it does not, the alarm is no bound. So another CPU sends events, from
-/// well after the alarm was due and again and again until the wait is over: one
-/// that comes before the wait is lost to it, and an emulator may lose another
-/// (docs/fidelity.md).
+/// Where it does not, the alarm is not a bound. So another CPU sends events, from well after the alarm was due and
+/// again and again until the wait is over: an event that comes before the wait is lost to it, and an emulator may lose
+/// another (docs/fidelity.md).
 pub fn masked_irq_wakes_wfe() -> Answer {
     fn rescue() {
         watch::act(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A wait that is watched: it is bounded by the alarm, and its books say what
-//! ended it. Likewise for a second CPU that acts meanwhile.
+//! A wait that is bounded by the alarm and whose books record how it ended. Likewise for a second CPU that acts
+//! meanwhile.
 
 use arch::insn;
 use core::sync::atomic::Ordering::{Acquire, Release};
@@ -17,9 +17,8 @@ const AT_ONCE_US: u32 = 50;
 /// How often a CPU that waits for its time to act gives others a turn, microseconds.
 const LOOK_US: u32 = 2;
 
-/// Does `wait` with the event register empty before it, and with an alarm after
-/// `bound` ticks; the books are in ticks. The register is emptied last: what comes
-/// before may trap, and the return from EL2 is an event.
+/// Does `wait` with the event register empty before it, and with an alarm after `bound` ticks; the books are in ticks.
+/// The register is emptied last: the steps before may trap, and the return from EL2 is an event.
 pub fn watch(bound: u64, wait: impl FnOnce()) -> Wait {
     let at_once = clock::ticks(AT_ONCE_US);
     let alarm = Alarm::new();
@@ -47,13 +46,13 @@ pub fn watch(bound: u64, wait: impl FnOnce()) -> Wait {
 static WAITS: AtomicBool = AtomicBool::new(false);
 /// Its wait is over.
 static OVER: AtomicBool = AtomicBool::new(false);
-/// When the second CPU began to act, ticks; 0 is not yet.
+/// The time at which the second CPU began to act, ticks; 0: not yet.
 static FROM: AtomicU64 = AtomicU64::new(0);
-/// When it had acted.
+/// The time at which it had acted.
 static UNTIL: AtomicU64 = AtomicU64::new(0);
 
-/// Has the second CPU do `task`, which calls [`act`], during `wait`, which calls
-/// [`say`]. Returns its action too, if it came to that before the wait was over.
+/// Has the second CPU do `task`, which calls [`act`], during `wait`, which calls [`say`]. Returns its action too, if it
+/// happened before the wait was over.
 pub fn beside(task: fn(), wait: impl FnOnce() -> Wait) -> (Wait, Option<Action>) {
     WAITS.store(false, Release);
     OVER.store(false, Release);
@@ -70,9 +69,8 @@ pub fn beside(task: fn(), wait: impl FnOnce() -> Wait) -> (Wait, Option<Action>)
     (wait, in_time.then_some(action))
 }
 
-/// Says that this CPU is about to wait: only from now on the other one counts the
-/// time to its action, however long it took this one to get here. An action before the wait proper
-/// is not lost either, but stays in the event register.
+/// Announces that this CPU is about to wait: only from now on the other one counts the time to its action, however long
+/// it took this one to get here. An action before the wait proper is not lost either, but stays in the event register.
 pub fn say() {
     WAITS.store(true, Release);
 }
@@ -82,8 +80,8 @@ pub fn is_over() -> bool {
     OVER.load(Acquire)
 }
 
-/// The second CPU's side: does `action` `after` ticks from when the first one said that
-/// it waits, and notes when that was; nothing if the wait is over before.
+/// The second CPU's side: does `action` `after` ticks after the first one announced its wait, and records when that
+/// was; does nothing if the wait is over before.
 pub fn act(after: impl FnOnce() -> u64, action: impl FnOnce()) {
     while !WAITS.load(Acquire) {
         insn::yield_now();
@@ -96,8 +94,8 @@ pub fn act(after: impl FnOnce() -> u64, action: impl FnOnce()) {
             UNTIL.store(clock::now(), Release);
             return;
         }
-        // Others get a turn now and then, not after each look: an emulator that has CPUs take
-        // turns goes through all of them for it, and there can be hundreds.
+        // Others get a turn now and then, not after each check: an emulator that has CPUs take turns goes through all
+        // of them for it, and there can be hundreds.
         let next = clock::now() + clock::ticks(LOOK_US);
         while clock::now() < next {
             // One look is hundreds of times as much work for an emulator as an instruction.

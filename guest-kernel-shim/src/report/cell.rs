@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The block of a cell: what it is, and why it was not run.
+//! The block of a cell: its description, and why it was not run.
 
 use core::fmt::Write;
 
@@ -16,7 +16,7 @@ use crate::clock::watch::Seen;
 use crate::entry::{Entry, Work};
 use crate::{clock, knobs, percpu, probe, workers};
 
-/// Everything of a cell, as one block: what it has so far, or in the end.
+/// Reports everything about a cell, as one block: its results so far, or in the end.
 pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
     let part = entry.samples.is_some() && entry.pace.ended.is_none();
     let detail = match (plan.compact, part) {
@@ -53,7 +53,7 @@ pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
     });
 }
 
-/// The core's frequency at the begin and at the end of each pass, if it was looked at.
+/// The core's frequency at the begin and at the end of each pass, if it was measured.
 fn core_clock(block: &Block, seen: &Seen) {
     if seen.is_empty() {
         return;
@@ -67,7 +67,7 @@ fn core_clock(block: &Block, seen: &Seen) {
     send(block.record("clock").field("core_hz", text));
 }
 
-/// How many passes a cell has, of how many, and why it has ended.
+/// Adds how many passes a cell has, of how many, and why it has ended.
 fn pace(line: Line, entry: &Entry) -> Line {
     if entry.samples.is_none() {
         return line;
@@ -138,8 +138,7 @@ fn told(place: Place, cell: &Cell) -> impl Iterator<Item = &'static Info> {
     here.filter(|info| info.is_told(cell))
 }
 
-/// The name of a dimension in records: behind `prefix`, with `_` for `-` if it is a
-/// field of its own.
+/// The name of a dimension in records: after `prefix`, with `_` for `-` if it is a field of its own.
 fn name(prefix: &str, info: &Info) -> ArrayString<40> {
     let mut name = ArrayString::new();
     let written = write!(name, "{prefix}").and_then(|()| {
@@ -161,7 +160,7 @@ fn system(block: &Block, cell: &Cell) {
     }
 }
 
-/// Adds dimensions to `line`, behind `prefix`, and begins another line where it is full.
+/// Adds dimensions to `line`, after `prefix`, and begins another line where it is full.
 fn told_in_lines<'i>(
     block: &Block,
     line: Line,

@@ -10,7 +10,7 @@ use super::record::{record, send};
 use super::unit::Values;
 use crate::percpu::PerCpu;
 
-/// Those at the begin, and by which values become cycles, if they do.
+/// Reports the clocks at the begin, and those that convert values to cycles, if they do.
 pub fn begin(plan: &Plan) {
     for (place, cpu) in cores::measuring(plan) {
         let Some(hertz) = cores::at_begin(cpu) else {

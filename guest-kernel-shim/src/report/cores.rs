@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The clocks of the CPUs that measure, at the begin of a run and at its end: whether cores are
-//! alike, and which of them drift.
+//! The clocks of the CPUs that measure, at the begin of a run and at its end: whether cores are alike, and which of
+//! them drift.
 //!
-//! Each CPU compares its own core with the counter, busy, as [`cycles`] does: over four
-//! times 1000 readings, so a clock is known to 1 in 4000, which is 250 ppm. The looks around passes
-//! ([`watch`]) are short, and see a core that changes its clock. These see less of it,
-//! and more exactly: what a value in cycles, which is converted by the clock at the begin, is off by
-//! at the end.
+//! Each CPU compares its own core with the counter, busy, like [`cycles`]: over four times 1000 readings, so a clock is
+//! known to 1 in 4000, which is 250 ppm. The measurements around passes ([`watch`]) are short, and see a core that
+//! changes its clock. These see less of such changes, but more exactly: how wrong a value in cycles, which is converted
+//! by the clock at the begin, is at the end.
 
 use plan::Plan;
 
@@ -33,7 +32,7 @@ pub fn begin(plan: &Plan) {
     }
 }
 
-/// How fast `cpu` was at the begin, as [`hertz`] has it.
+/// The clock of `cpu` at the begin, converted by [`hertz`].
 pub fn at_begin(cpu: &PerCpu) -> Option<u64> {
     hertz(*cpu.per_tick.get()?)
 }
@@ -51,7 +50,7 @@ fn look(cpu: &'static PerCpu, end: bool) -> PerTick {
     found.map(|ratio| planted::core(cpu.index, end, ratio))
 }
 
-/// A ratio as the core's clock, Hz: 0 where a clock stands or is not steady, `None` without a PMU.
+/// Converts a ratio to the core's clock, Hz: 0 where a clock stands still or is not steady, `None` without a PMU.
 fn hertz(per_tick: PerTick) -> Option<u64> {
     match per_tick {
         Ok(ratio) => Some(ratio.convert(clock::frequency())),

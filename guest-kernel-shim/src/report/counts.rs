@@ -110,7 +110,7 @@ pub fn kernel(block: &Block, totals: &stats::Totals) {
     }
 }
 
-/// How the requests of an open loop came and were taken.
+/// Reports how the requests of an open loop came and were taken.
 pub fn load(block: &Block, load: &Load) {
     let line = block
         .record("count")
@@ -146,7 +146,7 @@ pub fn noise(block: &Block, rounds: &Rounds) {
     }
 }
 
-/// Where the CPUs were within the samples with time stamps, in ticks.
+/// Reports where the CPUs were within the samples with time stamps, in ticks.
 pub fn parts(block: &Block, entry: &Entry) {
     let Totals {
         parts,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Describes the machine, and what its values count.
+//! Describes the machine, and the unit of its values.
 
 use aarch64_cpu::registers::{MIDR_EL1, Readable};
 use abi::Info;
@@ -80,7 +80,8 @@ pub fn machine(arguments: &Arguments<'_>) {
         let text = format_args!("event stream: asked for 100000 ns, the counter makes {made} ns");
         send(record("note").field("text", text));
     }
-    // On simulated cores they take longer than the few passes that are asked for, and nothing there depends on an answer.
+    // On simulated cores the probes take longer than the few passes that are asked for, and nothing there depends on an
+    // answer.
     let answers = (!arguments.cost_brief).then(probe::answers);
     for (name, answer) in answers.into_iter().flatten() {
         let line = record("probe")

@@ -18,9 +18,8 @@ pub fn record(kind: &str) -> Line {
     Line::new(NEXT.fetch_add(1, Relaxed), kind)
 }
 
-/// Writes a record. Fields are sized so that a line holds them; one that does
-/// not is an error of this kernel, and a silent hole in the sequence would be
-/// a riddle for the reader.
+/// Writes a record. Fields are sized so that a line holds them; one that does not fit is a bug of this kernel, and a
+/// silent hole in the sequence would puzzle the reader.
 pub fn send(line: Line) {
     match line.finish() {
         Some(text) => output::line(format_args!("{text}")),
@@ -31,7 +30,7 @@ pub fn send(line: Line) {
     }
 }
 
-/// Returns the name of what this guest runs under.
+/// Returns the name of the hypervisor that this guest runs under.
 pub fn under() -> &'static str {
     hypervisor::under().name()
 }

@@ -12,7 +12,7 @@ use super::unit::Values;
 use crate::workload::samples::Samples;
 use crate::workload::stages::STAGES;
 
-/// How much is told of a cell.
+/// How much is reported of a cell.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// Statistics alone.

@@ -24,13 +24,13 @@ static CYCLES: Once = Once::new();
 pub struct Values(Option<Ratio>);
 
 impl Values {
-    /// Unit of samples that `cpu` took.
+    /// Returns the unit of samples that `cpu` took.
     pub fn of(cpu: &PerCpu) -> Self {
         let ratio = known(cpu).and_then(Result::ok);
         Self(ratio.filter(|_| CYCLES.is_completed()))
     }
 
-    /// The clock of the core whose cycles they are, Hz, if they are cycles.
+    /// The clock of the core that the cycles belong to, Hz, if the values are cycles.
     pub fn core_hz(self) -> Option<u64> {
         Some(self.0?.convert(clock::frequency()))
     }
@@ -48,8 +48,8 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// Finds out whether there are cycles, if `plan` asks for them: of each CPU that may measure,
-    /// by what it has found at the begin ([`cores`]), or a run would have two units.
+    /// Decides whether there are cycles, if `plan` asks for them: each CPU that may measure needs a ratio from the
+    /// begin ([`cores`]), or a run would have two units.
     pub fn choose(plan: &Plan) -> Self {
         if !plan.cycles {
             return Self { cycles: None };
@@ -72,7 +72,7 @@ impl Unit {
         Some(ratio.convert(clock::frequency()))
     }
 
-    /// Writes it, and why it is not cycles if those were asked for.
+    /// Reports the unit, and why it is not cycles if those were asked for.
     pub fn report(&self, plan: &Plan) {
         let instructions = clock::counts_instructions();
         let other = if instructions { "insns" } else { "ticks" };
@@ -96,7 +96,7 @@ impl Unit {
     }
 }
 
-/// The ratio by which samples that `cpu` took become cycles, or why there is none.
+/// The ratio that converts the samples of `cpu` to cycles, or why there is no ratio.
 fn known(cpu: &PerCpu) -> Option<PerTick> {
     let found = cpu.per_tick.get().copied();
     found.map(|ratio| ratio.map(Ratio::nearly_whole))
@@ -119,8 +119,8 @@ fn how(instructions: bool) -> &'static str {
     }
 }
 
-/// How cycles come about. An emulator may have a PMU whose cycles are its
-/// instructions, and the reader of the cycles has to know.
+/// The origin of cycles. An emulator may have a PMU whose cycles are its instructions, and the reader of the cycles has
+/// to know.
 fn how_cycles(
     how: &mut ArrayString<120>,
     first: Ratio,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The lead goes to the CPU that sends, and comes back.
 //!
-//! The first CPU goes through the cells one after another. A pass of one whose sender is another
-//! CPU runs there, as it would here: that CPU posts the jobs, measures, and collects what the
-//! others counted. Meanwhile the first CPU serves as any other one does: it is the receiver, a
-//! bystander, or halts.
+//! The first CPU goes through the cells one after another. A pass of a cell with another sender runs on that CPU, like
+//! it would here: that CPU posts the jobs, measures, and collects the others' counts. Meanwhile the first CPU serves
+//! like any other: it is the receiver, a bystander, or halts.
 
 use spin::mutex::SpinMutex;
 
@@ -15,8 +14,8 @@ use crate::percpu::PerCpu;
 /// Work of the next leader.
 struct Work(*mut (dyn FnMut() + Send));
 
-// SAFETY: what it points to may be used by another CPU (`FnMut() + Send`), and only by that one:
-// `on` does not touch it between handing it over and its end.
+// SAFETY: another CPU may use the closure (`FnMut() + Send`), and only that one does: `on` does not touch it between
+// handing it over and its end.
 unsafe impl Send for Work {}
 
 /// State between the CPU that hands the lead over and the one that takes it.
@@ -27,8 +26,8 @@ struct Handed {
     waits: Option<&'static PerCpu>,
 }
 
-/// It is changed by [`wait::post::post`], as other work is: a CPU that finds the lead back has the
-/// wake-up for that already.
+/// Only [`wait::post::post`] changes it, like other work: a CPU that finds the lead back has the wake-up for that
+/// already.
 static HANDED: SpinMutex<Handed, Turn> = SpinMutex::new(Handed {
     work: None,
     waits: None,
@@ -54,12 +53,12 @@ pub fn on(leader: &'static PerCpu, work: &mut (dyn FnMut() + Send)) {
     begin(me);
 }
 
-/// Runs what was handed over, on the CPU that leads now.
+/// Runs the closure that was handed over, on the CPU that leads now.
 fn take() {
     let work = HANDED.lock().work.take();
     let Some(Work(work)) = work else { return };
-    // SAFETY: it was taken, so no other CPU runs it, and `on` waits for its end. The lock orders
-    // what that CPU did before and does after.
+    // SAFETY: it was taken, so no other CPU runs it, and `on` waits for its end. The lock orders that CPU's accesses
+    // before and after.
     unsafe { (*work)() };
     let waits = HANDED.lock().waits;
     let over = |handed: &mut Handed| handed.waits = None;

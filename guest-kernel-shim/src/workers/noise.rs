@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Noise: what CPUs do that take no part in a measurement, to disturb it. It is made in
-//! rounds, from before a block's first sample until after its last one.
+//! Noise: CPUs that take no part in a measurement disturb it. They do so in rounds, from before a block's first sample
+//! until after its last one.
 //!
-//! An SGI is sent when the one before has been taken: one that is sent while the same
-//! is pending makes no further interrupt (IHI 0069H, 4.1.2). So each bystander has one
-//! on its way all the time, and none is left when all have stopped.
+//! An SGI is sent when the one before has been taken: an SGI that is sent while another of its INTID is pending makes
+//! no further interrupt (IHI 0069H, 4.1.2). So each bystander has one on its way all the time, and none is left when
+//! all have stopped.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
@@ -32,7 +32,7 @@ static TAKEN: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 /// Bystanders that have stopped.
 static STOPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// Makes room for what the noise of cells goes through, `bytes` in memory of `pool`.
+/// Makes room for the memory that the noise of cells goes through, `bytes` in memory of `pool`.
 pub fn place(pool: &mut Pool, bytes: u64) {
     let words = bytes as usize / size_of::<AtomicU64>();
     MEMORY.call_once(|| pool.fill((0..words).map(|_| AtomicU64::new(0))));
@@ -125,8 +125,8 @@ fn stream(me: &PerCpu) -> impl FnMut() {
     }
 }
 
-/// The entries of all CPUs for a page that none of them uses are invalidated: what the
-/// others notice is the broadcast, and that they have to complete it.
+/// Invalidates the entries of all CPUs for a page that none of them uses: the others only notice the broadcast, and
+/// that they have to complete it.
 fn invalidate() {
     /// The last page below 2^48, which is never mapped.
     const UNUSED: u64 = (1 << 48) - 0x1000;
@@ -149,7 +149,7 @@ fn send(me: &PerCpu, cell: &Cell) -> impl FnMut() {
     }
 }
 
-/// The interrupt handler's part, which is told of what the kernel does not expect.
+/// The interrupt handler's part: receives the interrupts that the kernel does not expect.
 fn taken(me: &PerCpu, intid: u32) {
     if intid == SGI {
         TAKEN[me.index].fetch_add(1, AcqRel);

@@ -18,9 +18,9 @@ use crate::wake::Waker;
 /// A part of a cell that is run without a pause.
 #[derive(Clone, Copy)]
 pub struct Job {
-    /// What.
+    /// The cell that it belongs to.
     pub cell: Cell,
-    /// How often.
+    /// The number of samples.
     pub count: u32,
     /// With time stamps: see [`crate::workload::stages`].
     pub traced: bool,
@@ -36,7 +36,7 @@ impl RelaxStrategy for Turn {
     }
 }
 
-/// The work posted last, and its number: a change is what members wait for.
+/// The work posted last, and its number: members wait for a change.
 ///
 /// Only [`wait::post::post`] changes it, so a CPU that finds work here has its wake-up already.
 pub static POSTED: SpinMutex<Posted, Turn> = SpinMutex::new(Posted {
@@ -46,9 +46,9 @@ pub static POSTED: SpinMutex<Posted, Turn> = SpinMutex::new(Posted {
 
 #[derive(Clone, Copy)]
 pub struct Posted {
-    /// Of the job.
+    /// The number of the job.
     pub number: u32,
-    /// What, once there was any.
+    /// The work, once there was any.
     pub work: Option<Work>,
 }
 
@@ -68,9 +68,9 @@ pub enum Work {
 /// Something that one CPU is to do.
 #[derive(Clone, Copy)]
 struct Task {
-    /// Its index.
+    /// The index of the CPU.
     index: usize,
-    /// What.
+    /// The function to run.
     run: fn(),
     /// A CPU waits for its end.
     awaited: bool,
@@ -111,7 +111,7 @@ pub fn everywhere(task: fn()) {
     until(|| DONE.load(Acquire) as usize == others.clone().count());
 }
 
-/// Has the second CPU do `task`, and goes on meanwhile.
+/// Has the second CPU do `task`, and returns at once.
 pub fn on_second(task: fn()) {
     DONE.store(0, Release);
     on(percpu::all()[1], task);
@@ -122,8 +122,7 @@ pub fn on(cpu: &'static PerCpu, task: fn()) {
     give(cpu, task, true);
 }
 
-/// Has `cpu`, which is not the first one, do `task`, for whose end no CPU waits: jobs
-/// of others go on meanwhile.
+/// Has `cpu`, which is not the first one, do `task`, for whose end no CPU waits: jobs of others go on meanwhile.
 pub fn leave_to(cpu: &'static PerCpu, task: fn()) {
     give(cpu, task, false);
 }
@@ -155,8 +154,7 @@ pub fn wait_for_second() {
     until(|| DONE.load(Acquire) == 1);
 }
 
-/// This CPU is about to be turned off in the middle of a task for all: when it
-/// is on again it begins the task anew.
+/// Prepares this CPU to be turned off in the middle of a task for all: when it is on again it begins the task again.
 pub fn begin_anew(me: &PerCpu) {
     me.unfinished.store(true, Release);
 }

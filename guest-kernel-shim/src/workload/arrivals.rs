@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `notify` as an open loop: requests come when it is time for them, whatever became
-//! of those before. A sample is from the time at which a request was meant to come to
-//! the task that serves it. A request that is sent late, or that waits for others, is
-//! as late as that.
+//! `notify` as an open loop: requests arrive by time, whether or not the ones before are done. A sample is from the
+//! time at which a request was meant to arrive to the task that serves it. So the delay of a request that is sent late,
+//! or that waits for others, counts.
 //!
-//! The times are drawn before a block, from the seed, the pair and the number of
-//! samples so far: cells that are compared get the same ones. No request is answered:
-//! an answer would be a second wake-up, of a CPU that does not wait.
+//! The times are drawn before a block, from the seed, the pair and the number of samples so far: cells that are
+//! compared get the same ones. No request is answered: an answer would be a second wake-up, of a CPU that does not
+//! wait.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -65,7 +64,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// None.
+    /// No requests.
     pub const ZERO: Self = Self {
         intervals: 0,
         asked: 0,
@@ -73,7 +72,7 @@ impl Load {
         longest: 0,
     };
 
-    /// Adds what the last block of `cell`, of `count` samples, had.
+    /// Adds the counts of the last block of `cell`, of `count` samples.
     pub fn add(&mut self, cell: &Cell, count: u32) {
         for (number, pair) in PAIRS.iter().enumerate().take(cell.groups as usize) {
             let times = &times(number, count)[..count as usize];
@@ -152,7 +151,7 @@ async fn serve(pair: usize, there: &'static Channel, count: u32, service: u64) {
     for number in 0..times.len() {
         there.receive().await;
         let now = clock::now();
-        // The last one is made so that the last sample is like the others.
+        // The round after the last sample makes that sample like the others.
         if let Some(time) = samples.get(number) {
             let passed = now - begun.load(Acquire);
             record(passed - time.load(Relaxed));
@@ -169,8 +168,7 @@ async fn serve(pair: usize, there: &'static Channel, count: u32, service: u64) {
     longest.store(queue.longest() as u64, Release);
 }
 
-/// Waits for a time without halting, so that what follows is on time; other tasks of
-/// the CPU go first.
+/// Waits for a time without halting, so that the next step is on time; other tasks of the CPU go first.
 struct Due {
     at: u64,
     cpu: &'static Cpu,

@@ -5,17 +5,16 @@ use plan::Cell;
 
 use crate::{clock, cold, percpu};
 
-/// Work of a loop of samples before each of them. A type of its own for each, so that
-/// the loop without the one has nothing of the other: what stands between samples can change
-/// the code of the sample by an instruction.
+/// Work of a loop of samples before each of them. Each has its own type, so that a loop without the work has nothing of
+/// it: instructions between samples can change the code of the sample by an instruction.
 pub trait Before: Copy {
-    /// Ticks of the pause that comes first; 0 is none.
+    /// Ticks of the pause that comes first; 0 for no pause.
     fn gap(&self) -> u64;
     /// Empties the caches, if they are to be cold.
     fn chill(&self);
 }
 
-/// A pause and nothing else.
+/// Only a pause.
 #[derive(Clone, Copy)]
 pub struct Gap(pub u64);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A function call on other CPUs, with waiting for its return: what
-//! `smp_call_function_single` does. The function notes when it ran.
+//! A function call on other CPUs that waits for its return, like `smp_call_function_single`. The function records when
+//! it ran.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -21,8 +21,8 @@ struct Calls {
     expected: Expected,
 }
 
-/// Calls that each receiver gets before it is done. All of them look at it, and nothing
-/// changes it meanwhile: on the line of what they write, it would travel with that.
+/// Calls that each receiver gets before it is done. All of them read it, and nothing changes it meanwhile: on a line
+/// that they write, it would travel with that.
 #[repr(align(64))]
 struct Expected(AtomicU32);
 

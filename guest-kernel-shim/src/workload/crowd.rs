@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CPUs that have more to do than one task: two tasks of which one always waits for the other,
-//! so that a CPU that idles has something to search for.
+//! CPUs with more to do than one task: two tasks of which one always waits for the other, so that a CPU that idles has
+//! something to search for.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -12,20 +12,20 @@ use arch::insn;
 
 use crate::kernel::Cpu;
 
-/// Tasks of the block for whose sake there is a crowd, and that have not ended.
+/// Tasks of the block that the crowd serves, and that have not ended.
 static FOR: AtomicU32 = AtomicU32::new(0);
 
-/// One such task begins.
+/// Records that one such task begins.
 pub fn begins() {
     FOR.fetch_add(1, AcqRel);
 }
 
-/// One such task ends.
+/// Records that one such task ends.
 pub fn ends() {
     FOR.fetch_sub(1, AcqRel);
 }
 
-/// Begins the two tasks of this CPU; they end when no task is left for whose sake they are there.
+/// Begins the two tasks of this CPU; they end when all tasks that they serve have ended.
 pub fn spawn(cpu: &Cpu) {
     cpu.spawn(Ready);
     cpu.spawn(Ready);

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `frames`: a display asks for a frame every `gap-us`, and three tasks on three CPUs make it
-//! one after the other, as the UI thread, the render thread and the compositor of a phone do. A
-//! sample is a frame, from the time at which it was meant to begin to the end of its composition. It
-//! is late if that is more than the period.
+//! `frames`: a display asks for a frame every `gap-us`, and three tasks on three CPUs make it one after the other, like
+//! the UI thread, the render thread and the compositor of a phone. A sample is a frame, from the time at which it was
+//! meant to begin to the end of its composition. It is late if that is more than the period.
 //!
-//! The first task waits for the time, works, hands the frame to the second and waits until that
-//! has copied it: a short wait, and then a long one for the next frame. The second works on, and
-//! hands the frame to the third. How long each works is drawn from the seed, evenly
-//! from half of its mean to one and a half of it: others in each block, the same in all cells. The
-//! means are shares of the period, so that the load is the same for every period, and a few frames
-//! in a hundred take longer than it.
+//! The first task waits for the time, works, hands the frame to the second and waits until that has copied it: a short
+//! wait, and then a long one for the next frame. The second works on, and hands the frame to the third. The time of
+//! each one's work is drawn from the seed, evenly from half of its mean to one and a half of it: the draws differ
+//! between blocks, and are equal in all cells. The means are shares of the period, so that the load is equal for every
+//! period, and a few frames in a hundred take longer than it.
 
 use core::hint::black_box;
 use core::sync::atomic::AtomicU64;
@@ -34,7 +32,7 @@ const COPY: usize = 1;
 const RENDER: usize = 2;
 const COMPOSE: usize = 3;
 
-/// Between two looks at the clock: a microsecond or less.
+/// Rounds between two reads of the clock: a microsecond or less.
 const ROUNDS: u32 = 256;
 
 /// Frames whose times are kept; more than a channel holds, so that none is overwritten before it
@@ -51,13 +49,12 @@ static TO_RENDER: Handed = Handed([const { AtomicU64::new(0) }; KEPT]);
 static TO_COMPOSE: Handed = Handed([const { AtomicU64::new(0) }; KEPT]);
 
 impl Handed {
-    /// Frame `number` is handed on now. The channel orders it for the receiver.
+    /// Records that frame `number` is handed on now. The channel orders it for the receiver.
     fn note(&self, number: u32) {
         self.0[number as usize % KEPT].store(clock::now(), Relaxed);
     }
 
-    /// Ticks since then, or since the receiver was `ready` for it, if that was later: what it
-    /// waited for longer than it had to.
+    /// Ticks since then, or since the receiver was `ready` for it, if that was later: the avoidable part of its wait.
     fn since(&self, number: u32, ready: u64) -> u64 {
         clock::now() - self.0[number as usize % KEPT].load(Relaxed).max(ready)
     }
@@ -137,12 +134,12 @@ async fn compose(cpu: &'static Cpu, count: u32, period: u64) {
     }
 }
 
-/// When frame `number` is meant to begin.
+/// Returns when frame `number` is meant to begin.
 fn due(begun: u64, number: u32, period: u64) -> u64 {
     begun + (u64::from(number) + 1) * period
 }
 
-/// How long that part of the work takes, frame by frame.
+/// Returns how long that part of the work takes, frame by frame.
 fn work(which: usize, period: u64) -> Times {
     Times {
         random: times::random(which as u64),

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `io`: a task per CPU asks a device, one request at a time, which answers after
-//! a while. A sample is a request, from its submission to the task running again.
+//! `io`: a task per CPU submits one request at a time to a device, which answers after a while. A sample is a request,
+//! from its submission until the task runs again.
 //!
-//! Whether a request reads or writes, how long the device takes for it, and which CPU it
-//! interrupts are drawn from the seed. A write differs from a read by the time of the device
-//! alone.
+//! The seed decides whether a request reads or writes, how long the device takes for it, and which CPU it interrupts. A
+//! write differs from a read only in the time of the device.
 //!
-//! The device is simulated by a timer interrupt that the governor does not know
-//! of ([`crate::kernel::timer`]). Where the completion interrupts the submitting
-//! CPU, the timer is that CPU's. Where it interrupts the next one, that CPU has
-//! a task that plays the device: a function call is the doorbell, and the task
-//! wakes the one that submitted when the time has come. The doorbell disturbs
-//! that CPU, as none of a real device would; it comes when the window of the
+//! The device is simulated by a timer interrupt that the governor does not know of ([`crate::kernel::timer`]). Where
+//! the completion interrupts the submitting CPU, the timer is that CPU's. Where it interrupts the next one, that CPU
+//! has a task that plays the device: a function call is the doorbell, and the task wakes the submitter when the time
+//! has come. The doorbell disturbs that CPU, which that of a real device would not; it comes when the window of the
 //! submitting CPU opens, and not when it matters, at the completion.
 
 use core::iter;
@@ -36,7 +33,7 @@ use crate::workload::times::{self, Times};
 /// When the device of each CPU answers, ticks.
 static ANSWERS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 
-/// Doorbell and completion of the device of CPU `index`.
+/// Returns doorbell and completion of the device of CPU `index`.
 fn channels(index: usize) -> (&'static Channel, &'static Channel) {
     (&CHANNELS[2 * index], &CHANNELS[2 * index + 1])
 }
@@ -50,7 +47,7 @@ struct Request {
     takes: u64,
 }
 
-/// The requests of CPU `from`, each time the same.
+/// The requests of CPU `from`, equal each time.
 fn requests(cell: &Cell, from: usize) -> impl Iterator<Item = Request> + use<> {
     let (writes, here) = (cell.writes, cell.completion.percent());
     let means = [cell.device_us, cell.write_us].map(clock::ticks);
@@ -118,7 +115,7 @@ async fn submit(
     }
 }
 
-/// Counts a sample as what it was.
+/// Counts a sample as a read or a write.
 fn note(cpu: &Cpu, wrote: bool, ticks: u64) {
     let (number, sum) = match wrote {
         false => (Stat::Reads, Stat::Reading),

@@ -29,7 +29,7 @@ pub struct Caller<'s, B> {
     pub before: B,
     /// Every target is interrupted, so one broadcast serves for all.
     pub at_once: bool,
-    /// Where samples go.
+    /// The place for samples.
     pub samples: &'s mut Samples,
 }
 

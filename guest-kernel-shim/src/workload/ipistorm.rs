@@ -91,5 +91,5 @@ impl Storm {
     }
 }
 
-/// The function: there is nothing to do but to have been called.
+/// The function: the call alone is its purpose.
 fn called(_: &'static Cpu, _: u64) {}

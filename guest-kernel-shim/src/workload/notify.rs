@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `notify`: a task asks a supervisor on another CPU, which looks at what is
-//! asked for and allows it (`perf bench sched seccomp-notify`). A sample is a
-//! request and its answer. As an open loop it is in [`super::arrivals`].
+//! `notify`: a task asks a supervisor on another CPU, which examines the request and allows it (`perf bench sched
+//! seccomp-notify`). A sample is a request and its answer. The open loop is in [`super::arrivals`].
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Release};

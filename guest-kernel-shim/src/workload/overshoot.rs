@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `overshoot`: a CPU polls up to its limit, and no CPU wakes it. A sample is by
-//! how much the poll ended later than that: what the granularity of its pause
-//! makes of the limit.
+//! `overshoot`: a CPU polls up to its limit, and no CPU wakes it. A sample is how much later than the limit the poll
+//! ended, because of the granularity of its pause.
 //!
-//! Polls follow each other without a pause unless one is asked for, so that one
-//! which ends at an edge of the event stream is followed by one that begins
-//! there: the stream's phase is known, and shows in the samples. The first poll
-//! begins at an edge as well.
+//! Polls follow each other without a pause unless one is asked for, so a poll that ends at an edge of the event stream
+//! is followed by one that begins there: the stream's phase is known, and shows in the samples. The first poll begins
+//! at an edge as well.
 
 use wait::stream::Stream;
 
@@ -26,7 +24,7 @@ pub struct Poller<'s> {
     pub gap: u64,
     /// The event stream that may end polls, if there is one.
     pub stream: Option<Stream>,
-    /// Where samples go.
+    /// The place for samples.
     pub samples: &'s mut Samples,
 }
 

@@ -19,7 +19,7 @@ pub struct Near<'s, B> {
     pub count: u32,
     /// Work before each of them.
     pub before: B,
-    /// Where samples go.
+    /// The place for samples.
     pub samples: &'s mut Samples,
 }
 
@@ -48,7 +48,7 @@ impl<B: Before> Body for Near<'_, B> {
 pub struct Far {
     /// Wakes the first one.
     pub waker: Waker,
-    /// Round trips, with those that are no samples.
+    /// Round trips, including those that are not samples.
     pub count: u32,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The samples of a cell, and where those of tasks go.
+//! The samples of a cell, and the place for those of tasks.
 
 use hist::Histogram;
 use pages::Pool;
@@ -9,9 +9,8 @@ use spin::mutex::SpinMutex;
 use super::stages;
 use crate::clock;
 
-/// The clock at the beginning of a sample, and the next one at its end. They are
-/// functions of their own so that a plugin that looks on knows by their names where
-/// samples are: crate `critical`.
+/// The clock at the beginning of a sample, and the next one at its end. They are functions of their own so that a
+/// plugin knows by their names where samples are: crate `critical`.
 #[inline(always)]
 pub fn sample_begins() -> u64 {
     clock::now()
@@ -23,8 +22,7 @@ pub fn sample_ends() -> u64 {
     clock::now()
 }
 
-/// Says that samples from now on are those of cell `id`, or of none if that is
-/// `u64::MAX`, to a plugin that looks on.
+/// Tells a plugin that samples from now on belong to cell `id`, or to no cell if that is `u64::MAX`.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn samples_of_cell(id: u64) {
@@ -39,7 +37,7 @@ pub struct Samples {
     /// From the beginning to the first instruction of the function called, for
     /// workloads that have one.
     pub handler: Histogram,
-    /// Where the time goes, while that is looked at.
+    /// The stages of the time, while they are measured.
     pub stamped: Option<&'static mut stages::Stamped>,
     /// Every value of `total`, if they were asked for, in the order in which
     /// they came; as many as fit.
@@ -49,8 +47,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Empty samples in memory of `pool`, with room for `raw` values as they
-    /// come, where 0 keeps none.
+    /// Returns empty samples in memory of `pool`, with room for `raw` values as they come, where 0 keeps none.
     pub fn place(pool: &mut Pool, raw: u32) -> &'static mut Self {
         let place = pool.take(size_of::<Self>() as u64) as *mut Self;
         // SAFETY: fresh zeroed memory of that size, which is never taken back;
@@ -79,9 +76,9 @@ impl Samples {
     }
 }
 
-/// The rounds of a block of `count` samples, each with whether it is one: those before them
-/// are for governors, and those after them are made so that the last sample is like the
-/// others. Without them the other CPU would leave the loop within it.
+/// The rounds of a block of `count` samples, each with whether it is a sample: the rounds before them are for
+/// governors, and the rounds after them make the last sample like the others. Without those the other CPU would leave
+/// the loop within it.
 #[inline(always)]
 pub fn rounds(workload: Workload, count: u32) -> impl Iterator<Item = bool> {
     let first = workload.learning();
@@ -94,7 +91,7 @@ pub fn made(workload: Workload, count: u32) -> u32 {
     count + workload.unrecorded()
 }
 
-/// Where the samples of tasks go: those of several CPUs have some.
+/// The place for the samples of tasks: several CPUs contribute.
 static SINK: SpinMutex<Option<&'static mut Samples>> = SpinMutex::new(None);
 
 /// Gives samples a place, and takes back the one they had.

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the time of a wake-up goes: `pingpong` once more, with time stamps at
-//! fixed points.
+//! The stages of a wake-up's time: `pingpong` once more, with time stamps at fixed points.
 //!
-//! The points of a round trip are, in order: before the request is stored; EL2
-//! entered at the sender; the physical interrupt sent; EL2 entered, or its halt
-//! ended, at the receiver; back to the guest; its vector; the woken task; the
-//! answer received. A point that a way of waiting does not pass is left out,
-//! and its stage is part of the next one. So the stages of a sample add up to
-//! the sample exactly.
+//! The points of a round trip are, in order: before the request is stored; EL2 entered at the sender; the physical
+//! interrupt sent; EL2 entered, or its halt ended, at the receiver; back to the guest; its vector; the woken task; the
+//! answer received. A point that a way of waiting does not pass is left out, and its stage is part of the next one. So
+//! the stages of a sample add up to the sample exactly.
 //!
-//! EL2's stamps come from logs of both CPUs in the guest's memory, read between two
-//! samples. The cost of stamping is the difference between [`Stamped::traced`] and `total`. With
-//! the guest's logs they also tell where the CPUs were meanwhile: crate `parts`.
+//! EL2's stamps come from logs of both CPUs in the guest's memory, read between two samples. The cost of stamping is
+//! the difference between [`Stamped::traced`] and `total`. With the guest's logs they also show where the CPUs were
+//! meanwhile: crate `parts`.
 
 use abi::{TimeLog, Traced, event_of};
 use core::sync::atomic::AtomicU64;
@@ -48,8 +45,7 @@ struct Running(AtomicU64);
 
 static RUNNING: Running = Running(AtomicU64::new(0));
 
-/// The time of the newest event in `log` of one of `kinds`, from `start` to `end`; 0 if there is
-/// none.
+/// The time of the newest event in `log` of one of `kinds`, from `start` to `end`; 0 if there is no such event.
 fn newest(log: &TimeLog, kinds: &[Traced], start: u64, end: u64) -> u64 {
     let numbers = (0..log.count()).rev();
     let notes = numbers.map_while(|number| log.get(number));
@@ -61,17 +57,17 @@ fn newest(log: &TimeLog, kinds: &[Traced], start: u64, end: u64) -> u64 {
     found.map_or(0, |note| note.time)
 }
 
-/// Wake-ups that were taken apart.
+/// Wake-ups with their stages.
 #[repr(C)]
 pub struct Stamped {
-    /// Where the time goes, by [`STAGES`].
+    /// Times by [`STAGES`].
     pub stages: [Histogram; STAGES.len()],
-    /// From end to end: more than without, by what the time stamps cost.
+    /// The whole time: longer than without time stamps, by their cost.
     pub traced: Histogram,
 }
 
 impl Stamped {
-    /// Empty, in memory of `pool`.
+    /// Returns empty stages in memory of `pool`.
     pub fn place(pool: &mut Pool) -> &'static mut Self {
         logs::place(pool);
         let place = pool.take(size_of::<Self>() as u64) as *mut Self;
@@ -80,7 +76,7 @@ impl Stamped {
         unsafe { &mut *place }
     }
 
-    /// Forgets the stages so far; none is being noted meanwhile.
+    /// Forgets the stages so far; no wake-up is being recorded meanwhile.
     pub fn clear(&mut self) {
         let all = self.stages.iter_mut().chain([&mut self.traced]);
         all.for_each(Histogram::clear);
@@ -100,13 +96,13 @@ pub struct Near<'s, B> {
     pub count: u32,
     /// Work before each of them.
     pub before: B,
-    /// Where samples go.
+    /// The place for samples.
     pub samples: &'s mut Stamped,
-    /// Of both CPUs.
+    /// The logs of both CPUs.
     pub logs: &'static [Logs; CPUS],
     /// Where the CPUs were.
     pub account: Account<'static>,
-    /// When the last sample ended.
+    /// The end of the last sample.
     pub end: u64,
 }
 
@@ -140,7 +136,7 @@ impl<B: Before> Near<'_, B> {
         }
     }
 
-    /// Where the CPUs were, once both have ended.
+    /// Returns where the CPUs were, once both have ended.
     pub fn totals(mut self) -> Totals {
         (0..CPUS).for_each(|cpu| self.account.follow(cpu, self.end));
         self.account.totals()
@@ -184,7 +180,7 @@ pub struct FarSide {
     pub waker: Waker,
     /// Round trips.
     pub count: u32,
-    /// Where it notes what it does.
+    /// The log of its activities.
     pub log: &'static TimeLog,
 }
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `stream`: a CPU waits in WFE with nothing but the event stream to end it. A
-//! sample is the time from one end to the next: from edge to edge of the counter's
-//! bit, so that it is the period and not what was left of one.
+//! `stream`: a CPU waits in WFE with only the event stream to end it. A sample is the time from one end to the next:
+//! from edge to edge of the counter's bit, so that it is the period and not the rest of one.
 //!
-//! Before each WFE the event register is emptied: where an event ends a WFE and
-//! stays in the register as well, every second one would not wait. The alarm is
-//! the bound for machines whose stream makes no events; a wait that it ended is
+//! Before each WFE the event register is emptied: where an event ends a WFE and stays in the register as well, every
+//! second one would not wait. The alarm is the bound for machines whose stream makes no events; a wait that it ended is
 //! counted as ended by interrupt.
 
 use arch::insn;
@@ -24,7 +22,7 @@ pub struct Listener<'s> {
     pub stream: Stream,
     /// Periods.
     pub count: u32,
-    /// Where samples go.
+    /// The place for samples.
     pub samples: &'s mut Samples,
 }
 
@@ -41,8 +39,7 @@ impl Listener<'_> {
     }
 }
 
-/// Waits for an edge of `stream`, which is on, or for `alarm`; when that was, as far
-/// as software can tell.
+/// Waits for an edge of `stream`, which is on, or for `alarm`; returns when that was, as far as software can see.
 #[inline(always)]
 pub fn edge(alarm: &Alarm, stream: Stream) -> u64 {
     alarm.set(PATIENCE * stream.period());

@@ -28,7 +28,7 @@ pub fn random(stream: u64) -> Random {
     Random::at(SEED.load(Relaxed), stream, DONE.load(Relaxed))
 }
 
-/// Times that are distributed as a cell says.
+/// Times that follow a cell's distribution.
 pub struct Times {
     /// Random numbers that they are drawn from.
     pub random: Random,

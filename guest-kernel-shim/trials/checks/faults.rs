@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks of what a guest gets for what it must not do.
+//! Checks the exceptions that a guest gets for forbidden accesses.
 
 use core::arch::asm;
 
@@ -8,28 +8,27 @@ use guest_kernel_shim::machine::{HOLE, platform};
 use guest_kernel_shim::vectors::{Exception, catching};
 use guest_kernel_shim::{hypervisor, output};
 
-/// ESR_EL1.EC.
+/// Returns ESR_EL1.EC.
 fn class(exception: Exception) -> u64 {
     exception.esr >> 26
 }
 
 pub fn undefined_instruction() -> Result<(), Failure> {
     let caught = catching(|| {
-        // SAFETY: permanently undefined: it changes nothing, and the handler
-        // steps over it.
+        // SAFETY: permanently undefined: it changes nothing, and the handler steps over it.
         unsafe { asm!("udf #0", options(nomem, nostack)) }
     });
     let caught = caught.ok_or("no exception")?;
     ensure(class(caught) == 0, "not an undefined instruction")
 }
 
-/// Does nothing any more, and takes no interrupt.
+/// Stops for ever, and takes no interrupt.
 pub fn hang_masked() -> ! {
     arch::insn::mask_all();
     arch::insn::hang()
 }
 
-/// Reads what is not mapped, which nothing catches.
+/// Reads an address that is not mapped, without a handler.
 pub fn abort() {
     // SAFETY: address 0x10 is not mapped: the read faults and reads nothing.
     unsafe { (0x10 as *const u64).read_volatile() };
@@ -37,8 +36,7 @@ pub fn abort() {
 
 pub fn nothing_at_a_hole() -> Result<(), Failure> {
     let caught = catching(|| {
-        // SAFETY: mapped as device memory at EL1; whatever is there or not, a
-        // read of it changes nothing.
+        // SAFETY: mapped as device memory at EL1; whether or not anything is there, a read of it changes nothing.
         unsafe { asm!("ldr {0:w}, [{1}]", out(reg) _, in(reg) HOLE.base, options(nostack)) }
     });
     let caught = caught.ok_or("no exception")?;

@@ -23,7 +23,7 @@ pub fn version_and_features() -> Result<(), Failure> {
     ensure(psci(PSCI_FEATURES, [CPU_ON, 0, 0]) >= 0, "no CPU_ON")?;
     ensure(
         psci(PSCI_FEATURES, [0x8400_00ff, 0, 0]) == NOT_SUPPORTED,
-        "a function that does not exist is said to",
+        "PSCI_FEATURES reports a function that does not exist",
     )
 }
 

@@ -34,7 +34,7 @@ fn entries(journal: &Journal, count: usize) -> bool {
     clock::wait_for(|| journal.count() >= count) && journal.count() == count
 }
 
-/// Gives what should not come a chance to come.
+/// Waits long enough for an unexpected interrupt to come.
 fn settle() {
     clock::pause(clock::ticks(200));
 }

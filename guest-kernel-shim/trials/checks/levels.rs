@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks that the timers' interrupts follow the timers: they are level-sensitive
-//! (DDI 0487K.a, D12.2.4), so one is pending while its timer's condition holds, and
-//! for no other reason but that software set it (IHI 0069H, 4.1 and 12.11).
+//! Checks that the timers' interrupts follow the timers: they are level-sensitive (DDI 0487K.a, D12.2.4), so one is
+//! pending while its timer's condition holds, and otherwise only if software set it (IHI 0069H, 4.1 and 12.11).
 //!
-//! Each is tried with either timer. IRQs are masked, and what is pending is
-//! acknowledged by hand, so that it is seen exactly when it comes.
+//! Each is tried with either timer. IRQs are masked, and pending interrupts are acknowledged by hand, so that each is
+//! seen exactly when it comes.
 
 mod delivery;
 mod timer;
@@ -36,7 +35,7 @@ pub fn gone_with_the_level() -> Result<(), Failure> {
         timer.lower();
         ensure(!timer.pending(), "shown as pending though its timer is off")?;
         nothing()?;
-        // Nor is it taken.
+        // It is not taken either.
         timer.raise();
         timer.lower();
         ensure(!timer.pending(), "pending again")?;
@@ -47,7 +46,7 @@ pub fn gone_with_the_level() -> Result<(), Failure> {
     })
 }
 
-/// Likewise where nothing but the acknowledge looks.
+/// Likewise where only the acknowledge reads the state.
 pub fn gone_without_a_look() -> Result<(), Failure> {
     with_each(|timer| {
         for _ in 0..3 {
@@ -55,7 +54,7 @@ pub fn gone_without_a_look() -> Result<(), Failure> {
             timer.lower();
             nothing()?;
         }
-        // Behind another timer's, which is handled meanwhile.
+        // The other timer's interrupt comes first, and this one's line changes while it is handled.
         timer.other().raise();
         timer.raise();
         timer.lower();
@@ -66,7 +65,7 @@ pub fn gone_without_a_look() -> Result<(), Failure> {
     })
 }
 
-/// Enabled or not, what is read is the level, and it comes if it is high.
+/// Enabled or not, a read returns the level, and the interrupt comes if it is high.
 pub fn disabled_follows_the_level() -> Result<(), Failure> {
     with_each(|timer| {
         timer.raise();
@@ -117,7 +116,7 @@ pub fn held_over_the_end() -> Result<(), Failure> {
     })
 }
 
-/// Pending by software is pending, whatever the level is, until it is taken.
+/// An interrupt that software set pending is pending, whatever the level, until it is taken.
 pub fn latched_by_software() -> Result<(), Failure> {
     with_each(|timer| {
         let latch = || redistributor().set_pending(timer.bit());
@@ -129,7 +128,7 @@ pub fn latched_by_software() -> Result<(), Failure> {
         ensure(!timer.pending(), "taken and still pending")?;
         gic_cpu::end(timer.intid);
         nothing()?;
-        // The level comes and goes, it stays; one acknowledge is for both.
+        // The level comes and goes, the pending state stays; one acknowledge is for both.
         for both in [false, true] {
             latch();
             timer.raise();
@@ -218,7 +217,7 @@ pub fn ended_in_two_steps() -> Result<(), Failure> {
     })
 }
 
-/// Another CPU that reads it finds the level.
+/// Another CPU that reads the state finds the level.
 pub fn seen_from_another() -> Result<(), Failure> {
     /// How far the two are.
     static STEP: AtomicU32 = AtomicU32::new(0);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks of more active interrupts at once than any CPU has list registers: how many are
-//! active is no reason for a more urgent one to wait (IHI 0069H, 4.8), and each ends by its own
-//! INTID.
+//! Checks more active interrupts at once than any CPU has list registers: a more urgent interrupt must not wait,
+//! however many are active (IHI 0069H, 4.8), and each ends by its own INTID.
 //!
-//! IRQs are masked, and what is pending is acknowledged by hand.
+//! IRQs are masked, and pending interrupts are acknowledged by hand.
 
 use arch::{gic_cpu, insn};
 use core::cell::Cell;
@@ -64,8 +63,8 @@ fn with_sgis(two_steps: bool, check: impl Fn(Timer) -> Result<(), Failure>) -> R
     result
 }
 
-/// Each SGI is more urgent than those that are active, and the timer is the most urgent. They end
-/// the other way round, and each comes again in between.
+/// Each SGI is more urgent than the active ones, and the timer is the most urgent. They end in reverse order, and each
+/// comes again in between.
 pub fn each_more_urgent() -> Result<(), Failure> {
     with_sgis(false, |timer| {
         let mut all = 0;
@@ -103,8 +102,8 @@ pub fn each_more_urgent() -> Result<(), Failure> {
     })
 }
 
-/// All have been ended and none is deactivated, so each next one comes. They are deactivated in
-/// another order, and each comes again at once.
+/// All have been ended and none is deactivated, so each next one comes. They are deactivated in another order, and each
+/// comes again at once.
 pub fn ended_and_active() -> Result<(), Failure> {
     with_sgis(true, |timer| {
         timer.raise();
@@ -141,8 +140,8 @@ pub fn ended_and_active() -> Result<(), Failure> {
     })
 }
 
-/// Software sets more active than there are list registers; an end ends each, and a new priority
-/// of what is active and pending counts when it comes again.
+/// Software sets more active than there are list registers; an end ends each, and a new priority of an interrupt that
+/// is active and pending counts when it comes again.
 pub fn set_active() -> Result<(), Failure> {
     with_sgis(true, |_| {
         redistributor().set_active(SGI_BITS);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks of a CPU that is shared with a neighbour: whatever that does, nothing of this guest's
-//! registers, interrupts and memory changes, and nothing of its own.
+//! Checks a CPU that is shared with a neighbour: whatever the neighbour does, nothing of this guest's registers,
+//! interrupts and memory changes, and nothing of its own.
 
 mod around;
 
@@ -37,12 +37,11 @@ pub fn possible() -> bool {
     possible
 }
 
-/// Beside each neighbour: registers, interrupts and memory are what they were after a wait, a trapped
-/// WFE and a slice.
+/// With each neighbour: registers, interrupts and memory keep their values over a wait, a trapped WFE and a slice.
 pub fn kept_apart() -> Result<(), Failure> {
     insn::mask_irq();
     knobs::turn_exits(Trap::Both, Deliver::Inject);
-    // FPEN: this image uses no floating point, and has it trap.
+    // FPEN: this image uses no floating point, and traps it.
     let access = CPACR_EL1.get();
     CPACR_EL1.set(access | 3 << 20);
     insn::isb();
@@ -137,8 +136,8 @@ fn keep(round: u64, way: Way) -> Result<(), Failure> {
     ensure(ICC_PMR_EL1.get() == mask, "the priority mask changed")
 }
 
-/// The cycle counter stands still while the neighbour runs: in some round it counts less than the time that the neighbour has.
-/// Were that counted, no round could show less; how much more one shows is the machine's matter.
+/// The cycle counter stands still while the neighbour runs: in some round it counts less than the neighbour's time. If
+/// it counted that, no round could show less; how much more a round shows depends on the machine.
 fn counts_nothing(timer: Timer) -> Result<(), Failure> {
     /// PMCNTENSET_EL0.C.
     const CYCLES: u64 = 1 << 31;
@@ -164,7 +163,7 @@ fn counts_nothing(timer: Timer) -> Result<(), Failure> {
     ensure(stood, "the PMU counts what the neighbour does")
 }
 
-/// Cycles that `what` takes of this guest.
+/// Cycles that `what` takes from this guest.
 fn cycles(what: impl FnOnce()) -> u64 {
     let begin = PMCCNTR_EL0.get();
     what();

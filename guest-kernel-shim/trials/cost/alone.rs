@@ -33,8 +33,7 @@ pub fn service() {
     }
 }
 
-/// One pass of `PATH`, a call of `function`; not inlined, so that all passes
-/// are made by the same instructions.
+/// One pass of `PATH`, a call of `function`; not inlined, so that the same instructions make all passes.
 #[inline(never)]
 fn call<const PATH: u8>(function: u64) {
     let function = core::hint::black_box(function);
@@ -48,7 +47,7 @@ fn call<const PATH: u8>(function: u64) {
 pub fn wfe() {
     for _ in 0..passes() {
         cool();
-        // So that the next one waits.
+        // Makes the next one wait.
         insn::forget_events();
         begin::<{ Path::Wfe as u8 }>();
         insn::wfe();
@@ -101,9 +100,8 @@ pub fn mmio() {
     for _ in 0..passes() {
         cool();
         begin::<{ Path::Mmio as u8 }>();
-        // SAFETY: a register of the distributor, which the description names and
-        // `start` mapped; reading it changes nothing. In assembly, so that the
-        // access is one that a hypervisor is told all of: without write-back.
+        // SAFETY: a register of the distributor, which the description names and `start` mapped; reading it changes
+        // nothing. In assembly, so that the syndrome describes the access completely: without write-back.
         unsafe { asm!("ldr {0:w}, [{1}]", out(reg) _, in(reg) register, options(nostack)) };
         end::<{ Path::Mmio as u8 }>();
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The floor of an exit: the same as other paths do, with vectors of EL2 that do what the architecture requires and
-//! nothing else ([`abi::Call::Floor`]).
+//! The floor of an exit: the work of other paths, with vectors of EL2 that do only what the architecture requires
+//! ([`abi::Call::Floor`]).
 //!
 //! In these vectors a CPU can make no call and no access that traps. An interrupt (of the timer) ends those of `empty`,
 //! `send` and `wait`, a call those of `receive`.
@@ -22,7 +22,7 @@ use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::wake::Waker;
 use guest_kernel_shim::{clock, hypervisor, machine, workers};
 
-/// Why it is not taken.
+/// Returns why it is not taken.
 pub fn obstacle(injects: bool, cold: bool) -> Option<&'static str> {
     if !injects {
         Some("no exit is held against it")
@@ -35,7 +35,7 @@ pub fn obstacle(injects: bool, cold: bool) -> Option<&'static str> {
     }
 }
 
-/// HVC.
+/// Takes the path of HVC.
 pub fn call() {
     until_timer(Floor::Empty, || {
         for _ in 0..passes() {
@@ -44,7 +44,7 @@ pub fn call() {
     });
 }
 
-/// Not inlined, so that all passes are made by the same instructions.
+/// Not inlined, so that the same instructions make all passes.
 #[inline(never)]
 fn one_call() {
     begin::<{ Path::FloorCall as u8 }>();

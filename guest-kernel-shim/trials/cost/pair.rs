@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The paths that several CPUs take together. Each round has a number: the
-//! receiver says that it is ready, the other one acts, and the round is over when the
-//! receiver has got it.
+//! The paths that several CPUs take together. Each round has a number: the receiver reports ready, the other CPU acts,
+//! and the round is over when the receiver has seen it.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Release};
@@ -22,13 +21,13 @@ use guest_kernel_shim::{boot, clock, hypervisor, idle, interrupts, workers};
 pub static READY: AtomicU32 = AtomicU32::new(0);
 pub static RECEIVED: AtomicU32 = AtomicU32::new(0);
 
-/// Before what the other CPU waits for: it said that it is ready, and gets to where it waits.
+/// Gives the other CPU, which reported ready, time to get to its wait.
 pub fn settle() {
     clock::pause(clock::ticks(settling()));
 }
 
-/// Waits in WFE, which the store of another CPU ends (DDI 0487K.a, D1.7.1.4 and B2.12.2): a loop of millions of instructions, while that one
-/// empties caches, would be most of what a simulator has to do.
+/// Waits in WFE, which the store of another CPU ends (DDI 0487K.a, D1.7.1.4 and B2.12.2): a loop of millions of
+/// instructions, while that CPU empties caches, would be most of a simulator's work.
 pub fn until(counter: &AtomicU32, count: u32) {
     while insn::load_exclusive(counter) != count {
         insn::wfe();
@@ -57,7 +56,7 @@ pub fn send(wake: fn(&Waker, &PerCpu)) {
     workers::wait_for_second();
 }
 
-/// One pass of a sender's path, `PATH`; not inlined, so that what surrounds it does not change what is in it.
+/// One pass of a sender's path, `PATH`; not inlined, so that the code around it does not change the code in it.
 #[inline(never)]
 fn marked<const PATH: u8>(waker: &Waker, me: &PerCpu) {
     begin::<PATH>();
@@ -65,7 +64,7 @@ fn marked<const PATH: u8>(waker: &Waker, me: &PerCpu) {
     end::<PATH>();
 }
 
-/// To a CPU that runs something else.
+/// Sends to a CPU that runs something else.
 pub fn sgi() {
     fn receive() {
         let me = PerCpu::this();
@@ -124,14 +123,14 @@ pub fn doorbell() {
     workers::wait_for_second();
 }
 
-/// To a CPU that waits in the plain idle loop.
+/// Sends to a CPU that waits in the plain idle loop.
 pub fn wfi() {
     reset();
     workers::on_second(park::<{ Path::Wfi as u8 }>);
     send(marked::<{ Path::WfiSend as u8 }>);
 }
 
-/// The same, where the CPU has a neighbour.
+/// Sends to a CPU that waits in the plain idle loop and has a neighbour.
 pub fn switch() {
     reset();
     workers::on_second(|| {
@@ -155,9 +154,8 @@ pub fn park<const PATH: u8>() {
     }
 }
 
-/// To all others, which wait in a WFI of their own: where there are more CPUs
-/// than the machine that emulates them has, those that run would only take
-/// turns.
+/// Sends to all others, which wait in a WFI of their own: with more CPUs than the emulating machine has, spinning ones
+/// would only take turns.
 pub fn broadcast() {
     fn receive(me: &PerCpu) {
         for _ in 0..passes() {
@@ -170,7 +168,8 @@ pub fn broadcast() {
                 insn::wfi();
                 insn::unmask_irq();
                 // A pending interrupt is taken before code after a context synchronization event (DDI 0487K.a, D1.3.6).
-                // Without one nothing says that it is taken between these two: on gem5's o3 it never was.
+                // Without one the architecture does not promise that it is taken between these two: on gem5's o3 it
+                // never was.
                 insn::isb();
                 insn::mask_irq();
             }

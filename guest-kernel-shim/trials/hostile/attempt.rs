@@ -60,7 +60,7 @@ impl Outcome {
         (self.vector == 1 + SAME).then_some(self.trap)
     }
 
-    /// The same, from EL0.
+    /// The exception, if it came from EL0.
     pub fn trap_from_el0(&self) -> Option<Trap> {
         matches!(self.vector, v if v == 1 + LOWER || v == 1 + LOWER_32).then_some(self.trap)
     }
@@ -83,7 +83,7 @@ impl Outcome {
     }
 }
 
-/// Shows only what matters of it.
+/// Shows only the relevant parts of the outcome.
 impl core::fmt::Display for Outcome {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let Trap {
@@ -114,7 +114,7 @@ arch::symbol_addresses! {
 
 global_asm!(
     r#"
-    // In: x0 = code, x1 and x2 = what it gets in x0 and x1, x3 = outcome.
+    // In: x0 = code, x1 and x2 = its x0 and x1, x3 = outcome.
     .section .text.hostile, "ax"
 hostile_attempt:
     sub     sp, sp, #112
@@ -194,8 +194,8 @@ hostile_vectors:
 /// and the memory of others alone. [`with_vectors`] must be around.
 pub unsafe fn attempt(code: u64, a: u64, b: u64) -> Outcome {
     let mut outcome = Outcome::default();
-    // SAFETY: saves what the calling convention keeps, and restores it however
-    // the code ends; the outcome is as large as it writes.
+    // SAFETY: saves the registers that the calling convention keeps, and restores them however the code ends; the
+    // outcome is as large as it writes.
     unsafe {
         asm!("bl hostile_attempt", inout("x0") code => _, inout("x1") a => _,
             inout("x2") b => _, inout("x3") &raw mut outcome => _, clobber_abi("C"));

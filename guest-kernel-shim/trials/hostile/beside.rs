@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The hostile CPU has a neighbour, where the plan names one: another guest, which tries what it
-//! may not either, and is to be harmed by nothing that is tried here.
+//! The hostile CPU's neighbour, if the plan names one: another guest, which tries forbidden accesses too, and which
+//! nothing that is tried here may harm.
 
 use core::cell::Cell;
 use core::sync::atomic::AtomicBool;
@@ -44,7 +44,7 @@ pub fn begin() {
     }
 }
 
-/// It has got on, and nothing of it has changed. Then there is none any more.
+/// Checks that the neighbour has got on and that nothing of it has changed. Then ends it.
 pub fn end(tally: &mut Tally) {
     if !is_there() {
         return;
@@ -69,7 +69,7 @@ pub fn end(tally: &mut Tally) {
     );
 }
 
-/// Whether this CPU's registers are over some slices what they were.
+/// Whether this CPU's registers keep their values over some slices.
 fn keeps_registers() -> bool {
     insn::mask_irq();
     let system = System::put(1);

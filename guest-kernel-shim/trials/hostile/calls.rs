@@ -81,7 +81,7 @@ fn unknown(tally: &mut Tally, random: &mut Random, conduit: Conduit, function: u
         return;
     }
     let mut registers: Registers = core::array::from_fn(|_| random.draw());
-    // The upper half of x0 says nothing.
+    // The upper half of x0 does not count.
     registers[0] = registers[0] << 32 | function;
     let before = registers;
     hypervisor::call_by(conduit, &mut registers);
@@ -92,7 +92,7 @@ fn unknown(tally: &mut Tally, random: &mut Random, conduit: Conduit, function: u
     );
 }
 
-/// Functions that there are answer as they say, whatever else is in the registers.
+/// Functions that exist answer by their definition, whatever else is in the registers.
 fn known(tally: &mut Tally, random: &mut Random) {
     for conduit in [Conduit::Hvc, Conduit::Smc] {
         for _ in 0..16 {
@@ -117,7 +117,7 @@ fn known(tally: &mut Tally, random: &mut Random) {
     nothing_said(tally, random);
 }
 
-/// A text that begins with its end is none, whatever is behind it, and only the answer changes.
+/// A text that begins with its end is empty, whatever follows, and only the answer changes.
 fn nothing_said(tally: &mut Tally, random: &mut Random) {
     for conduit in [Conduit::Hvc, Conduit::Smc] {
         let mut registers: Registers = core::array::from_fn(|_| random.draw());
@@ -130,8 +130,8 @@ fn nothing_said(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// Everything that exists can be evicted, again and again while others run; nothing else can, and
-/// no other argument matters.
+/// Everything that exists can be evicted, again and again while others run; nothing else can, and no other argument
+/// matters.
 fn evictions(tally: &mut Tally) {
     let cpus = percpu::all().len() as u64;
     let evict = |what| call(Call::Evict.function(), [what, u64::MAX, 1 << 40])[0];
@@ -152,8 +152,7 @@ fn evictions(tally: &mut Tally) {
     }
 }
 
-/// Knobs with values that they can't take are refused; with those that they can,
-/// turned back again.
+/// Knobs with values that they can't take are refused; with values that they can take, they are turned back again.
 fn knobs(tally: &mut Tally, random: &mut Random) {
     let turn = |knob: u64, value: u64| call(Call::Set.function(), [knob, value, 0])[0];
     for knob in 0..Knob::COUNT as u64 + 8 {
@@ -177,7 +176,7 @@ fn knobs(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// Nothing is watched, and nothing is noted, outside of this guest's memory.
+/// EL2 watches and logs nothing outside of this guest's memory.
 fn watches(tally: &mut Tally) {
     let ram = platform().memory[0];
     let places = [
@@ -199,7 +198,7 @@ fn watches(tally: &mut Tally) {
             answer == INVALID,
             format_args!("watch at {place:#x}: {answer:#x}"),
         );
-        // At 0 there is to be none.
+        // 0 ends the log.
         let wanted = if place == 0 { SUCCESS } else { INVALID };
         let answer = call(Call::Log.function(), [place, 0, 0])[0];
         tally.case(

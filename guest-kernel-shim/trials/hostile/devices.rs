@@ -54,12 +54,12 @@ fn is_shared(offset: u64) -> bool {
     offset < 8
 }
 
-/// Registers of another CPU's redistributor whose change would stop that CPU.
+/// Registers of another CPU's redistributor that would stop that CPU if they changed.
 fn is_of_another_cpu(offset: u64) -> bool {
     matches!(offset, 0x14..0x18 | 0x1_0080..0x1_0420 | 0x1_0c00..0x1_0e00)
 }
 
-/// Offsets that are tried: all where registers are, some where none is.
+/// Offsets to try: all that have registers, some that have none.
 fn offsets(size: u64) -> impl Iterator<Item = u64> {
     let dense = |offset: u64| match offset & 0xffff {
         0..0x500 | 0xc00..0xd10 | 0x6000..0x6340 | 0xffc0.. => true,
@@ -82,8 +82,8 @@ fn every_offset(
             if shape.kind == Kind::Store && (spare(offset) || spare(offset + shape.size - 1)) {
                 continue;
             }
-            // SAFETY: registers of devices; what they do to this CPU is mended
-            // in the end, and others are spared.
+            // SAFETY: registers of devices; their effects on this CPU are repaired in the end, and other CPUs' are
+            // spared.
             let outcome = unsafe { attempt(shape.code, place, random.draw()) };
             tally.case(
                 outcome.returned(),
@@ -117,8 +117,8 @@ fn every_shape(tally: &mut Tally, address: u64) {
     }
 }
 
-/// An unaligned access faults by itself if the guest says that it is a device, and is served or
-/// refused if it says that it is memory.
+/// An unaligned access faults by itself if the guest maps the page as a device, and is served or refused if it maps it
+/// as memory.
 fn every_alignment(tally: &mut Tally, address: u64) {
     for how in [As::Device, As::Normal] {
         for skew in 1..8 {

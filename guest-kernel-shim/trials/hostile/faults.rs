@@ -45,7 +45,7 @@ hostile_instructions:
 arch::symbol_addresses! {
     /// Returns to x0 in the state x1.
     return_to = hostile_return_to;
-    /// The instructions, one behind the other.
+    /// The instructions, one after the other.
     instructions = hostile_instructions;
 }
 
@@ -88,7 +88,7 @@ pub fn run(tally: &mut Tally, _random: &mut Random) {
     stopped(tally);
 }
 
-/// Returns to every mode, also those that do not exist here (D1.4.5).
+/// Returns to every mode, including modes that do not exist here (D1.4.5).
 fn returns(tally: &mut Tally) {
     const ILLEGAL: u64 = 0x0e;
     const FETCH_FROM_EL0: u64 = 0x20;

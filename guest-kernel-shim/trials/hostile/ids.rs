@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The identification registers: each can be read and says the same every time,
-//! none can be written, and none promises what traps.
+//! The identification registers: each can be read and returns the same value every time, none can be written, and none
+//! promises a feature that traps.
 
 use aarch64_cpu::registers::{MIDR_EL1, MPIDR_EL1, Readable};
 
@@ -11,7 +11,7 @@ use super::tally::Tally;
 use guest_kernel_shim::percpu::PerCpu;
 use sched::random::Random;
 
-/// Fields that have to be zero, by register: what EL2 does not give to a guest.
+/// Fields that have to be zero, by register: features that EL2 does not give to a guest.
 const HIDDEN: [(u32, u32, u64, &str); 14] = [
     // CRm, op2, mask.
     (4, 0, 0xff00, "EL2 and EL3"),

@@ -192,7 +192,7 @@ fn nested(tally: &mut Tally, me: &PerCpu, count: usize) {
     quiet(me);
 }
 
-/// Nothing is pending, active or enabled any more but what this kernel uses.
+/// Only the interrupts of this kernel are pending, active or enabled any more.
 fn quiet(me: &PerCpu) {
     let redistributor = interrupts::redistributor(me);
     redistributor.clear_pending(u32::MAX);

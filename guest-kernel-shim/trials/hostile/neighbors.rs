@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The CPUs that go on measuring beside the hostile one.
+//! The CPUs that go on measuring while one is hostile.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Acquire;

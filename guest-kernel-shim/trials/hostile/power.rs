@@ -167,7 +167,7 @@ fn others(tally: &mut Tally, random: &mut Random) {
             answer == NOT_SUPPORTED || answer == INVALID_PARAMETERS,
             format_args!("PSCI_FEATURES of nonsense: {answer}"),
         );
-        // Reserved bits of the power state; what is refused does not wait.
+        // Reserved bits of the power state; a call that is refused does not wait.
         let state = random.draw() as u32 | 1 << 31;
         let answer = psci(0xc400_0001, [u64::from(state), 0, 0]);
         tally.case(
@@ -177,7 +177,7 @@ fn others(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// AFFINITY_INFO of levels and CPUs that there are not.
+/// Calls AFFINITY_INFO for levels and CPUs that do not exist.
 fn affinity(tally: &mut Tally, victim: &PerCpu) {
     for level in [4, 5, 1 << 31, u64::from(u32::MAX)] {
         let answer = psci(AFFINITY_INFO, [0, level, 0]);
@@ -210,8 +210,7 @@ fn affinity(tally: &mut Tally, victim: &PerCpu) {
     );
 }
 
-/// CPU_ON again and again, while the target turns itself off as soon as it runs:
-/// every success is a run.
+/// Calls CPU_ON again and again, while the target turns itself off as soon as it runs: every success is a run.
 fn races(tally: &mut Tally, victim: &'static PerCpu) {
     let counter = victims::reset_count();
     let mut started = 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every encoding of MRS and MSR that there is, 32768 of each, whether anything
-//! is behind it or not. A read ends in a value or as undefined; what was read is
-//! written back, which ends in nothing or as undefined. Registers of EL2, EL3
-//! and the implementation's own are undefined here.
+//! Every encoding of MRS and MSR, 32768 of each, whether a register has it or not. A read returns a value or is
+//! undefined; the value is written back, which does nothing or is undefined. Registers of EL2, EL3 and the
+//! implementation's own are undefined here.
 
 use super::attempt::{Outcome, attempt};
 use super::stubs::{self, RET, WORDS};
@@ -12,17 +11,17 @@ use sched::random::Random;
 /// Encodings of op0 (2 or 3), op1, CRn, CRm, op2 as 15 bits.
 const COUNT: u32 = 1 << 15;
 
-/// MRS X0 of encoding `n`.
+/// Returns MRS X0 of encoding `n`.
 pub const fn mrs(n: u32) -> u32 {
     0xd530_0000 | n << 5
 }
 
-/// MSR X0 of encoding `n`.
+/// Returns MSR X0 of encoding `n`.
 pub const fn msr(n: u32) -> u32 {
     0xd510_0000 | n << 5
 }
 
-/// op0, op1, CRn, CRm, op2 of encoding `n`.
+/// Returns op0, op1, CRn, CRm, op2 of encoding `n`.
 pub const fn parts(n: u32) -> [u32; 5] {
     [2 + (n >> 14), n >> 11 & 7, n >> 7 & 15, n >> 3 & 15, n & 7]
 }
@@ -35,7 +34,7 @@ const fn encoding(op0: u32, op1: u32, crn: u32, crm: u32, op2: u32) -> u32 {
 /// Expected end of a read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expected {
-    /// Either, by what the CPU has.
+    /// Either, depending on the CPU.
     ValueOrUndefined,
     Undefined,
     Value,
@@ -92,7 +91,7 @@ fn sweep(tally: &mut Tally, first: u32) -> u32 {
         if ACKNOWLEDGE.contains(&n) {
             continue;
         }
-        // SAFETY: a read changes nothing but what `ACKNOWLEDGE` leaves out.
+        // SAFETY: a read changes nothing, except for the registers in `ACKNOWLEDGE`, which are left out.
         let read = unsafe { attempt(at, 0, 0) };
         let good = match reading(n) {
             Expected::Undefined => read.undefined(at),
@@ -105,8 +104,8 @@ fn sweep(tally: &mut Tally, first: u32) -> u32 {
             good,
             format_args!("MRS S{op0}_{op1}_C{crn}_C{crm}_{op2}: {read}"),
         );
-        // SAFETY: what was read is written back; what can't be read gets zero,
-        // which sends, ends and invalidates nothing that anybody has.
+        // SAFETY: the value that was read is written back; a register that can't be read gets zero, which sends, ends
+        // and invalidates nothing that anybody has.
         let written = unsafe { attempt(at + 8, read.value, 0) };
         let good = match reading(n) {
             Expected::Undefined => written.undefined(at + 8),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CPUs that disable everything and spin, or that do one expensive thing for
-//! ever. None of them ever comes back, more and more of them run at the same
-//! time, and those that measure go on.
+//! CPUs that disable everything and spin, or that do one expensive thing for ever. None of them ever comes back, more
+//! and more of them run at the same time, and the measuring CPUs go on.
 
 use plan::Deliver;
 
@@ -16,7 +15,7 @@ const OWN: u64 = u64::MAX;
 /// Bytes of a redistributor, and where the second of its frames is.
 const FRAMES: u64 = 0x2_0000;
 const SGI_FRAME: u64 = 0x1_0000;
-/// Round trips that have to be possible beside each.
+/// Round trips that the other CPUs have to complete with each victim.
 const TRIPS: u32 = 20;
 
 /// The class.
@@ -37,7 +36,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
         ("sends interrupts", victims::storm(), 0),
         ("writes to its redistributor", victims::enable(), OWN),
     ];
-    // Which of them run together is for the seed to say.
+    // The seed decides which victims run together.
     let first = random.draw() as usize;
     for (n, victim) in all.iter().enumerate() {
         let (name, act, place) = acts[(first.wrapping_add(n)) % acts.len()];
@@ -56,7 +55,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
         );
         tally.case(
             others_go_on(TRIPS),
-            format_args!("nobody measures beside one that {name}"),
+            format_args!("nobody measures next to one that {name}"),
         );
     }
 }

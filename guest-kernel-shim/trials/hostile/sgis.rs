@@ -84,8 +84,8 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
                 let mine_to_send = interrupts::sgis() >> intid & 1 != 0;
                 let due = mine && name == "SGI1R" && (inject || mine_to_send);
                 let got = pending(me, intid, due);
-                // A guest that owns the interface reaches the machine's own registers by
-                // the other two names: what they do is the machine's matter.
+                // A guest that owns the interface reaches the machine's own registers by the other two names: the
+                // machine decides their effect.
                 let checked = inject || name == "SGI1R" && mine_to_send;
                 let right = !checked || got == (mine && name == "SGI1R");
                 tally.case(

@@ -100,7 +100,7 @@ arch::symbol_addresses! {
     first = hostile_shapes;
 }
 
-/// Every one that this CPU has.
+/// Returns every shape that this CPU has.
 pub fn all() -> impl Iterator<Item = Shape> + Clone {
     use aarch64_cpu::registers::{ID_AA64ISAR0_EL1, Readable};
     // ID_AA64ISAR0_EL1.Atomic, bits 23:20.

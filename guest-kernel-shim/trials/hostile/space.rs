@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Everything that is not this guest's in the space of intermediate physical
-//! addresses: where the machine has its devices, the hypervisor itself and other
-//! RAM, and the edges of what is there.
+//! Everything in the space of intermediate physical addresses that does not belong to this guest: the machine's
+//! devices, the hypervisor itself and other RAM, and the edges of these.
 
 use abi::Info;
 use arrayvec::ArrayVec;
@@ -15,7 +14,7 @@ use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::{hypervisor, percpu};
 use sched::random::Random;
 
-/// Devices of QEMU's `virt`, and what is before and behind them.
+/// Devices of QEMU's `virt`, and the places before and after them.
 const PLACES: [u64; 26] = [
     0,
     0x1000,
@@ -44,8 +43,8 @@ const PLACES: [u64; 26] = [
     0x3f00_0000,
     0x3fff_f000,
 ];
-/// The page of `abi::exits`, which every guest has, and its size: it answers accesses that say
-/// what they are, and one that does not fit a register by zero.
+/// The page of `abi::exits`, which every guest has, and its size: it answers accesses that their syndrome describes,
+/// and one that does not fit a register by zero.
 const EXITS: u64 = 0x0901_0000;
 const EXITS_SIZE: u64 = 0x1_0000;
 /// Random addresses.
@@ -71,7 +70,7 @@ fn is_mine(address: u64) -> bool {
     all.any(|region| region.contains(address))
 }
 
-/// Every address that is tried.
+/// Returns every address to try.
 fn addresses(random: &mut Random) -> impl Iterator<Item = u64> {
     let platform = platform();
     let ram = platform.memory[0];
@@ -116,7 +115,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
 
 fn touch(tally: &mut Tally, address: u64, shape: Shape, how: As) {
     let place = window::show(address, how);
-    // SAFETY: the instruction touches only what the window shows.
+    // SAFETY: the instruction touches only the page in the window.
     let outcome = unsafe { attempt(shape.code, place, 0) };
     let answered = (EXITS..EXITS + EXITS_SIZE).contains(&address) && outcome.returned();
     let good = answered || expected(shape.kind, &outcome, place);
@@ -126,7 +125,7 @@ fn touch(tally: &mut Tally, address: u64, shape: Shape, how: As) {
     );
 }
 
-/// Nothing is there: a synchronous external abort, with direction and address.
+/// Whether the outcome is that of an unmapped address: a synchronous external abort, with direction and address.
 pub fn expected(kind: Kind, outcome: &Outcome, place: u64) -> bool {
     const WNR: u64 = 1 << 6;
     const CM: u64 = 1 << 8;
@@ -144,7 +143,7 @@ pub fn expected(kind: Kind, outcome: &Outcome, place: u64) -> bool {
 
 fn fetch(tally: &mut Tally, address: u64) {
     let place = window::show(address, As::Code);
-    // SAFETY: nothing is there that could be run.
+    // SAFETY: nothing executable is there.
     let outcome = unsafe { attempt(place, 0, 0) };
     let good = outcome.trap().is_some_and(|trap| {
         trap.class() == 0x21 && trap.fault() == 0x10 && trap.far == place && trap.elr == place
@@ -152,7 +151,7 @@ fn fetch(tally: &mut Tally, address: u64) {
     tally.case(good, format_args!("fetch from IPA {address:#x}: {outcome}"));
 }
 
-/// The guest's memory is its own: the same by its address and through the window.
+/// The guest's memory is its own: equal by its address and through the window.
 fn own_memory(tally: &mut Tally) {
     let base = arch::layout::base();
     for page in 0..8 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A place for instructions that are made up while running.
+//! A place for instructions that are generated at run time.
 //!
-//! Code is never writable here, also not for the guest itself: what is put into
-//! the page is stored with translation off, for as long as that takes.
+//! Code is never writable here, not for the guest itself either: the instructions are stored into the page with
+//! translation off, for as long as that takes.
 
 use core::arch::{asm, global_asm};
 
@@ -71,9 +71,8 @@ hostile_write:
 /// Puts `code` into the page; IRQs have to be masked. Its length has to be even.
 pub fn write(code: &[u32]) {
     assert!(code.len() <= WORDS && code.len().is_multiple_of(2));
-    // SAFETY: source and destination are as long as that, and the destination
-    // is used by nothing else; with identity mapping both have the same addresses
-    // without translation, and the source was cleaned to memory.
+    // SAFETY: source and destination are as long as that, and nothing else uses the destination; with identity mapping
+    // both have the same addresses without translation, and the source was cleaned to memory.
     unsafe {
         asm!("bl hostile_write", in("x0") place(), in("x1") code.as_ptr(),
             in("x2") size_of_val(code), clobber_abi("C"));

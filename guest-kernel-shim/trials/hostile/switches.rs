@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who delivers a vCPU's interrupts, and whether it is on, change while another one writes
-//! every register of its redistributor and sends to it: nothing is left active in the machine,
-//! and every SGI comes afterwards.
+//! The owner of a vCPU's interrupts, and whether it is on, change while another vCPU writes every register of its
+//! redistributor and sends to it: nothing is left active in the machine, and every SGI comes afterwards.
 
 use super::tally::Tally;
 use super::victims;
@@ -87,7 +86,7 @@ fn against(
     settles(tally, victim);
 }
 
-/// Some of `writes`, an SGI and a write of GICD_CTLR that changes nothing.
+/// Writes some of `writes`, sends an SGI and writes the value of GICD_CTLR back.
 fn hammer(victim: &PerCpu, random: &mut Random, writes: &[u64]) {
     for _ in 0..32 {
         let bits = random.draw() as u32 & 0xffff;
@@ -105,11 +104,11 @@ fn hammer(victim: &PerCpu, random: &mut Random, writes: &[u64]) {
 
 fn write(victim: &PerCpu, offset: u64, value: u32) {
     let place = (redistributor(victim).base() + offset) as *mut u32;
-    // SAFETY: a register of the redistributor of a vCPU that runs nothing of this kernel.
+    // SAFETY: a register of the redistributor of a vCPU that does not run this kernel.
     unsafe { place.write_volatile(value) };
 }
 
-/// Every SGI comes to the victim, which has nothing active.
+/// Checks that every SGI comes to the victim, which has nothing active.
 fn settles(tally: &mut Tally, victim: &'static PerCpu) {
     for (offset, value) in [
         (CLEAR_ACTIVE, u32::MAX),

@@ -22,7 +22,7 @@ const SHOWN: u32 = 12;
 const TURN: u32 = 8;
 
 impl Tally {
-    /// None.
+    /// Returns a tally without cases.
     pub const fn new(class: &'static str, deliver: Deliver) -> Self {
         Self {
             class,
@@ -37,7 +37,7 @@ impl Tally {
         self.deliver
     }
 
-    /// A case: whether it came out as expected, and what it was.
+    /// Counts a case: whether it had the expected outcome, and its description.
     pub fn case(&mut self, good: bool, what: fmt::Arguments<'_>) {
         self.cases += 1;
         if self.cases.is_multiple_of(TURN) {
@@ -60,7 +60,7 @@ impl Tally {
         }
     }
 
-    /// Says how it went; how many were wrong.
+    /// Reports the outcome; returns how many cases were wrong.
     pub fn finish(&self) -> u32 {
         let Self {
             class,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Victim vCPUs, which do one fatal thing, with translation off and no stack: they are
-//! turned on for it, at the address of what they are to do.
+//! Victim vCPUs, which do one fatal thing, with translation off and no stack: they are turned on for it, at the address
+//! of its code.
 
 use core::arch::global_asm;
 use core::sync::atomic::AtomicU64;
@@ -136,7 +136,7 @@ victim_vectors:
     udf     #0
     b       .
 
-    // Goes to x0, the vectors there too.
+    // Jumps to x0, with the vectors there too.
     .global victim_jump
 victim_jump:
     msr     vbar_el1, x0
@@ -177,7 +177,7 @@ victim_spin:
     isb
 11: b       11b
 
-    // The same, and waits.
+    // Masks everything, disables everything and waits.
     .global victim_sleep
 victim_sleep:
     victim_deliver
@@ -221,7 +221,7 @@ victim_call:
     smc     #0
     b       14b
 
-    // Touches what is not there, for ever; x0 is where that is.
+    // Accesses the unmapped address in x0, for ever.
     .global victim_touch
 victim_touch:
     victim_deliver
@@ -271,7 +271,7 @@ arch::symbol_addresses! {
     off = victim_off;
     /// Turns itself off while it has interrupts active.
     off_active = victim_off_active;
-    /// The same, when it owns the physical CPU interface.
+    /// Turns itself off while it has interrupts active, when it owns the physical CPU interface.
     off_direct = victim_off_direct;
     /// Turns itself off when it owns the physical CPU interface.
     off_owned = victim_off_owned;
@@ -279,15 +279,15 @@ arch::symbol_addresses! {
     switch = victim_switch;
     /// Takes every SGI, and turns itself off.
     takes = victim_takes;
-    /// The same, when it owns the physical CPU interface.
+    /// Takes every SGI, and turns itself off, when it owns the physical CPU interface.
     takes_direct = victim_takes_direct;
-    /// Has its vectors where it is told, and an exception.
+    /// Has its vectors at the given place, and an exception.
     vectors = victim_vectors;
-    /// Goes where it is told, its vectors there as well.
+    /// Jumps to the given place, with its vectors there as well.
     jump = victim_jump;
-    /// Has its vectors where it is told, and an exception by EL2.
+    /// Has its vectors at the given place, and an exception by EL2.
     trap = victim_trap;
-    /// Has its tables where it is told.
+    /// Has its tables at the given place.
     tables = victim_tables;
     /// Spins with everything off.
     spin = victim_spin;
@@ -299,9 +299,9 @@ arch::symbol_addresses! {
     storm = victim_storm;
     /// Makes calls.
     make_calls = victim_call;
-    /// Touches where it is told.
+    /// Touches the given place.
     touch = victim_touch;
-    /// Writes to the redistributor that it is told.
+    /// Writes to the given redistributor.
     enable = victim_enable;
 }
 
@@ -317,13 +317,13 @@ fn count_region() -> Region {
     }
 }
 
-/// How often victims were where they count.
+/// Returns how often victims were where they count.
 pub fn count() -> u64 {
     pages::clean(count_region());
     COUNT.0.load(Acquire)
 }
 
-/// How often EL2 did not agree with the machine.
+/// Returns how often EL2 did not agree with the machine.
 pub fn complaints() -> u64 {
     pages::clean(count_region());
     COUNT.1.load(Acquire)
@@ -352,7 +352,7 @@ pub fn take(victim: &'static PerCpu) -> bool {
     is_off_soon(victim)
 }
 
-/// Turns `victim` on at `act` with x0 = `argument`; what PSCI says.
+/// Turns `victim` on at `act` with x0 = `argument`; returns PSCI's status.
 pub fn start(victim: &PerCpu, act: u64, argument: u64) -> u64 {
     call(CPU_ON, [victim.mpidr, act, argument])[0]
 }

@@ -103,7 +103,7 @@ fn storm(tally: &mut Tally, trap: Trap) {
     }
 }
 
-/// Takes back what [`wake`] did.
+/// Undoes [`wake`].
 fn quiet() {
     let redistributor = interrupts::redistributor(PerCpu::this());
     redistributor.clear_pending(1 << SGI);

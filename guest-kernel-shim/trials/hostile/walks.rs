@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation tables of the guest's own that lie where nothing is, where a
-//! device is, or where the hypervisor is: the table walk faults in stage 2.
+//! Translation tables of the guest that lie at an unmapped address, at a device, or in the hypervisor: the table walk
+//! faults in stage 2.
 
 use abi::Info;
 
@@ -52,7 +52,7 @@ pub fn run(tally: &mut Tally, _random: &mut Random) {
     with_simd(|| window::with(tables));
 }
 
-/// Every access through a table that can't be read.
+/// Tries every access through a table that can't be read.
 fn walk(tally: &mut Tally, name: &str, level: u64) {
     let place = window::ADDRESS + 0x240;
     for shape in shapes::all() {
@@ -89,7 +89,7 @@ fn faulted(outcome: &Outcome, place: u64, level: u64) -> bool {
     })
 }
 
-/// A block that lies where nothing is, or where a smaller device is.
+/// A block that maps an unmapped address, or one of a smaller device.
 fn block(tally: &mut Tally, name: &str, target: u64, level: u64) {
     let size = if level == 1 { 1 << 30 } else { 1 << 21 };
     // A block: bits 1:0 are 0b01; accessed, normal memory.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A page through which the hostile CPU looks at any address, and tables that it
-//! may make point anywhere: a copy of this kernel's map with one address range
-//! added, which only this CPU uses.
+//! A page through which the hostile CPU accesses any address, and tables that it may make point anywhere: a copy of
+//! this kernel's map with one address range added, which only this CPU uses.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -79,12 +78,12 @@ pub fn with(work: impl FnOnce()) {
     flush();
 }
 
-/// Lets the window show `page`; the address of what is `address` there.
+/// Maps the page of `address` in the window; returns the address at which `address` is there.
 pub fn show(address: u64, how: As) -> u64 {
     let attributes = match how {
         As::Device => DATA,
         As::Normal => DATA | NORMAL,
-        // Read-only (7): what is writable is never executable here.
+        // Read-only (7): a writable page is never executable here.
         As::Code => DATA & !(1 << 53) | NORMAL | 1 << 7,
     };
     point(3, address & 0xffff_ffff_f000 | attributes);

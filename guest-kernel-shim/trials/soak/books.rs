@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which interrupts were sent and which were taken.
+//! Counts the interrupts that were sent and taken.
 //!
-//! A [`Channel`] is one INTID at one receiver. Where one CPU alone sends on it,
-//! and only after the last one was taken, two can't merge into one, and as many
-//! have to be taken as were sent. Interrupts that may have merged, or may have been taken back, are
-//! counted: by so many fewer may be taken. More may never be.
+//! A [`Channel`] is one INTID at one receiver. Where one CPU alone sends on it, and only after the last one was taken,
+//! two can't merge into one, and as many have to be taken as were sent. Interrupts that may have merged, or may have
+//! been taken back, are counted: the number taken may fall short by so many. It may never be greater.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
@@ -18,11 +17,11 @@ use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu;
 use guest_kernel_shim::percpu::PerCpu;
 
-/// The first SGI that this kernel does not use itself. CPU n alone sends number
-/// `OWN + n`; those from [`shared`] on are for anybody.
+/// The first SGI that this kernel does not use itself. CPU n alone sends number `OWN + n`; any CPU may send those from
+/// [`shared`] on.
 pub const OWN: u32 = 2;
 
-/// The first of those that are for anybody, see [`OWN`]: of fewer SGIs each kind has fewer.
+/// The first SGI that any CPU may send, see [`OWN`]: with fewer SGIs each kind has fewer.
 pub fn shared() -> u32 {
     OWN + senders()
 }
@@ -43,12 +42,11 @@ pub fn sgis() -> u32 {
 
 /// CPUs that have an SGI and an SPI of their own to send.
 pub const MAX_SENDERS: u32 = 8;
-/// The first that is no SGI.
+/// The first INTID that is not an SGI.
 pub const SGIS: u32 = 16;
 /// A PPI that nothing is connected to.
 pub const PPI: u32 = 20;
-/// The first of the SPIs that are used, one per CPU; nothing that has a driver
-/// here is connected to them.
+/// The first of the SPIs that are used, one per CPU; no device with a driver here is connected to them.
 pub const SPI: u32 = 40;
 
 /// One INTID at one receiver.
@@ -86,7 +84,7 @@ impl Channel {
         }
     }
 
-    /// Notes that the sender is about to take back what was not taken yet.
+    /// Records that the sender is about to take back the interrupts that were not taken yet.
     pub fn take_back(&self) {
         let open = self.sent.load(Acquire) - self.taken.load(Acquire);
         self.uncertain.fetch_max(open, AcqRel);
@@ -134,7 +132,7 @@ static BOOKS: [Books; MAX_CPUS] = [const {
     }
 }; MAX_CPUS];
 
-/// By sender, since any CPU may take it.
+/// The SPIs by sender, since any CPU may take one.
 static SPIS: [Channel; MAX_SENDERS as usize] = [const { Channel::new() }; MAX_SENDERS as usize];
 
 /// The channels of which `cpu` is the receiver.
@@ -204,7 +202,7 @@ fn settle_one(channel: &Channel, intid: u32) {
     }
 }
 
-/// Begins anew: everything has come.
+/// Starts again: everything has come.
 pub fn reset() {
     for cpu in percpu::all() {
         let books = of(cpu);

@@ -50,7 +50,7 @@ static BEFORE: [Before; MAX_CPUS] = [const {
     }
 }; MAX_CPUS];
 
-/// Masks are what they were: after every operation, outside of any handler.
+/// Checks the masks: after every operation, outside of any handler.
 pub fn masks(after: &str) {
     let (daif, mask) = (DAIF.get(), ICC_PMR_EL1.get());
     let (group, running) = (ICC_IGRPEN1_EL1.get(), ICC_RPR_EL1.get());
@@ -104,7 +104,7 @@ fn enables(me: &PerCpu) {
     }
 }
 
-/// EL2's counters, and its and our times, only grow.
+/// Checks that EL2's counters, and its and our times, only grow.
 pub fn counters(me: &PerCpu) {
     if !hypervisor::present() {
         return;
@@ -136,7 +136,7 @@ fn growing(before: &[AtomicU64], now: [u64; Counter::COUNT], of: &str) {
     }
 }
 
-/// EL2's list registers agree with what it knows of them.
+/// Checks that EL2's list registers agree with its own state.
 pub fn audit() {
     if !hypervisor::audit(mode::RUNNING) {
         violation(Kind::ListRegister, format_args!("EL2's audit"));
@@ -165,7 +165,7 @@ pub fn quiet(me: &PerCpu) {
     }
 }
 
-/// No interrupt is pending or active, for the registers nor for EL2.
+/// Checks that no interrupt is pending or active, for the registers or for EL2.
 fn nothing_left(me: &PerCpu) {
     let redistributor = redistributor(me);
     // An interrupt that may have merged may still be on its way.
@@ -201,7 +201,7 @@ pub fn all_quiet() {
     super::tokens::check();
 }
 
-/// Sets every priority to what it was at the beginning, and sees that it stays.
+/// Sets every priority to its first value, and checks that it stays.
 pub fn reset_priorities(me: &PerCpu) {
     books::spi_of(me).set_priority(PRIORITY);
     for intid in 0..SGIS {
@@ -217,7 +217,7 @@ pub fn reset_priorities(me: &PerCpu) {
     }
 }
 
-/// The stack pointer; the same for each call from the same place.
+/// The stack pointer; equal for each call from one place.
 #[inline(never)]
 fn stack_pointer() -> u64 {
     let pointer: u64;

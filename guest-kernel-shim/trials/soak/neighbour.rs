@@ -15,7 +15,7 @@ use super::violation::{Kind, violation};
 /// There may be one.
 static POSSIBLE: AtomicBool = AtomicBool::new(false);
 
-/// Lengths of a slice, us; 0: there are none.
+/// Lengths of a slice, us; 0: no slices.
 const SLICES: [u32; 3] = [0, 20, 100];
 
 /// Finds out whether there may be one.
@@ -30,7 +30,7 @@ pub fn is_possible() -> bool {
     POSSIBLE.load(Relaxed)
 }
 
-/// This CPU has none: its interrupts may be its own now.
+/// Takes the neighbour from this CPU: its interrupts may be its own now.
 pub fn none() {
     if is_possible() {
         hypervisor::set(KnobValue::Neighbour(Neighbour::None));
@@ -55,7 +55,7 @@ pub fn change(_: &'static PerCpu, random: &mut Random) {
     }
 }
 
-/// Nothing of it has changed that it did not change itself.
+/// Checks that the neighbour has not changed, except by itself.
 pub fn check(me: &PerCpu) {
     if !is_possible() {
         return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operations of a CPU in a step, besides passing a token on. Every operation leaves
-//! masks and enables as it found them; what it changes otherwise (knobs,
+//! masks and enables as it found them; other changes (knobs,
 //! priorities, routes) may stay until the next quiescent point.
 
 mod sgi;
@@ -27,8 +27,7 @@ use sched::random::Random;
 /// Longest pause in an operation, microseconds.
 const PAUSE_US: u32 = 4;
 
-/// Declares the operations with their names, how often they come, and what
-/// does them.
+/// Declares the operations with their names, how often they come, and their functions.
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $weight:literal, $run:expr;)*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +52,7 @@ macro_rules! operations {
 }
 
 operations! {
-    /// A call that does nothing, by the conduit.
+    /// A call without effect, by the conduit.
     Call = "call", 4, |_, _| { hypervisor::version(); };
     /// An SGI to itself.
     SgiSelf = "sgi-self", 4, sgi::to_self;
@@ -103,7 +102,7 @@ operations! {
     Trap = "knob-trap", 4, |_, random| trap(random);
     /// How EL2 waits.
     HostPoll = "knob-host-poll", 3, host_poll;
-    /// Whether the guest says that it polls.
+    /// Whether the guest announces that it polls.
     Hint = "knob-hint", 2, |_, random| knob(KnobValue::GuestPolls(random.below(2) == 1));
     /// EL2's event stream.
     EventStream = "knob-stream", 2, event_stream;
@@ -115,9 +114,9 @@ operations! {
     Suspend = "suspend", 2, |me, _| suspend(me);
     /// Counters and times that only grow.
     Counters = "counters", 3, |me, _| check::counters(me);
-    /// EL2's own look at the list registers.
+    /// EL2's own audit of the list registers.
     Audit = "audit", 3, |_, _| check::audit();
-    /// Its neighbour's work. Drawn apart ([`Operation::draw`]).
+    /// Its neighbour's work. Drawn separately ([`Operation::draw`]).
     Neighbour = "neighbour", 0, neighbour::change;
     /// Off, and on again by another.
     Off = "off", 1, |me, random| if me.index != 0 { power::off(me, random) };
@@ -129,7 +128,7 @@ static DONE: [AtomicU64; Operation::ALL.len()] =
 
 impl Operation {
     pub fn draw(random: &mut Random) -> Self {
-        // Where there is none, the others are drawn as if there were no such operation.
+        // Where no neighbour is possible, the others are drawn as if there were no such operation.
         if neighbour::is_possible() && random.one_in(12) {
             return Self::Neighbour;
         }
@@ -152,7 +151,7 @@ impl Operation {
         DONE[self as usize].fetch_add(1, Relaxed);
     }
 
-    /// How often it was done.
+    /// Returns how often it was done.
     pub fn done(self) -> u64 {
         DONE[self as usize].load(Relaxed)
     }
@@ -252,7 +251,8 @@ fn disable(me: &PerCpu, random: &mut Random) {
     redistributor(me).enable_all(chosen);
 }
 
-/// It is not acknowledged meanwhile. One that was active already is ended early, and no matter.
+/// Activates an interrupt, which is not acknowledged meanwhile. Ending one early that was active already does not
+/// matter.
 fn activate(random: &mut Random) {
     let target = redistributor(random.of(percpu::all()));
     let bit = 1 << (OWN + random.below(u64::from(sgis() - OWN)) as u32);

@@ -27,7 +27,7 @@ static TO_TURN_ON: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPU
 /// How often each CPU began to run: it may be off again before anybody looks.
 static ARRIVALS: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 
-/// Turns this CPU off, until another turns it on: it then begins its task anew.
+/// Turns this CPU off, until another turns it on: it then begins its task again.
 pub fn off(me: &PerCpu, random: &mut Random) -> ! {
     let helper = percpu::all()[random.below(me.index as u64) as usize];
     // A timer's state is unknown when power is back (DDI 0487K.a, D23.11.25).

@@ -16,7 +16,7 @@ pub fn steps() -> u64 {
     STEPS.iter().map(|steps| steps.load(Acquire)).sum()
 }
 
-/// A number that is the same for two runs that did the same.
+/// A number that is equal for two runs with equal operations.
 pub fn digest() -> u64 {
     let steps = STEPS.iter().map(|steps| steps.load(Acquire));
     steps.fold(tokens::sent(), |sum, steps| {
@@ -39,7 +39,7 @@ pub fn progress() {
     );
 }
 
-/// Reports what was done how often.
+/// Reports how often each operation was done.
 pub fn report_operations() {
     for &(operation, name, _) in Operation::ALL {
         records::soak(name, operation.done());

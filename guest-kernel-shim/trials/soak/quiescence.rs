@@ -15,7 +15,7 @@ use super::state::{EPOCH, EPOCHS, NUMBER, next, planted};
 use super::violation::note;
 use super::{books, check, neighbour, power, tokens};
 
-/// A quiescent point: all meet, each looks at itself, one at everything.
+/// A quiescent point: all CPUs meet, each checks its own state, one checks everything.
 pub fn reach(me: &'static PerCpu) {
     let (step, _) = next(me);
     note(me, "quiet", step, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How far the soak is, and what it was asked for.
+//! How far the soak is, and its request.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
@@ -47,8 +47,8 @@ pub fn next(me: &PerCpu) -> (u64, Random) {
     (step, Random::at(seed, me.index as u64, step))
 }
 
-/// Whether this epoch has operations; some have none, because an interrupt of
-/// one of them could make good what a wake-up had lost.
+/// Whether this epoch has operations; some have none, because an interrupt of one of them could hide the loss of a
+/// wake-up.
 pub fn has_operations() -> bool {
     OPERATIONS.load(Relaxed) && NUMBER.load(Acquire) % 4 != 3
 }

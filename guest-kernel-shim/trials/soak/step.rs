@@ -8,7 +8,7 @@ use super::state::{has_operations, next};
 use super::violation::note;
 use super::{check, power, tokens};
 
-/// Does what has arrived for this CPU.
+/// Serves the requests that have arrived for this CPU.
 pub fn serve(me: &'static PerCpu) {
     power::serve(me);
     while !tokens::stopped() && tokens::take(me) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Wake-ups: tokens that wander from CPU to CPU, half as many as there are CPUs.
 //!
-//! A CPU that takes one passes it on to another CPU, as a task or as a function
-//! call, eliding the interrupt or not, and waits when it has none. Tokens are
-//! neither made nor lost: a wake-up that does not arrive leaves a CPU waiting
-//! beside a full inbox, to which the other tokens come sooner or later. Then
-//! nothing moves any more, which EL2's watchdog sees.
+//! A CPU that takes one passes it on to another CPU, as a task or as a function call, eliding the interrupt or not, and
+//! waits when it has none. Tokens are neither made nor lost: a wake-up that does not arrive leaves a CPU waiting
+//! although its inbox is full, and the other tokens come there sooner or later. Then nothing moves any more, which
+//! EL2's watchdog notices.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64};
@@ -30,7 +29,7 @@ struct Inbox {
     tasks: AtomicU32,
     /// Sent as function calls.
     calls: AtomicU32,
-    /// When the latest was sent, ticks.
+    /// The time at which the latest was sent, ticks.
     sent_at: AtomicU64,
 }
 
@@ -53,8 +52,7 @@ static POINTS: [WatchPoint; MAX_CPUS] = [const {
 static LEFT: AtomicI64 = AtomicI64::new(0);
 static SENT: AtomicU64 = AtomicU64::new(0);
 static STOP: AtomicBool = AtomicBool::new(false);
-/// The first wake-up of those that are lost on purpose: late enough that every
-/// CPU waits.
+/// The first wake-up that is lost on purpose: late enough that every CPU waits.
 const LOSS: u64 = 500;
 
 /// Tokens that there are.
@@ -87,7 +85,7 @@ pub fn stopped() -> bool {
     STOP.load(Acquire)
 }
 
-/// Wake-ups that were sent so far.
+/// Returns the number of wake-ups sent so far.
 pub fn sent() -> u64 {
     SENT.load(Acquire)
 }
@@ -107,8 +105,8 @@ pub fn take(me: &PerCpu) -> bool {
     taken
 }
 
-/// No CPU may see a count that is less than one that another CPU read before it
-/// sent a message that has arrived (DDI 0487K.a, D11.1.2).
+/// Checks the time: no CPU may see a count less than one that another CPU read before it sent a message that has
+/// arrived (DDI 0487K.a, D11.1.2).
 fn check_time(sent_at: u64) {
     // The reading must not be done before the message was read.
     insn::dsb_ish();
@@ -127,7 +125,7 @@ fn keep(me: &PerCpu) {
     INBOXES[me.index].tasks.fetch_add(1, AcqRel);
 }
 
-/// Passes a token on to another CPU; whether the epoch goes on.
+/// Passes a token on to another CPU; returns whether the epoch goes on.
 pub fn pass(me: &PerCpu, random: &mut Random) -> bool {
     let cpus = percpu::all();
     let other = 1 + random.below(cpus.len() as u64 - 1) as usize;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stops the machine when an invariant does not hold, and shows what every CPU did last.
+//! Stops the machine when an invariant does not hold, and shows each CPU's last actions.
 
 use core::fmt;
 use core::sync::atomic::Ordering::{AcqRel, Acquire};
@@ -16,17 +16,17 @@ use guest_kernel_shim::{clock, hypervisor, output};
 pub enum Kind {
     /// A wake-up or an interrupt did not arrive.
     Loss,
-    /// A list register, or state behind it, was left.
+    /// A list register, or state of the hypervisor for it, was left.
     ListRegister,
     /// An interrupt came that was not sent, or twice.
     Delivery,
-    /// A mask, an enable or a priority is not what it was.
+    /// A mask, an enable or a priority has changed.
     Mask,
     /// Something went back that only grows.
     Monotony,
     /// Something was left that should have been used up.
     Leak,
-    /// The platform answered what it may not.
+    /// The platform gave a forbidden answer.
     Answer,
 }
 
@@ -50,7 +50,7 @@ pub static LOGS: [OperationLog; MAX_CPUS] = [const { OperationLog::new() }; MAX_
 /// The seed of the run, with which it can be repeated.
 pub static SEED: AtomicU64 = AtomicU64::new(0);
 
-/// Notes what `cpu` begins to do.
+/// Records that `cpu` begins an action.
 pub fn note(cpu: &PerCpu, name: &str, step: u64, data: u64) {
     LOGS[cpu.index].note(clock::now(), name, step, data);
 }

@@ -35,7 +35,7 @@ pub fn some(me: &'static PerCpu) {
     idle::with(&knobs::setting(&cell), &mut Waits { me, waits });
 }
 
-/// A way of waiting, and everything that goes with it.
+/// Draws a way of waiting, with everything that belongs to it.
 fn draw(me: &PerCpu, random: &mut Random) -> Cell {
     let features = features();
     let wait = loop {
@@ -54,12 +54,11 @@ fn draw(me: &PerCpu, random: &mut Random) -> Cell {
             (true, 0) => Deliver::Inject,
             (true, _) => deliver,
         },
-        // Every CPU looks at both request bits, so any sender may elide.
+        // Every CPU checks both request bits, so any sender may elide.
         wake: Wake::Elide,
         poll_limit_us: random.below(20) as u32 + 1,
         host_poll_us: random.below(2) as u32 * 5,
-        // A WFE that nothing bounds would wait for ever on an event that was
-        // lost, as multi-threaded emulators lose some.
+        // A WFE without a bound would wait for ever on an event that was lost, as multi-threaded emulators lose some.
         event_stream_us: if wait.needs_stream() {
             100
         } else {
@@ -81,8 +80,7 @@ struct Waits {
 impl Body for Waits {
     fn run(&mut self, mut idle: impl Idle) {
         for _ in 0..self.waits {
-            // Before the first wait there may be a token already, whose request
-            // was taken by whatever waited before.
+            // Before the first wait there may be a token already, whose request an earlier wait took.
             serve(self.me);
             if tokens::stopped() {
                 return;

@@ -64,7 +64,7 @@ pub enum Dev {
     /// Measure boards, Linux, a neighbour and the hypervisors, and write results/ and every document that has their figures
     #[command(after_help = STATUS)]
     Publish(PublishArgs),
-    /// Make a folder to publish: what is taken to other machines, with sums, licences and a page on how to use it
+    /// Make a folder to publish: files for other machines, with sums, licences and a page on how to use it
     #[command(after_help = STATUS)]
     Dist(DistArgs),
     /// Build and pack the image and print its path
@@ -79,7 +79,7 @@ pub enum Dev {
     /// Check licences, versions and advisories of the dependencies, without network
     #[command(after_help = STATUS)]
     Audit(AuditArgs),
-    /// Write what makes a shell complete the words of `xtask`, for a function or an alias of that name, to standard output
+    /// Write the code by which a shell completes the words of `xtask`, a function or an alias, to standard output
     Completions {
         /// The shell
         shell: Shell,

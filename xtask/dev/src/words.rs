@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verbs `completions` and `man`: what a shell and its reader know of the command line,
-//! made from the options themselves.
+//! The verbs `completions` and `man`: the command line for a shell and for its reader, made from the options
+//! themselves.
 
 use anyhow::{Context, Result};
 use clap::{Command, CommandFactory};
@@ -10,8 +10,8 @@ use crate::cli::DevCli;
 use shell::failure::bad_input;
 use shell::terminal;
 
-/// The name that is completed. `cargo xtask` is two words, of which the first is completed by
-/// Cargo's own rules; a function of this name can be told from it.
+/// The name that is completed. `cargo xtask` is two words, of which Cargo's own rules complete the first; a function of
+/// this name is distinct from it.
 const NAME: &str = "xtask";
 
 /// Writes the rules for `shell`.

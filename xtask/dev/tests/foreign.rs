@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whatever a file, a name or the environment has in a text, no line that is printed has what a terminal would act on, nor
-//! more of it than a quote.
+//! Whatever text a file, a name or the environment has, no printed line has characters that a terminal would act on,
+//! nor more of the text than a quote.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -11,10 +11,10 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-/// Titles, colours, ends of lines, C1, DEL, directions of writing, what has no width.
+/// Titles, colours, ends of lines, C1, DEL, directions of writing, characters without width.
 const EVIL: &str =
     "x\u{1b}]0;t\u{7}\u{1b}[31m\r\n\u{9b}2J\u{7f}\u{85}\u{2028}\u{202e}\u{2066}\u{200b}\u{feff}y";
-/// Characters of a line: far less than of what it quotes.
+/// Characters of a line: far fewer than in the text that it quotes.
 const LONGEST: usize = 2600;
 
 fn xtask<A: AsRef<OsStr>>(arguments: &[A]) -> Output {
@@ -41,7 +41,7 @@ fn golden(name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// Where the texts of a value are: each pointer, once for all members of a list.
+/// Finds the texts of a value: each pointer, once for all members of a list.
 fn texts(value: &Value, at: &str, kinds: &mut BTreeSet<String>, found: &mut Vec<String>) {
     match value {
         Value::String(_) | Value::Null => {
@@ -191,7 +191,7 @@ fn nothing_that_is_named_reaches_the_terminal_as_it_is() {
     }
 }
 
-/// Records are checked by what anybody can compute, a guest too.
+/// Anybody, a guest too, can compute the checksum of a record.
 #[test]
 fn no_text_of_a_record_reaches_the_terminal_as_it_is() {
     let parent = tempfile::tempdir().unwrap();
@@ -235,7 +235,7 @@ fn warnings_that_are_the_same_are_given_once() {
     assert!(said.lines().count() <= 21, "{said}");
 }
 
-/// Nothing is computed of what a file has.
+/// A spreadsheet computes nothing from a file's text.
 #[test]
 fn no_text_of_a_file_is_a_formula() {
     let parent = tempfile::tempdir().unwrap();

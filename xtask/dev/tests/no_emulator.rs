@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A command that could not be tried for want of an emulator ends with status 2, and names what is missing and what to
-//! do.
+//! A command that could not be tried for want of an emulator ends with status 2, and names the missing tool and the
+//! remedy.
 
 use std::process::{Command, Stdio};
 
-/// A program that is no emulator.
+/// A program that is not an emulator.
 const NAMED: &str = "/nonexistent/qemu";
 
 #[test]

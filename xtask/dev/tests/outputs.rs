@@ -79,7 +79,7 @@ fn what_can_not_be_printed_is_no_success() {
         let said = text(&output.stderr);
         assert!(said.contains("No space left"), "{arguments:?}: {said}");
     }
-    // Nor is it a panic where complaints have no place either.
+    // It does not panic either where error messages have no place.
     let output = xtask(&["doctor", "--boards"])
         .stdout(full())
         .stderr(full())

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// Status, standard output and standard error of a report made from `inputs`.
+/// Returns status, standard output and standard error of a report made from `inputs`.
 fn report(inputs: &[&Path], out: Option<&Path>) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask-dev"));
     command.arg("report").args(inputs).stdin(Stdio::null());
@@ -18,7 +18,7 @@ fn report(inputs: &[&Path], out: Option<&Path>) -> (i32, String, String) {
     (status, text(output.stdout), text(output.stderr))
 }
 
-/// One of the logs whose results are known.
+/// One of the logs with known results.
 fn golden(name: &str) -> PathBuf {
     let folder =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/host/results/tests/goldens");
@@ -38,7 +38,7 @@ fn json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// A run's folder: a log, and what was made of it.
+/// A run's folder: a log, and the results made from it.
 fn run_folder(parent: &Path, name: &str, log: &str) -> PathBuf {
     let folder = parent.join(name);
     fs::create_dir(&folder).unwrap();
@@ -68,10 +68,10 @@ fn a_log_becomes_a_page_and_its_data() {
         fs::read(folder.join("results.csv")).unwrap(),
         fs::read(golden("passes.csv")).unwrap()
     );
-    // It is said that a log does not tell everything.
+    // A note warns that a log does not contain everything.
     let notes = json(&folder.join("results.json"))["notes"].to_string();
     assert!(notes.contains("read from a serial log"), "{notes}");
-    // A page alone is what a page's name asks for.
+    // A file name with the extension of a page asks for the page alone.
     for name in ["one.html", "two.htm"] {
         let page = parent.path().join(name);
         assert_eq!(report(&[&log], Some(&page)).0, 0);
@@ -109,7 +109,7 @@ fn a_run_gets_its_page_and_keeps_its_results() {
     );
     let page = fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains("make it") && page.contains("first"));
-    // Nor is it taken for the folder of something else.
+    // It is not taken for another run's folder either.
     let other = golden("systems.log");
     let (status, _, said) = report(&[&run, &other], Some(&run));
     assert_eq!(status, 2, "{said}");
@@ -184,7 +184,7 @@ fn what_is_wrong_with_an_input_is_said() {
     assert!(said.lines().all(|line| line.starts_with("warning: ")));
     let (_, _, said) = report(&[&golden("cut.log")], Some(&page));
     assert!(said.contains("incomplete: "), "{said}");
-    // A mark of the bytes' order, as editors leave it, is no part of the text.
+    // A byte order mark, which some editors write, does not belong to the text.
     let marked = parent.path().join("marked.json");
     let text = fs::read_to_string(golden("whole.json")).unwrap();
     fs::write(&marked, format!("\u{feff}\n{text}")).unwrap();

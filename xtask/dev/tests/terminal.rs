@@ -16,7 +16,7 @@ const ESCAPE: char = '\u{1b}';
 fn replay(more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask-dev"));
     command.args(REPLAY).args(more).stdin(Stdio::null());
-    // Variables of the tester's environment are not what is tested.
+    // Removes variables of the tester's environment that would change the output.
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "COLUMNS"] {
         command.env_remove(name);
     }

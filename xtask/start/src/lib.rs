@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds the program that a verb needs, and becomes it.
 //!
-//! Cargo either builds in silence, which is minutes the first time, or says at each
-//! start that there was nothing to do. This shows what is compiled as it is compiled,
-//! and nothing if nothing is.
+//! Cargo either builds in silence, which is minutes the first time, or reports at each start that there was nothing to
+//! do. This shows the packages while they are compiled, and prints nothing if none is.
 
 use std::env;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
@@ -15,10 +14,10 @@ use std::process::{Command, ExitCode, Stdio};
 const EVERYDAY: &str = "xtask";
 /// The program of every verb.
 const DEV: &str = "xtask-dev";
-/// Verbs that other programs need not contain: experiments, the laboratory of governors, tests, and what publishes.
+/// Verbs that other programs need not contain: experiments, the laboratory of governors, tests, and those that publish.
 const OF_DEV: [&str; 4] = ["experiment", "governors", "test", "dev"];
 
-/// Tells the program where the workspace is.
+/// Passes the place of the workspace to the program.
 const ROOT: &str = "ROUSE_ROOT";
 
 /// Builds the program of the verb on this program's command line, and becomes it; returns only where that failed.
@@ -26,7 +25,7 @@ pub fn become_it() -> ExitCode {
     let root = root();
     let package = package(env::args().skip(1));
     let program = match env::current_exe() {
-        // Cargo puts what is built alike into one folder.
+        // Cargo puts programs of one profile into one folder.
         Ok(this) => this.with_file_name(package),
         Err(error) => return fail(&format!("this program has no file ({error})")),
     };
@@ -54,9 +53,8 @@ fn package(mut words: impl Iterator<Item = String>) -> &'static str {
     }
 }
 
-/// The workspace's root. Cargo says where this package is when it runs this; what it said
-/// when it compiled this is another place if the workspace was moved since, which is no
-/// reason for Cargo to compile again.
+/// The workspace's root. Cargo passes the package's place when it runs this; its place at compile time is wrong if the
+/// workspace was moved since, which does not make Cargo compile again.
 fn root() -> PathBuf {
     if let Some(root) = env::var_os(ROOT) {
         return root.into();
@@ -100,7 +98,7 @@ fn build(root: &Path, package: &str) -> io::Result<bool> {
     Ok(cargo.wait()?.success())
 }
 
-/// Where this can't be written there is no place to tell.
+/// If this can't be written, there is nowhere to report that.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

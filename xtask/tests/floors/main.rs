@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The modules of an image lie on floors, in the order that `docs/architecture.md`
-//! shows: a module uses its own floor and those below. A use of a higher floor fails
-//! this test; so does a circle of modules that is larger than it may be, and a picture
-//! that differs from the files.
+//! The modules of an image lie on floors, in the order that `docs/architecture.md` shows: a module uses its own floor
+//! and those below. A use of a higher floor fails this test; so does a circle of modules that is larger than it may be,
+//! and a picture that differs from the files.
 
 mod picture;
 mod reader;
@@ -114,7 +113,7 @@ fn no_crate_has_a_large_circle() {
     }
 }
 
-/// Two floors, and what is wrong with them.
+/// Two floors, and their faults.
 fn faults_of(files: &[(&str, &str)]) -> Vec<String> {
     let picture = "```text\nx/src, the top floor first\n\ntop  a b\n     c\nlow  d e\n```\n";
     let floors = picture::floors(picture, "x/src");

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 pub struct Floor {
     /// The folder's name.
     pub room: String,
-    /// Its modules; those of deeper folders are their parents' parts.
+    /// Its modules; modules of deeper folders are parts of their parents.
     pub modules: BTreeSet<String>,
 }
 

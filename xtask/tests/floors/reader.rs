@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which module of a crate uses which other one, read from its files.
+//! Finds which module of a crate uses which other one, from its files.
 //!
-//! The files are taken apart into tokens, so comments and text count for nothing,
-//! and what stands in a macro's arguments counts like anything else: an operand of
-//! assembly (`sym crate::exits::...`) is a use. A path counts if it begins with
-//! `crate`, `$crate`, `self`, `super`, or with a module that the file declares.
+//! The files are taken apart into tokens, so comments and text do not count, and a macro's arguments count like
+//! anything else: an operand of assembly (`sym crate::exits::...`) is a use. A path counts if it begins with `crate`,
+//! `$crate`, `self`, `super`, or with a module that the file declares.
 //!
-//! Limits. A call by the name of a symbol, from assembly, is not seen: it is how the
-//! entry points are reached. Nor is a call through a pointer to a function, which is
-//! meant: that is what a hook is. A name that is re-exported counts as the module that
-//! re-exports it. A module inside a file is part of the file.
+//! Limits. A call by the name of a symbol, from assembly, is not found: assembly reaches the entry points that way. A
+//! call through a pointer to a function is not found either, by intent: it is a hook. A name that is re-exported counts
+//! as the module that re-exports it. A module inside a file is part of the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 

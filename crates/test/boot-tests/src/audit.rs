@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks the dependencies: `cargo xtask dev audit`.
 //!
-//! Everything comes from committed files and from what Cargo has fetched; nothing
-//! is asked of the network. `xtask/audit.toml` says what is let pass, and why.
-//! Advisories are checked if there are any: a copy of RustSec's database.
+//! Everything comes from committed files and from Cargo's downloads, without the network. `xtask/audit.toml` lists the
+//! exceptions, with reasons. Advisories are checked if there are any: a copy of RustSec's database.
 
 mod advisory;
 
@@ -44,7 +43,7 @@ struct Package {
     name: String,
     version: Version,
     license: Option<String>,
-    /// Where it comes from; nothing for our own.
+    /// The source of the package; `None` for our own.
     source: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that boot, those of the host around them, and the soak.
+//! Tests that boot, tests of the host around them, and the soak.
 
-// Public to the programs of this workspace alone: a field whose name says it all has no line.
+// Public to the programs of this workspace alone: a field with a clear name has no line.
 #![allow(missing_docs)]
 
 pub mod audit;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `soak`: boots in which everything happens at random, until the time is over or
-//! something is wrong.
+//! The verb `soak`: boots in which everything happens at random, until the time is over or a round fails.
 //!
-//! Each boot is a round with a seed of its own, and ends by itself after a
-//! number of wake-ups; what it does and what must hold all the while is the
-//! guest's matter (`guest-kernel-shim/trials/soak.rs`).
+//! Each boot is a round with a seed of its own, and ends by itself after a number of wake-ups; the guest defines its
+//! operations and the invariants (`guest-kernel-shim/trials/soak.rs`).
 
 mod options;
 
@@ -33,7 +31,7 @@ use shell::side_by_side;
 use shell::terminal::{print_lines, say};
 use summary::{Done, Summary};
 
-/// Does what `cargo xtask dev soak` promises.
+/// Runs `cargo xtask dev soak`.
 pub fn run(args: &SoakArgs) -> Result<()> {
     let request = Request::new(args)?;
     let first = request.job(&request.round(0))?;
@@ -48,20 +46,19 @@ pub fn run(args: &SoakArgs) -> Result<()> {
         summary: Summary::new(&request, &emulator.shown()),
     };
     say!(
-        "seeds from {}; Ctrl-C ends it with what there is",
+        "seeds from {}; Ctrl-C ends it and keeps the results so far",
         request.seed
     );
     let end = soak.rounds(&request, ready, jobs);
     soak.close(&request, end, folder)
 }
 
-/// How it ended.
 enum End {
     /// The time is over, or nothing ends it yet.
     Time,
-    /// By a signal, or the time limit; nothing was wrong.
+    /// A signal or the time limit ended it; no round failed.
     Cut(Failure),
-    /// Something is wrong.
+    /// A round failed.
     Failed(Round, Failure),
 }
 
@@ -72,7 +69,6 @@ struct Soak {
     summary: Summary,
 }
 
-/// Results of a round.
 struct Left {
     outcome: Outcome,
     kept: Kept,
@@ -80,8 +76,8 @@ struct Left {
 }
 
 impl Soak {
-    /// Boots rounds, `jobs` at a time, until the minutes are over: those in which they end are the
-    /// last, and there is at least one.
+    /// Boots rounds, `jobs` at a time, until the time is over; the rounds that run then are the last, and there is at
+    /// least one.
     fn rounds(
         &mut self,
         request: &Request,
@@ -119,7 +115,7 @@ impl Soak {
                 if matches!(this, Ok(End::Time)) {
                     return ControlFlow::Continue(());
                 }
-                // The first that ends it says why.
+                // The first round that ends it gives the reason.
                 if matches!(end, Ok(End::Time)) {
                     end = this;
                 }
@@ -129,7 +125,7 @@ impl Soak {
         end
     }
 
-    /// Writes the folder, and says how it went.
+    /// Writes the folder, and reports how the soak ended.
     fn close(mut self, request: &Request, end: Result<End>, mut folder: Folder) -> Result<()> {
         let again = |round: &Round| request.command(round);
         match &end {
@@ -137,7 +133,7 @@ impl Soak {
                 self.summary.violate(round, &failure.why, &again(round));
             }
             Ok(End::Time) => {}
-            // A round that could not be booted is no violation either.
+            // Does not count a round that could not be booted as a violation either.
             Ok(End::Cut(_)) | Err(_) => self.summary.interrupt(),
         }
         self.kept.write(&mut folder);
@@ -149,7 +145,7 @@ impl Soak {
         say!("summary: {place}");
         match end? {
             End::Time => closed.complete().map(drop),
-            End::Cut(failure) => bail!("{}; nothing was wrong until then", failure.told()),
+            End::Cut(failure) => bail!("{}; no round failed until then", failure.told()),
             End::Failed(round, failure) => bail!(
                 "{}; the console's log is {}; again: {}",
                 failure.told(),
@@ -160,7 +156,7 @@ impl Soak {
     }
 }
 
-/// Boots round number `number`, beside others or not.
+/// Boots round number `number`, at the same time as others or alone.
 fn boot(
     request: &Request,
     round: &Round,
@@ -200,7 +196,7 @@ fn noted(round: &Round, number: usize, left: &Left) -> Done {
     done
 }
 
-/// How a round ended the soak, if it did.
+/// Decides how a round ended the soak, if it did.
 fn ended(round: Round, mut outcome: Outcome) -> End {
     let records = std::mem::take(&mut outcome.console.collector).finish();
     let unfinished = !records.ended;

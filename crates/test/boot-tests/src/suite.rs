@@ -63,7 +63,6 @@ pub const ON_TARGET: [&str; 5] = [
 /// Name of the test that all results are put to.
 const SCHEMA: &str = "results-follow-their-schema";
 
-/// Runs what was asked for.
 pub fn run(args: &TestArgs) -> Result<()> {
     let filter = args.filter.as_deref().unwrap_or("");
     let jobs = args.jobs.unwrap_or_else(pool::all_cpus);
@@ -80,7 +79,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
     } else {
         gate::all(filter)
     };
-    // Compiling them takes minutes, so what is surely not among them is known before.
+    // Compiling them takes minutes, so this decides before whether the name can be among them.
     let of_host = !args.target_only && named::any(filter)?;
     if !of_host && cases.is_empty() && gates.is_empty() {
         let which = match (args.host_only, args.target_only) {
@@ -101,7 +100,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
     if cases.is_empty() && gates.is_empty() {
         return host::aloud(how);
     }
-    // The tests of the host may build this program anew, beside those that start it.
+    // The tests of the host may rebuild this program while tests run that start it.
     let _program = places::keep_program()?;
     let of_host = if of_host {
         host::tasks(how)
@@ -156,9 +155,9 @@ fn cases(filter: &str) -> Result<Vec<Case>> {
     paths.iter().map(|path| Case::load(path)).collect()
 }
 
-/// Runs all of them, and fails if one of them fails. The longest are begun first, so that the
-/// others fill what is left of the time: those of the host, the gates, and what may take long. Shows how long the
-/// longest took, if `args` ask for it.
+/// Runs all of them, and fails if one of them fails. Starts the longest first, so that the others fill the rest of the
+/// time: those of the host, the gates, and the tests that may take long. Shows the times of the longest, if `args` ask
+/// for them.
 fn boot(
     of_host: Vec<Task>,
     cases: &[Case],

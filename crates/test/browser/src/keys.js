@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Returns the names of everything that can be operated, and leaves `rousePlace` behind, which says where the
-// focus is: its number in that list, -1 if it is elsewhere, none if it has left the page.
+// Returns the names of everything that can be operated, and defines `rousePlace`, which returns where the
+// focus is: its number in that list, -1 if it is elsewhere, no number if it has left the page.
 () => {
   const operated = 'a[href],button,input,select,textarea,summary,[tabindex],[role=button],[role=link],[onclick]';
   const shown = (element) => element.checkVisibility({ visibilityProperty: true });

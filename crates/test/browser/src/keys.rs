@@ -10,7 +10,7 @@ use crate::{Finding, Tab};
 /// Operable elements, each with its name and whether it takes part in Tab's order.
 const LIST: &str = include_str!("keys.js");
 
-/// Its faults.
+/// Returns the errors of the page.
 ///
 /// # Errors
 ///
@@ -24,8 +24,8 @@ pub fn check(tab: &mut Tab<'_>) -> Result<Vec<Finding>> {
     loop {
         press(tab, "Tab", 9, "")?;
         let place = tab.value("rousePlace()")?;
-        // Behind the last one is the window, or the first again. A box that scrolls is a stop without
-        // being in the list.
+        // The window, or the first one again, follows the last one. A box that scrolls is a stop without being in the
+        // list.
         let Some(number) = place["number"].as_i64() else {
             break;
         };

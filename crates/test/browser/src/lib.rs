@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Looks at pages in a headless browser, and says what is wrong with them.
+//! Examines pages in a headless browser, and reports their errors.
 //!
-//! [`pipe`] starts the browser and speaks with it, [`tab`] opens a page as a reader would
-//! ([`Look`]). It is judged by [`screen`] and [`keys`], what a reader sees and
-//! reaches, [`plain`] that nothing of it depends on a script, [`paper`] how it is printed,
-//! which [`pdf`] reads. [`page()`] does all of it.
+//! [`pipe`] starts the browser and speaks with it, [`tab`] opens a page like a reader would ([`Look`]). [`screen`] and
+//! [`keys`] check what a reader sees and reaches, [`plain`] that nothing depends on a script, and [`paper`] how the
+//! page is printed, by what [`pdf`] reads. [`page()`] does all of it.
 //!
-//! The program `browser` does that with files. The browser is the one that [`VARIABLE`] names.
+//! The program `browser` does that with files. [`VARIABLE`] names the browser.
 
 #![forbid(unsafe_code)]
 
@@ -35,9 +34,9 @@ pub const VARIABLE: &str = "ROUSE_CHROMIUM";
 pub struct Finding {
     /// The check that found it.
     pub check: String,
-    /// Where, and what.
+    /// The place, and the error.
     pub what: String,
-    /// How the page was looked at.
+    /// How the page was viewed.
     pub look: String,
 }
 
@@ -60,17 +59,17 @@ pub fn from_environment() -> Result<Browser> {
     Browser::start(Path::new(&program))
 }
 
-/// Everything that is wrong with the page in a file.
+/// Returns all errors of the page in a file.
 ///
 /// # Errors
 ///
-/// If the browser ends, or can't do what it is asked for.
+/// If the browser ends, or can't do a request.
 pub fn page(tab: &mut Tab<'_>, file: &Path) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
     for look in Look::ALL {
         tab.open(file, look)?;
         found.extend(screen::check(tab)?);
-        // The order is that of the page, whatever its width and colours.
+        // The order does not depend on width and colours.
         if look.dark == (look.width == tab::NARROW) {
             found.extend(keys::check(tab)?);
         }

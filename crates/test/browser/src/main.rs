@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Looks at pages in files, and says what is wrong with each: `browser [--pictures DIR] FILE...`.
-//! Status 1 if anything is.
+//! Examines pages in files, and prints the errors of each: `browser [--pictures DIR] FILE...`. Status 1 if there are
+//! any.
 
 use std::env;
 use std::fs;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A page as it is printed.
 //!
-//! The browser tags what it prints (ISO 32000-1, 14.8): each heading, row and figure names the pages
-//! on which its text is. So it is known what was cut, without looking at the paper.
+//! The browser tags its printed output (ISO 32000-1, 14.8): each heading, row and figure names the pages on which its
+//! text is. So the tags show what was cut, without rendering the paper.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::{Finding, Look, Tab, screen};
 /// A4 without the margins of the style sheet, 12 mm on either side, in CSS pixels of 1/96 inch.
 const WIDTH: u32 = 703;
 
-/// A judged element: its name, its tags, how the page selects it. A drawing in a figure has the same tag.
+/// A judged element: its name, its tags, how the page selects it. A drawing in a figure has its tag.
 const TAGGED: [(&str, &[&str], &str); 3] = [
     (
         "headings",
@@ -27,7 +27,7 @@ const TAGGED: [(&str, &[&str], &str); 3] = [
     ("charts", &["Figure"], "figure,svg[role=img]"),
 ];
 
-/// Its faults.
+/// Returns the errors of the page.
 ///
 /// # Errors
 ///
@@ -58,17 +58,17 @@ pub fn print(tab: &mut Tab<'_>) -> Result<Vec<u8>> {
     decoded(&printed)
 }
 
-/// The bytes that the browser answered with.
+/// Decodes the bytes of the browser's answer.
 ///
 /// # Errors
 ///
-/// If they are no base64.
+/// If they are not base64.
 pub fn decoded(answer: &Value) -> Result<Vec<u8>> {
     Ok(BASE64_STANDARD.decode(answer["data"].as_str().unwrap_or_default())?)
 }
 
-/// Parts of the page that the structure of the PDF does not have, so that they are not judged: a table is
-/// one to the browser if it has headings.
+/// Parts of the page that are not in the structure of the PDF, so that they can't be judged: the browser only tags a
+/// table that has headings.
 fn untagged(tab: &mut Tab<'_>, document: &Element) -> Result<Vec<Finding>> {
     let all = document.all();
     let mut found = Vec::new();
@@ -122,7 +122,7 @@ fn judge(document: &Element) -> Vec<(&'static str, String)> {
     found
 }
 
-/// Whether one paragraph follows on the `page`, and what it introduces, a chart or a table, does not.
+/// Whether one paragraph follows on the `page`, and the chart or table that it introduces does not.
 fn only_introduced(behind: &[&Element], page: usize) -> bool {
     let Some(paragraph) = behind.first().filter(|next| next.role == "P") else {
         return false;

@@ -10,14 +10,14 @@ use hayro_syntax::object::{Dict, Object, ObjectIdentifier};
 pub struct Element {
     /// `H1`, `Table`, `TR`.
     pub role: String,
-    /// Pages, from 0, on which it has something itself, in the order of what it has.
+    /// Pages, from 0, on which it has content itself, in the order of the content.
     pub marks: Vec<usize>,
     /// Its content.
     pub within: Vec<Element>,
 }
 
 impl Element {
-    /// It and all that is in it, as they follow each other.
+    /// Returns the element and everything in it, in document order.
     pub fn all(&self) -> Vec<&Self> {
         let mut all = vec![self];
         for child in &self.within {
@@ -50,7 +50,7 @@ impl Element {
 ///
 /// # Errors
 ///
-/// If it is no PDF, or is not tagged.
+/// If it is not a PDF, or is not tagged.
 pub fn read(bytes: Vec<u8>) -> Result<Element> {
     let file = Pdf::new(bytes).map_err(|error| anyhow!("no PDF: {error:?}"))?;
     let pages = file.pages().iter().map(|page| page.raw().obj_id());

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A browser's process, and the DevTools protocol with it.
 //!
-//! With `--remote-debugging-pipe` the browser reads messages at descriptor 3 and writes them at
-//! descriptor 4, each JSON with a zero behind it. So there is no port, no WebSocket, and the browser
-//! ends when we do.
+//! With `--remote-debugging-pipe` the browser reads messages from descriptor 3 and writes them to descriptor 4, each of
+//! them JSON followed by a zero byte. So there is no port and no WebSocket, and the browser ends when we do.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -16,7 +15,7 @@ use tempfile::TempDir;
 
 /// Has the program's standard input and output where the protocol wants them.
 const MOVED: &str = r#"exec "$0" "$@" 3<&0 4>&1 0</dev/null 1>&2"#;
-/// Without a sandbox, which root can't have: the pages are our own, and ask for nothing.
+/// Without a sandbox, which root can't have: the pages are our own, and load nothing.
 const OPTIONS: [&str; 10] = [
     "--headless",
     "--no-sandbox",
@@ -39,7 +38,7 @@ pub struct Browser {
     next: u64,
     /// Events that were not answers.
     events: Vec<Value>,
-    /// Its profile, and what it says.
+    /// Its profile, and its output.
     place: TempDir,
 }
 
@@ -65,7 +64,7 @@ impl Browser {
             .spawn();
         let mut process = process.context("sh can't be started")?;
         let to = process.stdin.take();
-        let from = process.stdout.take().context("its output is no pipe")?;
+        let from = process.stdout.take().context("its output is not a pipe")?;
         let mut browser = Self {
             process,
             to,
@@ -75,11 +74,11 @@ impl Browser {
             place,
         };
         let version = browser.call("", "Browser.getVersion", json!({}));
-        version.with_context(|| format!("{} is no browser that starts", program.display()))?;
+        version.with_context(|| format!("{} is not a browser that starts", program.display()))?;
         Ok(browser)
     }
 
-    /// A folder that goes with the browser.
+    /// A folder that is deleted with the browser.
     pub fn folder(&self) -> PathBuf {
         self.place.path().to_owned()
     }
@@ -147,18 +146,18 @@ impl Browser {
         serde_json::from_slice(&bytes).context("the browser speaks no JSON")
     }
 
-    /// Its last message.
+    /// Returns its last message as an error.
     fn ended(&self) -> anyhow::Error {
         let said = fs::read(self.place.path().join("log")).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
         let lines: Vec<&str> = said.lines().collect();
         let last = lines[lines.len().saturating_sub(5)..].join("\n");
-        anyhow::anyhow!("the browser has ended; it said:\n{last}")
+        anyhow::anyhow!("the browser has ended; it printed:\n{last}")
     }
 }
 
 impl Drop for Browser {
-    /// It ends when nobody speaks with it any more, with its processes.
+    /// Closes the pipe, upon which the browser ends, with its processes.
     fn drop(&mut self) {
         let _ = self.call("", "Browser.close", json!({}));
         self.to = None;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A page without script: it says the same, and has nothing that would only work with one.
+//! A page without script: it has all the text, and nothing that would only work with a script.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ const READ: &str = r"(() => {
 /// Elements that do nothing without a script.
 const DEAD: &str = "[...document.querySelectorAll('button,input,select,textarea')].map((dead) => dead.outerHTML.slice(0, 80))";
 
-/// Its faults.
+/// Returns the errors of the page.
 ///
 /// # Errors
 ///
@@ -42,7 +42,7 @@ pub fn check(tab: &mut Tab<'_>, file: &Path) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-/// Where two texts part.
+/// Returns the place where two texts begin to differ.
 fn differing(with: &str, without: &str) -> String {
     let alike = with.chars().zip(without.chars());
     let alike = alike.take_while(|(a, b)| a == b).count();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Returns what is wrong with this document, each as [check, what].
+// Returns the errors of this document, each as [check, what].
 (paper) => {
   // Text below this many CSS pixels can't be read: on a screen, and, of 96 to an inch, on paper.
   const SMALLEST = paper ? 7.4 : 9;
-  // WCAG 2.2, 1.4.3 (AA). Large text is held to the same.
+  // WCAG 2.2, 1.4.3 (AA). Large text has the same limit.
   const CONTRAST = 4.5;
   const found = [];
   const find = (check, what) => {
@@ -17,7 +17,7 @@
   };
   const shown = (element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true });
   const all = (selector) => [...document.querySelectorAll(selector)];
-  // What is folded is read as well.
+  // Folded text is read as well.
   all('details').forEach((details) => { details.open = true; });
 
   // Widths.
@@ -157,7 +157,7 @@
       judge(element, ink, haloed ? over(inked(style.stroke, style.strokeOpacity), ground) : ground);
     }
   }
-  // Lines of charts. WCAG 2.2, 1.4.11: what is needed to understand a drawing, at least 3 : 1.
+  // Lines of charts. WCAG 2.2, 1.4.11: parts that are needed to understand a drawing, at least 3 : 1.
   for (const line of all('svg path')) {
     const style = getComputedStyle(line);
     if (style.fill !== 'none' || !shown(line) || line.getTotalLength() === 0) continue;
@@ -197,6 +197,6 @@
     const name = control.getAttribute('aria-label') || control.textContent.trim() || (control.labels && control.labels.length);
     if (!name) find('names', `${named(control)} has none`);
   }
-  if (!document.documentElement.lang) find('names', 'the language is not said');
+  if (!document.documentElement.lang) find('names', 'the language is not named');
   return found;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page on a screen: widths, contrast, headings, links.
 //!
-//! `screen.js` looks, in the page: there are computed styles and boxes as they were laid out.
+//! `screen.js` checks it within the page, which has the computed styles and boxes.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::tab::text;
 use crate::{Finding, Tab};
 
-/// Everything that is looked at.
+/// The script of all checks of the screen.
 const LOOK: &str = include_str!("screen.js");
 
-/// Its faults on a screen.
+/// Returns the errors of the page on a screen.
 ///
 /// # Errors
 ///

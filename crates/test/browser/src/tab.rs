@@ -16,7 +16,7 @@ pub const NARROW: u32 = 400;
 /// Either's height.
 const HEIGHT: u32 = 800;
 
-/// How a page is looked at.
+/// How a page is viewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     /// Width of the window, CSS pixels.
@@ -38,7 +38,7 @@ impl Look {
         Self::screen(NARROW, true),
     ];
 
-    /// On a screen.
+    /// Views the page on a screen.
     pub const fn screen(width: u32, dark: bool) -> Self {
         Self {
             width,
@@ -48,7 +48,7 @@ impl Look {
         }
     }
 
-    /// In words.
+    /// Describes the view in words.
     pub fn shown(self) -> String {
         if self.paper {
             return "paper".into();
@@ -66,7 +66,7 @@ pub struct Tab<'b> {
     session: String,
     /// Where it came from.
     url: String,
-    /// How it is looked at.
+    /// How the page is viewed.
     pub look: Look,
 }
 
@@ -125,7 +125,7 @@ impl<'b> Tab<'b> {
             ),
             (
                 "Emulation.setScrollbarsHidden",
-                // They take no room on phones and on many desks, and hide nothing.
+                // They take no room on phones and on many desktops, and hide nothing.
                 json!({ "hidden": true }),
             ),
             (
@@ -204,7 +204,7 @@ impl<'b> Tab<'b> {
     }
 }
 
-/// A text of an answer; nothing if it is none.
+/// The text of an answer; empty if the answer is not text.
 pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }

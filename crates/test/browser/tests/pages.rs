@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The pages that are named in `ROUSE_PAGES`, a line each, have nothing wrong with them.
+//! The pages that are named in `ROUSE_PAGES`, a line each, have no errors.
 //!
 //! `cargo xtask test` makes one of each kind, and names them and a browser.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Each check finds the error that it is for, and nothing in a page without one.
+//! Each check finds its planted error, and nothing in a page without errors.
 //!
 //! They need a browser, so Cargo alone skips them; `cargo xtask dev pages` runs them.
 
@@ -329,7 +329,7 @@ fn a_table_s_head_is_on_each_of_its_pages() {
 fn a_program_that_is_no_browser_is_named() {
     let error = Browser::start(std::path::Path::new("/bin/false")).unwrap_err();
     assert!(
-        format!("{error:#}").contains("/bin/false is no browser"),
+        format!("{error:#}").contains("/bin/false is not a browser"),
         "{error:#}"
     );
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Text of others: of a guest, a file, a log, the environment.
 //!
-//! | shown | by | what becomes of it |
+//! | shown | by | how it is changed |
 //! |---|---|---|
-//! | to people | [`Escaped`] | what acts on a terminal or can't be seen is written as `\u{1b}` |
-//! | within a sentence | [`Quoted`] | the same, and it is cut: both ends and the length are left |
+//! | to people | [`Escaped`] | characters that act on a terminal or are invisible are written as `\u{1b}` |
+//! | within a sentence | [`Quoted`] | likewise, and it is cut: both ends and the length are left |
 //! | in a spreadsheet | [`cell`] | text that would be computed begins with `'` |
 
 #![cfg_attr(not(test), no_std)]
@@ -46,14 +46,14 @@ const HIDDEN: [(char, char); 26] = [
     ('\u{1bca0}', '\u{1bca3}'),
     ('\u{1d173}', '\u{1d17a}'),
     ('\u{e0000}', '\u{e0fff}'),
-    // Private use: what a terminal makes of it nobody knows.
+    // Private use: every terminal shows these differently.
     ('\u{e000}', '\u{f8ff}'),
     ('\u{f0000}', '\u{ffffd}'),
     ('\u{100000}', '\u{10fffd}'),
 ];
 
 /// Whether a terminal would act on a character, or not show it: controls (C0, DEL, C1), ends of lines, directions of
-/// writing, and what takes no room.
+/// writing, and characters without width.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
@@ -62,7 +62,7 @@ pub fn is_hidden(c: char) -> bool {
             .any(|&(first, last)| (first..=last).contains(&c))
 }
 
-/// Writes `text`, what is hidden as `\u{1b}`, unless `own` says that it is meant.
+/// Writes `text`, with hidden characters as `\u{1b}`, unless `own` returns that one is meant.
 ///
 /// # Errors
 /// Errors of `to`.
@@ -84,8 +84,7 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// A text without anything hidden, of which no more is left than a reader needs to know it, as long as it is once
-/// escaped.
+/// A text without hidden characters, cut to the length that a reader needs to recognize it, counted after escaping.
 #[derive(Clone, Copy, Debug)]
 pub struct Quoted<'t> {
     text: &'t str,
@@ -99,7 +98,7 @@ impl<'t> Quoted<'t> {
         Self::up_to(QUOTED, text)
     }
 
-    /// One of which `most` characters are left.
+    /// A quote of at most `most` characters.
     #[must_use]
     pub const fn up_to(most: usize, text: &'t str) -> Self {
         Self { text, most }
@@ -128,7 +127,7 @@ impl Display for Quoted<'_> {
     }
 }
 
-/// A text as a cell of a spreadsheet that computes nothing of it (OWASP, CSV Injection).
+/// A text as a cell of a spreadsheet that computes nothing from it (OWASP, CSV Injection).
 #[must_use]
 pub fn cell(text: &str) -> Cow<'_, str> {
     // A dash alone stands for no value.
@@ -161,8 +160,8 @@ mod tests {
         }
     }
 
-    /// The standard library knows what can't be printed. More than that is what has no shape, and is a letter or a mark
-    /// by its category.
+    /// The standard library knows unprintable characters. The others here have no shape, and are a letter or a mark by
+    /// their category.
     #[test]
     fn what_shows_is_not_hidden() {
         const SHAPELESS: [RangeInclusive<char>; 6] = [

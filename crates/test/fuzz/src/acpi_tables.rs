@@ -6,7 +6,7 @@ use platform::{Region, Room};
 
 use crate::sound;
 
-/// Where the bytes lie.
+/// The address of the bytes.
 const BASE: u64 = 0x1000;
 /// Offsets of the length of a table, and of a table's and the RSDP's checksums.
 const LENGTH: usize = 4;
@@ -23,8 +23,7 @@ impl Tables for Memory {
     }
 }
 
-/// The tables as they are, and with checksums that are right, so that what is
-/// behind them is read.
+/// Reads the tables as they are, and again with correct checksums, so that the code after the checks runs.
 pub fn read(data: &[u8]) {
     let mut memory = Memory(data.to_vec());
     parse(&memory);
@@ -59,7 +58,7 @@ fn repair(memory: &mut [u8]) {
     correct(memory, 0, 36, RSDP_EXTENDED_CHECKSUM);
 }
 
-/// Where the tables are that the XSDT names.
+/// Returns the addresses of the tables that the XSDT names.
 fn entries(memory: &[u8], xsdt: usize) -> Vec<usize> {
     let end = xsdt.saturating_add(length(memory, xsdt)).min(memory.len());
     let entries = memory.get(xsdt.saturating_add(36)..end).unwrap_or(&[]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values from the bytes of an input; zeroes behind its end.
+//! Values from the bytes of an input; zeroes after its end.
 
 /// Rest of an input.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ impl Bytes<'_> {
         usize::from(self.u8()) % bound
     }
 
-    /// One of a list.
+    /// Chooses one of a list.
     pub fn choice<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }

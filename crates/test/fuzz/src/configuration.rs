@@ -8,7 +8,7 @@ use platform::uart::Named;
 use crate::bytes::Bytes;
 use crate::sound;
 
-/// A file into any room; what comes out reads as itself.
+/// Reads a file into any room; the printed result reads as itself.
 pub fn file(data: &[u8]) {
     let mut bytes = Bytes(data);
     let mut room = vec![0; bytes.u32() as usize % (2 * LIMIT)];

@@ -8,14 +8,13 @@ use crate::bytes::Bytes;
 use crate::gic::CPUS;
 use crate::gic::machine::Machine;
 
-/// Registers that do something, so that most accesses meet one.
+/// Registers with an effect, so that most accesses meet one.
 const OFFSETS: [u64; 20] = [
     0x000, 0x004, 0x008, 0x014, 0x040, 0x048, 0x080, 0x100, 0x180, 0x200, 0x280, 0x300, 0x380,
     0x400, 0x420, 0xc00, 0xc08, 0x6100, 0x62f8, 0xffe8,
 ];
 
-/// Nothing that a guest writes makes it panic, list an interrupt twice, or ask
-/// for maintenance without end.
+/// Checks that no write of a guest makes it panic, list an interrupt twice, or ask for maintenance without end.
 pub fn access(data: &[u8]) {
     let mut bytes = Bytes(data);
     let mut machine = Machine::new(1 + bytes.below(5));

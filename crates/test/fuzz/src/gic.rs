@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual GIC against the specification: the same operations on a machine,
-//! which is crate `vgic` on a fake of the hardware's virtual CPU interface, and
-//! on a naive model of IHI 0069H. Everything that a guest can see must be the same in both, but for
-//! what [`World`]'s module lists.
+//! The virtual GIC against the specification: the same operations on a machine, which is crate `vgic` on a fake of the
+//! hardware's virtual CPU interface, and on a naive model of IHI 0069H. Both must show the guest the same, except for
+//! the differences that [`World`]'s module lists.
 
 mod interface;
 pub(crate) mod machine;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Inputs from outside, at random. A target is a function of bytes, which
-//! must return: it panics where something it was promised does not hold. Three
-//! things run it:
+//! Inputs from outside, at random. A target is a function of bytes, which must return: it panics where a promise to it
+//! does not hold. Three things run it:
 //!
-//! - `cargo test`: every file of its corpus, then a fixed number of inputs made
-//!   from those by [`short`], the same ones each time;
+//! - `cargo test`: every file of its corpus, then a fixed number of inputs made from those by [`short`], equal each
+//!   time;
 //! - libFuzzer, with a nightly toolchain (`libfuzzer/`);
 //! - Miri, on a few inputs.
 //!
-//! [`gic`] is the model of the GIC specification that crate `vgic` is held
-//! against, by a target here and by the property tests in `tests/gic`.
+//! [`gic`] is the model of the GIC specification; a target here and the property tests in `tests/gic` compare crate
+//! `vgic` with it.
 
 #![forbid(unsafe_code)]
 
@@ -30,7 +29,7 @@ mod trees;
 /// A target.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name, which is also that of its corpus.
+    /// Its name, which is also the name of its corpus.
     pub name: &'static str,
     /// Reads the bytes.
     pub run: fn(&[u8]),
@@ -91,7 +90,7 @@ pub const TARGETS: &[Target] = &[
 /// Runs the target called `name`.
 ///
 /// # Panics
-/// Panics if there is none, or if it does.
+/// Panics if there is no such target, or if the target does.
 pub fn run(name: &str, data: &[u8]) {
     let target = TARGETS.iter().find(|target| target.name == name);
     let target =

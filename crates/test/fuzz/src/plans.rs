@@ -6,8 +6,8 @@ use plan::{Arguments, Cell, Machine, Plan, Shard};
 /// The most combinations that are expanded here: it takes their square.
 const MOST: usize = 200;
 
-/// A plan that can be read prints as what reads the same, and expands to cells, each
-/// once, which the shards divide.
+/// A plan that can be read prints as a text that reads as an equal plan, and expands to cells, each once, which the
+/// shards divide.
 pub fn read(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match Arguments::parse(&text) {
@@ -25,7 +25,7 @@ pub fn read(data: &[u8]) {
     }
 }
 
-/// `linux`: it is the guest.
+/// Expands the plan; `linux` means that Linux is the guest.
 fn expand(plan: &Plan, linux: bool) {
     let machine = Machine {
         cpus: 2,

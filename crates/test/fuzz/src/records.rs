@@ -3,7 +3,7 @@
 
 use wire::{Line, MARK, Record};
 
-/// The text as it is, and as a record whose checksum is right.
+/// Reads the text as it is, and as a record with a correct checksum.
 pub fn read(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     for line in text.lines().take(32) {
@@ -14,7 +14,7 @@ pub fn read(data: &[u8]) {
     }
 }
 
-/// A record that can be read can be written and reads the same again.
+/// A record that can be read can be written and reads as an equal record again.
 fn parse(line: &str) {
     let Ok(record) = Record::parse(line) else {
         return;
@@ -42,7 +42,7 @@ fn parse(line: &str) {
     }
 }
 
-/// CRC-32 (ISO-HDLC), bit by bit.
+/// Computes CRC-32 (ISO-HDLC), bit by bit.
 fn crc(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, &byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| {

@@ -26,12 +26,11 @@ const EDGES: [u64; 12] = [
     u64::MAX,
 ];
 
-/// Gives `run` every file in the folder `corpus`, in order of name, then `made`
-/// inputs made from them; if there is no file, from nothing.
+/// Gives `run` every file in the folder `corpus`, in order of name, then `made` inputs made from them, or from nothing
+/// if there is no file.
 ///
 /// # Panics
-/// Like `run`, after the input was written to `target/fuzz/`, which it reports;
-/// if the folder can't be read.
+/// Like `run`, after writing the input to `target/fuzz/` and reporting that; and if the folder can't be read.
 pub fn run(corpus: &Path, made: usize, run: impl Fn(&[u8])) {
     let files = read(corpus);
     for (path, input) in &files {
@@ -75,7 +74,7 @@ fn below(random: &mut Rng, bound: usize) -> usize {
     random.usize(..bound.max(1))
 }
 
-/// One of the inputs, changed in one to eight places.
+/// Makes an input from another, changed in one to eight places.
 fn make(random: &mut Rng, inputs: &[Vec<u8>]) -> Vec<u8> {
     let start = inputs.get(below(random, inputs.len()));
     let mut input = start.cloned().unwrap_or_default();

@@ -32,7 +32,7 @@ pub fn check(platform: &Platform<'_>) {
     free(&platform.memory, &platform.reserved);
 }
 
-/// None that may be touched is in RAM, and its frame is a page.
+/// Checks that no watchdog that may be touched is in RAM, and that its frame is a page.
 fn watchdogs(platform: &Platform<'_>) {
     let found = &platform.watchdogs.found;
     for watchdog in found.iter().filter(|one| platform.why_not(one).is_none()) {
@@ -95,7 +95,7 @@ fn registers(platform: &Platform<'_>) {
     assert!(platform.memory.iter().all(|bank| bank.end() <= END));
 }
 
-/// They are PPIs, each its own: EL2 has a bit map of them.
+/// Checks that they are PPIs, each a different one: EL2 has a bit map of them.
 fn interrupts(platform: &Platform<'_>) {
     let timer = &platform.timer;
     let mut ppis = vec![timer.virt, timer.phys, platform.gic.maintenance];
@@ -106,7 +106,7 @@ fn interrupts(platform: &Platform<'_>) {
     assert!(ppis.windows(2).all(|pair| pair[0] != pair[1]), "{ppis:?}");
 }
 
-/// Free memory is RAM, and not in use.
+/// Checks that free memory is RAM, and not in use.
 fn free(memory: &[Region], reserved: &[Region]) {
     let Some(free) = carve::largest_free(memory, reserved, PAGE) else {
         return;

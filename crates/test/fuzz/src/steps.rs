@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bytes as what a guest does with its GIC, in lockstep with the model.
+//! Bytes as the steps of a guest with its GIC, in lockstep with the model.
 
 use crate::bytes::Bytes;
 use crate::gic::{Bits, CPUS, Step, World};
 
-/// INTIDs that steps are about: few, so that they meet.
+/// INTIDs of steps: few, so that they meet.
 const PRIVATE: [u32; 8] = [0, 1, 7, 15, 16, 31, 27, 30];
 const SHARED: [u32; 4] = [32, 33, 63, 95];
 /// Most steps of an input.
 const MOST: usize = 200;
 
-/// Both do the same, and nothing is lost in the end.
+/// Checks that both sides agree, and that nothing is lost in the end.
 pub fn run(data: &[u8]) {
     let mut bytes = Bytes(data);
     let mut world = World::started(2 + bytes.below(4));

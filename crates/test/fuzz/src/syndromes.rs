@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decoders of what trapped, against the documents' tables read naively.
+//! Decoders of trapped accesses, against the documents' tables read naively.
 
 use trap::abort::{self, Access};
 use trap::esr::Esr;
@@ -16,7 +16,7 @@ fn field(value: u64, high: u32, low: u32) -> u64 {
     (low..=high).fold(0, |field, bit| field | (value >> bit & 1) << (bit - low))
 }
 
-/// ICC_SGI1R_EL1 (IHI 0069H, 12.2), for some targets.
+/// Decodes ICC_SGI1R_EL1 (IHI 0069H, 12.2), for some targets.
 pub fn sgi(data: &[u8]) {
     let mut bytes = Bytes(data);
     let value = bytes.u64();
@@ -45,7 +45,7 @@ pub fn sgi(data: &[u8]) {
     }
 }
 
-/// ESR_EL2 and what is read with it (DDI 0487K.a, D23.2.39).
+/// Decodes ESR_EL2 and the registers that are read with it (DDI 0487K.a, D23.2.39).
 pub fn syndrome(data: &[u8]) {
     let mut bytes = Bytes(data);
     let (esr, hpfar, far) = (bytes.u64(), bytes.u64(), bytes.u64());

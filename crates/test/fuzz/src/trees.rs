@@ -35,7 +35,7 @@ pub fn guest_tree(data: &[u8]) {
     let mut buffer = vec![0xa5; bytes.u32() as usize % 0x4000];
     let first = bytes.u64() & 0xff_00ff_0000;
     let cpus: Vec<u64> = (0..=bytes.u8()).map(|n| first | u64::from(n)).collect();
-    // None in another, in any order, with as much between them as they have.
+    // None overlaps another, in any order, with as much between them as they have.
     let unit = FRAME + (bytes.u64() >> 20) / FRAME * FRAME;
     let first = u64::from(bytes.u8());
     let mut region = |place: u64| Region {

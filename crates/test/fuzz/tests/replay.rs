@@ -18,7 +18,7 @@ fn target(name: &str) {
     short::run(&corpus.join(name), made, target.run);
 }
 
-/// One test per target, so that they run side by side and fail by name.
+/// One test per target, so that they run in parallel and fail by name.
 macro_rules! targets {
     ($($test:ident = $name:literal,)*) => {
         $(#[test] fn $test() { target($name); })*

@@ -3,9 +3,8 @@
 
 use crate::trace::Table;
 
-/// The next enabled state shallower than `from` with a target residency of at most `ns`. Without
-/// one, the shallowest enabled state below `from`; without any, `from`. `poll` says whether a
-/// polling state counts.
+/// The next enabled state shallower than `from` with a target residency of at most `ns`. Without one, the shallowest
+/// enabled state below `from`; without any, `from`. `poll`: whether a polling state counts.
 pub(crate) fn give_way(table: &Table, from: usize, ns: i64, poll: bool) -> usize {
     let below = || (0..from).filter(|&i| table.enabled(i) && (poll || !table.polls(i)));
     below()

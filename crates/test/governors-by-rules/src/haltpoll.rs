@@ -4,16 +4,16 @@
 use crate::poll::poll_limit_ns;
 use crate::trace::{Ask, Choice, Event, Governor, Table};
 
-/// The parameters (H1), in ns where a name says so.
+/// The parameters (H1), in ns if the name ends so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HaltpollParameters {
     /// The largest poll limit.
     pub maximum_ns: u32,
-    /// By what the limit grows.
+    /// The factor by which the limit grows.
     pub grow: u32,
     /// Where it begins to grow.
     pub start_ns: u32,
-    /// By what it shrinks; 0 to nothing.
+    /// The divisor by which it shrinks; 0 to nothing.
     pub shrink: u32,
     /// Whether it shrinks.
     pub allow_shrink: bool,
@@ -66,7 +66,7 @@ impl Haltpoll {
         self.limit_ns
     }
 
-    /// How long the poll state of `table` polls at most, in ns (P2).
+    /// Returns the longest poll of the poll state of `table`, in ns (P2).
     pub fn own_limit_ns(&self, table: &Table) -> u64 {
         match self.limit_ns {
             0 => poll_limit_ns(table, self.tick_ns) as u64,
@@ -85,7 +85,7 @@ impl Haltpoll {
             if !p.allow_shrink {
                 return;
             }
-            // Dividing by a shrink of 0 shrinks to nothing.
+            // A shrink of 0 makes the limit 0.
             let shrunk = limit_ns.checked_div(u64::from(p.shrink)).unwrap_or(0);
             let reset = p.below_start_is_zero && shrunk < u64::from(p.start_ns);
             *limit_ns = if reset { 0 } else { shrunk };

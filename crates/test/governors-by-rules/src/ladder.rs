@@ -39,7 +39,7 @@ impl Ladder {
 
 impl Governor for Ladder {
     fn choose(&mut self, table: &Table, ask: &Ask) -> Choice {
-        // L10: a poll state alone has nothing behind it.
+        // L10: no state follows a poll state that is alone.
         let first = usize::from(table.polls(0) && table.len() > 1);
         let current = *self.current.get_or_insert(first);
         let limit = ask.latency_limit_ns;

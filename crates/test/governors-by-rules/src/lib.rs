@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Linux's cpuidle governors a second time, written from rules alone.
 //!
-//! `RULES.md` beside this crate says what each governor does, with the source of each rule. The
-//! code was written from those rules by an author who had not seen `crates/no_std/cpuidle`, so that the
-//! two can be compared over traces: `crates/test/governors-by-rules/tests/against` does that. Each
-//! rule's number stands in the code where the rule is kept.
+//! This crate's `RULES.md` describes each governor, with the source of each rule. An author who had not seen
+//! `crates/no_std/cpuidle` wrote the code from those rules, so that the two can be compared over traces:
+//! `crates/test/governors-by-rules/tests/against` does that. The code names the number of each rule that it keeps.
 //!
-//! A governor is asked through [`Governor::choose`] and told through [`Governor::learn`]. All
-//! arithmetic is in whole numbers. Times are nanoseconds unless a name says otherwise.
+//! [`Governor::choose`] asks a governor, and [`Governor::learn`] gives it the outcome. All arithmetic is in whole
+//! numbers. Times are nanoseconds unless a name says otherwise.
 #![doc = include_str!("../RULES.md")]
 
 mod fit;

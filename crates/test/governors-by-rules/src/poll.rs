@@ -5,7 +5,7 @@ use crate::trace::Table;
 
 const SHORTEST_NS: i64 = 10_000;
 
-/// How long the poll state of `table` polls at most, where the governor sets no limit itself.
+/// Returns the longest poll of the poll state of `table`, where the governor sets no limit itself.
 pub fn poll_limit_ns(table: &Table, tick_ns: i64) -> i64 {
     let longest = tick_ns / 16;
     (1..table.len())

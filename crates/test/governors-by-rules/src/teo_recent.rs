@@ -69,10 +69,10 @@ struct First {
     end: End,
 }
 
-/// How much is left to decide behind T7.
+/// How much is left to decide after T7.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// All.
+    /// Everything.
     Open,
     /// The tick (T11).
     Tick,
@@ -195,7 +195,7 @@ impl TeoRecent {
             return decided(0, timer);
         };
         let reachable = |i: &usize| *i == 0 || table.residency(*i) <= timer;
-        // Where the first enabled state itself is too deep, nothing behind it is looked at.
+        // If the first enabled state itself is too deep, later states are not considered.
         let deeper: Vec<usize> = if reachable(&shallowest) {
             enabled.take_while(reachable).collect()
         } else {

@@ -77,14 +77,14 @@ impl Table {
         self.states.len()
     }
 
-    /// Target residency; 0 behind the last state (G8).
+    /// Target residency; 0 after the last state (G8).
     pub(crate) fn residency(&self, index: usize) -> i64 {
         self.states
             .get(index)
             .map_or(0, |state| state.target_residency_ns)
     }
 
-    /// Exit latency; 0 behind the last state (G8).
+    /// Exit latency; 0 after the last state (G8).
     pub(crate) fn latency(&self, index: usize) -> i64 {
         self.states
             .get(index)
@@ -132,14 +132,14 @@ impl Choice {
     }
 }
 
-/// A sleep as a governor is told of it (G6).
+/// A sleep as a governor learns of it (G6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sleep {
     /// The state that was really entered.
     pub entered: usize,
     /// How long the CPU was in it, in ns, 0 or more, exit included.
     pub slept_ns: i64,
-    /// From the choice to the report, in ns; `slept_ns` and what the idle loop itself took.
+    /// From the choice to the report, in ns; `slept_ns` and the time of the idle loop itself.
     pub span_ns: i64,
     /// Whether the tick's handler ran (G10).
     pub by_tick: bool,

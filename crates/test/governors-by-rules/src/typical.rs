@@ -47,7 +47,7 @@ pub(crate) fn trimmed_above(samples: &[u32; SAMPLES], beaten_by: Option<u32>) ->
 
 /// M4b: the typical interval in us, outliers leaving at both ends.
 ///
-/// `else_maximum` is M4c: what is left of four samples or more is answered by its maximum.
+/// `else_maximum` is M4c: where four or more samples are left, their maximum is the answer.
 pub(crate) fn trimmed_both(samples: &[u32; SAMPLES], else_maximum: bool) -> u32 {
     let mut kept: Vec<u32> = samples
         .iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The level is kept, and what software set, when the delivery changes.
+//! The level, and the state that software set, are kept when the delivery changes.
 
 use arch::gic_cpu;
 use core::sync::atomic::AtomicBool;
@@ -30,7 +30,7 @@ fn turn_delivery() {
     }
 }
 
-/// With either delivery, and also if the delivery changes while it is pending.
+/// The state is kept with either delivery, and also if the delivery changes while it is pending.
 pub fn handed_over() -> Result<(), Failure> {
     let before = DIRECT.load(Acquire);
     let result = with_each(hand_over);

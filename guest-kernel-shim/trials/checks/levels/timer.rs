@@ -38,7 +38,7 @@ impl Timer {
         1 << self.intid
     }
 
-    /// Has it expire in `ticks`.
+    /// Makes it expire in `ticks`.
     pub fn arm(self, ticks: u64) {
         if self.physical {
             CNTP_CVAL_EL0.set(CNTPCT_EL0.get() + ticks);
@@ -59,7 +59,7 @@ impl Timer {
         control & EXPIRED != 0
     }
 
-    /// Has it expire, and gives the interrupt controller the time to notice.
+    /// Makes it expire, and gives the interrupt controller time to notice.
     pub fn raise(self) {
         self.arm(0);
         while !self.expired() {
@@ -109,7 +109,7 @@ impl Timer {
     }
 }
 
-/// A moment in which nothing exits.
+/// Waits a moment without an exit.
 pub fn pause() {
     let end = clock::now() + clock::ticks(20);
     while clock::now() < end {
@@ -132,8 +132,8 @@ pub fn nothing() -> Result<(), Failure> {
     }
 }
 
-/// Does `check` with either timer: IRQs masked, both timers off and their
-/// interrupts enabled; and leaves none of it.
+/// Does `check` with either timer, with IRQs masked, both timers off and their interrupts enabled, and then undoes all
+/// of that.
 pub fn with_each(check: impl Fn(Timer) -> Result<(), Failure>) -> Result<(), Failure> {
     let mut result = Ok(());
     for timer in Timer::both() {

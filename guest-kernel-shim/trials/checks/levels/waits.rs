@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Waits are ended by what is there, and by nothing that is gone.
+//! A wait ends by an interrupt that is there, and never by one that is gone.
 
 use arch::insn;
 
@@ -15,10 +15,9 @@ fn sleeps_until(timer: Timer) -> bool {
     timer.expired()
 }
 
-/// An interrupt that is gone ends no wait: it lasts until the next reason to end it. A wait may end
-/// for none (DDI 0487K.a, D1.7.2), but each that does is not what one waits for. The pending state
-/// is read before, because a hypervisor may not know of a timer that was turned off before it is
-/// asked.
+/// An interrupt that is gone ends no wait: the wait lasts until the next reason to end it. A wait may end without a
+/// reason (DDI 0487K.a, D1.7.2), but code does not wait for such an end. The pending state is read before, because a
+/// hypervisor may not know of a timer that was turned off before it is asked.
 pub fn gone_from_a_later_wait() -> Result<(), Failure> {
     with_each(|timer| {
         let raise = || timer.raise();
@@ -57,8 +56,8 @@ fn waits_last(timer: Timer, begin: impl Fn()) -> Result<bool, Failure> {
     Ok(last)
 }
 
-/// Waits are ended by what is taken once IRQs are unmasked, each once. They are masked from the look to the
-/// wait: what came between would be taken, and the wait would have nothing to end it.
+/// An interrupt that is taken once IRQs are unmasked ends a wait, each once. IRQs are masked from the check to the
+/// wait: an interrupt in between would be taken, and nothing would end the wait.
 fn unmasked(timer: Timer) -> Result<(), Failure> {
     let taken = journal(PerCpu::this());
     taken.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! General registers and those of floating point, around something that gives the CPU away.
+//! General registers and those of floating point, before and after an action that gives the CPU away.
 
 use core::mem::offset_of;
 
@@ -37,7 +37,7 @@ impl Registers {
         }
     }
 
-    /// Whether these are what `put` was, but for what `way` uses.
+    /// Whether these are equal to `put`, except those that `way` uses.
     pub fn agrees(&self, put: &Self, way: Way) -> bool {
         let mut expected = put.clone();
         if let Way::Run(_) = way {

@@ -9,9 +9,8 @@ use crate::soak::books::{self, OWN, sgis, shared};
 use guest_kernel_shim::percpu::{self, PerCpu};
 use sched::random::Random;
 
-/// Notes that `me` is about to send `intid` to each of `targets`; whether it may.
-/// With an INTID of its own it waits for its turn, so that none merge, unless
-/// it is drawn to send all the same.
+/// Records that `me` is about to send `intid` to each of `targets`; returns whether it may. With an INTID of its own it
+/// waits for its turn, so that none merge, unless the draw is to send anyway.
 fn book<'a>(
     me: &PerCpu,
     intid: u32,
@@ -51,17 +50,17 @@ fn send(me: &PerCpu, target: &PerCpu, random: &mut Random) {
     }
 }
 
-/// To itself.
+/// Sends to itself.
 pub fn to_self(me: &'static PerCpu, random: &mut Random) {
     send(me, me, random);
 }
 
-/// To another, or by chance to itself.
+/// Sends to another, or by chance to itself.
 pub fn to_one(me: &'static PerCpu, random: &mut Random) {
     send(me, random.of(percpu::all()), random);
 }
 
-/// To some of those that one write can name.
+/// Sends to some of those that one write can name.
 pub fn to_some(me: &'static PerCpu, random: &mut Random) {
     /// The target list of ICC_SGI1R_EL1 (IHI 0069H, 12.2).
     const LIST: u64 = 0xffff;
@@ -87,7 +86,7 @@ pub fn to_others(me: &'static PerCpu, random: &mut Random) {
     }
 }
 
-/// Up to eight of several INTIDs to one.
+/// Sends up to eight of several INTIDs to one.
 pub fn burst(me: &'static PerCpu, random: &mut Random) {
     let target = random.of(percpu::all());
     for _ in 0..=random.below(8) {
@@ -95,7 +94,7 @@ pub fn burst(me: &'static PerCpu, random: &mut Random) {
     }
 }
 
-/// Sends as many as there are to itself, so that more are pending than there are list registers.
+/// Sends all SGIs to itself, so that more are pending than there are list registers.
 pub fn while_masked(me: &'static PerCpu, random: &mut Random) {
     insn::mask_irq();
     for intid in core::iter::once(own(me)).chain(shared()..sgis()) {

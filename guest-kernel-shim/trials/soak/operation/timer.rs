@@ -44,7 +44,7 @@ pub fn arm(me: &PerCpu, timer: usize, random: &mut Random) {
     insn::unmask_irq();
 }
 
-/// Stops `timer`; what has expired may still come.
+/// Stops `timer`; an interrupt that has expired may still come.
 pub fn stop(me: &PerCpu, timer: usize) {
     insn::mask_irq();
     books::of(me).timer[timer].take_back();

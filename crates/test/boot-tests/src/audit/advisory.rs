@@ -14,7 +14,6 @@ use shell::places;
 
 #[derive(Debug)]
 pub struct Advisory {
-    /// Its identifier.
     pub id: String,
     /// The crate.
     package: String,
@@ -54,7 +53,7 @@ impl Advisory {
         self.package == package && !self.good.iter().any(|good| good.matches(version))
     }
 
-    /// Reads one; `None` if it was withdrawn.
+    /// Reads an advisory; `None` if it was withdrawn.
     fn parse(text: &str) -> Result<Option<Self>> {
         let block = text
             .split("```toml")
@@ -75,7 +74,7 @@ impl Advisory {
     }
 }
 
-/// Every advisory about crates in the database in `folder`.
+/// Reads every advisory about crates in the database in `folder`.
 pub fn read(folder: &Path) -> Result<Vec<Advisory>> {
     let crates = folder.join("crates");
     if !crates.is_dir() {

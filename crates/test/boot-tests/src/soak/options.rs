@@ -12,8 +12,8 @@ use running::options::LimitArgs;
 /// Options of `soak`.
 #[derive(Args, Debug)]
 pub struct SoakArgs {
-    /// How long; the round in which the time ends is the last, and there is at least one. With --guest of the guest's clock, and
-    /// there is a round for each number of CPUs, metric and delivery
+    /// How long; the round in which the time ends is the last, and there is at least one. With --guest by the guest's
+    /// clock, with a round for each number of CPUs, metric and delivery
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=100_000))]
     pub minutes: u64,
     /// Another kernel: Linux, whose CPUs go off and on while threads on each wait for timers and wake each other (docs/linux.md).

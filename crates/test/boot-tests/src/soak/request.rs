@@ -26,21 +26,17 @@ const WAKE_UPS: u64 = 20_000;
 
 #[derive(Debug)]
 pub struct Request {
-    /// Machine.
     pub board: String,
-    /// CPU model, if it was named.
     pub cpu: Option<String>,
-    /// Machines of the rounds, in turn.
+    /// The machines that the rounds have in turn.
     pub combinations: Vec<Combination>,
     /// Another kernel, which is Linux.
     given: GivenArgs,
-    /// How long altogether.
+    /// How long all rounds may take.
     pub duration: Duration,
     /// How long a round may take.
     limits: LimitArgs,
-    /// Seed of the first round.
     pub seed: u64,
-    /// Wake-ups per round.
     pub wake_ups: u64,
     /// Further boot arguments.
     pub append: Option<String>,
@@ -51,7 +47,6 @@ pub struct Request {
 /// Machine of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Combination {
-    /// Number of CPUs.
     pub cpus: u32,
     /// How the emulator runs them.
     pub metric: Metric,
@@ -107,14 +102,13 @@ impl Request {
         Ok(request)
     }
 
-    /// Round `number`, from 0.
+    /// Returns round `number`, counted from 0.
     pub fn round(&self, number: usize) -> Round {
         let on = self.combinations[number % self.combinations.len()];
         let seed = self.seed.wrapping_add(number as u64);
         Round { on, seed }
     }
 
-    /// Returns the job of a round.
     pub fn job(&self, round: &Round) -> Result<Job> {
         let mut append = match round.on.deliver {
             None => format!("rouse.soak={}", self.wake_ups),
@@ -147,8 +141,8 @@ impl Request {
         }
     }
 
-    /// How many times longer than the board has it a round may go without progress,
-    /// which it reports [`REPORTS`] times at most: more wake-ups, more between two.
+    /// The factor by which a round may go without progress for longer than the board allows: a round reports
+    /// [`REPORTS`] times at most, so more wake-ups means more between two reports.
     fn longer(&self) -> u32 {
         let times = match self.given.guest {
             // A minute of Linux between two reports takes some ten seconds, and a busy host.
@@ -196,7 +190,7 @@ impl Request {
     }
 }
 
-/// Further boot arguments. Each CPU draws a neighbour now and then where one is named.
+/// Adds further boot arguments. Each CPU draws a neighbour now and then where one is named.
 fn appended(args: &SoakArgs) -> Option<String> {
     let neighbour = args.neighbour.then_some(NEIGHBOUR);
     let words: Vec<&str> = neighbour
@@ -228,7 +222,7 @@ fn combinations(args: &SoakArgs) -> Result<Vec<Combination>> {
     let mut all = Vec::new();
     for word in cpus.unwrap_or(if linux { "4" } else { "4,8" }).split(',') {
         let Some(cpus) = word.parse().ok().filter(|cpus| (2..=8).contains(cpus)) else {
-            bad_input!("--cpus: `{word}` is no number from 2 to 8");
+            bad_input!("--cpus: `{word}` is not a number from 2 to 8");
         };
         for &metric in metrics {
             let on = delivers.iter().map(|&deliver| Combination {
@@ -249,7 +243,7 @@ fn delivery(word: &str) -> Result<Option<Deliver>> {
     }
 }
 
-/// A seed that is another one each time.
+/// A seed that differs each time.
 fn seed_of_the_clock() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(1, |since| since.as_secs())

@@ -81,7 +81,7 @@ struct Violation {
     #[serde(skip_serializing_if = "Option::is_none")]
     deliver: Option<String>,
     why: String,
-    /// It was a leak that was found.
+    /// The violation is a leak.
     leak: bool,
     reproduce: String,
 }
@@ -101,7 +101,6 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Nothing done yet.
     pub fn new(request: &Request, emulator: &str) -> Self {
         Self {
             schema: 1,
@@ -117,7 +116,6 @@ impl Summary {
         }
     }
 
-    /// Adds a round.
     pub fn add(&mut self, done: Done) {
         self.minutes_run += done.seconds / 60.0;
         let kind = |one: &Together| {
@@ -152,7 +150,7 @@ impl Summary {
         self.rounds.push(done);
     }
 
-    /// Notes what was wrong in `round`.
+    /// Records the violation in `round`.
     pub fn violate(&mut self, round: &Round, why: &str, reproduce: &str) {
         self.violation = Some(Violation {
             seed: round.seed,
@@ -165,12 +163,11 @@ impl Summary {
         });
     }
 
-    /// Notes that it was interrupted.
+    /// Records that the soak was interrupted.
     pub fn interrupt(&mut self) {
         self.interrupted = true;
     }
 
-    /// The file.
     pub fn to_json(&self) -> Result<String> {
         json::text(self)
     }

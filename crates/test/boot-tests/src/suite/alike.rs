@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Nothing that this program is made of is compiled again for the tests of the host.
+//! No package of this program is compiled again for the tests of the host.
 //!
-//! Cargo compiles a package once for each set of its features, and then everything that depends on it.
-//! Which features it has is decided by all packages that are built at a time, and by the libraries of
-//! tests if there are tests (Cargo Book, Features, Feature unification). So `cargo xtask`, which
-//! builds this program alone, and its tests agree only where that is seen to.
+//! Cargo compiles a package once for each set of its features, and then everything that depends on it. All packages
+//! that are built at a time decide on the features, and the libraries of tests do if there are tests (Cargo Book,
+//! Features, Feature unification). So `cargo xtask`, which builds this program alone, and its tests only agree by
+//! design.
 
 use std::collections::BTreeSet;
 
 use super::host;
 use providing::toolchain;
 
-/// Packages with their features, as Cargo chooses them for what `arguments` name.
+/// Packages with their features, as Cargo chooses them for `arguments`.
 fn chosen<'a>(arguments: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
     let mut cargo = toolchain::cargo();
     cargo
@@ -34,6 +34,6 @@ fn the_tests_have_this_program_s_packages_with_its_features() {
     let twice: Vec<_> = own.difference(&tests).collect();
     assert!(
         twice.is_empty(),
-        "compiled again for the tests, with other features; xtask/Cargo.toml says what to do: {twice:#?}"
+        "compiled again for the tests, with other features; xtask/Cargo.toml has the remedy: {twice:#?}"
     );
 }

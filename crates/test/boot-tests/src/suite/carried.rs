@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program of `image --for kvm`, carried to a machine with KVM: what it finds there is what
-//! `run --under kvm` finds, and what it can't do it says.
+//! The program of `image --for kvm`, carried to a machine with KVM: it has the results of `run --under kvm`, and
+//! reports what it can't do.
 //!
-//! The machine is the emulator's, with Debian's kernel, on which the program is the first
-//! process. So its path is the one of a real machine, but for real time.
+//! The machine is the emulator's, with Debian's kernel, on which the program is the first process. So its path is that
+//! of a real machine, except for real time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ const LISTS: [(&str, &str); 3] = [
     ("wait", "busy,wfi,poll-wfi"),
     ("deliver", "inject"),
 ];
-/// How far medians may lie apart, per cent. The guest is the same, and so are the instructions
-/// of a wake-up; the host beside it has one process more.
+/// How far medians may lie apart, per cent. The guest and the instructions of a wake-up do not differ; the host has one
+/// more process.
 const APART: f64 = 1.0;
 /// Traps of the host's kernel here.
 const TRAP: Trap = Trap::None;
 
-/// Words of runs that can't be tried, and what is said of them.
+/// Words of runs that can't be tried, and the refusal that each prints.
 const REFUSED: [(&[&str], &str); 5] = [
     (&["--wiat", "wfi"], "refused: unexpected argument '--wiat'"),
     (&["--wait", "sleep"], "refused: --wait"),
@@ -60,8 +60,9 @@ pub fn run(before: &Arc<Before>) -> Result<()> {
     rest = &rest[table..];
     for (words, wanted) in REFUSED {
         let found = rest.find(wanted);
-        let found = found
-            .with_context(|| format!("{words:?}: `{wanted}` is not said there, but:\n{said}"))?;
+        let found = found.with_context(|| {
+            format!("{words:?}: `{wanted}` is not in the output there:\n{said}")
+        })?;
         rest = &rest[found + wanted.len()..];
     }
     ensure!(
@@ -75,7 +76,7 @@ pub fn run(before: &Arc<Before>) -> Result<()> {
     same(&carried, &here)
 }
 
-/// Each cell of one is in the other, and as dear.
+/// Checks that each cell of one is in the other, and costs as much.
 fn same(carried: &Results, here: &Results) -> Result<()> {
     let [carried, here] = [carried, here].map(medians);
     ensure!(
@@ -100,7 +101,7 @@ fn medians(results: &Results) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// The request as `run` has it.
+/// The request, in the form that `run` takes.
 fn job() -> JobArgs {
     let mut args = JobArgs::on("virt");
     let trap = TRAP.to_string();
@@ -113,7 +114,7 @@ fn job() -> JobArgs {
 /// The request in the program's words, and `others`.
 fn words(others: &[&str]) -> Vec<String> {
     let mut words = job().load.plan.words();
-    // CPUs and lateness are those of `run`.
+    // The CPUs and the lateness of `run`.
     words.extend(owned(&["--pin=1,2", "--memory=512M", "--rest=3"]));
     words.retain(|word| {
         let key = word.split('=').next();

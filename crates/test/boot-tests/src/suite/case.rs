@@ -2,7 +2,7 @@
 //! A test that boots: `tests/<name>.toml`.
 //!
 //! ```toml
-//! about = "what it shows"
+//! about = "the property"
 //!
 //! [run]                       # options of `cargo xtask run`, without dashes
 //! workload = "pingpong"
@@ -20,9 +20,9 @@
 //! status = "ok"               # or crash, hang, stopped-early, exit-status, refused, reset, ..., bad-input
 //! says = "text"               # part of the error
 //! console = ["stage", "text"] # parts of the console's log, in this order
-//! times = { "text" = 1 }      # how often the console says it, anywhere
-//! table = ["text"]            # what the table on a terminal says
-//! table_lacks = ["text"]      # and what it does not
+//! times = { "text" = 1 }      # how often the console has it, anywhere
+//! table = ["text"]            # parts of the table on a terminal
+//! table_lacks = ["text"]      # and texts that it lacks
 //! skipped = 0                 # how many cells may be skipped; any number if absent
 //!
 //! [[cell]]                    # every cell that `select` chooses, at least one
@@ -38,13 +38,13 @@
 //! path = 66                   # path of each sample, where they are taken apart, or [60, 70]: its median
 //! samples = [40, 100]
 //! ended = "budget"            # or settled, samples
-//! equal = true                # every sample is the same
+//! equal = true                # all samples are equal
 //! rising = [0.9, 1]           # so many of them are larger than the one before; takes `raw`
-//! same_p50 = "gap-us"         # cells that differ in nothing but this have the same median
+//! same_p50 = "gap-us"         # cells that differ only in this have equal medians
 //! unit = "vticks"
 //!
 //! [[order]]                   # every cell that `less` chooses has a smaller median
-//! less = { wait = "wfi" }     # than every one that `than` does; `same` and `as`: the same median
+//! less = { wait = "wfi" }     # than every one that `than` does; `same` and `as`: equal medians
 //! than = { wait = "spin" }
 //!
 //! [[cut]]                     # the log up to the end of a pass, read as `report` does, has every cell,
@@ -83,18 +83,17 @@ use shell::failure::{BadInput, is_bad_input};
 use shell::folder::Folder;
 use shell::{files, mistake, places};
 
-/// Seconds without progress, of the emulator's own time, where rules look at each instruction: a boot of Linux then takes
+/// Seconds without progress, of the emulator's own time, where rules watch each instruction: a boot of Linux then takes
 /// more than ten times its usual time, and prints nothing meanwhile.
 const WATCHED_PATIENCE: u64 = 7200;
 
-/// A test.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// Its name: that of the file.
+    /// The name of the file.
     #[serde(skip)]
     pub name: String,
-    /// Property that it shows.
+    /// The property that the test shows.
     #[expect(
         dead_code,
         reason = "for readers of the file; required so that it is written"
@@ -107,25 +106,22 @@ pub struct Case {
     guest: Option<Kernel>,
     /// The firmware to boot by.
     firmware: Option<Firmware>,
-    /// Requirements on the run.
     #[serde(default)]
     expect: Expect,
-    /// Requirements on cells.
     #[serde(default, rename = "cell")]
     cells: Vec<Expected>,
-    /// Which of them must cost less than others.
+    /// Cells that must cost less than others.
     #[serde(default)]
     order: Vec<Order>,
     /// Requirements on the rest of a log that is cut short.
     #[serde(default)]
     cut: Vec<Cut>,
-    /// Further runs that must come to the same.
+    /// Further runs that must have the same results.
     #[serde(default)]
     same: Vec<Same>,
 }
 
 impl Case {
-    /// Reads a test.
     pub fn load(path: &Path) -> Result<Self> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let shown = places::shown(path);
@@ -148,7 +144,7 @@ impl Case {
         Ok(case)
     }
 
-    /// For how many seconds its boots may go on, as far as it says: the shortest tests do.
+    /// The seconds that its boots may take, if it names them: the shortest tests do.
     pub fn patience(&self) -> i64 {
         let timeout = self.run.get("timeout");
         timeout
@@ -156,8 +152,8 @@ impl Case {
             .unwrap_or(i64::MAX)
     }
 
-    /// Names what this computer lacks to run it: an emulator that no distribution packages, firmware that can't be
-    /// fetched.
+    /// Names a tool that this computer lacks to run it: an emulator that no distribution packages, or firmware that
+    /// can't be fetched.
     pub fn lacks(&self) -> Option<String> {
         match self.board()?.machine {
             Machine::Qemu(qemu) => qemu.lacks(),
@@ -185,7 +181,7 @@ impl Case {
         })
     }
 
-    /// Boots what was not booted `before`, and compares; the folder.
+    /// Boots the runs that were not booted `before`, and compares; returns the folder.
     fn compared(&self, before: &Arc<Before>) -> Result<String> {
         let session = match self.session(&self.run, &self.name, before) {
             Err(error) if is_bad_input(&error) && self.expect.wants_bad_input() => {
@@ -218,8 +214,8 @@ impl Case {
         Ok(session.place)
     }
 
-    /// Why it is not run with the rules watched, if it is not. They need an emulator that tells
-    /// what its CPUs execute.
+    /// Explains why it is not run with the rules watched, if it is not. They need an emulator that reports the
+    /// instructions of its CPUs.
     pub fn lacks_rules(&self) -> Option<String> {
         let args = options(&self.run).ok()?;
         match self.board()?.machine {
@@ -238,11 +234,11 @@ impl Case {
         append.unwrap_or_default().len()
     }
 
-    /// Parts of the images that it reaches, as far as its options tell: ways to boot, to deliver and to trap, firmware
-    /// and kernels of its own, and what a boot argument of `rouse.` asks for. Nothing if the rules can't be watched, if
-    /// a kernel of Linux runs, or if boots under several hypervisors are compared, which count what they can.
+    /// Parts of the images that it reaches, as far as its options show: ways to boot, to deliver and to trap, firmware
+    /// and kernels of its own, and the `rouse.` boot arguments. Empty if the rules can't be watched, if a Linux kernel
+    /// runs, or if boots under several hypervisors are compared, which count different events.
     pub fn reaches(&self) -> BTreeSet<String> {
-        /// Options of which each value is a part of its own.
+        /// Options of which each value counts as a separate part.
         const BY_VALUE: [&str; 3] = ["boot", "deliver", "trap"];
         let append = self.run.get("append").and_then(toml::Value::as_str);
         let arguments = append.unwrap_or_default().split(' ');
@@ -277,13 +273,12 @@ impl Case {
         ours.into_iter().chain(values).chain(more).collect()
     }
 
-    /// Whether its run is to succeed.
     pub fn is_to_succeed(&self) -> bool {
         self.expect.wants_success()
     }
 
-    /// Watches its first run for breaches of the rules of the architecture. The CPUs run in parallel, so numbers mean
-    /// nothing, and nothing else is compared.
+    /// Watches its first run for breaches of the rules of the architecture. The CPUs run in parallel, so numbers are
+    /// meaningless, and nothing else is compared.
     pub fn strict(&self) -> Result<Session> {
         let mut args = options(&self.run)?;
         args.job.metric = Some(Metric::Time);
@@ -297,7 +292,7 @@ impl Case {
         self.boot(job, &format!("{}-strict", self.name))
     }
 
-    /// Where its boots leave their files; a refused one leaves none.
+    /// The folders of its boots; a refused one has none.
     pub fn folders(&self) -> impl Iterator<Item = PathBuf> {
         let names = (2..).map(|number| format!("{}-{number}", self.name));
         let names = std::iter::once(self.name.clone()).chain(names);

@@ -9,7 +9,7 @@ use plan::{Word, Workload};
 use results::{Cell, Counts, Results, Stats, keys};
 use serde::Deserialize;
 
-/// About a number, or within two.
+/// A number to come close to, or two to lie between.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged)]
 enum Range {
@@ -43,7 +43,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// The path of samples: the same in each of them, or its median within two.
+/// The path of samples: equal in each of them, or its median between two.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged)]
 enum Path {
@@ -52,8 +52,7 @@ enum Path {
 }
 
 impl Path {
-    /// An error unless `path` is this, and its median no longer than that of the samples,
-    /// `stats`.
+    /// Fails unless `path` matches, and its median is no longer than that of the samples, `stats`.
     fn check(self, path: &Stats, stats: &Stats) -> Result<()> {
         let right = match self {
             Self::Always(number) => (path.min, path.max) == (number, number),
@@ -115,7 +114,6 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Compares the results of a run.
     pub fn compare(&self, results: &Results) -> Result<()> {
         let cells = selected(results, &self.select)?;
         self.alike(&cells)?;
@@ -124,7 +122,7 @@ impl Expected {
             .try_for_each(|cell| self.compare_cell(cell))
     }
 
-    /// Whether cells that differ in nothing but one dimension have the same median.
+    /// Checks that cells that differ only in one dimension have equal medians.
     fn alike(&self, cells: &[&Cell]) -> Result<()> {
         let Some(dimension) = &self.same_p50 else {
             return Ok(());
@@ -144,7 +142,7 @@ impl Expected {
                 .collect();
             ensure!(
                 group.len() > 1,
-                "{}: there is one `{dimension}`, and nothing to hold it against",
+                "{}: there is one `{dimension}`, and nothing to compare it with",
                 group[0].title()
             );
             ensure!(
@@ -163,7 +161,7 @@ impl Expected {
         compared.with_context(|| cell.title())
     }
 
-    /// Counters per sample.
+    /// Compares counters per sample.
     fn compare_counts(&self, cell: &Cell) -> Result<()> {
         let groups = [
             ("exits", &self.exits, &cell.exits),
@@ -190,7 +188,7 @@ impl Expected {
         Ok(())
     }
 
-    /// Why it ended, its unit, how far the core's clock moved, and its energy.
+    /// Compares why it ended, its unit, how far the core's clock moved, and its energy.
     fn compare_words(&self, cell: &Cell) -> Result<()> {
         if let Some(wanted) = &self.ended {
             let ended = cell.ended.map_or("nothing", Word::name);
@@ -218,7 +216,7 @@ impl Expected {
         Ok(())
     }
 
-    /// How many samples there are, and how long.
+    /// Compares the number of samples and their lengths.
     fn compare_samples(&self, cell: &Cell) -> Result<()> {
         let stats = cell.stats.unwrap_or_default();
         if let Some(range) = self.samples {
@@ -264,7 +262,7 @@ fn uj_per_kilotick(cell: &Cell) -> f64 {
     };
     let samples = cell.counters["stamped"]["samples"] as f64;
     let ticks: u64 = cell.residency.values().sum();
-    // Reckoned here, not asked of what is tested: a round trip is two wake-ups.
+    // Computed here, not taken from the tested code: a round trip is two wake-ups.
     let round_trip = cell.what.workload == Workload::Pingpong;
     let wakeups = samples * if round_trip { 2.0 } else { 1.0 };
     model.uj_per_wakeup * wakeups * 1000.0 / ticks as f64

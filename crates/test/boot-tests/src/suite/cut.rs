@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rest of a run whose log is cut short, as `report` reads it.
+//! The rest of a run whose log is cut short, as read by `report`.
 
 use anyhow::{Context, Result, ensure};
 use results::Results;
@@ -11,9 +11,9 @@ use wire::Record;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cut {
-    /// Passes that it has.
+    /// The number of passes that the log keeps.
     after: u64,
-    /// Bytes that are missing of what is left: where a newer block was on its way.
+    /// Bytes that are missing at the end of the rest: a newer block was on its way.
     #[serde(default)]
     into_next: usize,
 }
@@ -56,7 +56,7 @@ impl Cut {
         Ok(())
     }
 
-    /// Where the log ends: before the order of the next pass, or some bytes later.
+    /// Returns where the log ends: before the order of the next pass, or some bytes later.
     fn end(&self, console: &str) -> Option<usize> {
         let mut at = 0;
         for line in console.split_inclusive('\n') {

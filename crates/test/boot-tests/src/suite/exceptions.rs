@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exits are exceptions taken to EL2: what EL2 counts of a cell, against what the emulator
-//! writes down of exceptions (`-d int`) while it counts. Where that begins and ends is in
-//! the list too, [`abi::COUNTING`].
+//! Exits are exceptions taken to EL2: compares EL2's counts for a cell with the emulator's log of exceptions (`-d int`)
+//! while EL2 counts. The log also shows where that begins and ends, [`abi::COUNTING`].
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,7 +30,6 @@ const CELLS: [&str; 9] = [
     "--workload=timer --wait=wfi --trap=wfi --deliver=inject --gap-us=1000 --host-poll-us=0",
 ];
 
-/// Compares them.
 pub fn run() -> Result<()> {
     for cell in CELLS {
         compare(cell).with_context(|| format!("`run {cell}`"))?;
@@ -87,7 +85,7 @@ fn write_emulator(program: &Path, list: &Path) -> Result<()> {
     )?)
 }
 
-/// The list does not say which interrupt came.
+/// The log does not name the interrupt.
 fn as_listed(cause: &str) -> &str {
     match cause {
         "maintenance" => "irq",

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The atomic instructions of both images of the guest, by their words: what is not meant to
-//! be in one of them is not there, and a wait for events arms the monitor in both.
+//! The atomic instructions of both images of the guest, by their encodings: neither image has instructions that it must
+//! not have, and a wait for events arms the monitor in both.
 //!
-//! Only a load exclusive arms the monitor (DDI 0487K.a, B2.12.2); no atomic instruction does.
-//! So in the image with LSE a load exclusive is there to wait and for nothing else: each of
-//! them leads to a WFE or WFET, within a few instructions, and there are as many such waits
-//! as in the other image.
+//! Only a load exclusive arms the monitor (DDI 0487K.a, B2.12.2); no atomic instruction does. So in the image with LSE
+//! a load exclusive only serves to wait: each of them leads to a WFE or WFET, within a few instructions, and there are
+//! as many such waits as in the other image.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +19,7 @@ use rules::decode::{Operation, Wait, decode};
 use running::images::{self, Guest};
 use shell::interrupt;
 
-/// Instructions on the way from a load exclusive to its wait: what was loaded is looked at.
+/// Instructions on the way from a load exclusive to its wait, which examine the loaded value.
 const WAY: usize = 16;
 
 /// Counts of an image's instructions for atomic access.
@@ -36,7 +35,7 @@ struct Found {
     armed: usize,
 }
 
-/// Looks at both images of the program that measures.
+/// Checks both images of the program that measures.
 pub fn run() -> Result<()> {
     let measuring = Guest::Ours(Program::Measuring);
     let built = interrupt::or(images::build("virt", measuring))?;
@@ -126,13 +125,12 @@ fn waits_behind(words: &[u32], from: usize) -> Vec<usize> {
     waits
 }
 
-/// WFET, and not WFIT (DDI 0487K.a, C6.2.438).
+/// Whether it is WFET, and not WFIT (DDI 0487K.a, C6.2.438).
 const fn is_wfet(word: u32) -> bool {
     word & !0x1f == 0xd503_1000
 }
 
-/// Where execution goes on behind `word`, which is at `at` (C4.1.94); nowhere behind what
-/// leaves the function.
+/// The places that may execute after `word`, which is at `at` (C4.1.94); none after a word that leaves the function.
 fn follow(word: u32, at: usize) -> Vec<usize> {
     let to = |bits: u32, from: u32| {
         let offset = (word << (32 - bits - from)) as i32 >> (32 - bits);

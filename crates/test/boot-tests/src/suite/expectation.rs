@@ -57,7 +57,6 @@ impl Expect {
         self.status == BAD_INPUT
     }
 
-    /// Whether the run should succeed.
     pub fn wants_success(&self) -> bool {
         self.status == Self::default().status
     }
@@ -66,13 +65,12 @@ impl Expect {
     pub fn says(&self, error: &str) -> Result<()> {
         ensure!(
             error.contains(&self.says),
-            "the error should say `{}` and says `{error}`",
+            "the error should contain `{}`, and is `{error}`",
             self.says
         );
         Ok(())
     }
 
-    /// Compares a run.
     pub fn compare(&self, session: &Session) -> Result<()> {
         let failure = session.failure.as_ref();
         let status = failure.map_or(verdict::OK, |failure| failure.word);
@@ -109,27 +107,27 @@ impl Expect {
         Ok(())
     }
 
-    /// Compares how often the console says what is counted.
+    /// Compares how often each text is in the console's log.
     fn compare_times(&self, console: &str) -> Result<()> {
         for (part, &expected) in &self.times {
             let found = console.matches(part.as_str()).count();
             ensure!(
                 found == expected,
-                "the console says `{part}` {found} times, expected {expected}"
+                "the console has `{part}` {found} times, expected {expected}"
             );
         }
         Ok(())
     }
 
-    /// Compares what a terminal would be shown.
+    /// Compares the output for a terminal.
     fn compare_table(&self, session: &Session) -> Result<()> {
         if self.table.is_empty() && self.table_lacks.is_empty() {
             return Ok(());
         }
         let table = page::table::lines(&session.results, None).join("\n");
         for (parts, wanted, says) in [
-            (&self.table, true, "does not say"),
-            (&self.table_lacks, false, "says"),
+            (&self.table, true, "lacks"),
+            (&self.table_lacks, false, "has"),
         ] {
             let wrong = parts.iter().find(|part| table.contains(*part) != wanted);
             if let Some(part) = wrong {

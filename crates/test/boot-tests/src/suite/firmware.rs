@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The firmware of tests that boot by one: that of `dirty-firmware/`.
+//! The firmware of tests that boot by one: `dirty-firmware/`.
 
 use std::env;
 use std::io::Write;
@@ -21,7 +21,7 @@ pub struct Firmware {
 }
 
 impl Firmware {
-    /// Builds it, as a file that goes when it is dropped.
+    /// Builds it as a temporary file.
     pub fn file(&self) -> Result<(NamedTempFile, DirtyFirmware)> {
         let image = images::dirty_firmware()?;
         let mut file = partial::file(&env::temp_dir())?;

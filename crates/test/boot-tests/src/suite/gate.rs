@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the command line as a whole, where its exit status is the point: the gate on the length of paths, the
-//! listing of a path, the folder to publish, exits against the emulator's list of exceptions, what is left when it is killed
+//! Tests of the command line as a whole that check its exit status: the gate on the length of paths, the listing of a
+//! path, the folder to publish, exits against the emulator's log of exceptions, the files left when it is killed
 //! half-way, and several commands at once.
 
 use std::process::Command;
@@ -16,21 +16,19 @@ use running::before::Before;
 use running::gem5;
 use shell::{places, spent};
 
-/// A test.
 #[derive(Debug)]
 pub struct Gate {
     pub name: &'static str,
     what: What,
 }
 
-/// Action of a test.
 #[derive(Debug)]
 enum What {
     /// One command.
     Line(Line),
     /// More than one command.
     Code(fn() -> Result<()>),
-    /// Boots, of which some may be known.
+    /// Boots, of which the results of some may be known.
     Boots(fn(&Arc<Before>) -> Result<()>),
 }
 
@@ -150,7 +148,8 @@ impl Gate {
         }
     }
 
-    /// Does it, and makes boots `again` that can only go as before; what is said if it succeeds.
+    /// Runs the test; with `again` it also makes the boots that can only go as before. Returns a note to print on
+    /// success.
     pub fn run(&self, again: bool) -> Result<String> {
         match &self.what {
             What::Line(line) => line.run().map(|()| String::new()),
@@ -174,13 +173,13 @@ impl Line {
         let line = self.words.join(" ");
         if !output.status.success() {
             bail!(
-                "`cargo xtask {line}` ended with {}; it said:\n{said}{complained}",
+                "`cargo xtask {line}` ended with {}; it printed:\n{said}{complained}",
                 output.status
             );
         }
         if !said.contains(self.says) && !complained.contains(self.says) {
             bail!(
-                "`cargo xtask {line}` did not say `{}`, but:\n{said}{complained}",
+                "`cargo xtask {line}` did not print `{}`:\n{said}{complained}",
                 self.says
             );
         }

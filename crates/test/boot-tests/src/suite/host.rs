@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tests of the host: those that Cargo knows, the model checks, and pages in a browser.
+//! The tests of the host: Cargo's tests, the model checks, and pages in a browser.
 
 use std::env;
 use std::ffi::OsString;
@@ -19,10 +19,10 @@ use publishing::pages as kinds;
 use shell::terminal::print_lines;
 use shell::{places, spent};
 
-/// How many of the last lines that Cargo said are shown of tests that failed: it stops at the
-/// first program of tests with one.
+/// How many of the last lines of Cargo's output are shown of tests that failed: it stops at the first program of tests
+/// with a failure.
 const SHOWN: usize = 100;
-/// In the place of what Cargo says of tests that were not run.
+/// Replaces Cargo's output for tests that were not run.
 const UNCHANGED: &str = "not run: they passed before, and nothing of them has changed\n";
 
 /// A kind of tests.
@@ -34,24 +34,24 @@ struct Kind {
     tests: fn() -> Result<Tests>,
 }
 
-/// Tests, in Cargo's words.
+/// Tests, as arguments for Cargo.
 #[derive(Debug, Default)]
 struct Tests {
     environment: Vec<(&'static str, OsString)>,
-    /// Which are compiled, and how.
+    /// Arguments that select and configure the packages to compile.
     compiled: Vec<OsString>,
     /// Arguments of their programs.
     told: &'static [&'static str],
-    /// Inputs besides their programs; `None` if nothing says where they end.
+    /// Inputs besides their programs; `None` if these are not known.
     given: Option<Given>,
 }
 
 /// How tests are run.
 #[derive(Clone, Copy, Debug)]
 pub struct How<'a> {
-    /// Only those with this in their names; all, if it is empty.
+    /// Only tests with this in their names; all, if it is empty.
     pub filter: &'a str,
-    /// Also what can only end as it did before.
+    /// Also run tests that can only end as they did before.
     pub again: bool,
 }
 
@@ -73,8 +73,8 @@ const KINDS: [Kind; 3] = [
     },
 ];
 
-/// Runs the first of them in front of people, and meanwhile the others aside: what became of those is said at
-/// the end.
+/// Runs the first kind with its output shown, and meanwhile the others without. Prints the outcomes of those at the
+/// end.
 pub fn aloud(how: How) -> Result<()> {
     let [first, others @ ..] = KINDS;
     let (status, others) = thread::scope(|scope| {
@@ -119,13 +119,13 @@ pub fn said() -> Result<String> {
     texts.collect()
 }
 
-/// Where what Cargo says goes.
+/// The file for Cargo's output.
 fn log(name: &str) -> PathBuf {
     places::target().join("tests").join(format!("{name}.log"))
 }
 
 impl Kind {
-    /// Runs them aside if nothing is lacking; what became of them.
+    /// Runs the tests without showing their output, if nothing is lacking; returns the outcome.
     fn beside(self, how: How) -> Result<String> {
         match (self.lacks)() {
             Some(why) => Ok(format!("skipped, {why}")),
@@ -133,7 +133,7 @@ impl Kind {
         }
     }
 
-    /// Runs them, unless they can only end as they did; where what they say is.
+    /// Runs them, unless they can only end as they did before; returns where their output is.
     fn aside(self, how: How) -> Result<String> {
         let path = log(self.name);
         let place = || places::shown(&path);
@@ -142,7 +142,7 @@ impl Kind {
         let tests = (self.tests)()?;
         let passed = match how.filter {
             "" => tests.passed(self.name)?,
-            // Some of them are not what passes.
+            // Records only what ran without a filter.
             _ => None,
         };
         if !how.again && passed.as_ref().is_some_and(Passed::stands) {
@@ -162,7 +162,7 @@ impl Kind {
         Ok(format!(" ({})", place()))
     }
 
-    /// Runs them; what they say goes to a file.
+    /// Runs the tests, with their output in a file.
     fn run(self, tests: &Tests, filter: &str, path: &Path) -> Result<()> {
         let place = || places::shown(path);
         let log = File::create(path).with_context(place)?;
@@ -182,7 +182,7 @@ impl Kind {
 }
 
 impl Tests {
-    /// Those with `filter` in their names.
+    /// Runs the tests with `filter` in their names.
     fn command(&self, filter: &str) -> Command {
         let mut cargo = self.cargo();
         if !filter.is_empty() {
@@ -192,7 +192,7 @@ impl Tests {
         cargo
     }
 
-    /// All of them as they are now, if they can be known by what they are given: compiles them.
+    /// Returns the tests as they are now, if their inputs are known: compiles them.
     fn passed(&self, name: &str) -> Result<Option<Passed>> {
         let Some(given) = &self.given else {
             return Ok(None);
@@ -216,11 +216,11 @@ impl Tests {
     }
 }
 
-/// A variable that says how many tests of a program run at a time (The rustc book, Tests).
+/// A variable with the number of tests of a program that run at a time (The rustc book, Tests).
 const THREADS: &str = "RUST_TEST_THREADS";
 
-/// Everything that Cargo tests: of what these look at there is no end. Some wait for a process or a time, so there are
-/// more at a time than CPUs.
+/// Everything that Cargo tests; their inputs are too many to list. Some tests wait for a process or a time, so more run
+/// at a time than there are CPUs.
 fn host() -> Tests {
     let threads = 2 * pool::all_cpus().get();
     let threads = env::var_os(THREADS).unwrap_or_else(|| threads.to_string().into());

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Emulators side by side measure what they measure one after another: the results are the same,
-//! byte for byte. And what a cell comes to does not depend on the cells before it, so parts come to what
-//! the whole comes to.
+//! Emulators that run at the same time have the results of emulators one after another, byte for byte. And
+//! the result of a cell does not depend on the cells before it, so parts give the results of the whole.
 //!
-//! One sample of a comparison may be another: 4 of a million were where it was counted, as if the next
-//! CPU had its turn early, and a CPU that polls had polled once more. QEMU has threads beside that of the
-//! CPUs, which go by the host's clock; that one of them is the cause was not shown. A dependence on what
-//! ran before or beside changes more than one sample.
+//! One sample of a comparison may differ: 4 of a million did when they were counted, as if the next CPU had its turn
+//! early, and a CPU that polls had polled once more. QEMU has threads besides that of the CPUs, which follow the host's
+//! clock; whether one of them is the cause was not shown. A dependence on what ran before or at the same time changes
+//! more than one sample.
 
 use std::fs;
 use std::path::Path;
@@ -38,7 +37,7 @@ const SOME: [&str; 3] = [
     "--deliver=direct,inject",
 ];
 
-/// Measures the same with one emulator at a time and with three, and some of it again.
+/// Measures the cells with one emulator at a time and with three, and some of them again.
 pub fn run() -> Result<()> {
     let place = Scratch::new()?;
     let folder = |name| place.path().join(name);
@@ -78,7 +77,7 @@ fn measured(cells: [&str; 3], jobs: &str, folder: &Path) -> Result<Results> {
 /// Cells of one comparison in which a sample may be another.
 const MOVED: usize = 1;
 
-/// Makes those cells of `some` which differ from the same ones in `all` by one sample as these are.
+/// Replaces those cells of `some` by their counterparts in `all` that differ from these by one sample.
 fn settle(some: &mut [Cell], all: &[Cell]) -> Result<()> {
     let mut moved = Vec::new();
     for cell in some {
@@ -97,7 +96,6 @@ fn settle(some: &mut [Cell], all: &[Cell]) -> Result<()> {
     Ok(())
 }
 
-/// Finds the cell in `all`.
 fn found<'a>(cell: &Cell, all: &'a [Cell]) -> Result<&'a Cell> {
     let mut others = all.iter();
     let same = others.find(|other| other.key() == cell.key());
@@ -116,7 +114,7 @@ fn differs_by_one_sample(cell: &Cell, other: &Cell) -> bool {
         && passes.filter(|(is, was)| is != was).count() <= 1
 }
 
-/// Whether each cell of `some` came to the same in `all`.
+/// Checks that each cell of `some` has an equal result in `all`.
 fn are_in(some: &[Cell], all: &[Cell]) -> Result<()> {
     for cell in some {
         let other = found(cell, all)?;
@@ -158,7 +156,7 @@ mod tests {
         cell
     }
 
-    /// Whether `some` is taken for what `all` is.
+    /// Whether the comparison takes `some` for `all`.
     fn passes(mut some: Vec<Cell>, all: &[Cell]) -> bool {
         settle(&mut some, all).is_ok() && are_in(&some, all).is_ok()
     }

@@ -22,7 +22,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Builds it, as a file that goes when it is dropped.
+    /// Builds it as a temporary file.
     pub fn file(&self) -> Result<NamedTempFile> {
         let mut image = images::test_kernel()?;
         let fields = [

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that kill this program half-way: what it had measured must be there, its
-//! exit status must be the signal's, and no emulator may be left.
+//! Tests that kill this program half-way: its results so far must be there, its exit status must be the signal's, and
+//! no emulator may be left.
 //!
-//! Nothing here waits for a time: the signal is sent when the program has shown that
-//! it is where it is to be killed, and what must happen then is waited for as long
-//! as it takes, up to [`PATIENCE`], which is how a failure ends.
+//! Nothing here waits for a fixed time: the signal is sent when the program has shown that it is at the right place,
+//! and the test waits for the consequences as long as it takes, up to [`PATIENCE`], after which it fails.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek};
@@ -22,8 +21,8 @@ use shell::{places, spent};
 const PATIENCE: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A run whose first boot measures and whose second one hangs, so that there is
-/// no hurry to kill it: what hangs is the hypervisor, which the first has not.
+/// A run whose first boot measures and whose second one hangs, so the kill need not hurry: the hypervisor hangs, which
+/// the first boot does not have.
 const LINE: [&str; 14] = [
     "run",
     "--under=none,rouse",
@@ -33,7 +32,7 @@ const LINE: [&str; 14] = [
     "--quick",
     "--append=rouse.fault=el2-hang",
     "--timeout=3600",
-    // Says on standard output that the second boot is under way.
+    // Shows on standard output that the second boot is under way.
     "--survey",
     "--board=virt",
     "--metric=insns",
@@ -54,7 +53,7 @@ pub fn keeps(signal: &str, status: i32) -> Result<()> {
     let (said, complained) = run.said()?;
     ensure!(
         ended.code() == Some(status),
-        "SIG{signal}: {ended}, not exit status {status}; it said:\n{said}{complained}"
+        "SIG{signal}: {ended}, not exit status {status}; it printed:\n{said}{complained}"
     );
     for wanted in [
         &format!("interrupted by SIG{signal}"),
@@ -62,7 +61,7 @@ pub fn keeps(signal: &str, status: i32) -> Result<()> {
     ] {
         ensure!(
             complained.contains(wanted),
-            "SIG{signal}: `{wanted}` was not said, but:\n{said}{complained}"
+            "SIG{signal}: `{wanted}` is not in its output:\n{said}{complained}"
         );
     }
     let row = ["wfi", "none", "direct"];
@@ -81,7 +80,7 @@ pub fn keeps(signal: &str, status: i32) -> Result<()> {
     Ok(())
 }
 
-/// No emulator is left when this program is killed without being asked.
+/// Checks that no emulator is left when SIGKILL ends this program.
 pub fn leaves_no_emulator() -> Result<()> {
     if cfg!(not(target_os = "linux")) {
         return Ok(());
@@ -116,7 +115,7 @@ pub fn leaves_no_emulator() -> Result<()> {
 pub fn second_ends_at_once() -> Result<()> {
     let folder = Scratch::new()?;
     let started = folder.path().join("started");
-    // An emulator that does not even say its version.
+    // An emulator that does not even print its version.
     let script = folder.path().join("qemu");
     let text = format!(
         "#!/bin/sh\necho $$ > {}\nexec sleep 100000\n",
@@ -175,12 +174,12 @@ impl Run {
     /// Reads until the second boot is under way.
     fn until_under_way(&mut self) -> Result<()> {
         let stdout = self.process.stdout.as_mut().context("it has no output")?;
-        // Byte by byte: what comes after is for another reader.
+        // Byte by byte: another reader needs the rest.
         let mut lines = BufReader::with_capacity(1, stdout).lines();
         let mut read = String::new();
         loop {
             let Some(line) = lines.next() else {
-                bail!("it ended before it could be killed; it said:\n{read}");
+                bail!("it ended before it could be killed; it printed:\n{read}");
             };
             let line = line?;
             if line.contains(UNDER_WAY) {
@@ -191,7 +190,7 @@ impl Run {
         }
     }
 
-    /// How it ended.
+    /// Waits for the end of the program.
     fn end(&mut self) -> Result<ExitStatus> {
         within(|| spent::try_wait(&mut self.process).ok().flatten()).context("it did not end")
     }
@@ -216,7 +215,7 @@ impl Drop for Run {
     }
 }
 
-/// This program.
+/// A command that runs this program.
 fn this() -> Result<Command> {
     Ok(Command::new(places::program()?))
 }
@@ -230,7 +229,6 @@ fn fresh(name: &str) -> Result<PathBuf> {
     Ok(out)
 }
 
-/// Sends a signal to a process.
 fn send(signal: &str, process: u32) -> Result<()> {
     let signal = format!("-{signal}");
     let sent = Command::new("kill")
@@ -252,7 +250,6 @@ fn within<T>(mut done: impl FnMut() -> Option<T>) -> Result<T> {
     bail!("nothing after {} s", PATIENCE.as_secs())
 }
 
-/// The processes that a process has started.
 fn children(process: u32) -> Vec<u32> {
     let tasks = fs::read_dir(format!("/proc/{process}/task"))
         .into_iter()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The device trees of mainline Linux, as Debian packages them for arm64: all that have a GICv3 and PSCI
-//! are read, and the others are refused with the reason that another look at their bytes gives.
+//! are read, and the others are refused with the reason that a second check of their bytes gives.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,12 +17,11 @@ const REMEDY: Remedy = Remedy {
     missing: "a package of device trees",
     instead: "unpack linux-base-*-arm64 of Debian into target/tools/trees",
 };
-/// Packages with nothing but them and some files besides, of each release.
+/// Packages that consist of device trees and a few other files, of each release.
 const PACKAGES: &str = r"^linux-base-[0-9.]*\+deb[0-9]*-arm64$";
-/// Fewer than this are not what is looked for.
+/// With fewer, the package is not the expected one.
 const LEAST: usize = 1000;
 
-/// Reads them.
 pub fn run() -> Result<()> {
     let mut files = Vec::new();
     trees(&provide()?, &mut files)?;
@@ -38,7 +37,7 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// Whether a finding is what the strings in the blob say, wherever they stand.
+/// Whether the strings in the blob confirm a finding, wherever they are.
 fn agrees(finding: &Finding, blob: &[u8]) -> Result<()> {
     let has = |text: &str| {
         blob.windows(text.len())

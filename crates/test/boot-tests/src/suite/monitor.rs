@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual machine monitor under KVM, in one boot of a host: what it refuses, and how
-//! guests end. Each guest is a few instructions behind an Image's header.
+//! The virtual machine monitor under KVM, in one boot of a host: its refusals, and how guests end. Each guest is a few
+//! instructions after an Image's header.
 
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +26,7 @@ const CRASH: [u32; 2] = [0xd2a1_e001, 0xb940_0020];
 /// `x` to the console at 0x9000000, for ever.
 const FLOOD: [u32; 4] = [0xd2a1_2001, 0x5280_0f00, 0x3900_0020, 0x17ff_ffff];
 
-/// A run: its words, and what has to be said of it before anything is said of the next.
+/// A run: its words, and the lines that it has to print before the next run prints any.
 const RUNS: [(&[&str], &[&str]); 20] = [
     (
         &["--break-bound", "open", "off"],
@@ -107,18 +107,17 @@ const RUNS: [(&[&str], &[&str]); 20] = [
     (&["reset"], &["the guest has reset its machine"]),
 ];
 
-/// Likewise on a host whose Linux was told to have no KVM.
+/// Likewise on a host whose Linux has KVM turned off.
 const WITHOUT_KVM: [(&[&str], &[&str]); 1] = [(&["off"], &["refused: /dev/kvm is missing"])];
 
-/// Boots hosts, and compares what they say.
+/// Boots hosts, and compares their output.
 pub fn run(before: &Arc<Before>) -> Result<()> {
     let ends = boot(before, String::new(), &RUNS)?;
     ensure!(ends == 8, "{ends} guests ended badly");
     boot(before, "kvm-arm.mode=none".into(), &WITHOUT_KVM).map(drop)
 }
 
-/// Boots a host with what the kernel is told, and compares what it says of each run; how many
-/// guests ended badly.
+/// Boots a host with these boot arguments, and compares the output of each run; returns how many guests ended badly.
 fn boot(before: &Before, arguments: String, wanted: &[(&[&str], &[&str])]) -> Result<usize> {
     let place = Scratch::new()?;
     let host = Host::ensure(None, running::images::monitor)?;
@@ -150,16 +149,16 @@ fn boot(before: &Before, arguments: String, wanted: &[(&[&str], &[&str])]) -> Re
     let mut rest = &*said;
     for (words, wanted) in wanted {
         for wanted in *wanted {
-            let found = rest.find(wanted).with_context(|| {
-                format!("{words:?}: `{wanted}` is not said there, but:\n{said}")
-            })?;
+            let found = rest
+                .find(wanted)
+                .with_context(|| format!("{words:?}: `{wanted}` is not in its output:\n{said}"))?;
             rest = &rest[found + wanted.len()..];
         }
     }
     Ok(said.matches("rouse: exit status 1").count())
 }
 
-/// A machine of the emulator, which counts instructions, without what boots on it.
+/// A machine of the emulator, which counts instructions, without a kernel to boot.
 pub fn machine() -> Result<Command> {
     let mut command = qemu::ensure()?.command();
     command.args(["-M", kvm::MACHINE, "-cpu", "max,cntfrq=1000000000"]);
@@ -179,7 +178,7 @@ pub fn said(mut command: Command, place: &Path, before: &Before) -> Result<Strin
     let complained = String::from_utf8_lossy(&output.stderr);
     ensure!(
         output.status.success(),
-        "QEMU ended with {}; it said:\n{said}{complained}",
+        "QEMU ended with {}; it printed:\n{said}{complained}",
         output.status
     );
     boot.keep(&Went {

@@ -94,7 +94,7 @@ mod tests {
     fn this_tree_has_what_it_has() {
         assert!(any("").unwrap());
         assert!(any("this_tree_has_what_it_has").unwrap());
-        // In two parts: this file is looked at as well.
+        // In two parts, because this file is searched as well.
         assert!(!any(&["there_is_", "none_like_that"].concat()).unwrap());
     }
 }

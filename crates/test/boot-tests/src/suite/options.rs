@@ -38,7 +38,7 @@ pub fn options(run: &Options) -> Result<RunArgs> {
     Ok(args)
 }
 
-/// A value as it is typed behind an option.
+/// A value as it is typed after an option.
 pub fn typed(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),

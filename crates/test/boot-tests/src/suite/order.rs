@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cells of which one must cost less than another, or the same.
+//! Cells of which one must cost less than another, or as much.
 
 use anyhow::{Result, ensure};
 use results::{Cell, Results};
@@ -12,19 +12,9 @@ use super::cells::{Select, selected};
 #[serde(untagged, deny_unknown_fields)]
 pub enum Order {
     /// The median of the first is smaller.
-    Less {
-        /// The first.
-        less: Select,
-        /// The second.
-        than: Select,
-    },
+    Less { less: Select, than: Select },
     /// Their medians are equal.
-    Same {
-        /// The first.
-        same: Select,
-        /// The second.
-        r#as: Select,
-    },
+    Same { same: Select, r#as: Select },
 }
 
 impl Order {
@@ -62,7 +52,7 @@ mod tests {
     use super::*;
     use results::samples::results;
 
-    /// Two cells, by their waits, with medians of 30 and `other`.
+    /// Compares two cells, by their waits, with medians of 30 and `other`.
     fn compare(text: &str, other: u64) -> Result<()> {
         let mut results = results();
         results.cells.retain(|cell| cell.stats.is_some());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that can only end as they did before. A model check tries every order of one program's steps, and a page is looked
-//! at by one browser: as long as each byte of the programs and of what they look at is the same, so is what comes out.
-//! When they have passed, the sums of all that are written down; while these stand they are not run again.
+//! Tests that can only end as they did before. A model check tries every order of one program's steps, and one browser
+//! examines a page: as long as no byte of the programs and of their inputs changes, the outcome does not. When they
+//! have passed, the sums of all that are recorded; while these agree they are not run again.
 //!
-//! This is for tests without chance, clock or CPUs that run side by side, and of which all that they look at is known.
+//! This is for tests without chance, clock or CPUs that run side by side, and whose inputs are all known.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,13 +20,13 @@ pub type Given = BTreeMap<String, Vec<u8>>;
 /// Tests, as they are now.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// Where the sums are.
+    /// The file with the sums.
     file: PathBuf,
     sums: String,
 }
 
 impl Passed {
-    /// The tests `name`, of which these are the programs.
+    /// The tests `name`, with their programs.
     pub fn new(name: &str, programs: &[PathBuf], mut given: Given) -> Result<Self> {
         for path in programs {
             let bytes = fs::read(path).with_context(|| places::shown(path))?;
@@ -42,12 +42,12 @@ impl Passed {
         })
     }
 
-    /// Whether the same have passed.
+    /// Whether tests with these sums have passed.
     pub fn stands(&self) -> bool {
         fs::read_to_string(&self.file).is_ok_and(|text| text == self.sums)
     }
 
-    /// Forgets what has passed.
+    /// Forgets that the tests have passed.
     pub fn forget(&self) -> Result<()> {
         match fs::remove_file(&self.file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -57,7 +57,7 @@ impl Passed {
         }
     }
 
-    /// Writes down that they have.
+    /// Records that the tests have passed.
     pub fn keep(&self) -> Result<()> {
         fs::write(&self.file, &self.sums).with_context(|| places::shown(&self.file))
     }

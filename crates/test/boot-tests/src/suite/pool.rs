@@ -14,16 +14,15 @@ use shell::interrupt;
 use shell::spent::Account;
 use shell::terminal::{print_lines, say};
 
-/// A test.
 pub struct Task<'a> {
     name: &'a str,
-    /// Thing that this computer lacks to run it.
+    /// The tool that this computer lacks to run it.
     lacks: Option<String>,
     run: Box<dyn FnOnce() -> Result<String> + Send + 'a>,
 }
 
 impl<'a> Task<'a> {
-    /// Task that shows what `run` returns if it succeeds; it is skipped if something is lacking.
+    /// Makes a task that shows the result of `run` if it succeeds; it is skipped if something is lacking.
     pub fn new(
         name: &'a str,
         lacks: Option<String>,
@@ -39,7 +38,6 @@ pub fn all_cpus() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Outcomes of tests.
 #[derive(Debug, Default)]
 pub struct Tally {
     tests: usize,
@@ -48,7 +46,6 @@ pub struct Tally {
     took: Vec<Took>,
 }
 
-/// Outcome of a test.
 enum Outcome {
     Ok(String),
     Skipped(String),
@@ -60,7 +57,7 @@ impl Tally {
     pub fn run(&mut self, tasks: Vec<Task<'_>>, jobs: NonZeroUsize) -> Result<()> {
         let queue = Mutex::new(tasks.into_iter());
         let tally = Mutex::new(self);
-        // A function of its own, so that the queue is free while the test runs.
+        // A separate closure, so that the queue is free while the test runs.
         let next = || locked(&queue).next();
         let work = || {
             while !interrupt::requested()
@@ -84,7 +81,7 @@ impl Tally {
         Ok(())
     }
 
-    /// How long each took that was run.
+    /// Returns the time of each test that ran.
     pub fn took(&self) -> &[Took] {
         &self.took
     }
@@ -107,7 +104,7 @@ impl Tally {
         }
     }
 
-    /// Names what was skipped; fails if a test failed.
+    /// Names the skipped tests; fails if a test failed.
     pub fn judge(mut self) -> Result<()> {
         // They end in any order.
         self.skipped.sort_unstable();
@@ -139,7 +136,7 @@ impl<'a> Task<'a> {
     }
 }
 
-/// A panic in a test ends the program once the others have ended, so nothing is read that it left.
+/// A panic in a test ends the program once the others have ended, so nothing reads the state that it left.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The folder of `dist`: the same each time it is made, with the sums of its files, and refused if a file contains a path of
-//! the machine; and the image: the same in any folder, byte for byte.
+//! The folder of `dist`: equal each time it is made, with the sums of its files, and refused if a file contains a path
+//! of the machine; and the image: equal in any folder, byte for byte.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -16,15 +16,15 @@ use shell::{places, spent};
 
 /// Folders of copies of the sources.
 const COPIES: [&str; 2] = ["r\u{f6}use, a copy", "another"];
-/// Images of copies are built in a tenth of the time: flags that keep paths of the machine out are those of every image,
-/// and where they fail it shows whatever the optimisation.
+/// Builds images of copies in a tenth of the time: the flags that keep paths of the machine out are those of every
+/// image, and a failure of these shows at any optimisation.
 const QUICK: [(&str, &str); 3] = [
     ("CARGO_PROFILE_IMAGE_LTO", "off"),
     ("CARGO_PROFILE_IMAGE_OPT_LEVEL", "1"),
     ("CARGO_PROFILE_IMAGE_CODEGEN_UNITS", "16"),
 ];
-/// Name of the folder of dependencies' files in images. On a machine whose user has such a folder, they are
-/// paths of that machine.
+/// Name of the folder of dependencies' files in images. On a machine whose user has such a folder, these are paths of
+/// that machine.
 const NAMED_IN_IMAGES: &str = "/cargo/registry";
 
 /// Makes the folder twice, and once as that user; and builds the hypervisor in two copies of the sources.
@@ -67,8 +67,8 @@ fn as_another(to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The packed images of two copies are the same, byte for byte. They have a guest of this test, and not Rouse's own two,
-/// which are compiled by the same flags.
+/// The packed images of two copies are equal, byte for byte. They have a guest of this test, and not Rouse's own two,
+/// which are compiled with equal flags.
 fn in_copies(place: &Path) -> Result<()> {
     let guest = place.join("guest.img");
     fs::write(&guest, empty_guest())?;
@@ -98,7 +98,7 @@ fn empty_guest() -> Vec<u8> {
     image
 }
 
-/// A clone with the files as they are here. Nothing is there that was built, but for the tools of others.
+/// Clones the repository with the files as they are here. The clone has nothing that was built, except tools of others.
 fn copy_sources(to: &Path) -> Result<()> {
     let root = places::root();
     let git = |arguments: &[&str]| -> Result<String> {
@@ -140,7 +140,7 @@ fn making(to: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// Runs `command`; its standard output.
+/// Runs `command` and returns its standard output.
 fn done(command: &mut Command) -> Result<Vec<u8>> {
     let output = spent::output(command)?;
     ensure!(output.status.success(), "{}", printed(&output));

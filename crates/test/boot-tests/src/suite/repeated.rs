@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run that is repeated leaves all of its repetitions in one folder, and `compare` knows
-//! them for what they are.
+//! A run that is repeated leaves all of its repetitions in one folder, and `compare` recognizes them.
 
 use std::fs;
 use std::path::Path;
@@ -84,7 +83,7 @@ fn started(words: &[&str], paths: &[&Path]) -> Result<()> {
         [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     ensure!(
         output.status.success(),
-        "`cargo xtask {}` ended with {}; it said:\n{said}{complained}",
+        "`cargo xtask {}` ended with {}; it printed:\n{said}{complained}",
         words.join(" "),
         output.status
     );

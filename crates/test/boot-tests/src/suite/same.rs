@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs that must come to the same, whatever differs in how they are booted.
+//! Runs that must have equal results, however they are booted.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::options::Options;
 pub struct Same {
     /// Options in place of the test's.
     run: Options,
-    /// How far medians may be apart.
+    /// How far apart medians may be, per cent.
     percent: f64,
 }
 
@@ -49,7 +49,7 @@ impl Same {
     }
 }
 
-/// Title and median of each cell that was measured.
+/// Returns title and median of each cell that was measured.
 fn medians(results: &Results) -> BTreeMap<Vec<String>, (String, f64)> {
     let median = |cell: &Cell| {
         let stats = cell.stats?;

@@ -16,8 +16,8 @@ pub struct TestArgs {
     /// Only the tests of the host
     #[arg(long)]
     pub host_only: bool,
-    /// Also run what can only end as it did before: model checks and pages that have passed, and boots in instruction mode, of which
-    /// nothing has changed
+    /// Also run tests that can only end as they did before: model checks and pages that have passed, and unchanged boots
+    /// in instruction mode
     #[arg(long, conflicts_with = "strict")]
     pub again: bool,
     /// How many tests run at a time [default: as many as this computer has CPUs]

@@ -27,7 +27,7 @@ const PLANTED: &str = "hypervisor/src/planted/with/broken_rules.rs: ";
 /// one memory that EL2 both writes and executes.
 const NOT_PLANTED: [&str; 3] = ["sgi-after-stores", "device-access", "code-fetched"];
 
-/// Fails if `test` found a rule broken that nothing breaks on purpose, or not all that is.
+/// Fails if `test` found a broken rule that nothing breaks on purpose, or missed one that is broken on purpose.
 fn judge(test: &str, found: &[Found]) -> Result<()> {
     let (planted, found): (Vec<&Found>, Vec<&Found>) =
         found.iter().partition(|one| one.place.starts_with(PLANTED));
@@ -97,7 +97,7 @@ pub fn run(filter: &str, jobs: NonZeroUsize) -> Result<()> {
     tally.judge()
 }
 
-/// Fails where a boot that is to succeed does not get to its end: it has not done what is watched.
+/// Fails if a boot that should succeed does not get to its end: the watched code did not all run.
 fn ends_by_itself(case: &Case, session: &Session) -> Result<()> {
     match &session.failure {
         Some(failure) if case.is_to_succeed() && !failure.is_about_figures() => {
@@ -107,11 +107,11 @@ fn ends_by_itself(case: &Case, session: &Session) -> Result<()> {
     }
 }
 
-/// The tests of `cases` that reach together what any of them does ([`Case::reaches`]), few and short ones:
-/// each time the one with the most that is new for the seconds that it may take; of several the one
-/// with the fewest boot arguments.
+/// The tests of `cases` that together reach everything that any of them does ([`Case::reaches`]), few and short ones:
+/// each time the test that adds most for the seconds that it may take; of several the one with the fewest boot
+/// arguments.
 fn covering(cases: &[Case]) -> Vec<&Case> {
-    /// Of a test that does not say.
+    /// The limit of a test that names none.
     const USUAL: i64 = 400;
     let reached: Vec<_> = cases.iter().map(Case::reaches).collect();
     let mut left: BTreeSet<_> = reached.iter().flatten().collect();
@@ -131,7 +131,7 @@ fn covering(cases: &[Case]) -> Vec<&Case> {
     chosen
 }
 
-/// Runs what covers the rest, and what breaks each rule.
+/// Runs the tests that cover the rest, and those that break each rule.
 pub fn few() -> Result<()> {
     let all = cases("")?;
     let plants = all.iter().find(|case| case.name == PLANTS);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long tests took, as tables for people. Nothing is judged by it.
+//! How long tests took, as tables for people. No test fails by it.
 
 use std::fmt::Write;
 use std::time::Duration;
 
-/// How long a test took.
 #[derive(Clone, Debug)]
 pub struct Took {
     name: String,
-    /// By the clock on the wall: beside others, and with what it waited for them.
+    /// Wall-clock time: while others ran, including the time spent waiting for them.
     wall: Duration,
-    /// Of processors, by all its processes.
+    /// Processor time of all its processes.
     cpu: Duration,
 }
 
@@ -41,8 +40,7 @@ fn row(text: &mut String, cpu: Duration, wall: Duration, name: &str) {
     let _ = write!(text, "\n{cpu:7.1} s {wall:6.1} s  {name}");
 }
 
-/// The `count` longest programs of tests in what Cargo said, and the sum of all: without compiling
-/// them.
+/// The `count` longest programs of tests in Cargo's output `said`, and the sum of all, without compiling.
 pub fn of_host(said: &str, count: usize) -> String {
     let mut programs = programs(said);
     programs.sort_by_key(|(_, took)| std::cmp::Reverse(*took));
@@ -59,9 +57,9 @@ fn seconds(milliseconds: u64) -> f64 {
     Duration::from_millis(milliseconds).as_secs_f64()
 }
 
-/// Programs of tests, with their packages, and how many milliseconds each says that it took.
+/// Programs of tests, with their packages, and the milliseconds that each reports.
 ///
-/// Cargo names the package of none but its first one, whose file has the name of the package.
+/// Cargo names the package only of its first program, whose file has the name of the package.
 fn programs(said: &str) -> Vec<(String, u64)> {
     let mut found = Vec::new();
     let (mut package, mut name) = (String::new(), None);

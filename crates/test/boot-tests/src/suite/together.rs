@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs at the same time, with guests that are not Rouse's: each boots its own.
 //!
-//! Builds wait for each other, so by themselves the first run would have booted before the
-//! last one builds, and it would not matter what they share. So no emulator starts before
-//! all runs have built: what they start is a script that waits for the others.
+//! Builds wait for each other, so by themselves the first run would have booted before the last one builds, and shared
+//! state would not matter. So no emulator starts before all runs have built: they start a script that waits for the
+//! others.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -45,7 +45,7 @@ pub fn run() -> Result<()> {
             [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
         ensure!(
             output.status.success(),
-            "a run ended with {}; it said:\n{said}{complained}",
+            "a run ended with {}; it printed:\n{said}{complained}",
             output.status
         );
         let log = said.lines().find_map(|line| line.strip_prefix("log: "));
@@ -100,7 +100,7 @@ fn meeting(place: &Path, count: usize) -> Result<PathBuf> {
     Ok(script)
 }
 
-/// Without --out: that they choose different names is part of it.
+/// Starts a run without --out: the runs have to choose different names themselves.
 fn start(guest: &Path, emulator: &Path) -> Result<Child> {
     let program = places::program()?;
     let child = Command::new(program)
@@ -116,7 +116,7 @@ fn start(guest: &Path, emulator: &Path) -> Result<Child> {
     child.context("this program can't be started again")
 }
 
-/// Whether the log in `place` is that of `guest` and of no other.
+/// Checks that the log in `place` is that of `guest` and of no other.
 fn check(place: &Path, guest: usize) -> Result<()> {
     let log = place.join("serial.log");
     let text = fs::read_to_string(&log).with_context(|| places::shown(&log))?;
@@ -137,7 +137,7 @@ fn check(place: &Path, guest: usize) -> Result<()> {
 /// turns the machine off.
 fn image(line: &str) -> Vec<u8> {
     const HEADER: usize = 64;
-    /// Where `virt` and the hypervisor have a PL011, whose first register is its data.
+    /// Writes to the data register of the PL011, at its place in `virt` and in the hypervisor.
     const CODE: [u32; 14] = [
         0xd2a1_2000, // mov   x0, #0x9000000
         0x1000_01a1, // adr   x1, line

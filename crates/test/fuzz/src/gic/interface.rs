@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual CPU interface of one CPU, from its list registers (IHI 0069H,
-//! chapter 6 and 12.4): what hardware does between two exits.
+//! The virtual CPU interface of one CPU, from its list registers (IHI 0069H, chapter 6 and 12.4): hardware's work
+//! between two exits.
 
 use vgic::{Asked, Bank, ListRegister};
 
@@ -31,7 +31,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// With `registers` empty list registers, and everything let through.
+    /// Has `registers` empty list registers, and masks nothing.
     pub fn new(registers: usize) -> Self {
         Self {
             registers: vec![ListRegister::EMPTY; registers],
@@ -44,7 +44,7 @@ impl Interface {
         }
     }
 
-    /// ICV_IAR1_EL1.
+    /// Reads ICV_IAR1_EL1.
     pub fn acknowledge(&mut self) -> Option<u32> {
         let level = |one: &ListRegister| u32::from(one.priority() >> 3);
         let eligible = self.registers.iter_mut().filter(|one| {
@@ -59,7 +59,7 @@ impl Interface {
         Some(one.intid())
     }
 
-    /// ICV_EOIR1_EL1. An interrupt that it deactivates, with EOImode 0, has to have the priority that it drops.
+    /// Writes ICV_EOIR1_EL1. An interrupt that it deactivates, with EOImode 0, has to have the priority that it drops.
     pub fn end(&mut self, intid: u32) {
         let dropped = self.running.trailing_zeros();
         self.running &= self.running.wrapping_sub(1);
@@ -68,24 +68,23 @@ impl Interface {
         }
     }
 
-    /// ICV_DIR_EL1.
+    /// Writes ICV_DIR_EL1.
     pub fn deactivate(&mut self, intid: u32) {
         self.deactivate_if(intid, |_| true);
     }
 
-    /// For an INTID in no list register, only ICH_HCR_EL2.EOIcount counts.
+    /// Deactivates. For an INTID in no list register, only ICH_HCR_EL2.EOIcount counts.
     fn deactivate_if(&mut self, intid: u32, is_it: impl Fn(&ListRegister) -> bool) {
         let mut registers = self.registers.iter_mut();
         let active = registers.find(|one| one.0 & ACTIVE != 0 && one.intid() == intid);
-        // Only the state changes: the rest stays in the register. A hardware
-        // interrupt ends the physical one behind it.
+        // Only the state changes: the rest stays in the register. A hardware interrupt also ends its physical one.
         if let Some(one) = active.filter(|one| is_it(one)) {
             one.0 &= !ACTIVE;
             self.ended_physically |= one.hw().map_or(0, |physical| 1 << physical);
         }
     }
 
-    /// ICH_VMCR_EL2.
+    /// Returns ICH_VMCR_EL2.
     pub fn settings(&self) -> u64 {
         /// VBPR1, VBPR0: the least there are with five bits of preemption.
         const BINARY_POINTS: u64 = 3 << 18 | 2 << 21;
@@ -105,7 +104,7 @@ impl Interface {
         core::mem::take(&mut self.ended_physically)
     }
 
-    /// ICH_EISR_EL2: registers whose interrupt has ended and was to say so.
+    /// Reads ICH_EISR_EL2: registers whose interrupt has ended and that asked for a maintenance interrupt then.
     pub fn ended(&self) -> u32 {
         self.bits(|one| one.0 & (PENDING | ACTIVE | HW | EOI) == EOI)
     }
@@ -138,7 +137,7 @@ impl Bank for Interface {
         self.registers.len()
     }
 
-    /// ICH_ELRSR_EL2: without state, and not waiting to be looked at.
+    /// Reads ICH_ELRSR_EL2: registers without state that do not wait for EL2 to read them.
     fn empty(&self) -> u32 {
         self.bits(|one| one.0 & (PENDING | ACTIVE) == 0) & !self.ended()
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual GIC of crate `vgic` on a modelled CPU interface per vCPU. [`vgic::Delivery`] puts
-//! its parts together, as in the hypervisor; when it does what is as in
-//! `hypervisor/src/exits/mmio.rs` and `hypervisor/src/interrupts/irq.rs`.
+//! The virtual GIC of crate `vgic` on a modelled CPU interface per vCPU. [`vgic::Delivery`] puts its parts together,
+//! like in the hypervisor; the calls follow `hypervisor/src/exits/mmio.rs` and `hypervisor/src/interrupts/irq.rs`.
 
 use std::cell::RefCell;
 
@@ -17,9 +16,9 @@ use super::spec::{CPUS, affinity};
 /// Offset of a redistributor's second frame.
 const SGI_FRAME: u64 = 0x1_0000;
 
-/// INTIDs with a line and a physical interrupt of the same number behind them.
+/// INTIDs with a line and a physical interrupt of the same number.
 pub const TIMERS: [u32; 2] = [27, 30];
-/// The same, a bit each.
+/// [`TIMERS`] as a mask.
 const LINES: u32 = 1 << TIMERS[0] | 1 << TIMERS[1];
 
 /// The physical interrupts of a CPU that are the guest's timers', a bit each; as
@@ -43,7 +42,7 @@ pub struct Cpu {
     pub interface: Interface,
     /// Physical state of its timers' interrupts.
     pub physical: Physical,
-    /// It has shown the others what it holds.
+    /// It has shown the others its state.
     shown: bool,
 }
 
@@ -124,7 +123,7 @@ impl vgic::Interface for Hardware<'_> {
 }
 
 impl vgic::Registers for Hardware<'_> {
-    /// Five bits of priority, of which all preempt.
+    /// Returns a type with five bits of priority, of which all preempt.
     fn kind(&self) -> u64 {
         4 << 29 | 4 << 26
     }
@@ -162,7 +161,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// With `registers` list registers per CPU.
+    /// Has `registers` list registers per CPU.
     pub fn new(registers: usize) -> Self {
         Self {
             cpus: core::array::from_fn(|_| Cpu {
@@ -176,7 +175,7 @@ impl Machine {
         }
     }
 
-    /// `by` accesses the distributor.
+    /// Accesses the distributor, by `by`.
     pub fn shared(&mut self, by: usize, offset: u64, size: u32, write: Option<u64>) -> u64 {
         self.publish(by);
         let (value, changed) = self.distributor.get_mut().access(Access {
@@ -190,7 +189,7 @@ impl Machine {
         value
     }
 
-    /// `by` accesses the second frame of the redistributor of `of`.
+    /// Accesses the second frame of the redistributor of `of`, by `by`.
     pub fn private(
         &mut self,
         by: usize,
@@ -202,7 +201,7 @@ impl Machine {
         self.redistributor(by, of, SGI_FRAME + offset, size, write)
     }
 
-    /// `by` accesses the redistributor of `of`.
+    /// Accesses the redistributor of `of`, by `by`.
     pub fn redistributor(
         &mut self,
         by: usize,
@@ -271,12 +270,12 @@ impl Machine {
         }
     }
 
-    /// Looks at the lines of `cpu`.
+    /// Samples the lines of `cpu`.
     pub fn sample(&mut self, cpu: usize) {
         self.delivery(cpu).sample();
     }
 
-    /// `cpu` acknowledges, IRQs masked: EL2 looks at the lines first.
+    /// Acknowledges on `cpu`, IRQs masked: EL2 samples the lines first.
     pub fn acknowledge(&mut self, cpu: usize) -> Option<u32> {
         self.sample(cpu);
         match self.trapped(cpu, Register::Acknowledge, None) {
@@ -285,7 +284,7 @@ impl Machine {
         }
     }
 
-    /// `cpu` ends `intid`.
+    /// Ends `intid` on `cpu`.
     pub fn end(&mut self, cpu: usize, intid: u32) {
         let write = Some(intid.into());
         if self.trapped(cpu, Register::End, write).is_none() {
@@ -294,7 +293,7 @@ impl Machine {
         }
     }
 
-    /// `cpu` deactivates `intid`.
+    /// Deactivates `intid` on `cpu`.
     pub fn deactivate(&mut self, cpu: usize, intid: u32) {
         let write = Some(intid.into());
         if self.trapped(cpu, Register::Deactivate, write).is_none() {
@@ -308,7 +307,7 @@ impl Machine {
         one.physical.active &= !one.interface.take_ended_physically();
     }
 
-    /// `cpu` accesses a register of its interface, if that traps; what a read gives.
+    /// Accesses a register of the interface of `cpu`, if that traps; returns the value of a read.
     pub fn trapped(&mut self, cpu: usize, register: Register, write: Option<u64>) -> Option<u64> {
         if !self.cpus[cpu].interface.asked().traps {
             return None;
@@ -375,7 +374,7 @@ impl Machine {
         }
     }
 
-    /// The CPUs that have shown the others what they hold since the last call.
+    /// The CPUs that have shown the others their state since the last call.
     pub fn take_shown(&mut self) -> Vec<usize> {
         let shown = |cpu: &usize| core::mem::take(&mut self.cpus[*cpu].shown);
         (0..CPUS).filter(shown).collect()
@@ -386,8 +385,7 @@ impl Machine {
         self.delivery(cpu).publish();
     }
 
-    /// Returns the result of [`Delivery::audit`] for `cpu`, and physical interrupts that are active
-    /// for nothing.
+    /// Returns the result of [`Delivery::audit`] for `cpu`, and physical interrupts that are active without need.
     pub fn audit(&mut self, cpu: usize) -> (Result<(), vgic::Fault>, u32) {
         let delivery = self.delivery(cpu);
         (delivery.audit(false, false), delivery.stray())

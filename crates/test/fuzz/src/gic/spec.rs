@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The reference: what a GIC with one security state does, as naively as it can
-//! be written down. It knows no list registers, queues or vCPUs that hold
-//! anything: an interrupt is a few flags, and what a CPU is to be told follows
-//! from them (IHI 0069H, 4.1 for the states, 4.8 for priorities).
+//! The reference: the behaviour of a GIC with one security state, written down as naively as possible. It has no list
+//! registers, queues or vCPUs that hold anything: an interrupt is a few flags, which decide what a CPU must signal (IHI
+//! 0069H, 4.1 for the states, 4.8 for priorities).
 
 /// vCPUs of the machine.
 pub const CPUS: usize = 3;
@@ -12,10 +11,10 @@ pub const INTIDS: u32 = 96;
 pub const PRIVATE: u32 = 32;
 /// Priority bits of the CPU interface: the upper five, all of which preempt.
 const PRIORITY: u8 = 0xf8;
-/// Running priority of a CPU that handles nothing.
+/// Running priority of a CPU that handles no interrupt.
 const IDLE: u8 = 0xff;
 
-/// Affinity of a vCPU: not its number, and different in two levels.
+/// Returns the affinity of a vCPU: not its number, and different in two levels.
 pub const fn affinity(cpu: usize) -> u64 {
     [0x0000, 0x0001, 0x0100][cpu]
 }
@@ -50,7 +49,7 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// ISPENDR: for either reason.
+    /// Reads ISPENDR: pending for either reason.
     pub const fn is_pending(&self) -> bool {
         self.pending || self.line
     }
@@ -110,7 +109,7 @@ pub struct Interface {
     pub split: bool,
     /// ICC_IGRPEN1_EL1.
     pub on: bool,
-    /// Priorities of what was acknowledged and not ended, the innermost last.
+    /// Priorities of interrupts that were acknowledged and not ended, the innermost last.
     pub running: Vec<u8>,
 }
 
@@ -126,7 +125,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// State after reset, with CPU interfaces that let everything through.
+    /// Returns the state after reset, with CPU interfaces that mask nothing.
     pub fn new() -> Self {
         Self {
             private: [[Interrupt::default(); PRIVATE as usize]; CPUS],
@@ -141,7 +140,7 @@ impl Spec {
         }
     }
 
-    /// `intid` as `cpu` sees it.
+    /// Returns `intid` as `cpu` sees it.
     pub fn at(&self, cpu: usize, intid: u32) -> &Interrupt {
         match intid.checked_sub(PRIVATE) {
             None => &self.private[cpu][intid as usize],
@@ -149,7 +148,7 @@ impl Spec {
         }
     }
 
-    /// The same, to be changed.
+    /// Like [`Self::at`], mutable.
     pub fn at_mut(&mut self, cpu: usize, intid: u32) -> &mut Interrupt {
         match intid.checked_sub(PRIVATE) {
             None => &mut self.private[cpu][intid as usize],
@@ -171,8 +170,8 @@ impl Spec {
         self.forwards && one.enabled && routed
     }
 
-    /// Whether `cpu` is to be told of `intid`, were nothing more urgent: pending
-    /// and not active, above the mask and above what runs (4.8).
+    /// Whether `cpu` has to signal `intid` unless another is more urgent: it is pending and not active, above the mask
+    /// and above the running priority (4.8).
     pub fn signalled(&self, cpu: usize, intid: u32) -> bool {
         let (one, interface) = (self.at(cpu, intid), &self.cpus[cpu]);
         let priority = one.priority & PRIORITY;
@@ -185,8 +184,8 @@ impl Spec {
             && priority < running
     }
 
-    /// The INTIDs of which an acknowledge by `cpu` must give one: the most
-    /// urgent. Among equals the choice is the implementation's (4.8).
+    /// The INTIDs of which an acknowledge by `cpu` must return one: the most urgent. Among equals the implementation
+    /// chooses (4.8).
     pub fn most_urgent(&self, cpu: usize) -> Vec<u32> {
         let signalled = (0..INTIDS).filter(|&intid| self.signalled(cpu, intid));
         let urgency = |intid: u32| self.at(cpu, intid).priority & PRIORITY;
@@ -196,7 +195,7 @@ impl Spec {
         signalled.filter(|&intid| urgency(intid) == best).collect()
     }
 
-    /// ICC_IAR1_EL1 that gave `intid` (4.1). A line stays as it is.
+    /// Reads ICC_IAR1_EL1, with `intid` as the result (4.1). A line keeps its level.
     pub fn acknowledge(&mut self, cpu: usize, intid: u32) {
         let one = self.at_mut(cpu, intid);
         one.pending = false;
@@ -205,7 +204,7 @@ impl Spec {
         self.cpus[cpu].running.push(priority);
     }
 
-    /// ICC_EOIR1_EL1: priority drop, and with EOImode 0 deactivation (4.1).
+    /// Writes ICC_EOIR1_EL1: priority drop, and with EOImode 0 deactivation (4.1).
     pub fn end(&mut self, cpu: usize, intid: u32) {
         self.cpus[cpu].running.pop();
         if !self.cpus[cpu].split {
@@ -213,8 +212,7 @@ impl Spec {
         }
     }
 
-    /// Whether it is this CPU's to deactivate. One whose active state was set by register is
-    /// everybody's.
+    /// Whether this CPU may deactivate it. Any CPU may if a register write set the active state.
     pub fn deactivates(&self, cpu: usize, intid: u32) -> bool {
         match self.at(cpu, intid).active {
             Active::No => false,
@@ -223,7 +221,7 @@ impl Spec {
         }
     }
 
-    /// ICC_DIR_EL1, or the second half of [`Self::end`].
+    /// Writes ICC_DIR_EL1, or is the second half of [`Self::end`].
     pub fn deactivate(&mut self, cpu: usize, intid: u32) {
         if self.deactivates(cpu, intid) {
             self.at_mut(cpu, intid).active = Active::No;
@@ -264,7 +262,7 @@ impl Spec {
         })
     }
 
-    /// ICC_SGI1R_EL1 (12.2): `intid` to the CPUs of `targets`.
+    /// Writes ICC_SGI1R_EL1 (12.2): `intid` to the CPUs of `targets`.
     pub fn send(&mut self, intid: u32, targets: &[usize]) {
         for &cpu in targets {
             self.at_mut(cpu, intid).pending = true;

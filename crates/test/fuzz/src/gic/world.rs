@@ -18,10 +18,9 @@ use super::spec::{Active, Bits, CPUS, INTIDS, PRIVATE, Spec, affinity};
 pub enum Step {
     /// A CPU acknowledges.
     Acknowledge(usize),
-    /// It ends what it acknowledged last.
+    /// It ends the interrupt that it acknowledged last.
     End(usize),
-    /// It deactivates one of those that it ended with EOImode 1; which, modulo
-    /// how many there are.
+    /// It deactivates one of the interrupts that it ended with EOImode 1; the index counts modulo their number.
     Deactivate(usize, usize),
     /// A CPU sends an SGI to the CPUs of a bit map.
     Send(u32, u8),
@@ -35,7 +34,7 @@ pub enum Step {
     Write {
         /// The CPU that does it.
         by: usize,
-        /// Whose.
+        /// The CPU whose register it is.
         of: usize,
         /// Which register.
         bits: Bits,
@@ -48,7 +47,7 @@ pub enum Step {
     Read {
         /// The CPU that does it.
         by: usize,
-        /// Whose.
+        /// The CPU whose register it is.
         of: usize,
         /// Which register.
         bits: Bits,
@@ -75,7 +74,7 @@ pub struct World {
     /// Acknowledged and not ended, the innermost last; ended and not deactivated.
     handling: [Vec<u32>; CPUS],
     ended: [Vec<u32>; CPUS],
-    /// The specification's state when each CPU has last shown the others what it holds.
+    /// The specification's state when each CPU last showed the others its state.
     seen: [Spec; CPUS],
 }
 
@@ -179,7 +178,7 @@ impl World {
         self.settled();
     }
 
-    /// Does what follows a step by itself, and checks what must hold after it.
+    /// Does the consequences of a step, and checks the invariants after it.
     fn settled(&mut self) {
         self.machine.fire();
         self.machine.maintenance();
@@ -193,8 +192,8 @@ impl World {
         }
     }
 
-    /// Checks that interrupts that `cpu` acknowledged and has not ended are active there, and of
-    /// its private interrupts those that were set so; without any, nothing is.
+    /// Checks that interrupts that `cpu` acknowledged and has not ended are active in the machine, and its private
+    /// interrupts that were set active; without any, no interrupt is.
     fn check_active(&mut self, cpu: usize) {
         let here = |intid: u32| match self.spec.at(cpu, intid).active {
             Active::No => false,
@@ -209,7 +208,7 @@ impl World {
         assert_eq!(self.machine.has_active(cpu), !here.is_empty(), "CPU {cpu}");
     }
 
-    /// `cpu` writes a register of its interface, which it does by `set` where that does not trap.
+    /// Writes a register of the interface of `cpu`, by `set` if that does not trap.
     fn set(
         &mut self,
         cpu: usize,
@@ -280,7 +279,7 @@ impl World {
         }
         self.spec.write(of, bits, first, value);
         self.note_shown();
-        // Group registers keep nothing, so nobody looks.
+        // Group registers keep nothing, so they are not compared.
         if bits != Bits::Group {
             self.written(of, first);
         }
@@ -330,12 +329,12 @@ impl World {
         }
     }
 
-    /// Every register of one bit per INTID, as its owner reads it.
+    /// Compares every register of one bit per INTID, as its owner reads it.
     ///
     /// # Panics
     /// Panics if one differs.
     pub fn compare(&mut self) {
-        // Everyone exits, so that nothing is stale.
+        // Every CPU exits, so that no state is stale.
         for cpu in 0..CPUS {
             self.read(cpu, cpu, Bits::SetPending, 32);
         }
@@ -346,14 +345,14 @@ impl World {
         }
     }
 
-    /// Some CPUs may have shown the others what they hold.
+    /// Records that some CPUs may have shown the others their state.
     fn note_shown(&mut self) {
         for cpu in self.machine.take_shown() {
             self.seen[cpu] = self.spec.clone();
         }
     }
 
-    /// After an exit of `cpu` none of its interrupts waits that could be listed.
+    /// Checks that after an exit of `cpu` none of its interrupts waits that could be listed.
     fn check_listed(&self, cpu: usize) {
         let interface = &self.machine.cpus[cpu].interface;
         let pending = interface.used().filter(|one| !one.is_active());
@@ -364,11 +363,10 @@ impl World {
         }
     }
 
-    /// The guest handles what it gets until there is nothing left, without
-    /// another exit than for maintenance: nothing may be lost.
+    /// The guest handles its interrupts until there are none, with no exit except for maintenance: none may be lost.
     ///
     /// # Panics
-    /// Panics if something is.
+    /// Panics if one is.
     pub fn settle(&mut self) {
         self.undo_activations();
         // A line that stays high would never leave the guest in peace.

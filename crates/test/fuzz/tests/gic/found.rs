@@ -3,7 +3,7 @@
 
 use fuzz::gic::{Bits, Step, World};
 
-/// CPU 2 writes INTID 32's bit, or that of SGI 0 on CPU 0.
+/// Has CPU 2 write INTID 32's bit, or that of SGI 0 on CPU 0.
 fn write(bits: Bits, first: u32) -> Step {
     let (by, of) = (2, if first == 0 { 0 } else { 2 });
     Step::Write {
@@ -70,7 +70,7 @@ fn an_spi_that_is_set_active_while_it_is_ends_as_usual() {
     ]);
 }
 
-/// It comes again while a CPU handles it, and is to go to another by then.
+/// An SPI comes again while a CPU handles it, and its route has changed by then.
 #[test]
 fn an_spi_that_is_rerouted_while_active_comes_when_it_is_ended() {
     run_without_exits([
@@ -84,8 +84,8 @@ fn an_spi_that_is_rerouted_while_active_comes_when_it_is_ended() {
     ]);
 }
 
-/// The physical interrupt is active behind what software set, whose end does not
-/// reach it, and the line is still high.
+/// The physical interrupt is active under a state that software set, whose end does not reach it, and the line is still
+/// high.
 #[test]
 fn a_line_comes_again_after_what_software_set_meanwhile() {
     const TIMER: u32 = 27;
@@ -137,7 +137,7 @@ fn nested_ones_come_and_end_however_few_registers_there_are() {
     }
 }
 
-/// Hardware ends what has the priority that it drops.
+/// Hardware ends the interrupt with the priority that it drops.
 #[test]
 fn what_comes_again_with_another_priority_still_ends() {
     run_without_exits([

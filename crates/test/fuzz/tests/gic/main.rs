@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual GIC against the specification, by random sequences of what a
-//! guest can do; `fuzz::gic` has both sides.
+//! The virtual GIC against the specification, by random sequences of a guest's steps; `fuzz::gic` has both sides.
 
 mod found;
 
@@ -8,7 +7,7 @@ use fuzz::gic::{Bits, CPUS, Step, World};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// INTIDs that steps are about: few, so that they meet.
+/// INTIDs of steps: few, so that they meet.
 const PRIVATE: [u32; 8] = [0, 1, 7, 15, 16, 27, 30, 31];
 /// INTIDs among them with a line.
 const TIMERS: [u32; 2] = [27, 30];
@@ -25,7 +24,7 @@ fn intid() -> impl Strategy<Value = u32> {
     ]
 }
 
-/// Some of the INTIDs that steps are about, as a block of 32 and bits in it.
+/// Draws some of the INTIDs of steps, as a block of 32 and bits in it.
 fn some() -> impl Strategy<Value = (u32, u32)> {
     let block = prop::sample::select(vec![0u32, 0, 32, 64]);
     (block, any::<u16>()).prop_map(|(first, choice)| {
@@ -85,7 +84,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// `cases` sequences; a few under Miri, which takes a thousand times as long.
+/// Asks for `cases` sequences; for a few under Miri, which takes a thousand times as long.
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases: if cfg!(miri) { 2 } else { cases },
@@ -115,8 +114,7 @@ proptest! {
 proptest! {
     #![proptest_config(config(400))]
 
-    /// Only what the guest happens to read: what it does not look at does not
-    /// exit, and must not have to.
+    /// Compares only what the guest happens to read: anything else does not exit, and must not have to.
     #[test]
     fn nothing_depends_on_exits(
         registers in 1usize..=5,
@@ -128,7 +126,7 @@ proptest! {
         world.compare();
     }
 
-    /// Starts after reset, where nothing is enabled yet.
+    /// Starts after reset, with everything disabled.
     #[test]
     fn from_reset(registers in 1usize..=4, steps in vec(step(), 1..60)) {
         let mut world = World::new(registers);

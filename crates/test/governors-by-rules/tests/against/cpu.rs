@@ -17,7 +17,7 @@ pub enum Course {
     Bursts,
     /// Requests with a fixed period, jittered a little.
     Periodic,
-    /// Timers beside the bounds of `menu`'s buckets, the tick and the states' residencies.
+    /// Timers close to the bounds of `menu`'s buckets, the tick and the states' residencies.
     Edges,
     /// Idle for up to ten seconds.
     Long,
@@ -73,13 +73,13 @@ pub struct Question {
 }
 
 impl Question {
-    /// Until the timer, as Linux's governors are told (rule G2).
+    /// Returns the time until the timer, as Linux's governors get it (rule G2).
     pub fn until_timer_ns(&self) -> i64 {
         let none = NO_TIMER - self.now_ns as i64;
         self.timer_ns.map_or(none, |ns| ns as i64)
     }
 
-    /// Until the next event that is programmed now (rule G4).
+    /// Returns the time until the next event that is programmed now (rule G4).
     pub fn event_ns(&self) -> i64 {
         if self.tick_stopped {
             self.until_timer_ns()
@@ -200,7 +200,7 @@ impl Cpu {
         refused
     }
 
-    /// Stays in a state; how long, and what ended it.
+    /// Stays in a state; returns for how long, and what ended it.
     pub fn stay(&mut self, stay: &Stay) -> (u64, Wake) {
         let question = self.question();
         let Some(mut period) = self.period.take() else {
@@ -238,7 +238,7 @@ impl Cpu {
     }
 }
 
-/// Between two times, each magnitude as often as another.
+/// Draws between two times, with equal chances for each magnitude.
 pub fn between(rng: &mut fastrand::Rng, low: u64, high: u64) -> u64 {
     let magnitude = rng.u32(low.ilog2()..=high.ilog2());
     (rng.u64(1 << magnitude..2 << magnitude)).clamp(low, high)

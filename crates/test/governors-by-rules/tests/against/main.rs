@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `crates/no_std/cpuidle` against the rules, choice by choice over generated traces.
+//! Compares `crates/no_std/cpuidle` with the rules, choice by choice over generated traces.
 //!
-//! Both sides are asked the same and told the same, also behind a difference: what the CPU enters
-//! is the choice of the rules. A difference is a state, whether the tick may stop, or a poll
-//! limit, and is printed with the trace's seed and step.
+//! Both sides get the same questions and the same outcomes, also after a difference: the CPU enters the choice of the
+//! rules. A difference is a state, whether the tick may stop, or a poll limit, and is printed with the trace's seed and
+//! step.
 
 mod cpu;
 mod pairs;
@@ -205,7 +205,7 @@ fn trace(seed: u64, pair: &Pair, machine: &Machine, by_rules: Maker) -> Vec<Stri
     differences
 }
 
-/// haltpoll is made for a poll state.
+/// Excludes haltpoll without a poll state, for which it is made.
 fn suits(pair: &Pair, machine: &Machine) -> bool {
     pair.name != cpuidle::Name::Haltpoll || machine.states[0].0
 }
@@ -251,7 +251,7 @@ fn differences(pair: &Pair, machine: &Machine) -> Vec<String> {
     })
 }
 
-/// The comparison is sharp enough to tell a governor from its next relatives.
+/// The comparison is sharp enough to distinguish a governor from its closest relatives.
 #[test]
 fn another_release_makes_a_difference() {
     for pair in PAIRS {

@@ -22,7 +22,7 @@ impl ByRules {
         }
     }
 
-    /// How long the poll state polls after the last choice.
+    /// Returns how long the poll state polls after the last choice.
     pub fn poll_limit_ns(&self, table: &Table, tick_ns: i64) -> u64 {
         match self {
             Self::Plain(_) => poll_limit_ns(table, tick_ns) as u64,
