@@ -113,7 +113,7 @@ pub struct Passed {
 mod tests {
     use super::*;
     use clap::CommandFactory;
-    use shell::output::named;
+    use shell::output::file_arguments;
 
     #[test]
     fn the_options_do_not_contradict_each_other() {
@@ -148,7 +148,7 @@ mod tests {
             let words = ["xtask"].into_iter().chain(typed.split(' '));
             let mut command = Cli::command();
             let matches = command.try_get_matches_from_mut(words).unwrap();
-            let values = named::values(&command, &matches);
+            let values = file_arguments::values(&command, &matches);
             assert!(
                 values.contains(&(option.into(), value.into())),
                 "{typed}: {values:?}"

@@ -26,7 +26,7 @@ use twox_hash::XxHash3_128;
 use providing::qemu::Shutdown;
 use shell::emulator_process::Line;
 use shell::once::Once;
-use shell::{partial, places};
+use shell::{partial_files, places};
 
 /// The file of a boot that has what was said.
 const SAID: &str = "said.json";
@@ -186,9 +186,10 @@ impl Boot<'_> {
         let parent = &self.before.folder;
         let shown = || places::shown(parent);
         fs::create_dir_all(parent).with_context(shown)?;
-        partial::sweep(parent);
+        partial_files::sweep(parent);
         // Another run of the same test may be at it, or was first: what it keeps is the same.
-        let Some(folder) = partial::Folder::begin(parent, &self.name).with_context(shown)? else {
+        let Some(folder) = partial_files::Folder::begin(parent, &self.name).with_context(shown)?
+        else {
             return Ok(());
         };
         fs::write(folder.path().join(SAID), serde_json::to_vec(went)?).with_context(shown)?;

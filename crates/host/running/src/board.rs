@@ -20,7 +20,7 @@ use serde::Deserialize;
 use crate::kvm;
 use crate::options::{Boot, Metric};
 use shell::failure::{BadInput, bad_input};
-use shell::output::named;
+use shell::output::file_arguments;
 use shell::{files, places};
 
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Board {
             Some(file) => file.into(),
             None => known(name),
         };
-        named::note("--board", &path);
+        file_arguments::note("--board", &path);
         match files::read_text(&path) {
             Ok(text) => Self::parse(&path, &text),
             Err(error) if Self::file(name).is_some() => {

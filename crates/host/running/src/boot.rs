@@ -41,9 +41,9 @@ use follow::Watch;
 use providing::{qemu, toolchain};
 use shell::failure::is_bad_input;
 use shell::interrupt;
-use shell::partial::Scratch;
+use shell::partial_files::Scratch;
+use shell::processor_time::Account;
 use shell::progress::Progress;
-use shell::spent::Account;
 use shell::timings::{self, Part};
 
 /// Emulator and images for boots.

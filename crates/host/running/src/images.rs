@@ -27,7 +27,7 @@ use crate::xen::Xen;
 use providing::toolchain;
 use shell::once::Once;
 use shell::output::Output;
-use shell::spent::Account;
+use shell::processor_time::Account;
 use shell::store::{self, Kept};
 use shell::terminal::note;
 use shell::{files, places};

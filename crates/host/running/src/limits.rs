@@ -18,7 +18,7 @@ pub fn start() {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// How much time of its own the emulator may spend without progress
-    /// ([`shell::own_time`], [`shell::advance`]).
+    /// ([`shell::emulator_time`], [`shell::advance`]).
     pub without_progress: Duration,
     /// How long the command may take altogether, by the wall clock from its start;
     /// looked at while something boots.

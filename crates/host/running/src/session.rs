@@ -23,7 +23,7 @@ use crate::verdict::{Failure, judge_results, unwritten};
 use reporting::report;
 use shell::folder::Folder;
 use shell::log::Log;
-use shell::partial::Scratch;
+use shell::partial_files::Scratch;
 use shell::timings::{self, Part};
 use shell::{interrupt, side_by_side};
 

@@ -20,7 +20,7 @@ use crate::debug_info::Frame;
 use crate::emulator::Emulator;
 use crate::symbols::{Level, Site, Symbols};
 use shell::failure::bad_input;
-use shell::partial::Scratch;
+use shell::partial_files::Scratch;
 use shell::places;
 
 /// Where wrappers of single instructions are: a finding in one is one of its caller.

@@ -21,9 +21,9 @@ use serde::{Deserialize, Serialize};
 
 use lines::Lines;
 
+use crate::emulator_time::{Sample, State, Thread};
 use crate::interrupt;
-use crate::own_time::{Sample, State, Thread};
-use crate::spent::{self, USER_TICK};
+use crate::processor_time::{self, USER_TICK};
 
 /// How long a program that has nothing more to say may take to end.
 const LAST_BREATH: Duration = Duration::from_secs(5);
@@ -125,7 +125,7 @@ impl EmulatorProcess {
     pub fn wait(mut self) -> End {
         let since = Instant::now();
         while since.elapsed() < LAST_BREATH {
-            if let Ok(Some(status)) = spent::try_wait(&mut self.child) {
+            if let Ok(Some(status)) = processor_time::try_wait(&mut self.child) {
                 return End::of(status);
             }
             thread::sleep(PAUSE);
@@ -138,7 +138,7 @@ impl Drop for EmulatorProcess {
     fn drop(&mut self) {
         // Both fail only when it has ended on its own.
         let _ = self.child.kill();
-        let _ = spent::wait(&mut self.child);
+        let _ = processor_time::wait(&mut self.child);
     }
 }
 
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn what_a_process_does_is_seen() {
         let (asleep, _lines) = shell("exec sleep 600");
-        until(&asleep, crate::own_time::sleeps);
+        until(&asleep, crate::emulator_time::sleeps);
         let stopped = Command::new("kill")
             .args(["-STOP", &asleep.child.id().to_string()])
             .status();
@@ -297,7 +297,7 @@ mod tests {
         until(&parent, |sample| {
             sample.len() == 2 && sample.values().any(has_run)
         });
-        until(&parent, |sample| !crate::own_time::sleeps(sample));
+        until(&parent, |sample| !crate::emulator_time::sleeps(sample));
         let child = *parent.sample().unwrap().keys().max().unwrap();
         drop(parent);
         let _ = Command::new("kill").arg(child.to_string()).status();

@@ -13,7 +13,7 @@
 //! Files that can't be written are refused before there is anything to write, and so are those that another option
 //! names: nothing that a verb reads is replaced.
 
-pub mod named;
+pub mod file_arguments;
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IsTerminal, Seek, SeekFrom, Write};
@@ -27,7 +27,7 @@ use tempfile::NamedTempFile;
 
 use crate::failure::{BadInput, bad_input};
 use crate::terminal::{self, note};
-use crate::{partial, places};
+use crate::{partial_files, places};
 
 /// Bytes that are written, or left out as zeros, at a time.
 const BLOCK: usize = 4096;
@@ -81,7 +81,7 @@ impl Output {
     /// Claims what was named by `option` for the contents of a disk.
     pub fn claim_disk(option: &str, named: &Path, disks: Disks) -> Result<Self> {
         let shown = named.display().to_string();
-        named::refuse(option, named)?;
+        file_arguments::refuse(option, named)?;
         let to = To::claim(option, named, disks)?;
         // Bytes of a disk are nothing to look at.
         if disks != Disks::Never && matches!(to, To::Stdout) && io::stdout().is_terminal() {
@@ -170,7 +170,7 @@ impl To {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             old => Some(old?.metadata()?),
         };
-        let partial = partial::file(parent(&target))?;
+        let partial = partial_files::file(parent(&target))?;
         if let Some(old) = old {
             partial.as_file().set_permissions(old.permissions())?;
         }

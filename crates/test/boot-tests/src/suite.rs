@@ -48,7 +48,7 @@ use pool::{Tally, Task};
 use providing::{qemu, toolchain};
 use shell::failure::bad_input;
 use shell::terminal::print_lines;
-use shell::{interrupt, places, spent};
+use shell::{interrupt, places, processor_time};
 
 /// Packages that only exist on the target.
 pub const ON_TARGET: [&str; 5] = [
@@ -128,7 +128,7 @@ fn follow_the_schema(written: &[String]) -> Result<String> {
         .args(host::packages())
         .args(["--test", "schema"])
         .args(["--", "--exact", "named_files_follow_it"]);
-    let output = spent::output(&mut cargo).with_context(toolchain::no_cargo)?;
+    let output = processor_time::output(&mut cargo).with_context(toolchain::no_cargo)?;
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stdout));
     }

@@ -19,7 +19,7 @@ use super::{recorder, tarmac};
 use running::boot::{Boots, Launch, Ready, Recorder, Show};
 use running::job::Job;
 use running::options::{JobArgs, LimitArgs};
-use shell::partial::Scratch;
+use shell::partial_files::Scratch;
 use shell::progress::Progress;
 
 /// One core sends, one receives.

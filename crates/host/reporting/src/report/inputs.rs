@@ -12,7 +12,7 @@ use results::{Repeated, Results};
 
 use crate::saved;
 use shell::failure::bad_input;
-use shell::output::named;
+use shell::output::file_arguments;
 use shell::{files, mistake, places};
 
 /// Kinds of complaints that are told of a file.
@@ -88,7 +88,7 @@ impl Input {
     }
 
     fn read_file(file: &Path, shown: &str) -> Result<Self> {
-        named::note("INPUTS", file);
+        file_arguments::note("INPUTS", file);
         let bytes = match files::read(file) {
             Ok(bytes) => bytes,
             Err(error) => bad_input!("{shown} can't be read ({error}); {REMEDY}{}", saved::told()),

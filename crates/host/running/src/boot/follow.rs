@@ -20,8 +20,8 @@ use providing::qemu;
 use providing::qemu::{Events, Shutdown};
 use shell::advance::Advance;
 use shell::emulator_process::{EmulatorProcess, End, Line};
+use shell::emulator_time;
 use shell::interrupt;
-use shell::own_time;
 use shell::progress::Progress;
 use shell::terminal::{self, note, say};
 
@@ -253,7 +253,9 @@ impl<'a, L: Write> Follower<'a, L> {
             return None;
         }
         // A machine that is paused by its monitor sleeps like one that hangs.
-        let sleeps = process.sample().is_none_or(|all| own_time::sleeps(&all));
+        let sleeps = process
+            .sample()
+            .is_none_or(|all| emulator_time::sleeps(&all));
         if sleeps && qemu::is_paused(watch.place) {
             self.gets_on = true;
             return None;

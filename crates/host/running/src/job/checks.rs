@@ -14,7 +14,7 @@ use crate::board::{Board, Machine};
 use crate::gem5::parameters::{Parameters, Values};
 use crate::options::JobArgs;
 use shell::failure::bad_input;
-use shell::output::named;
+use shell::output::file_arguments;
 use shell::terminal::note;
 
 /// Parameters of the machine: the board's, and those that were asked for.
@@ -58,7 +58,7 @@ pub fn memory(args: &JobArgs, board: &Board) -> Result<Ram> {
 /// The bytes of a device tree's file, which has to be there and to be one.
 pub fn tree_bytes(path: &Path) -> Result<Vec<u8>> {
     let shown = path.display();
-    let bytes = match named::read("--dtb", path) {
+    let bytes = match file_arguments::read("--dtb", path) {
         Ok(read) => read,
         Err(error) => bad_input!("--dtb: {shown}: {error}; name a flattened device tree"),
     };

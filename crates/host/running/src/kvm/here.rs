@@ -28,7 +28,7 @@ use shell::folder::Folder;
 use shell::interrupt;
 use shell::log::Log;
 use shell::output::Output;
-use shell::partial::Scratch;
+use shell::partial_files::Scratch;
 use shell::terminal::say;
 
 /// The board whose options these are, which stands for any machine here.

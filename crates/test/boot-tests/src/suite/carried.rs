@@ -19,7 +19,7 @@ use running::job::Job;
 use running::kvm::{self, Host, program};
 use running::options::{JobArgs, Unders};
 use running::{launch, session};
-use shell::partial::Scratch;
+use shell::partial_files::Scratch;
 
 /// Request to both.
 const ITERATIONS: u64 = 60;

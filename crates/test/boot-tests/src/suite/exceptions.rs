@@ -15,8 +15,8 @@ use results::{Counts, Results};
 
 use providing::qemu;
 use shell::command;
-use shell::partial::Scratch;
-use shell::{places, spent};
+use shell::partial_files::Scratch;
+use shell::{places, processor_time};
 
 /// The cells, each as options of `run`: a boot for each.
 const CELLS: [&str; 9] = [
@@ -49,7 +49,7 @@ fn compare(cell: &str) -> Result<()> {
     command.args(["run", "--board=virt", "--wake=ipi", "--stages=off"]);
     command.args(["--iterations=50", "--timeout=36000", "--out"]);
     command.arg(&out).args(cell.split(' '));
-    let output = spent::output(&mut command)?;
+    let output = processor_time::output(&mut command)?;
     ensure!(
         output.status.success(),
         "ended with {}: {}",

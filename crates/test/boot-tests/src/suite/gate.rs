@@ -14,7 +14,7 @@ use super::{
 };
 use running::before::Before;
 use running::gem5;
-use shell::{places, spent};
+use shell::{places, processor_time};
 
 /// A test.
 #[derive(Debug)]
@@ -164,7 +164,8 @@ impl Line {
     fn run(&self) -> Result<()> {
         let mut command = Command::new(places::program()?);
         command.args(self.words);
-        let output = spent::output(&mut command).context("this program can't be started again")?;
+        let output =
+            processor_time::output(&mut command).context("this program can't be started again")?;
         let [said, complained] =
             [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
         let line = self.words.join(" ");

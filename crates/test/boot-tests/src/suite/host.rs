@@ -17,7 +17,7 @@ use super::pool::{self, Task};
 use providing::{browser, toolchain};
 use publishing::pages as kinds;
 use shell::terminal::print_lines;
-use shell::{places, spent};
+use shell::{places, processor_time};
 
 /// How many of the last lines that Cargo said are shown of tests that failed: it stops at the
 /// first program of tests with one.
@@ -169,7 +169,7 @@ impl Kind {
         let mut command = tests.command(filter);
         command.stdin(Stdio::null());
         command.stdout(log.try_clone().with_context(place)?);
-        let status = spent::status(command.stderr(log));
+        let status = processor_time::status(command.stderr(log));
         if status.with_context(toolchain::no_cargo)?.success() {
             return Ok(());
         }
@@ -198,7 +198,7 @@ impl Tests {
             return Ok(None);
         };
         let mut cargo = self.cargo();
-        let built = spent::output(cargo.args(["--no-run", "--message-format=json"]));
+        let built = processor_time::output(cargo.args(["--no-run", "--message-format=json"]));
         let built = built.with_context(toolchain::no_cargo)?;
         let said = String::from_utf8_lossy(&built.stderr);
         ensure!(built.status.success(), "it can't be compiled:\n{said}");
@@ -245,7 +245,7 @@ pub fn packages() -> impl Iterator<Item = &'static str> {
 fn pages() -> Result<Tests> {
     let program = browser::provide()?;
     let pages = kinds::make()?;
-    let version = spent::output(Command::new(&program).arg("--version"));
+    let version = processor_time::output(Command::new(&program).arg("--version"));
     let version = version.with_context(|| program.display().to_string())?;
     let mut given = Given::from([("browser".into(), version.stdout)]);
     for page in &pages {

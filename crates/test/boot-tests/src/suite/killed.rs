@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use shell::partial::{Scratch, sweep};
-use shell::{places, spent};
+use shell::partial_files::{Scratch, sweep};
+use shell::{places, processor_time};
 
 /// How long something may take that must happen.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -139,7 +139,7 @@ pub fn second_ends_at_once() -> Result<()> {
     // late enough to be a second one.
     let ended = within(|| {
         let _ = send("INT", run.process.id());
-        spent::try_wait(&mut run.process).ok().flatten()
+        processor_time::try_wait(&mut run.process).ok().flatten()
     });
     send("KILL", emulator)?;
     let ended = ended.context("a second signal did not end it")?;
@@ -193,7 +193,8 @@ impl Run {
 
     /// How it ended.
     fn end(&mut self) -> Result<ExitStatus> {
-        within(|| spent::try_wait(&mut self.process).ok().flatten()).context("it did not end")
+        within(|| processor_time::try_wait(&mut self.process).ok().flatten())
+            .context("it did not end")
     }
 
     /// Reads its output and its standard error.
@@ -212,7 +213,7 @@ impl Drop for Run {
     fn drop(&mut self) {
         // Both fail only when it has ended.
         let _ = self.process.kill();
-        let _ = spent::wait(&mut self.process);
+        let _ = processor_time::wait(&mut self.process);
     }
 }
 

@@ -13,8 +13,8 @@ use running::before::{Before, Went};
 use running::kvm::{self, Host};
 use running::launch;
 use shell::emulator_process::Line;
-use shell::partial::Scratch;
-use shell::spent;
+use shell::partial_files::Scratch;
+use shell::processor_time;
 
 /// Calls of PSCI, by HVC: SYSTEM_OFF and SYSTEM_RESET.
 const OFF: [u32; 3] = [0xd2b0_8000, 0xf280_0100, 0xd400_0002];
@@ -174,7 +174,7 @@ pub fn said(mut command: Command, place: &Path, before: &Before) -> Result<Strin
     if let Some(went) = boot.went() {
         return Ok(went.console());
     }
-    let output = spent::output(&mut command).context("QEMU can't be started")?;
+    let output = processor_time::output(&mut command).context("QEMU can't be started")?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let complained = String::from_utf8_lossy(&output.stderr);
     ensure!(

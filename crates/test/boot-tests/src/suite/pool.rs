@@ -11,7 +11,7 @@ use anyhow::{Result, bail, ensure};
 
 use super::timings::Took;
 use shell::interrupt;
-use shell::spent::Account;
+use shell::processor_time::Account;
 use shell::terminal::{print_lines, say};
 
 /// A test.

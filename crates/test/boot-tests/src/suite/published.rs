@@ -11,8 +11,8 @@ use anyhow::{Context, Result, ensure};
 
 use providing::toolchain;
 use publishing::dist;
-use shell::partial::Scratch;
-use shell::{places, spent};
+use shell::partial_files::Scratch;
+use shell::{places, processor_time};
 
 /// Folders of copies of the sources.
 const COPIES: [&str; 2] = ["r\u{f6}use, a copy", "another"];
@@ -56,7 +56,7 @@ fn as_another(to: &Path) -> Result<()> {
     making
         .env("CARGO_HOME", toolchain::home())
         .env("HOME", NAMED_IN_IMAGES);
-    let output = spent::output(&mut making)?;
+    let output = processor_time::output(&mut making)?;
     let printed = printed(&output);
     ensure!(
         output.status.code() == Some(1) && printed.contains("rouse.efi: a path of this machine"),
@@ -142,7 +142,7 @@ fn making(to: &Path) -> Result<Command> {
 
 /// Runs `command`; its standard output.
 fn done(command: &mut Command) -> Result<Vec<u8>> {
-    let output = spent::output(command)?;
+    let output = processor_time::output(command)?;
     ensure!(output.status.success(), "{}", printed(&output));
     Ok(output.stdout)
 }

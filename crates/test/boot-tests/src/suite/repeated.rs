@@ -9,8 +9,8 @@ use std::process::{Command, Output};
 use anyhow::{Context, Result, ensure};
 use results::Results;
 
-use shell::partial::Scratch;
-use shell::{places, spent};
+use shell::partial_files::Scratch;
+use shell::{places, processor_time};
 
 /// Systems that are booted, and how often.
 const UNDERS: &str = "none,rouse";
@@ -75,7 +75,7 @@ pub fn run() -> Result<()> {
 fn output(words: &[&str], paths: &[&Path]) -> Result<Output> {
     let mut command = Command::new(places::program()?);
     command.args(words).args(paths);
-    spent::output(&mut command).context("this program can't be started again")
+    processor_time::output(&mut command).context("this program can't be started again")
 }
 
 fn started(words: &[&str], paths: &[&Path]) -> Result<()> {

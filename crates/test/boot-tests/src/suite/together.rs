@@ -16,8 +16,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 use providing::qemu;
 use shell::command;
-use shell::partial::Scratch;
-use shell::{places, spent};
+use shell::partial_files::Scratch;
+use shell::{places, processor_time};
 
 /// Guests, and runs of each.
 const GUESTS: usize = 4;
@@ -40,7 +40,7 @@ pub fn run() -> Result<()> {
     let started: Vec<Child> = started.collect::<Result<_>>()?;
     let mut places = BTreeSet::new();
     for (&guest, child) in guests.iter().zip(started) {
-        let output = spent::rest(child)?;
+        let output = processor_time::rest(child)?;
         let [said, complained] =
             [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
         ensure!(
