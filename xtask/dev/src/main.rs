@@ -10,7 +10,7 @@ use boot_tests::{audit, soak, suite};
 use plan::Program;
 use publishing::{book, dist, pages, publish};
 use running::board::Board;
-use running::given::Given;
+use running::guest_kernel::Given;
 use running::images::{self, Guest};
 use shell::places;
 use shell::terminal::say;

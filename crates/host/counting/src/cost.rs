@@ -40,7 +40,7 @@ use against::Against;
 use costs::{Costs, Mode};
 use providing::toolchain;
 use recorder::Bench;
-use running::board::{Board, Machine};
+use running::board::{Board, EmulatedMachine};
 use shell::failure::bad_input;
 use shell::output::Output;
 use shell::places;
@@ -56,7 +56,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     if args.page {
         return history::write_document();
     }
-    if let Machine::Gem5(_) = Board::load(&args.board)?.machine {
+    if let EmulatedMachine::Gem5(_) = Board::load(&args.board)?.machine {
         return in_cycles::cost(args);
     }
     if args.cpu.is_some() || args.gem5.is_some() {

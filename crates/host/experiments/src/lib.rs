@@ -52,7 +52,7 @@ use find::Runs;
 use outcome::Outcome;
 use report::{Done, Failed, Report, Written};
 use reporting::format::Format;
-use running::board::Machine;
+use running::board::EmulatedMachine;
 use running::boot::Show;
 use running::job::Job;
 use running::options::Metric;
@@ -198,7 +198,7 @@ impl Experiment {
                 Ok::<_, anyhow::Error>(Job::new(&of)?.within(&args.limits))
             };
             let mut whole = job(boot, repeat)?;
-            let simulated = matches!(whole.board().machine, Machine::Gem5(_));
+            let simulated = matches!(whole.board().machine, EmulatedMachine::Gem5(_));
             if let Some((boot, repeat)) = boot.brief(repeat).filter(|_| simulated) {
                 whole = job(&boot, &repeat)?;
             }

@@ -6,7 +6,7 @@ mod file;
 mod machine;
 pub mod size;
 
-pub use machine::{Firmware, Gem5, Machine, Qemu, Starts};
+pub use machine::{EmulatedMachine, Firmware, Gem5, Qemu, Starts};
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,7 +39,7 @@ pub struct Board {
     /// Power of each of them in each state, by stated figures: a model.
     pub watts: Option<Watts>,
     /// The machine that they are part of.
-    pub machine: Machine,
+    pub machine: EmulatedMachine,
 }
 
 /// CPUs.
@@ -103,8 +103,8 @@ impl Board {
     /// How QEMU emulates it, if it is QEMU's; `what` needs it.
     pub fn qemu(&self, what: &str) -> Result<&Qemu> {
         match &self.machine {
-            Machine::Qemu(qemu) => Ok(qemu),
-            Machine::Gem5(_) => bad_input!(
+            EmulatedMachine::Qemu(qemu) => Ok(qemu),
+            EmulatedMachine::Gem5(_) => bad_input!(
                 "{what}: board {} is gem5's, and this needs QEMU; use --board virt",
                 self.name
             ),
@@ -114,8 +114,8 @@ impl Board {
     /// How gem5 emulates it, if it is gem5's; `option` needs it.
     pub fn gem5(&self, option: &str) -> Result<&Gem5> {
         match &self.machine {
-            Machine::Gem5(gem5) => Ok(gem5),
-            Machine::Qemu(_) => bad_input!(
+            EmulatedMachine::Gem5(gem5) => Ok(gem5),
+            EmulatedMachine::Qemu(_) => bad_input!(
                 "{option}: board {} is not gem5's; use --board gem5",
                 self.name
             ),
@@ -245,11 +245,11 @@ impl Board {
     /// Whether its file says how a guest runs under `under`.
     pub fn runs(&self, under: Under) -> Result<()> {
         match &self.machine {
-            Machine::Qemu(qemu) => self.option_m(qemu, under).map(drop),
-            Machine::Gem5(_) if under.is_other() => bad_input!(
+            EmulatedMachine::Qemu(qemu) => self.option_m(qemu, under).map(drop),
+            EmulatedMachine::Gem5(_) if under.is_other() => bad_input!(
                 "--under: gem5 does not run `{under}`; use rouse or none, or --board virt"
             ),
-            Machine::Gem5(_) => Ok(()),
+            EmulatedMachine::Gem5(_) => Ok(()),
         }
     }
 

@@ -20,7 +20,7 @@ use vmm::archive;
 use wire::Source;
 
 use self::contents::Sources;
-use crate::given::{Given, Initrd};
+use crate::guest_kernel::{Given, Initrd};
 use crate::kvm::Host;
 use crate::pack::{Parts, flatten, pack};
 use crate::xen::Xen;

@@ -22,8 +22,8 @@ use results::Watts;
 
 use deadlines::Deadlines;
 
-use crate::before::Before;
-use crate::board::{Board, Machine as Kind};
+use crate::board::{Board, EmulatedMachine};
+use crate::boot_cache::BootCache;
 use crate::disturb;
 use crate::gem5::parameters::Values;
 use crate::limits::Limits;
@@ -79,7 +79,7 @@ pub struct Job {
     /// Whether the rules of the architecture are watched: see [`crate::strict`].
     pub strict: bool,
     /// Boots that need not be made again, where it is a test's.
-    pub before: Option<Arc<Before>>,
+    pub before: Option<Arc<BootCache>>,
 }
 
 /// The firmware of `dirty-firmware/`.
@@ -96,7 +96,7 @@ impl Job {
     pub fn new(args: &JobArgs) -> Result<Self> {
         let mut load = Load::new(&args.load)?;
         let board = &load.board;
-        if args.dtb.is_some() && matches!(board.machine, Kind::Gem5(_)) {
+        if args.dtb.is_some() && matches!(board.machine, EmulatedMachine::Gem5(_)) {
             bad_input!("--dtb: gem5 describes the machine that it makes; leave --dtb out");
         }
         let model = &board.model(args.cpu.as_deref())?.to_owned();
@@ -226,7 +226,7 @@ impl Job {
             );
         }
         if self.expect_reset
-            && matches!(self.board().machine, Kind::Gem5(_))
+            && matches!(self.board().machine, EmulatedMachine::Gem5(_))
             && self.unders != [Under::Rouse]
         {
             bad_input!(

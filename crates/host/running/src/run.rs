@@ -41,7 +41,7 @@ fn measure(args: &RunArgs) -> Result<()> {
         return debug::debug(&args.job, port);
     }
     if kvm::place::is_here(args)? {
-        return kvm::here::run(args);
+        return kvm::local_run::run(args);
     }
     if let Some(sides) = pair::sides(args)? {
         return pair::run(args, sides);

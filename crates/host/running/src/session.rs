@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The boots of a job, and the folder that they leave, whatever happens.
 
-mod came;
+mod boot_results;
 mod stage;
 
 use std::collections::BTreeSet;
@@ -11,14 +11,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::{Result, bail};
 use results::Results;
 
-use came::{Boot, Came};
+use boot_results::{Boot, BootResults};
 use stage::Stage;
 
 use crate::boot::{Lacks, Ready, Show, Turns};
 use crate::completeness::Completeness;
 use crate::critical::prepare;
 use crate::job::{Job, Variant};
-use crate::strict::Found;
+use crate::strict::BrokenRule;
 use crate::verdict::{Failure, judge_results, unwritten};
 use reporting::report;
 use shell::folder::Folder;
@@ -35,7 +35,7 @@ pub struct Session {
     /// Failure to do all that was asked for.
     pub failure: Option<Failure>,
     /// Violations of rules of the architecture, where they were watched.
-    pub found: Vec<Found>,
+    pub found: Vec<BrokenRule>,
     /// Everything that the console said.
     pub console: String,
     /// How the guest of the last boot ended it, where it gave no exit status.
@@ -105,7 +105,7 @@ pub fn measure(job: &Job) -> Result<Results> {
 struct Run<'j> {
     stage: Stage<'j>,
     log: Log,
-    came: Came<'j>,
+    came: BootResults<'j>,
 }
 
 impl<'j> Run<'j> {
@@ -117,7 +117,7 @@ impl<'j> Run<'j> {
         show: Show,
         name: Option<&'j str>,
     ) -> Result<Self> {
-        let came = Came::new(job, emulator, built, lacks);
+        let came = BootResults::new(job, emulator, built, lacks);
         let stage = Stage {
             job,
             name,

@@ -45,7 +45,7 @@ pub struct Checker {
 
 /// A finding, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct BrokenRule {
     /// The rule's name.
     pub rule: String,
     /// File and function, or the symbol of assembly: what stays the same when lines move.
@@ -54,13 +54,13 @@ pub struct Found {
     shown: String,
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for BrokenRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.shown)
     }
 }
 
-impl Found {
+impl BrokenRule {
     /// Returns one without more, for tests of what reads them.
     pub fn new(rule: &str, place: &str) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Checker {
 
     /// Returns the findings in our images, after the boot, without those that a comment explains. Firmware and other
     /// kernels are not judged.
-    pub fn found(&self, symbols: &Symbols) -> Result<Vec<Found>> {
+    pub fn found(&self, symbols: &Symbols) -> Result<Vec<BrokenRule>> {
         let text = fs::read_to_string(&self.findings).context("the recorder left no findings")?;
         let findings = text.lines().filter_map(Finding::parse);
         Ok(findings
@@ -105,7 +105,7 @@ impl Checker {
 }
 
 /// A finding with its names; `None` if it is not ours, or explained.
-fn told(finding: &Finding, symbols: &Symbols) -> Option<Found> {
+fn told(finding: &Finding, symbols: &Symbols) -> Option<BrokenRule> {
     let level = level(finding.place)?;
     let site = symbols.site(level, finding.place.pc)?;
     if is_explained(&finding.rule, &site) {
@@ -128,7 +128,7 @@ fn told(finding: &Finding, symbols: &Symbols) -> Option<Found> {
         shown += &format!("; the other instruction: {site}");
     }
     shown += &format!(" [{cites}]");
-    Some(Found {
+    Some(BrokenRule {
         rule: finding.rule.clone(),
         place: named(&site),
         shown,

@@ -12,8 +12,8 @@ use anyhow::{Context, Result};
 
 use super::clock::Clock;
 use super::{Ending, Show};
-use crate::before::Went;
-use crate::console::{Console, Kind};
+use crate::boot_cache::BootOutcome;
+use crate::console::{Console, LineKind};
 use crate::disturb::{Disturber, Done};
 use crate::limits::Limits;
 use providing::qemu;
@@ -52,7 +52,7 @@ pub struct Outcome {
     /// How it was disturbed, if it was.
     pub disturbed: Option<Done>,
     /// All that came of it, if that is asked for and it ended by itself.
-    pub went: Option<Went>,
+    pub went: Option<BootOutcome>,
 }
 
 impl Outcome {
@@ -119,7 +119,7 @@ pub fn follow(
     let report = events.end();
     let by_itself = stopped.is_none() && end == End::Well;
     let lines = follower.lines.take().filter(|_| by_itself);
-    let went = lines.map(|lines| Went {
+    let went = lines.map(|lines| BootOutcome {
         lines,
         report: report.clone(),
     });
@@ -133,7 +133,7 @@ pub fn follow(
 
 /// Like [`follow`] without a boot, for one that went like this.
 pub fn as_before(
-    went: Went,
+    went: BootOutcome,
     console: Console,
     log: &mut impl Write,
     mut watch: Watch<'_>,
@@ -282,13 +282,13 @@ impl<'a, L: Write> Follower<'a, L> {
         let now = self.clock.now();
         match kind {
             // It may take its time over its dump.
-            Kind::Crash => self.grace = Some(now),
+            LineKind::Crash => self.grace = Some(now),
             // It turns itself off, and may say it at another port before.
-            Kind::Exit | Kind::Refused => drop(self.grace.get_or_insert(now)),
+            LineKind::Exit | LineKind::Refused => drop(self.grace.get_or_insert(now)),
             _ => {}
         }
         let shown = std::mem::take(&mut self.shown);
-        if kind == Kind::Crash && watch.show >= Show::Dumps {
+        if kind == LineKind::Crash && watch.show >= Show::Dumps {
             watch.progress.clear();
             let line = self.console.crash.last().unwrap_or(&line);
             note!("{}", terminal::plain(line));
@@ -347,11 +347,11 @@ impl<'a, L: Write> Follower<'a, L> {
 
 /// From when on lines of this kind go to the terminal; of a crash the reader
 /// gets more than the line.
-fn shown_from(kind: Kind) -> Option<Show> {
+fn shown_from(kind: LineKind) -> Option<Show> {
     match kind {
-        Kind::Survey => Some(Show::Dumps),
-        Kind::Other => Some(Show::Console),
-        Kind::Record | Kind::Crash | Kind::Exit | Kind::Refused => None,
+        LineKind::Survey => Some(Show::Dumps),
+        LineKind::Other => Some(Show::Console),
+        LineKind::Record | LineKind::Crash | LineKind::Exit | LineKind::Refused => None,
     }
 }
 

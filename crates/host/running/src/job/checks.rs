@@ -10,7 +10,7 @@ use platform::{Node, Tree};
 
 use super::ram::Ram;
 use crate::board::size::{self, bytes};
-use crate::board::{Board, Machine};
+use crate::board::{Board, EmulatedMachine};
 use crate::gem5::parameters::{Parameters, Values};
 use crate::options::JobArgs;
 use shell::failure::bad_input;
@@ -30,8 +30,8 @@ pub fn parameters(args: &JobArgs, board: &Board) -> Result<Values> {
         }
     }
     match &board.machine {
-        Machine::Qemu(_) => Ok(Values::new()),
-        Machine::Gem5(gem5) => {
+        EmulatedMachine::Qemu(_) => Ok(Values::new()),
+        EmulatedMachine::Gem5(gem5) => {
             Parameters::load(&board.beside(&gem5.parameters))?.choose(preset, set)
         }
     }

@@ -13,7 +13,7 @@ use plan::{Program, Trap};
 use results::{Results, capture};
 
 use super::monitor;
-use running::before::Before;
+use running::boot_cache::BootCache;
 use running::images::{self, Guest};
 use running::job::Job;
 use running::kvm::{self, Host, program};
@@ -47,7 +47,7 @@ const REFUSED: [(&[&str], &str); 5] = [
 ];
 
 /// Boots the host with the program, and compares.
-pub fn run(before: &Arc<Before>) -> Result<()> {
+pub fn run(before: &Arc<BootCache>) -> Result<()> {
     let built = images::build("virt", Guest::Ours(Program::Measuring))?;
     let file = program::bytes(&built, &images::monitor()?)?;
     let plain = words(&[]);
@@ -128,7 +128,7 @@ fn owned(words: &[&str]) -> Vec<String> {
 }
 
 /// Boots a host on which `program` makes these runs, and returns its output.
-fn boot(before: &Before, program: Vec<u8>, runs: &[Vec<String>]) -> Result<String> {
+fn boot(before: &BootCache, program: Vec<u8>, runs: &[Vec<String>]) -> Result<String> {
     let place = Scratch::new()?;
     let host = Host::of(program)?;
     let mut command = monitor::machine()?;

@@ -12,7 +12,7 @@ use super::{
     carried, exceptions, exclusives, jobs, killed, mainline, monitor, published, repeated, strict,
     together,
 };
-use running::before::Before;
+use running::boot_cache::BootCache;
 use running::gem5;
 use shell::{places, processor_time};
 
@@ -31,7 +31,7 @@ enum What {
     /// More than one command.
     Code(fn() -> Result<()>),
     /// Boots, of which some may be known.
-    Boots(fn(&Arc<Before>) -> Result<()>),
+    Boots(fn(&Arc<BootCache>) -> Result<()>),
 }
 
 /// A command that succeeds.
@@ -152,7 +152,7 @@ impl Gate {
             What::Line(line) => line.run().map(|()| String::new()),
             What::Code(code) => code().map(|()| String::new()),
             What::Boots(boots) => {
-                let ((), as_before) = Before::of_test(self.name, again, boots)?;
+                let ((), as_before) = BootCache::of_test(self.name, again, boots)?;
                 Ok(as_before.map_or_else(String::new, |boots| format!(" ({boots})")))
             }
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 
 use providing::qemu;
-use running::before::{Before, Went};
+use running::boot_cache::{BootCache, BootOutcome};
 use running::kvm::{self, Host};
 use running::launch;
 use shell::emulator_process::Line;
@@ -111,7 +111,7 @@ const RUNS: [(&[&str], &[&str]); 20] = [
 const WITHOUT_KVM: [(&[&str], &[&str]); 1] = [(&["off"], &["refused: /dev/kvm is missing"])];
 
 /// Boots hosts, and compares what they say.
-pub fn run(before: &Arc<Before>) -> Result<()> {
+pub fn run(before: &Arc<BootCache>) -> Result<()> {
     let ends = boot(before, String::new(), &RUNS)?;
     ensure!(ends == 8, "{ends} guests ended badly");
     boot(before, "kvm-arm.mode=none".into(), &WITHOUT_KVM).map(drop)
@@ -119,7 +119,7 @@ pub fn run(before: &Arc<Before>) -> Result<()> {
 
 /// Boots a host with what the kernel is told, and compares what it says of each run; how many
 /// guests ended badly.
-fn boot(before: &Before, arguments: String, wanted: &[(&[&str], &[&str])]) -> Result<usize> {
+fn boot(before: &BootCache, arguments: String, wanted: &[(&[&str], &[&str])]) -> Result<usize> {
     let place = Scratch::new()?;
     let host = Host::ensure(None, running::images::monitor)?;
     let guests = [
@@ -169,7 +169,7 @@ pub fn machine() -> Result<Command> {
 }
 
 /// Returns the output of the machine, which has files in `place`, until it ends, which it has to by itself.
-pub fn said(mut command: Command, place: &Path, before: &Before) -> Result<String> {
+pub fn said(mut command: Command, place: &Path, before: &BootCache) -> Result<String> {
     let boot = before.boot(&qemu::ensure()?.exact, &command, place, &[])?;
     if let Some(went) = boot.went() {
         return Ok(went.console());
@@ -182,7 +182,7 @@ pub fn said(mut command: Command, place: &Path, before: &Before) -> Result<Strin
         "QEMU ended with {}; it said:\n{said}{complained}",
         output.status
     );
-    boot.keep(&Went {
+    boot.keep(&BootOutcome {
         lines: vec![Line::Console(said.clone())],
         report: None,
     })?;

@@ -16,7 +16,7 @@ use providing::qemu::Emulator;
 
 /// The command that boots `job` under KVM in `kvm_mode`: a machine for its host, whose monitor runs the guest's image.
 /// The host's files go to `place`.
-pub fn hosted(
+pub fn under_kvm(
     job: &Job,
     variant: Variant,
     kvm_mode: &str,

@@ -11,10 +11,10 @@ use results::merge::{self, Run as Measured};
 use results::{Build, Cell, Emulator, Results};
 
 use super::stage::Left;
-use crate::boot::{Kept, Lacks};
+use crate::boot::{Lacks, TextFiles};
 use crate::images::Built;
 use crate::job::{Job, Variant};
-use crate::strict::Found;
+use crate::strict::BrokenRule;
 use crate::verdict::{Failure, judge, judge_reset};
 use providing::toolchain;
 use shell::digest::sum;
@@ -22,7 +22,7 @@ use shell::interrupt::Signal;
 use shell::terminal::note;
 
 /// Results of the boots so far.
-pub struct Came<'j> {
+pub struct BootResults<'j> {
     pub job: &'j Job,
     /// The release of the kernel that is to be measured, where that is known.
     kernel: Option<String>,
@@ -36,9 +36,9 @@ pub struct Came<'j> {
     dealt: Dealt,
     /// Results of those before.
     done: Vec<Measured>,
-    pub found: Vec<Found>,
+    pub found: Vec<BrokenRule>,
     pub ended: Option<String>,
-    pub kept: Kept,
+    pub kept: TextFiles,
 }
 
 /// Boots one after another that had parts of the same cells.
@@ -88,7 +88,7 @@ pub enum Boot {
     Booted(Under, Result<Box<Left>>),
 }
 
-impl<'j> Came<'j> {
+impl<'j> BootResults<'j> {
     /// Before the first boot, without what `lacks`.
     pub fn new(
         job: &'j Job,
@@ -106,7 +106,7 @@ impl<'j> Came<'j> {
             done: Vec::new(),
             found: Vec::new(),
             ended: None,
-            kept: Kept::new(&emulator.shown()),
+            kept: TextFiles::new(&emulator.shown()),
         };
         for (under, why) in lacks {
             let failure = Failure::lacking(why);

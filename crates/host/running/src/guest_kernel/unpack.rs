@@ -8,7 +8,7 @@ use std::io::Read;
 
 use platform::image::Image;
 
-use super::{MOST, kind};
+use super::{MOST, image_check};
 
 /// Bytes by which a file tells what it is: if that is no Image, no more of it is unpacked.
 const HEAD: u64 = 4096;
@@ -23,7 +23,7 @@ const KIND: std::ops::Range<usize> = 24..56;
 /// The Image in `file`, which is the file itself if it is none of these. Else why there is
 /// none, as the end of a sentence.
 pub fn kernel(file: Vec<u8>) -> Result<Vec<u8>, String> {
-    if let Some((by @ ("gzip" | "zstd"), _)) = kind::compressed(&file) {
+    if let Some((by @ ("gzip" | "zstd"), _)) = image_check::compressed(&file) {
         return decompressed(by, &file);
     }
     if !(file.starts_with(ZBOOT.0) && file.get(4..8) == Some(ZBOOT.1)) {

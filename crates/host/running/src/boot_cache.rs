@@ -33,14 +33,14 @@ const SAID: &str = "said.json";
 
 /// How a boot went that ended by itself.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Went {
+pub struct BootOutcome {
     /// Each line, in the order in which they came.
     pub lines: Vec<Line>,
     /// How the machine ended, by the emulator's report.
     pub report: Option<Shutdown>,
 }
 
-impl Went {
+impl BootOutcome {
     /// Returns the console's output.
     pub fn console(&self) -> String {
         let lines = self.lines.iter().filter_map(|line| match line {
@@ -53,7 +53,7 @@ impl Went {
 
 /// The boots of a test.
 #[derive(Debug)]
-pub struct Before {
+pub struct BootCache {
     folder: PathBuf,
     /// All boots are made, whatever is known of them.
     again: bool,
@@ -68,7 +68,7 @@ struct Now {
     names: BTreeSet<String>,
 }
 
-impl Before {
+impl BootCache {
     /// Does the test `name`, and makes boots `again` that can only go as before. How many it did not make comes with what came of
     /// it, for people, if that is any.
     pub fn of_test<T>(
@@ -150,7 +150,7 @@ impl Before {
 /// One of a test's boots.
 #[derive(Debug)]
 pub struct Boot<'b> {
-    before: &'b Before,
+    before: &'b BootCache,
     /// Stands for all that it depends on.
     name: String,
     /// Files that a recorder writes, by the names of its options.
@@ -160,7 +160,7 @@ pub struct Boot<'b> {
 impl Boot<'_> {
     /// How it went before, if that is known; what a recorder wrote is where it would be. A test that does the same twice asks
     /// whether it comes to the same, so the second is made.
-    pub fn went(&self) -> Option<Went> {
+    pub fn went(&self) -> Option<BootOutcome> {
         let mut now = self.before.now();
         now.boots += 1;
         let first = now.names.insert(self.name.clone());
@@ -182,7 +182,7 @@ impl Boot<'_> {
     }
 
     /// Keeps how it went now.
-    pub fn keep(&self, went: &Went) -> Result<()> {
+    pub fn keep(&self, went: &BootOutcome) -> Result<()> {
         let parent = &self.before.folder;
         let shown = || places::shown(parent);
         fs::create_dir_all(parent).with_context(shown)?;

@@ -19,12 +19,12 @@ impl Place {
         self.0.path().join(name)
     }
 
-    fn test(&self, again: bool) -> Before {
-        Before::below(&self.at("boots"), "t", again)
+    fn test(&self, again: bool) -> BootCache {
+        BootCache::below(&self.at("boots"), "t", again)
     }
 
     /// How a boot with this option went; if that is not known it goes like this, and writes samples.
-    fn boot(&self, before: &Before, option: &str, said: &str) -> Went {
+    fn boot(&self, before: &BootCache, option: &str, said: &str) -> BootOutcome {
         let scratch = tempfile::tempdir().unwrap();
         let drive = format!("if=none,file={}", self.at("image").display());
         let mut command = Command::new("/emulator");
@@ -37,7 +37,7 @@ impl Place {
         let boot = boot.unwrap();
         let went = boot.went().unwrap_or_else(|| {
             fs::write(&samples, said).unwrap();
-            let went = Went {
+            let went = BootOutcome {
                 lines: vec![Line::Console(said.into()), Line::Emulator("warn".into())],
                 report: Some(Shutdown::Off),
             };
@@ -53,7 +53,7 @@ impl Place {
     }
 
     /// Whether a boot is made, which says this.
-    fn makes(&self, before: &Before, option: &str, said: &str) -> bool {
+    fn makes(&self, before: &BootCache, option: &str, said: &str) -> bool {
         self.boot(before, option, said).lines[0] == Line::Console(said.into())
     }
 }

@@ -2,7 +2,7 @@
 //! Another kernel as the guest: the options that give one, and its files.
 
 pub mod debian;
-pub mod kind;
+pub mod image_check;
 mod unpack;
 
 use std::fs;
@@ -101,7 +101,7 @@ impl Given {
 /// Checks a guest; the error is the end of a sentence. How much memory it needs is the machine's matter:
 /// [`crate::memory`].
 fn checked(image: Vec<u8>) -> Result<Vec<u8>, String> {
-    kind::check(&image)?;
+    image_check::check(&image)?;
     match image.len() > MOST {
         true => Err(too_large(image.len())),
         false => Ok(image),

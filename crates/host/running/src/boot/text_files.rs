@@ -14,7 +14,7 @@ const SAID_SHOWN: usize = 10;
 
 /// The texts so far.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct TextFiles {
     /// How this was started and each machine was, as it would be typed.
     commands: String,
     dump: String,
@@ -23,7 +23,7 @@ pub struct Kept {
     said: String,
 }
 
-impl Kept {
+impl TextFiles {
     /// Nothing yet but how this was started, and with which emulator.
     pub fn new(emulator: &str) -> Self {
         Self {
