@@ -5,9 +5,9 @@ use crate::Class;
 
 /// A set of reasons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Kind(pub u16);
+pub struct Reasons(pub u16);
 
-impl Kind {
+impl Reasons {
     /// None.
     pub const NONE: Self = Self(0);
     /// Reads the clock at the beginning of a sample.
@@ -112,35 +112,35 @@ mod tests {
     #[test]
     fn instructions_are_known_by_what_they_are() {
         for (word, kind) in [
-            (0xd503_207f, Kind::PAUSE.and(Kind::HALT)), // wfi
-            (0xd503_205f, Kind::PAUSE.and(Kind::HALT)), // wfe
-            (0xd503_1015, Kind::PAUSE.and(Kind::HALT)), // wfet x21
-            (0xd503_203f, Kind::PAUSE),                 // yield
-            (0xd503_201f, Kind::NONE),                  // nop
-            (0xd518_cba1, Kind::SEND),                  // msr icc_sgi1r_el1, x1
-            (0xd538_cc00, Kind::ACKNOWLEDGE),           // mrs x0, icc_iar1_el1
-            (0x885f_fe34, Kind::SYNC),                  // ldaxr w20, [x17]
-            (0x8816_fe35, Kind::SYNC),                  // stlxr w22, w21, [x17]
-            (0x88df_fe34, Kind::SYNC),                  // ldar w20, [x17]
-            (0x089f_fc20, Kind::SYNC),                  // stlrb w0, [x1]
-            (0xb8e0_3041, Kind::SYNC),                  // ldsetal w0, w1, [x2]
-            (0xf940_1d54, Kind::NONE),                  // ldr x20, [x10, #0x38]
-            (0xa940_0440, Kind::NONE),                  // ldp x0, x1, [x2]
-            (0xb860_6841, Kind::NONE),                  // ldr w1, [x2, x0]
+            (0xd503_207f, Reasons::PAUSE.and(Reasons::HALT)), // wfi
+            (0xd503_205f, Reasons::PAUSE.and(Reasons::HALT)), // wfe
+            (0xd503_1015, Reasons::PAUSE.and(Reasons::HALT)), // wfet x21
+            (0xd503_203f, Reasons::PAUSE),                    // yield
+            (0xd503_201f, Reasons::NONE),                     // nop
+            (0xd518_cba1, Reasons::SEND),                     // msr icc_sgi1r_el1, x1
+            (0xd538_cc00, Reasons::ACKNOWLEDGE),              // mrs x0, icc_iar1_el1
+            (0x885f_fe34, Reasons::SYNC),                     // ldaxr w20, [x17]
+            (0x8816_fe35, Reasons::SYNC),                     // stlxr w22, w21, [x17]
+            (0x88df_fe34, Reasons::SYNC),                     // ldar w20, [x17]
+            (0x089f_fc20, Reasons::SYNC),                     // stlrb w0, [x1]
+            (0xb8e0_3041, Reasons::SYNC),                     // ldsetal w0, w1, [x2]
+            (0xf940_1d54, Reasons::NONE),                     // ldr x20, [x10, #0x38]
+            (0xa940_0440, Reasons::NONE),                     // ldp x0, x1, [x2]
+            (0xb860_6841, Reasons::NONE),                     // ldr w1, [x2, x0]
         ] {
-            assert_eq!(Kind::of_word(word), kind, "{word:#010x}");
+            assert_eq!(Reasons::of_word(word), kind, "{word:#010x}");
         }
-        assert_eq!(Kind::clock_register(0xd53b_e054), Some(20));
-        assert_eq!(Kind::clock_register(0xd53b_e034), None);
+        assert_eq!(Reasons::clock_register(0xd53b_e054), Some(20));
+        assert_eq!(Reasons::clock_register(0xd53b_e034), None);
     }
 
     #[test]
     fn a_class_is_no_event() {
-        let kind = Kind::SYNC.of_class(Class::Flags);
+        let kind = Reasons::SYNC.of_class(Class::Flags);
         assert_eq!(kind.class(), Some(Class::Flags));
-        assert!(kind.happens() && kind.has(Kind::SYNC));
-        let kind = Kind::NONE.of_class(Class::Statistics);
+        assert!(kind.happens() && kind.has(Reasons::SYNC));
+        let kind = Reasons::NONE.of_class(Class::Statistics);
         assert!(!kind.happens() && kind.class() == Some(Class::Statistics));
-        assert_eq!(Kind::SYNC.class(), None);
+        assert_eq!(Reasons::SYNC.class(), None);
     }
 }
