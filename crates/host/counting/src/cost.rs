@@ -9,15 +9,16 @@ mod options;
 
 pub use options::CostArgs;
 
-mod against;
+mod baseline;
+mod cache_misses;
 mod card;
 pub mod costs;
+mod cycle_card;
 mod cycles;
 mod document;
 mod gate;
 mod history;
-mod in_cycles;
-mod missed;
+mod instruction_kind;
 mod numbers;
 mod parts;
 pub mod recorder;
@@ -29,14 +30,13 @@ mod tally;
 mod tarmac;
 pub mod trace;
 pub mod visit;
-mod word;
 
 pub use scale::sample;
 
 use anyhow::{Context, Result};
 use cost::Path;
 
-use against::Against;
+use baseline::Against;
 use costs::{Costs, Mode};
 use providing::toolchain;
 use recorder::Bench;
@@ -57,7 +57,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
         return history::write_document();
     }
     if let EmulatedMachine::Gem5(_) = Board::load(&args.board)?.machine {
-        return in_cycles::cost(args);
+        return cycle_card::cost(args);
     }
     if args.cpu.is_some() || args.gem5.is_some() {
         bad_input!(

@@ -65,7 +65,7 @@ impl Mode {
 
 /// A path in a mode.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Row {
+pub struct PathCosts {
     /// Name of the path.
     #[serde(deserialize_with = "path_name")]
     pub path: String,
@@ -95,7 +95,7 @@ fn path_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
 }
 
 /// The guest's instructions in `row`, for a table.
-pub fn guest_insns(row: Option<&Row>) -> String {
+pub fn guest_insns(row: Option<&PathCosts>) -> String {
     let tally = row.and_then(|row| row.guest);
     tally.map_or("-".into(), |tally| tally.insns.to_string())
 }
@@ -113,7 +113,7 @@ pub struct Costs {
     pub emulator: String,
     /// The compiler.
     pub rustc: String,
-    pub paths: Vec<Row>,
+    pub paths: Vec<PathCosts>,
     /// Single numbers by name: round trips, sizes, the length of a boot.
     pub numbers: BTreeMap<String, u64>,
     /// Instructions per operation by number of vCPUs, if that was asked for.
@@ -126,7 +126,7 @@ pub const SCHEMA: u32 = 1;
 
 impl Costs {
     /// The row of `path` in `mode`.
-    pub fn row(&self, path: Path, mode: Mode) -> Option<&Row> {
+    pub fn row(&self, path: Path, mode: Mode) -> Option<&PathCosts> {
         let mut rows = self.paths.iter();
         rows.find(|row| row.path == path.name() && row.mode == mode)
     }
@@ -171,7 +171,7 @@ fn has_exits(window: &Window, mode: Mode) -> bool {
 }
 
 /// Counts the passes of `path`.
-pub fn row(trace: &Trace, path: Path, mode: Mode) -> Result<Row> {
+pub fn row(trace: &Trace, path: Path, mode: Mode) -> Result<PathCosts> {
     let (windows, all) = clean(&trace.windows, path, mode);
     let mut passes: Vec<(Tally, Option<Tally>)> =
         windows.iter().map(|window| count(window)).collect();
@@ -187,7 +187,7 @@ pub fn row(trace: &Trace, path: Path, mode: Mode) -> Result<Row> {
         let insns = |tally: Option<Tally>| tally.map(|tally| tally.insns);
         pass.0.insns == el2.insns && insns(pass.1) == insns(guest)
     };
-    Ok(Row {
+    Ok(PathCosts {
         path: path.name().into(),
         mode,
         passes: passes.len() as u64,
@@ -209,8 +209,8 @@ fn count(window: &Window) -> (Tally, Option<Tally>) {
 }
 
 /// The row of a path that was not taken.
-pub fn skipped(path: Path, mode: Mode, why: &str) -> Row {
-    Row {
+pub fn skipped(path: Path, mode: Mode, why: &str) -> PathCosts {
+    PathCosts {
         path: path.name().into(),
         mode,
         passes: 0,

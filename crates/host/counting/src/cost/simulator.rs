@@ -12,7 +12,7 @@ use anyhow::{Context, Result, anyhow};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
-use super::missed::{self, Missed};
+use super::cache_misses::{self, Missed};
 use super::requests;
 use super::trace::Window;
 use super::{recorder, tarmac};
@@ -90,7 +90,7 @@ impl Simulator<'_> {
         let windows = windows?.concat();
         let mut missed = BTreeMap::new();
         if let Some(requests) = requests? {
-            missed = missed::most(&windows, &requests);
+            missed = cache_misses::most(&windows, &requests);
         }
         Ok(Recorded {
             windows,

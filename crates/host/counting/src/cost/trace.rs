@@ -16,7 +16,7 @@ pub struct Access {
 
 /// An instruction that was executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct Executed {
     /// At which level.
     pub level: Level,
     /// The instruction.
@@ -29,7 +29,7 @@ pub struct Step {
     pub tick: u64,
 }
 
-impl Step {
+impl Executed {
     /// One that accessed nothing.
     pub const fn new(level: Level, word: u32, pc: u64, tick: u64) -> Self {
         Self {
@@ -49,7 +49,7 @@ pub struct Window {
     /// Number of the CPU.
     pub cpu: u16,
     /// Instructions that were executed.
-    pub steps: Vec<Step>,
+    pub steps: Vec<Executed>,
     /// A loop in it is not complete.
     pub spun: bool,
 }
@@ -97,7 +97,7 @@ impl Trace {
             }
             (Entry::Entered { cpu, before }, _) if !inside => self.entered.push((cpu, before)),
             (Entry::Executed { level, word, pc }, Some(window)) if inside => {
-                window.steps.push(Step::new(level, word, pc, 0));
+                window.steps.push(Executed::new(level, word, pc, 0));
             }
             (
                 Entry::Accessed {

@@ -97,14 +97,14 @@ mod tests {
     use cost::Level;
 
     use super::*;
-    use crate::cost::trace::{Access, Step};
+    use crate::cost::trace::{Access, Executed};
 
     const CODE: u64 = 0x8020_2400;
     const DATA: u64 = 0x8100_4000;
 
     #[test]
     fn lines_that_el2_uses_and_misses_are_counted() {
-        let step = |tick, level, pc, address: Option<u64>| Step {
+        let step = |tick, level, pc, address: Option<u64>| Executed {
             level,
             word: 0,
             pc,

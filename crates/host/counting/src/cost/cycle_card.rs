@@ -6,10 +6,10 @@ use cost::Path;
 use page::Column;
 use page::document::Document;
 
+use super::cache_misses;
 use super::card::{self, Card};
 use super::gate::{self, Change};
 use super::history;
-use super::missed;
 use super::parts::{PARTS, Target};
 use crate::cost::CostArgs;
 use shell::failure::bad_input;
@@ -78,8 +78,8 @@ fn document(card: &Card) -> Document {
     document.table(wake_ups(card));
     if !card.missed.is_empty() {
         document.push(String::new());
-        document.push(missed::HEADING.into());
-        document.table(missed::columns(&card.missed));
+        document.push(cache_misses::HEADING.into());
+        document.table(cache_misses::columns(&card.missed));
     }
     document
 }
