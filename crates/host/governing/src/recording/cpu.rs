@@ -10,7 +10,7 @@ use super::line::{Event, What};
 
 /// A CPU.
 #[derive(Debug, Default)]
-pub struct Cpu {
+pub struct RecordedCpu {
     /// Whether the recording has all that may end an interval.
     all: bool,
     now: Now,
@@ -67,7 +67,7 @@ impl Stay {
     }
 }
 
-impl Cpu {
+impl RecordedCpu {
     /// A CPU of a recording that has `all` that may end an interval, or has not.
     pub fn new(all: bool) -> Self {
         Self {

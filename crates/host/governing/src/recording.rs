@@ -18,7 +18,7 @@ use cpuidle::Wake;
 
 use super::text::quoted;
 use super::trace::Interval;
-use cpu::Cpu;
+use cpu::RecordedCpu;
 use evidence::Evidence;
 use line::{Event, Line, What};
 
@@ -41,7 +41,7 @@ const HEADS: [&str; 3] = ["# tracer:", "cpus=", "version = "];
 /// The intervals of `wanted`, or of the CPU that has most of them; what is wrong and where, if
 /// anything is.
 pub fn parse(text: &str, wanted: Option<u32>) -> Result<Recorded, String> {
-    let mut found = Found::default();
+    let mut found = Contents::default();
     let mut events = Vec::new();
     for (number, line) in line::lines(text) {
         let line = Line::read(line);
@@ -51,12 +51,12 @@ pub fn parse(text: &str, wanted: Option<u32>) -> Result<Recorded, String> {
         }
     }
     found.check(text)?;
-    let mut cpus: BTreeMap<u32, Cpu> = BTreeMap::new();
+    let mut cpus: BTreeMap<u32, RecordedCpu> = BTreeMap::new();
     for (number, line) in events {
         match line {
             Line::Event(event) => {
                 let cpu = cpus.entry(event.cpu);
-                cpu.or_insert_with(|| Cpu::new(found.all()))
+                cpu.or_insert_with(|| RecordedCpu::new(found.all()))
                     .take(&event, number);
             }
             Line::Lost(at) => {
@@ -84,7 +84,7 @@ pub fn parse(text: &str, wanted: Option<u32>) -> Result<Recorded, String> {
 
 /// Contents of a recording.
 #[derive(Default)]
-struct Found {
+struct Contents {
     /// Lines of Linux.
     any: bool,
     idle: bool,
@@ -95,7 +95,7 @@ struct Found {
     somewhere: Option<usize>,
 }
 
-impl Found {
+impl Contents {
     fn note(&mut self, line: &Line, number: usize) -> Result<(), String> {
         self.any |= !matches!(line, Line::Other);
         match line {

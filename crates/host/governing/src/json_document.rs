@@ -21,7 +21,7 @@ pub struct Document {
     tick_us: u64,
     tick_ns: u64,
     states: Vec<Described>,
-    governors: Vec<Row>,
+    governors: Vec<GovernorRow>,
 }
 
 #[derive(Debug, Serialize)]
@@ -41,7 +41,7 @@ struct Described {
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct GovernorRow {
     governor: String,
     energy_percent: f64,
     awake_percent: f64,
@@ -109,13 +109,13 @@ impl Document {
                 .collect(),
             governors: answer
                 .rows()
-                .map(|(name, ledger)| Row::new(name, ledger, states, idle_ns))
+                .map(|(name, ledger)| GovernorRow::new(name, ledger, states, idle_ns))
                 .collect(),
         }
     }
 }
 
-impl Row {
+impl GovernorRow {
     fn new(governor: String, ledger: &Ledger, states: &[State], idle_ns: u64) -> Self {
         let counts = |(index, state): (usize, &State)| {
             let tally = ledger.statistics.of(index);
