@@ -54,7 +54,7 @@ impl ByBoot<f64> {
     }
 }
 
-/// A figure that was not measured here: a source's, or a bound. Measured ones come from [`Runs`](super::find::Runs),
+/// A figure that was not measured here: a source's, or a bound. Measured ones come from [`Runs`](super::runs::Runs),
 /// which knows what they depend on.
 #[derive(Clone, Copy)]
 pub struct Constant(pub f64);

@@ -4,8 +4,8 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::find::{Found, Run, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Outcome, Table, Test, Way, two, whole};
+use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, ONCE};
 use running::options::Metric;
 
@@ -57,7 +57,12 @@ const SAME: f64 = 1.0;
 const BAND: f64 = 10.0;
 
 /// The cell of row `(wait, host)` with a gap; `hint` is of where both can poll.
-fn find<'r>(run: Run<'r>, (wait, host): (&str, &str), gap: &str, hint: &str) -> Result<Found<'r>> {
+fn find<'r>(
+    run: Run<'r>,
+    (wait, host): (&str, &str),
+    gap: &str,
+    hint: &str,
+) -> Result<MeasuredCell<'r>> {
     let wake = if wait == "wfi" { "ipi" } else { "elide" };
     let mut words = vec![
         ("wait", wait),
@@ -152,6 +157,6 @@ fn claims(medians: &[ByBoot<f64>], [told, silent]: [ByBoot<f64>; 2]) -> Vec<Clai
 }
 
 /// Polls of EL2 that ended without an interrupt, per round trip.
-fn in_vain(found: &Found<'_>) -> f64 {
+fn in_vain(found: &MeasuredCell<'_>) -> f64 {
     found.each("el2", "poll-miss")
 }

@@ -119,7 +119,7 @@ impl Runs {
     }
 
     /// The one cell of boot `run` that has all these `words`, in the first repetition.
-    pub fn cell(&self, run: &str, words: Words<'_>) -> Result<Found<'_>> {
+    pub fn cell(&self, run: &str, words: Words<'_>) -> Result<MeasuredCell<'_>> {
         self.first().cell(run, words)
     }
 
@@ -128,7 +128,7 @@ impl Runs {
         &self,
         run: &str,
         words: Words<'_>,
-    ) -> Result<std::result::Result<Found<'_>, &str>> {
+    ) -> Result<std::result::Result<MeasuredCell<'_>, &str>> {
         self.first().cell_or_why(run, words)
     }
 }
@@ -142,7 +142,7 @@ pub struct Run<'r> {
 
 impl<'r> Run<'r> {
     /// The one cell of boot `run` that has all these `words`.
-    pub fn cell(self, run: &str, words: Words<'_>) -> Result<Found<'r>> {
+    pub fn cell(self, run: &str, words: Words<'_>) -> Result<MeasuredCell<'r>> {
         let found = self.cell_or_why(run, words)?;
         found.or_else(|why| bail!("{}: {why}", self.what(run, words)))
     }
@@ -152,7 +152,7 @@ impl<'r> Run<'r> {
         self,
         run: &str,
         words: Words<'_>,
-    ) -> Result<std::result::Result<Found<'r>, &'r str>> {
+    ) -> Result<std::result::Result<MeasuredCell<'r>, &'r str>> {
         let what = || self.what(run, words);
         let mut boots = self.runs.boots.iter();
         let boot = boots.find(|boot| boot.label == run).with_context(what)?;
@@ -174,7 +174,7 @@ impl<'r> Run<'r> {
             "cycles" => cell.cycles_hz.unwrap_or(machine.core_hz),
             _ => machine.cntfrq_hz,
         };
-        Ok(Ok(Found {
+        Ok(Ok(MeasuredCell {
             cell,
             shorter: self.shorter(run, cell),
             missing: &self.runs.missing,
@@ -219,7 +219,7 @@ fn has(cell: &Cell, words: Words<'_>) -> bool {
 /// Counters are of all that was made, and of the begins and ends of blocks. Where there is a shorter boot
 /// they are what this cell counted more than the one there: begins and ends are in both, and cancel out.
 #[derive(Clone, Copy)]
-pub struct Found<'r> {
+pub struct MeasuredCell<'r> {
     cell: &'r Cell,
     /// This cell in the shorter boot.
     shorter: Option<&'r Cell>,
@@ -231,7 +231,7 @@ pub struct Found<'r> {
     per_second: f64,
 }
 
-impl<'r> Found<'r> {
+impl<'r> MeasuredCell<'r> {
     /// A figure that was made of its samples.
     pub fn figure(&self, value: f64) -> ByBoot<f64> {
         let missing = self.cell.not_modelled.iter().cloned();
@@ -407,8 +407,8 @@ mod tests {
     use super::*;
 
     /// Calls from CPU 8 to CPU 16 of 32, 40 and 8 of each kind, as `virt` counted them.
-    const LONGER: &str = include_str!("find/storm.json");
-    const SHORTER: &str = include_str!("find/storm-short.json");
+    const LONGER: &str = include_str!("runs/storm.json");
+    const SHORTER: &str = include_str!("runs/storm-short.json");
 
     fn runs(boots: &[(&'static str, &str)]) -> Runs {
         let mut runs = Runs::new("ipistorm");

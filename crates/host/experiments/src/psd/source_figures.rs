@@ -21,7 +21,7 @@ pub const BOTH: usize = 4;
 pub type Values = [f64; 5];
 
 /// Cells, and what was published of them: the first is a rate.
-pub struct Row {
+pub struct SourceRow {
     pub name: &'static str,
     /// Label of its boot, and what tells its cells from the others there.
     pub boot: &'static str,
@@ -35,14 +35,14 @@ pub const WRITES: [(&str, &str); 1] = [("writes", "100")];
 
 const NONE: f64 = f64::NAN;
 
-pub const ROWS: [Row; 4] = [
-    Row {
+pub const ROWS: [SourceRow; 4] = [
+    SourceRow {
         name: "reads, fixed",
         boot: "fixed",
         words: &[],
         published: &[],
     },
-    Row {
+    SourceRow {
         name: "reads, uniform",
         boot: "apart",
         words: &READS,
@@ -54,7 +54,7 @@ pub const ROWS: [Row; 4] = [
             ("deviation, % ", [1.86, NONE, NONE, 0.16, NONE]),
         ],
     },
-    Row {
+    SourceRow {
         name: "writes",
         boot: "apart",
         words: &WRITES,
@@ -65,7 +65,7 @@ pub const ROWS: [Row; 4] = [
             ("its deviation, %", [3.36, 0.66, 1.16, 29.10, 1.13]),
         ],
     },
-    Row {
+    SourceRow {
         name: "both",
         boot: "mixed",
         words: &[],
