@@ -5,7 +5,7 @@
 use plan::{Pair, Under};
 use results::{Cell, Results, Stats};
 
-use crate::lead::By;
+use crate::leading_median::By;
 use crate::scale::Scale;
 
 /// From so many pairs on they are a map, and tables and other charts show one of them.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! In a comparison of runs under several things, what of A and of B is the own part of each.
 
-use page::own::times;
+use page::layer_costs::times;
 use plan::Under;
 use results::Cell;
 use results::compare::{Compared, Comparison, Figures, Pair};

@@ -135,7 +135,7 @@ fn columns(
     columns.extend(sides(found, scale, group, &|pair| pair.total().cloned()));
     let verdicts = pairs.iter().map(|pair| shown_verdict(pair));
     columns.push(Column::words("verdict", verdicts.collect()));
-    columns.extend(own::columns(found, scale));
+    columns.extend(layer_costs::columns(found, scale));
     if any {
         let work = |pair: &Pair<'_>| pair.figure(Quantity::Work).cloned();
         columns.extend(sides(found, scale, Quantity::Work.name(), &work));

@@ -99,14 +99,18 @@ pub fn sentence(results: &Results, scale: Scale) -> Option<String> {
 }
 
 /// A cell with its medians under each of several things.
-struct Row<'r> {
+struct LayerRow<'r> {
     cell: &'r Cell,
     medians: Vec<(Under, f64)>,
 }
 
 /// Of the cells that are `wanted`, the one that was measured under most; of several, the one of
 /// which most traps.
-fn widest<'r>(cells: &[&'r Cell], scale: Scale, wanted: &dyn Fn(&Cell) -> bool) -> Option<Row<'r>> {
+fn widest<'r>(
+    cells: &[&'r Cell],
+    scale: Scale,
+    wanted: &dyn Fn(&Cell) -> bool,
+) -> Option<LayerRow<'r>> {
     let row = |&cell: &&'r Cell| {
         let of_row = |other: &&&Cell| cell.is_like(other) || cell.is_over(other);
         let others = cells.iter().filter(of_row);
@@ -115,7 +119,7 @@ fn widest<'r>(cells: &[&'r Cell], scale: Scale, wanted: &dyn Fn(&Cell) -> bool) 
             .collect();
         // In the order of the columns of people: nothing, ours, others.
         medians.sort_by_key(|(under, _)| (*under != Under::None, *under));
-        Row { cell, medians }
+        LayerRow { cell, medians }
     };
     let rows = cells.iter().filter(|cell| wanted(cell)).map(row);
     let rows = rows.filter(|row| row.medians.len() > 1);
@@ -123,8 +127,8 @@ fn widest<'r>(cells: &[&'r Cell], scale: Scale, wanted: &dyn Fn(&Cell) -> bool) 
 }
 
 /// A row in words: alike, or each with how many times Rouse's, or the first's, it is.
-fn told(row: &Row<'_>) -> String {
-    let Row { cell, medians } = row;
+fn told(row: &LayerRow<'_>) -> String {
+    let LayerRow { cell, medians } = row;
     let (first_under, first) = medians[0];
     let name = match cell.what.trap {
         Trap::None => format!("{} ({})", cell.what.wait, cell.what.wake),
