@@ -6,9 +6,9 @@ mod options;
 pub use options::CompareArgs;
 
 mod gate;
-mod own;
-pub mod shown;
+mod layer_costs;
 mod side;
+pub mod text;
 
 use anyhow::{Result, bail};
 use page::document::Document;
@@ -88,7 +88,7 @@ fn judge(args: &CompareArgs) -> Result<(Document, Judgement)> {
             gate.judge(&comparison, &not_allowed, &b)
         }
     };
-    let document = shown::document(&comparison, &differs, &a, &b, see);
+    let document = text::document(&comparison, &differs, &a, &b, see);
     Ok((document, judgement))
 }
 

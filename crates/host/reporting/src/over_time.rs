@@ -18,7 +18,7 @@ use results::{Build, Cell};
 
 use crate::compare::CompareArgs;
 use crate::report::inputs::Input;
-use crate::saved;
+use crate::saved_runs;
 use shell::failure::bad_input;
 use shell::output::{self, Output};
 use shell::places;
@@ -96,8 +96,8 @@ pub fn over_time(args: &CompareArgs) -> Result<()> {
 /// The runs in `folders`.
 fn runs(folders: &[PathBuf]) -> Result<Vec<Run>> {
     let named = match folders {
-        [] => vec![saved::all()],
-        some => some.iter().map(|folder| saved::find(folder)).collect(),
+        [] => vec![saved_runs::all()],
+        some => some.iter().map(|folder| saved_runs::find(folder)).collect(),
     };
     let mut runs = Vec::new();
     for folder in named {

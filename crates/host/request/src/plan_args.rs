@@ -139,7 +139,7 @@ mod tests {
     use clap::Parser;
 
     #[derive(Debug, Parser)]
-    struct Line {
+    struct Typed {
         #[command(flatten)]
         plan: PlanArgs,
     }
@@ -156,7 +156,7 @@ mod tests {
         ] {
             let read = |words: &[String]| {
                 let words = ["line".to_owned()].into_iter().chain(words.iter().cloned());
-                Line::try_parse_from(words).unwrap().plan
+                Typed::try_parse_from(words).unwrap().plan
             };
             let typed: Vec<String> = line.split_ascii_whitespace().map(String::from).collect();
             let args = read(&typed);
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_word_that_no_option_takes_is_named_with_its_option() {
-        let typed = Line::try_parse_from(["line", "--wait", "sleep"]).unwrap();
+        let typed = Typed::try_parse_from(["line", "--wait", "sleep"]).unwrap();
         let why = typed.plan.plan().unwrap_err();
         assert!(
             why.starts_with("--wait") && why.contains("`sleep`"),

@@ -10,7 +10,7 @@ use results::capture;
 use results::merge::Run;
 use results::{Repeated, Results};
 
-use crate::saved;
+use crate::saved_runs;
 use shell::failure::bad_input;
 use shell::output::file_arguments;
 use shell::{files, mistake, places};
@@ -51,7 +51,7 @@ impl Input {
 
     /// Reads an input, whichever it is.
     pub fn read(path: &Path) -> Result<Self> {
-        let path = &saved::find(path);
+        let path = &saved_runs::find(path);
         let shown = places::shown(path);
         let mut input = if path.is_dir() {
             Self::read_folder(path, &shown)?
@@ -91,7 +91,10 @@ impl Input {
         file_arguments::note("INPUTS", file);
         let bytes = match files::read(file) {
             Ok(bytes) => bytes,
-            Err(error) => bad_input!("{shown} can't be read ({error}); {REMEDY}{}", saved::told()),
+            Err(error) => bad_input!(
+                "{shown} can't be read ({error}); {REMEDY}{}",
+                saved_runs::told()
+            ),
         };
         let text = String::from_utf8_lossy(&bytes);
         let is_log = !text.trim_start().starts_with('{')

@@ -8,7 +8,7 @@ use results::compare::{
 };
 
 use super::side::Side;
-use super::{gate, own};
+use super::{gate, layer_costs};
 use page::document::Document;
 use page::grid::Column;
 use page::scale::Scale;
