@@ -49,7 +49,7 @@ static OUT: OnceLock<Mutex<File>> = OnceLock::new();
 
 /// A translated block. The level is part of what a block is translated for, so
 /// it is the same each time that the block runs.
-struct Block {
+struct TranslatedBlock {
     /// A [`Level`], or [`UNKNOWN`] before the first time.
     level: AtomicU8,
 }
@@ -57,15 +57,15 @@ struct Block {
 const UNKNOWN: u8 = 0xff;
 
 /// An instruction of a block.
-struct Step {
-    block: &'static Block,
+struct TracedInstruction {
+    block: &'static TranslatedBlock,
     word: u32,
     pc: u64,
     mark: Option<Mark>,
 }
 
 /// Known state of a CPU.
-struct Cpu {
+struct TracedCpu {
     /// PSTATE, and the place where its value goes.
     pstate: *mut api::Handle,
     value: Value,
@@ -80,9 +80,9 @@ struct Cpu {
     run: usize,
 }
 
-static ALL: PerCpu<Cpu> = PerCpu::new(
+static ALL: PerCpu<TracedCpu> = PerCpu::new(
     [const {
-        UnsafeCell::new(Cpu {
+        UnsafeCell::new(TracedCpu {
             pstate: null_mut(),
             value: Value::NONE,
             before: Some(0),
@@ -157,7 +157,7 @@ extern "C" fn starts(index: c_uint, _: api::Data) {
 /// A block is translated: asks to be called for each of its instructions. The
 /// argument of the calls is kept for ever, as the emulator may run it for ever.
 extern "C" fn translates(block: *mut api::Block, _: api::Data) {
-    let known: &'static Block = Box::leak(Box::new(Block {
+    let known: &'static TranslatedBlock = Box::leak(Box::new(TranslatedBlock {
         level: AtomicU8::new(UNKNOWN),
     }));
     // SAFETY: the block is valid during the call, what is passed for ever.
@@ -169,7 +169,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
             let mut bytes = [0u8; 4];
             api::qemu_plugin_insn_data(instruction, bytes.as_mut_ptr().cast(), bytes.len());
             let word = u32::from_le_bytes(bytes);
-            let step = Box::leak(Box::new(Step {
+            let step = Box::leak(Box::new(TracedInstruction {
                 block: known,
                 word,
                 pc: api::qemu_plugin_insn_vaddr(instruction),
@@ -196,7 +196,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
 /// A block is about to run: notes its level the first time.
 extern "C" fn enters(index: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
-    let block = unsafe { &*data.cast::<Block>() };
+    let block = unsafe { &*data.cast::<TranslatedBlock>() };
     if block.level.load(Relaxed) != UNKNOWN {
         return;
     }
@@ -211,7 +211,7 @@ extern "C" fn enters(index: c_uint, data: api::Data) {
 /// An instruction is about to be executed.
 extern "C" fn executes(index: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
-    let step = unsafe { &*data.cast::<Step>() };
+    let step = unsafe { &*data.cast::<TracedInstruction>() };
     // SAFETY: the only reference in this callback.
     let cpu = unsafe { ALL.of(index) };
     let level = Level::of_pstate(u64::from(step.block.level.load(Relaxed)) << 2);
@@ -250,9 +250,9 @@ extern "C" fn accesses(index: c_uint, info: u32, address: u64, _: api::Data) {
     }
 }
 
-impl Cpu {
+impl TracedCpu {
     /// Notes an instruction of the window.
-    fn executes(&mut self, level: Level, step: &Step) {
+    fn executes(&mut self, level: Level, step: &TracedInstruction) {
         let (last_level, last_pc) = self.last;
         self.last = (level, step.pc);
         let jumped = step.pc != last_pc.wrapping_add(4);

@@ -68,7 +68,7 @@ struct Registers {
 }
 
 /// An instruction that something has to be done about.
-struct Step {
+struct WatchedInstruction {
     kind: Reasons,
     word: u32,
     /// The register that the instruction before has written, if it is [`Reasons::VALUE`].
@@ -142,7 +142,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
         let kind = place.map_or(Reasons::NONE, |(image, index)| image.kinds[index + n]);
         if let Some((image, index)) = place.filter(|_| kind.happens()) {
             let before = (index + n).checked_sub(1).map(|n| image.words[n]);
-            let step = Step {
+            let step = WatchedInstruction {
                 kind,
                 word: words[n],
                 value: before.and_then(Reasons::clock_register).unwrap_or(31),
@@ -194,9 +194,9 @@ fn word(instruction: *const api::Instruction) -> u32 {
 
 /// Has the emulator call for `instruction`. The argument of the call is kept for ever, as the
 /// emulator may execute it for ever.
-fn calls(instruction: *mut api::Instruction, step: Step) {
+fn calls(instruction: *mut api::Instruction, step: WatchedInstruction) {
     let synchronises = step.kind.has(Reasons::SYNC);
-    let step: &'static Step = Box::leak(Box::new(step));
+    let step: &'static WatchedInstruction = Box::leak(Box::new(step));
     // SAFETY: the instruction is valid during the translation, what is passed for
     // ever; the functions have the signatures that the interface asks for.
     unsafe {
@@ -218,7 +218,7 @@ fn calls(instruction: *mut api::Instruction, step: Step) {
 /// An instruction that matters is about to be executed, and was counted.
 extern "C" fn executes(_: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `calls`.
-    let step = unsafe { &*data.cast::<Step>() };
+    let step = unsafe { &*data.cast::<WatchedInstruction>() };
     let always = step.kind.has(Reasons::BEGIN) || step.kind.has(Reasons::CELL);
     if !always && !BUSY.load(Relaxed) {
         return;
@@ -297,7 +297,7 @@ impl State {
         Some(tpidr)
     }
 
-    fn executes(&mut self, step: &Step) {
+    fn executes(&mut self, step: &WatchedInstruction) {
         let kind = step.kind;
         if kind.has(Reasons::CELL)
             && let Some(id) = self.general(0)

@@ -9,11 +9,11 @@ use crate::lines::LINE;
 use crate::register::*;
 use crate::rule::Now;
 use crate::rules::Rules;
-use crate::shared::Shared;
+use crate::shared_state::Shared;
 
 /// An instruction that a rule may look at, about to be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct ExecutedOperation {
     /// Where.
     pub place: Place,
     /// Its operation.
@@ -22,15 +22,15 @@ pub struct Step {
 
 /// A CPU.
 #[derive(Debug)]
-pub struct Cpu {
+pub struct CheckedCpu {
     number: u16,
     controls: Controls,
     rules: Rules,
     /// Instruction that was begun last and is not known to be done.
-    begun: Option<(Step, Option<u64>)>,
+    begun: Option<(ExecutedOperation, Option<u64>)>,
 }
 
-impl Cpu {
+impl CheckedCpu {
     /// One that was reset; `number` is the emulator's.
     #[must_use]
     pub fn new(number: u16) -> Self {
@@ -44,7 +44,7 @@ impl Cpu {
 
     /// It is about to execute an instruction. `value` is that of its general register, if the
     /// instruction writes a system register or names an address.
-    pub fn executes(&mut self, shared: &Shared, step: Step, value: Option<u64>) {
+    pub fn executes(&mut self, shared: &Shared, step: ExecutedOperation, value: Option<u64>) {
         self.settle(shared);
         self.begun = Some((step, value));
         // Nothing traps EL2 here, and a wait may never end.

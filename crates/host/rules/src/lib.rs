@@ -7,7 +7,7 @@
 //! the architecture asks for works there, and may hang on a machine. This crate is told
 //! what every CPU executes, in program order, and reports what breaks a rule.
 //!
-//! [`decode`](decode::decode) tells which instructions matter. A [`Cpu`] is told of those,
+//! [`decode`](decode::decode) tells which instructions matter. A [`CheckedCpu`] is told of those,
 //! of its accesses to memory and of its exceptions, by the one thread that runs it. State
 //! that CPUs have in common is in [`Shared`]. Each rule is a module of `rules`, whose comment says
 //! what it looks at and what it can't see; [`RULES`] lists them. A rule keeps
@@ -31,14 +31,14 @@ mod finding;
 mod lines;
 mod rule;
 mod rules;
-mod shared;
+mod shared_state;
 mod tables;
 #[cfg(test)]
 mod testing;
 
 pub use access::Access;
-pub use cpu::{Cpu, Step};
+pub use cpu::{CheckedCpu, ExecutedOperation};
 pub use finding::{Finding, Place};
 pub use rule::About;
 pub use rules::RULES;
-pub use shared::{Machine, Shared};
+pub use shared_state::{Machine, Shared};

@@ -39,7 +39,7 @@ enum Stage {
 
 /// A line.
 #[derive(Debug, Default)]
-struct Line {
+struct CodeLine {
     /// Where it was written, or the IC where it is invalidated, and how far it is: 0 is none. The upper
     /// byte of an address, which repeats its bit 55, has stage and level.
     state: AtomicU64,
@@ -50,7 +50,7 @@ struct Line {
 /// Lines that were written.
 #[derive(Debug)]
 pub struct Written {
-    lines: Lines<Line>,
+    lines: Lines<CodeLine>,
     barriers: Barriers,
 }
 
@@ -82,7 +82,7 @@ impl Written {
         }
     }
 
-    fn cleans(&self, cpu: u16, line: &Line) {
+    fn cleans(&self, cpu: u16, line: &CodeLine) {
         let before = line.state.load(Relaxed);
         if let Some((store, Stage::Stored)) = decoded(before) {
             self.moves(cpu, line, before, coded(store, Stage::Cleaned));
@@ -90,7 +90,7 @@ impl Written {
     }
 
     /// An IC at `place`.
-    fn invalidates(&self, cpu: u16, line: &Line, place: Place) {
+    fn invalidates(&self, cpu: u16, line: &CodeLine, place: Place) {
         let before = line.state.load(Relaxed);
         if let Some((_, Stage::Cleaned)) = decoded(before)
             && self.barriers.have_completed(&line.begun)
@@ -100,7 +100,7 @@ impl Written {
     }
 
     /// Takes a line from one stage to the next, unless it is written meanwhile.
-    fn moves(&self, cpu: u16, line: &Line, from: u64, to: u64) {
+    fn moves(&self, cpu: u16, line: &CodeLine, from: u64, to: u64) {
         self.barriers.begin(cpu, &line.begun);
         let _ = line.state.compare_exchange(from, to, Relaxed, Relaxed);
     }

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use rules::decode::{alignment, decode_before, is_access};
 use rules::gic::{Frame, Mapped};
-use rules::{Access, Cpu, Finding, Machine, Place, RULES, Shared, Step};
+use rules::{Access, CheckedCpu, ExecutedOperation, Finding, Machine, Place, RULES, Shared};
 
 /// Memory is its own address, and findings are of rules that there are.
 struct Echo;
@@ -41,12 +41,12 @@ proptest! {
         program in prop::collection::vec((0u16..2, 0u8..4, word(), any::<u64>(), 0u8..8), 1..400),
     ) {
         let shared = Shared::new(Echo);
-        let mut cpus = [Cpu::new(0), Cpu::new(1)];
+        let mut cpus = [CheckedCpu::new(0), CheckedCpu::new(1)];
         for (n, (number, level, word, value, what)) in program.into_iter().enumerate() {
             let cpu = &mut cpus[usize::from(number)];
             let place = Place { level, pc: 4 * n as u64 };
             if let Some(operation) = decode_before(word, [word]) {
-                cpu.executes(&shared, Step { place, operation }, (what > 1).then_some(value));
+                cpu.executes(&shared, ExecutedOperation { place, operation }, (what > 1).then_some(value));
                 cpu.reads(&shared, value);
             }
             if is_access(word) || what == 2 {
