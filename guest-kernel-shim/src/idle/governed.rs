@@ -20,7 +20,7 @@ use core::marker::PhantomData;
 use core::num::NonZeroU32;
 use core::sync::atomic::Ordering::Relaxed;
 
-use cpuidle::{Choice, Device, Driver, FOREVER, Kind, Period, Psd, Setup, Table, Wake, Way};
+use cpuidle::{Choice, Device, Driver, FOREVER, Period, Psd, Setup, StateKind, Table, Wake, Way};
 use plan::{Governor, IdlePollBy, PsdLimit};
 use wait::idle::{self, Idle};
 use wait::poll::Pause;
@@ -233,7 +233,7 @@ impl<T: Here, P: Pause, const BARRIER: bool> Driver for Stay<'_, T, P, BARRIER> 
     fn halt(&self, _: &Choice, way: Way) -> (Option<NonZeroU32>, bool) {
         let ticked = || self.cpu.rung.has_ticked();
         let (taken, entered) = idle::halt_unless(self.me, self.wanted, ticked, || {
-            if way.kind == Kind::Standby {
+            if way.kind == StateKind::Standby {
                 self.standby(way.exit_latency_ns);
             } else if BARRIER {
                 idle::wfi(&Barred(self.me), true);

@@ -13,7 +13,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use cpuidle::{Hz, Kind, State, Table};
+use cpuidle::{Hz, State, StateKind, Table};
 use serde::Deserialize;
 
 use shell::failure::{BadInput, bad_input};
@@ -55,7 +55,7 @@ enum Word {
     Standby,
 }
 
-impl From<Word> for Kind {
+impl From<Word> for StateKind {
     fn from(word: Word) -> Self {
         match word {
             Word::Poll => Self::Poll,

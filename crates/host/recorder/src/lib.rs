@@ -31,7 +31,7 @@ use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, OnceLock};
 
-use cost::{Edge, Entry, Level, Mark};
+use cost::{Edge, Level, Mark, TraceEntry};
 use per_cpu::{CPUS, PerCpu};
 use registers::Value;
 
@@ -73,7 +73,7 @@ struct TracedCpu {
     before: Option<u64>,
     /// The path whose begin was marked, and what was executed since.
     window: Option<Mark>,
-    entries: Vec<Entry>,
+    entries: Vec<TraceEntry>,
     /// Level and address of the last instruction.
     last: (Level, u64),
     /// Entries since the level changed or a vector was reached.
@@ -220,7 +220,7 @@ extern "C" fn executes(index: c_uint, data: api::Data) {
             let before = *before;
             cpu.before = None;
             let cpu = index as u16;
-            write(&[Entry::Entered { cpu, before }]);
+            write(&[TraceEntry::Entered { cpu, before }]);
         }
         Some(before) => *before += 1,
         None => {}
@@ -242,7 +242,7 @@ extern "C" fn accesses(index: c_uint, info: u32, address: u64, _: api::Data) {
             let store = api::qemu_plugin_mem_is_store(info);
             (store, api::qemu_plugin_mem_size_shift(info) as u8)
         };
-        cpu.entries.push(Entry::Accessed {
+        cpu.entries.push(TraceEntry::Accessed {
             store,
             size,
             address,
@@ -261,15 +261,15 @@ impl TracedCpu {
         }
         self.run += 1;
         if self.run < MOST {
-            self.entries.push(Entry::Executed {
+            self.entries.push(TraceEntry::Executed {
                 level,
                 word: step.word,
                 pc: step.pc,
             });
-        } else if let Some(Entry::LeftOut { count }) = self.entries.last_mut() {
+        } else if let Some(TraceEntry::LeftOut { count }) = self.entries.last_mut() {
             *count += 1;
         } else {
-            self.entries.push(Entry::LeftOut { count: 1 });
+            self.entries.push(TraceEntry::LeftOut { count: 1 });
         }
     }
 
@@ -281,7 +281,7 @@ impl TracedCpu {
         match (mark.edge, begun) {
             (Edge::Begin, _) => self.window = Some(mark),
             (Edge::End, Some(begin)) if begin.path == mark.path => {
-                let window = Entry::Window {
+                let window = TraceEntry::Window {
                     path,
                     cpu: index as u16,
                     count: self.entries.len() as u64,
@@ -297,7 +297,7 @@ impl TracedCpu {
 }
 
 /// Appends entries to the trace, all or none between those of other CPUs.
-fn write(entries: &[Entry]) {
+fn write(entries: &[TraceEntry]) {
     let bytes: Vec<u8> = entries.iter().flat_map(|entry| entry.to_bytes()).collect();
     let Some(out) = OUT.get() else { return };
     let Ok(mut file) = out.lock() else { return };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use plan::{DIMENSIONS, Info, Kind, Place};
+use plan::{DIMENSIONS, Info, Place, ValueKind};
 
 /// Heading of the options that belong to the workloads on the guest's executor.
 const EXECUTOR: &str =
@@ -32,10 +32,10 @@ impl Args for ListArgs {
             let option = Arg::new(info.key).long(info.key).help(results::help(info));
             let option = option.visible_aliases(info.aliases.iter().copied());
             let option = option.value_name(match info.kind {
-                Kind::Words | Kind::Numbers => "LIST",
-                Kind::Cpus => "CPUS,...",
-                Kind::Pairs => "A,B+...|all",
-                Kind::Tables => "TABLE,...",
+                ValueKind::Words | ValueKind::Numbers => "LIST",
+                ValueKind::Cpus => "CPUS,...",
+                ValueKind::Pairs => "A,B+...|all",
+                ValueKind::Tables => "TABLE,...",
             });
             match info.place {
                 Place::Always | Place::Unusual => option,

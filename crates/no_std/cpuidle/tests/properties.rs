@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Properties that every governor has for any input.
 
-use cpuidle::{Device, FOREVER, Kind, Moment, Name, Outcome, Psd, Setup, State, Table, Wake};
+use cpuidle::{Device, FOREVER, Moment, Name, Outcome, Psd, Setup, State, StateKind, Table, Wake};
 use proptest::prelude::*;
 
 /// Times of all magnitudes, with the extremes.
@@ -27,9 +27,9 @@ fn table() -> impl Strategy<Value = Table> {
             let states: Vec<State> = (0..times.len())
                 .map(|index| {
                     let kind = match index {
-                        0 if polls => Kind::Poll,
-                        0 | 1 => Kind::Wfi,
-                        _ => Kind::Standby,
+                        0 if polls => StateKind::Poll,
+                        0 | 1 => StateKind::Wfi,
+                        _ => StateKind::Standby,
                     };
                     State {
                         enabled: times[index].2,
@@ -192,9 +192,9 @@ proptest! {
 fn a_psd_window_makes_every_governor_poll() {
     const MS: u64 = 1_000_000;
     let states = [
-        State::new("poll", Kind::Poll, 0, 0),
-        State::new("wfi", Kind::Wfi, 2_000, 10_000),
-        State::new("standby", Kind::Standby, 40_000, 200_000),
+        State::new("poll", StateKind::Poll, 0, 0),
+        State::new("wfi", StateKind::Wfi, 2_000, 10_000),
+        State::new("standby", StateKind::Standby, 40_000, 200_000),
     ];
     let table = Table::new(&states, MS).unwrap();
     for name in Setup::all(0).filter(|setup| !setup.name().limited()) {

@@ -51,7 +51,7 @@
 //!   [`PREEMPTIONS`] preemptions.
 //!
 //! Work that is posted for a parked CPU, [`wait::post`], has a model of its own on the same
-//! machine, [`posted`].
+//! machine, [`posted_work`].
 //!
 //! # Mutants
 //!
@@ -61,7 +61,7 @@
 #![cfg(loom)]
 
 mod machine;
-mod posted;
+mod posted_work;
 mod protocol;
 mod ways;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pairs that are compared: governors and tables.
 
-use cpuidle::{Kind, Name};
+use cpuidle::{Name, StateKind};
 use governors_by_rules::{
     EarlyAnswer, Governor, Haltpoll, HaltpollParameters, Ladder, Menu, MenuRules, Outliers, Teo,
     TeoRecent, Utilisation, poll_limit_ns,
@@ -260,7 +260,11 @@ impl Machine {
             .states
             .iter()
             .map(|&(polls, latency_us, residency_us)| {
-                let kind = if polls { Kind::Poll } else { Kind::Wfi };
+                let kind = if polls {
+                    StateKind::Poll
+                } else {
+                    StateKind::Wfi
+                };
                 cpuidle::State::new("state", kind, latency_us * 1000, residency_us * 1000)
             })
             .collect();

@@ -3,7 +3,7 @@
 //! they say, and what they can't say.
 
 use crate::tables::{
-    self, FADT, Gicc, Machine, RAM, RSDP, XSDT, fadt, gtdt, pair, refused, refused_at, small,
+    self, FADT, Gicc, MachineTables, RAM, RSDP, XSDT, fadt, gtdt, pair, refused, refused_at, small,
 };
 use acpi::{Error, Ram, Table};
 use platform::{Conduit, Enable, Region, Room, UartKind};
@@ -101,7 +101,7 @@ fn timers_have_interrupts_of_their_own() {
     machine.read().unwrap();
 }
 
-fn console(interface: u8, width: u8, access: u8, address: u64) -> Machine {
+fn console(interface: u8, width: u8, access: u8, address: u64) -> MachineTables {
     let mut machine = small();
     machine.spcr = Some(tables::spcr(interface, width, access, address));
     machine
@@ -291,7 +291,8 @@ fn without_an_spcr_the_dbg2_names_the_console() {
     let mut machine = small();
     // USB and an unknown serial port are none.
     machine.others = vec![dbg2(&[(0x8002, 0, 0x1000), (0x8000, 3, 0x21c_0000)])];
-    let base = |machine: &Machine| machine.read().unwrap().platform.uart.map(|uart| uart.base);
+    let base =
+        |machine: &MachineTables| machine.read().unwrap().platform.uart.map(|uart| uart.base);
     assert_eq!(base(&machine), Some(0x900_0000));
     machine.spcr = None;
     let read = machine.read().unwrap();
