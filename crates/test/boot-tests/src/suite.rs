@@ -5,34 +5,34 @@ mod settings;
 
 pub use settings::TestArgs;
 
-#[cfg(test)]
-mod alike;
-mod carried;
 mod case;
 mod cells;
-mod cut;
+mod concurrent_runs;
+mod dist_folder;
+mod equal_runs;
 mod exceptions;
 mod exclusives;
 mod expectation;
+#[cfg(test)]
+mod feature_sets;
 mod firmware;
 mod gate;
 mod host;
+mod host_test_names;
 mod jobs;
 mod kernel;
-mod killed;
+mod kvm_program;
 mod mainline;
 mod monitor;
-mod named;
 mod options;
 mod order;
-mod passed;
+mod pass_cache;
 mod pool;
-mod published;
-mod repeated;
-mod same;
+mod repetitions;
+mod signals;
 mod strict;
 mod timings;
-mod together;
+mod truncated_log;
 
 use std::cmp::Reverse;
 use std::fs;
@@ -44,7 +44,7 @@ use anyhow::{Context, Result, bail};
 
 use case::Case;
 use gate::Gate;
-use pool::{Tally, Task};
+use pool::{Outcomes, Task};
 use providing::{qemu, toolchain};
 use shell::failure::bad_input;
 use shell::terminal::print_lines;
@@ -80,7 +80,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
         gate::all(filter)
     };
     // Compiling them takes minutes, so what is surely not among them is known before.
-    let of_host = !args.target_only && named::any(filter)?;
+    let of_host = !args.target_only && host_test_names::any(filter)?;
     if !of_host && cases.is_empty() && gates.is_empty() {
         let which = match (args.host_only, args.target_only) {
             (true, _) => "of the host ",
@@ -183,7 +183,7 @@ fn boot(
         };
         Task::new(&case.name, case.lacks(), run)
     }));
-    let mut tally = Tally::default();
+    let mut tally = Outcomes::default();
     tally.run(tasks, jobs)?;
     let written = results_in(&folders.into_inner().unwrap_or_else(PoisonError::into_inner));
     if !written.is_empty() {

@@ -65,13 +65,13 @@ use anyhow::{Context, Result, anyhow};
 use serde::Deserialize;
 
 use super::cells::Expected;
-use super::cut::Cut;
+use super::equal_runs::Same;
 use super::expectation::Expect;
 use super::firmware::Firmware;
 use super::kernel::Kernel;
 use super::options::{Options, options, typed};
 use super::order::Order;
-use super::same::Same;
+use super::truncated_log::Cut;
 use running::board::{Board, EmulatedMachine};
 use running::boot::Show;
 use running::boot_cache::BootCache;

@@ -12,7 +12,7 @@ use std::thread;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::ON_TARGET;
-use super::passed::{Given, Passed};
+use super::pass_cache::{Given, Passed};
 use super::pool::{self, Task};
 use providing::{browser, toolchain};
 use publishing::pages as kinds;
@@ -27,7 +27,7 @@ const UNCHANGED: &str = "not run: they passed before, and nothing of them has ch
 
 /// A kind of tests.
 #[derive(Clone, Copy, Debug)]
-struct Kind {
+struct TestKind {
     name: &'static str,
     /// Names the thing that this computer lacks to run them.
     lacks: fn() -> Option<String>,
@@ -55,18 +55,18 @@ pub struct How<'a> {
     pub again: bool,
 }
 
-const KINDS: [Kind; 3] = [
-    Kind {
+const KINDS: [TestKind; 3] = [
+    TestKind {
         name: "tests-of-the-host",
         lacks: || None,
         tests: || Ok(host()),
     },
-    Kind {
+    TestKind {
         name: "model-checks",
         lacks: || None,
         tests: || Ok(models()),
     },
-    Kind {
+    TestKind {
         name: "pages-in-a-browser",
         lacks: browser::lacks,
         tests: pages,
@@ -124,7 +124,7 @@ fn log(name: &str) -> PathBuf {
     places::target().join("tests").join(format!("{name}.log"))
 }
 
-impl Kind {
+impl TestKind {
     /// Runs them aside if nothing is lacking; what became of them.
     fn beside(self, how: How) -> Result<String> {
         match (self.lacks)() {

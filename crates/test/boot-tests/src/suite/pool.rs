@@ -41,7 +41,7 @@ pub fn all_cpus() -> NonZeroUsize {
 
 /// Outcomes of tests.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct Outcomes {
     tests: usize,
     skipped: Vec<String>,
     failed: Vec<String>,
@@ -55,7 +55,7 @@ enum Outcome {
     Failed(String),
 }
 
-impl Tally {
+impl Outcomes {
     /// Runs `tasks`, `jobs` at a time, in this order.
     pub fn run(&mut self, tasks: Vec<Task<'_>>, jobs: NonZeroUsize) -> Result<()> {
         let queue = Mutex::new(tasks.into_iter());
@@ -164,7 +164,7 @@ mod tests {
             };
             Task::new("waits", None, run)
         });
-        let mut tally = Tally::default();
+        let mut tally = Outcomes::default();
         tally.run(tasks.collect(), jobs).unwrap();
         assert_eq!(tally.tests, 6);
         tally.judge().unwrap();
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn what_failed_and_what_was_skipped_is_named() {
-        let mut tally = Tally::default();
+        let mut tally = Outcomes::default();
         let none = || Ok(String::new());
         let tasks = vec![
             Task::new("b", None, || Err(anyhow!("wrong"))),

@@ -11,7 +11,7 @@ use rules::RULES;
 
 use super::case::Case;
 use super::cases;
-use super::pool::{Tally, Task};
+use super::pool::{Outcomes, Task};
 use providing::qemu;
 use running::session::Session;
 use running::strict::BrokenRule;
@@ -87,7 +87,7 @@ pub fn run(filter: &str, jobs: NonZeroUsize) -> Result<()> {
         let run = || watched(case);
         Task::new(&case.name, case.lacks_rules(), run)
     });
-    let mut tally = Tally::default();
+    let mut tally = Outcomes::default();
     tally.run(tasks.collect(), jobs)?;
     let places = places.into_inner().unwrap_or_else(PoisonError::into_inner);
     say!("{} places break a rule", places.len());
