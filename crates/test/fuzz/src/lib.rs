@@ -4,7 +4,7 @@
 //! things run it:
 //!
 //! - `cargo test`: every file of its corpus, then a fixed number of inputs made
-//!   from those by [`short`], the same ones each time;
+//!   from those by [`short_run`], the same ones each time;
 //! - libFuzzer, with a nightly toolchain (`libfuzzer/`);
 //! - Miri, on a few inputs.
 //!
@@ -16,13 +16,13 @@
 mod acpi_tables;
 mod bytes;
 mod configuration;
+mod description;
 mod frames;
 pub mod gic;
 mod payload;
 mod plans;
 mod records;
-pub mod short;
-mod sound;
+pub mod short_run;
 mod steps;
 mod syndromes;
 mod trees;

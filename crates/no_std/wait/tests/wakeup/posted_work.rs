@@ -18,7 +18,7 @@ use wait::post::{begin, post};
 use wait::request::RESCHED;
 
 use crate::PREEMPTIONS;
-use crate::machine::{Cpu, Wake, World};
+use crate::machine::{LoomCpu, Wake, World};
 use crate::protocol::Real;
 use crate::ways::Way;
 
@@ -84,7 +84,7 @@ fn check(way: Way, posting: Posting) -> [u64; 2] {
             }
             poster.wake(HANDED);
         });
-        let cpu = Cpu::<Real>::new(world, false);
+        let cpu = LoomCpu::<Real>::new(world, false);
         let mut idle = way.idle(RESCHED);
         let mut parked = 0;
         while *shared.number.lock().unwrap() == 0 {
