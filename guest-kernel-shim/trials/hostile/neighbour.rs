@@ -11,7 +11,7 @@ use arch::insn;
 use plan::{Deliver, Plan};
 
 use super::tally::Tally;
-use crate::kept::System;
+use crate::system_registers::System;
 use guest_kernel_shim::{clock, hypervisor};
 
 /// CPUs have neighbours.

@@ -14,7 +14,7 @@
 //! time passes on a machine as well, as firmware brings the CPU back before any
 //! handler runs; it needs no hypervisor, and costs EL2's paths nothing.
 //!
-//! CPUs may be made to poll whatever their governor says: [`super::forced`].
+//! CPUs may be made to poll whatever their governor says: [`super::forced_poll`].
 
 use core::marker::PhantomData;
 use core::num::NonZeroU32;
@@ -26,7 +26,7 @@ use wait::idle::{self, Idle};
 use wait::poll::Pause;
 use wait::target::Measure;
 
-use super::forced::{self, Forcing, Never, Pointer, Posted};
+use super::forced_poll::{self, Forcing, Never, Pointer, Posted};
 use crate::kernel::stats::Stat;
 use crate::kernel::table::cpu;
 use crate::kernel::{Cpu, time, timer};
@@ -78,7 +78,7 @@ pub fn with<P: Pause, B: Body>(setting: &Setting, pause: P, body: &mut B) {
     let cpu = cpu(PerCpu::this().index);
     cpu.device
         .with(|place| *place = Some(device(setting, governor)));
-    match forced::way::<B>(setting) {
+    match forced_poll::way::<B>(setting) {
         None => with_barrier::<P, Never>(setting, pause, cpu, body),
         Some(IdlePollBy::Posted) => with_barrier::<P, Posted>(setting, pause, cpu, body),
         Some(IdlePollBy::Pointer) => with_barrier::<P, Pointer>(setting, pause, cpu, body),

@@ -2,7 +2,7 @@
 //! Checks of a CPU that is shared with a neighbour: whatever that does, nothing of this guest's
 //! registers, interrupts and memory changes, and nothing of its own.
 
-mod around;
+mod registers;
 
 use aarch64_cpu::registers::{CPACR_EL1, Readable, Writeable};
 use abi::{KnobValue, Neighbour, Shared};
@@ -10,11 +10,11 @@ use arch::insn;
 use arch::regs::{ICC_PMR_EL1, PMCCNTR_EL0, PMCNTENSET_EL0, PMCR_EL0};
 use plan::{Deliver, Trap};
 
-use self::around::{Registers, Way};
-use super::evicted::checksum;
+use self::registers::{Registers, Way};
+use super::eviction::checksum;
 use super::levels::{Timer, nothing};
 use super::outcome::{Failure, ensure};
-use crate::kept::System;
+use crate::system_registers::System;
 use guest_kernel_shim::{clock, hypervisor, knobs, pmu};
 
 /// Turns of each kind.
@@ -62,9 +62,9 @@ pub fn kept_apart() -> Result<(), Failure> {
 }
 
 /// Counts of one neighbour between two looks.
-struct Tally([u64; Shared::COUNT]);
+struct NeighbourCounts([u64; Shared::COUNT]);
 
-impl Tally {
+impl NeighbourCounts {
     fn of(&self, what: Shared) -> u64 {
         hypervisor::shared()[what as usize] - self.0[what as usize]
     }
@@ -75,7 +75,7 @@ fn beside(neighbour: Neighbour) -> Result<(), Failure> {
     timer.enable();
     hypervisor::set(KnobValue::Slice(0));
     hypervisor::set(KnobValue::Neighbour(neighbour));
-    let tally = Tally(hypervisor::shared());
+    let tally = NeighbourCounts(hypervisor::shared());
     for round in 0..ROUNDS {
         let turns = tally.of(Shared::Turns);
         // On a busy host a short wait may be over before it begins.
@@ -126,7 +126,7 @@ fn keep(round: u64, way: Way) -> Result<(), Failure> {
     let mask = ICC_PMR_EL1.get();
     let system = System::put(round);
     let put = Registers::of(round);
-    let got = around::around(&put, way);
+    let got = registers::around(&put, way);
     let kept = system.is_kept();
     system.put_back();
     ensure(kept, "a system register changed")?;

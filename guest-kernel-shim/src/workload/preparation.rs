@@ -3,7 +3,7 @@
 
 use plan::Cell;
 
-use crate::{clock, cold, percpu};
+use crate::{cache_eviction, clock, percpu};
 
 /// Work of a loop of samples before each of them. A type of its own for each, so that
 /// the loop without the one has nothing of the other: what stands between samples can change
@@ -53,6 +53,6 @@ impl Before for Cold {
     }
 
     fn chill(&self) {
-        cold::evict(self.cpus);
+        cache_eviction::evict(self.cpus);
     }
 }

@@ -15,7 +15,7 @@ use plan::IdlePollBy;
 use wait::idle::{poll_while, relax_while};
 use wait::poll::Pause;
 
-use super::governed::Governed;
+use super::governor::Governed;
 use crate::kernel::stats::Stat;
 use crate::kernel::{Cpu, force, time, timer};
 use crate::setting::Setting;

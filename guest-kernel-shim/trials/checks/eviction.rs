@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::outcome::{Failure, ensure};
 use arch::layout;
-use guest_kernel_shim::{clock, cold, hypervisor, percpu, workers};
+use guest_kernel_shim::{cache_eviction, clock, hypervisor, percpu, workers};
 
 /// How often the caches are emptied.
 const TIMES: u64 = 20;
@@ -41,7 +41,7 @@ pub fn keeps_memory() -> Result<(), Failure> {
         for (n, word) in OURS.iter().enumerate() {
             word.store(value(n), Relaxed);
         }
-        cold::evict(2);
+        cache_eviction::evict(2);
         let mut ours = OURS.iter().enumerate();
         kept &= ours.all(|(n, word)| word.load(Relaxed) == value(n));
         moved &= clock::wait_for(|| THEIRS.load(Acquire) > last);
