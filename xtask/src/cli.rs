@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verbs. Each has its options next to what it does.
 
-mod renamed;
+mod old_verbs;
 
 use std::ffi::OsString;
 
@@ -12,7 +12,7 @@ use reporting::compare::CompareArgs;
 use reporting::report::ReportArgs;
 use running::options::{ImageArgs, RunArgs, arranged};
 
-pub use renamed::renamed;
+pub use old_verbs::renamed;
 
 /// The exit status of every verb.
 pub const STATUS: &str = "\

@@ -67,7 +67,7 @@ impl Bench {
 }
 
 /// Has the vCPU that this thread runs on a neighbour. These knobs don't read back: whether there
-/// is room for it was looked at before ([`crate::room`]).
+/// is room for it was looked at before ([`crate::neighbour_memory`]).
 fn invite(page: &Page, cell: &Cell) {
     let does = match cell.neighbour.kib() {
         0 => Neighbour::Work,

@@ -9,7 +9,7 @@ use std::num::NonZeroU64;
 use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::clock_gettime;
 
-use super::Block;
+use super::SampleBlock;
 use crate::{clock, cpus};
 
 /// Rests before the first sample.
@@ -19,7 +19,7 @@ const WARM_UP: u32 = 2;
 const SLACK: NonZeroU64 = NonZeroU64::MIN;
 
 /// Makes the samples of a block.
-pub fn run(block: &mut Block<'_>, period_us: u32) -> io::Result<u64> {
+pub fn run(block: &mut SampleBlock<'_>, period_us: u32) -> io::Result<u64> {
     let [_, cpu] = block.pair();
     cpus::pin(cpu)?;
     set_current_timer_slack(Some(SLACK))?;

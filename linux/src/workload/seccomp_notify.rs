@@ -16,7 +16,7 @@ use std::thread;
 
 pub use filter::lacking;
 
-use super::Block;
+use super::SampleBlock;
 use crate::{clock, cpus};
 use filter::{install, make_call};
 use listener::{answer, receive};
@@ -34,7 +34,7 @@ const fn answer_to(token: u64) -> i64 {
 
 /// Makes the samples of a block. The thread that calls has the filter until it ends, so it is one
 /// of this block alone.
-pub fn run(block: &mut Block<'_>) -> io::Result<u64> {
+pub fn run(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     let [here, there] = block.pair();
     let (known, listener) = channel();
     thread::scope(|scope| {
@@ -55,7 +55,7 @@ pub fn run(block: &mut Block<'_>) -> io::Result<u64> {
     })
 }
 
-fn samples(block: &mut Block<'_>) -> io::Result<u64> {
+fn samples(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     for round in 0..WARM_UP + block.count {
         if round == WARM_UP {
             block.begin()?;

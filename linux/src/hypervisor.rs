@@ -15,7 +15,7 @@ const XEN: &str = "xen,xen";
 
 /// The level below, as it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum LevelBelow {
     /// Nothing that names itself.
     Nothing,
     /// Rouse, with its page at this address.
@@ -35,7 +35,7 @@ pub struct Below {
     pub given: Option<Given>,
 }
 
-impl Found {
+impl LevelBelow {
     /// Finds it in the device tree of this machine.
     #[must_use]
     pub fn here() -> Self {
@@ -125,7 +125,7 @@ mod tests {
     use plan::Trap;
 
     /// Returns the finding where a tree has a node with these names.
-    fn found(names: &str) -> Found {
+    fn found(names: &str) -> LevelBelow {
         let kept = tempfile::tempdir().unwrap();
         let place = kept.path();
         let node = place.join("node@9010000");
@@ -137,43 +137,43 @@ mod tests {
             [0, 0, 0, 0, 9, 1, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0],
         )
         .unwrap();
-        Found::in_tree(place)
+        LevelBelow::in_tree(place)
     }
 
-    fn told(found: Found, text: &str) -> Result<Below, String> {
+    fn told(found: LevelBelow, text: &str) -> Result<Below, String> {
         found.told(&Arguments::parse(text).unwrap())
     }
 
     #[test]
     fn the_tree_names_what_is_below() {
-        assert_eq!(found("rouse,exits\0"), Found::Rouse(0x901_0000));
-        assert_eq!(found("rouse,kvm-exits-2\0"), Found::Kvm(0x901_0000));
-        assert_eq!(found("xen,xen-4.20\0xen,xen\0"), Found::Xen);
-        assert_eq!(found("arm,pl011\0"), Found::Nothing);
+        assert_eq!(found("rouse,exits\0"), LevelBelow::Rouse(0x901_0000));
+        assert_eq!(found("rouse,kvm-exits-2\0"), LevelBelow::Kvm(0x901_0000));
+        assert_eq!(found("xen,xen-4.20\0xen,xen\0"), LevelBelow::Xen);
+        assert_eq!(found("arm,pl011\0"), LevelBelow::Nothing);
         // A monitor of another version has other registers.
-        assert_eq!(found("rouse,kvm-exits-1\0"), Found::Nothing);
+        assert_eq!(found("rouse,kvm-exits-1\0"), LevelBelow::Nothing);
     }
 
     #[test]
     fn what_is_said_has_to_be_there() {
-        let kvm = Found::Kvm(0);
+        let kvm = LevelBelow::Kvm(0);
         let text = "rouse.under=kvm-nvhe rouse.given-trap=none rouse.given-host-poll-us=5";
         let below = told(kvm, text).unwrap();
         assert_eq!(below.under, Under::KvmNvhe);
         let given = below.given.unwrap();
         assert_eq!((given.trap, given.host_poll_us), (Trap::None, 5));
-        assert_eq!(told(Found::Rouse(0), "").unwrap().under, Under::Rouse);
-        assert_eq!(told(Found::Nothing, "x=1").unwrap().under, Under::None);
+        assert_eq!(told(LevelBelow::Rouse(0), "").unwrap().under, Under::Rouse);
+        assert_eq!(told(LevelBelow::Nothing, "x=1").unwrap().under, Under::None);
         let xen = "rouse.under=xen rouse.given-trap=wfi";
-        assert_eq!(told(Found::Xen, xen).unwrap().under, Under::Xen);
+        assert_eq!(told(LevelBelow::Xen, xen).unwrap().under, Under::Xen);
         for (found, text, why) in [
-            (Found::Nothing, text, "below is nothing"),
-            (Found::Xen, text, "below is Xen"),
+            (LevelBelow::Nothing, text, "below is nothing"),
+            (LevelBelow::Xen, text, "below is Xen"),
             (kvm, xen, "below is KVM"),
-            (Found::Rouse(0), xen, "below is Rouse"),
+            (LevelBelow::Rouse(0), xen, "below is Rouse"),
             (kvm, "", "rouse.given-trap=wfi"),
             (kvm, "rouse.under=kvm", "rouse.given-trap=wfi"),
-            (Found::Xen, "", "rouse.given-trap=wfi"),
+            (LevelBelow::Xen, "", "rouse.given-trap=wfi"),
         ] {
             let error = told(found, text).unwrap_err();
             assert!(error.contains(why), "{error}");
