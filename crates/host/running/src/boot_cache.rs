@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_128;
 
 use providing::qemu::Shutdown;
-use shell::emulator_process::Line;
+use shell::emulator_process::OutputLine;
 use shell::once::Once;
 use shell::{partial_files, places};
 
@@ -35,7 +35,7 @@ const SAID: &str = "said.json";
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootOutcome {
     /// Each line, in the order in which they came.
-    pub lines: Vec<Line>,
+    pub lines: Vec<OutputLine>,
     /// How the machine ended, by the emulator's report.
     pub report: Option<Shutdown>,
 }
@@ -44,8 +44,8 @@ impl BootOutcome {
     /// Returns the console's output.
     pub fn console(&self) -> String {
         let lines = self.lines.iter().filter_map(|line| match line {
-            Line::Console(line) => Some(line.as_str()),
-            Line::Emulator(_) => None,
+            OutputLine::Console(line) => Some(line.as_str()),
+            OutputLine::Emulator(_) => None,
         });
         lines.collect::<Vec<_>>().join("\n")
     }

@@ -37,7 +37,7 @@ const PIECE: usize = 1 << 16;
 
 /// A line of the console or of the emulator itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Line {
+pub enum OutputLine {
     /// Standard output, which is the machine's console.
     Console(String),
     /// Standard error.
@@ -86,7 +86,7 @@ pub struct EmulatorProcess {
 
 impl EmulatorProcess {
     /// Starts it, and has every line that it says sent.
-    pub fn start(command: &mut Command) -> Result<(Self, Receiver<Line>)> {
+    pub fn start(command: &mut Command) -> Result<(Self, Receiver<OutputLine>)> {
         let piped = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -96,10 +96,10 @@ impl EmulatorProcess {
         let console = Arc::default();
         if let Some(stdout) = child.stdout.take() {
             let console = Arc::clone(&console);
-            read_lines(stdout, console, sender.clone(), Line::Console);
+            read_lines(stdout, console, sender.clone(), OutputLine::Console);
         }
         if let Some(stderr) = child.stderr.take() {
-            read_lines(stderr, Arc::default(), sender, Line::Emulator);
+            read_lines(stderr, Arc::default(), sender, OutputLine::Emulator);
         }
         Ok((Self { child, console }, lines))
     }
@@ -158,8 +158,8 @@ impl<R: Read> Read for Gathered<R> {
 fn read_lines(
     source: impl Read + Send + 'static,
     lines: Arc<Mutex<Lines>>,
-    sender: Sender<Line>,
-    kind: fn(String) -> Line,
+    sender: Sender<OutputLine>,
+    kind: fn(String) -> OutputLine,
 ) {
     thread::spawn(move || {
         let mut source = Gathered(source);
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(thread_of("77 (cut"), None);
     }
 
-    fn shell(script: &str) -> (EmulatorProcess, Receiver<Line>) {
+    fn shell(script: &str) -> (EmulatorProcess, Receiver<OutputLine>) {
         EmulatorProcess::start(Command::new("sh").args(["-c", script])).unwrap()
     }
 

@@ -19,7 +19,7 @@ use crate::limits::Limits;
 use providing::qemu;
 use providing::qemu::{Events, Shutdown};
 use shell::advance::Advance;
-use shell::emulator_process::{EmulatorProcess, End, Line};
+use shell::emulator_process::{EmulatorProcess, End, OutputLine};
 use shell::emulator_time;
 use shell::interrupt;
 use shell::progress::Progress;
@@ -157,7 +157,7 @@ struct Follower<'a, L> {
     /// Since when, of its own time, it should have ended, or has been silent.
     grace: Option<Duration>,
     /// All lines, if they are to be kept.
-    lines: Option<Vec<Line>>,
+    lines: Option<Vec<OutputLine>>,
     /// Part in the log of a line that has not ended.
     begun: String,
     /// Part of it on the terminal.
@@ -197,7 +197,7 @@ impl<'a, L: Write> Follower<'a, L> {
     fn follow(
         &mut self,
         process: &EmulatorProcess,
-        lines: &Receiver<Line>,
+        lines: &Receiver<OutputLine>,
         watch: &mut Watch<'_>,
     ) -> Result<Option<Ending>> {
         loop {
@@ -263,13 +263,13 @@ impl<'a, L: Write> Follower<'a, L> {
         Some(Ending::Hang(stall))
     }
 
-    fn take(&mut self, line: Line, watch: &mut Watch<'_>) -> Result<()> {
+    fn take(&mut self, line: OutputLine, watch: &mut Watch<'_>) -> Result<()> {
         if let Some(lines) = &mut self.lines {
             lines.push(line.clone());
         }
         let line = match line {
-            Line::Console(line) => self.console.passed(&line),
-            Line::Emulator(line) => {
+            OutputLine::Console(line) => self.console.passed(&line),
+            OutputLine::Emulator(line) => {
                 self.hear(line);
                 return Ok(());
             }

@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use super::clock::Clock;
 use crate::limits::Limits;
-use shell::emulator_process::{EmulatorProcess, Line};
+use shell::emulator_process::{EmulatorProcess, OutputLine};
 use shell::interrupt;
 
 const TICK: Duration = Duration::from_millis(50);
@@ -25,7 +25,7 @@ pub fn startup_lines(
     let mut said = Vec::new();
     loop {
         match lines.recv_timeout(TICK) {
-            Ok(Line::Console(line) | Line::Emulator(line)) => {
+            Ok(OutputLine::Console(line) | OutputLine::Emulator(line)) => {
                 let ends = is_last(&line);
                 said.push(line);
                 clock.note_progress();

@@ -38,13 +38,16 @@ impl Place {
         let went = boot.went().unwrap_or_else(|| {
             fs::write(&samples, said).unwrap();
             let went = BootOutcome {
-                lines: vec![Line::Console(said.into()), Line::Emulator("warn".into())],
+                lines: vec![
+                    OutputLine::Console(said.into()),
+                    OutputLine::Emulator("warn".into()),
+                ],
                 report: Some(Shutdown::Off),
             };
             boot.keep(&went).unwrap();
             went
         });
-        let Line::Console(line) = &went.lines[0] else {
+        let OutputLine::Console(line) = &went.lines[0] else {
             panic!("{went:?}");
         };
         // The samples of the recorder are of that boot.
@@ -54,7 +57,7 @@ impl Place {
 
     /// Whether a boot is made, which says this.
     fn makes(&self, before: &BootCache, option: &str, said: &str) -> bool {
-        self.boot(before, option, said).lines[0] == Line::Console(said.into())
+        self.boot(before, option, said).lines[0] == OutputLine::Console(said.into())
     }
 }
 

@@ -12,7 +12,7 @@ use providing::qemu;
 use running::boot_cache::{BootCache, BootOutcome};
 use running::kvm::{self, Host};
 use running::launch;
-use shell::emulator_process::Line;
+use shell::emulator_process::OutputLine;
 use shell::partial_files::Scratch;
 use shell::processor_time;
 
@@ -183,7 +183,7 @@ pub fn said(mut command: Command, place: &Path, before: &BootCache) -> Result<St
         output.status
     );
     boot.keep(&BootOutcome {
-        lines: vec![Line::Console(said.clone())],
+        lines: vec![OutputLine::Console(said.clone())],
         report: None,
     })?;
     Ok(said)
