@@ -7,7 +7,7 @@ use aarch64_cpu::registers::{CurrentEL, Readable};
 
 use crate::cpus;
 use crate::devices;
-use crate::words::Words;
+use crate::leftovers::Words;
 use crate::{entry, say};
 
 /// PSCI functions and answers.

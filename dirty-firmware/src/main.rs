@@ -15,10 +15,10 @@ mod devices;
 mod el3;
 mod entry;
 mod fw_cfg;
+mod leftovers;
 mod ram;
 mod registers;
 mod tree;
-mod words;
 
 use core::fmt::{self, Write};
 use core::panic::PanicInfo;
@@ -34,9 +34,9 @@ use platform::{Platform, Room};
 
 use crate::entry::Entry;
 use crate::fw_cfg::FwCfg;
+use crate::leftovers::Words;
 use crate::registers::PATTERN;
 use crate::tree::{Changes, Start};
-use crate::words::Words;
 
 /// Where the lists of the machine's description are.
 static ROOM: Place<Room> = Place::new(Room::new());
@@ -75,16 +75,16 @@ const MASKED: u64 = 0xf << 6;
 const PAN: u64 = 1 << 22;
 
 /// Data that every CPU needs.
-struct Machine {
+struct BootData {
     platform: Platform<'static>,
     words: Words,
 }
 
 /// The machine, once it is known.
-static MACHINE: AtomicPtr<Machine> = AtomicPtr::new(ptr::null_mut());
+static MACHINE: AtomicPtr<BootData> = AtomicPtr::new(ptr::null_mut());
 
 /// The machine.
-fn machine() -> &'static Machine {
+fn machine() -> &'static BootData {
     // SAFETY: `firmware_start` sets it, to what stays, before another CPU gets here.
     unsafe { &*MACHINE.load(Acquire) }
 }
@@ -134,7 +134,7 @@ extern "C" fn firmware_start() -> ! {
     };
     // SAFETY: RAM that is this firmware's.
     let source = unsafe { FwCfg::new(SCRATCH) };
-    let mut machine = Machine {
+    let mut machine = BootData {
         platform,
         words: Words::default(),
     };
@@ -167,7 +167,7 @@ extern "C" fn firmware_start() -> ! {
 }
 
 /// Sets up this CPU and the others, and enters the image.
-fn start(machine: &Machine, image: u64, tree: u64) -> ! {
+fn start(machine: &BootData, image: u64, tree: u64) -> ! {
     let words = machine.words;
     let first = MPIDR_EL1.get() & platform::AFFINITY;
     cpus::note_first();

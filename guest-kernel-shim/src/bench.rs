@@ -19,7 +19,7 @@ use crate::clock::watch::{Seen, Watch};
 use crate::counts::Counts;
 use crate::entry::{Entry, Work};
 use crate::features::features;
-use crate::idle::{self, limited};
+use crate::idle::{self, limited_poll};
 use crate::kernel::stats::Totals;
 use crate::machine::platform;
 use crate::percpu::{self, PerCpu};
@@ -27,10 +27,10 @@ use crate::setting::Setting;
 use crate::wake::Waker;
 use crate::workers::{self, Job, noise};
 use crate::workload::arrivals;
-use crate::workload::before::{Before, Cold, Gap};
 use crate::workload::ipi::Caller;
 use crate::workload::overshoot::Poller;
 use crate::workload::pingpong::Near;
+use crate::workload::preparation::{Before, Cold, Gap};
 use crate::workload::samples::{self, Samples};
 use crate::workload::stream::Listener;
 use crate::workload::{call, stages, times};
@@ -273,7 +273,9 @@ fn block_alone(entry: &mut Entry, count: u32) {
                 stream,
                 samples,
             };
-            workers::run(job, || limited::with(&knobs::setting(&cell), &mut poller))
+            workers::run(job, || {
+                limited_poll::with(&knobs::setting(&cell), &mut poller)
+            })
         }
     };
     entry.made += u64::from(count);

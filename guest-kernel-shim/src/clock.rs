@@ -68,8 +68,8 @@ pub fn counts_instructions() -> bool {
     /// Is as large as a pointer: two bytes would put the pointers that the linker packs
     /// after them out of reach of a plain load, also those of measured paths.
     #[repr(align(8))]
-    struct Found(Once<bool>);
-    static FOUND: Found = Found(Once::new());
+    struct Known(Once<bool>);
+    static FOUND: Known = Known(Once::new());
     *FOUND.0.call_once(ticks_are_instructions)
 }
 

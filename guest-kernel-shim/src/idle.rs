@@ -4,11 +4,11 @@
 //! The loops are those of [`wait::idle`], which are model-checked; this CPU runs them
 //! as a [`Target`](wait::target::Target). The loops `spin`, `yield`, `wfe`, `wfe-sev` and
 //! `wfet` differ in the instruction by which they pause. Where a governor chooses
-//! among idle states, the loop is that of [`governed`].
+//! among idle states, the loop is that of [`governor`].
 
-mod forced;
-mod governed;
-pub mod limited;
+mod forced_poll;
+mod governor;
+pub mod limited_poll;
 mod pause;
 
 use plan::Wait;
@@ -69,9 +69,9 @@ fn poll<P: Pause>(setting: &Setting, pause: P) -> Poll<P> {
 #[inline(never)]
 fn by_governor(setting: &Setting, body: &mut impl Body) {
     match setting {
-        _ if setting.wfxt => governed::with(setting, By(Wfet), body),
-        _ if setting.stream => governed::with(setting, By(Wfe), body),
-        _ => governed::with(setting, By(Yield), body),
+        _ if setting.wfxt => governor::with(setting, By(Wfet), body),
+        _ if setting.stream => governor::with(setting, By(Wfe), body),
+        _ => governor::with(setting, By(Yield), body),
     }
 }
 

@@ -3,7 +3,6 @@
 //! for the CPU that measures and one for each CPU that takes part.
 
 pub mod arrivals;
-pub mod before;
 pub mod call;
 mod crowd;
 pub mod frames;
@@ -16,8 +15,9 @@ pub mod notify;
 pub mod overshoot;
 pub mod pingpong;
 pub mod pipe;
+pub mod preparation;
 pub mod samples;
-mod shared;
+mod shared_state;
 pub mod stages;
 pub mod stream;
 pub mod timer;
@@ -25,7 +25,7 @@ pub mod times;
 
 use plan::{Cell, Workload};
 
-use self::shared::CHANNELS;
+use self::shared_state::CHANNELS;
 use crate::kernel::Cpu;
 use crate::kernel::channel::Channel;
 use crate::{clock, percpu};

@@ -3,14 +3,14 @@
 //! that the plan names first. Each check is a claim about the Arm documents, not about the hypervisor, so it has to
 //! hold on the bare machine as well.
 
-mod evicted;
+mod eviction;
 mod faults;
 mod firmware;
 mod interrupts;
 mod levels;
 mod nesting;
 mod outcome;
-mod shared;
+mod shared_cpu;
 
 use core::fmt;
 
@@ -80,9 +80,9 @@ const CHECKS: &[Check] = &[
     Check::new("psci-suspend", 1, firmware::standby_returns),
     Check::new("smccc-unknown", 1, firmware::unknown_calls_are_refused),
     Check::new("undefined", 1, faults::undefined_instruction),
-    Check::new("evict-keeps-memory", 2, evicted::keeps_memory),
+    Check::new("evict-keeps-memory", 2, eviction::keeps_memory),
     Check::new("hole", 1, faults::nothing_at_a_hole),
-    Check::shared("neighbour-kept-apart", shared::kept_apart),
+    Check::shared("neighbour-kept-apart", shared_cpu::kept_apart),
 ];
 
 impl Check {
@@ -126,7 +126,7 @@ impl Check {
             Some("there is no physical interrupt for it")
         } else if self.timed && !features().wfxt {
             Some("no FEAT_WFxT")
-        } else if self.shared && !shared::possible() {
+        } else if self.shared && !shared_cpu::possible() {
             Some("there is no neighbour")
         } else {
             None

@@ -6,8 +6,8 @@
 //! For CPUs that run at the same time: with one thread for all of them, the thread's order would decide when interrupts
 //! are delivered.
 
-mod alone;
 mod floor;
+mod one_cpu;
 mod pair;
 
 use abi::{Info, KnobValue, Neighbour};
@@ -17,7 +17,7 @@ use cost::{Edge, Mark, Path};
 use plan::{Deliver, Plan, Trap};
 use spin::mutex::SpinMutex;
 
-use guest_kernel_shim::{cold, hypervisor, output, percpu, pmu, workers};
+use guest_kernel_shim::{cache_eviction, hypervisor, output, percpu, pmu, workers};
 
 /// Passes of each path; where cores are simulated, fewer, and fewer still where each has its caches emptied.
 const PASSES: u32 = 24;
@@ -53,7 +53,7 @@ fn settling() -> u32 {
 #[inline(never)]
 fn cool() {
     if COLD.load(Relaxed) {
-        cold::evict(percpu::online().count());
+        cache_eviction::evict(percpu::online().count());
         assert!(
             hypervisor::evict(abi::EVICT_TRANSLATIONS),
             "hypervisor: no TLBs"
@@ -103,17 +103,17 @@ struct Errand {
 }
 
 const ERRANDS: &[Errand] = &[
-    Errand::new(&[Path::Hypercall], alone::hypercall),
-    Errand::new(&[Path::Service], alone::service),
+    Errand::new(&[Path::Hypercall], one_cpu::hypercall),
+    Errand::new(&[Path::Service], one_cpu::service),
     Errand::new(&[Path::SgiSend, Path::SgiReceive], pair::sgi),
     Errand::new(&[Path::DoorbellSend, Path::DoorbellReceive], pair::doorbell),
     Errand::new(&[Path::Broadcast], pair::broadcast),
     Errand::trapping(&[Path::Wfi, Path::WfiSend], Trap::Wfi, pair::wfi),
     Errand::trapping(&[Path::Switch], Trap::Wfi, pair::switch),
-    Errand::trapping(&[Path::Wfe], Trap::Wfe, alone::wfe),
-    Errand::new(&[Path::Timer], alone::timer),
-    Errand::new(&[Path::Maintenance], alone::maintenance),
-    Errand::new(&[Path::Mmio], alone::mmio),
+    Errand::trapping(&[Path::Wfe], Trap::Wfe, one_cpu::wfe),
+    Errand::new(&[Path::Timer], one_cpu::timer),
+    Errand::new(&[Path::Maintenance], one_cpu::maintenance),
+    Errand::new(&[Path::Mmio], one_cpu::mmio),
     Errand::new(&[Path::CpuOn, Path::CpuStart], pair::cpu_on),
     Errand::new(&[Path::FloorCall], floor::call),
     Errand::new(&[Path::FloorSend, Path::FloorReceive], floor::sgi),

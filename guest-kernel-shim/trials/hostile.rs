@@ -11,13 +11,13 @@
 //! Accesses after which a vCPU never answers again are made by other vCPUs, which are turned on for that ([`victims`]).
 
 mod attempt;
-mod beside;
+mod bystanders;
 mod calls;
 mod devices;
 mod faults;
 mod ids;
 mod lists;
-mod neighbors;
+mod neighbour;
 mod power;
 mod registers;
 mod ruin;
@@ -42,14 +42,14 @@ use plan::{Cell, Deliver, Plan, Trap, Wait, Workload};
 use spin::mutex::SpinMutex;
 use wait::request::REQUESTS;
 
+use bystanders::TRIPS;
 use guest_kernel_shim::idle;
 use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::workers::{self, Job};
-use guest_kernel_shim::workload::before::Gap;
 use guest_kernel_shim::workload::pingpong::Near;
+use guest_kernel_shim::workload::preparation::Gap;
 use guest_kernel_shim::workload::samples::Samples;
 use guest_kernel_shim::{hypervisor, knobs, output, stage};
-use neighbors::TRIPS;
 use sched::random::Random;
 use tally::Tally;
 
@@ -124,7 +124,7 @@ pub fn run(names: &str, seed: u64, plan: &Plan, pool: &mut Pool) -> u64 {
         return 1;
     }
     SEED.store(seed, Release);
-    beside::learn(plan);
+    neighbour::learn(plan);
     let samples = Samples::place(pool, 0);
     if let Some(unknown) = names.split(',').find(|name| !is_class(name)) {
         output::line(format_args!(
@@ -149,7 +149,7 @@ pub fn run(names: &str, seed: u64, plan: &Plan, pool: &mut Pool) -> u64 {
         let both = [Deliver::Inject, Deliver::Direct];
         let one = [plan.lists.deliver.values[0]];
         let ways = if class.both { &both[..] } else { &one };
-        for &deliver in ways.iter().filter(|&&deliver| beside::may_be(deliver)) {
+        for &deliver in ways.iter().filter(|&&deliver| neighbour::may_be(deliver)) {
             against(class, deliver, plan, samples);
         }
     }
@@ -218,11 +218,11 @@ fn do_harm() {
     hypervisor::set_deliver(deliver);
     let mut random = Random::new(SEED.load(Acquire));
     let mut tally = Tally::new(class.name, deliver);
-    beside::begin();
+    neighbour::begin();
     arch::insn::mask_irq();
     attempt::with_vectors(|| (class.run)(&mut tally, &mut random));
     arch::insn::unmask_irq();
-    beside::end(&mut tally);
+    neighbour::end(&mut tally);
     hypervisor::set_deliver(Deliver::Inject);
     hypervisor::set_trap(Trap::None);
     WRONG.fetch_add(tally.finish(), AcqRel);

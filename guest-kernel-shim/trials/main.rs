@@ -18,9 +18,9 @@
 mod checks;
 mod cost;
 mod hostile;
-mod kept;
 mod records;
 mod soak;
+mod system_registers;
 
 use guest_kernel_shim::{needs, output, program, report};
 use pages::Pool;

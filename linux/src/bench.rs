@@ -10,18 +10,18 @@ use hist::Histogram;
 use plan::{Arguments, BALANCED, Cell, Limits, Machine, PASSES, Pace, Plan, Word};
 use rustix::termios::{isatty, tcdrain};
 
-use crate::below::{Below, Found};
 use crate::counts::Counts;
+use crate::hypervisor::{Below, LevelBelow};
 use crate::idle::Idles;
+use crate::neighbour_memory::Room;
 use crate::output::Output;
 use crate::page::Page;
 use crate::report::{self, Frame, Told};
-use crate::room::Room;
-use crate::workload::{self, Block};
+use crate::workload::{self, SampleBlock};
 use crate::{clock, cpus, options};
 
 /// A cell, with what it has so far.
-struct Entry {
+struct CellEntry {
     cell: Cell,
     skipped: Option<String>,
     limits: Limits,
@@ -53,12 +53,12 @@ pub struct Bench {
 pub fn run(arguments: &str) -> Result<(), String> {
     let plan = options::plan(arguments)?;
     let parsed = Arguments::parse(arguments).map_err(|error| error.to_string())?;
-    let found = Found::here();
+    let found = LevelBelow::here();
     let below = found.told(&parsed)?;
     measure(plan, found, below).map_err(|error| error.to_string())
 }
 
-fn measure(plan: Plan, found: Found, below: Below) -> io::Result<()> {
+fn measure(plan: Plan, found: LevelBelow, below: Below) -> io::Result<()> {
     let page = Page::open(found)?;
     let mut bench = Bench {
         plan,
@@ -103,11 +103,11 @@ fn skipped(cell: &Cell, machine: &Machine) -> Option<String> {
 
 impl Bench {
     /// The cells of the plan.
-    fn entries(&self, instructions: bool) -> Vec<Entry> {
+    fn entries(&self, instructions: bool) -> Vec<CellEntry> {
         let machine = self.machine(instructions);
         let room = Room::here();
         let cells = self.plan.cells(&machine);
-        let entry = |cell: Cell| Entry {
+        let entry = |cell: Cell| CellEntry {
             skipped: skipped(&cell, &machine)
                 .or_else(|| self.idles.lacks(cell.linux_cpuidle))
                 .or_else(|| room.lacks(cell.neighbour)),
@@ -135,7 +135,7 @@ impl Bench {
     fn pass(
         &mut self,
         id: usize,
-        entry: &mut Entry,
+        entry: &mut CellEntry,
         pass: u32,
         before: &mut Histogram,
     ) -> io::Result<()> {
@@ -161,14 +161,14 @@ impl Bench {
         Ok(())
     }
 
-    fn blocks(&self, entry: &mut Entry, before: &mut Histogram) -> io::Result<()> {
+    fn blocks(&self, entry: &mut CellEntry, before: &mut Histogram) -> io::Result<()> {
         let limits = entry.limits;
         let judged = limits.settle && entry.pace.passes + 1 == BALANCED;
         if judged {
             before.copy_from(&entry.total);
         }
         while let Some(count) = entry.pace.next(&limits) {
-            let mut block = Block::new(
+            let mut block = SampleBlock::new(
                 count,
                 &self.cpus,
                 self.page.as_ref(),
@@ -185,7 +185,7 @@ impl Bench {
         Ok(())
     }
 
-    fn tell_cell(&mut self, id: usize, entry: &Entry) -> io::Result<()> {
+    fn tell_cell(&mut self, id: usize, entry: &CellEntry) -> io::Result<()> {
         let told = Told {
             id,
             cell: &entry.cell,

@@ -6,14 +6,14 @@
 //! the kernel's command line, and turns the machine off at its end. Started by hand on any arm64
 //! Linux it writes the records to its standard output. docs/linux.md explains them.
 
-pub mod awaited;
-pub mod below;
 pub mod counts;
+pub mod hypervisor;
 pub mod idle;
+pub mod neighbour_memory;
 pub mod options;
 pub mod output;
 pub mod report;
-pub mod room;
+pub mod wait_state;
 
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 pub mod bench;

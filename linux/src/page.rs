@@ -13,8 +13,8 @@ use abi::{Counter, Knob, KnobValue, Shared, exits};
 use rustix::fs::OFlags;
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 
-use crate::below::Found;
 use crate::counts::Counts;
+use crate::hypervisor::LevelBelow;
 
 /// Bytes of the page that are used.
 const SIZE: usize = 0x1000;
@@ -38,11 +38,11 @@ impl Page {
     ///
     /// # Errors
     /// It is there, and can't be mapped.
-    pub fn open(found: Found) -> io::Result<Option<Self>> {
+    pub fn open(found: LevelBelow) -> io::Result<Option<Self>> {
         let (base, is_rouses) = match found {
-            Found::Rouse(base) => (base, true),
-            Found::Kvm(base) => (base, false),
-            Found::Nothing | Found::Xen => return Ok(None),
+            LevelBelow::Rouse(base) => (base, true),
+            LevelBelow::Kvm(base) => (base, false),
+            LevelBelow::Nothing | LevelBelow::Xen => return Ok(None),
         };
         let flags = OFlags::SYNC.bits() as i32;
         let opened = OpenOptions::new()

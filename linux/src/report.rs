@@ -64,7 +64,7 @@ pub fn cell<W: Write>(
 ) -> io::Result<()> {
     let part = told.skipped.is_none() && told.pace.ended.is_none();
     let first = output.next();
-    let mut block = Block {
+    let mut block = BlockWriter {
         output,
         id: told.id,
         part,
@@ -103,13 +103,13 @@ fn pace(line: Line, told: &Told<'_>) -> Line {
     }
 }
 
-struct Block<'o, W> {
+struct BlockWriter<'o, W> {
     output: &'o mut Output<W>,
     id: usize,
     part: bool,
 }
 
-impl<W: Write> Block<'_, W> {
+impl<W: Write> BlockWriter<'_, W> {
     fn send(&mut self, kind: &str, fields: impl FnOnce(Line) -> Line) -> io::Result<()> {
         let part = if self.part { PART } else { "" };
         let line = self

@@ -22,13 +22,13 @@ use abi::{Deliver, KnobValue};
 use fastrand::Rng;
 use plan::Arguments;
 
-use crate::below::Found;
 use crate::counts::Counts;
+use crate::hypervisor::LevelBelow;
 use crate::output::Output;
 use crate::page::Page;
 use crate::{clock, cpus};
 use hotplug::Hotplug;
-use tally::Tally;
+use tally::OperationCounts;
 use threads::Threads;
 use trips::Mail;
 use watch::Watch;
@@ -48,7 +48,7 @@ struct Soak {
     mail: Mail,
     threads: Threads,
     watch: Watch,
-    tally: Tally,
+    tally: OperationCounts,
     /// Counts of Rouse when it was asked last.
     counts: Mutex<Counts>,
     over: AtomicBool,
@@ -102,12 +102,12 @@ impl Soak {
         let most = cpus.iter().max().map_or(0, |last| last + 1);
         Ok(Self {
             seed,
-            page: Page::open(Found::here())?.filter(Page::is_rouses),
+            page: Page::open(LevelBelow::here())?.filter(Page::is_rouses),
             deliver,
             mail: Mail::new(most)?,
             threads: Threads::default(),
             watch: Watch::new(seed, cpus.len()),
-            tally: Tally::default(),
+            tally: OperationCounts::default(),
             counts: Mutex::new(Counts::new()),
             over: AtomicBool::new(false),
             cpus,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The workloads, and what is counted while they run.
 
-mod answered;
 mod membarrier;
 mod messaging;
 mod pair;
-mod rest;
+mod seccomp_notify;
+mod sleep;
 
 use std::io;
 
@@ -20,7 +20,7 @@ use crate::{clock, cpus, idle};
 const CPU_TICKS: &str = "neighbour.ticks";
 
 /// Samples that are made one after another.
-pub struct Block<'b> {
+pub struct SampleBlock<'b> {
     /// How many.
     pub count: u32,
     /// The CPUs that threads may run on.
@@ -34,7 +34,7 @@ pub struct Block<'b> {
     began: u64,
 }
 
-impl<'b> Block<'b> {
+impl<'b> SampleBlock<'b> {
     /// One of `count` samples.
     pub fn new(
         count: u32,
@@ -127,22 +127,22 @@ impl<'b> Block<'b> {
 /// Returns what the kernel lacks for a workload, if something.
 pub fn lacking(workload: Workload) -> Option<String> {
     match workload {
-        Workload::LinuxSeccompNotify => answered::lacking(),
+        Workload::LinuxSeccompNotify => seccomp_notify::lacking(),
         Workload::LinuxMessaging => messaging::lacking(),
         _ => None,
     }
 }
 
 /// Runs a block of a cell; what its samples took together, ticks.
-pub fn run(cell: &Cell, block: &mut Block<'_>) -> io::Result<u64> {
+pub fn run(cell: &Cell, block: &mut SampleBlock<'_>) -> io::Result<u64> {
     match cell.workload {
         Workload::LinuxPipe => pair::by_pipes(block),
         Workload::LinuxFutex => pair::by_futexes(block),
         Workload::LinuxEventfd => pair::by_eventfds(block),
         Workload::LinuxMembarrier => membarrier::run(block),
-        Workload::LinuxSeccompNotify => answered::run(block),
+        Workload::LinuxSeccompNotify => seccomp_notify::run(block),
         Workload::LinuxMessaging => messaging::run(block),
-        Workload::LinuxTimer | Workload::LinuxIdle => rest::run(block, cell.gap_us),
+        Workload::LinuxTimer | Workload::LinuxIdle => sleep::run(block, cell.gap_us),
         _ => Err(io::Error::other("this workload is of Rouse's own guest")),
     }
 }

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use plan::{Atomics, Choice, Given, Machine, PREFIX, Plan, Under};
 
 use crate::boot;
+use crate::command_line::{Metric, Words};
 use crate::failure::Failure;
 use crate::host::Host;
-use crate::words::{Metric, Words};
 
 /// A boot of the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]

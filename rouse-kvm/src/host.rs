@@ -3,8 +3,8 @@
 
 use plan::{Trap, Under};
 
+use crate::command_line::Words;
 use crate::failure::Failure;
-use crate::words::Words;
 
 /// Message of this program where there is no KVM for it.
 #[cfg_attr(all(target_os = "linux", target_arch = "aarch64"), allow(dead_code))]

@@ -15,20 +15,20 @@
 
 mod boot;
 mod boots;
+mod command_line;
 mod failure;
 mod follow;
 mod host;
 mod measure;
 mod output;
-mod words;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
 
+use command_line::Words;
 use failure::Failure;
-use words::Words;
 
 fn main() -> ExitCode {
     #[cfg(all(target_os = "linux", target_arch = "aarch64"))]

@@ -17,11 +17,11 @@ use signal_hook::flag;
 use vmm::payload::Payload;
 
 use crate::boots::{Boot, Job};
+use crate::command_line::Words;
 use crate::failure::Failure;
 use crate::follow::{Limits, follow};
 use crate::host::Host;
 use crate::output::Output;
-use crate::words::Words;
 
 /// This program's file, which is also the one that is started for each guest.
 const SELF: &str = "/proc/self/exe";

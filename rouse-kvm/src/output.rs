@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use results::Results;
 
+use crate::command_line::Words;
 use crate::failure::Failure;
-use crate::words::Words;
 
 /// Where everything goes.
 #[derive(Debug)]

@@ -21,7 +21,7 @@
 
 mod boot;
 mod devices;
-mod look;
+mod entry_state;
 mod text;
 
 use core::fmt::Write;
@@ -143,7 +143,7 @@ extern "C" fn kernel_failed(syndrome: u64, address: u64) -> ! {
 /// Checks this CPU, `number`, if the command line asks for it.
 fn look_around(platform: &Platform<'_>, number: usize) {
     if has(platform, "look") {
-        look::around(&mut port(platform), platform, number);
+        entry_state::around(&mut port(platform), platform, number);
     }
 }
 

@@ -138,7 +138,7 @@ pub fn run(options: &Options) -> Result<End, Obstacle> {
     }
     thread::sleep(options.rest);
     together.start.wait();
-    let machine = Machine {
+    let machine = RunningGuest {
         threads,
         told,
         together,
@@ -181,13 +181,13 @@ fn begin(
 }
 
 /// A guest that runs.
-struct Machine {
+struct RunningGuest {
     threads: Vec<JoinHandle<()>>,
     told: Receiver<Left>,
     together: Arc<Together>,
 }
 
-impl Machine {
+impl RunningGuest {
     /// Waits for the end.
     fn watch(self, timeout: Duration, bus: &Bus) -> End {
         let mut written = bus.written();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verbs. Each has its options next to its code.
 
-mod renamed;
+mod old_verbs;
 
 use std::ffi::OsString;
 
@@ -12,7 +12,7 @@ use reporting::compare::CompareArgs;
 use reporting::report::ReportArgs;
 use running::options::{ImageArgs, RunArgs, arranged};
 
-pub use renamed::renamed;
+pub use old_verbs::renamed;
 
 /// The exit status of every verb.
 pub const STATUS: &str = "\
@@ -113,7 +113,7 @@ pub struct Passed {
 mod tests {
     use super::*;
     use clap::CommandFactory;
-    use shell::output::named;
+    use shell::output::file_arguments;
 
     #[test]
     fn the_options_do_not_contradict_each_other() {
@@ -148,7 +148,7 @@ mod tests {
             let words = ["xtask"].into_iter().chain(typed.split(' '));
             let mut command = Cli::command();
             let matches = command.try_get_matches_from_mut(words).unwrap();
-            let values = named::values(&command, &matches);
+            let values = file_arguments::values(&command, &matches);
             assert!(
                 values.contains(&(option.into(), value.into())),
                 "{typed}: {values:?}"

@@ -4,7 +4,7 @@
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-use cpuidle::{Device, States, Tally};
+use cpuidle::{Device, StateCounts, States};
 
 /// The names of the idle states in reports.
 pub const STATES: [&str; States::NAMES.len()] = States::NAMES;
@@ -135,7 +135,7 @@ pub struct Totals {
     /// By [`Stat`].
     pub stats: [u64; Stat::ALL.len()],
     /// By idle state; times are nanoseconds.
-    pub states: [Tally; STATES.len()],
+    pub states: [StateCounts; STATES.len()],
     /// Ticks from the beginning of the work to its end, on the first CPU.
     pub span: u64,
 }
@@ -144,7 +144,7 @@ impl Totals {
     /// All zero.
     pub const ZERO: Self = Self {
         stats: [0; Stat::ALL.len()],
-        states: [Tally {
+        states: [StateCounts {
             usage: 0,
             rejected: 0,
             time_ns: 0,
@@ -158,7 +158,8 @@ impl Totals {
     pub fn of(stats: &Stats, idle: Option<&Device>) -> Self {
         Self {
             stats: stats.take(),
-            states: STATES.map(|name| idle.map_or(Tally::default(), |idle| tally(idle, name))),
+            states: STATES
+                .map(|name| idle.map_or(StateCounts::default(), |idle| tally(idle, name))),
             span: 0,
         }
     }
@@ -180,8 +181,8 @@ impl Totals {
 }
 
 /// Returns the counts of the CPU of `idle` for the state `name`, if it has that.
-fn tally(idle: &Device, name: &str) -> Tally {
+fn tally(idle: &Device, name: &str) -> StateCounts {
     let mut states = idle.states().states().iter();
     let index = states.position(|state| state.name == name);
-    index.map_or(Tally::default(), |index| *idle.statistics().of(index))
+    index.map_or(StateCounts::default(), |index| *idle.statistics().of(index))
 }

@@ -46,8 +46,8 @@ pub fn sev_wakes_wfe() -> Answer {
 
 /// The line that the second CPU stores to.
 #[repr(align(64))]
-struct Line(AtomicU32);
-static LINE: Line = Line(AtomicU32::new(0));
+struct CacheLine(AtomicU32);
+static LINE: CacheLine = CacheLine(AtomicU32::new(0));
 
 /// A store of another CPU to a line on which the monitor is armed ends a WFE, and nothing else does before. An end
 /// before the store is a certain no, however long it took.

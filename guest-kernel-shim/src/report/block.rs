@@ -22,9 +22,9 @@ pub struct Block {
 }
 
 /// The kind of a record in its block.
-struct Kind<'k>(bool, &'k str);
+struct RecordKind<'k>(bool, &'k str);
 
-impl Display for Kind<'_> {
+impl Display for RecordKind<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0 { PART } else { "" })?;
         f.write_str(self.1)
@@ -41,7 +41,7 @@ impl Block {
     /// Starts a record of `kind`.
     pub fn record(&self, kind: &str) -> Line {
         let number = NEXT.fetch_add(1, Relaxed);
-        Line::new(number, Kind(self.part, kind)).field("id", self.id)
+        Line::new(number, RecordKind(self.part, kind)).field("id", self.id)
     }
 
     /// Writes the last record, which counts them.

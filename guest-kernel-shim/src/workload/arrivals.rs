@@ -24,7 +24,7 @@ use crate::clock;
 use crate::kernel::Cpu;
 use crate::kernel::channel::Channel;
 use crate::workload::samples::{made, record};
-use crate::workload::shared::CHANNELS;
+use crate::workload::shared_state::CHANNELS;
 use crate::workload::times::Times;
 
 /// The times of a block's requests, ticks from its beginning: pair after pair.

@@ -21,7 +21,7 @@ use crate::kernel::channel::Channel;
 use crate::kernel::stats::Stat;
 use crate::kernel::timer::sleep_until;
 use crate::workload::samples::{record, rounds};
-use crate::workload::shared::CHANNELS;
+use crate::workload::shared_state::CHANNELS;
 use crate::workload::times::{self, Times};
 
 /// Work of a frame on average, per cent of the period: of the UI, to copy it, to render it, to

@@ -27,7 +27,7 @@ use crate::kernel::timer::device_until;
 use crate::kernel::{Cpu, calls};
 use crate::percpu::{self, PerCpu};
 use crate::workload::samples::{made, record, rounds};
-use crate::workload::shared::CHANNELS;
+use crate::workload::shared_state::CHANNELS;
 use crate::workload::times::{self, Times};
 
 /// When the device of each CPU answers, ticks.

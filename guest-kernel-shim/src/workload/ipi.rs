@@ -13,8 +13,8 @@ use crate::percpu::PerCpu;
 use crate::setting::{Body, Idle};
 use crate::tally::Event;
 use crate::wake::Waker;
-use crate::workload::before::Before;
 use crate::workload::call;
+use crate::workload::preparation::Before;
 use crate::workload::samples::{Samples, rounds, sample_begins, sample_ends};
 
 /// The caller.

@@ -9,7 +9,7 @@ use crate::clock;
 use crate::kernel::Cpu;
 use crate::kernel::channel::Channel;
 use crate::workload::samples::{made, record, rounds};
-use crate::workload::shared::{CHANNELS, EACH};
+use crate::workload::shared_state::{CHANNELS, EACH};
 
 /// Begins the tasks of this CPU; all are dealt out to the CPUs in turn.
 pub fn spawn(groups: u32, count: u32, cpu: &Cpu, cpus: usize) {

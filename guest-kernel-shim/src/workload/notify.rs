@@ -11,7 +11,7 @@ use crate::clock;
 use crate::kernel::Cpu;
 use crate::kernel::channel::Channel;
 use crate::workload::samples::{made, record, rounds};
-use crate::workload::shared::CHANNELS;
+use crate::workload::shared_state::CHANNELS;
 
 /// Request and answer of a pair.
 struct Letter {

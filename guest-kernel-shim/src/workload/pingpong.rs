@@ -8,7 +8,7 @@ use crate::clock;
 use crate::percpu::PerCpu;
 use crate::setting::{Body, Idle};
 use crate::wake::Waker;
-use crate::workload::before::Before;
+use crate::workload::preparation::Before;
 use crate::workload::samples::{Samples, rounds, sample_begins, sample_ends};
 
 /// The CPU that measures.

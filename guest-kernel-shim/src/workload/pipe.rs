@@ -8,7 +8,7 @@ use crate::clock;
 use crate::kernel::Cpu;
 use crate::kernel::channel::Channel;
 use crate::workload::samples::{made, record, rounds};
-use crate::workload::shared::CHANNELS;
+use crate::workload::shared_state::CHANNELS;
 
 /// Begins the tasks of this CPU.
 pub fn spawn(pairs: u32, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {

@@ -26,7 +26,7 @@ use crate::percpu::PerCpu;
 use crate::setting::{Body, Idle};
 use crate::target::Noting;
 use crate::wake::Waker;
-use crate::workload::before::Before;
+use crate::workload::preparation::Before;
 
 /// The stages, each by the point that ends it.
 pub const STAGES: [&str; 7] = [

@@ -5,7 +5,7 @@
 use abi::{Call, Knob};
 use platform::Conduit;
 
-use super::beside;
+use super::neighbour;
 use super::tally::Tally;
 use guest_kernel_shim::clock;
 use guest_kernel_shim::hypervisor::{self, Registers, call};
@@ -170,7 +170,7 @@ fn knobs(tally: &mut Tally, random: &mut Random) {
         }
     }
     // The neighbour's knobs among them.
-    beside::begin();
+    neighbour::begin();
     for knob in [u64::MAX, 1 << 32, 1 << 63] {
         tally.case(turn(knob, 0) == INVALID, format_args!("knob {knob:#x}"));
     }

@@ -4,7 +4,7 @@
 
 use plan::Deliver;
 
-use super::neighbors::others_go_on;
+use super::bystanders::others_go_on;
 use super::tally::Tally;
 use super::victims;
 use guest_kernel_shim::machine::platform;

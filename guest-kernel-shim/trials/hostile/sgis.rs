@@ -7,7 +7,7 @@ use arch::insn;
 use arch::regs::ICC_CTLR_EL1;
 
 use super::attempt::attempt;
-use super::neighbors::others_go_on;
+use super::bystanders::others_go_on;
 use super::stubs;
 use super::tally::Tally;
 use guest_kernel_shim::percpu::{self, PerCpu};

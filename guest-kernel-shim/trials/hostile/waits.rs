@@ -7,7 +7,7 @@ use arch::{gic_cpu, insn};
 use plan::Trap;
 
 use super::attempt::attempt;
-use super::neighbors::others_go_on;
+use super::bystanders::others_go_on;
 use super::stubs;
 use super::tally::Tally;
 use guest_kernel_shim::features::features;

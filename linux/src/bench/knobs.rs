@@ -66,8 +66,8 @@ impl Bench {
     }
 }
 
-/// Gives the vCPU that this thread runs on a neighbour. These knobs don't read back: the room
-/// for it was checked before ([`crate::room`]).
+/// Has the vCPU that this thread runs on a neighbour. These knobs don't read back: whether there
+/// is room for it was looked at before ([`crate::neighbour_memory`]).
 fn invite(page: &Page, cell: &Cell) {
     let does = match cell.neighbour.kib() {
         0 => Neighbour::Work,

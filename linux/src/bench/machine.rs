@@ -6,7 +6,7 @@ use std::{fs, io};
 
 use plan::{Machine, PASSES};
 
-use super::{Bench, Entry};
+use super::{Bench, CellEntry};
 use crate::clock;
 
 /// Where the kernel shows what the first CPU is.
@@ -69,7 +69,7 @@ impl Bench {
     }
 
     /// Writes what is going to be measured.
-    pub(super) fn tell_plan(&mut self, entries: &[Entry]) -> io::Result<()> {
+    pub(super) fn tell_plan(&mut self, entries: &[CellEntry]) -> io::Result<()> {
         let ran = || entries.iter().filter(|entry| entry.skipped.is_none());
         let guess: u64 = ran().map(|entry| entry.guess_us).sum::<u64>() * u64::from(PASSES);
         let budget = entries

@@ -9,9 +9,9 @@ use fastrand::Rng;
 
 use super::timers::{now_ns, wait};
 use super::{Soak, clock};
-use crate::awaited::What;
 use crate::cpus;
 use crate::output::Output;
+use crate::wait_state::What;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;

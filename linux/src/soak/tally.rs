@@ -9,7 +9,7 @@ use crate::output::Output;
 
 /// Counts of all threads.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct OperationCounts {
     pub timers: AtomicU64,
     pub pipes: AtomicU64,
     pub futexes: AtomicU64,
@@ -22,7 +22,7 @@ pub struct Tally {
     pub longest_us: AtomicU64,
 }
 
-impl Tally {
+impl OperationCounts {
     fn all(&self) -> [(&'static str, u64); 10] {
         let [timers, pipes, futexes, barriers] =
             [&self.timers, &self.pipes, &self.futexes, &self.barriers]

@@ -11,7 +11,7 @@ use rustix::thread::{Pid, gettid};
 
 use super::Soak;
 use super::timers::rest;
-use crate::awaited::What;
+use crate::wait_state::What;
 use crate::{clock, cpus};
 
 /// How long the end waits between two looks, nanoseconds.

@@ -10,7 +10,7 @@ use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute};
 use rustix::time::clock_gettime;
 
 use super::{Soak, clock};
-use crate::awaited::What;
+use crate::wait_state::What;
 
 const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;

@@ -14,7 +14,7 @@ use rustix::thread::{MembarrierCommand, futex, membarrier};
 
 use super::timers::{self, microseconds};
 use super::{Soak, clock};
-use crate::awaited::What;
+use crate::wait_state::What;
 
 const MS: u64 = 1_000_000;
 /// Round trips in a row at most.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread;
 
-use crate::awaited::What;
+use crate::wait_state::What;
 use crate::{clock, init, output};
 
 /// How long a wake-up may take, milliseconds, where ticks are instructions. Linux's own loops that

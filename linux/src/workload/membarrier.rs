@@ -10,14 +10,14 @@ use std::thread;
 
 use rustix::thread::{MembarrierCommand, membarrier};
 
-use super::Block;
+use super::SampleBlock;
 use crate::{clock, cpus};
 
 /// Calls before the first sample.
 const WARM_UP: u32 = 32;
 
 /// Makes the samples of a block.
-pub fn run(block: &mut Block<'_>) -> io::Result<u64> {
+pub fn run(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     let (&here, others) = block.cpus.split_first().ok_or(io::ErrorKind::NotFound)?;
     membarrier(MembarrierCommand::RegisterPrivateExpedited)?;
     let over = AtomicBool::new(false);
@@ -37,7 +37,7 @@ pub fn run(block: &mut Block<'_>) -> io::Result<u64> {
 }
 
 fn samples(
-    block: &mut Block<'_>,
+    block: &mut SampleBlock<'_>,
     here: usize,
     ran: &[AtomicU64],
     over: &AtomicBool,

@@ -14,7 +14,7 @@ use std::thread;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
 
-use super::Block;
+use super::SampleBlock;
 use crate::{clock, cpus};
 use message::{receive, send};
 use round::Round;
@@ -50,7 +50,7 @@ fn socket() -> Result<Socket, Errno> {
 }
 
 /// Makes the samples of a block.
-pub fn run(block: &mut Block<'_>) -> io::Result<u64> {
+pub fn run(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     // Threads inherit it.
     cpus::unpin(block.cpus)?;
     let groups = block.cpus.len().div_ceil(CPUS).min(MOST_GROUPS);
@@ -74,7 +74,7 @@ pub fn run(block: &mut Block<'_>) -> io::Result<u64> {
     })
 }
 
-fn samples(block: &mut Block<'_>, round: &Round) -> io::Result<u64> {
+fn samples(block: &mut SampleBlock<'_>, round: &Round) -> io::Result<u64> {
     for number in 0..WARM_UP + block.count {
         if number == WARM_UP {
             block.begin()?;

@@ -13,7 +13,7 @@ use rustix::io::{Errno, read, write};
 use rustix::pipe::pipe;
 use rustix::thread::futex;
 
-use super::Block;
+use super::SampleBlock;
 use crate::{clock, cpus};
 
 /// Round trips before the first sample: both threads have run on their CPUs by then, and
@@ -29,14 +29,14 @@ trait Side: Send {
 }
 
 /// By two pipes, as `perf bench sched pipe` does.
-pub fn by_pipes(block: &mut Block<'_>) -> io::Result<u64> {
+pub fn by_pipes(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     let ((request, ask), (answer, reply)) = (pipe()?, pipe()?);
     let near = Pipes(answer, ask);
     run(block, near, Pipes(request, reply))
 }
 
 /// By two counters of events.
-pub fn by_eventfds(block: &mut Block<'_>) -> io::Result<u64> {
+pub fn by_eventfds(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     let [request, answer] = [
         eventfd(0, EventfdFlags::empty())?,
         eventfd(0, EventfdFlags::empty())?,
@@ -46,14 +46,14 @@ pub fn by_eventfds(block: &mut Block<'_>) -> io::Result<u64> {
 }
 
 /// By two words in memory.
-pub fn by_futexes(block: &mut Block<'_>) -> io::Result<u64> {
+pub fn by_futexes(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     let [request, answer] = [AtomicU32::new(NO_TOKEN), AtomicU32::new(NO_TOKEN)];
     let near = Words(&answer, &request);
     run(block, near, Words(&request, &answer))
 }
 
 /// Makes the samples of a block.
-fn run<S: Side>(block: &mut Block<'_>, near: S, far: S) -> io::Result<u64> {
+fn run<S: Side>(block: &mut SampleBlock<'_>, near: S, far: S) -> io::Result<u64> {
     let [here, there] = block.pair();
     thread::scope(|scope| {
         let other = scope.spawn(move || -> io::Result<()> {
@@ -72,7 +72,7 @@ fn run<S: Side>(block: &mut Block<'_>, near: S, far: S) -> io::Result<u64> {
     })
 }
 
-fn samples(block: &mut Block<'_>, near: &impl Side) -> io::Result<u64> {
+fn samples(block: &mut SampleBlock<'_>, near: &impl Side) -> io::Result<u64> {
     for round in 0..WARM_UP + block.count {
         if round == WARM_UP {
             block.begin()?;

@@ -42,14 +42,17 @@ impl fmt::Display for Fault {
 
 /// Everything that is not RAM.
 pub struct Bus {
-    serial: Mutex<Serial<Line, NoEvents, Console>>,
+    serial: Mutex<Serial<ConsoleInterrupt, NoEvents, Console>>,
 }
 
 impl Bus {
     /// A console that interrupts `vm`, and writes at most `most` bytes of a guest of `source`.
     pub fn new(vm: Arc<VmFd>, most: u64, source: Source) -> Self {
         Self {
-            serial: Mutex::new(Serial::new(Line(vm), Console::new(most, source))),
+            serial: Mutex::new(Serial::new(
+                ConsoleInterrupt(vm),
+                Console::new(most, source),
+            )),
         }
     }
 
@@ -89,7 +92,7 @@ impl Bus {
         let _ = self.serial().writer_mut().end();
     }
 
-    fn serial(&self) -> MutexGuard<'_, Serial<Line, NoEvents, Console>> {
+    fn serial(&self) -> MutexGuard<'_, Serial<ConsoleInterrupt, NoEvents, Console>> {
         self.serial.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -103,9 +106,9 @@ fn register(address: u64) -> Result<u8, Fault> {
 }
 
 /// The console's interrupt, by an edge.
-struct Line(Arc<VmFd>);
+struct ConsoleInterrupt(Arc<VmFd>);
 
-impl Trigger for Line {
+impl Trigger for ConsoleInterrupt {
     type E = errno::Error;
 
     fn trigger(&self) -> Result<(), Self::E> {

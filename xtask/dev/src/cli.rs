@@ -13,7 +13,7 @@ use governing::GovernorsArgs;
 use publishing::dist::DistArgs;
 use publishing::pages::PagesArgs;
 use publishing::publish::PublishArgs;
-use running::given::GivenArgs;
+use running::guest_kernel::GivenArgs;
 
 const SOAK: &str = "\
 Each boot is a round with a seed of its own: wake-ups in every way of waiting, and

@@ -2,7 +2,7 @@
 //! The verbs that need more than a run does: experiments, governors, tests, and the maintainers' verbs.
 
 mod cli;
-mod words;
+mod completions;
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use boot_tests::{audit, soak, suite};
 use plan::Program;
 use publishing::{book, dist, pages, publish};
 use running::board::Board;
-use running::given::Given;
+use running::guest_kernel::Given;
 use running::images::{self, Guest};
 use shell::places;
 use shell::terminal::say;
@@ -35,8 +35,8 @@ fn dispatch(verb: Verb) -> anyhow::Result<()> {
             Dev::Book => book::book(),
             Dev::Pages(args) => pages::pages(&args),
             Dev::Audit(args) => audit::run(&args),
-            Dev::Completions { shell } => words::completions(shell),
-            Dev::Man { verb } => words::man(verb.as_deref()),
+            Dev::Completions { shell } => completions::completions(shell),
+            Dev::Man { verb } => completions::man(verb.as_deref()),
         },
     }
 }

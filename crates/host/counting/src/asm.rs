@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use cost::Path;
 
 use crate::cost::recorder::{Bench, CPUS, Recorded};
-use crate::cost::trace::{Step, Window};
+use crate::cost::trace::{Executed, Window};
 use crate::cost::visit;
 use crate::cost::{CostArgs, costs};
 use listing::Counts;
@@ -55,7 +55,7 @@ pub fn asm(path: &str, args: &CostArgs) -> Result<()> {
         windows.len()
     );
     let guest_elf = bench.built.guest(bench.atomics).elf.as_deref();
-    let hypervisor = |window: &Window| -> Vec<Step> { owned(visit::hypervisor_steps(window)) };
+    let hypervisor = |window: &Window| -> Vec<Executed> { owned(visit::hypervisor_steps(window)) };
     let guest = |window: &Window| owned(visit::guest_steps(window).unwrap_or_default());
     show(
         &objdump,
@@ -68,7 +68,7 @@ pub fn asm(path: &str, args: &CostArgs) -> Result<()> {
     show(&objdump, "guest", guest_elf, &recorded, &windows, guest)
 }
 
-fn owned(steps: Vec<&Step>) -> Vec<Step> {
+fn owned(steps: Vec<&Executed>) -> Vec<Executed> {
     steps.into_iter().cloned().collect()
 }
 
@@ -79,7 +79,7 @@ fn show(
     elf: Option<&File>,
     recorded: &Recorded,
     windows: &[&Window],
-    steps: impl Fn(&Window) -> Vec<Step>,
+    steps: impl Fn(&Window) -> Vec<Executed>,
 ) -> Result<()> {
     let (Some(elf), Some(base)) = (elf, symbols::base(&recorded.console, name)) else {
         return Ok(());

@@ -9,16 +9,17 @@ mod options;
 
 pub use options::CostArgs;
 
-mod against;
 mod alike;
+mod baseline;
+mod cache_misses;
 mod card;
 pub mod costs;
+mod cycle_card;
 mod cycles;
 mod document;
 mod gate;
 mod history;
-mod in_cycles;
-mod missed;
+mod instruction_kind;
 mod numbers;
 mod parts;
 pub mod recorder;
@@ -30,18 +31,17 @@ mod tally;
 mod tarmac;
 pub mod trace;
 pub mod visit;
-mod word;
 
 pub use scale::sample;
 
 use anyhow::{Context, Result};
 use cost::Path;
 
-use against::Against;
+use baseline::Against;
 use costs::{Costs, Mode};
 use providing::toolchain;
 use recorder::Bench;
-use running::board::{Board, Machine};
+use running::board::{Board, EmulatedMachine};
 use shell::failure::bad_input;
 use shell::output::Output;
 use shell::places;
@@ -57,8 +57,8 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     if args.page {
         return history::write_document();
     }
-    if let Machine::Gem5(_) = Board::load(&args.board)?.machine {
-        return in_cycles::cost(args);
+    if let EmulatedMachine::Gem5(_) = Board::load(&args.board)?.machine {
+        return cycle_card::cost(args);
     }
     if args.cpu.is_some() || args.gem5.is_some() {
         bad_input!(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The code of the images with the kinds of its instructions, and its place in memory.
 
-use crate::Kind;
+use crate::Reasons;
 
 /// The code of an image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Image {
     /// The instructions.
     pub words: Vec<u32>,
     /// The kind of each of them.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<Reasons>,
 }
 
 /// The images of a machine.
@@ -92,7 +92,7 @@ impl Chart {
                 words: words.iter().map(|word| u32::from_le_bytes(*word)).collect(),
                 kinds: kinds
                     .iter()
-                    .map(|kind| Kind(u16::from_le_bytes(*kind)))
+                    .map(|kind| Reasons(u16::from_le_bytes(*kind)))
                     .collect(),
             });
         }
@@ -109,7 +109,7 @@ mod tests {
         Image {
             level: 2,
             address: 0x1800,
-            kinds: vec![Kind::SYNC; words.len()],
+            kinds: vec![Reasons::SYNC; words.len()],
             words,
         }
     }

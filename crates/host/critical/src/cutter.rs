@@ -45,7 +45,7 @@ struct Stop {
 
 /// Known state of a CPU.
 #[derive(Clone, Debug)]
-struct Cpu {
+struct CpuState {
     tpidr: Tpidr,
     /// Its affinity, if that is known.
     affinity: Option<u64>,
@@ -81,7 +81,7 @@ enum Value {
 /// instruction.
 #[derive(Debug, Default)]
 pub struct Cutter {
-    cpus: Vec<Cpu>,
+    cpus: Vec<CpuState>,
     current: Option<usize>,
     /// Whether the current CPU has paused: another one may continue.
     paused: bool,
@@ -294,7 +294,7 @@ impl Cutter {
     fn cpu(&mut self, tpidr: Tpidr) -> usize {
         let known = self.cpus.iter().position(|cpu| cpu.tpidr == tpidr);
         known.unwrap_or_else(|| {
-            self.cpus.push(Cpu {
+            self.cpus.push(CpuState {
                 tpidr,
                 affinity: None,
                 clock: Counts::default(),

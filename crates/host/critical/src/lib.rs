@@ -7,7 +7,7 @@
 //! store to the task that runs, the *path*. This crate separates the two.
 //!
 //! A plugin of the emulator (crate `recorder`) observes what CPUs execute. A [`Chart`]
-//! has the kinds of the images' instructions that matter ([`Kind`]). A [`Cutter`]
+//! tells it which instructions of the images matter, and why ([`Reasons`]). A [`Cutter`]
 //! makes a [`Sample`] of what happened between the two clock readings of each. The images
 //! are the same with and without the plugin: it adds nothing to the measured code.
 //!
@@ -35,12 +35,12 @@ mod chart;
 mod counts;
 mod cutter;
 mod exits;
-mod kind;
+mod reasons;
 mod sample;
 
 pub use chart::{Chart, Image};
 pub use counts::{Class, Counts};
 pub use cutter::{Cutter, NO_CELL, Tpidr};
 pub use exits::{Cause, Exits};
-pub use kind::Kind;
+pub use reasons::Reasons;
 pub use sample::{Sample, Samples, from_text, to_text};

@@ -10,7 +10,7 @@ use acpi::Tables;
 use anyhow::Result;
 
 use shell::failure::{BadInput, bad_input};
-use shell::output::named;
+use shell::output::file_arguments;
 
 /// Bytes of the header of every table (ACPI 6.5, 5.2.6).
 const HEADER: usize = 36;
@@ -60,7 +60,7 @@ impl Dump {
         // The file of each table that a machine has once.
         let mut single: BTreeMap<[u8; 4], PathBuf> = BTreeMap::new();
         for file in files {
-            for table in tables_of(&named::read("--acpi", &file).map_err(unread)?) {
+            for table in tables_of(&file_arguments::read("--acpi", &file).map_err(unread)?) {
                 let signature = [table[0], table[1], table[2], table[3]];
                 let other = ONCE
                     .contains(&&signature)

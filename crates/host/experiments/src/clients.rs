@@ -9,8 +9,8 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::find::{Found, Run, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, Way, whole};
+use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, Repeat};
 use running::options::Metric;
 
@@ -82,7 +82,7 @@ const ROWS: [(&str, f64, Option<f64>); 5] = [
 ];
 
 /// Requests per second.
-fn throughput(found: &Found<'_>) -> f64 {
+fn throughput(found: &MeasuredCell<'_>) -> f64 {
     found.made() / found.seconds().max(1e-9)
 }
 
@@ -94,7 +94,7 @@ struct Cells<'c> {
 }
 
 impl Cells<'_> {
-    fn find<'r>(&self, run: Run<'r>, pairs: &str, wake: &str) -> Result<Found<'r>> {
+    fn find<'r>(&self, run: Run<'r>, pairs: &str, wake: &str) -> Result<MeasuredCell<'r>> {
         let words = [("groups", pairs), ("wake", wake), ("deliver", self.deliver)];
         run.cell(self.boot, &words)
     }

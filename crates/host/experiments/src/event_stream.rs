@@ -9,8 +9,8 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::find::{Found, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Constant, Curve, Outcome, Table, Test, two};
+use super::runs::{MeasuredCell, Runs};
 use super::{Boot, Experiment, ONCE};
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -100,7 +100,7 @@ struct Way<'r> {
     /// Whether the event stream alone ends its pauses.
     rounds: bool,
     /// By limit, microseconds; not empty.
-    cells: Vec<(f64, Found<'r>)>,
+    cells: Vec<(f64, MeasuredCell<'r>)>,
 }
 
 /// The ways: boot, wait, requested period, class of the line.

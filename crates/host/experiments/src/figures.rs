@@ -54,8 +54,8 @@ impl ByBoot<f64> {
     }
 }
 
-/// A figure that was not measured here: a source's, or a bound. Measured ones come from [`Runs`](super::find::Runs),
-/// which adds what they depend on.
+/// A figure that was not measured here: a source's, or a bound. Measured ones come from [`Runs`](super::runs::Runs),
+/// which knows what they depend on.
 #[derive(Clone, Copy)]
 pub struct Constant(pub f64);
 

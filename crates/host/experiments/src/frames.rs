@@ -7,8 +7,8 @@ mod power;
 use anyhow::{Result, anyhow};
 use plan::Under;
 
-use super::find::{Found, Runs};
 use super::outcome::{ByBoot, Chart, Outcome, Series, Table, two};
+use super::runs::{MeasuredCell, Runs};
 use super::{Boot, Experiment, TWELVE_SEEDS};
 use governing::States;
 use power::{Spent, break_even};
@@ -84,7 +84,7 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(found: &Found<'_>, states: &States) -> Self {
+    fn of(found: &MeasuredCell<'_>, states: &States) -> Self {
         let made = found.count("frames", "made").max(1.0);
         let wake_up = |ticks| found.us(found.time("frames", ticks)) / made;
         Self {
@@ -101,7 +101,7 @@ impl Figures {
 }
 
 /// A row of the source.
-struct Row {
+struct SourceRow {
     name: &'static str,
     /// For menu, teo and teo-util.
     published: [f64; 3],
@@ -128,50 +128,50 @@ const ALIKE: &str = "both take standby here, as these waits outlast its residenc
 const BARE: &str = "a wake-up here is the time to leave the state and a microsecond or two; what else it takes on a phone is \
                      not modelled";
 
-const ROWS: [Row; 7] = [
-    Row {
+const ROWS: [SourceRow; 7] = [
+    SourceRow {
         name: "frame duration, ms",
         published: [13.9, 14.7, 12.6],
         changes: Some([6.0, -9.0]),
         of: |it| it.frame,
         why: [Some(BEGIN), Some(LEAVING), None],
     },
-    Row {
+    SourceRow {
         name: "jank, %",
         published: [1.5, 2.1, 1.3],
         changes: Some([36.99, -17.37]),
         of: |it| it.late,
         why: [Some(BEGIN), None, None],
     },
-    Row {
+    SourceRow {
         name: "power, mW; here 1000ths of a CPU",
         published: [144.6, 136.9, 121.3],
         changes: Some([-5.27, -16.08]),
         of: |it| it.spent.power(),
         why: [Some(LONG); 3],
     },
-    Row {
+    SourceRow {
         name: "too deep, %",
         published: [26.00, 11.00, 2.54],
         changes: None,
         of: |it| it.too_deep,
         why: [None; 3],
     },
-    Row {
+    SourceRow {
         name: "too shallow, %",
         published: [4.74, 11.89, 21.93],
         changes: None,
         of: |it| it.too_shallow,
         why: [None; 3],
     },
-    Row {
+    SourceRow {
         name: "wake-up of RenderThread, us",
         published: [139.5, 116.5, 91.11],
         changes: Some([-16.49, -34.7]),
         of: |it| it.render,
         why: [Some(ALIKE), Some(BARE), None],
     },
-    Row {
+    SourceRow {
         name: "wake-up of surfaceflinger, us",
         published: [124.0, 151.9, 87.65],
         changes: Some([22.47, -29.33]),

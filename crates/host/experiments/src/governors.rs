@@ -4,8 +4,8 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::find::{Found, Run, Runs, Words};
 use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, two};
+use super::runs::{MeasuredCell, Run, Runs, Words};
 use super::{Boot, Experiment, ONCE, Repeat};
 use running::options::Metric;
 
@@ -181,7 +181,7 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(cell: &Found<'_>) -> Self {
+    fn of(cell: &MeasuredCell<'_>) -> Self {
         Self {
             too_deep: cell.misses("above"),
             too_shallow: cell.misses("below"),

@@ -4,8 +4,8 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::find::{Found, Run, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Constant, Outcome, Series, Table, Test, two, whole};
+use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, ONCE, Repeat};
 use running::options::Metric;
 
@@ -79,12 +79,12 @@ const TICKS: f64 = 25.0;
 /// How far ticks may be from that, per cent: one more or less in each pass, of 12.5 ms.
 const TICKS_BAND: f64 = 32.0;
 
-fn chosen<'r>(run: Run<'r>, set: &str) -> Result<Found<'r>> {
+fn chosen<'r>(run: Run<'r>, set: &str) -> Result<MeasuredCell<'r>> {
     run.cell("chosen", &[("idle-poll", set)])
 }
 
 /// Ticks of each of `cpus` CPUs in 100 ms.
-fn ticks(found: Found, cpus: f64) -> f64 {
+fn ticks(found: MeasuredCell, cpus: f64) -> f64 {
     found.count("timer", "ticks") / cpus / (10.0 * found.seconds()).max(1e-9)
 }
 
@@ -99,7 +99,7 @@ fn wakeups(runs: &Runs) -> Result<Table> {
             "published, W",
         ],
     );
-    let mut row = |name: &str, found: Found, watts: Option<f64>| {
+    let mut row = |name: &str, found: MeasuredCell, watts: Option<f64>| {
         let p90 = found.p90();
         table.row(
             name,
@@ -120,7 +120,7 @@ fn wakeups(runs: &Runs) -> Result<Table> {
 }
 
 fn conclude(runs: &Runs) -> Result<Outcome> {
-    let each = |of: &dyn Fn(Found) -> f64, set: &str| -> Result<ByBoot<f64>> {
+    let each = |of: &dyn Fn(MeasuredCell) -> f64, set: &str| -> Result<ByBoot<f64>> {
         runs.by_boot(|run| Ok(of(chosen(run, set)?)))
     };
     let late = |set| each(&|found| found.us(found.median()), set);

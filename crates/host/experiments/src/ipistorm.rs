@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use plan::Under;
 
-use super::find::{Found, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, two, whole};
+use super::runs::{MeasuredCell, Runs};
 use super::{Boot, Experiment, ONCE, Repeat};
 use running::options::Metric;
 
@@ -102,8 +102,8 @@ const SYSTEMS: [(&str, &str, Option<f64>, Option<f64>); 5] = [
     ("sm-idle", "SM_IDLE", None, Some(0.2489)),
 ];
 
-/// Returns a system's calls in all ten runs.
-fn storm<'r>(runs: &'r Runs, by: &str, crowd: &str) -> Result<Vec<Found<'r>>> {
+/// A system's calls in all ten runs.
+fn storm<'r>(runs: &'r Runs, by: &str, crowd: &str) -> Result<Vec<MeasuredCell<'r>>> {
     let find = |&caller: &&str| {
         let words = [("call-by", by), ("cpulist", caller), ("crowd", crowd)];
         runs.cell("storm", &words)

@@ -20,7 +20,6 @@ mod claim;
 mod clients;
 mod event_stream;
 mod figures;
-mod find;
 mod frames;
 mod governors;
 mod idle_poll;
@@ -32,6 +31,7 @@ mod poll_limit;
 mod psd;
 mod report;
 mod resched_ipis;
+mod runs;
 mod sample;
 mod sched;
 mod shim_vs_linux;
@@ -48,15 +48,15 @@ use results::Results;
 use results::json;
 
 use boot::{Boot, Brief, ONCE, PLACES, Repeat, SEEDS, TWELVE_SEEDS};
-use find::Runs;
 use outcome::Outcome;
 use report::{Done, Failed, Report, Written};
 use reporting::format::Format;
-use running::board::Machine;
+use running::board::EmulatedMachine;
 use running::boot::Show;
 use running::job::Job;
 use running::options::Metric;
 use running::session;
+use runs::Runs;
 pub use sample::page as sample;
 use shell::command;
 use shell::failure::bad_input;
@@ -197,7 +197,7 @@ impl Experiment {
                 Ok::<_, anyhow::Error>(Job::new(&of)?.within(&args.limits))
             };
             let mut whole = job(boot, repeat)?;
-            let simulated = matches!(whole.board().machine, Machine::Gem5(_));
+            let simulated = matches!(whole.board().machine, EmulatedMachine::Gem5(_));
             if let Some((boot, repeat)) = boot.brief(repeat).filter(|_| simulated) {
                 whole = job(&boot, &repeat)?;
             }

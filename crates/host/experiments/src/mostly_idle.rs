@@ -7,8 +7,8 @@ use plan::Under;
 
 use super::Experiment;
 use super::boot::{Boot, ONCE};
-use super::find::{Found, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, change, two, whole};
+use super::runs::{MeasuredCell, Runs};
 use running::options::Metric;
 
 /// The system that is mostly idle.
@@ -148,12 +148,12 @@ fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
             "published, points",
         ],
     );
-    let cells: Vec<Found<'_>> = WAITS
+    let cells: Vec<MeasuredCell<'_>> = WAITS
         .iter()
         .map(|(wait, _)| runs.cell("idle", &[("wait", wait)]))
         .collect::<Result<_>>()?;
     // A sample is the time of a period in which the CPU was not halted.
-    let halted = |cell: &Found<'_>| 100.0 * (1.0 - cell.us(cell.mean()) / PERIOD_US);
+    let halted = |cell: &MeasuredCell<'_>| 100.0 * (1.0 - cell.us(cell.mean()) / PERIOD_US);
     let halted: Vec<f64> = cells.iter().map(halted).collect();
     for (((wait, name), cell), share) in WAITS.iter().zip(&cells).zip(&halted) {
         let published = match GOVERNORS.contains(wait) {

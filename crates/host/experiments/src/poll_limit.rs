@@ -4,8 +4,8 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::find::{Run, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, Way};
+use super::runs::{Run, Runs};
 use super::{Boot, Experiment, SEEDS};
 use running::options::Metric;
 

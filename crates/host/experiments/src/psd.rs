@@ -7,16 +7,16 @@
 //! in the baseline, as the reason why writes were slower without deep states is not known.
 
 mod claims;
-mod published;
+mod source_figures;
 
 use anyhow::Result;
 use plan::Under;
 
-use super::find::{Found, Run, Runs, Words};
 use super::outcome::{Chart, Outcome, Series, Table, two, whole};
+use super::runs::{MeasuredCell, Run, Runs, Words};
 use super::{Boot, Experiment, ONCE, SEEDS};
-use published::{COLUMNS, ROWS};
 use running::options::Metric;
+use source_figures::{COLUMNS, ROWS};
 
 /// A boot of `io` with these values in addition to those of all boots.
 macro_rules! io {
@@ -160,7 +160,7 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(found: &Found<'_>) -> Self {
+    fn of(found: &MeasuredCell<'_>) -> Self {
         let mean = |ticks, number| found.us(found.time("io", ticks) / found.count("io", number));
         Self {
             rate: 1e6 / found.us(found.mean()).max(1e-9),
@@ -171,8 +171,8 @@ impl Figures {
     }
 }
 
-/// Returns the cell of a column of the re-test in the boot of `load`.
-fn cell<'r>(run: Run<'r>, load: Words<'_>, boot: &str, column: usize) -> Result<Found<'r>> {
+/// The cell of a column of the re-test in the boot of `load`.
+fn cell<'r>(run: Run<'r>, load: Words<'_>, boot: &str, column: usize) -> Result<MeasuredCell<'r>> {
     let (_, wait, psd, standby) = COLUMNS[column];
     let mut words = vec![("wait", wait), ("psd-ms", psd), ("standby-us", standby)];
     words.extend(load);
@@ -281,8 +281,8 @@ fn retest(runs: &Runs) -> Result<Table> {
     Ok(table)
 }
 
-/// Adds requests per second, their change, and the share awake; the first of `cells` is the base.
-fn effects(table: &mut Table, name: &str, cells: &[Found<'_>]) {
+/// Requests per second, their change, and the share awake: `cells`, the first of which is the base.
+fn effects(table: &mut Table, name: &str, cells: &[MeasuredCell<'_>]) {
     let figures: Vec<Figures> = cells.iter().map(Figures::of).collect();
     let text = |it: &Figures| {
         let change = 100.0 * (it.rate / figures[0].rate - 1.0);

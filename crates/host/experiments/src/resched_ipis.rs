@@ -4,8 +4,8 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::find::{Found, Run, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Constant, Outcome, Series, Table, Test, change, whole};
+use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, PLACES};
 use running::options::Metric;
 
@@ -59,7 +59,7 @@ const ROWS: [(&str, &str, f64, f64); 2] = [
 const BAND: f64 = 10.0;
 
 /// Before and after.
-type Pair<'r> = (Found<'r>, Found<'r>);
+type Pair<'r> = (MeasuredCell<'r>, MeasuredCell<'r>);
 
 fn pair<'r>(run: Run<'r>, workload: &str) -> Result<Pair<'r>> {
     let before = run.cell("ipis", &[("workload", workload), ("wait", "wfi")])?;

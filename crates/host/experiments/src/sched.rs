@@ -4,8 +4,8 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::find::{Found, Run, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, change, whole};
+use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, PLACES};
 use running::options::Metric;
 
@@ -221,9 +221,9 @@ fn against_published(name: &str, place: &str, there: [Pair; 2], ours: &ByBoot<Co
     )
 }
 
-/// Returns the time per operation: the median, or for `messaging`, whose loops overlap, the total
-/// time divided by the number of loops.
-fn cost(workload: &str, found: &Found<'_>) -> f64 {
+/// Per operation: the median, or for `messaging`, whose loops overlap, all the
+/// time by the number of loops.
+fn cost(workload: &str, found: &MeasuredCell<'_>) -> f64 {
     match workload {
         "messaging" => found.time("span", "ticks") / found.made(),
         _ => found.median(),

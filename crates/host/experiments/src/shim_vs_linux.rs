@@ -8,8 +8,8 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::find::{Found, Run, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, two, whole};
+use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, ONCE, SEEDS};
 use running::options::Metric;
 
@@ -103,7 +103,7 @@ struct Side {
 }
 
 impl Side {
-    fn find<'r>(&self, run: Run<'r>, trap: &str) -> Result<Found<'r>> {
+    fn find<'r>(&self, run: Run<'r>, trap: &str) -> Result<MeasuredCell<'r>> {
         let words = [self.words, &[("trap", trap)]].concat();
         run.cell(self.boot, &words)
     }

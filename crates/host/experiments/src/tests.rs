@@ -52,7 +52,7 @@ fn boots_that_are_repeated_are_repeated_alike() {
 fn a_shorter_boot_has_a_longer_one() {
     for experiment in ALL {
         for boot in experiment.boots {
-            let Some(label) = boot.label.strip_suffix(find::SHORT) else {
+            let Some(label) = boot.label.strip_suffix(runs::SHORT) else {
                 continue;
             };
             let longer = experiment.boots.iter().find(|boot| boot.label == label);

@@ -4,8 +4,8 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::find::{Found, Run, Runs};
 use super::outcome::{ByBoot, Chart, Claim, Outcome, Table, Test, Way, two, whole};
+use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, ONCE};
 use running::options::Metric;
 
@@ -56,8 +56,13 @@ const SAME: f64 = 1.0;
 /// How far a change may be from the published one, points.
 const BAND: f64 = 10.0;
 
-/// Returns the cell of row `(wait, host)` with a gap; `hint` applies where both can poll.
-fn find<'r>(run: Run<'r>, (wait, host): (&str, &str), gap: &str, hint: &str) -> Result<Found<'r>> {
+/// The cell of row `(wait, host)` with a gap; `hint` is of where both can poll.
+fn find<'r>(
+    run: Run<'r>,
+    (wait, host): (&str, &str),
+    gap: &str,
+    hint: &str,
+) -> Result<MeasuredCell<'r>> {
     let wake = if wait == "wfi" { "ipi" } else { "elide" };
     let mut words = vec![
         ("wait", wait),
@@ -151,7 +156,7 @@ fn claims(medians: &[ByBoot<f64>], [told, silent]: [ByBoot<f64>; 2]) -> Vec<Clai
     claims
 }
 
-/// Returns EL2's polls that ended without an interrupt, per round trip.
-fn in_vain(found: &Found<'_>) -> f64 {
+/// Polls of EL2 that ended without an interrupt, per round trip.
+fn in_vain(found: &MeasuredCell<'_>) -> f64 {
     found.each("el2", "poll-miss")
 }

@@ -7,8 +7,8 @@ mod frontier;
 use anyhow::Result;
 use plan::Under;
 
-use super::find::{Found, Run, Runs};
 use super::outcome::{Chart, Curve, Outcome, Table, whole};
+use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Brief, Experiment, Repeat};
 use frontier::Point;
 
@@ -164,8 +164,8 @@ impl Setting {
         Self { name, boot, words }
     }
 
-    /// Returns its cell with this gap; `None` where it was skipped, like WFET without FEAT_WFxT.
-    pub fn find<'r>(&self, run: Run<'r>, gap: &str) -> Result<Option<Found<'r>>> {
+    /// Its cell with this gap; `None` where it was skipped, as WFET is without FEAT_WFxT.
+    pub fn find<'r>(&self, run: Run<'r>, gap: &str) -> Result<Option<MeasuredCell<'r>>> {
         let words = [self.words, &[("gap-us", gap)]].concat();
         Ok(run.cell_or_why(self.boot, &words)?.ok())
     }

@@ -13,8 +13,8 @@ use super::trace::{Interval, Trace};
 
 /// Pattern of the wake-ups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
-    /// Independent interrupts, and timers four times as rare.
+pub enum Pattern {
+    /// Interrupts that don't know of each other, and timers four times as rare.
     Exponential,
     /// Only a timer.
     Periodic,
@@ -29,7 +29,9 @@ pub enum Kind {
 /// Parameters of a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Generated {
-    pub kind: Kind,
+    /// Pattern of its wake-ups.
+    pub kind: Pattern,
+    /// Seed of the random numbers.
     pub seed: u64,
     pub count: u64,
     /// Their mean length, us.
@@ -90,23 +92,23 @@ impl Chance {
         -self.unit().ln()
     }
 
-    fn interval(&mut self, kind: Kind, mean_ns: f64) -> Interval {
+    fn interval(&mut self, kind: Pattern, mean_ns: f64) -> Interval {
         let ns = |means: f64| ((means.clamp(0.0, LONGEST) * mean_ns) as u64).max(1);
         let busy = BUSY * self.exponential();
         let (event, timer, wake) = match kind {
-            Kind::Exponential => (
+            Pattern::Exponential => (
                 self.exponential() / 0.8,
                 Some(4.0 * self.exponential() / 0.8),
                 Wake::Interrupt,
             ),
-            Kind::Periodic => (f64::INFINITY, Some(1.0 + BUSY - busy.min(1.0)), Wake::Timer),
-            Kind::Bursty => {
+            Pattern::Periodic => (f64::INFINITY, Some(1.0 + BUSY - busy.min(1.0)), Wake::Timer),
+            Pattern::Bursty => {
                 let pause = BURST - (BURST - 1.0) * BURST_GAP;
                 let ends = self.unit() <= 1.0 / BURST;
                 let length = if ends { pause } else { BURST_GAP };
                 (length * self.exponential(), None, Wake::Request)
             }
-            Kind::Pareto => {
+            Pattern::Pareto => {
                 let timer = 10.0 * self.exponential();
                 (
                     self.unit().powf(-1.0 / 1.5) / 3.0,
@@ -114,12 +116,12 @@ impl Chance {
                     Wake::Interrupt,
                 )
             }
-            Kind::Mixed => {
+            Pattern::Mixed => {
                 let kinds = [
-                    Kind::Exponential,
-                    Kind::Periodic,
-                    Kind::Bursty,
-                    Kind::Pareto,
+                    Pattern::Exponential,
+                    Pattern::Periodic,
+                    Pattern::Bursty,
+                    Pattern::Pareto,
                 ];
                 let kind = kinds[(self.next() >> 62) as usize];
                 return self.interval(kind, mean_ns);
@@ -146,7 +148,7 @@ impl Chance {
 mod tests {
     use super::*;
 
-    fn trace(kind: Kind, seed: u64) -> Trace {
+    fn trace(kind: Pattern, seed: u64) -> Trace {
         let generated = Generated {
             kind,
             seed,
@@ -167,26 +169,26 @@ mod tests {
     /// The mean is within 10 % of the parameter; of the heavy tail within 30 %.
     #[test]
     fn intervals_have_their_mean() {
-        for &kind in Kind::value_variants() {
+        for &kind in Pattern::value_variants() {
             let trace = trace(kind, 7);
             let mean_us = trace.idle_ns() / 20_000 / 1000;
-            let off = if kind == Kind::Pareto { 150 } else { 50 };
+            let off = if kind == Pattern::Pareto { 150 } else { 50 };
             assert!(mean_us.abs_diff(500) < off, "{kind:?}: {mean_us}");
         }
     }
 
     #[test]
     fn a_seed_is_a_trace() {
-        assert_eq!(trace(Kind::Mixed, 1), trace(Kind::Mixed, 1));
+        assert_eq!(trace(Pattern::Mixed, 1), trace(Pattern::Mixed, 1));
         assert_ne!(
-            trace(Kind::Mixed, 1).intervals,
-            trace(Kind::Mixed, 2).intervals
+            trace(Pattern::Mixed, 1).intervals,
+            trace(Pattern::Mixed, 2).intervals
         );
     }
 
     #[test]
     fn periodic_wakes_are_timers() {
-        let trace = trace(Kind::Periodic, 1);
+        let trace = trace(Pattern::Periodic, 1);
         assert!(
             trace
                 .intervals

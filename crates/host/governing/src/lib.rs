@@ -5,21 +5,21 @@
 //! The verb `governors`: replays a trace of idle intervals to each idle governor,
 //! and counts what its choices cost.
 //!
-//! The governors and the idle loop are the guest's code. A [`trace`],
-//! [recorded] or [generated](generate), is [replayed](replay) to each of them with the
-//! states of a [file](states); the [`ledger`] counts its costs, and [`oracle`] is the
-//! choice of an oracle, which knows the future. [`shown`] and [`written`] output the results.
+//! The governors and the idle loop are those of the guest, the same code. A [`trace`],
+//! [recorded](recording) or [generated](generate), is [replayed](replay) to each of them with the
+//! states of a [file](states); the [`ledger`] counts what it cost, and [`oracle`] is the
+//! choice of an oracle, which knows the future. [`table`] and [`json_document`] show it.
 
 mod generate;
+mod json_document;
 mod ledger;
 mod oracle;
-mod recorded;
+mod recording;
 mod replay;
-mod shown;
 mod states;
+mod table;
 mod text;
 mod trace;
-mod written;
 
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ use clap::Args;
 use cpuidle::{FOREVER, Hz, Name, Setup};
 use results::json;
 
-use generate::{Generated, Kind};
+use generate::{Generated, Pattern};
 use ledger::Ledger;
 use replay::Setting;
 use reporting::format::FormatArgs;
@@ -49,7 +49,7 @@ pub struct GovernorsArgs {
     pub trace_cpu: Option<u32>,
     /// Replay a made-up trace
     #[arg(long, value_name = "KIND", value_enum)]
-    pub generate: Option<Kind>,
+    pub generate: Option<Pattern>,
     /// Seed of chance; equal numbers make equal traces [default: 1]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -108,8 +108,8 @@ struct Answer {
 /// Runs `cargo xtask governors`.
 pub fn governors(args: &GovernorsArgs) -> Result<()> {
     let answer = answer(args)?;
-    let written = || json::text(&written::Document::new(&answer));
-    args.format.show_with(&shown::document(&answer), written)
+    let written = || json::text(&json_document::Document::new(&answer));
+    args.format.show_with(&table::document(&answer), written)
 }
 
 /// Replays, and writes the files that were asked for.
@@ -123,7 +123,7 @@ fn answer(args: &GovernorsArgs) -> Result<Answer> {
     }
     let answer = Answer::new(request);
     if let Some(json) = json {
-        json.write(&json::text(&written::Document::new(&answer))?)?;
+        json.write(&json::text(&json_document::Document::new(&answer))?)?;
     }
     Ok(answer)
 }
@@ -212,7 +212,7 @@ fn names(text: Option<&str>) -> Result<Vec<Setup>> {
     Ok(names)
 }
 
-fn generated(kind: Kind, args: &GovernorsArgs) -> Result<Generated> {
+fn generated(kind: Pattern, args: &GovernorsArgs) -> Result<Generated> {
     Ok(Generated {
         kind,
         seed: args.seed.unwrap_or(1),

@@ -38,7 +38,7 @@ pub fn replay(name: Setup, trace: &Trace, states: &States, setting: &Setting) ->
     let mut now_ns = 0;
     for interval in &trace.intervals {
         now_ns += interval.busy_ns;
-        let cpu = Cpu {
+        let cpu = ReplayedCpu {
             states,
             device: &device,
             ledger: &ledger,
@@ -56,7 +56,7 @@ pub fn replay(name: Setup, trace: &Trace, states: &States, setting: &Setting) ->
 }
 
 /// The CPU in an interval.
-struct Cpu<'s> {
+struct ReplayedCpu<'s> {
     states: &'s States,
     device: &'s RefCell<Device>,
     ledger: &'s RefCell<Ledger>,
@@ -67,8 +67,8 @@ struct Cpu<'s> {
     tick_at_ns: Cell<u64>,
 }
 
-impl Cpu<'_> {
-    /// Idles until the event of the interval is noticed; returns that time.
+impl ReplayedCpu<'_> {
+    /// Idles until the event of the interval is noticed: when that is.
     fn idle(&self) -> u64 {
         if self.interval.io {
             self.device.borrow_mut().submitted(self.begin_ns);
@@ -105,7 +105,7 @@ impl Cpu<'_> {
 }
 
 /// Its clock is in nanoseconds.
-impl Driver for Cpu<'_> {
+impl Driver for ReplayedCpu<'_> {
     /// Cause of the wake-up.
     type Event = Wake;
 

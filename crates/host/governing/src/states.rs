@@ -13,7 +13,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use cpuidle::{Hz, Kind, State, Table};
+use cpuidle::{Hz, State, StateKind, Table};
 use serde::Deserialize;
 
 use shell::failure::{BadInput, bad_input};
@@ -32,12 +32,12 @@ const MAX_US: u64 = 1_000_000_000;
 #[serde(deny_unknown_fields)]
 struct File {
     tick_us: u64,
-    state: Vec<Entry>,
+    state: Vec<StateEntry>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct StateEntry {
     name: String,
     kind: Word,
     exit_latency_us: u64,
@@ -55,7 +55,7 @@ enum Word {
     Standby,
 }
 
-impl From<Word> for Kind {
+impl From<Word> for StateKind {
     fn from(word: Word) -> Self {
         match word {
             Word::Poll => Self::Poll,
@@ -166,7 +166,7 @@ fn parsed(text: &str) -> Result<File, String> {
     toml::from_str(text).map_err(|error| mistake::told(text, &error))
 }
 
-fn check(entries: &[Entry]) -> Result<(), String> {
+fn check(entries: &[StateEntry]) -> Result<(), String> {
     let mut power = FULL_POWER;
     for entry in entries {
         let name = &entry.name;
@@ -210,7 +210,7 @@ fn costs(states: &[State], powers: &[u64]) -> Vec<Cost> {
     states.iter().zip(powers).map(cost).collect()
 }
 
-fn state(entry: Entry) -> State {
+fn state(entry: StateEntry) -> State {
     State {
         enabled: !entry.disabled,
         ..State::new(

@@ -284,7 +284,7 @@ fn the_table_has_a_line_for_each() {
         "teo,fixed:7,teo",
     ];
     let answer = Answer::new(Request::new(&args(&options)).unwrap());
-    let lines = shown::document(&answer).terminal(None).join("\n");
+    let lines = table::document(&answer).terminal(None).join("\n");
     for told in [
         "periodic, mean 500 us, seed 1, 10 intervals",
         "wfi 5/10, standby 50/200",
@@ -362,7 +362,7 @@ fn a_table_without_poll_halts() {
         "wfi+deep",
     ];
     let answer = Answer::new(Request::new(&args(&line)).unwrap());
-    let lines = shown::document(&answer).terminal(None).join("\n");
+    let lines = table::document(&answer).terminal(None).join("\n");
     assert!(
         lines.contains("wfi 2/10, deep 400/2000; tick 4000 us"),
         "{lines}"

@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::Result;
 use cpuidle::{FOREVER, Wake};
 
-use super::{recorded, text};
+use super::{recording, text};
 use shell::failure::{BadInput, bad_input};
 
 const COLUMNS: [&str; 6] = [
@@ -85,7 +85,7 @@ impl Trace {
 
     fn parse(text: &str, shown: &str, cpu: Option<u32>) -> Result<Self, String> {
         if !reader::is(text) {
-            let recorded = recorded::parse(text, cpu)?;
+            let recorded = recording::parse(text, cpu)?;
             let losses = match recorded.losses {
                 0 => String::new(),
                 losses => format!(", less what was under way at {losses} losses of events"),

@@ -100,7 +100,8 @@ pub fn jobs(unders: &[Under], args: &Table) -> Result<Vec<(&'static str, Job)>> 
 
 /// A row: the same cell under everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
+pub struct ComparedCell {
+    /// Its title.
     pub name: &'static str,
     workload: Workload,
     shape: Shape,
@@ -110,7 +111,7 @@ pub struct Row {
     host_polls: bool,
 }
 
-impl Row {
+impl ComparedCell {
     const fn new(name: &'static str, workload: Workload, wait: Wait) -> Self {
         Self {
             name,
@@ -194,51 +195,51 @@ impl Row {
     }
 }
 
-/// The rows, from the top.
-pub const ROWS: [Row; 12] = [
-    Row::new("`ipi` to itself, busy", Workload::Ipi, Wait::Busy).to_self(),
-    Row::new("`ipi` to one, busy", Workload::Ipi, Wait::Busy),
-    Row::new("`ipi` to one, in WFI", Workload::Ipi, Wait::Wfi),
-    Row::new(
+/// The rows, from above.
+pub const ROWS: [ComparedCell; 12] = [
+    ComparedCell::new("`ipi` to itself, busy", Workload::Ipi, Wait::Busy).to_self(),
+    ComparedCell::new("`ipi` to one, busy", Workload::Ipi, Wait::Busy),
+    ComparedCell::new("`ipi` to one, in WFI", Workload::Ipi, Wait::Wfi),
+    ComparedCell::new(
         "`ipi` to one, in trapped WFI, no polling (KVM: `halt_poll_ns` 0)",
         Workload::Ipi,
         Wait::Wfi,
     )
     .trapped(),
-    Row::new(
+    ComparedCell::new(
         "`ipi` to one, in trapped WFI, the hypervisor polls: KVM's default",
         Workload::Ipi,
         Wait::Wfi,
     )
     .trapped()
     .host_polls(),
-    Row::new("`pingpong`, busy", Workload::Pingpong, Wait::Busy),
-    Row::new("`pingpong` in WFI", Workload::Pingpong, Wait::Wfi),
-    Row::new(
+    ComparedCell::new("`pingpong`, busy", Workload::Pingpong, Wait::Busy),
+    ComparedCell::new("`pingpong` in WFI", Workload::Pingpong, Wait::Wfi),
+    ComparedCell::new(
         "`pingpong` in trapped WFI, no polling (KVM: `halt_poll_ns` 0)",
         Workload::Pingpong,
         Wait::Wfi,
     )
     .trapped(),
-    Row::new(
+    ComparedCell::new(
         "`pingpong` in trapped WFI, the hypervisor polls: KVM's default",
         Workload::Pingpong,
         Wait::Wfi,
     )
     .trapped()
     .host_polls(),
-    Row::new(
+    ComparedCell::new(
         "`pingpong`, the guest polls, IPI",
         Workload::Pingpong,
         Wait::PollWfi,
     ),
-    Row::new(
+    ComparedCell::new(
         "**`pingpong`, the guest polls, no IPI**",
         Workload::Pingpong,
         Wait::PollWfi,
     )
     .elided(),
-    Row::new(
+    ComparedCell::new(
         "`pingpong`, the guest polls, no IPI, waits trap",
         Workload::Pingpong,
         Wait::PollWfi,

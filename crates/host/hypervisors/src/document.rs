@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `docs/hypervisors.md`, written from the numbers; and the same tables for a terminal.
 
-use page::own::times;
+use page::layer_costs::times;
 use plan::{Under, Word};
 
-use super::boots::{ROWS, Row};
+use super::boots::{ComparedCell, ROWS};
 use super::numbers::{Number, Numbers};
 use page::grid::{self, Column};
 
@@ -71,7 +71,7 @@ pub fn terminal(numbers: &Numbers) -> Vec<String> {
         if numbers.of_under(under).next().is_none() {
             continue;
         }
-        let column = |name: &str, of: &dyn Fn(&Row, &Number) -> Option<String>| {
+        let column = |name: &str, of: &dyn Fn(&ComparedCell, &Number) -> Option<String>| {
             let texts = ROWS.iter().map(|row| {
                 let number = numbers.get(row, under);
                 number
@@ -103,17 +103,17 @@ pub fn terminal(numbers: &Numbers) -> Vec<String> {
     lines
 }
 
-fn over(numbers: &Numbers, row: &Row, number: &Number) -> Option<String> {
+fn over(numbers: &Numbers, row: &ComparedCell, number: &Number) -> Option<String> {
     Some(thousands(number.p50 - numbers.floor(row)?.p50))
 }
 
-fn of_rouse(numbers: &Numbers, row: &Row, number: &Number) -> Option<String> {
+fn of_rouse(numbers: &Numbers, row: &ComparedCell, number: &Number) -> Option<String> {
     Some(times(number.p50 / numbers.get(row, Under::Rouse)?.p50))
 }
 
 /// Returns own parts, and their ratios to Rouse's cell.
 fn own(numbers: &Numbers) -> String {
-    let text = |row: &Row, under| {
+    let text = |row: &ComparedCell, under| {
         let number = numbers.get(row, under)?;
         let over = over(numbers, row, number)?;
         Some(match under {
@@ -126,7 +126,7 @@ fn own(numbers: &Numbers) -> String {
 
 /// Returns exits of a sample by cause.
 fn exits(numbers: &Numbers) -> String {
-    let text = |row: &Row, under| {
+    let text = |row: &ComparedCell, under| {
         let Some(exits) = &numbers.get(row, under)?.exits else {
             return Some("?".into());
         };
@@ -158,7 +158,7 @@ fn versions(numbers: &Numbers) -> String {
 /// Returns a table of all rows, with the columns `unders`.
 fn markdown(
     of: &str,
-    text: &dyn Fn(&Row, Under) -> Option<String>,
+    text: &dyn Fn(&ComparedCell, Under) -> Option<String>,
     unders: &[(Under, &str)],
 ) -> String {
     let titles: Vec<&str> = unders.iter().map(|(_, title)| *title).collect();

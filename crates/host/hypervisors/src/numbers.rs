@@ -10,7 +10,7 @@ use plan::{Under, Word};
 use results::{Build, Cell, Results};
 use serde::{Deserialize, Serialize};
 
-use super::boots::{ROWS, Row};
+use super::boots::{ComparedCell, ROWS};
 use shell::failure::bad_input;
 use shell::{files, mistake, places};
 
@@ -90,8 +90,8 @@ impl Numbers {
         Ok(text + "\n")
     }
 
-    /// Returns the number in a place of the table.
-    pub fn get(&self, row: &Row, under: Under) -> Option<&Number> {
+    /// The number in a place of the table.
+    pub fn get(&self, row: &ComparedCell, under: Under) -> Option<&Number> {
         let mut cells = self.of_under(under);
         cells.find(|cell| cell.row == row.name)
     }
@@ -102,8 +102,8 @@ impl Numbers {
         self.cells.iter().filter(move |cell| cell.under == name)
     }
 
-    /// Returns the number on the bare machine to compare one of `row` with.
-    pub fn floor(&self, row: &Row) -> Option<&Number> {
+    /// The number on the bare machine that one of `row` is held against.
+    pub fn floor(&self, row: &ComparedCell) -> Option<&Number> {
         let floor = row.floor();
         let row = ROWS.iter().find(|row| row.is(&floor))?;
         self.get(row, Under::None)
@@ -191,7 +191,7 @@ impl Numbers {
     }
 }
 
-fn number(row: &Row, cell: &Cell, scale: Scale) -> Option<Number> {
+fn number(row: &ComparedCell, cell: &Cell, scale: Scale) -> Option<Number> {
     let stats = cell.stats.filter(|stats| stats.supports(500))?;
     let exits = cell.exits.keys();
     let exits = exits.map(|name| (name.clone(), hundredths(cell.exits_per_sample(name))));

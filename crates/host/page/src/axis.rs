@@ -9,8 +9,8 @@ const TOO_WIDE: f64 = 30.0;
 
 /// How values map to positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// From zero, proportionally.
+pub enum AxisKind {
+    /// From zero, in proportion.
     Linear,
     /// Logarithmically: all decades have the same length.
     Log,
@@ -19,8 +19,8 @@ pub enum Kind {
 /// A scale of values between two positions.
 #[derive(Clone, Copy, Debug)]
 pub struct Axis {
-    /// How values map to positions.
-    pub kind: Kind,
+    /// How values become places.
+    pub kind: AxisKind,
     low: f64,
     high: f64,
     from: f64,
@@ -41,7 +41,7 @@ impl Axis {
         if lowest < 0.0 {
             let high = values.fold(0.0, f64::max);
             return Self {
-                kind: Kind::Linear,
+                kind: AxisKind::Linear,
                 low: lowest * ROOM,
                 high: if high > 0.0 {
                     high
@@ -59,7 +59,7 @@ impl Axis {
         }
         let high = if high > 0.0 { high } else { 1.0 };
         Self {
-            kind: Kind::Linear,
+            kind: AxisKind::Linear,
             low: 0.0,
             high,
             from,
@@ -79,7 +79,7 @@ impl Axis {
         }
         let margin = ((high - low) * 0.05).max(high * 0.01).max(0.5);
         Self {
-            kind: Kind::Linear,
+            kind: AxisKind::Linear,
             low: if zero { 0.0 } else { (low - margin).max(0.0) },
             high: high + margin,
             from,
@@ -92,7 +92,7 @@ impl Axis {
     pub fn log(low: f64, high: f64, from: f64, to: f64) -> Self {
         let low = low.max(f64::MIN_POSITIVE);
         Self {
-            kind: Kind::Log,
+            kind: AxisKind::Log,
             low: low * 0.8,
             high: high.max(low) * 1.1,
             from,
@@ -104,8 +104,8 @@ impl Axis {
     /// Returns the position of a value.
     pub fn place(&self, value: f64) -> f64 {
         let part = match self.kind {
-            Kind::Linear => (value - self.low) / (self.high - self.low),
-            Kind::Log => {
+            AxisKind::Linear => (value - self.low) / (self.high - self.low),
+            AxisKind::Log => {
                 (value.max(self.low).ln() - self.low.ln()) / (self.high.ln() - self.low.ln())
             }
         };
@@ -115,10 +115,10 @@ impl Axis {
     /// Returns the values to label, with their texts.
     pub fn ticks(&self) -> Vec<(f64, String)> {
         let values = match self.kind {
-            Kind::Linear => self.linear_ticks(),
-            Kind::Log => self.log_ticks(),
+            AxisKind::Linear => self.linear_ticks(),
+            AxisKind::Log => self.log_ticks(),
         };
-        let apart = (self.zero && self.kind == Kind::Log).then_some(0.0);
+        let apart = (self.zero && self.kind == AxisKind::Log).then_some(0.0);
         let values: Vec<f64> = apart
             .into_iter()
             .chain(
@@ -139,9 +139,9 @@ impl Axis {
     /// Returns the caption's words about the scale.
     pub fn note(&self) -> &'static str {
         match self.kind {
-            Kind::Linear => "",
-            Kind::Log if self.zero => ", log scale but for 0",
-            Kind::Log => ", log scale",
+            AxisKind::Linear => "",
+            AxisKind::Log if self.zero => ", log scale but for 0",
+            AxisKind::Log => ", log scale",
         }
     }
 
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn values_of_one_size_are_in_proportion() {
         let axis = Axis::from_zero([20.0, 100.0].into_iter(), 0.0, 200.0);
-        assert_eq!(axis.kind, Kind::Linear);
+        assert_eq!(axis.kind, AxisKind::Linear);
         assert_eq!(
             (axis.place(0.0), axis.place(50.0), axis.place(100.0)),
             (0.0, 100.0, 200.0)
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn values_of_many_sizes_are_logarithmic() {
         let axis = Axis::from_zero([7.0, 90_000.0, 0.0].into_iter(), 0.0, 100.0);
-        assert_eq!(axis.kind, Kind::Log);
+        assert_eq!(axis.kind, AxisKind::Log);
         assert!(axis.place(0.0) == 0.0 && axis.place(90.0) < axis.place(900.0));
         assert!((3..7).contains(&axis.ticks().len()), "{:?}", axis.ticks());
     }

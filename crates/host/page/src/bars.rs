@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Groups of bars.
 
-use crate::axis::{Axis, Kind};
+use crate::axis::{Axis, AxisKind};
 use crate::frame::across;
 use crate::svg::{Anchor, Canvas, Drawing, WIDTH, number, width_of};
 
@@ -103,8 +103,8 @@ pub fn chart_in(shared: Shared, groups: &[Group], unit: &str, about: &str) -> Dr
 /// Returns where bars begin.
 fn base(axis: &Axis, left: f64) -> f64 {
     match axis.kind {
-        Kind::Linear => axis.place(0.0),
-        Kind::Log => left,
+        AxisKind::Linear => axis.place(0.0),
+        AxisKind::Log => left,
     }
 }
 
@@ -122,7 +122,7 @@ fn label(canvas: &mut Canvas, (x, middle): (f64, f64), (name, more): &(String, S
 fn draw(canvas: &mut Canvas, (axis, left): (&Axis, f64), y: f64, bar: &Bar) {
     let end = axis.place(bar.value);
     let middle = y + THICK / 2.0;
-    if axis.kind == Kind::Linear {
+    if axis.kind == AxisKind::Linear {
         let base = base(axis, left);
         canvas.rect(
             (base.min(end), y),

@@ -6,7 +6,7 @@ use results::Cell;
 use results::merge::Run;
 
 use crate::columns::MARK;
-use crate::lead::By;
+use crate::leading_median::By;
 use crate::pairs;
 use crate::scale::{Scale, operation_of};
 

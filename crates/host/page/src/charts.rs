@@ -15,18 +15,18 @@ use results::merge::Run;
 use crate::bars::{self, Bar, Group};
 use crate::cells::{PATH_COLOURS, Panel, panels, path as path_of, path_class, waiting};
 use crate::frame::{Entry, Figure, Section, figure, section};
-use crate::lead::By;
+use crate::leading_median::By;
 
 /// A part of the page: charts, or other content.
 #[derive(Debug)]
-pub enum Block {
+pub enum PagePart {
     /// Charts.
     Charts(Section),
     /// Other content.
     Other(Markup),
 }
 
-impl Render for Block {
+impl Render for PagePart {
     fn render(&self) -> Markup {
         match self {
             Self::Charts(section) => section.render(),
@@ -35,13 +35,13 @@ impl Render for Block {
     }
 }
 
-/// Returns every section of charts that the runs have data for.
-pub fn sections(runs: &[Run]) -> Vec<Block> {
+/// Every section of charts that the runs have data for.
+pub fn sections(runs: &[Run]) -> Vec<PagePart> {
     let all = panels(runs);
-    let maps = Block::Charts(map::maps(&all));
+    let maps = PagePart::Charts(map::maps(&all));
     let panels: Vec<Panel<'_>> = all.into_iter().map(Panel::thinned).collect();
     vec![
-        Block::Charts(section(
+        PagePart::Charts(section(
             "cost",
             "Cost by way of waiting",
             "Median of each cell, by wait and trap; a bar for each way that the wake-up can take. Where samples \
@@ -50,8 +50,8 @@ pub fn sections(runs: &[Run]) -> Vec<Block> {
             figures(&panels, cost),
         )),
         maps,
-        Block::Charts(distributions::section(&panels)),
-        Block::Charts(section(
+        PagePart::Charts(distributions::section(&panels)),
+        PagePart::Charts(section(
             "stages",
             "Where it goes",
             "Medians of the stages of a wake-up, from end to end, as time stamps see them. The mark and \
@@ -67,8 +67,8 @@ pub fn sections(runs: &[Run]) -> Vec<Block> {
             .flatten()
             .collect(),
         )),
-        Block::Other(stage_table::tables(&panels)),
-        Block::Charts(section(
+        PagePart::Other(stage_table::tables(&panels)),
+        PagePart::Charts(section(
             "exits",
             "Exits per wake-up",
             "Exits to EL2 by cause, over all CPUs that took part, divided by the wake-ups: of the samples alone \
@@ -82,15 +82,15 @@ pub fn sections(runs: &[Run]) -> Vec<Block> {
             .flatten()
             .collect(),
         )),
-        Block::Other(exit_table::tables(&panels)),
-        Block::Charts(section(
+        PagePart::Other(exit_table::tables(&panels)),
+        PagePart::Charts(section(
             "residency",
             "Residency",
             "Where the CPUs were within samples, in per cent of their time: in the guest, polling, halted, at \
              EL2. Where that takes stamps, how much longer the samples are with them stands beside it.",
             figures(&panels, parts::residency),
         )),
-        Block::Charts(sweeps::section(&panels)),
+        PagePart::Charts(sweeps::section(&panels)),
     ]
 }
 

@@ -7,10 +7,10 @@ use plan::{DIMENSIONS, Info, Place, Show};
 use results::{Cell, Counts, Stats};
 
 use crate::column::{Column, TOO_FEW, UNKNOWN, rate};
-use crate::own;
+use crate::layer_costs;
+use crate::neighbours;
 use crate::path;
 use crate::scale::Scale;
-use crate::shared;
 
 /// Causes with a column; `other` sums up the rest.
 const CAUSES: [&str; 4] = ["wfi", "wfe", "sgi", "irq"];
@@ -25,7 +25,7 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     columns.push(samples(cells));
     columns.extend(path::columns(cells));
     columns.extend(statistics(cells, scale));
-    columns.extend(own::columns(cells, scale));
+    columns.extend(layer_costs::columns(cells, scale));
     for cause in CAUSES {
         columns.push(exits(cells, cause, &|name| name == cause));
     }
@@ -55,7 +55,7 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     columns.extend(linux(cells));
     columns.extend(load(cells));
     columns.extend(noise(cells));
-    columns.extend(shared::columns(cells, scale));
+    columns.extend(neighbours::columns(cells, scale));
     match path::of_all(cells) {
         true => columns.extend(path::levels(cells)),
         false => columns.extend(residency(cells)),

@@ -10,7 +10,6 @@
 
 #![forbid(unsafe_code)]
 
-mod across;
 mod appendix;
 mod axis;
 mod bars;
@@ -25,15 +24,16 @@ pub mod document;
 mod frame;
 pub mod grid;
 mod knee;
-mod lead;
+pub mod layer_costs;
+mod leading_median;
 mod machine;
+mod machine_comparison;
 pub mod machines;
-pub mod own;
+mod neighbours;
 pub mod pairs;
 pub mod path;
 pub mod scale;
 pub mod screen;
-mod shared;
 pub mod shortfalls;
 mod stacks;
 pub mod standalone;
@@ -119,7 +119,7 @@ pub fn html(title: Option<&str>, runs: &[Run]) -> String {
     let body = html! {
         (heading(&title, runs))
         (machine::section(runs))
-        (across::section(runs))
+        (machine_comparison::section(runs))
         @for block in charts::sections(runs) { (block) }
         (appendix::sections(runs))
     };
@@ -175,7 +175,7 @@ fn heading(title: &str, runs: &[Run]) -> Markup {
                 }
             }
             @for run in runs {
-                @if let Some(text) = own::sentence(&run.results, Scale::of(&run.results)) {
+                @if let Some(text) = layer_costs::sentence(&run.results, Scale::of(&run.results)) {
                     p.headline { @if runs.len() > 1 { b { (run.label) ": " } } (text) }
                 }
             }

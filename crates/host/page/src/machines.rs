@@ -15,7 +15,7 @@ use results::{Cell, keys};
 
 use crate::column::Column;
 use crate::columns::MARK;
-use crate::lead::By;
+use crate::leading_median::By;
 use crate::scale::Scale;
 use order::Order;
 

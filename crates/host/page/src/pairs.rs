@@ -5,7 +5,7 @@
 use plan::{Pair, Under};
 use results::{Cell, Results, Stats};
 
-use crate::lead::By;
+use crate::leading_median::By;
 use crate::scale::Scale;
 
 /// Number of pairs from which on a map shows them, and tables and other charts show one of them.

@@ -7,7 +7,7 @@ use crate::svg::{Anchor, Canvas, Drawing, WIDTH, number, width_of};
 
 /// A line of the chart.
 #[derive(Debug)]
-pub enum Row {
+pub enum StackRow {
     /// Heading of the stacks below it.
     Heading(String),
     /// A bar.
@@ -48,12 +48,12 @@ impl Stack {
     }
 }
 
-/// Returns the chart, always linear: other scales do not show parts of a length.
-pub fn chart(rows: &[Row], unit: &str, about: &str) -> Drawing {
+/// The chart, always linear: parts of a length can be seen no other way.
+pub fn chart(rows: &[StackRow], unit: &str, about: &str) -> Drawing {
     let stacks = || {
         rows.iter().filter_map(|row| match row {
-            Row::Stack(stack) => Some(stack),
-            Row::Heading(_) => None,
+            StackRow::Stack(stack) => Some(stack),
+            StackRow::Heading(_) => None,
         })
     };
     let longest = stacks().map(Stack::end).fold(0.0, f64::max);
@@ -67,10 +67,10 @@ pub fn chart(rows: &[Row], unit: &str, about: &str) -> Drawing {
     for (index, row) in rows.iter().enumerate() {
         let y = 4.0 + index as f64 * STEP;
         match row {
-            Row::Heading(text) => {
+            StackRow::Heading(text) => {
                 canvas.text((2.0, y + 11.0), Anchor::Start, "heading", text);
             }
-            Row::Stack(stack) => draw(&mut canvas, &axis, y, stack),
+            StackRow::Stack(stack) => draw(&mut canvas, &axis, y, stack),
         }
     }
     canvas.finish(about)

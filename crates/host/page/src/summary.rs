@@ -5,7 +5,7 @@ use plan::{Deliver, Trap, Wait, Workload};
 use results::{Cell, Results};
 
 use crate::columns::MARK;
-use crate::lead::By;
+use crate::leading_median::By;
 use crate::scale::{Scale, operation};
 
 /// Reference wait: the way that Linux would like to wait.

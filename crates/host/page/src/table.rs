@@ -2,7 +2,7 @@
 //! Shows a run on a terminal.
 
 mod medians;
-mod repeated;
+mod repetitions;
 
 pub use medians::{Units, names};
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::clocks;
 use crate::columns::{self, MARK};
 use crate::document::Document;
-use crate::own;
+use crate::layer_costs;
 use crate::pairs;
 use crate::scale::{Scale, operation_of};
 use crate::shortfalls::shortfalls;
@@ -31,7 +31,7 @@ pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
 /// Returns the whole output.
 pub fn document(results: &Results) -> Document {
     if !results.runs.is_empty() {
-        return repeated::document(results);
+        return repetitions::document(results);
     }
     let scale = Scale::of(results);
     let mut lines = Document::from(machine(results));
@@ -61,7 +61,7 @@ pub fn document(results: &Results) -> Document {
     lines.extend(crate::path::legend(results.cells.iter()));
     lines.extend(not_shown(results));
     lines.push(String::new());
-    lines.extend(own::sentence(results, scale));
+    lines.extend(layer_costs::sentence(results, scale));
     lines.extend(pairs::lines(results, scale));
     lines.extend(summary::who_polls(results, scale));
     lines.push(summary::sentence(results, scale));

@@ -4,16 +4,16 @@
 use proptest::prelude::*;
 use results::compare::Comparison;
 use results::merge::{self, Run};
-use results::{Results, bounded, capture, samples};
+use results::{Results, bounds, capture, samples};
 use serde_json::Value;
 
 /// Edges of bounds and of types.
 const EXTREMES: [u64; 10] = [
     0,
     1,
-    bounded::CPUS,
-    bounded::MOST,
-    bounded::MOST + 1,
+    bounds::CPUS,
+    bounds::MOST,
+    bounds::MOST + 1,
     1 << 53,
     1 << 58,
     1 << 63,
@@ -111,7 +111,7 @@ proptest! {
         cpus in 0..EXTREMES.len(),
     ) {
         let mut sample = samples::results();
-        sample.machine.cpus = EXTREMES[cpus].min(bounded::CPUS);
+        sample.machine.cpus = EXTREMES[cpus].min(bounds::CPUS);
         if let Ok(results) = file(&sample.to_json().unwrap(), &at) {
             show(results);
         }

@@ -16,7 +16,7 @@ use anyhow::{Context, Result};
 use crate::apt::{Apt, Remedy};
 use shell::failure::{BadInput, bad_input};
 use shell::output::Output;
-use shell::partial::Scratch;
+use shell::partial_files::Scratch;
 use shell::places;
 use shell::terminal::note;
 

@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result};
 
 use shell::failure;
-use shell::partial::Scratch;
+use shell::partial_files::Scratch;
 use shell::terminal::say;
 use shell::{interrupt, places};
 

@@ -33,7 +33,7 @@ use providing::toolchain;
 use shell::failure;
 use shell::folder::Folder;
 use shell::output::Output;
-use shell::partial::Scratch;
+use shell::partial_files::Scratch;
 use shell::terminal::{note, say};
 use shell::{interrupt, places};
 use traces::Traces;

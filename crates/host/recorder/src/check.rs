@@ -16,7 +16,7 @@ use std::sync::{Mutex, OnceLock};
 
 use rules::decode::{Operation, alignment, decode, decode_before, is_access};
 use rules::gic::{Frame, Mapped};
-use rules::{Access, Cpu, Finding, Machine, Place, Shared};
+use rules::{Access, CheckedCpu, Finding, Machine, Place, Shared};
 
 use crate::api;
 use crate::per_cpu::{CPUS, PerCpu};
@@ -27,7 +27,7 @@ const AFTER: isize = 16;
 
 static SHARED: OnceLock<Shared> = OnceLock::new();
 static HANDLES: OnceLock<Handles> = OnceLock::new();
-static ALL: PerCpu<Option<Cpu>> = PerCpu::new([const { UnsafeCell::new(None) }; CPUS]);
+static ALL: PerCpu<Option<CheckedCpu>> = PerCpu::new([const { UnsafeCell::new(None) }; CPUS]);
 
 thread_local! {
     /// Buffer for reads of registers.
@@ -49,8 +49,8 @@ unsafe impl Send for Handles {}
 unsafe impl Sync for Handles {}
 
 /// An instruction that matters.
-struct Step {
-    step: Option<rules::Step>,
+struct CheckedInstruction {
+    step: Option<rules::ExecutedOperation>,
     place: Place,
     word: u32,
     /// See [`rules::Access`].
@@ -112,7 +112,7 @@ extern "C" fn starts(index: c_uint, _: api::Data) {
     // It begins on its own thread.
     HERE.set(Some(index));
     // SAFETY: the only reference in this callback.
-    *unsafe { ALL.of(index) } = Some(Cpu::new(index as u16));
+    *unsafe { ALL.of(index) } = Some(CheckedCpu::new(index as u16));
 }
 
 /// The value of a register of the CPU that this thread runs.
@@ -158,7 +158,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
         let after = (1..=AFTER).map_while(|n| near(instruction, n));
         let operation = decode_before(words[n], after);
         if let Some(Operation::Read { into, .. }) = before
-            && before.is_some_and(Cpu::wants_value)
+            && before.is_some_and(CheckedCpu::wants_value)
         {
             // A tag distinguishes number 0 from a null pointer.
             let data = usize::from(into) as api::Data;
@@ -170,8 +170,8 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
             continue;
         }
         let whole = operation == Some(Operation::Zero);
-        let step: &'static Step = Box::leak(Box::new(Step {
-            step: operation.map(|operation| rules::Step { place, operation }),
+        let step: &'static CheckedInstruction = Box::leak(Box::new(CheckedInstruction {
+            step: operation.map(|operation| rules::ExecutedOperation { place, operation }),
             place,
             word: words[n],
             alignment: if whole { 0 } else { alignment(words[n]) },
@@ -249,7 +249,7 @@ fn word(instruction: *const api::Instruction) -> u32 {
 }
 
 /// Runs `tell` on the CPU of this callback.
-fn with(index: c_uint, tell: impl FnOnce(&mut Cpu, &Shared)) {
+fn with(index: c_uint, tell: impl FnOnce(&mut CheckedCpu, &Shared)) {
     // SAFETY: the only reference in this callback.
     if let (Some(cpu), Some(shared)) = (unsafe { ALL.of(index) }.as_mut(), SHARED.get()) {
         tell(cpu, shared);
@@ -259,7 +259,7 @@ fn with(index: c_uint, tell: impl FnOnce(&mut Cpu, &Shared)) {
 /// An instruction is about to be executed.
 extern "C" fn executes(index: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
-    let step = unsafe { &*data.cast::<Step>() };
+    let step = unsafe { &*data.cast::<CheckedInstruction>() };
     let Some(told) = step.step else { return };
     let value = match told.operation {
         Operation::Write { from, .. } => general(from),
@@ -311,7 +311,7 @@ unsafe fn mapped(info: u32, place: *const api::Place) -> Option<Mapped> {
 /// An instruction has accessed memory.
 extern "C" fn accessed(index: c_uint, info: u32, address: u64, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
-    let step = unsafe { &*data.cast::<Step>() };
+    let step = unsafe { &*data.cast::<CheckedInstruction>() };
     // SAFETY: functions of the access that this callback is for.
     let (store, size, physical, gic) = unsafe {
         let place = api::qemu_plugin_get_hwaddr(info, address);

@@ -31,7 +31,7 @@ use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, OnceLock};
 
-use cost::{Edge, Entry, Level, Mark};
+use cost::{Edge, Level, Mark, TraceEntry};
 use per_cpu::{CPUS, PerCpu};
 use registers::Value;
 
@@ -49,7 +49,7 @@ static OUT: OnceLock<Mutex<File>> = OnceLock::new();
 
 /// A translated block. The level is part of its translation key, so
 /// it is the same each time that the block runs.
-struct Block {
+struct TranslatedBlock {
     /// A [`Level`], or [`UNKNOWN`] before the first time.
     level: AtomicU8,
 }
@@ -57,32 +57,32 @@ struct Block {
 const UNKNOWN: u8 = 0xff;
 
 /// An instruction of a block.
-struct Step {
-    block: &'static Block,
+struct TracedInstruction {
+    block: &'static TranslatedBlock,
     word: u32,
     pc: u64,
     mark: Option<Mark>,
 }
 
 /// Known state of a CPU.
-struct Cpu {
-    /// PSTATE, and a buffer for its value.
+struct TracedCpu {
+    /// PSTATE, and the place where its value goes.
     pstate: *mut api::Handle,
     value: Value,
     /// Instructions so far, until it has reached EL1.
     before: Option<u64>,
     /// The path whose begin was marked, and the entries since.
     window: Option<Mark>,
-    entries: Vec<Entry>,
+    entries: Vec<TraceEntry>,
     /// Level and address of the last instruction.
     last: (Level, u64),
     /// Entries since the level changed or a vector was reached.
     run: usize,
 }
 
-static ALL: PerCpu<Cpu> = PerCpu::new(
+static ALL: PerCpu<TracedCpu> = PerCpu::new(
     [const {
-        UnsafeCell::new(Cpu {
+        UnsafeCell::new(TracedCpu {
             pstate: null_mut(),
             value: Value::NONE,
             before: Some(0),
@@ -157,7 +157,7 @@ extern "C" fn starts(index: c_uint, _: api::Data) {
 /// A block is translated: registers a callback for each of its instructions. The
 /// argument is kept for ever, as the emulator may run the block for ever.
 extern "C" fn translates(block: *mut api::Block, _: api::Data) {
-    let known: &'static Block = Box::leak(Box::new(Block {
+    let known: &'static TranslatedBlock = Box::leak(Box::new(TranslatedBlock {
         level: AtomicU8::new(UNKNOWN),
     }));
     // SAFETY: the block is valid during the call, what is passed for ever.
@@ -169,7 +169,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
             let mut bytes = [0u8; 4];
             api::qemu_plugin_insn_data(instruction, bytes.as_mut_ptr().cast(), bytes.len());
             let word = u32::from_le_bytes(bytes);
-            let step = Box::leak(Box::new(Step {
+            let step = Box::leak(Box::new(TracedInstruction {
                 block: known,
                 word,
                 pc: api::qemu_plugin_insn_vaddr(instruction),
@@ -196,7 +196,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
 /// A block is about to run: notes its level the first time.
 extern "C" fn enters(index: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
-    let block = unsafe { &*data.cast::<Block>() };
+    let block = unsafe { &*data.cast::<TranslatedBlock>() };
     if block.level.load(Relaxed) != UNKNOWN {
         return;
     }
@@ -211,7 +211,7 @@ extern "C" fn enters(index: c_uint, data: api::Data) {
 /// An instruction is about to be executed.
 extern "C" fn executes(index: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
-    let step = unsafe { &*data.cast::<Step>() };
+    let step = unsafe { &*data.cast::<TracedInstruction>() };
     // SAFETY: the only reference in this callback.
     let cpu = unsafe { ALL.of(index) };
     let level = Level::of_pstate(u64::from(step.block.level.load(Relaxed)) << 2);
@@ -220,7 +220,7 @@ extern "C" fn executes(index: c_uint, data: api::Data) {
             let before = *before;
             cpu.before = None;
             let cpu = index as u16;
-            write(&[Entry::Entered { cpu, before }]);
+            write(&[TraceEntry::Entered { cpu, before }]);
         }
         Some(before) => *before += 1,
         None => {}
@@ -242,7 +242,7 @@ extern "C" fn accesses(index: c_uint, info: u32, address: u64, _: api::Data) {
             let store = api::qemu_plugin_mem_is_store(info);
             (store, api::qemu_plugin_mem_size_shift(info) as u8)
         };
-        cpu.entries.push(Entry::Accessed {
+        cpu.entries.push(TraceEntry::Accessed {
             store,
             size,
             address,
@@ -250,9 +250,9 @@ extern "C" fn accesses(index: c_uint, info: u32, address: u64, _: api::Data) {
     }
 }
 
-impl Cpu {
+impl TracedCpu {
     /// Notes an instruction of the window.
-    fn executes(&mut self, level: Level, step: &Step) {
+    fn executes(&mut self, level: Level, step: &TracedInstruction) {
         let (last_level, last_pc) = self.last;
         self.last = (level, step.pc);
         let jumped = step.pc != last_pc.wrapping_add(4);
@@ -261,15 +261,15 @@ impl Cpu {
         }
         self.run += 1;
         if self.run < MOST {
-            self.entries.push(Entry::Executed {
+            self.entries.push(TraceEntry::Executed {
                 level,
                 word: step.word,
                 pc: step.pc,
             });
-        } else if let Some(Entry::LeftOut { count }) = self.entries.last_mut() {
+        } else if let Some(TraceEntry::LeftOut { count }) = self.entries.last_mut() {
             *count += 1;
         } else {
-            self.entries.push(Entry::LeftOut { count: 1 });
+            self.entries.push(TraceEntry::LeftOut { count: 1 });
         }
     }
 
@@ -281,7 +281,7 @@ impl Cpu {
         match (mark.edge, begun) {
             (Edge::Begin, _) => self.window = Some(mark),
             (Edge::End, Some(begin)) if begin.path == mark.path => {
-                let window = Entry::Window {
+                let window = TraceEntry::Window {
                     path,
                     cpu: index as u16,
                     count: self.entries.len() as u64,
@@ -296,8 +296,8 @@ impl Cpu {
     }
 }
 
-/// Appends entries to the trace, all or none, without those of other CPUs in between.
-fn write(entries: &[Entry]) {
+/// Appends entries to the trace, all or none between those of other CPUs.
+fn write(entries: &[TraceEntry]) {
     let bytes: Vec<u8> = entries.iter().flat_map(|entry| entry.to_bytes()).collect();
     let Some(out) = OUT.get() else { return };
     let Ok(mut file) = out.lock() else { return };

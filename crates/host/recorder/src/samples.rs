@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use critical::{Cause, Chart, Counts, Cutter, Image, Kind, Tpidr};
+use critical::{Cause, Chart, Counts, Cutter, Image, Reasons, Tpidr};
 
 use crate::api;
 use crate::registers::{self, Value, find};
@@ -67,11 +67,11 @@ struct Registers {
     general: [*mut api::Handle; 31],
 }
 
-/// An instruction with a callback.
-struct Step {
-    kind: Kind,
+/// An instruction that something has to be done about.
+struct WatchedInstruction {
+    kind: Reasons,
     word: u32,
-    /// The register that the instruction before has written, if it is [`Kind::VALUE`].
+    /// The register that the instruction before has written, if it is [`Reasons::VALUE`].
     value: u8,
     /// Counts of the rest of its block.
     rest: Counts,
@@ -139,13 +139,13 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     let place = state.place(level, at, &words);
     let mut rest = Counts::default();
     for (n, &instruction) in instructions.iter().enumerate().rev() {
-        let kind = place.map_or(Kind::NONE, |(image, index)| image.kinds[index + n]);
+        let kind = place.map_or(Reasons::NONE, |(image, index)| image.kinds[index + n]);
         if let Some((image, index)) = place.filter(|_| kind.happens()) {
             let before = (index + n).checked_sub(1).map(|n| image.words[n]);
-            let step = Step {
+            let step = WatchedInstruction {
                 kind,
                 word: words[n],
-                value: before.and_then(Kind::clock_register).unwrap_or(31),
+                value: before.and_then(Reasons::clock_register).unwrap_or(31),
                 rest,
             };
             calls(instruction, step);
@@ -194,9 +194,9 @@ fn word(instruction: *const api::Instruction) -> u32 {
 
 /// Registers the callback of `instruction`. Its argument is kept for ever, as the
 /// emulator may execute it for ever.
-fn calls(instruction: *mut api::Instruction, step: Step) {
-    let synchronises = step.kind.has(Kind::SYNC);
-    let step: &'static Step = Box::leak(Box::new(step));
+fn calls(instruction: *mut api::Instruction, step: WatchedInstruction) {
+    let synchronises = step.kind.has(Reasons::SYNC);
+    let step: &'static WatchedInstruction = Box::leak(Box::new(step));
     // SAFETY: the instruction is valid during the translation, what is passed for
     // ever; the functions have the signatures that the interface asks for.
     unsafe {
@@ -218,8 +218,8 @@ fn calls(instruction: *mut api::Instruction, step: Step) {
 /// An instruction with a callback is about to be executed, and was counted.
 extern "C" fn executes(_: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `calls`.
-    let step = unsafe { &*data.cast::<Step>() };
-    let always = step.kind.has(Kind::BEGIN) || step.kind.has(Kind::CELL);
+    let step = unsafe { &*data.cast::<WatchedInstruction>() };
+    let always = step.kind.has(Reasons::BEGIN) || step.kind.has(Reasons::CELL);
     if !always && !BUSY.load(Relaxed) {
         return;
     }
@@ -297,24 +297,24 @@ impl State {
         Some(tpidr)
     }
 
-    fn executes(&mut self, step: &Step) {
+    fn executes(&mut self, step: &WatchedInstruction) {
         let kind = step.kind;
-        if kind.has(Kind::CELL)
+        if kind.has(Reasons::CELL)
             && let Some(id) = self.general(0)
         {
             self.cutter.cell(id);
         }
         let Some(tpidr) = self.tpidr() else { return };
         let now = executed(step.rest);
-        if kind.has(Kind::VALUE)
+        if kind.has(Reasons::VALUE)
             && let Some(ticks) = self.general(step.value)
         {
             self.cutter.value(tpidr, ticks);
         }
-        if kind.has(Kind::RECORD) && self.cutter.has_ended() {
+        if kind.has(Reasons::RECORD) && self.cutter.has_ended() {
             self.cutter.records(tpidr);
         }
-        if kind.has(Kind::BEGIN) {
+        if kind.has(Reasons::BEGIN) {
             self.cutter.begins(tpidr, now);
         }
         if !self.cutter.is_open() {
@@ -322,19 +322,19 @@ impl State {
         }
         self.cutter.runs(tpidr, now);
         self.last = (tpidr, now);
-        if kind.has(Kind::ACKNOWLEDGE) {
+        if kind.has(Reasons::ACKNOWLEDGE) {
             self.cutter.acknowledges(tpidr, now);
         }
-        if kind.has(Kind::SEND)
+        if kind.has(Reasons::SEND)
             && let Some(value) = self.general((step.word & 0x1f) as u8)
         {
             self.cutter.sends(tpidr, now, value);
         }
-        if kind.has(Kind::END) {
+        if kind.has(Reasons::END) {
             self.cutter.ends(tpidr, now);
         }
-        if kind.has(Kind::PAUSE) {
-            self.cutter.pauses(tpidr, now, kind.has(Kind::HALT));
+        if kind.has(Reasons::PAUSE) {
+            self.cutter.pauses(tpidr, now, kind.has(Reasons::HALT));
         }
     }
 

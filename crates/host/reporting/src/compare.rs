@@ -6,9 +6,9 @@ mod options;
 pub use options::CompareArgs;
 
 mod gate;
-mod own;
-pub mod shown;
+mod layer_costs;
 mod side;
+pub mod text;
 
 use anyhow::{Result, bail};
 use page::document::Document;
@@ -94,7 +94,7 @@ fn judge(args: &CompareArgs) -> Result<(Document, Judgement)> {
         Format::Table | Format::Md | Format::Mail
     );
     let whole = args.format.wide || !people;
-    let document = shown::document(&comparison, &differs, &a, &b, see, whole);
+    let document = text::document(&comparison, &differs, &a, &b, see, whole);
     Ok((document, judgement))
 }
 

@@ -10,5 +10,5 @@ pub mod format;
 mod goldens;
 pub mod over_time;
 pub mod report;
-pub mod saved;
+pub mod saved_runs;
 pub mod watts;

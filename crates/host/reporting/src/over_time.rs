@@ -18,7 +18,7 @@ use results::{Build, Cell};
 
 use crate::compare::CompareArgs;
 use crate::report::inputs::Input;
-use crate::saved;
+use crate::saved_runs;
 use shell::failure::bad_input;
 use shell::output::{self, Output};
 use shell::places;
@@ -37,14 +37,14 @@ const COLOURS: [&str; 6] = [
 /// Most characters of a note.
 const LONG: usize = 600;
 
-/// A cell in all runs: its median in each that has it, on the path without bookkeeping if all of them have that.
-struct Row<'r> {
+/// A cell in all runs: its median in each that has it, on the path without bookkeeping if all of them know that.
+struct CellOverTime<'r> {
     cell: &'r Cell,
     of_paths: bool,
     medians: Vec<Option<Figure>>,
 }
 
-impl Row<'_> {
+impl CellOverTime<'_> {
     fn changed(&self) -> bool {
         let mut known = self.medians.iter().flatten().map(|(median, _)| median);
         let first = known.next();
@@ -96,8 +96,8 @@ pub fn over_time(args: &CompareArgs) -> Result<()> {
 /// Reads the runs in `folders`.
 fn runs(folders: &[PathBuf]) -> Result<Vec<Run>> {
     let named = match folders {
-        [] => vec![saved::all()],
-        some => some.iter().map(|folder| saved::find(folder)).collect(),
+        [] => vec![saved_runs::all()],
+        some => some.iter().map(|folder| saved_runs::find(folder)).collect(),
     };
     let mut runs = Vec::new();
     for folder in named {
@@ -131,8 +131,8 @@ fn places_in(folder: &Path) -> Vec<PathBuf> {
     places
 }
 
-/// Returns the cells that at least two runs have measured, in order of appearance.
-fn rows(runs: &[Run]) -> Vec<Row<'_>> {
+/// The cells that two runs at least have measured, in the order in which they come up.
+fn rows(runs: &[Run]) -> Vec<CellOverTime<'_>> {
     let mut rows: Vec<Vec<Option<&Cell>>> = Vec::new();
     let mut known: BTreeMap<Vec<String>, usize> = BTreeMap::new();
     for (number, run) in runs.iter().enumerate() {
@@ -148,8 +148,8 @@ fn rows(runs: &[Run]) -> Vec<Row<'_>> {
     rows.iter().filter_map(|cells| row(cells)).collect()
 }
 
-/// Returns a cell in all runs; `None` if no run has it.
-fn row<'r>(cells: &[Option<&'r Cell>]) -> Option<Row<'r>> {
+/// A cell in all runs, or `None` of no run.
+fn row<'r>(cells: &[Option<&'r Cell>]) -> Option<CellOverTime<'r>> {
     let cell = cells.iter().flatten().next()?;
     let of_paths = cells.iter().flatten().all(|cell| cell.critical.is_some());
     let median = |cell: &&Cell| {
@@ -157,7 +157,7 @@ fn row<'r>(cells: &[Option<&'r Cell>]) -> Option<Row<'r>> {
         let stats = net.filter(|_| of_paths).or(cell.stats)?;
         Some((stats.p50, (!of_paths).then(|| stats.bounds())))
     };
-    Some(Row {
+    Some(CellOverTime {
         cell,
         of_paths,
         medians: cells
@@ -167,8 +167,8 @@ fn row<'r>(cells: &[Option<&'r Cell>]) -> Option<Row<'r>> {
     })
 }
 
-/// Names the quantity of the medians.
-fn measure(rows: &[Row<'_>]) -> &'static str {
+/// Names the quantity whose medians are shown.
+fn measure(rows: &[CellOverTime<'_>]) -> &'static str {
     match (
         rows.iter().any(|row| row.of_paths),
         rows.iter().all(|row| row.of_paths),
@@ -202,7 +202,7 @@ fn told(run: &Run) -> String {
     known.map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-fn document(runs: &[Run], rows: &[Row<'_>]) -> Document {
+fn document(runs: &[Run], rows: &[CellOverTime<'_>]) -> Document {
     let scale = Scale::of(&runs[0].results);
     let mut document = Document::default();
     for (number, run) in (1..).zip(runs) {
@@ -219,7 +219,7 @@ fn document(runs: &[Run], rows: &[Row<'_>]) -> Document {
         let own = results.notes.iter().filter(|note| !of_all(note));
         document.extend(own.map(|note| format!("   {}", Quoted::up_to(LONG, note))));
     }
-    let (changed, same): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
+    let (changed, same): (Vec<&CellOverTime<'_>>, Vec<&CellOverTime<'_>>) =
         rows.iter().partition(|row| row.changed());
     document.extend([
         String::new(),
@@ -232,10 +232,10 @@ fn document(runs: &[Run], rows: &[Row<'_>]) -> Document {
         ),
     ]);
     // Changed rows come first.
-    let all: Vec<&Row<'_>> = changed.into_iter().chain(same).collect();
+    let all: Vec<&CellOverTime<'_>> = changed.into_iter().chain(same).collect();
     let mut columns = names(all.iter().map(|row| row.cell).collect());
     if all.iter().any(|row| row.of_paths != all[0].of_paths) {
-        let of = |row: &&Row<'_>| if row.of_paths { "path" } else { "samples" };
+        let of = |row: &&CellOverTime<'_>| if row.of_paths { "path" } else { "samples" };
         columns.push(Column::words(
             "of",
             all.iter().map(of).map(String::from).collect(),
@@ -256,8 +256,8 @@ fn document(runs: &[Run], rows: &[Row<'_>]) -> Document {
     document
 }
 
-fn page(runs: &[Run], rows: &[Row<'_>]) -> String {
-    let changed: Vec<&Row<'_>> = rows.iter().filter(|row| row.changed()).collect();
+fn page(runs: &[Run], rows: &[CellOverTime<'_>]) -> String {
+    let changed: Vec<&CellOverTime<'_>> = rows.iter().filter(|row| row.changed()).collect();
     let unit = Scale::of(&runs[0].results)
         .unit(&runs[0].results)
         .to_owned();
@@ -307,9 +307,9 @@ pub fn sample(runs: &[Run]) -> String {
     page(&runs, &rows(&runs))
 }
 
-/// Returns a line for each of `rows`, over the numbers of the runs.
-fn lines(rows: &[&Row<'_>]) -> Vec<Line> {
-    let line = |(colour, row): (&str, &&Row<'_>)| Line {
+/// A line for each of `rows`, over the numbers of the runs.
+fn lines(rows: &[&CellOverTime<'_>]) -> Vec<Line> {
+    let line = |(colour, row): (&str, &&CellOverTime<'_>)| Line {
         class: format!("line {colour}"),
         name: row.cell.title(),
         points: (1..)

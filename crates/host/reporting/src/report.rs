@@ -15,7 +15,7 @@ use anyhow::Result;
 use jiff::Timestamp;
 use page::document::Document;
 use page::scale::Scale;
-use page::{machines, own};
+use page::{layer_costs, machines};
 use results::Results;
 use results::json;
 use results::merge::{self, Run};
@@ -75,7 +75,7 @@ pub fn report(args: &ReportArgs) -> Result<()> {
         .iter()
         .for_each(|line| say!("{line}"));
     for run in &runs {
-        let sentence = own::sentence(&run.results, Scale::of(&run.results));
+        let sentence = layer_costs::sentence(&run.results, Scale::of(&run.results));
         sentence
             .iter()
             .for_each(|line| say!("{}: {line}", run.label));

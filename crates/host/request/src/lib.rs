@@ -5,12 +5,12 @@
 
 #![forbid(unsafe_code)]
 
-mod givens;
-mod lists;
+mod dimension_options;
+mod knob_boots;
 mod mistake;
 mod plan_args;
 
-pub use givens::givens;
-pub use lists::ListArgs;
+pub use dimension_options::ListArgs;
+pub use knob_boots::givens;
 pub use mistake::one_line;
 pub use plan_args::PlanArgs;

@@ -190,7 +190,7 @@ mod tests {
     use clap::Parser;
 
     #[derive(Debug, Parser)]
-    struct Line {
+    struct Typed {
         #[command(flatten)]
         plan: PlanArgs,
     }
@@ -207,7 +207,7 @@ mod tests {
         ] {
             let read = |words: &[String]| {
                 let words = ["line".to_owned()].into_iter().chain(words.iter().cloned());
-                Line::try_parse_from(words).unwrap().plan
+                Typed::try_parse_from(words).unwrap().plan
             };
             let typed: Vec<String> = line.split_ascii_whitespace().map(String::from).collect();
             let args = read(&typed);
@@ -220,7 +220,7 @@ mod tests {
     fn an_option_that_no_cell_uses_is_refused_with_what_would_use_it() {
         let checked = |line: &str| {
             let words = ["line"].into_iter().chain(line.split(' '));
-            let args = Line::try_parse_from(words).unwrap().plan;
+            let args = Typed::try_parse_from(words).unwrap().plan;
             args.check_used(&args.plan().unwrap())
         };
         const PLAIN: &str = "--workload pingpong --wait wfi";
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_word_that_no_option_takes_is_named_with_its_option() {
-        let typed = Line::try_parse_from(["line", "--wait", "sleep"]).unwrap();
+        let typed = Typed::try_parse_from(["line", "--wait", "sleep"]).unwrap();
         let why = typed.plan.plan().unwrap_err();
         assert!(
             why.starts_with("--wait") && why.contains("`sleep`"),

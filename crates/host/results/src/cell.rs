@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::energy::EnergyModel;
 use crate::path::Critical;
 use crate::types::{Counts, is_zero};
-use crate::{Stage, Stats, known, words};
+use crate::{Stage, Stats, checked_texts, words};
 
 /// Name of the sum of the stages, which is not a stage itself.
 const STAMPED: &str = "traced";
@@ -58,16 +58,16 @@ pub struct Cell {
     /// the workload is not between two CPUs, or where that is not known.
     #[serde(
         skip_serializing_if = "String::is_empty",
-        deserialize_with = "known::read_affinity"
+        deserialize_with = "checked_texts::read_affinity"
     )]
-    #[schemars(schema_with = "known::schema_of_affinity")]
+    #[schemars(schema_with = "checked_texts::schema_of_affinity")]
     pub sender: String,
     /// Likewise of the CPU that is woken.
     #[serde(
         skip_serializing_if = "String::is_empty",
-        deserialize_with = "known::read_affinity"
+        deserialize_with = "checked_texts::read_affinity"
     )]
-    #[schemars(schema_with = "known::schema_of_affinity")]
+    #[schemars(schema_with = "checked_texts::schema_of_affinity")]
     pub receiver: String,
     /// Wake-ups asked for at most.
     pub iterations: u64,
@@ -109,8 +109,8 @@ pub struct Cell {
     #[schemars(schema_with = "words_of_end")]
     pub ended: Option<End>,
     /// Unit of its values.
-    #[serde(deserialize_with = "known::read_unit")]
-    #[schemars(schema_with = "known::schema_of_unit")]
+    #[serde(deserialize_with = "checked_texts::read_unit")]
+    #[schemars(schema_with = "checked_texts::schema_of_unit")]
     pub unit: String,
     /// The sample from end to end; `null` if it was skipped.
     pub stats: Option<Stats>,

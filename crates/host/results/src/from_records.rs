@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::records::{CellRecords, Records, Stat};
 use crate::{
-    Cell, Counts, INSNS, Results, Stage, Stats, VIRTUAL, cell, clock, core_clocks, counter, known,
-    rounded, words,
+    Cell, Counts, INSNS, Results, Stage, Stats, VIRTUAL, cell, checked_texts, clock, core_clocks,
+    counter, percentile_rounding, words,
 };
 
 /// Fields of the records `boot` and `machine` with a field of their own.
@@ -46,7 +46,8 @@ impl Results {
                 match convert(under, unit, first_hz, cell) {
                     Ok(mut converted) => {
                         let cycles_hz = records.cycles_hz(cell);
-                        let per_bucket = rounded::per_bucket(cycles_hz, self.machine.cntfrq_hz);
+                        let per_bucket =
+                            percentile_rounding::per_bucket(cycles_hz, self.machine.cntfrq_hz);
                         converted.round_percentiles(per_bucket);
                         let p50 = converted.stats.map(|stats| stats.p50);
                         self.notes.extend(converted.slow_halts());
@@ -180,8 +181,8 @@ fn convert(
         idles_by: word("idles_by"),
         event_stream_made_ns: number("event_stream_made_ns"),
         cpus: number("cpus"),
-        sender: known::affinity(&word("sender"))?,
-        receiver: known::affinity(&word("receiver"))?,
+        sender: checked_texts::affinity(&word("sender"))?,
+        receiver: checked_texts::affinity(&word("receiver"))?,
         iterations: number("iterations"),
         passes: number("passes"),
         passes_planned: number("passes_planned"),

@@ -11,9 +11,10 @@
 
 #![forbid(unsafe_code)]
 
-pub mod bounded;
+pub mod bounds;
 pub mod capture;
 mod cell;
+mod checked_texts;
 pub mod clock;
 pub mod compare;
 pub mod core_clocks;
@@ -23,18 +24,17 @@ mod from_records;
 #[cfg(any(test, feature = "samples"))]
 pub mod goldens;
 pub mod json;
-mod known;
 pub mod merge;
 pub mod neighbour;
 mod path;
+mod percentile_rounding;
 pub mod records;
-mod repeated;
-mod rounded;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
 pub mod schema;
 mod spreadsheet;
 mod stats;
+mod text_counts;
 mod types;
 mod words;
 
@@ -42,10 +42,10 @@ pub use cell::{Cell, keys};
 pub use core_clocks::CoreClock;
 pub use energy::{EnergyModel, Watts};
 pub use path::{Critical, Work};
-pub use repeated::Repeated;
-pub use rounded::Rounded;
+pub use percentile_rounding::Rounded;
 pub use spreadsheet::csv;
 pub use stats::{Bounds, Stage, Stats};
+pub use text_counts::Repeated;
 pub use types::{Build, Counts, Emulator, Machine, Origin, Parameter, Results, Serrors};
 pub use words::help;
 

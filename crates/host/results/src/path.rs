@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The samples of a cell, divided by what CPUs executed: see crate `critical`.
 
-mod found;
+mod sample_findings;
 
 use std::collections::BTreeMap;
 

@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use foreign::Quoted;
 use wire::{Damage, Record};
 
-use crate::bounded::Numbers;
-use crate::{Serrors, known};
+use crate::bounds::Numbers;
+use crate::{Serrors, checked_texts};
 
-pub use boot::{ClockRecords, Probe, Records, Size, Step};
+pub use boot::{BootProgress, ClockRecords, Probe, Records, Size};
 pub use cell::{CellRecords, Stat};
 use cell::{fields, text};
 
@@ -29,8 +29,8 @@ const BLOCK: [&str; 9] = [
 
 /// An unfinished block.
 #[derive(Debug, Default)]
-struct Block {
-    /// Whether its cell has more passes to come.
+struct OpenBlock {
+    /// Its cell has more passes to come.
     part: bool,
     cell: CellRecords,
     records: u64,
@@ -52,14 +52,14 @@ pub struct Collector {
     /// Why a program has given up, until a caller takes it.
     pub given_up: Option<GivenUp>,
     records: Records,
-    block: Option<Block>,
-    /// Damaged blocks: their cells' numbers and what is known of them.
+    block: Option<OpenBlock>,
+    /// Blocks that were not whole: their cells' numbers and what is known of them.
     spoilt: Vec<(Option<u64>, String)>,
     expected: u64,
     numbers: Numbers,
     /// Progress of the work, as last reported.
-    pub step: Step,
-    /// The cell that ran last.
+    pub step: BootProgress,
+    /// The cell that was run last.
     pub at: String,
 }
 
@@ -92,8 +92,8 @@ impl Collector {
 
     /// Returns the records read, and lists what must have been lost.
     pub fn finish(mut self) -> Records {
-        // A block that was unfinished when a boot was cut short is not damaged.
-        let on_its_way = |block: &mut Block| !block.spoilt;
+        // A block that was on its way when a boot was cut short is not damaged.
+        let on_its_way = |block: &mut OpenBlock| !block.spoilt;
         if self.records.ended || self.block.take_if(on_its_way).is_none() {
             self.abandon_block();
         }
@@ -221,7 +221,7 @@ impl Collector {
                     *hertz = record.number(key).or(*hertz);
                 }
             }
-            "unit" => match known::unit(&value("unit")) {
+            "unit" => match checked_texts::unit(&value("unit")) {
                 Ok(unit) => records.unit = Some((unit.into(), value("how"))),
                 Err(why) => records.problems.push(why),
             },
@@ -253,7 +253,7 @@ impl Collector {
             }
             "progress" => {
                 let number = |key| record.number(key).unwrap_or(0);
-                self.step = Step {
+                self.step = BootProgress {
                     done: number("done"),
                     of: number("of"),
                     done_us: number("done_us"),
@@ -274,10 +274,10 @@ impl Collector {
             id,
             ..CellRecords::default()
         };
-        self.block = Some(Block {
+        self.block = Some(OpenBlock {
             part,
             cell,
-            ..Block::default()
+            ..OpenBlock::default()
         });
         self.continue_block("cell", record);
     }
@@ -330,10 +330,10 @@ impl Collector {
         }
     }
 
-    /// Notes progress: a block has ended.
-    fn note_step(&mut self, done: &Record<'_>, block: &Block) {
+    /// A block that ends is progress.
+    fn note_step(&mut self, done: &Record<'_>, block: &OpenBlock) {
         if let (Some(at), Some(at_us)) = (done.number("at"), done.number("at_us")) {
-            self.step = Step {
+            self.step = BootProgress {
                 done: at,
                 done_us: at_us,
                 ended: !block.part,

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Cell, CoreClock, INSNS, json, known};
+use crate::{Cell, CoreClock, INSNS, checked_texts, json};
 
 /// Version of the schema.
 const SCHEMA: u32 = 1;
@@ -42,8 +42,8 @@ pub struct Results {
     /// More about it, for people.
     pub fidelity_details: BTreeMap<String, String>,
     /// Unit of values.
-    #[serde(deserialize_with = "known::read_unit")]
-    #[schemars(schema_with = "known::schema_of_unit")]
+    #[serde(deserialize_with = "checked_texts::read_unit")]
+    #[schemars(schema_with = "checked_texts::schema_of_unit")]
     pub unit: String,
     /// How that was found out.
     pub unit_how: String,
@@ -118,8 +118,8 @@ pub struct Origin {
     /// More about it, for people.
     pub fidelity_details: BTreeMap<String, String>,
     /// Unit of values.
-    #[serde(deserialize_with = "known::read_unit")]
-    #[schemars(schema_with = "known::schema_of_unit")]
+    #[serde(deserialize_with = "checked_texts::read_unit")]
+    #[schemars(schema_with = "checked_texts::schema_of_unit")]
     pub unit: String,
     /// How that was found out.
     pub unit_how: String,

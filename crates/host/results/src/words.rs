@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use foreign::{QUOTED, Quoted};
-use plan::{Cell, DIMENSIONS, Info, Kind, Place};
+use plan::{Cell, DIMENSIONS, Info, Place, ValueKind};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -28,8 +28,8 @@ pub fn serialize<S: Serializer>(cell: &Cell, serializer: S) -> Result<S::Ok, S::
     let fields = DIMENSIONS.iter().filter(|info| info.place != Place::System);
     for info in fields.filter(|info| info.is_told(cell)) {
         match info.kind {
-            Kind::Numbers => map.serialize_entry(&field(info), &info.rank(cell))?,
-            Kind::Words | Kind::Cpus | Kind::Pairs | Kind::Tables => {
+            ValueKind::Numbers => map.serialize_entry(&field(info), &info.rank(cell))?,
+            ValueKind::Words | ValueKind::Cpus | ValueKind::Pairs | ValueKind::Tables => {
                 map.serialize_entry(&field(info), &info.text(cell).to_string())?;
             }
         }
@@ -83,15 +83,15 @@ pub fn help(info: &Info) -> String {
 /// A dimension in a field of its own.
 fn value_of(info: &Info) -> Value {
     match info.kind {
-        Kind::Numbers => json!({ "description": help(info), "type": "integer", "minimum": 0 }),
-        Kind::Words | Kind::Cpus | Kind::Pairs | Kind::Tables => text_of(info),
+        ValueKind::Numbers => json!({ "description": help(info), "type": "integer", "minimum": 0 }),
+        ValueKind::Words | ValueKind::Cpus | ValueKind::Pairs | ValueKind::Tables => text_of(info),
     }
 }
 
 /// A dimension as text.
 fn text_of(info: &Info) -> Value {
     let mut schema = json!({ "description": help(info), "type": "string" });
-    if info.kind == Kind::Words {
+    if info.kind == ValueKind::Words {
         schema["enum"] = info.words.into();
     }
     schema

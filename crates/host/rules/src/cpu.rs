@@ -9,12 +9,12 @@ use crate::lines::LINE;
 use crate::register::*;
 use crate::rule::Now;
 use crate::rules::Rules;
-use crate::shared::Shared;
+use crate::shared_state::Shared;
 
 /// An instruction that matters to a rule, about to be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// Its place.
+pub struct ExecutedOperation {
+    /// Where.
     pub place: Place,
     /// Its operation.
     pub operation: Operation,
@@ -22,16 +22,16 @@ pub struct Step {
 
 /// A CPU.
 #[derive(Debug)]
-pub struct Cpu {
+pub struct CheckedCpu {
     number: u16,
     controls: Controls,
     rules: Rules,
-    /// The last instruction, while it is not known to be done.
-    begun: Option<(Step, Option<u64>)>,
+    /// Instruction that was begun last and is not known to be done.
+    begun: Option<(ExecutedOperation, Option<u64>)>,
 }
 
-impl Cpu {
-    /// Creates one after reset; `number` is the emulator's.
+impl CheckedCpu {
+    /// One that was reset; `number` is the emulator's.
     #[must_use]
     pub fn new(number: u16) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl Cpu {
 
     /// It is about to execute an instruction. `value` is that of its general register, if the
     /// instruction writes a system register or names an address.
-    pub fn executes(&mut self, shared: &Shared, step: Step, value: Option<u64>) {
+    pub fn executes(&mut self, shared: &Shared, step: ExecutedOperation, value: Option<u64>) {
         self.settle(shared);
         self.begun = Some((step, value));
         // Nothing traps EL2 here, and a wait may never end.

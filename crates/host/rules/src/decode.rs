@@ -2,7 +2,7 @@
 //! Decodes instructions for the rules (DDI 0487K.a, C4.1, C5.1 and C6.2). Most instructions
 //! do not matter to them.
 
-mod used;
+mod used_bits;
 
 use crate::register::{CNTPCT_EL0, CNTVCT_EL0, Register};
 
@@ -141,7 +141,7 @@ pub fn decode_before(word: u32, after: impl IntoIterator<Item = u32>) -> Option<
         return Some(operation);
     };
     Some(if !matches!(register, CNTVCT_EL0 | CNTPCT_EL0) {
-        let bits = used::bits(into, after);
+        let bits = used_bits::bits(into, after);
         Operation::Read {
             register,
             into,

@@ -7,11 +7,11 @@
 //! the architecture requires works there, and may hang on a machine. This crate receives
 //! what every CPU executes, in program order, and reports what breaks a rule.
 //!
-//! [`decode`](decode::decode) selects the instructions that matter. The one thread that runs a CPU
-//! passes these, its accesses to memory and its exceptions to its [`Cpu`]. State
-//! that CPUs share is in [`Shared`]. Each rule is a module of `rules`, whose comment says
-//! what it checks and what it can't see; [`RULES`] lists them. A rule keeps
-//! its state by register, line or table entry, in a map or a set: a
+//! [`decode`](decode::decode) tells which instructions matter. A [`CheckedCpu`] is told of those,
+//! of its accesses to memory and of its exceptions, by the one thread that runs it. State
+//! that CPUs have in common is in [`Shared`]. Each rule is a module of `rules`, whose comment says
+//! what it looks at and what it can't see; [`RULES`] lists them. A rule keeps
+//! what it has to by what it is of, a register, a line or an entry of a table, in a map or a set: a
 //! machine has so many of them and no more, however long it runs. It forgets none of it, with two
 //! exceptions. `sgi-after-stores` uses windows: the last stores before an SGI and the first
 //! reads after it. `caches-agree` keeps the writers of a fixed number of lines, and reports a break of another
@@ -31,14 +31,14 @@ mod finding;
 mod lines;
 mod rule;
 mod rules;
-mod shared;
+mod shared_state;
 mod tables;
 #[cfg(test)]
 mod testing;
 
 pub use access::Access;
-pub use cpu::{Cpu, Step};
+pub use cpu::{CheckedCpu, ExecutedOperation};
 pub use finding::{Finding, Place};
 pub use rule::About;
 pub use rules::RULES;
-pub use shared::{Machine, Shared};
+pub use shared_state::{Machine, Shared};

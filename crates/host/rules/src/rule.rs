@@ -5,7 +5,7 @@ use crate::access::Access;
 use crate::controls::Controls;
 use crate::decode::Operation;
 use crate::finding::Place;
-use crate::shared::Shared;
+use crate::shared_state::Shared;
 #[cfg(test)]
 use crate::testing::Example;
 

@@ -2,18 +2,18 @@
 //! The rules. A rule that is not in the table is not called; one that lacks its citation or its
 //! examples does not compile.
 
-mod active;
+mod active_priorities;
 pub(crate) mod caches;
 pub(crate) mod code;
 mod counter;
 mod device;
-mod ended;
 mod exclusive;
-mod invalidated;
-mod lists;
+mod interrupt_end;
+mod list_registers;
+mod new_regime;
 mod rwp;
 pub(crate) mod sgi;
-mod synchronised;
+mod synchronization;
 pub(crate) mod tables;
 mod tlbi;
 mod unknown;
@@ -70,17 +70,17 @@ macro_rules! rules {
 
 rules! {
     wait::WaitCanEnd,
-    synchronised::Synchronised,
+    synchronization::Synchronised,
     sgi::SgiAfterStores,
     tlbi::TlbiCompleted,
-    invalidated::TlbInvalidated,
+    new_regime::TlbInvalidated,
     tables::BreakBeforeMake,
     caches::CachesAgree,
     code::CodeFetched,
     exclusive::ExclusiveMemory,
-    ended::InterruptEnded,
-    active::ActivePriorities,
-    lists::ListRegisters,
+    interrupt_end::InterruptEnded,
+    active_priorities::ActivePriorities,
+    list_registers::ListRegisters,
     rwp::WritesDone,
     unknown::WrittenBeforeRead,
     counter::CounterInOrder,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use crate::decode::{self, Operation, decode, decode_before};
 use crate::gic::{Frame, Mapped};
 use crate::register::Register;
-use crate::{Access, Cpu, Finding, Machine, Place, Shared, Step};
+use crate::{Access, CheckedCpu, ExecutedOperation, Finding, Machine, Place, Shared};
 
 pub const ISB: u32 = 0xd503_3fdf;
 pub const DSB_SY: u32 = 0xd503_3f9f;
@@ -222,15 +222,15 @@ impl Program {
     pub fn run(&self) -> Vec<Finding> {
         let machine = Emulated::default();
         let shared = Shared::new(machine.clone());
-        let mut cpus: BTreeMap<u16, Cpu> = BTreeMap::new();
+        let mut cpus: BTreeMap<u16, CheckedCpu> = BTreeMap::new();
         let mut pc = 0x1000;
         for &(number, level, event) in &self.0 {
             let cpu = cpus.entry(number).or_insert_with(|| {
-                let mut cpu = Cpu::new(number);
+                let mut cpu = CheckedCpu::new(number);
                 let first = [TLBI_ALLE2, TLBI_ALLE1IS, DSB_SY];
                 for operation in first.into_iter().filter_map(decode).filter(|_| self.3) {
                     let place = Place { level: 2, pc: 0 };
-                    cpu.executes(&shared, Step { place, operation }, None);
+                    cpu.executes(&shared, ExecutedOperation { place, operation }, None);
                 }
                 cpu
             });
@@ -238,7 +238,7 @@ impl Program {
             let place = Place { level, pc };
             let mut execute = |operation: Option<Operation>, value| {
                 if let Some(operation) = operation {
-                    cpu.executes(&shared, Step { place, operation }, value);
+                    cpu.executes(&shared, ExecutedOperation { place, operation }, value);
                 }
             };
             match event {

@@ -6,7 +6,7 @@ mod file;
 mod machine;
 pub mod size;
 
-pub use machine::{Firmware, Gem5, Machine, Qemu, Starts};
+pub use machine::{EmulatedMachine, Firmware, Gem5, Qemu, Starts};
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,7 @@ use serde::Deserialize;
 use crate::kvm;
 use crate::options::{Boot, Metric};
 use shell::failure::{BadInput, bad_input};
-use shell::output::named;
+use shell::output::file_arguments;
 use shell::{files, places};
 
 #[derive(Debug)]
@@ -38,8 +38,8 @@ pub struct Board {
     pub cpus: Cpus,
     /// Power of a CPU in each state, by published figures: for a model of energy.
     pub watts: Option<Watts>,
-    /// The emulated machine.
-    pub machine: Machine,
+    /// The machine that they are part of.
+    pub machine: EmulatedMachine,
 }
 
 #[derive(Debug, Deserialize)]
@@ -67,7 +67,7 @@ impl Board {
             Some(file) => file.into(),
             None => known(name),
         };
-        named::note("--board", &path);
+        file_arguments::note("--board", &path);
         match files::read_text(&path) {
             Ok(text) => Self::parse(&path, &text),
             Err(error) if Self::file(name).is_some() => {
@@ -101,8 +101,8 @@ impl Board {
     /// Returns the settings of QEMU, which `what` needs; an error for another emulator.
     pub fn qemu(&self, what: &str) -> Result<&Qemu> {
         match &self.machine {
-            Machine::Qemu(qemu) => Ok(qemu),
-            Machine::Gem5(_) => bad_input!(
+            EmulatedMachine::Qemu(qemu) => Ok(qemu),
+            EmulatedMachine::Gem5(_) => bad_input!(
                 "{what}: board {} is gem5's, and this needs QEMU; use --board virt",
                 self.name
             ),
@@ -112,8 +112,8 @@ impl Board {
     /// Returns the settings of gem5, which `option` needs; an error for another emulator.
     pub fn gem5(&self, option: &str) -> Result<&Gem5> {
         match &self.machine {
-            Machine::Gem5(gem5) => Ok(gem5),
-            Machine::Qemu(_) => bad_input!(
+            EmulatedMachine::Gem5(gem5) => Ok(gem5),
+            EmulatedMachine::Qemu(_) => bad_input!(
                 "{option}: board {} is not gem5's; use --board gem5",
                 self.name
             ),
@@ -242,11 +242,11 @@ impl Board {
     /// Checks that its file has a machine for a guest under `under`.
     pub fn runs(&self, under: Under) -> Result<()> {
         match &self.machine {
-            Machine::Qemu(qemu) => self.option_m(qemu, under).map(drop),
-            Machine::Gem5(_) if under.is_other() => bad_input!(
+            EmulatedMachine::Qemu(qemu) => self.option_m(qemu, under).map(drop),
+            EmulatedMachine::Gem5(_) if under.is_other() => bad_input!(
                 "--under: gem5 does not run `{under}`; use rouse or none, or --board virt"
             ),
-            Machine::Gem5(_) => Ok(()),
+            EmulatedMachine::Gem5(_) => Ok(()),
         }
     }
 

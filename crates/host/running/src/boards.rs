@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 
-use crate::board::{Board, Machine, Starts, names};
+use crate::board::{Board, EmulatedMachine, Starts, names};
 use crate::gem5::parameters::{DEFAULT, Parameters};
 use shell::terminal::{print_lines, say};
 
@@ -44,8 +44,8 @@ fn lines(board: &Board) -> Result<Vec<String>> {
         )],
     );
     match &board.machine {
-        Machine::Qemu(_) => qemu(board, &mut add),
-        Machine::Gem5(gem5) => made_of(board, &gem5.parameters, &mut add)?,
+        EmulatedMachine::Qemu(_) => qemu(board, &mut add),
+        EmulatedMachine::Gem5(gem5) => made_of(board, &gem5.parameters, &mut add)?,
     }
     add("models", &board.models);
     add("lacks", &board.lacks);

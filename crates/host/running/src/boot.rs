@@ -4,20 +4,20 @@
 //! [`Ready`] is what boots need, an emulator and images. [`Boots`] boots machines, one
 //! after another. It makes the command of each, starts the emulator and follows it
 //! ([`follow`]) until it has ended or has to be ended ([`Ending`]), and keeps what it left
-//! ([`Kept`]).
+//! ([`TextFiles`]).
 
 mod clock;
 mod ending;
 mod follow;
-mod kept;
-mod said;
-mod turns;
+mod ordered_log;
+mod startup_lines;
+mod text_files;
 
 pub use ending::{Ending, Stall};
 pub use follow::Outcome;
-pub use kept::Kept;
-pub use said::said;
-pub use turns::Turns;
+pub use ordered_log::Turns;
+pub use startup_lines::startup_lines;
+pub use text_files::TextFiles;
 
 use std::io::Write;
 use std::path::Path;
@@ -27,7 +27,7 @@ use anyhow::{Error, Result};
 use plan::Under;
 use wire::Source;
 
-use crate::before::Boot;
+use crate::boot_cache::Boot;
 use crate::console::Console;
 use crate::emulator::Emulator;
 use crate::images::{self, Built};
@@ -41,9 +41,9 @@ use follow::Watch;
 use providing::{qemu, toolchain};
 use shell::failure::is_bad_input;
 use shell::interrupt;
-use shell::partial::Scratch;
+use shell::partial_files::Scratch;
+use shell::processor_time::Account;
 use shell::progress::Progress;
-use shell::spent::Account;
 use shell::timings::{self, Part};
 
 /// Emulator and images for boots.
@@ -105,7 +105,7 @@ impl Ready {
             built.xen = Some(Xen::ensure(
                 job.xen.as_deref(),
                 job.xen_args.as_deref(),
-                |xen| said(launch::xen_alone(job, qemu, xen)?, job.limits, Xen::is_last),
+                |xen| startup_lines(launch::xen_alone(job, qemu, xen)?, job.limits, Xen::is_last),
             )?);
         }
         Ok(())
@@ -158,15 +158,15 @@ pub struct Boots<'a, L> {
     show: Show,
     /// The consoles' log.
     pub log: L,
-    /// The other files.
-    pub kept: Kept,
+    /// Files besides the log.
+    pub kept: TextFiles,
 }
 
 impl<'a, L: Write> Boots<'a, L> {
     /// Starts without a boot.
     pub fn new(emulator: &'a Emulator, built: &'a Built, show: Show, log: L) -> Self {
         Self {
-            kept: Kept::new(&emulator.shown()),
+            kept: TextFiles::new(&emulator.shown()),
             ..Self::part(emulator, built, show, log)
         }
     }
@@ -174,7 +174,7 @@ impl<'a, L: Write> Boots<'a, L> {
     /// Like [`new`](Self::new), for boots whose files get their heading elsewhere.
     pub fn part(emulator: &'a Emulator, built: &'a Built, show: Show, log: L) -> Self {
         Self {
-            kept: Kept::default(),
+            kept: TextFiles::default(),
             emulator,
             built,
             show,
@@ -229,7 +229,7 @@ impl<'a, L: Write> Boots<'a, L> {
         Ok(outcome)
     }
 
-    /// Returns the emulator, if each boot of `job` goes as the one before: see [`crate::before`].
+    /// The emulator, if each boot of `job` goes as the one before: see [`crate::boot_cache`].
     fn repeats(&self, job: &Job) -> Option<&'a qemu::Emulator> {
         match self.emulator {
             Emulator::Qemu(qemu) if job.metric == Metric::Insns => {

@@ -37,8 +37,8 @@ const SECURE_BOOT: &str = "firmware's Secure Boot does not let the image start, 
 const NOTHING: &str = "firmware finds nothing that it can start; serial.log has its attempts";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A record, or a damaged one.
+pub enum LineKind {
+    /// A record, or the remains of one.
     Record,
     /// Part of the dump of a crash, or of a machine at its deadline.
     Crash,
@@ -106,7 +106,7 @@ impl Console {
     }
 
     /// Reads a line that was [`passed`](Self::passed).
-    pub fn feed(&mut self, line: &str) -> Kind {
+    pub fn feed(&mut self, line: &str) -> LineKind {
         if self.collector.feed(line) {
             return self.note_given_up();
         }
@@ -118,7 +118,7 @@ impl Console {
         // A crash may begin in the middle of another CPU's line.
         if !self.crash.is_empty() || line.contains(PANIC) || self.late.is_some() {
             self.crash.push(self.symbols.annotate(line, None));
-            return Kind::Crash;
+            return LineKind::Crash;
         }
         let Some((_, text)) = line.split_once(OURS) else {
             return self.hear(line);
@@ -130,46 +130,46 @@ impl Console {
             self.note_base(base);
         } else if let Some(status) = text.strip_prefix("exit status ") {
             self.status = status.trim().parse().ok();
-            return Kind::Exit;
+            return LineKind::Exit;
         } else if let Some(ended) = Ended::parse(text) {
             self.ended = Some(ended);
-            return Kind::Exit;
+            return LineKind::Exit;
         } else if let Some(line) = text.strip_prefix("survey ") {
             self.survey.push(line.to_owned());
-            return Kind::Survey;
+            return LineKind::Survey;
         } else if let Some(why) = text.strip_prefix("refused: ") {
             self.refuse(why.trim());
-            return Kind::Refused;
+            return LineKind::Refused;
         }
-        Kind::Other
+        LineKind::Other
     }
 
-    /// Handles a line that is not ours.
-    fn hear(&mut self, line: &str) -> Kind {
+    /// A line that is not ours.
+    fn hear(&mut self, line: &str) -> LineKind {
         if let Some(why) = not_started(line).filter(|_| !self.firmware_is_over) {
             self.refuse(why);
-            return Kind::Refused;
+            return LineKind::Refused;
         }
         if !line.trim().is_empty() {
             self.last = Some(line.to_owned());
             let panics = PANICS.iter().any(|words| line.contains(words));
             self.panicked = panics.then(|| line.to_owned()).or(self.panicked.take());
         }
-        Kind::Other
+        LineKind::Other
     }
 
-    /// Notes why our program on Linux has given up, if its last record gives a reason.
-    fn note_given_up(&mut self) -> Kind {
+    /// Notes why our program on Linux does not go on, if its last record says so.
+    fn note_given_up(&mut self) -> LineKind {
         match self.collector.given_up.take() {
-            None => Kind::Record,
+            None => LineKind::Record,
             Some(GivenUp::Refused(why)) => {
                 self.refuse(&format!("the program on Linux: {why}"));
-                Kind::Refused
+                LineKind::Refused
             }
             Some(GivenUp::Failed(why)) => {
                 self.crash
                     .push(format!("panic: the program on Linux: {why}"));
-                Kind::Crash
+                LineKind::Crash
             }
         }
     }

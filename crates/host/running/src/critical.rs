@@ -21,7 +21,7 @@ use crate::images::Built;
 use crate::job::{Job, Variant};
 use crate::options::Metric;
 use shell::once::Once;
-use shell::partial::Scratch;
+use shell::partial_files::Scratch;
 
 /// Charts of images, by their files: boots share them.
 static IMAGES: Once<PathBuf, Image> = Once::new();

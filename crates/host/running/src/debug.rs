@@ -20,7 +20,7 @@ use crate::options::JobArgs;
 use debugger::{Debugger, Symbols};
 use shell::failure::bad_input;
 use shell::interrupt;
-use shell::partial::Scratch;
+use shell::partial_files::Scratch;
 use shell::terminal::say;
 
 /// How often to look whether the machine has ended.

@@ -21,7 +21,7 @@
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(not(target_os = "linux"))]
-mod nowhere;
+mod unsupported;
 
 use std::fmt;
 use std::path::Path;
@@ -36,7 +36,7 @@ use fastrand::Rng;
 #[cfg(target_os = "linux")]
 use linux as system;
 #[cfg(not(target_os = "linux"))]
-use nowhere as system;
+use unsupported as system;
 
 use providing::qemu::Pauser;
 

@@ -8,7 +8,7 @@ use anyhow::Result;
 use plan::Under;
 use results::Parameter;
 
-use crate::board::Machine;
+use crate::board::EmulatedMachine;
 use crate::gem5::parameters::Value;
 use crate::images::Built;
 use crate::job::{Job, Variant};
@@ -26,8 +26,8 @@ impl Emulator {
     /// Returns the one for `job`; provides QEMU if it is missing.
     pub fn ensure(job: &Job) -> Result<Self> {
         Ok(match job.board().machine {
-            Machine::Qemu(_) => Self::Qemu(qemu::ensure()?),
-            Machine::Gem5(_) => Self::Gem5(gem5::find(job.gem5.as_deref())?),
+            EmulatedMachine::Qemu(_) => Self::Qemu(qemu::ensure()?),
+            EmulatedMachine::Gem5(_) => Self::Gem5(gem5::find(job.gem5.as_deref())?),
         })
     }
 
@@ -43,7 +43,7 @@ impl Emulator {
         match self {
             Self::Qemu(qemu) => {
                 let mut command = match (variant.under, variant.under.kvm_mode()) {
-                    (_, Some(mode)) => launch::hosted(job, variant, mode, qemu, built, place)?,
+                    (_, Some(mode)) => launch::under_kvm(job, variant, mode, qemu, built, place)?,
                     (Under::Xen, None) => launch::under_xen(job, variant, qemu, built)?,
                     (_, None) => launch::command(job, variant, qemu, built)?,
                 };

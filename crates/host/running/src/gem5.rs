@@ -19,7 +19,7 @@ use crate::images::Built;
 use crate::job::{Job, Variant};
 use providing::toolchain::output;
 use shell::failure::bad_input;
-use shell::partial::Scratch;
+use shell::partial_files::Scratch;
 use shell::places;
 
 /// The oldest version with which the board was tested.

@@ -20,14 +20,14 @@ use vmm::archive;
 use wire::Source;
 
 use self::contents::Sources;
-use crate::given::{Given, Initrd};
+use crate::guest_kernel::{Given, Initrd};
 use crate::kvm::Host;
 use crate::pack::{Parts, flatten, pack};
 use crate::xen::Xen;
 use providing::toolchain;
 use shell::once::Once;
 use shell::output::Output;
-use shell::spent::Account;
+use shell::processor_time::Account;
 use shell::store::{self, Kept};
 use shell::terminal::note;
 use shell::{files, places};

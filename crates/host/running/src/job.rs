@@ -22,8 +22,8 @@ use results::Watts;
 
 use deadlines::Deadlines;
 
-use crate::before::Before;
-use crate::board::{Board, Machine as Kind};
+use crate::board::{Board, EmulatedMachine};
+use crate::boot_cache::BootCache;
 use crate::disturb;
 use crate::gem5::parameters::Values;
 use crate::limits::Limits;
@@ -73,8 +73,8 @@ pub struct Job {
     pub dirty_firmware: Option<DirtyFirmware>,
     /// Whether to watch the rules of the architecture: see [`crate::strict`].
     pub strict: bool,
-    /// Stored boots of a test, which need not be made again.
-    pub before: Option<Arc<Before>>,
+    /// Boots that need not be made again, where it is a test's.
+    pub before: Option<Arc<BootCache>>,
 }
 
 /// The firmware of `dirty-firmware/`.
@@ -89,7 +89,7 @@ impl Job {
     pub fn new(args: &JobArgs) -> Result<Self> {
         let mut load = Load::new(&args.load)?;
         let board = &load.board;
-        if args.dtb.is_some() && matches!(board.machine, Kind::Gem5(_)) {
+        if args.dtb.is_some() && matches!(board.machine, EmulatedMachine::Gem5(_)) {
             bad_input!("--dtb: gem5 describes the machine that it makes; leave --dtb out");
         }
         let model = &board.model(args.cpu.as_deref())?.to_owned();
@@ -221,7 +221,7 @@ impl Job {
             );
         }
         if self.expect_reset
-            && matches!(self.board().machine, Kind::Gem5(_))
+            && matches!(self.board().machine, EmulatedMachine::Gem5(_))
             && self.unders != [Under::Rouse]
         {
             bad_input!(

@@ -2,8 +2,8 @@
 //! A host for guests under KVM: a machine of QEMU's with EL2, on which Debian's kernel runs
 //! our virtual machine monitor (`vmm/`) as its first and only process.
 
-pub mod here;
 pub mod kernel;
+pub mod local_run;
 pub mod place;
 pub mod program;
 

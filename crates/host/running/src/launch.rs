@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The emulator's command line for a job.
 
-mod hosted;
+mod under_kvm;
 mod under_xen;
 
-pub use hosted::hosted;
+pub use under_kvm::under_kvm;
 pub use under_xen::{under_xen, xen_alone};
 
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -4,10 +4,10 @@
 // Public to the programs of this workspace alone: a field whose name says it all has no line.
 #![allow(missing_docs)]
 
-pub mod before;
 pub mod board;
 pub mod boards;
 pub mod boot;
+pub mod boot_cache;
 pub mod completeness;
 pub mod console;
 pub mod critical;
@@ -17,7 +17,7 @@ pub mod disk;
 pub mod disturb;
 pub mod emulator;
 pub mod gem5;
-pub mod given;
+pub mod guest_kernel;
 pub mod images;
 pub mod job;
 pub mod kvm;

@@ -16,8 +16,8 @@ pub fn start() {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How much time of its own the emulator may take without progress
-    /// ([`shell::own_time`], [`shell::advance`]).
+    /// How much time of its own the emulator may spend without progress
+    /// ([`shell::emulator_time`], [`shell::advance`]).
     pub without_progress: Duration,
     /// How long the command may take altogether, by the wall clock from its start;
     /// checked while a machine boots.

@@ -4,7 +4,7 @@
 //! Divides RAM by the hypervisor's own rule ([`carve::divide`]), with the images where QEMU puts them.
 //! Firmware's share is not known here: in that case the hypervisor decides, and refuses.
 
-mod others;
+mod other_hypervisors;
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ use platform::carve::{self, Division};
 use platform::image::{ALIGN, Image};
 use platform::{MAX_CPUS, Region};
 
-use crate::board::Machine;
+use crate::board::EmulatedMachine;
 use crate::images::Built;
 use crate::job::{Job, Variant};
 use shell::failure::bad_input;
@@ -47,7 +47,7 @@ const MOST_MIB: u64 = 1 << 20;
 /// Chooses the size of RAM, if the command line has not. Else refuses a job whose machine has too little, and names
 /// the least that works.
 pub fn settle(job: &Job, built: &Built) -> Result<()> {
-    if matches!(job.board().machine, Machine::Gem5(_)) || job.dtb.is_some() {
+    if matches!(job.board().machine, EmulatedMachine::Gem5(_)) || job.dtb.is_some() {
         return Ok(());
     }
     if let Some(enough) = enough(job, built)? {
@@ -56,7 +56,7 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
     }
     for variant in job.variants()? {
         if variant.under.is_other() {
-            others::check(job, built, variant)?;
+            other_hypervisors::check(job, built, variant)?;
             continue;
         }
         let under = variant.under;

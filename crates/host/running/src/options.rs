@@ -15,7 +15,7 @@ use plan::{Under, Word};
 use request::PlanArgs;
 use serde::Deserialize;
 
-use crate::given::GivenArgs;
+use crate::guest_kernel::GivenArgs;
 use reporting::format::FormatArgs;
 
 /// A number whose bounds are checked later, where they are known. A number that does not

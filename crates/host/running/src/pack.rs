@@ -20,7 +20,7 @@ use object::read::elf::ElfFile64;
 use object::{Object, ObjectSegment};
 use wire::Source;
 
-use crate::given::MOST;
+use crate::guest_kernel::MOST;
 
 const PAGE: usize = 4096;
 /// Offset of an Image's magic number, and its value.

@@ -14,7 +14,7 @@ use crate::options::RunArgs;
 use crate::session::Session;
 use crate::{debug, kvm, session};
 use reporting::format::FormatArgs;
-use reporting::{report, saved};
+use reporting::{report, saved_runs};
 use shell::failure::bad_input;
 use shell::folder::Folder;
 use shell::output::Output;
@@ -34,12 +34,12 @@ pub fn run(args: &RunArgs) -> Result<()> {
 fn measure(args: &RunArgs) -> Result<()> {
     let mut args = args.clone();
     if let Some(name) = &args.save {
-        args.out = Some(saved::folder(name)?);
+        args.out = Some(saved_runs::folder(name)?);
     }
     let args = &args;
     match Boots::of(args)? {
         Boots::Stopped(port) => debug::debug(&args.job, port),
-        Boots::Here => kvm::here::run(args),
+        Boots::Here => kvm::local_run::run(args),
         Boots::Pair(jobs) => pair::run(args, &jobs),
         Boots::Job(job) => one(args, &job),
     }

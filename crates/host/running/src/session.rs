@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The boots of a job, and the folder that they leave, even after failures.
 
-mod came;
+mod boot_results;
 mod stage;
 
 use std::collections::BTreeSet;
@@ -11,19 +11,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::{Result, bail};
 use results::Results;
 
-use came::{Boot, Came};
+use boot_results::{Boot, BootResults};
 use stage::Stage;
 
 use crate::boot::{Lacks, Ready, Show, Turns};
 use crate::completeness::Completeness;
 use crate::critical::prepare;
 use crate::job::{Job, Variant};
-use crate::strict::Found;
+use crate::strict::BrokenRule;
 use crate::verdict::{Failure, judge_results, unwritten};
 use reporting::report;
 use shell::folder::Folder;
 use shell::log::Log;
-use shell::partial::Scratch;
+use shell::partial_files::Scratch;
 use shell::timings::{self, Part};
 use shell::{interrupt, side_by_side};
 
@@ -33,9 +33,9 @@ pub struct Session {
     pub results: Results,
     /// Why not everything was measured.
     pub failure: Option<Failure>,
-    /// Violations of rules of the architecture, if they were watched.
-    pub found: Vec<Found>,
-    /// All output of the console.
+    /// Violations of rules of the architecture, where they were watched.
+    pub found: Vec<BrokenRule>,
+    /// Everything that the console said.
     pub console: String,
     /// How the guest of the last boot ended it, if without an exit status.
     pub ended: Option<String>,
@@ -104,7 +104,7 @@ pub fn measure(job: &Job) -> Result<Results> {
 struct Run<'j> {
     stage: Stage<'j>,
     log: Log,
-    came: Came<'j>,
+    came: BootResults<'j>,
 }
 
 impl<'j> Run<'j> {
@@ -116,7 +116,7 @@ impl<'j> Run<'j> {
         show: Show,
         name: Option<&'j str>,
     ) -> Result<Self> {
-        let came = Came::new(job, emulator, built, lacks);
+        let came = BootResults::new(job, emulator, built, lacks);
         let stage = Stage {
             job,
             name,

@@ -20,7 +20,7 @@ use crate::debug_info::Frame;
 use crate::emulator::Emulator;
 use crate::symbols::{Level, Site, Symbols};
 use shell::failure::bad_input;
-use shell::partial::Scratch;
+use shell::partial_files::Scratch;
 use shell::places;
 
 /// Where wrappers of single instructions are: a finding in one is one of its caller.
@@ -44,7 +44,8 @@ pub struct Checker {
 
 /// A finding, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct BrokenRule {
+    /// The rule's name.
     pub rule: String,
     /// File and function, or the symbol of assembly: independent of line numbers.
     pub place: String,
@@ -52,14 +53,14 @@ pub struct Found {
     shown: String,
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for BrokenRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.shown)
     }
 }
 
-impl Found {
-    /// Creates one with only these, for tests.
+impl BrokenRule {
+    /// Returns one without more, for tests of what reads them.
     pub fn new(rule: &str, place: &str) -> Self {
         Self {
             rule: rule.into(),
@@ -93,7 +94,7 @@ impl Checker {
 
     /// Returns the findings in our images, after the boot, without those that a comment explains. Firmware and other
     /// kernels are not judged.
-    pub fn found(&self, symbols: &Symbols) -> Result<Vec<Found>> {
+    pub fn found(&self, symbols: &Symbols) -> Result<Vec<BrokenRule>> {
         let text = fs::read_to_string(&self.findings).context("the recorder left no findings")?;
         let findings = text.lines().filter_map(Finding::parse);
         Ok(findings
@@ -102,8 +103,8 @@ impl Checker {
     }
 }
 
-/// Adds names to a finding; `None` if it is not in our code, or explained.
-fn told(finding: &Finding, symbols: &Symbols) -> Option<Found> {
+/// A finding with its names; `None` if it is not ours, or explained.
+fn told(finding: &Finding, symbols: &Symbols) -> Option<BrokenRule> {
     let level = level(finding.place)?;
     let site = symbols.site(level, finding.place.pc)?;
     if is_explained(&finding.rule, &site) {
@@ -126,7 +127,7 @@ fn told(finding: &Finding, symbols: &Symbols) -> Option<Found> {
         shown += &format!("; the other instruction: {site}");
     }
     shown += &format!(" [{cites}]");
-    Some(Found {
+    Some(BrokenRule {
         rule: finding.rule.clone(),
         place: named(&site),
         shown,

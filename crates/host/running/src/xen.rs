@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::given::kind;
+use crate::guest_kernel::image_check;
 use providing::apt::Remedy;
 use shell::failure::bad_input;
 use shell::places;
@@ -97,7 +97,7 @@ fn file(named: Option<&Path>) -> Result<PathBuf> {
         Ok(image) => image,
         Err(error) => bad_input!("--xen: {shown} can't be read ({error}); name an Image of Xen"),
     };
-    match kind::check(&image) {
+    match image_check::check(&image) {
         Ok(()) => Ok(named.to_owned()),
         Err(why) => bad_input!("--xen: {shown} {why}"),
     }

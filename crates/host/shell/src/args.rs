@@ -9,7 +9,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Command, Error, Parser};
 
 use crate::failure::BadInput;
-use crate::output::named;
+use crate::output::file_arguments;
 use crate::terminal;
 
 /// Reads the command line; `None` if it asked for help or the version, which were
@@ -21,7 +21,7 @@ use crate::terminal;
 pub fn read<C: Parser>() -> Result<Option<C>> {
     let mut command = C::command();
     let typed = command.try_get_matches_from_mut(env::args_os());
-    let typed = typed.inspect(|typed| named::words(&command, typed));
+    let typed = typed.inspect(|typed| file_arguments::words(&command, typed));
     let error = match typed.and_then(|typed| C::from_arg_matches(&typed)) {
         Ok(line) => return Ok(Some(line)),
         Err(error) => error.format(&mut command),

@@ -21,9 +21,9 @@ use serde::{Deserialize, Serialize};
 
 use lines::Lines;
 
+use crate::emulator_time::{Sample, State, Thread};
 use crate::interrupt;
-use crate::own_time::{Sample, State, Thread};
-use crate::spent::{self, USER_TICK};
+use crate::processor_time::{self, USER_TICK};
 
 /// How long a program that has closed its output may take to end.
 const LAST_BREATH: Duration = Duration::from_secs(5);
@@ -37,7 +37,7 @@ const PIECE: usize = 1 << 16;
 
 /// A line of the console or of the emulator itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Line {
+pub enum OutputLine {
     /// Standard output, which is the machine's console.
     Console(String),
     /// Standard error.
@@ -85,8 +85,8 @@ pub struct EmulatorProcess {
 }
 
 impl EmulatorProcess {
-    /// Starts it; the receiver gets each of its lines.
-    pub fn start(command: &mut Command) -> Result<(Self, Receiver<Line>)> {
+    /// Starts it, and has every line that it says sent.
+    pub fn start(command: &mut Command) -> Result<(Self, Receiver<OutputLine>)> {
         let piped = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -96,10 +96,10 @@ impl EmulatorProcess {
         let console = Arc::default();
         if let Some(stdout) = child.stdout.take() {
             let console = Arc::clone(&console);
-            read_lines(stdout, console, sender.clone(), Line::Console);
+            read_lines(stdout, console, sender.clone(), OutputLine::Console);
         }
         if let Some(stderr) = child.stderr.take() {
-            read_lines(stderr, Arc::default(), sender, Line::Emulator);
+            read_lines(stderr, Arc::default(), sender, OutputLine::Emulator);
         }
         Ok((Self { child, console }, lines))
     }
@@ -124,7 +124,7 @@ impl EmulatorProcess {
     pub fn wait(mut self) -> End {
         let since = Instant::now();
         while since.elapsed() < LAST_BREATH {
-            if let Ok(Some(status)) = spent::try_wait(&mut self.child) {
+            if let Ok(Some(status)) = processor_time::try_wait(&mut self.child) {
                 return End::of(status);
             }
             thread::sleep(PAUSE);
@@ -137,7 +137,7 @@ impl Drop for EmulatorProcess {
     fn drop(&mut self) {
         // Both fail only if it has ended on its own.
         let _ = self.child.kill();
-        let _ = spent::wait(&mut self.child);
+        let _ = processor_time::wait(&mut self.child);
     }
 }
 
@@ -157,8 +157,8 @@ impl<R: Read> Read for Gathered<R> {
 fn read_lines(
     source: impl Read + Send + 'static,
     lines: Arc<Mutex<Lines>>,
-    sender: Sender<Line>,
-    kind: fn(String) -> Line,
+    sender: Sender<OutputLine>,
+    kind: fn(String) -> OutputLine,
 ) {
     thread::spawn(move || {
         let mut source = Gathered(source);
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(thread_of("77 (cut"), None);
     }
 
-    fn shell(script: &str) -> (EmulatorProcess, Receiver<Line>) {
+    fn shell(script: &str) -> (EmulatorProcess, Receiver<OutputLine>) {
         EmulatorProcess::start(Command::new("sh").args(["-c", script])).unwrap()
     }
 
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn what_a_process_does_is_seen() {
         let (asleep, _lines) = shell("exec sleep 600");
-        until(&asleep, crate::own_time::sleeps);
+        until(&asleep, crate::emulator_time::sleeps);
         let stopped = Command::new("kill")
             .args(["-STOP", &asleep.child.id().to_string()])
             .status();
@@ -296,7 +296,7 @@ mod tests {
         until(&parent, |sample| {
             sample.len() == 2 && sample.values().any(has_run)
         });
-        until(&parent, |sample| !crate::own_time::sleeps(sample));
+        until(&parent, |sample| !crate::emulator_time::sleeps(sample));
         let child = *parent.sample().unwrap().keys().max().unwrap();
         drop(parent);
         let _ = Command::new("kill").arg(child.to_string()).status();

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use crate::failure::bad_input;
 use crate::log::Log;
 use crate::output::follow;
-use crate::{files, partial, places};
+use crate::{files, partial_files, places};
 
 /// Suffix of the name of an incomplete folder.
 const INCOMPLETE: &str = "-incomplete";
@@ -21,8 +21,8 @@ const INCOMPLETE: &str = "-incomplete";
 #[derive(Debug)]
 pub struct Folder {
     target: PathBuf,
-    partial: partial::Folder,
-    /// Files that could not be written, and the reasons.
+    partial: partial_files::Folder,
+    /// Files that could not be written, and why.
     lost: Vec<String>,
 }
 
@@ -95,9 +95,9 @@ impl Folder {
         let parent = target.parent().unwrap_or(Path::new("/"));
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         fs::create_dir_all(parent)?;
-        partial::sweep(parent);
-        let partial = partial::Folder::begin(parent, &name)?;
-        // The run that has the name of the unfinished folder owns the other name too.
+        partial_files::sweep(parent);
+        let partial = partial_files::Folder::begin(parent, &name)?;
+        // The run that has the name of the unfinished folder has the other name too.
         let partial = partial.filter(|_| !is_taken(target));
         Ok(partial.map(|partial| Self {
             target: target.into(),

@@ -13,7 +13,7 @@
 //! Refuses files that can't be written before there is anything to write, and files that another option
 //! names: a verb never replaces a file that it reads.
 
-pub mod named;
+pub mod file_arguments;
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IsTerminal, Seek, SeekFrom, Write};
@@ -27,7 +27,7 @@ use tempfile::NamedTempFile;
 
 use crate::failure::{BadInput, bad_input};
 use crate::terminal::{self, note};
-use crate::{partial, places};
+use crate::{partial_files, places};
 
 /// Bytes to write, or to leave out as zeros, at a time.
 const BLOCK: usize = 4096;
@@ -80,7 +80,7 @@ impl Output {
     /// Claims the place that `option` names for the contents of a disk.
     pub fn claim_disk(option: &str, named: &Path, disks: Disks) -> Result<Self> {
         let shown = named.display().to_string();
-        named::refuse(option, named)?;
+        file_arguments::refuse(option, named)?;
         let to = To::claim(option, named, disks)?;
         // Bytes of a disk make no sense on a terminal.
         if disks != Disks::Never && matches!(to, To::Stdout) && io::stdout().is_terminal() {
@@ -168,7 +168,7 @@ impl To {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             old => Some(old?.metadata()?),
         };
-        let partial = partial::file(parent(&target))?;
+        let partial = partial_files::file(parent(&target))?;
         if let Some(old) = old {
             partial.as_file().set_permissions(old.permissions())?;
         }

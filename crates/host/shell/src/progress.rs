@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use estimate::Estimate;
-use results::records::{Collector, Size, Step};
+use results::records::{BootProgress, Collector, Size};
 
 use crate::terminal::{self, note};
 
@@ -71,7 +71,7 @@ impl Progress {
 
     /// Shows how much is done and the last cell, unless that was just shown.
     pub fn show(&mut self, collector: &Collector, stage: Option<&str>) {
-        let Step { done, of, .. } = collector.step;
+        let BootProgress { done, of, .. } = collector.step;
         let cell = &collector.at;
         if of > 0 && self.begun.is_none() {
             self.begun = Some((Instant::now(), done));

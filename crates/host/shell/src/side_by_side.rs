@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
-use crate::spent::Account;
+use crate::processor_time::Account;
 
 /// Bytes of an emulator besides the RAM of its machine: itself, and its translated code.
 const BESIDES: u64 = 512 << 20;

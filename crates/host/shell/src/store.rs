@@ -17,7 +17,7 @@ use anyhow::Result;
 use twox_hash::XxHash64;
 
 use crate::files;
-use crate::partial::{self, Shared};
+use crate::partial_files::{self, Shared};
 
 /// Digits of the hash of the contents.
 const DIGITS: usize = 16;
@@ -38,7 +38,7 @@ pub struct Kept {
 /// needs.
 pub fn keep(parent: &Path, kind: &str, files: &[Named]) -> Result<Kept> {
     files::make_folder(parent)?;
-    partial::sweep(parent);
+    partial_files::sweep(parent);
     let mut salt = 0;
     loop {
         let name = name(kind, files, salt);
@@ -62,7 +62,7 @@ pub fn keep(parent: &Path, kind: &str, files: &[Named]) -> Result<Kept> {
 
 /// Makes the folder `name`, unless another run does.
 fn make(parent: &Path, name: &str, files: &[Named]) -> io::Result<()> {
-    let Some(folder) = partial::Folder::begin(parent, name)? else {
+    let Some(folder) = partial_files::Folder::begin(parent, name)? else {
         thread::sleep(TICK);
         return Ok(());
     };

@@ -37,20 +37,20 @@ mod knob;
 pub mod monitor;
 pub mod neighbour;
 mod payload;
+mod register_text;
 mod time_log;
 mod uid;
 mod watch;
-mod words;
 
 pub use call::Call;
 pub use end::{End, Ended};
 pub use knob::{Deliver, KnobValue, Trap};
 pub use neighbour::{Neighbour, Shared};
 pub use payload::{Extent, Images, NoPayload, PayloadHeader};
+pub use register_text::{CellWords, ConsoleWords, Words};
 pub use time_log::{TimeLog, TimeNote, event_of, event_word};
 pub use uid::{hypervisor, uid};
 pub use watch::{Noted, OperationLog, WatchPoint};
-pub use words::{CellWords, ConsoleWords, Words};
 
 /// Asks which hypervisor this is; answers [`UID`] in w0 to w3.
 pub const CALL_UID: u32 = 0x8600_ff01;

@@ -20,7 +20,7 @@ const RSDP_EXTENDED_CHECKSUM: usize = 32;
 
 /// The tables that are read, each with the right length and checksum.
 #[derive(Debug)]
-pub struct Found<'t> {
+pub struct CheckedTables<'t> {
     pub xsdt: View<'t>,
     pub fadt: View<'t>,
     pub madt: View<'t>,
@@ -34,7 +34,7 @@ pub struct Found<'t> {
 }
 
 /// Follows the RSDP at physical address `rsdp`.
-pub fn find<'t>(tables: &'t impl Tables, rsdp: u64) -> Result<Found<'t>, Error> {
+pub fn find<'t>(tables: &'t impl Tables, rsdp: u64) -> Result<CheckedTables<'t>, Error> {
     let xsdt = View::whole(tables, Table::Xsdt, xsdt_address(tables, rsdp)?)?;
     if !(xsdt.len() - HEADER).is_multiple_of(8) {
         let expected = "a length of 36 bytes and 8 for each entry";
@@ -78,7 +78,7 @@ pub fn find<'t>(tables: &'t impl Tables, rsdp: u64) -> Result<Found<'t>, Error> 
         (None, Some(error)) => Err(error),
         (None, None) => Ok(None),
     };
-    Ok(Found {
+    Ok(CheckedTables {
         xsdt,
         fadt: fadt.ok_or(Error::Missing(Table::Fadt))??,
         madt: madt.ok_or(Error::Missing(Table::Madt))??,

@@ -17,4 +17,4 @@ mod trace;
 
 pub use mark::{Edge, Mark};
 pub use path::Path;
-pub use trace::{Entry, Level};
+pub use trace::{Level, TraceEntry};

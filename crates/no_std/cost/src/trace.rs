@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The trace: entries of 16 bytes, little endian.
 //!
-//! A window, which is one pass of a path on one CPU, is an [`Entry::Window`] and
-//! then the number of entries that it holds.
+//! A window, which is one pass of a path on one CPU, is a [`TraceEntry::Window`] and
+//! then as many entries as that says.
 
 /// An exception level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +33,7 @@ impl Level {
 
 /// An entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum TraceEntry {
     /// An instruction was executed.
     Executed {
         /// At which level.
@@ -81,7 +81,7 @@ const WINDOW: u8 = 2;
 const ENTERED: u8 = 3;
 const LEFT_OUT: u8 = 4;
 
-impl Entry {
+impl TraceEntry {
     /// Bytes of an entry.
     pub const SIZE: usize = 16;
 
@@ -147,26 +147,26 @@ mod tests {
     #[test]
     fn every_kind_comes_back() {
         for entry in [
-            Entry::Executed {
+            TraceEntry::Executed {
                 level: Level::El2,
                 word: 0xd69f_03e0,
                 pc: u64::MAX,
             },
-            Entry::Accessed {
+            TraceEntry::Accessed {
                 store: true,
                 size: 4,
                 address: 0x4020_0040,
             },
-            Entry::Window {
+            TraceEntry::Window {
                 path: 3,
                 cpu: 511,
                 count: 1 << 40,
             },
-            Entry::Entered { cpu: 1, before: 7 },
-            Entry::LeftOut { count: 9 },
+            TraceEntry::Entered { cpu: 1, before: 7 },
+            TraceEntry::LeftOut { count: 9 },
         ] {
-            assert_eq!(Entry::from_bytes(entry.to_bytes()), Some(entry));
+            assert_eq!(TraceEntry::from_bytes(entry.to_bytes()), Some(entry));
         }
-        assert_eq!(Entry::from_bytes([0xff; Entry::SIZE]), None);
+        assert_eq!(TraceEntry::from_bytes([0xff; TraceEntry::SIZE]), None);
     }
 }

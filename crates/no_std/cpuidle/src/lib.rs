@@ -8,11 +8,11 @@
 //! [`Device`] has one of each, for one CPU:
 //!
 //! ```
-//! use cpuidle::{Device, Kind, Moment, Name, Outcome, Setup, State, Table, Wake};
+//! use cpuidle::{Device, StateKind, Moment, Name, Outcome, Setup, State, Table, Wake};
 //!
 //! let states = [
-//!     State::new("poll", Kind::Poll, 0, 0),
-//!     State::new("wfi", Kind::Wfi, 2_000, 5_000),
+//!     State::new("poll", StateKind::Poll, 0, 0),
+//!     State::new("wfi", StateKind::Wfi, 2_000, 5_000),
 //! ];
 //! let table = Table::new(&states, 4_000_000).unwrap();
 //! let mut idle = Device::new(table, Setup::new(Name::Fixed, 10));
@@ -63,9 +63,9 @@ pub use name::{Name, Selected, Setup};
 pub use period::{Driver, Period, Way};
 pub use poll_switch::{Invalid, PollSwitch};
 pub use psd::Psd;
-pub use state::{Kind, State};
+pub use state::{State, StateKind};
 pub use states::{Broken, Misread, States};
-pub use statistics::{Statistics, Tally};
+pub use statistics::{StateCounts, Statistics};
 pub use table::{MAX_STATES, Table, TableError};
 pub use teo::Teo;
 pub use teo_util::{TeoUtil, Util};

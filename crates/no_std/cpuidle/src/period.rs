@@ -5,7 +5,7 @@
 //! The steps and their order stand here; how each is done is the CPU's matter,
 //! a [`Driver`]. The guest's is a CPU, that of `cargo xtask governors` a trace.
 
-use crate::{Choice, Device, Kind, Moment, Outcome, Wake};
+use crate::{Choice, Device, Moment, Outcome, StateKind, Wake};
 
 /// Requirements of an idle period on its CPU: in Linux, what a cpuidle driver does and
 /// the clock, timers and tick around it.
@@ -53,7 +53,7 @@ pub trait Driver {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// How the CPU waits in it.
-    pub kind: Kind,
+    pub kind: StateKind,
     /// [`State::exit_latency_ns`](crate::State::exit_latency_ns).
     pub exit_latency_ns: u64,
 }
@@ -81,13 +81,13 @@ impl Period {
         let (choice, way) = self.select(cpu);
         let start = cpu.now();
         let (event, entered) = match way.kind {
-            Kind::Poll => (cpu.poll(&choice), true),
-            Kind::Wfi | Kind::Standby => cpu.halt(&choice, way),
+            StateKind::Poll => (cpu.poll(&choice), true),
+            StateKind::Wfi | StateKind::Standby => cpu.halt(&choice, way),
         };
         let residency_ns = cpu.ns(cpu.now() - start);
         let wake = match event {
             Some(event) => cpu.cause(event),
-            None if way.kind == Kind::Poll => Wake::PollTimeout,
+            None if way.kind == StateKind::Poll => Wake::PollTimeout,
             None if cpu.take_tick() => Wake::Tick,
             None => Wake::Interrupt,
         };

@@ -3,7 +3,7 @@
 
 /// How a CPU waits in a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum StateKind {
     /// It looks at its request word; a waker need not interrupt it.
     Poll,
     /// WFI.
@@ -18,7 +18,7 @@ pub struct State {
     /// Its name, for people.
     pub name: &'static str,
     /// How the CPU waits in it.
-    pub kind: Kind,
+    pub kind: StateKind,
     /// Time from the event that ends it to the first instruction, ns.
     pub exit_latency_ns: u64,
     /// Shortest stay that makes it cheaper than the next shallower state, ns.
@@ -30,7 +30,7 @@ pub struct State {
 impl State {
     /// An enabled state; times in ns.
     #[must_use]
-    pub const fn new(name: &'static str, kind: Kind, exit: u64, residency: u64) -> Self {
+    pub const fn new(name: &'static str, kind: StateKind, exit: u64, residency: u64) -> Self {
         Self {
             name,
             kind,
@@ -43,6 +43,6 @@ impl State {
     /// The CPU looks at its request word in it.
     #[must_use]
     pub const fn polls(&self) -> bool {
-        matches!(self.kind, Kind::Poll)
+        matches!(self.kind, StateKind::Poll)
     }
 }

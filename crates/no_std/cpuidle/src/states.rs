@@ -5,13 +5,13 @@
 //! the default ones, or the two states of a driver. Such a text is an option, a boot argument and a
 //! word in results, and the guest and the replay read it here.
 
-mod misread;
+mod parse_error;
 
-pub use misread::{Broken, Misread};
+pub use parse_error::{Broken, Misread};
 
 use core::fmt;
 
-use crate::{Kind, State, Table};
+use crate::{State, StateKind, Table};
 
 /// Longest exit latency, target residency and poll limit, us: a second.
 const MAX_US: u32 = 1_000_000;
@@ -29,8 +29,8 @@ macro_rules! labels {
             const ALL: &'static [Self] = &[$(Self::$name),*];
             const WORDS: [&'static str; Self::ALL.len()] = [$($word),*];
 
-            const fn kind(self) -> Kind {
-                match self { $(Self::$name => Kind::$kind,)* }
+            const fn kind(self) -> StateKind {
+                match self { $(Self::$name => StateKind::$kind,)* }
             }
         }
     };
@@ -78,13 +78,13 @@ struct Times {
 
 /// A state of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
+struct ListedState {
     label: Label,
     /// `None`: the default ones.
     times: Option<Times>,
 }
 
-impl Entry {
+impl ListedState {
     /// With the default times.
     const fn plain(label: Label) -> Option<Self> {
         Some(Self { label, times: None })
@@ -92,7 +92,7 @@ impl Entry {
 }
 
 /// Room for each state once.
-type List = [Option<Entry>; Label::ALL.len()];
+type List = [Option<ListedState>; Label::ALL.len()];
 
 /// The states of a CPU, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,9 +109,9 @@ enum What {
 impl States {
     /// `poll+wfi+standby`.
     pub const DEFAULT: Self = Self(What::Listed([
-        Entry::plain(Label::Poll),
-        Entry::plain(Label::Wfi),
-        Entry::plain(Label::Standby),
+        ListedState::plain(Label::Poll),
+        ListedState::plain(Label::Wfi),
+        ListedState::plain(Label::Standby),
         None,
     ]));
 
@@ -140,7 +140,8 @@ impl States {
         let mut list = List::default();
         for word in text.split('+') {
             let entry = entry(word)?;
-            let same = |place: &Option<Entry>| place.is_none_or(|known| known.label == entry.label);
+            let same =
+                |place: &Option<ListedState>| place.is_none_or(|known| known.label == entry.label);
             match list.iter_mut().find(|place| same(place)) {
                 Some(place @ None) => *place = Some(entry),
                 _ => return Err(Misread::Twice(entry.label.word())),
@@ -168,10 +169,10 @@ impl States {
                 return table.map_err(|error| Broken::new(error, &[]));
             }
         };
-        let mut states = [State::new("", Kind::Poll, 0, 0); Label::ALL.len()];
+        let mut states = [State::new("", StateKind::Poll, 0, 0); Label::ALL.len()];
         let mut count = 0;
         for entry in list.iter().flatten() {
-            let Entry { label, times } = *entry;
+            let ListedState { label, times } = *entry;
             if times.is_none() && label == Label::Standby && standby_us == 0 {
                 continue;
             }
@@ -188,13 +189,13 @@ impl States {
     /// Whether one of them polls.
     #[must_use]
     pub fn polls(&self) -> bool {
-        self.has(Kind::Poll)
+        self.has(StateKind::Poll)
     }
 
     /// Whether WFI is one of them.
     #[must_use]
     pub fn halts_by_wfi(&self) -> bool {
-        self.has(Kind::Wfi)
+        self.has(StateKind::Wfi)
     }
 
     /// Whether the table leaves the exit latency of `standby` to another option.
@@ -209,7 +210,7 @@ impl States {
     pub fn leaving_us(&self, standby_us: u32) -> u32 {
         let slow = self
             .entries()
-            .filter(|entry| entry.label.kind() == Kind::Standby);
+            .filter(|entry| entry.label.kind() == StateKind::Standby);
         let exits = slow.map(|entry| {
             let times = entry.times.unwrap_or(entry.label.times(standby_us));
             times.exit_us
@@ -238,7 +239,7 @@ impl States {
         }
     }
 
-    fn entries(&self) -> impl Iterator<Item = Entry> {
+    fn entries(&self) -> impl Iterator<Item = ListedState> {
         let list = match self.0 {
             What::Listed(list) => list,
             What::ArmPollIdle(_) => List::default(),
@@ -246,10 +247,10 @@ impl States {
         list.into_iter().flatten()
     }
 
-    fn has(&self, kind: Kind) -> bool {
+    fn has(&self, kind: StateKind) -> bool {
         match self.0 {
             What::Listed(_) => self.entries().any(|entry| entry.label.kind() == kind),
-            What::ArmPollIdle(_) => kind != Kind::Standby,
+            What::ArmPollIdle(_) => kind != StateKind::Standby,
         }
     }
 
@@ -258,7 +259,7 @@ impl States {
             return *self;
         };
         for place in &mut list {
-            let open = |entry: &Entry| entry.label == Label::Standby && entry.times.is_none();
+            let open = |entry: &ListedState| entry.label == Label::Standby && entry.times.is_none();
             if place.as_ref().is_some_and(open) {
                 *place = None;
             }
@@ -268,7 +269,7 @@ impl States {
 }
 
 /// A state with or without times.
-fn entry(word: &str) -> Result<Entry, Misread<'_>> {
+fn entry(word: &str) -> Result<ListedState, Misread<'_>> {
     let (name, times) = match word.split_once(':') {
         None => (word, None),
         Some((name, times)) => (name, Some(times)),
@@ -286,7 +287,7 @@ fn entry(word: &str) -> Result<Entry, Misread<'_>> {
         None => None,
         Some(times) => Some(read(times).ok_or(Misread::Times(word))?),
     };
-    Ok(Entry { label, times })
+    Ok(ListedState { label, times })
 }
 
 /// Microseconds, in decimal digits.

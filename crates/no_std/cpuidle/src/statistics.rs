@@ -6,7 +6,7 @@ use crate::{MAX_STATES, Table};
 
 /// The counts of one state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct StateCounts {
     /// Times it was entered.
     pub usage: u64,
     /// Times that entering it was refused, by firmware or because a request came
@@ -24,14 +24,14 @@ pub struct Tally {
 
 /// The counts of all states of a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Statistics([Tally; MAX_STATES]);
+pub struct Statistics([StateCounts; MAX_STATES]);
 
 impl Statistics {
     /// All zero.
     #[must_use]
     pub const fn new() -> Self {
         Self(
-            [Tally {
+            [StateCounts {
                 usage: 0,
                 rejected: 0,
                 time_ns: 0,
@@ -43,20 +43,22 @@ impl Statistics {
 
     /// The counts of state `index`.
     #[must_use]
-    pub const fn of(&self, index: usize) -> &Tally {
+    pub const fn of(&self, index: usize) -> &StateCounts {
         &self.0[index % MAX_STATES]
     }
 
     /// The counts of all states together.
     #[must_use]
-    pub fn total(&self) -> Tally {
-        self.0.iter().fold(Tally::default(), |sum, tally| Tally {
-            usage: sum.usage + tally.usage,
-            rejected: sum.rejected + tally.rejected,
-            time_ns: sum.time_ns.saturating_add(tally.time_ns),
-            above: sum.above + tally.above,
-            below: sum.below + tally.below,
-        })
+    pub fn total(&self) -> StateCounts {
+        self.0
+            .iter()
+            .fold(StateCounts::default(), |sum, tally| StateCounts {
+                usage: sum.usage + tally.usage,
+                rejected: sum.rejected + tally.rejected,
+                time_ns: sum.time_ns.saturating_add(tally.time_ns),
+                above: sum.above + tally.above,
+                below: sum.below + tally.below,
+            })
     }
 
     /// State `index` was left after `residency_ns`.

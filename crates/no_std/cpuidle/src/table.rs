@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use crate::{Kind, State};
+use crate::{State, StateKind};
 
 /// States that a table has room for.
 pub const MAX_STATES: usize = 8;
@@ -74,7 +74,7 @@ impl Table {
         // A state that is never there is never enabled.
         let nothing = State {
             enabled: false,
-            ..State::new("", Kind::Standby, u64::MAX, u64::MAX)
+            ..State::new("", StateKind::Standby, u64::MAX, u64::MAX)
         };
         let mut table = Self {
             states: [nothing; MAX_STATES],
@@ -100,8 +100,8 @@ impl Table {
     ///
     /// [`TableError::NoTick`].
     pub fn arm_poll_idle(limit_ns: u64, tick_ns: u64) -> Result<Self, TableError> {
-        let poll = State::new("poll", Kind::Poll, 0, 0);
-        let wfi = State::new("wfi", Kind::Wfi, limit_ns, limit_ns);
+        let poll = State::new("poll", StateKind::Poll, 0, 0);
+        let wfi = State::new("wfi", StateKind::Wfi, limit_ns, limit_ns);
         Self::new(&[poll, wfi], tick_ns)
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Properties that every governor has for any input.
 
-use cpuidle::{Device, FOREVER, Kind, Moment, Name, Outcome, Psd, Setup, State, Table, Wake};
+use cpuidle::{Device, FOREVER, Moment, Name, Outcome, Psd, Setup, State, StateKind, Table, Wake};
 use proptest::prelude::*;
 
 /// Times of all magnitudes, with the extremes.
@@ -27,9 +27,9 @@ fn table() -> impl Strategy<Value = Table> {
             let states: Vec<State> = (0..times.len())
                 .map(|index| {
                     let kind = match index {
-                        0 if polls => Kind::Poll,
-                        0 | 1 => Kind::Wfi,
-                        _ => Kind::Standby,
+                        0 if polls => StateKind::Poll,
+                        0 | 1 => StateKind::Wfi,
+                        _ => StateKind::Standby,
                     };
                     State {
                         enabled: times[index].2,
@@ -49,14 +49,14 @@ fn name() -> impl Strategy<Value = Setup> {
 
 /// Something that happens to an idle CPU.
 #[derive(Clone, Debug)]
-enum Step {
+enum IdleEvent {
     Idle(Moment, u64, Outcome),
     Enable(usize, bool),
     Submit(u64),
     Rejected(usize),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = IdleEvent> {
     const WAKES: &[Wake] = &[
         Wake::Request,
         Wake::Interrupt,
@@ -96,26 +96,26 @@ fn step() -> impl Strategy<Value = Step> {
             wake,
         });
     prop_oneof![
-        8 => (moment, time(), outcome).prop_map(|(moment, timer, outcome)| Step::Idle(moment, timer, outcome)),
-        1 => (0usize..9, any::<bool>()).prop_map(|(index, enabled)| Step::Enable(index, enabled)),
-        1 => time().prop_map(Step::Submit),
-        1 => (0usize..20).prop_map(Step::Rejected),
+        8 => (moment, time(), outcome).prop_map(|(moment, timer, outcome)| IdleEvent::Idle(moment, timer, outcome)),
+        1 => (0usize..9, any::<bool>()).prop_map(|(index, enabled)| IdleEvent::Enable(index, enabled)),
+        1 => time().prop_map(IdleEvent::Submit),
+        1 => (0usize..20).prop_map(IdleEvent::Rejected),
     ]
 }
 
 /// Takes `step` and answers the choice, if it makes one.
-fn take(device: &mut Device, step: &Step) -> Option<(usize, bool, u64)> {
+fn take(device: &mut Device, step: &IdleEvent) -> Option<(usize, bool, u64)> {
     match *step {
-        Step::Idle(moment, timer_ns, outcome) => {
+        IdleEvent::Idle(moment, timer_ns, outcome) => {
             let choice = device.select(&moment, || timer_ns);
             let chosen = outcome.state == usize::MAX;
             let state = if chosen { choice.state } else { outcome.state };
             device.reflect(&Outcome { state, ..outcome });
             return Some((choice.state, choice.stop_tick, choice.poll_limit_ns));
         }
-        Step::Enable(index, enabled) => drop(device.set_enabled(index, enabled)),
-        Step::Submit(now_ns) => device.submitted(now_ns),
-        Step::Rejected(index) => device.rejected(index),
+        IdleEvent::Enable(index, enabled) => drop(device.set_enabled(index, enabled)),
+        IdleEvent::Submit(now_ns) => device.submitted(now_ns),
+        IdleEvent::Rejected(index) => device.rejected(index),
     }
     None
 }
@@ -141,12 +141,12 @@ proptest! {
         let mut psd = Psd::new(psd_ms, table.tick_ns());
         device.set_psd(psd);
         for step in &steps {
-            if let Step::Submit(now_ns) = *step {
+            if let IdleEvent::Submit(now_ns) = *step {
                 psd.submitted(now_ns);
             }
             let before = *device.states();
             let Some((index, _, poll_ns)) = take(&mut device, step) else { continue };
-            let Step::Idle(moment, ..) = *step else { unreachable!() };
+            let IdleEvent::Idle(moment, ..) = *step else { unreachable!() };
             let state = before.states()[index];
             prop_assert!(state.enabled, "{name}: {index} of {before:?}");
             let limit_ns = psd.applied(moment.now_ns, limit_ns.min(moment.latency_limit_ns));
@@ -192,9 +192,9 @@ proptest! {
 fn a_psd_window_makes_every_governor_poll() {
     const MS: u64 = 1_000_000;
     let states = [
-        State::new("poll", Kind::Poll, 0, 0),
-        State::new("wfi", Kind::Wfi, 2_000, 10_000),
-        State::new("standby", Kind::Standby, 40_000, 200_000),
+        State::new("poll", StateKind::Poll, 0, 0),
+        State::new("wfi", StateKind::Wfi, 2_000, 10_000),
+        State::new("standby", StateKind::Standby, 40_000, 200_000),
     ];
     let table = Table::new(&states, MS).unwrap();
     for name in Setup::all(0).filter(|setup| !setup.name().limited()) {

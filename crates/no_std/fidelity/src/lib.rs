@@ -22,13 +22,13 @@
 
 #![no_std]
 
-mod colder;
+mod cold_loads;
 mod count;
 mod settle;
 mod step;
 mod wait;
 
-pub use colder::{WALKS, colder};
+pub use cold_loads::{WALKS, colder};
 pub use count::counts_instructions;
 pub use settle::{Finding, Verdict, settle};
 pub use step::counter_step;

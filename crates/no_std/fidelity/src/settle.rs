@@ -50,7 +50,7 @@ pub enum Finding {
 /// Runs `trial` until there is an answer, or 40 times. It gets its bound in
 /// microseconds, 2000 to 409,600.
 pub fn settle(mut trial: impl FnMut(u32) -> Verdict) -> Finding {
-    let mut tally = Tally::default();
+    let mut tally = TrialResults::default();
     for number in 0..TRIES {
         let bound = (BOUND_US + number % DOUBLED * LONGER_US) << (number / DOUBLED);
         if let Some(finding) = tally.enter(trial(bound)) {
@@ -62,7 +62,7 @@ pub fn settle(mut trial: impl FnMut(u32) -> Verdict) -> Finding {
 
 /// Results of the trials so far.
 #[derive(Default)]
-struct Tally {
+struct TrialResults {
     /// Result of the last valid one.
     last: Option<bool>,
     /// Valid trials in a row that agreed.
@@ -75,7 +75,7 @@ struct Tally {
     why: Option<&'static str>,
 }
 
-impl Tally {
+impl TrialResults {
     /// Enters a trial; the answer, if it makes one.
     fn enter(&mut self, verdict: Verdict) -> Option<Finding> {
         let (yes, ticks) = match verdict {

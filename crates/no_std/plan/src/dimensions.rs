@@ -12,7 +12,7 @@ mod derive;
 mod info;
 mod system;
 
-pub use info::{Info, Kind, Place, Show};
+pub use info::{Info, Place, Show, ValueKind};
 
 use core::fmt;
 

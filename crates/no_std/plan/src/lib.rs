@@ -41,7 +41,7 @@ pub use choice::{Choice, OtherImage};
 pub use completion::Completion;
 pub use cpuidle::{Hz, Name as Governor, States};
 pub use cpus::CpuSet;
-pub use dimensions::{COUNT, Cell, DIMENSIONS, Info, Kind, Lists, Place, Show};
+pub use dimensions::{COUNT, Cell, DIMENSIONS, Info, Lists, Place, Show, ValueKind};
 pub use error::Error;
 pub use magnitude::magnitude;
 pub use pace::{BALANCED, Limits, PASSES, Pace, is_forwards};

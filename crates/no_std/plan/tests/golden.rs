@@ -7,7 +7,7 @@
 use std::fmt::Write;
 use std::{env, fs};
 
-use plan::{Arguments, Cell, DIMENSIONS, Kind, Machine, Place, Plan};
+use plan::{Arguments, Cell, DIMENSIONS, Machine, Place, Plan, ValueKind};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/plans.txt");
 
@@ -81,7 +81,7 @@ fn line(cell: &Cell, machine: &Machine) -> String {
         .filter(|info| info.place == Place::Unusual && !info.is_neutral(cell));
     for info in unusual {
         match (info.kind, info.key) {
-            (Kind::Words | Kind::Tables, _) => write!(line, " {}", info.text(cell)),
+            (ValueKind::Words | ValueKind::Tables, _) => write!(line, " {}", info.text(cell)),
             (_, "hz") => write!(line, " hz={}", cell.hz),
             _ => Ok(()),
         }

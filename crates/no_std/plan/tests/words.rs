@@ -262,7 +262,7 @@ fn words_stay() {
         for word in info.words {
             assert!(info.help.contains(word), "{key}: {word}");
         }
-        assert_eq!(info.kind == Kind::Words, !words.is_empty(), "{key}");
+        assert_eq!(info.kind == ValueKind::Words, !words.is_empty(), "{key}");
     }
     // These are words and numbers at once.
     let hz = Info::find("hz").unwrap();

@@ -39,7 +39,7 @@ impl Queue {
 
 /// Result of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct SearchResult {
     /// Run queues that were looked at.
     pub looked: u32,
     /// The CPU that has a task waiting, if any; of several the one with the
@@ -129,8 +129,8 @@ impl Newidle {
         cpus: usize,
         now: impl Fn() -> u64,
         queue: impl Fn(usize) -> Queue,
-    ) -> Found {
-        let mut found = Found::default();
+    ) -> SearchResult {
+        let mut found = SearchResult::default();
         let mut decayed = false;
         let (begin, mut last) = (now(), None);
         for (level, domain) in self.domains.iter_mut().enumerate() {
@@ -161,7 +161,13 @@ impl Newidle {
 }
 
 /// Looks at the CPUs of the domain of `size` that `me` is in.
-fn look(me: usize, size: usize, cpus: usize, queue: impl Fn(usize) -> Queue, found: &mut Found) {
+fn look(
+    me: usize,
+    size: usize,
+    cpus: usize,
+    queue: impl Fn(usize) -> Queue,
+    found: &mut SearchResult,
+) {
     let first = me & !(size - 1);
     let mut most = Queue::default();
     for cpu in (first..cpus.min(first + size)).filter(|&cpu| cpu != me) {
@@ -188,7 +194,7 @@ mod tests {
     }
 
     /// Searches with a clock that stands.
-    fn search(me: usize, tasks: &[u32]) -> Found {
+    fn search(me: usize, tasks: &[u32]) -> SearchResult {
         Newidle::new().search(me, tasks.len(), || 0, queues(tasks))
     }
 
@@ -196,7 +202,7 @@ mod tests {
     struct Slow(Cell<u64>, u64);
 
     impl Slow {
-        fn search(&self, newidle: &mut Newidle, cpus: usize) -> Found {
+        fn search(&self, newidle: &mut Newidle, cpus: usize) -> SearchResult {
             let queue = |_| {
                 self.0.set(self.0.get() + self.1);
                 Queue::default()

@@ -33,8 +33,8 @@ use core::mem::offset_of;
 use arrayvec::ArrayVec;
 
 use crate::bits::ones;
-use crate::listed::{Listed, mask};
 use crate::lr::{Asked, Bank, ListRegister};
+use crate::lr_cache::{Listed, mask};
 use crate::{INTIDS, PRIVATE};
 
 /// Most interrupts without a register: every INTID that there is.

@@ -6,8 +6,8 @@ use trap::interface::Register;
 
 use crate::bits::ones;
 use crate::delivery::{Delivery, Interface, Shared};
-use crate::listed::mask;
 use crate::lr::ListRegister;
+use crate::lr_cache::mask;
 
 /// Nothing to acknowledge (2.2.1). From here up to the LPIs, numbers are not interrupts.
 const NONE: u32 = 1023;

@@ -20,7 +20,7 @@ use anyhow::{Result, bail};
 use plan::Under;
 
 use request::{Request, Round};
-use running::boot::{Boots, Kept, Launch, Outcome, Ready, Show, Turns};
+use running::boot::{Boots, Launch, Outcome, Ready, Show, TextFiles, Turns};
 use running::emulator::Emulator;
 use running::images::Built;
 use running::verdict::{self, Failure};
@@ -42,7 +42,7 @@ pub fn run(args: &SoakArgs) -> Result<()> {
     let jobs = args.jobs.unwrap_or_else(|| first.emulators());
     let mut soak = Soak {
         log: folder.log()?,
-        kept: Kept::new(&emulator.shown()),
+        kept: TextFiles::new(&emulator.shown()),
         summary: Summary::new(&request, &emulator.shown()),
     };
     say!(
@@ -65,13 +65,13 @@ enum End {
 /// The rounds so far.
 struct Soak {
     log: Log,
-    kept: Kept,
+    kept: TextFiles,
     summary: Summary,
 }
 
 struct Left {
     outcome: Outcome,
-    kept: Kept,
+    kept: TextFiles,
     took: Duration,
 }
 

@@ -5,35 +5,35 @@ mod settings;
 
 pub use settings::TestArgs;
 
-#[cfg(test)]
-mod alike;
-mod carried;
 mod case;
 mod cells;
-mod cut;
+mod concurrent_runs;
+mod dist_folder;
+mod equal_runs;
 mod exceptions;
 mod exclusives;
 mod expectation;
+#[cfg(test)]
+mod feature_sets;
 mod firmware;
 mod gate;
 mod host;
+mod host_test_names;
 mod jobs;
 mod kernel;
-mod killed;
+mod kvm_program;
 mod mainline;
 mod monitor;
-mod named;
 mod options;
 mod order;
-mod passed;
+mod pass_cache;
 mod pool;
-mod published;
 mod refused;
-mod repeated;
-mod same;
+mod repetitions;
+mod signals;
 mod strict;
 mod timings;
-mod together;
+mod truncated_log;
 
 use std::cmp::Reverse;
 use std::fs;
@@ -45,11 +45,11 @@ use anyhow::{Context, Result, bail};
 
 use case::Case;
 use gate::Gate;
-use pool::{Tally, Task};
+use pool::{Outcomes, Task};
 use providing::{qemu, toolchain};
 use shell::failure::bad_input;
 use shell::terminal::print_lines;
-use shell::{interrupt, places, spent};
+use shell::{interrupt, places, processor_time};
 
 /// Packages that only exist on the target.
 pub const ON_TARGET: [&str; 5] = [
@@ -79,8 +79,8 @@ pub fn run(args: &TestArgs) -> Result<()> {
     } else {
         gate::all(filter)
     };
-    // Compiling them takes minutes, so this decides before whether the name can be among them.
-    let of_host = !args.target_only && named::any(filter)?;
+    // Compiling them takes minutes, so what is surely not among them is known before.
+    let of_host = !args.target_only && host_test_names::any(filter)?;
     if !of_host && cases.is_empty() && gates.is_empty() {
         let which = match (args.host_only, args.target_only) {
             (true, _) => "of the host ",
@@ -128,7 +128,7 @@ fn follow_the_schema(written: &[String]) -> Result<String> {
         .args(host::packages())
         .args(["--test", "schema"])
         .args(["--", "--exact", "named_files_follow_it"]);
-    let output = spent::output(&mut cargo).with_context(toolchain::no_cargo)?;
+    let output = processor_time::output(&mut cargo).with_context(toolchain::no_cargo)?;
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stdout));
     }
@@ -183,7 +183,7 @@ fn boot(
         };
         Task::new(&case.name, case.lacks(), run)
     }));
-    let mut tally = Tally::default();
+    let mut tally = Outcomes::default();
     tally.run(tasks, jobs)?;
     let written = results_in(&folders.into_inner().unwrap_or_else(PoisonError::into_inner));
     if !written.is_empty() {

@@ -4,7 +4,7 @@
 use acpi::{Ram, Tables};
 use platform::{Region, Room};
 
-use crate::sound;
+use crate::description;
 
 /// The address of the bytes.
 const BASE: u64 = 0x1000;
@@ -40,7 +40,7 @@ fn parse(memory: &Memory) {
     ram.usable(usable)
         .expect("a region within the address space");
     match acpi::read(memory, BASE, &ram, "", &mut Room::new()) {
-        Ok(description) => sound::check(&description.platform),
+        Ok(description) => description::check(&description.platform),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
 }

@@ -6,7 +6,7 @@ use platform::UartKind;
 use platform::uart::Named;
 
 use crate::bytes::Bytes;
-use crate::sound;
+use crate::description;
 
 /// Reads a file into any room; the printed result reads as itself.
 pub fn file(data: &[u8]) {
@@ -24,7 +24,7 @@ pub fn file(data: &[u8]) {
 /// Names of a console.
 pub fn uart(data: &[u8]) {
     match Named::parse(&String::from_utf8_lossy(data)) {
-        Some(Named::Ready(uart)) => sound::uart(&uart),
+        Some(Named::Ready(uart)) => description::uart(&uart),
         Some(Named::Pci { .. }) | None => {}
     }
     // A width and shift that are known are taken.

@@ -9,4 +9,4 @@ mod spec;
 mod world;
 
 pub use spec::{Bits, CPUS};
-pub use world::{Step, World};
+pub use world::{GuestAction, World};

@@ -2,8 +2,8 @@
 //! Inputs from outside, at random. A target is a function of bytes, which must return: it panics where a promise to it
 //! does not hold. Three things run it:
 //!
-//! - `cargo test`: every file of its corpus, then a fixed number of inputs made from those by [`short`], equal each
-//!   time;
+//! - `cargo test`: every file of its corpus, then a fixed number of inputs made
+//!   from those by [`short_run`], the same ones each time;
 //! - libFuzzer, with a nightly toolchain (`libfuzzer/`);
 //! - Miri, on a few inputs.
 //!
@@ -15,13 +15,13 @@
 mod acpi_tables;
 mod bytes;
 mod configuration;
+mod description;
 mod frames;
 pub mod gic;
 mod payload;
 mod plans;
 mod records;
-pub mod short;
-mod sound;
+pub mod short_run;
 mod steps;
 mod syndromes;
 mod trees;

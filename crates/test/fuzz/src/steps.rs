@@ -2,7 +2,7 @@
 //! Bytes as the steps of a guest with its GIC, in lockstep with the model.
 
 use crate::bytes::Bytes;
-use crate::gic::{Bits, CPUS, Step, World};
+use crate::gic::{Bits, CPUS, GuestAction, World};
 
 /// INTIDs of steps: few, so that they meet.
 const PRIVATE: [u32; 8] = [0, 1, 7, 15, 16, 31, 27, 30];
@@ -24,22 +24,22 @@ pub fn run(data: &[u8]) {
     world.compare();
 }
 
-fn step(bytes: &mut Bytes<'_>) -> Step {
+fn step(bytes: &mut Bytes<'_>) -> GuestAction {
     let (what, by) = (bytes.u8(), bytes.below(CPUS));
     match what % 16 {
-        0..3 => Step::Acknowledge(by),
-        3..5 => Step::End(by),
-        5 if what & 0x80 == 0 => Step::Deactivate(by, bytes.below(4)),
-        5 => Step::Line(by, bytes.choice(&PRIVATE[6..]), what & 0x40 != 0),
-        6 => Step::Send(bytes.choice(&PRIVATE[..4]), bytes.u8()),
-        7 => Step::Mask(by, bytes.u8()),
-        8 => Step::Split(by, what & 0x80 != 0),
-        9 => Step::Enable(by, what & 0x80 == 0),
-        10 => Step::Priority(by, bytes.below(CPUS), intid(bytes), bytes.u8() & 0xf8),
-        11 => Step::Route(by, bytes.choice(&SHARED), bytes.below(CPUS + 1)),
-        12 if what & 0x80 == 0 => Step::Forward(by, what & 0x40 != 0),
-        12 => Step::Drain(by),
-        13 => Step::Read {
+        0..3 => GuestAction::Acknowledge(by),
+        3..5 => GuestAction::End(by),
+        5 if what & 0x80 == 0 => GuestAction::Deactivate(by, bytes.below(4)),
+        5 => GuestAction::Line(by, bytes.choice(&PRIVATE[6..]), what & 0x40 != 0),
+        6 => GuestAction::Send(bytes.choice(&PRIVATE[..4]), bytes.u8()),
+        7 => GuestAction::Mask(by, bytes.u8()),
+        8 => GuestAction::Split(by, what & 0x80 != 0),
+        9 => GuestAction::Enable(by, what & 0x80 == 0),
+        10 => GuestAction::Priority(by, bytes.below(CPUS), intid(bytes), bytes.u8() & 0xf8),
+        11 => GuestAction::Route(by, bytes.choice(&SHARED), bytes.below(CPUS + 1)),
+        12 if what & 0x80 == 0 => GuestAction::Forward(by, what & 0x40 != 0),
+        12 => GuestAction::Drain(by),
+        13 => GuestAction::Read {
             by,
             of: bytes.below(CPUS),
             bits: bytes.choice(&Bits::ALL),
@@ -47,7 +47,7 @@ fn step(bytes: &mut Bytes<'_>) -> Step {
         },
         _ => {
             let intid = intid(bytes);
-            Step::Write {
+            GuestAction::Write {
                 by,
                 of: bytes.below(CPUS),
                 bits: bytes.choice(&Bits::ALL),

@@ -6,7 +6,7 @@ use platform::guest::GuestTree;
 use platform::{Conduit, Firmware, Platform, Region, Report, Room, Timer, Uart, UartKind};
 
 use crate::bytes::Bytes;
-use crate::sound;
+use crate::description;
 
 /// A device tree as firmware may leave it.
 pub fn device_tree(data: &[u8]) {
@@ -15,7 +15,7 @@ pub fn device_tree(data: &[u8]) {
     let report = Report::from_fdt(data, END);
     match read {
         Ok(platform) => {
-            sound::check(&platform);
+            description::check(&platform);
             assert_eq!(report.uart, platform.uart);
             assert_eq!(
                 (report.psci, report.bootargs),
@@ -24,7 +24,7 @@ pub fn device_tree(data: &[u8]) {
         }
         Err(error) => {
             assert!(!error.to_string().is_empty());
-            report.uart.iter().for_each(sound::uart);
+            report.uart.iter().for_each(description::uart);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use fuzz::{TARGETS, short};
+use fuzz::{TARGETS, short_run};
 
 fn target(name: &str) {
     let target = TARGETS.iter().find(|target| target.name == name).unwrap();
@@ -15,7 +15,7 @@ fn target(name: &str) {
         "device-tree" => 10_000,
         _ => 3000,
     };
-    short::run(&corpus.join(name), made, target.run);
+    short_run::run(&corpus.join(name), made, target.run);
 }
 
 /// One test per target, so that they run in parallel and fail by name.

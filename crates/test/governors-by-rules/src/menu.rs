@@ -132,7 +132,7 @@ struct Prediction {
 }
 
 /// How the search of M7 and M8 ended.
-struct Found {
+struct SearchEnd {
     state: usize,
     prediction_ns: u64,
     /// M8d: the tick is stopped and nothing is left to decide.
@@ -248,8 +248,8 @@ impl Menu {
     }
 
     /// M7 and M8.
-    fn search(&self, table: &Table, ask: &Ask, told: &Prediction, limit_ns: u64) -> Found {
-        let found = |state, prediction_ns| Found {
+    fn search(&self, table: &Table, ask: &Ask, told: &Prediction, limit_ns: u64) -> SearchEnd {
+        let found = |state, prediction_ns| SearchEnd {
             state,
             prediction_ns,
             settled: false,
@@ -287,7 +287,7 @@ impl Menu {
             let shallow = (table.residency(candidate) as u64) < self.tick_ns;
             let deeper = shallow && table.residency(state) <= told.event_ns;
             let state = if deeper { state } else { candidate };
-            return Found {
+            return SearchEnd {
                 state,
                 prediction_ns: told.ns,
                 settled: true,

@@ -9,9 +9,9 @@ use anyhow::{Context, Result};
 use cost::Path;
 use serde::{Deserialize, Serialize};
 
+use super::cache_misses;
 use super::costs::{self, Mode};
 use super::cycles::{median, own_ticks};
-use super::missed;
 use super::parts::{Target, parts};
 use super::simulator::{Boot, Recorded, Simulator};
 use super::trace::Window;
@@ -46,7 +46,7 @@ pub struct Card {
     pub waits: BTreeMap<String, Vec<u64>>,
     /// The lines that each path missed with nothing in caches; empty in older cards.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub missed: missed::Models,
+    pub missed: cache_misses::Models,
 }
 
 /// A path on a core.

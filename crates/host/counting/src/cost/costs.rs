@@ -65,7 +65,8 @@ impl Mode {
 
 /// A path in a mode.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Row {
+pub struct PathCosts {
+    /// Name of the path.
     #[serde(deserialize_with = "path_name")]
     pub path: String,
     pub mode: Mode,
@@ -92,8 +93,8 @@ fn path_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     })
 }
 
-/// Formats the guest's instructions in `row`, for a table.
-pub fn guest_insns(row: Option<&Row>) -> String {
+/// The guest's instructions in `row`, for a table.
+pub fn guest_insns(row: Option<&PathCosts>) -> String {
     let tally = row.and_then(|row| row.guest);
     tally.map_or("-".into(), |tally| tally.insns.to_string())
 }
@@ -108,7 +109,7 @@ pub struct Costs {
     pub board: String,
     pub emulator: String,
     pub rustc: String,
-    pub paths: Vec<Row>,
+    pub paths: Vec<PathCosts>,
     /// Single numbers by name: round trips, sizes, the length of a boot.
     pub numbers: BTreeMap<String, u64>,
     /// Instructions per operation by number of vCPUs, if that was asked for.
@@ -120,8 +121,8 @@ pub struct Costs {
 pub const SCHEMA: u32 = 1;
 
 impl Costs {
-    /// Returns the row of `path` in `mode`.
-    pub fn row(&self, path: Path, mode: Mode) -> Option<&Row> {
+    /// The row of `path` in `mode`.
+    pub fn row(&self, path: Path, mode: Mode) -> Option<&PathCosts> {
         let mut rows = self.paths.iter();
         rows.find(|row| row.path == path.name() && row.mode == mode)
     }
@@ -166,7 +167,7 @@ fn has_exits(window: &Window, mode: Mode) -> bool {
 }
 
 /// Counts the passes of `path`.
-pub fn row(trace: &Trace, path: Path, mode: Mode) -> Result<Row> {
+pub fn row(trace: &Trace, path: Path, mode: Mode) -> Result<PathCosts> {
     let (windows, all) = clean(&trace.windows, path, mode);
     let mut passes: Vec<(Tally, Option<Tally>)> =
         windows.iter().map(|window| count(window)).collect();
@@ -182,7 +183,7 @@ pub fn row(trace: &Trace, path: Path, mode: Mode) -> Result<Row> {
         let insns = |tally: Option<Tally>| tally.map(|tally| tally.insns);
         pass.0.insns == el2.insns && insns(pass.1) == insns(guest)
     };
-    Ok(Row {
+    Ok(PathCosts {
         path: path.name().into(),
         mode,
         passes: passes.len() as u64,
@@ -203,9 +204,9 @@ fn count(window: &Window) -> (Tally, Option<Tally>) {
     (el2, guest)
 }
 
-/// Returns the row of a path that was not taken.
-pub fn skipped(path: Path, mode: Mode, why: &str) -> Row {
-    Row {
+/// The row of a path that was not taken.
+pub fn skipped(path: Path, mode: Mode, why: &str) -> PathCosts {
+    PathCosts {
         path: path.name().into(),
         mode,
         passes: 0,

@@ -8,15 +8,15 @@
 
 use cost::Level;
 
-use super::trace::{Step, Window};
+use super::instruction_kind::{InstructionKind, kind};
+use super::trace::{Executed, Window};
 use super::visit;
-use super::word::{Kind, kind};
 
 /// Ticks of the stays at EL2 in `window`; `None` without any, or if one of them has no instruction of the guest before
 /// and after it.
 pub fn own_ticks(window: &Window) -> Option<u64> {
     let steps = window.steps.as_slice();
-    let at_el2 = |step: &Step| step.level == Level::El2;
+    let at_el2 = |step: &Executed| step.level == Level::El2;
     let (mut rest, mut ticks, mut stays) = (0, 0, 0);
     while let Some(from) = steps[rest..].iter().position(at_el2).map(|at| rest + at) {
         let to = from + steps[from..].iter().take_while(|step| at_el2(step)).count();
@@ -35,9 +35,10 @@ pub fn own_ticks(window: &Window) -> Option<u64> {
 /// WFI not.
 const LATE: usize = 8;
 
-/// Ticks that each WFI waits: the longest pause between two instructions, from the one before it to some after it.
-fn halted(steps: &[Step]) -> u64 {
-    let waits = |(at, step): (usize, &Step)| (kind(step.word) == Kind::Wfi).then_some(at);
+/// Ticks that are waited at each WFI: the longest pause between two instructions, from the one before it to some behind it.
+fn halted(steps: &[Executed]) -> u64 {
+    let waits =
+        |(at, step): (usize, &Executed)| (kind(step.word) == InstructionKind::Wfi).then_some(at);
     let from = steps.iter().enumerate().filter_map(waits);
     let pause = |at: usize| {
         let near = &steps[at.saturating_sub(1)..steps.len().min(at + LATE)];
@@ -69,7 +70,7 @@ mod tests {
     fn ticks_at(pc: u64, steps: &[(Level, u32, u64)]) -> Option<u64> {
         let steps = steps
             .iter()
-            .map(|&(level, word, tick)| Step::new(level, word, pc, tick));
+            .map(|&(level, word, tick)| Executed::new(level, word, pc, tick));
         own_ticks(&Window {
             path: Path::Hypercall,
             cpu: 0,

@@ -6,10 +6,10 @@ use std::fmt::Write;
 use cost::Path;
 use page::Column;
 
+use super::cache_misses;
 use super::card::Card;
-use super::costs::{Costs, Mode, Row, guest_insns};
-use super::in_cycles;
-use super::missed;
+use super::costs::{Costs, Mode, PathCosts, guest_insns};
+use super::cycle_card;
 use super::tally::Tally;
 
 const HEAD: &str = "\
@@ -245,18 +245,18 @@ fn card(page: &mut String, when: &str, card: &Card) {
         page,
         "\n### {when}, in cycles: {label}\n\n{emulator}, {rustc}\n\n"
     );
-    markdown(page, &in_cycles::columns(card));
+    markdown(page, &cycle_card::columns(card));
     page.push('\n');
-    for sentence in in_cycles::sentences(card) {
+    for sentence in cycle_card::sentences(card) {
         let _ = writeln!(page, "- {sentence}");
     }
     if !card.wake_ups.is_empty() {
         let _ = write!(page, "\n{WAKE_UPS}\n");
-        markdown(page, &in_cycles::wake_ups(card));
+        markdown(page, &cycle_card::wake_ups(card));
     }
     if !card.missed.is_empty() {
         let _ = write!(page, "\n{LINES}\n");
-        markdown(page, &missed::columns(&card.missed));
+        markdown(page, &cache_misses::columns(&card.missed));
     }
 }
 
@@ -296,7 +296,7 @@ fn table(page: &mut String, title: &str, costs: &Costs) {
     }
 }
 
-fn line(path: Path, row: &Row, bare: Option<&Row>) -> String {
+fn line(path: Path, row: &PathCosts, bare: Option<&PathCosts>) -> String {
     let start = format!(
         "| {} (`{}`) | {} |",
         path.about(),

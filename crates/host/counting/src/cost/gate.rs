@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks whether costs have grown.
 
-use super::costs::{Costs, Row};
+use super::costs::{Costs, PathCosts};
 
 /// Most that anything may grow, per cent.
 const MOST: f64 = 2.0;
@@ -76,7 +76,7 @@ pub fn other_compiler(base: &str, with: &str, rustc: &str) -> Option<String> {
     })
 }
 
-type Part = (&'static str, fn(&Row) -> Option<u64>);
+type Part = (&'static str, fn(&PathCosts) -> Option<u64>);
 
 /// The numbers of a row that are gated.
 const PARTS: [Part; 2] = [
@@ -91,7 +91,7 @@ mod tests {
     use crate::cost::tally::Tally;
 
     fn costs(insns: u64) -> Costs {
-        let row = Row {
+        let row = PathCosts {
             path: "sgi-send".into(),
             mode: Mode::Inject,
             passes: 24,

@@ -14,7 +14,7 @@ use super::card::Card;
 use super::costs::Costs;
 use super::document;
 use shell::failure::{BadInput, bad_input};
-use shell::output::{Output, named};
+use shell::output::{Output, file_arguments};
 use shell::{files, mistake, places};
 
 /// Costs that can be stored as a baseline.
@@ -72,7 +72,7 @@ const DOCUMENT: &str = "docs/cost.md";
 
 /// Reads a baseline.
 pub fn read<B: Baseline>(path: &Path) -> Result<B> {
-    named::note("--compare", path);
+    file_arguments::note("--compare", path);
     let shown = places::shown(path);
     let text = files::read_text(path).map_err(|error| {
         BadInput::error(format!("{shown} can't be read ({error}); name a baseline"))

@@ -4,9 +4,9 @@
 
 use cost::{Level, Path};
 
-use super::trace::{Step, Window};
+use super::instruction_kind::{InstructionKind, kind};
+use super::trace::{Executed, Window};
 use super::visit;
-use super::word::{Kind, kind};
 
 /// Parts of a wake-up, in order.
 pub const PARTS: [&str; 9] = [
@@ -79,17 +79,17 @@ pub fn parts(target: Target, sender: &Window, receiver: &Window) -> Option<Vec<u
     let mut steps = receiver.steps.iter();
     // Each is after the one before.
     let mut next =
-        |wanted: &dyn Fn(&Step) -> bool| steps.find(|step| wanted(step)).map(|step| step.tick);
-    let at_el1 = |step: &Step| step.level == Level::El1;
-    let at_el2 = |step: &Step| step.level == Level::El2;
-    let register = |word: u32| move |step: &Step| at_el1(step) && step.word & !GENERAL == word;
-    let returns = |step: &Step| kind(step.word) == Kind::Return;
-    // A waiting one has been at EL2 before.
+        |wanted: &dyn Fn(&Executed) -> bool| steps.find(|step| wanted(step)).map(|step| step.tick);
+    let at_el1 = |step: &Executed| step.level == Level::El1;
+    let at_el2 = |step: &Executed| step.level == Level::El2;
+    let register = |word: u32| move |step: &Executed| at_el1(step) && step.word & !GENERAL == word;
+    let returns = |step: &Executed| kind(step.word) == InstructionKind::Return;
+    // One that waits has been at EL2 before.
     let comes = next(&|step| at_el2(step) && step.tick > sends)?;
     let leaves = next(&|step| at_el2(step) && returns(step))?;
     // A waiting one unmasks interrupts to take it.
     let handlers = visit::handlers(receiver);
-    let vector: &Step = handlers.first()?.first()?;
+    let vector: &Executed = handlers.first()?.first()?;
     let times = [
         traps,
         sends,
@@ -107,11 +107,11 @@ pub fn parts(target: Target, sender: &Window, receiver: &Window) -> Option<Vec<u
     pairs.map(|pair| pair[1].checked_sub(pair[0])).collect()
 }
 
-/// Returns when the guest's write of ICC_SGI1R_EL1 trapped, and when EL2's was done.
-fn sent(steps: &[Step]) -> Option<(u64, u64)> {
+/// When the guest's write of ICC_SGI1R_EL1 trapped, and when EL2's was done.
+fn sent(steps: &[Executed]) -> Option<(u64, u64)> {
     let writes = |level| {
         let mut steps = steps.iter();
-        steps.find(move |step| step.level == level && kind(step.word) == Kind::SendSgi)
+        steps.find(move |step| step.level == level && kind(step.word) == InstructionKind::SendSgi)
     };
     Some((writes(Level::El1)?.tick, writes(Level::El2)?.tick))
 }
@@ -133,7 +133,7 @@ mod tests {
         let mut pc = 0x4000_0000;
         let steps = steps.iter().map(|&(level, word, tick)| {
             pc = if tick == vector { VECTOR } else { pc + 4 };
-            Step::new(level, word, pc, tick)
+            Executed::new(level, word, pc, tick)
         });
         Window {
             path: target.paths()[side],

@@ -18,7 +18,7 @@ use running::options::{JobArgs, LimitArgs, Metric, Unders};
 use running::{memory, verdict};
 use shell::failure;
 use shell::interrupt;
-use shell::partial::Scratch;
+use shell::partial_files::Scratch;
 use shell::progress::Progress;
 
 /// The boot arguments that select every path.

@@ -5,8 +5,8 @@ use cost::Path;
 use page::Column;
 use page::document::Document;
 
-use super::against::Against;
-use super::costs::{Costs, Mode, Row, guest_insns};
+use super::baseline::Against;
+use super::costs::{Costs, Mode, PathCosts, guest_insns};
 use super::scale;
 
 /// Heading of the first table.
@@ -51,8 +51,8 @@ pub fn document(costs: &Costs, against: Option<&Against<'_>>) -> Document {
     document
 }
 
-/// Returns the rows to show: under the hypervisor, in both modes.
-fn rows(costs: &Costs) -> impl Iterator<Item = (Path, &Row)> {
+/// The rows that are shown: under the hypervisor, in both modes.
+fn rows(costs: &Costs) -> impl Iterator<Item = (Path, &PathCosts)> {
     Path::ALL.iter().flat_map(move |&path| {
         let modes = [Mode::Inject, Mode::Direct].into_iter();
         modes.filter_map(move |mode| Some((path, costs.row(path, mode)?)))
@@ -61,8 +61,8 @@ fn rows(costs: &Costs) -> impl Iterator<Item = (Path, &Row)> {
 
 /// Returns a row per path and mode.
 fn paths(costs: &Costs) -> Vec<Column> {
-    let rows: Vec<(Path, &Row)> = rows(costs).collect();
-    let words = |title, of: &dyn Fn(&(Path, &Row)) -> String| {
+    let rows: Vec<(Path, &PathCosts)> = rows(costs).collect();
+    let words = |title, of: &dyn Fn(&(Path, &PathCosts)) -> String| {
         Column::words(title, rows.iter().map(of).collect())
     };
     let mut columns = vec![
@@ -76,7 +76,7 @@ fn paths(costs: &Costs) -> Vec<Column> {
         });
         columns.push(Column::numbers(group, title, texts.collect()));
     }
-    let guest = |title, of: &dyn Fn(&(Path, &Row)) -> String| {
+    let guest = |title, of: &dyn Fn(&(Path, &PathCosts)) -> String| {
         Column::numbers(GUEST, title, rows.iter().map(of).collect())
     };
     columns.push(guest("here", &|(_, row)| match row.el2 {
@@ -114,7 +114,7 @@ fn notes(costs: &Costs) -> Vec<String> {
         .paths
         .iter()
         .filter(|row| row.agree != row.passes || row.set_aside != 0);
-    let note = |row: &Row| {
+    let note = |row: &PathCosts| {
         format!(
             "{} ({}): {} of {} passes agree; {} took something else along and are left out",
             row.path,

@@ -13,7 +13,7 @@ use cost::Path;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
-use super::missed::{self, Missed};
+use super::cache_misses::{self, Missed};
 use super::recorder::{self, ALL_PATHS};
 use super::requests;
 use super::tarmac;
@@ -21,7 +21,7 @@ use super::trace::Window;
 use running::boot::{Boots, Launch, Ready, Recorder, Show};
 use running::job::Job;
 use running::options::{JobArgs, LimitArgs};
-use shell::partial::Scratch;
+use shell::partial_files::Scratch;
 use shell::progress::Progress;
 
 /// A sender and a receiver.
@@ -126,7 +126,7 @@ impl Simulator<'_> {
         let windows = windows?.concat();
         let mut missed = BTreeMap::new();
         if let Some(requests) = requests? {
-            missed = missed::most(&windows, &requests);
+            missed = cache_misses::most(&windows, &requests);
         }
         Ok(Recorded {
             windows,

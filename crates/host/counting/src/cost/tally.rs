@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::trace::{Access, Step};
-use super::word::{Kind, kind};
+use super::instruction_kind::{InstructionKind, kind};
+use super::trace::{Access, Executed};
 
 /// Bytes of a cache line.
 const LINE: u64 = 64;
@@ -55,9 +55,9 @@ impl Tally {
         ]
     }
 
-    /// Counts `steps`, after `entries` exceptions.
-    pub fn of(steps: &[&Step], entries: usize) -> Self {
-        let kinds = |wanted: &[Kind]| {
+    /// Counts `steps`; `entries` exceptions led to them.
+    pub fn of(steps: &[&Executed], entries: usize) -> Self {
+        let kinds = |wanted: &[InstructionKind]| {
             let found = steps
                 .iter()
                 .filter(|step| wanted.contains(&kind(step.word)));
@@ -73,13 +73,13 @@ impl Tally {
             .flat_map(|access| access.address / LINE..=(access.address + access.bytes - 1) / LINE);
         Self {
             insns: steps.len() as u64,
-            reads: kinds(&[Kind::Read]),
-            writes: kinds(&[Kind::Write, Kind::SendSgi]),
-            dsb: kinds(&[Kind::Dsb]),
-            isb: kinds(&[Kind::Isb]),
-            dmb: kinds(&[Kind::Dmb]),
+            reads: kinds(&[InstructionKind::Read]),
+            writes: kinds(&[InstructionKind::Write, InstructionKind::SendSgi]),
+            dsb: kinds(&[InstructionKind::Dsb]),
+            isb: kinds(&[InstructionKind::Isb]),
+            dmb: kinds(&[InstructionKind::Dmb]),
             entries: entries as u64,
-            returns: kinds(&[Kind::Return]),
+            returns: kinds(&[InstructionKind::Return]),
             loads: with(false),
             stores: with(true),
             lines: lines.collect::<BTreeSet<_>>().len() as u64,
@@ -104,7 +104,7 @@ mod tests {
             address,
             bytes,
         };
-        let step = |pc, word, accesses: &[Access]| Step {
+        let step = |pc, word, accesses: &[Access]| Executed {
             level: Level::El2,
             word,
             pc,

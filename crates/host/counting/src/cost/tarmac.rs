@@ -14,9 +14,9 @@ use std::io::BufRead;
 use anyhow::{Context, Result, bail};
 use cost::{Edge, Level, Mark};
 
-use super::trace::{Access, Step, Window};
+use super::instruction_kind::{InstructionKind, kind};
+use super::trace::{Access, Executed, Window};
 use super::visit;
-use super::word::{Kind, kind};
 
 /// Most steps of a window: a longer one is dropped.
 const MOST: usize = 200_000;
@@ -77,7 +77,7 @@ pub fn windows(mut trace: impl BufRead, cpu: u16) -> Result<Vec<Window>> {
 
 /// Parses the instruction of a line; `None` for any other line. `before` is the level at which it was executed, and
 /// then the one after it.
-fn step(line: &str, before: &mut Level) -> Result<Option<Step>> {
+fn step(line: &str, before: &mut Level) -> Result<Option<Executed>> {
     let mut words = line.split_ascii_whitespace();
     let mut next = || words.next();
     let (Some(tick), Some("clk"), Some(_), Some("IT")) = (next(), next(), next(), next()) else {
@@ -104,7 +104,7 @@ fn step(line: &str, before: &mut Level) -> Result<Option<Step>> {
         u32::try_from(word).context("gem5's trace has an instruction of more than 32 bits")?;
     let level = executed_at(*before, after, word, pc);
     *before = after;
-    Ok(Some(Step::new(level, word, pc, tick)))
+    Ok(Some(Executed::new(level, word, pc, tick)))
 }
 
 /// Parses the access of a line; `None` for any other line.
@@ -127,7 +127,7 @@ fn access(line: &str) -> Option<Access> {
 /// or an instruction that traps, is traced with the level that follows. The first instruction after an interrupt is in
 /// a vector, and has its own.
 fn executed_at(before: Level, after: Level, word: u32, pc: u64) -> Level {
-    let returns = kind(word) == Kind::Return;
+    let returns = kind(word) == InstructionKind::Return;
     let traps = after > before && !visit::is_interrupt(pc);
     if returns || traps { before } else { after }
 }

@@ -2,7 +2,7 @@
 //! Parses the recorder's trace.
 
 use anyhow::{Result, bail};
-use cost::{Entry, Level, Path};
+use cost::{Level, Path, TraceEntry};
 
 /// A load or store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,8 +16,8 @@ pub struct Access {
 
 /// An executed instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// Its exception level.
+pub struct Executed {
+    /// At which level.
     pub level: Level,
     /// Its encoding.
     pub word: u32,
@@ -28,8 +28,8 @@ pub struct Step {
     pub tick: u64,
 }
 
-impl Step {
-    /// Creates one without accesses.
+impl Executed {
+    /// One that accessed nothing.
     pub const fn new(level: Level, word: u32, pc: u64, tick: u64) -> Self {
         Self {
             level,
@@ -46,9 +46,9 @@ impl Step {
 pub struct Window {
     pub path: Path,
     pub cpu: u16,
-    /// Executed instructions.
-    pub steps: Vec<Step>,
-    /// Whether repetitions of a loop are left out.
+    /// Instructions that were executed.
+    pub steps: Vec<Executed>,
+    /// A loop in it is not complete.
     pub spun: bool,
 }
 
@@ -62,11 +62,11 @@ pub struct Trace {
 impl Trace {
     /// Reads a trace.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let (entries, rest) = bytes.as_chunks::<{ Entry::SIZE }>();
+        let (entries, rest) = bytes.as_chunks::<{ TraceEntry::SIZE }>();
         let mut trace = Self::default();
         let mut left = 0;
         for &entry in entries {
-            let Some(entry) = Entry::from_bytes(entry) else {
+            let Some(entry) = TraceEntry::from_bytes(entry) else {
                 bail!("the recorder's trace is damaged: {entry:02x?} is not an entry");
             };
             trace.take(entry, &mut left)?;
@@ -77,11 +77,11 @@ impl Trace {
         Ok(trace)
     }
 
-    fn take(&mut self, entry: Entry, left: &mut u64) -> Result<()> {
+    fn take(&mut self, entry: TraceEntry, left: &mut u64) -> Result<()> {
         let inside = *left != 0;
         *left = left.saturating_sub(1);
         match (entry, self.windows.last_mut()) {
-            (Entry::Window { path, cpu, count }, _) if !inside => {
+            (TraceEntry::Window { path, cpu, count }, _) if !inside => {
                 let Some(&path) = Path::ALL.get(usize::from(path)) else {
                     bail!("the recorder's trace has a path {path}, which is not known");
                 };
@@ -93,12 +93,12 @@ impl Trace {
                 });
                 *left = count;
             }
-            (Entry::Entered { cpu, before }, _) if !inside => self.entered.push((cpu, before)),
-            (Entry::Executed { level, word, pc }, Some(window)) if inside => {
-                window.steps.push(Step::new(level, word, pc, 0));
+            (TraceEntry::Entered { cpu, before }, _) if !inside => self.entered.push((cpu, before)),
+            (TraceEntry::Executed { level, word, pc }, Some(window)) if inside => {
+                window.steps.push(Executed::new(level, word, pc, 0));
             }
             (
-                Entry::Accessed {
+                TraceEntry::Accessed {
                     store,
                     size,
                     address,
@@ -114,7 +114,7 @@ impl Trace {
                     });
                 }
             }
-            (Entry::LeftOut { .. }, Some(window)) if inside => window.spun = true,
+            (TraceEntry::LeftOut { .. }, Some(window)) if inside => window.spun = true,
             (entry, _) => bail!("the recorder's trace is damaged: {entry:?} is out of place"),
         }
         Ok(())
@@ -127,17 +127,17 @@ mod tests {
 
     #[test]
     fn what_is_cut_or_out_of_place_is_refused() {
-        let window = Entry::Window {
+        let window = TraceEntry::Window {
             path: 0,
             cpu: 1,
             count: 1,
         };
-        let step = Entry::Executed {
+        let step = TraceEntry::Executed {
             level: Level::El2,
             word: 1,
             pc: 2,
         };
-        let bytes = |entries: &[Entry]| -> Vec<u8> {
+        let bytes = |entries: &[TraceEntry]| -> Vec<u8> {
             entries.iter().flat_map(|entry| entry.to_bytes()).collect()
         };
         let whole = bytes(&[window, step, window, step]);

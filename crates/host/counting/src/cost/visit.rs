@@ -3,8 +3,8 @@
 
 use cost::{Level, Path};
 
-use super::trace::{Step, Window};
-use super::word::{Kind, kind};
+use super::instruction_kind::{InstructionKind, kind};
+use super::trace::{Executed, Window};
 
 /// Why a CPU came to EL2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub fn is_interrupt(pc: u64) -> bool {
 /// The causes of the stays in `window`, in order.
 pub fn visits(window: &Window) -> Vec<Cause> {
     let mut found = Vec::new();
-    let mut last: Option<&Step> = None;
+    let mut last: Option<&Executed> = None;
     let mut rest = window.steps.as_slice();
     while let Some(start) = rest.iter().position(|step| step.level == Level::El2) {
         last = rest[..start].last().or(last);
@@ -47,7 +47,7 @@ pub fn visits(window: &Window) -> Vec<Cause> {
         let same = rest.iter().take_while(|step| step.level == Level::El2);
         let before_return = same
             .clone()
-            .position(|step| kind(step.word) == Kind::Return);
+            .position(|step| kind(step.word) == InstructionKind::Return);
         let length = before_return.map_or(same.count(), |before| before + 1);
         let (steps, after) = rest.split_at(length);
         found.push(cause(steps[0].pc & TABLE, last));
@@ -58,21 +58,21 @@ pub fn visits(window: &Window) -> Vec<Cause> {
 
 /// Returns the cause of a stay that began at `vector`; `last` is the guest's last
 /// instruction before.
-fn cause(vector: u64, last: Option<&Step>) -> Cause {
+fn cause(vector: u64, last: Option<&Executed>) -> Cause {
     match (vector, last.map(|step| kind(step.word))) {
         (INTERRUPT, _) => Cause::Interrupt,
-        (SYNCHRONOUS, Some(Kind::Hvc | Kind::Smc)) => Cause::Call,
-        (SYNCHRONOUS, Some(Kind::SendSgi)) => Cause::Sgi,
-        (SYNCHRONOUS, Some(Kind::Wfi)) => Cause::Wfi,
-        (SYNCHRONOUS, Some(Kind::Wfe)) => Cause::Wfe,
-        (SYNCHRONOUS, Some(Kind::Other)) => Cause::Memory,
+        (SYNCHRONOUS, Some(InstructionKind::Hvc | InstructionKind::Smc)) => Cause::Call,
+        (SYNCHRONOUS, Some(InstructionKind::SendSgi)) => Cause::Sgi,
+        (SYNCHRONOUS, Some(InstructionKind::Wfi)) => Cause::Wfi,
+        (SYNCHRONOUS, Some(InstructionKind::Wfe)) => Cause::Wfe,
+        (SYNCHRONOUS, Some(InstructionKind::Other)) => Cause::Memory,
         _ => Cause::Other,
     }
 }
 
-/// Returns the guest's interrupt handlers in `window`, each from its vector to its ERET.
-pub fn handlers(window: &Window) -> Vec<Vec<&Step>> {
-    let mut found: Vec<Vec<&Step>> = Vec::new();
+/// The guest's interrupt handlers in `window`, each from its vector to its ERET.
+pub fn handlers(window: &Window) -> Vec<Vec<&Executed>> {
+    let mut found: Vec<Vec<&Executed>> = Vec::new();
     let mut inside = false;
     let mut last = None;
     for step in window.steps.iter().filter(|step| step.level == Level::El1) {
@@ -85,7 +85,7 @@ pub fn handlers(window: &Window) -> Vec<Vec<&Step>> {
         }
         if let (true, Some(handler)) = (inside, found.last_mut()) {
             handler.push(step);
-            inside = kind(step.word) != Kind::Return;
+            inside = kind(step.word) != InstructionKind::Return;
         }
     }
     found
@@ -136,28 +136,32 @@ pub fn own(path: Path) -> Own {
     }
 }
 
-/// Returns the hypervisor's steps that belong to the path of `window`.
-pub fn hypervisor_steps(window: &Window) -> Vec<&Step> {
+/// The hypervisor's steps that belong to the path of `window`.
+pub fn hypervisor_steps(window: &Window) -> Vec<&Executed> {
     let steps = window.steps.iter().filter(|step| step.level == Level::El2);
-    let steps: Vec<&Step> = steps.collect();
-    // A started CPU leaves the halt in which it was off.
+    let steps: Vec<&Executed> = steps.collect();
+    // A CPU that is started comes out of the halt in which it was off.
     let halted = match window.path {
-        Path::CpuStart => steps.iter().rposition(|step| kind(step.word) == Kind::Wfi),
+        Path::CpuStart => steps
+            .iter()
+            .rposition(|step| kind(step.word) == InstructionKind::Wfi),
         _ => None,
     };
     steps[halted.map_or(0, |halt| halt + 1)..].to_vec()
 }
 
-/// Returns the guest's steps that belong to the path of `window`; `None` if they are not
-/// comparable.
-pub fn guest_steps(window: &Window) -> Option<Vec<&Step>> {
+/// The guest's steps that belong to the path of `window`; `None` if they say
+/// nothing.
+pub fn guest_steps(window: &Window) -> Option<Vec<&Executed>> {
     let steps = || window.steps.iter().filter(|step| step.level == Level::El1);
     match own(window.path) {
         Own::All => (!window.spun).then(|| steps().collect()),
         Own::Handler => Some(handlers(window).concat()),
         Own::AfterCall => {
-            let is_call = |step: &&Step| matches!(kind(step.word), Kind::Hvc | Kind::Smc);
-            let steps: Vec<&Step> = steps().collect();
+            let is_call = |step: &&Executed| {
+                matches!(kind(step.word), InstructionKind::Hvc | InstructionKind::Smc)
+            };
+            let steps: Vec<&Executed> = steps().collect();
             let call = steps.iter().rposition(is_call)?;
             Some(steps[call + 1..].to_vec())
         }
@@ -176,7 +180,7 @@ mod tests {
     fn window(path: Path, steps: &[(Level, u64, u32)]) -> Window {
         let steps = steps
             .iter()
-            .map(|&(level, pc, word)| Step::new(level, word, pc, 0));
+            .map(|&(level, pc, word)| Executed::new(level, word, pc, 0));
         Window {
             path,
             cpu: 0,

@@ -11,12 +11,12 @@ const SERVED: u64 = 0x200;
 
 /// A machine with one thread, whose counter counts instructions.
 #[derive(Default)]
-struct Machine {
+struct OneThread {
     cutter: Cutter,
     now: Counts,
 }
 
-impl Machine {
+impl OneThread {
     fn new() -> Self {
         let mut machine = Self::default();
         machine.cutter.cell(7);
@@ -85,8 +85,8 @@ impl Machine {
     }
 }
 
-/// A round trip by directly delivered interrupts, as traced.
-fn by_interrupt(machine: &mut Machine) {
+/// A round trip by interrupts that are delivered directly, as it is traced.
+fn by_interrupt(machine: &mut OneThread) {
     machine.begin(NEAR);
     machine.el1(3).store(NEAR, WORD);
     machine.el1(6).send(NEAR);
@@ -106,7 +106,7 @@ fn by_interrupt(machine: &mut Machine) {
 
 #[test]
 fn the_path_leaves_out_what_senders_do_afterwards() {
-    let mut machine = Machine::new();
+    let mut machine = OneThread::new();
     by_interrupt(&mut machine);
     let sample = machine.only();
     assert_eq!((sample.value, sample.work.total()), (87, 87));
@@ -118,7 +118,7 @@ fn the_path_leaves_out_what_senders_do_afterwards() {
 
 #[test]
 fn a_store_is_followed_from_the_look_after_the_wait() {
-    let mut machine = Machine::new();
+    let mut machine = OneThread::new();
     machine.begin(NEAR);
     machine.el1(3).store(NEAR, WORD);
     machine.el1(22).pause(NEAR);
@@ -137,7 +137,7 @@ fn a_store_is_followed_from_the_look_after_the_wait() {
 #[test]
 fn a_store_is_followed_through_all_stops_since_the_last_look() {
     for in_first in [true, false] {
-        let mut machine = Machine::new();
+        let mut machine = OneThread::new();
         machine.begin(NEAR);
         machine.pause(NEAR);
         machine.el1(3).load(FAR, WORD);
@@ -169,7 +169,7 @@ fn a_store_is_followed_through_all_stops_since_the_last_look() {
 /// A store that an earlier look has seen is not the cause of what follows a later look.
 #[test]
 fn a_look_ends_the_wait() {
-    let mut machine = Machine::new();
+    let mut machine = OneThread::new();
     machine.begin(NEAR);
     machine.el1(2).pause(FAR);
     machine.el1(3).store(NEAR, SERVED);
@@ -188,7 +188,7 @@ fn a_look_ends_the_wait() {
 
 #[test]
 fn only_the_first_thing_that_is_found_is_the_cause() {
-    let mut machine = Machine::new();
+    let mut machine = OneThread::new();
     machine.begin(NEAR);
     machine.el1(3).store(NEAR, WORD);
     // The sender promises to look, in its own word, before it waits.
@@ -207,7 +207,7 @@ fn only_the_first_thing_that_is_found_is_the_cause() {
 
 #[test]
 fn polls_that_found_nothing_are_beside() {
-    let mut machine = Machine::new();
+    let mut machine = OneThread::new();
     machine.begin(NEAR);
     for _ in 0..5 {
         machine.el1(3).load(NEAR, WORD);
@@ -229,7 +229,7 @@ fn polls_that_found_nothing_are_beside() {
 
 #[test]
 fn exits_and_levels_add_up() {
-    let mut machine = Machine::new();
+    let mut machine = OneThread::new();
     machine.begin(NEAR);
     machine.el1(9).send(NEAR);
     machine.run(NEAR);
@@ -257,7 +257,7 @@ fn exits_and_levels_add_up() {
 
 #[test]
 fn of_several_answers_the_latest_counts() {
-    let mut machine = Machine::new();
+    let mut machine = OneThread::new();
     machine.begin(NEAR);
     machine.el1(5).send(NEAR);
     machine.el1(1).pause(NEAR);
@@ -284,7 +284,7 @@ fn an_interrupt_is_for_whom_it_names() {
     assert!(is_for(ALL_OTHERS, Some(5)));
     assert!(is_for(0, None));
 
-    let mut machine = Machine::new();
+    let mut machine = OneThread::new();
     machine.cutter.affinity(FAR, 1);
     machine.cutter.affinity(THIRD, 2);
     machine.begin(NEAR);
@@ -303,7 +303,7 @@ fn an_interrupt_is_for_whom_it_names() {
 
 #[test]
 fn a_change_of_cpus_without_a_pause_is_told() {
-    let mut machine = Machine::new();
+    let mut machine = OneThread::new();
     machine.begin(NEAR);
     machine.el1(9).send(NEAR);
     // The emulator's turn ends in the middle of something.
@@ -317,7 +317,7 @@ fn a_change_of_cpus_without_a_pause_is_told() {
 
 #[test]
 fn what_is_not_counted_by_the_guest_is_no_sample() {
-    let mut machine = Machine::new();
+    let mut machine = OneThread::new();
     machine.begin(NEAR);
     machine.el1(3);
     machine.cutter.ends(NEAR, machine.now);
@@ -330,7 +330,7 @@ fn what_is_not_counted_by_the_guest_is_no_sample() {
 
 #[test]
 fn what_another_part_of_the_harness_counts_is_no_sample_of_a_pass() {
-    let mut machine = Machine::new();
+    let mut machine = OneThread::new();
     machine.begin(NEAR);
     machine.el1(5);
     machine.cutter.ends(NEAR, machine.now);
@@ -347,7 +347,7 @@ fn what_another_part_of_the_harness_counts_is_no_sample_of_a_pass() {
 
 #[test]
 fn samples_of_two_cpus_may_overlap() {
-    let mut machine = Machine::new();
+    let mut machine = OneThread::new();
     machine.begin(NEAR);
     machine.el1(4).pause(NEAR);
     machine.el1(1);
@@ -380,7 +380,7 @@ fn samples_of_two_cpus_may_overlap() {
 fn the_work_of_bystanders_is_not_that_of_the_parties() {
     const TARGET: Tpidr = 0xad000;
     for bystanders in [0, 1, 6] {
-        let mut machine = Machine::new();
+        let mut machine = OneThread::new();
         machine.begin(NEAR);
         machine.el1(3).store(NEAR, WORD);
         machine.el1(5).pause(NEAR);
@@ -408,7 +408,7 @@ fn the_work_of_bystanders_is_not_that_of_the_parties() {
 
 #[test]
 fn a_cpu_that_was_told_something_before_the_sample_is_no_party() {
-    let mut machine = Machine::new();
+    let mut machine = OneThread::new();
     machine.begin(THIRD);
     machine.el1(2).store(NEAR, WORD);
     machine.el1(1).pause(NEAR);

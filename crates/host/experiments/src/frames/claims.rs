@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Claims of the source's table, for each pair of governors.
 
-use super::{GOVERNORS, MENU, Ours, PAIRS, ROWS, Row, figure};
+use super::{GOVERNORS, MENU, Ours, PAIRS, ROWS, SourceRow, figure};
 use crate::outcome::{Claim, Test, Way};
 
 /// How far a change may be from a published one of tens of per cent, points.
@@ -15,9 +15,9 @@ pub fn all(ours: &Ours) -> Vec<Claim> {
     ROWS.iter().flat_map(of_row).collect()
 }
 
-/// Claims that the governors of a pair compare as in `row`: by the size that the
-/// source states, or in that direction.
-fn claim(ours: &Ours, row: &Row, pair: usize) -> Claim {
+/// That the governors of a pair are to each other as they are in `row`: of the size that the
+/// source states, or that way.
+fn claim(ours: &Ours, row: &SourceRow, pair: usize) -> Claim {
     let (one, other) = PAIRS[pair];
     let what = row.name.split(';').next().unwrap_or(row.name);
     let [after, before] = [one, other].map(|which| row.published[which]);

@@ -4,7 +4,7 @@
 //! It is that of `cargo xtask governors` (`docs/governors.md`, "Energy"): a state takes its power until
 //! it is left, and each stay has a price, so that the state pays from its target residency on.
 
-use crate::find::Found;
+use crate::runs::MeasuredCell;
 use governing::{FULL_POWER, States};
 
 /// States of the experiment's table.
@@ -23,7 +23,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    pub fn of(found: &Found<'_>, states: &States) -> Self {
+    pub fn of(found: &MeasuredCell<'_>, states: &States) -> Self {
         let mut stays = [(0.0, 0.0); COUNT];
         let whole = found.seconds() * 1e9 * found.cpus();
         let mut run = whole;

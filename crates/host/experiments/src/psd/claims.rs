@@ -3,10 +3,10 @@
 
 use anyhow::Result;
 
-use super::published::{BASELINE, BOTH, DISABLED, PSD, READS, WRITES, WYSOCKI};
+use super::source_figures::{BASELINE, BOTH, DISABLED, PSD, READS, WRITES, WYSOCKI};
 use super::{Figures, cell};
-use crate::find::{Found, Run, Runs, Words};
 use crate::outcome::{ByBoot, Claim, Constant, Test, Way};
+use crate::runs::{MeasuredCell, Run, Runs, Words};
 
 /// How far a change may be from a published one of tens of per cent, points.
 const BAND: f64 = 10.0;
@@ -284,7 +284,7 @@ fn limit(runs: &Runs) -> Result<Vec<Claim>> {
 
 /// Returns how long the window of a request that outlasts it was open, milliseconds: as long as
 /// the CPU polled.
-pub fn window_ms(found: &Found<'_>) -> f64 {
+pub fn window_ms(found: &MeasuredCell<'_>) -> f64 {
     let polled = found.time("cpuidle", "poll.time-ns");
     polled / found.count("timer", "expired").max(1.0) / 1e6
 }

@@ -7,8 +7,8 @@ use super::{
     ADAPTIVE, HALT, HOST_POLL, POLL_10, POLL_50, POLL_200, SLICE_US, SLICED, SLICED_GAP, SPIN,
     Setting, UNTRAPPED, gaps,
 };
-use crate::find::{Found, Runs};
 use crate::outcome::{ByBoot, Claim, Constant, Test};
+use crate::runs::{MeasuredCell, Runs};
 
 /// How far the share of a guest that never waits may be from half, points.
 const HALF: f64 = 5.0;
@@ -26,7 +26,7 @@ fn of(
     runs: &Runs,
     setting: Setting,
     gap: &str,
-    what: impl Fn(&Found<'_>) -> Result<f64>,
+    what: impl Fn(&MeasuredCell<'_>) -> Result<f64>,
 ) -> Result<ByBoot<f64>> {
     runs.by_boot(|run| {
         let found = setting.find(run, gap)?;

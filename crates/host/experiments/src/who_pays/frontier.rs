@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 
 use super::{HALT, SPIN, Setting};
-use crate::find::Run;
+use crate::runs::Run;
 
 /// A setting at a gap.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@ use results::Cell;
 use crate::cells::{Panel, path, wait_class, waiting_text};
 use crate::curves::{self, Line};
 use crate::frame::{self, Entry, Figure, Section, figure};
-use crate::lead::By;
+use crate::leading_median::By;
 use crate::svg::number;
 
 /// Whether the path of a cell has a chart. An elided wake-up does not depend on the delivery,

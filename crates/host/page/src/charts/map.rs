@@ -3,7 +3,7 @@
 
 use crate::cells::Panel;
 use crate::frame::{Entry, Figure, Item, Section, figure, mixed};
-use crate::lead::By;
+use crate::leading_median::By;
 use crate::pairs::{self, Group};
 use crate::svg::{Anchor, Canvas, WIDTH, number};
 

@@ -8,7 +8,7 @@ use results::{Cell, Counts};
 
 use crate::cells::{Panel, path, waiting_text};
 use crate::frame::{Entry, Figure, figure};
-use crate::stacks::{self, Row, Stack};
+use crate::stacks::{self, Stack, StackRow};
 
 /// Colours in the order of the names.
 const COLOURS: [&str; 9] = [
@@ -244,7 +244,7 @@ fn known_first<'c>(order: &[&str], counts: impl Iterator<Item = &'c Counts>) -> 
 pub fn rows(
     cells: &[&Cell],
     mut parts: impl FnMut(&Cell) -> Option<(Parts, Option<f64>)>,
-) -> Vec<Row> {
+) -> Vec<StackRow> {
     let mut paths: Vec<String> = Vec::new();
     for cell in cells {
         if !paths.contains(&path(cell)) {
@@ -253,11 +253,11 @@ pub fn rows(
     }
     let mut rows = Vec::new();
     for of in paths {
-        rows.push(Row::Heading(of.clone()));
+        rows.push(StackRow::Heading(of.clone()));
         for cell in cells.iter().filter(|cell| path(cell) == of) {
             let label = waiting_text(cell);
             if let Some((parts, whole)) = parts(cell) {
-                rows.push(Row::Stack(Stack {
+                rows.push(StackRow::Stack(Stack {
                     label,
                     parts,
                     whole,
@@ -268,21 +268,21 @@ pub fn rows(
     rows
 }
 
-/// Joins a path on which all cells are empty to one line.
-fn without_empty_paths(rows: Vec<Row>) -> Vec<Row> {
-    let mut kept: Vec<Row> = Vec::new();
+/// A path on which no cell has anything takes one line.
+fn without_empty_paths(rows: Vec<StackRow>) -> Vec<StackRow> {
+    let mut kept: Vec<StackRow> = Vec::new();
     let mut rows = rows.into_iter().peekable();
     while let Some(row) = rows.next() {
-        let Row::Heading(path) = row else {
+        let StackRow::Heading(path) = row else {
             continue;
         };
-        let stacks: Vec<Row> =
-            std::iter::from_fn(|| rows.next_if(|row| matches!(row, Row::Stack(_)))).collect();
-        let empty = |row: &Row| matches!(row, Row::Stack(stack) if stack.sum() == 0.0);
+        let stacks: Vec<StackRow> =
+            std::iter::from_fn(|| rows.next_if(|row| matches!(row, StackRow::Stack(_)))).collect();
+        let empty = |row: &StackRow| matches!(row, StackRow::Stack(stack) if stack.sum() == 0.0);
         if stacks.iter().all(empty) {
-            kept.push(Row::Heading(format!("{path}: none")));
+            kept.push(StackRow::Heading(format!("{path}: none")));
         } else {
-            kept.push(Row::Heading(path));
+            kept.push(StackRow::Heading(path));
             kept.extend(stacks);
         }
     }
@@ -308,7 +308,7 @@ pub fn legend(names: &[String]) -> Vec<Entry> {
 
 pub fn draw(
     panel: &Panel<'_>,
-    rows: Vec<Row>,
+    rows: Vec<StackRow>,
     legend: &[Entry],
     (unit, note): (&str, &str),
     what: &str,

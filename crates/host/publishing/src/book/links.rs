@@ -83,7 +83,7 @@ fn values(text: &str, name: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shell::partial::Scratch;
+    use shell::partial_files::Scratch;
 
     #[test]
     fn links_to_what_is_not_there_are_told_with_their_page() {

@@ -19,7 +19,7 @@ const PAGE: &str = "docs/measured.md";
 const END: &str = "<!-- until here -->\n";
 
 /// A block of a document: rows of the results of a run.
-struct Block {
+struct ResultsBlock {
     path: &'static str,
     run: &'static str,
     /// Cells that it has; the first screen of the run, if it has none of its own.
@@ -28,20 +28,20 @@ struct Block {
     width: usize,
 }
 
-const BLOCKS: [Block; 3] = [
-    Block {
+const BLOCKS: [ResultsBlock; 3] = [
+    ResultsBlock {
         path: "README.md",
         run: SHOWN,
         has: None,
         width: screen::WIDTH,
     },
-    Block {
+    ResultsBlock {
         path: "docs/linux.md",
         run: "linux",
         has: Some(|cell| cell.stats.is_some()),
         width: 120,
     },
-    Block {
+    ResultsBlock {
         path: "docs/hypervisors.md",
         run: "neighbour",
         // Either the CPU is given away at once, or it is polled for and no IPI is sent.
@@ -89,8 +89,8 @@ pub fn documents(kept: &[(String, Results)]) -> Result<Vec<Document>> {
     Ok(documents)
 }
 
-impl Block {
-    /// Returns the document's text with the right block.
+impl ResultsBlock {
+    /// The document's text with the block as it has to be.
     fn put_into(&self, text: &str, kept: &[(String, Results)]) -> Result<String> {
         let Self { path, run, .. } = self;
         let begin = format!("<!-- cargo xtask dev publish: rows of {FOLDER}/{run}.json -->\n");

@@ -10,7 +10,7 @@ use clap::Parser;
 use results::{Cell, Results, Stats, json};
 
 use providing::apt;
-use running::board::{Board, Machine, names};
+use running::board::{Board, EmulatedMachine, names};
 use running::gem5;
 use running::job::Job;
 use running::kvm::kernel;
@@ -68,7 +68,7 @@ impl Run {
                     );
                 }
                 let board = Board::load(name)?;
-                let quick = matches!(board.machine, Machine::Gem5(_));
+                let quick = matches!(board.machine, EmulatedMachine::Gem5(_));
                 format!("--board {name}{}", if quick { " --quick" } else { "" })
             }
         };
@@ -100,7 +100,7 @@ pub fn here() -> Result<Vec<String>> {
     let mut here = Vec::new();
     for name in names()? {
         match Board::load(&name)?.machine {
-            Machine::Gem5(_) if gem5::find(None).is_err() => {
+            EmulatedMachine::Gem5(_) if gem5::find(None).is_err() => {
                 note!("left out: {name}: there is no gem5 here (docs/cost.md); its results stay");
             }
             _ => here.push(name),

@@ -10,7 +10,7 @@ use results::merge::{self, Run};
 use results::{Build, Results};
 
 use crate::report::inputs::Input;
-use crate::saved;
+use crate::saved_runs;
 use shell::failure::bad_input;
 use shell::places;
 
@@ -80,7 +80,7 @@ pub fn check_distinct(a: (&Side, &[PathBuf]), b: (&Side, &[PathBuf])) -> Result<
     if a.0.runs.len() + b.0.runs.len() <= 2 {
         return Ok(());
     }
-    let place = |path: &PathBuf| saved::find(path).canonicalize().ok();
+    let place = |path: &PathBuf| saved_runs::find(path).canonicalize().ok();
     let of_a: Vec<PathBuf> = a.1.iter().filter_map(place).collect();
     let named = |path: &&PathBuf| place(path).is_some_and(|path| of_a.contains(&path));
     let named = b.1.iter().find(named).map(|path| places::shown(path));

@@ -10,9 +10,9 @@ use results::capture;
 use results::merge::Run;
 use results::{Repeated, Results};
 
-use crate::saved;
+use crate::saved_runs;
 use shell::failure::bad_input;
-use shell::output::named;
+use shell::output::file_arguments;
 use shell::{files, mistake, places};
 
 /// Most kinds of complaints that are printed for a file.
@@ -50,7 +50,7 @@ impl Input {
 
     /// Reads an input of any kind.
     pub fn read(path: &Path) -> Result<Self> {
-        let path = &saved::find(path);
+        let path = &saved_runs::find(path);
         let shown = places::shown(path);
         let mut input = if path.is_dir() {
             Self::read_folder(path, &shown)?
@@ -87,10 +87,13 @@ impl Input {
     }
 
     fn read_file(file: &Path, shown: &str) -> Result<Self> {
-        named::note("INPUTS", file);
+        file_arguments::note("INPUTS", file);
         let bytes = match files::read(file) {
             Ok(bytes) => bytes,
-            Err(error) => bad_input!("{shown} can't be read ({error}); {REMEDY}{}", saved::told()),
+            Err(error) => bad_input!(
+                "{shown} can't be read ({error}); {REMEDY}{}",
+                saved_runs::told()
+            ),
         };
         let text = String::from_utf8_lossy(&bytes);
         let is_log = !text.trim_start().starts_with('{')

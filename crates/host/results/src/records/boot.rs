@@ -80,7 +80,7 @@ pub struct Size {
 
 /// Progress of a boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Step {
+pub struct BootProgress {
     /// Parts of the work that are done: passes over cells, where cells are measured.
     pub done: u64,
     /// All parts.

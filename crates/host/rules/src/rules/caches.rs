@@ -35,7 +35,7 @@ use crate::finding::Place;
 use crate::lines::{LINE, Lines};
 use crate::register::*;
 use crate::rule::{About, Now, Rule};
-use crate::shared::lock;
+use crate::shared_state::lock;
 #[cfg(test)]
 use crate::testing::*;
 

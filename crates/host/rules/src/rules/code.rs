@@ -39,9 +39,9 @@ enum Stage {
 
 /// A line.
 #[derive(Debug, Default)]
-struct Line {
-    /// Where it was written, or the IC that invalidates it, and its stage; 0 means none. The upper
-    /// byte of the address, which repeats its bit 55, holds stage and level.
+struct CodeLine {
+    /// Where it was written, or the IC where it is invalidated, and how far it is: 0 is none. The upper
+    /// byte of an address, which repeats its bit 55, has stage and level.
     state: AtomicU64,
     /// The DC or IC that it depends on, or the store without caches.
     begun: Begun,
@@ -50,7 +50,7 @@ struct Line {
 /// Lines that were written.
 #[derive(Debug)]
 pub struct Written {
-    lines: Lines<Line>,
+    lines: Lines<CodeLine>,
     barriers: Barriers,
 }
 
@@ -82,15 +82,15 @@ impl Written {
         }
     }
 
-    fn cleans(&self, cpu: u16, line: &Line) {
+    fn cleans(&self, cpu: u16, line: &CodeLine) {
         let before = line.state.load(Relaxed);
         if let Some((store, Stage::Stored)) = decoded(before) {
             self.moves(cpu, line, before, coded(store, Stage::Cleaned));
         }
     }
 
-    /// Handles an IC at `place`.
-    fn invalidates(&self, cpu: u16, line: &Line, place: Place) {
+    /// An IC at `place`.
+    fn invalidates(&self, cpu: u16, line: &CodeLine, place: Place) {
         let before = line.state.load(Relaxed);
         if let Some((_, Stage::Cleaned)) = decoded(before)
             && self.barriers.have_completed(&line.begun)
@@ -99,8 +99,8 @@ impl Written {
         }
     }
 
-    /// Moves a line from one stage to the next, unless it is written meanwhile.
-    fn moves(&self, cpu: u16, line: &Line, from: u64, to: u64) {
+    /// Takes a line from one stage to the next, unless it is written meanwhile.
+    fn moves(&self, cpu: u16, line: &CodeLine, from: u64, to: u64) {
         self.barriers.begin(cpu, &line.begun);
         let _ = line.state.compare_exchange(from, to, Relaxed, Relaxed);
     }

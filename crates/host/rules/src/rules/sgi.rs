@@ -29,7 +29,7 @@ use crate::decode::Operation;
 use crate::finding::Place;
 use crate::register::*;
 use crate::rule::{About, Now, Rule};
-use crate::shared::lock;
+use crate::shared_state::lock;
 #[cfg(test)]
 use crate::testing::*;
 

@@ -25,7 +25,7 @@ use crate::decode::Operation;
 use crate::finding::Place;
 use crate::register::*;
 use crate::rule::{About, Now, Rule, synchronises};
-use crate::shared::lock;
+use crate::shared_state::lock;
 use crate::tables::{ADDRESS, Change, TABLE, Tables, below_of, leads_on};
 #[cfg(test)]
 use crate::testing::*;
@@ -49,7 +49,7 @@ struct Known {
 
 /// Progress of the change of an entry that was made invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum Progress {
     Stored,
     Visible,
     /// By a TLBI that is not completed, for this PE or for others too.
@@ -61,9 +61,9 @@ enum Step {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct BreakBeforeMake {
-    /// Entries that were made invalid, with their progress.
-    broken: BTreeMap<u64, Step>,
-    /// A valid entry that was stored without a DSB since.
+    /// Entries that were made invalid, and how far that is.
+    broken: BTreeMap<u64, Progress>,
+    /// A valid entry was stored, and no DSB followed.
     made: Option<Place>,
     /// The root that has replaced another one of a level, without a TLBI since.
     replaced: Option<(u8, Root)>,
@@ -81,14 +81,14 @@ impl Rule for BreakBeforeMake {
             Operation::Dsb(barrier) if barrier.stores => {
                 let completes = |others: bool| barrier.loads && !(barrier.alone && others);
                 self.broken.retain(|_, step| match step {
-                    Step::Invalidated { others } => !completes(*others),
-                    Step::Stored | Step::Visible => true,
+                    Progress::Invalidated { others } => !completes(*others),
+                    Progress::Stored | Progress::Visible => true,
                 });
                 if !barrier.alone {
                     self.made = None;
                     for step in self.broken.values_mut() {
-                        if *step == Step::Stored {
-                            *step = Step::Visible;
+                        if *step == Progress::Stored {
+                            *step = Progress::Visible;
                         }
                     }
                 }
@@ -96,12 +96,12 @@ impl Rule for BreakBeforeMake {
             Operation::Tlbi { broadcast, .. } => {
                 for step in self.broken.values_mut() {
                     match step {
-                        Step::Stored => now.report::<Self>(
+                        Progress::Stored => now.report::<Self>(
                             None,
                             "TLBI, and no DSB after an entry of a table was made invalid",
                         ),
-                        Step::Visible => *step = Step::Invalidated { others: broadcast },
-                        Step::Invalidated { others } => *others |= broadcast,
+                        Progress::Visible => *step = Progress::Invalidated { others: broadcast },
+                        Progress::Invalidated { others } => *others |= broadcast,
                     }
                 }
                 if let Some((level, root)) = self.replaced.take() {
@@ -319,15 +319,15 @@ impl BreakBeforeMake {
                 format!("an entry of a table in use changes from {old:#x} to {new:#x} without an invalid one between"),
             ),
             (true, false) => {
-                self.broken.insert(word, Step::Stored);
+                self.broken.insert(word, Progress::Stored);
             }
             (false, true) => {
                 if let Some(broken) = self.broken.remove(&word) {
                     let lacks = match broken {
-                        Step::Stored => "DSB, TLBI and DSB",
-                        Step::Visible => "TLBI and DSB",
-                        Step::Invalidated { others: false } => "DSB",
-                        Step::Invalidated { others: true } => "DSB for other PEs",
+                        Progress::Stored => "DSB, TLBI and DSB",
+                        Progress::Visible => "TLBI and DSB",
+                        Progress::Invalidated { others: false } => "DSB",
+                        Progress::Invalidated { others: true } => "DSB for other PEs",
                     };
                     now.report::<Self>(
                         None,

@@ -11,7 +11,7 @@ use platform::MAX_CPUS;
 use results::Watts;
 use serde::Deserialize;
 
-use super::machine::{Console, Firmware, Gem5, Loader, Machine, Qemu, Starts, Trusted};
+use super::machine::{Console, EmulatedMachine, Firmware, Gem5, Loader, Qemu, Starts, Trusted};
 use super::{Board, Cpus, size};
 use providing::trusted_firmware;
 use shell::failure::BadInput;
@@ -123,10 +123,10 @@ fn machine(
     image_base: Option<u64>,
     qemu: Option<QemuKeys>,
     gem5: Option<Gem5Keys>,
-) -> Result<Machine> {
+) -> Result<EmulatedMachine> {
     match (qemu, gem5) {
-        (Some(qemu), None) => Ok(Machine::Qemu(of_qemu(image_base, qemu)?)),
-        (None, Some(gem5)) => Ok(Machine::Gem5(Gem5 {
+        (Some(qemu), None) => Ok(EmulatedMachine::Qemu(of_qemu(image_base, qemu)?)),
+        (None, Some(gem5)) => Ok(EmulatedMachine::Gem5(Gem5 {
             script: gem5.script,
             parameters: gem5.parameters,
             memory: memory("gem5.memory", gem5.memory)?,

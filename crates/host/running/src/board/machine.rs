@@ -10,7 +10,7 @@ use providing::{trusted_firmware, u_boot};
 
 /// The machine of a board.
 #[derive(Debug)]
-pub enum Machine {
+pub enum EmulatedMachine {
     /// One of QEMU's.
     Qemu(Qemu),
     /// One that gem5 puts together.
@@ -118,7 +118,8 @@ impl Qemu {
     }
 }
 
-impl Machine {
+impl EmulatedMachine {
+    /// Size of RAM.
     pub fn memory(&self) -> &str {
         match self {
             Self::Qemu(qemu) => &qemu.memory,

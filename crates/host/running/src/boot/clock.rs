@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::ending::Stall;
 use shell::emulator_process::EmulatorProcess;
-use shell::own_time::OwnTime;
+use shell::emulator_time::OwnTime;
 
 /// How often the emulator's own time is read.
 const SAMPLE: Duration = Duration::from_millis(200);

@@ -12,16 +12,16 @@ use anyhow::{Context, Result};
 
 use super::clock::Clock;
 use super::{Ending, Show};
-use crate::before::Went;
-use crate::console::{Console, Kind};
+use crate::boot_cache::BootOutcome;
+use crate::console::{Console, LineKind};
 use crate::disturb::{Disturber, Done};
 use crate::limits::Limits;
 use providing::qemu;
 use providing::qemu::{Events, Shutdown};
 use shell::advance::Advance;
-use shell::emulator_process::{EmulatorProcess, End, Line};
+use shell::emulator_process::{EmulatorProcess, End, OutputLine};
+use shell::emulator_time;
 use shell::interrupt;
-use shell::own_time;
 use shell::progress::Progress;
 use shell::terminal::{self, note, say};
 
@@ -49,8 +49,8 @@ pub struct Outcome {
     pub said: Vec<String>,
     /// How it was disturbed, if it was.
     pub disturbed: Option<Done>,
-    /// All output, if that was asked for and it ended by itself.
-    pub went: Option<Went>,
+    /// All that came of it, if that is asked for and it ended by itself.
+    pub went: Option<BootOutcome>,
 }
 
 impl Outcome {
@@ -116,7 +116,7 @@ pub fn follow(
     let report = events.end();
     let by_itself = stopped.is_none() && end == End::Well;
     let lines = follower.lines.take().filter(|_| by_itself);
-    let went = lines.map(|lines| Went {
+    let went = lines.map(|lines| BootOutcome {
         lines,
         report: report.clone(),
     });
@@ -130,7 +130,7 @@ pub fn follow(
 
 /// Like [`follow`] without a boot, for a stored one.
 pub fn as_before(
-    went: Went,
+    went: BootOutcome,
     console: Console,
     log: &mut impl Write,
     mut watch: Watch<'_>,
@@ -153,8 +153,9 @@ struct Follower<'a, L> {
     clock: Clock,
     /// Since when, in its own time, it should have ended, or has been silent.
     grace: Option<Duration>,
-    lines: Option<Vec<Line>>,
-    /// Part of an unfinished line that is in the log.
+    /// All lines, if they are to be kept.
+    lines: Option<Vec<OutputLine>>,
+    /// Part in the log of a line that has not ended.
     begun: String,
     /// Part of it that is on the terminal.
     shown: String,
@@ -193,7 +194,7 @@ impl<'a, L: Write> Follower<'a, L> {
     fn follow(
         &mut self,
         process: &EmulatorProcess,
-        lines: &Receiver<Line>,
+        lines: &Receiver<OutputLine>,
         watch: &mut Watch<'_>,
     ) -> Result<Option<Ending>> {
         loop {
@@ -249,7 +250,9 @@ impl<'a, L: Write> Follower<'a, L> {
             return None;
         }
         // A machine that is paused by its monitor sleeps like one that hangs.
-        let sleeps = process.sample().is_none_or(|all| own_time::sleeps(&all));
+        let sleeps = process
+            .sample()
+            .is_none_or(|all| emulator_time::sleeps(&all));
         if sleeps && qemu::is_paused(watch.place) {
             self.gets_on = true;
             return None;
@@ -257,13 +260,13 @@ impl<'a, L: Write> Follower<'a, L> {
         Some(Ending::Hang(stall))
     }
 
-    fn take(&mut self, line: Line, watch: &mut Watch<'_>) -> Result<()> {
+    fn take(&mut self, line: OutputLine, watch: &mut Watch<'_>) -> Result<()> {
         if let Some(lines) = &mut self.lines {
             lines.push(line.clone());
         }
         let line = match line {
-            Line::Console(line) => self.console.passed(&line),
-            Line::Emulator(line) => {
+            OutputLine::Console(line) => self.console.passed(&line),
+            OutputLine::Emulator(line) => {
                 self.hear(line);
                 return Ok(());
             }
@@ -275,14 +278,14 @@ impl<'a, L: Write> Follower<'a, L> {
         let kind = self.console.feed(&line);
         let now = self.clock.now();
         match kind {
-            // Its dump may take time.
-            Kind::Crash => self.grace = Some(now),
-            // It turns itself off, and may first report that at another port.
-            Kind::Exit | Kind::Refused => drop(self.grace.get_or_insert(now)),
+            // It may take its time over its dump.
+            LineKind::Crash => self.grace = Some(now),
+            // It turns itself off, and may say it at another port before.
+            LineKind::Exit | LineKind::Refused => drop(self.grace.get_or_insert(now)),
             _ => {}
         }
         let shown = std::mem::take(&mut self.shown);
-        if kind == Kind::Crash && watch.show >= Show::Dumps {
+        if kind == LineKind::Crash && watch.show >= Show::Dumps {
             watch.progress.clear();
             let line = self.console.crash.last().unwrap_or(&line);
             note!("{}", terminal::plain(line));
@@ -341,11 +344,11 @@ impl<'a, L: Write> Follower<'a, L> {
 
 /// Returns the least setting that shows lines of this kind on the terminal; of a crash the reader
 /// gets more than the line.
-fn shown_from(kind: Kind) -> Option<Show> {
+fn shown_from(kind: LineKind) -> Option<Show> {
     match kind {
-        Kind::Survey => Some(Show::Dumps),
-        Kind::Other => Some(Show::Console),
-        Kind::Record | Kind::Crash | Kind::Exit | Kind::Refused => None,
+        LineKind::Survey => Some(Show::Dumps),
+        LineKind::Other => Some(Show::Console),
+        LineKind::Record | LineKind::Crash | LineKind::Exit | LineKind::Refused => None,
     }
 }
 

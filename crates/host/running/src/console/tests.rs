@@ -6,39 +6,45 @@ use super::*;
 #[test]
 fn stages_status_and_crash_are_noticed() {
     let mut console = Console::default();
-    assert_eq!(console.feed("rouse: stage mmu: on, 3 regions"), Kind::Other);
+    assert_eq!(
+        console.feed("rouse: stage mmu: on, 3 regions"),
+        LineKind::Other
+    );
     assert_eq!(
         console.last_stage(),
         "the last boot stage was `mmu: on, 3 regions`"
     );
-    assert_eq!(console.feed("rouse: base guest 0x44000000"), Kind::Other);
-    assert_eq!(console.feed("@r1 0 boot #00000000"), Kind::Record);
-    assert_eq!(console.feed("rouse: survey GICD 0x1"), Kind::Survey);
+    assert_eq!(
+        console.feed("rouse: base guest 0x44000000"),
+        LineKind::Other
+    );
+    assert_eq!(console.feed("@r1 0 boot #00000000"), LineKind::Record);
+    assert_eq!(console.feed("rouse: survey GICD 0x1"), LineKind::Survey);
     assert_eq!(console.survey, ["GICD 0x1"]);
-    assert_eq!(console.feed("rouse: exit status 3"), Kind::Exit);
+    assert_eq!(console.feed("rouse: exit status 3"), LineKind::Exit);
     assert_eq!(console.status, Some(3));
     let ended = "half a linerouse: guest ended: reset by vCPU 1 (MPIDR 0x100)";
-    assert_eq!(console.feed(ended), Kind::Exit);
+    assert_eq!(console.feed(ended), LineKind::Exit);
     assert_eq!(console.ended.map(|ended| ended.mpidr), Some(0x100));
     assert_eq!(
         console.feed("rouse: refused: started at EL1"),
-        Kind::Refused
+        LineKind::Refused
     );
     assert_eq!(console.refused.as_deref(), Some("started at EL1"));
     let firmware = "BdsDxe: failed to load Boot0001 \"disk\" from PciRoot(0x0): Access Denied";
     let nothing = "BdsDxe: No bootable option or device was found.";
     let mut at_firmware = Console::default();
     for line in [firmware, nothing] {
-        assert_eq!(at_firmware.feed(line), Kind::Refused);
+        assert_eq!(at_firmware.feed(line), LineKind::Refused);
     }
     // The first has the reason.
     let refused = at_firmware.refused.unwrap();
     assert!(refused.contains("Secure Boot"), "{refused}");
     assert_eq!(
         console.feed("noise rouse: panic: EL2 on CPU 0x0"),
-        Kind::Crash
+        LineKind::Crash
     );
-    assert_eq!(console.feed("rouse:   ELR 0x0"), Kind::Crash);
+    assert_eq!(console.feed("rouse:   ELR 0x0"), LineKind::Crash);
     assert_eq!(console.crash.len(), 2);
 }
 
@@ -47,17 +53,17 @@ fn firmware_that_gives_up_is_told_from_guests_that_complain() {
     for (line, kind) in [
         (
             "BdsDxe: starting Boot0002 \"EFI Internal Shell\" from Fv(x)",
-            Kind::Refused,
+            LineKind::Refused,
         ),
         (
             "BdsDxe: No bootable option or device was found.",
-            Kind::Refused,
+            LineKind::Refused,
         ),
         (
             "BdsDxe: starting Boot0001 \"UEFI QEMU NVMe Ctrl\"",
-            Kind::Other,
+            LineKind::Other,
         ),
-        ("/dev/kmsg: Access Denied", Kind::Other),
+        ("/dev/kmsg: Access Denied", LineKind::Other),
     ] {
         assert_eq!(Console::default().feed(line), kind, "{line}");
     }
@@ -97,7 +103,7 @@ fn nothing_that_a_foreign_guest_prints_decides_anything() {
         for line in [text.clone(), format!("x {text}"), format!("rouse:{text}")] {
             let mut console = Console::new(Symbols::default(), Source::Foreign);
             let passed = console.passed(&line);
-            assert_eq!(console.feed(&passed), Kind::Other, "{passed}");
+            assert_eq!(console.feed(&passed), LineKind::Other, "{passed}");
             assert!(
                 !passed.contains(OURS) && !passed.contains(wire::MARK),
                 "{passed}"
@@ -125,7 +131,11 @@ fn of_a_guest_with_our_program_the_records_count_and_nothing_else() {
         let mut console = Console::new(Symbols::default(), Source::Program);
         let passed = console.passed(&text);
         let kind = console.feed(&passed);
-        assert_eq!(kind != Kind::Other, text.starts_with(wire::MARK), "{text}");
+        assert_eq!(
+            kind != LineKind::Other,
+            text.starts_with(wire::MARK),
+            "{text}"
+        );
     }
 }
 
@@ -163,8 +173,8 @@ fn firmware_is_over_when_an_image_has_begun() {
     let nothing = "BdsDxe: No bootable option or device was found.";
     let mut console = Console::default();
     console.feed("rouse: hypervisor 0.1.0 in UEFI");
-    assert_eq!(console.feed(nothing), Kind::Other);
-    assert_eq!(Console::default().feed(nothing), Kind::Refused);
+    assert_eq!(console.feed(nothing), LineKind::Other);
+    assert_eq!(Console::default().feed(nothing), LineKind::Refused);
 }
 
 #[test]

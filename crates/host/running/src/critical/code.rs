@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Assigns purposes to the instructions of an image.
 
-use ::critical::{Class, Image, Kind};
+use ::critical::{Class, Image, Reasons};
 use anyhow::{Result, bail};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
@@ -34,7 +34,7 @@ pub fn of(level: u64, bytes: &[u8]) -> Result<Image> {
         let pieces = lines::pieces(&file, |name| wanted.contains(&name))?;
         code.by_source(&pieces);
         code.by_symbol(&file)?;
-        for (name, kind) in [(BEGIN, Kind::BEGIN), (END, Kind::END)] {
+        for (name, kind) in [(BEGIN, Reasons::BEGIN), (END, Reasons::END)] {
             if !code.0.kinds.iter().any(|one| one.has(kind)) {
                 bail!("no instruction comes from {name}, which marks samples");
             }
@@ -58,7 +58,7 @@ impl Code {
         Ok(Self(Image {
             level,
             address: text.address(),
-            kinds: vec![Kind::NONE; words.len()],
+            kinds: vec![Reasons::NONE; words.len()],
             words,
         }))
     }
@@ -67,10 +67,10 @@ impl Code {
     fn by_word(&mut self) {
         let Image { words, kinds, .. } = &mut self.0;
         for n in 0..words.len() {
-            let kind = Kind::of_word(words[n]);
+            let kind = Reasons::of_word(words[n]);
             kinds[n] = kinds[n].and(kind);
-            if kind.has(Kind::PAUSE) && n + 1 < kinds.len() {
-                kinds[n + 1] = kinds[n + 1].and(Kind::RESUME);
+            if kind.has(Reasons::PAUSE) && n + 1 < kinds.len() {
+                kinds[n + 1] = kinds[n + 1].and(Reasons::RESUME);
             }
         }
         for n in 0..words.len().saturating_sub(2) {
@@ -80,8 +80,8 @@ impl Code {
         }
     }
 
-    /// Returns the kinds of the instructions at link addresses `range`.
-    fn at(&mut self, (begin, end): (u64, u64)) -> &mut [Kind] {
+    /// The kinds of the instructions at link addresses `range`.
+    fn at(&mut self, (begin, end): (u64, u64)) -> &mut [Reasons] {
         let index = |address: u64| (address.wrapping_sub(self.0.address) / 4) as usize;
         let (begin, end) = (index(begin), index(end));
         self.0.kinds.get_mut(begin..end).unwrap_or_default()
@@ -101,10 +101,10 @@ impl Code {
                     mark(self.at(piece.range), Class::Loop);
                 }
                 RECORD if works => self.records(piece.range),
-                BEGIN => self.reads_clock(piece.range, Kind::BEGIN),
+                BEGIN => self.reads_clock(piece.range, Reasons::BEGIN),
                 END => {
                     mark(self.at(piece.range), Class::Clock);
-                    self.reads_clock(piece.range, Kind::END);
+                    self.reads_clock(piece.range, Reasons::END);
                 }
                 _ => {}
             }
@@ -119,20 +119,20 @@ impl Code {
         let Image { words, kinds, .. } = &mut self.0;
         for n in first..last.min(words.len()) {
             if is_done(words[n]) {
-                kinds[n] = kinds[n].and(Kind::RECORD);
+                kinds[n] = kinds[n].and(Reasons::RECORD);
             }
         }
     }
 
-    /// Marks `range`, which reads the clock for `kind`.
-    fn reads_clock(&mut self, (begin, end): (u64, u64), kind: Kind) {
+    /// The clock is read in `range`, for `kind`.
+    fn reads_clock(&mut self, (begin, end): (u64, u64), kind: Reasons) {
         let first = (begin.wrapping_sub(self.0.address) / 4) as usize;
         let last = (end.wrapping_sub(self.0.address) / 4) as usize;
         let Image { words, kinds, .. } = &mut self.0;
         for n in first..last.min(words.len().saturating_sub(1)) {
-            if Kind::clock_register(words[n]).is_some() {
+            if Reasons::clock_register(words[n]).is_some() {
                 kinds[n] = kinds[n].and(kind);
-                kinds[n + 1] = kinds[n + 1].and(Kind::VALUE);
+                kinds[n + 1] = kinds[n + 1].and(Reasons::VALUE);
             }
         }
     }
@@ -147,7 +147,7 @@ impl Code {
             bail!("it has no {CELL}, which marks cells");
         };
         for kind in self.at((cell, cell + 4)) {
-            *kind = kind.and(Kind::CELL);
+            *kind = kind.and(Reasons::CELL);
         }
         let (name, count) = FLAG;
         if let Some(flag) = address(name) {
@@ -157,7 +157,7 @@ impl Code {
     }
 }
 
-fn mark(kinds: &mut [Kind], class: Class) {
+fn mark(kinds: &mut [Reasons], class: Class) {
     kinds
         .iter_mut()
         .for_each(|kind| *kind = kind.of_class(class));

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result, bail};
 
 use providing::toolchain;
-use shell::spent;
+use shell::processor_time;
 use shell::terminal::note;
 use shell::timings::{self, Part};
 
@@ -50,5 +50,5 @@ fn run(directory: &Path, arguments: &[&str], note: &str) -> Result<bool> {
             note!("{line}{note}");
         }
     }
-    Ok(spent::wait(&mut cargo)?.success())
+    Ok(processor_time::wait(&mut cargo)?.success())
 }

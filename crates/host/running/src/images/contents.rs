@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use crate::before::digits;
+use crate::boot_cache::digits;
 use shell::places;
 
 /// The part of the workspace's manifest that names its packages.

@@ -10,11 +10,11 @@ use platform::{Node, Tree};
 
 use super::ram::Ram;
 use crate::board::size::{self, bytes};
-use crate::board::{Board, Machine};
+use crate::board::{Board, EmulatedMachine};
 use crate::gem5::parameters::{Parameters, Values};
 use crate::options::JobArgs;
 use shell::failure::bad_input;
-use shell::output::named;
+use shell::output::file_arguments;
 use shell::terminal::note;
 
 /// Returns the parameters of the machine: the board's, changed as was asked for.
@@ -30,8 +30,8 @@ pub fn parameters(args: &JobArgs, board: &Board) -> Result<Values> {
         }
     }
     match &board.machine {
-        Machine::Qemu(_) => Ok(Values::new()),
-        Machine::Gem5(gem5) => {
+        EmulatedMachine::Qemu(_) => Ok(Values::new()),
+        EmulatedMachine::Gem5(gem5) => {
             Parameters::load(&board.beside(&gem5.parameters))?.choose(preset, set)
         }
     }
@@ -58,7 +58,7 @@ pub fn memory(args: &JobArgs, board: &Board) -> Result<Ram> {
 /// Reads a device tree's file, which has to exist and to be one.
 pub fn tree_bytes(path: &Path) -> Result<Vec<u8>> {
     let shown = path.display();
-    let bytes = match named::read("--dtb", path) {
+    let bytes = match file_arguments::read("--dtb", path) {
         Ok(read) => read,
         Err(error) => bad_input!("--dtb: {shown}: {error}; name a flattened device tree"),
     };

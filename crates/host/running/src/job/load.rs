@@ -10,7 +10,7 @@ use plan::{
 use super::Variant;
 use super::deadlines::Deadlines;
 use crate::board::Board;
-use crate::given::{Given, Initrd};
+use crate::guest_kernel::{Given, Initrd};
 use crate::images::{self, Built, Guest};
 use crate::kvm::{ALIKE, kernel};
 use crate::options::{LoadArgs, Metric};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::given::{debian, kind};
+use crate::guest_kernel::{debian, image_check};
 use providing::apt::Remedy;
 use shell::failure::bad_input;
 
@@ -35,7 +35,7 @@ fn checked(path: &Path) -> Result<PathBuf> {
             "--host-kernel: {shown} can't be read ({error}); name an arm64 Image of Linux"
         ),
     };
-    match kind::check(&image) {
+    match image_check::check(&image) {
         Ok(()) => Ok(path.to_owned()),
         Err(why) => bad_input!("--host-kernel: {shown} {why}"),
     }

@@ -6,7 +6,7 @@ use std::fs::File;
 use anyhow::Result;
 use plan::Under;
 
-use super::here::BOARD;
+use super::local_run::BOARD;
 use crate::options::{Boot, Metric, Place, RunArgs, Unders};
 use shell::failure::bad_input;
 

@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use super::{ended, tell};
 use crate::boot::Show;
-use crate::given::GivenArgs;
+use crate::guest_kernel::GivenArgs;
 use crate::job::Job;
 use crate::options::RunArgs;
 use crate::session;

@@ -6,14 +6,14 @@ use std::io::Write;
 use anyhow::Result;
 use critical::Samples;
 
-use crate::board::Machine;
-use crate::boot::{Boots, Kept, Launch, Outcome, Show};
+use crate::board::EmulatedMachine;
+use crate::boot::{Boots, Launch, Outcome, Show, TextFiles};
 use crate::critical::Watcher;
 use crate::emulator::Emulator;
 use crate::images::Built;
 use crate::job::{Job, Variant};
 use crate::options::Metric;
-use crate::strict::{Checker, Found};
+use crate::strict::{BrokenRule, Checker};
 use shell::progress::{Progress, Speed};
 
 /// Parts that all boots share.
@@ -34,11 +34,11 @@ pub struct Stage<'j> {
 pub struct Left {
     pub variant: Variant,
     pub outcome: Outcome,
-    /// Violations of rules of the architecture, if they are watched.
-    pub found: Vec<Found>,
-    /// The observed samples; or why there are none.
+    /// Violations of rules of the architecture, where they are watched.
+    pub found: Vec<BrokenRule>,
+    /// The samples that were looked at, where they are; or why not.
     pub watched: Option<Result<Samples, String>>,
-    pub kept: Kept,
+    pub kept: TextFiles,
 }
 
 impl Stage<'_> {
@@ -101,9 +101,9 @@ impl Stage<'_> {
             return progress;
         }
         progress.with_plan(match (&job.board().machine, job.metric) {
-            (Machine::Gem5(_), _) | (_, Metric::Cycles) => Speed::Unknown,
-            (Machine::Qemu(_), Metric::Insns) => Speed::Instructions,
-            (Machine::Qemu(_), Metric::Time) => Speed::Time,
+            (EmulatedMachine::Gem5(_), _) | (_, Metric::Cycles) => Speed::Unknown,
+            (EmulatedMachine::Qemu(_), Metric::Insns) => Speed::Instructions,
+            (EmulatedMachine::Qemu(_), Metric::Time) => Speed::Time,
         })
     }
 }

@@ -7,7 +7,7 @@
 //! So after the first pass the estimate rises only where a pass takes longer than the
 //! one before, and then by that excess for each remaining pass.
 
-use results::records::{Size, Step};
+use results::records::{BootProgress, Size};
 
 /// An estimate that learns.
 #[derive(Debug)]
@@ -17,8 +17,8 @@ pub struct Estimate {
     costs: Vec<Option<f64>>,
     /// Cells that have ended.
     over: Vec<bool>,
-    /// The last step, and its time.
-    last: Step,
+    /// The last step, and when that was.
+    last: BootProgress,
     last_at: f64,
     /// When the first cell began.
     begun: f64,
@@ -32,14 +32,14 @@ impl Estimate {
             plan,
             costs: vec![None; cells],
             over: vec![false; cells],
-            last: Step::default(),
+            last: BootProgress::default(),
             last_at: now,
             begun: now,
         }
     }
 
-    /// Notes the progress at `now`.
-    pub fn step(&mut self, step: Step, now: f64) {
+    /// Notes how far it is at `now`.
+    pub fn step(&mut self, step: BootProgress, now: f64) {
         if step.done <= self.last.done || step.done > self.plan.cells * self.plan.passes {
             return;
         }
@@ -127,7 +127,7 @@ mod tests {
             }
             let sign = if (place * 7919) % 13 < 6 { 1.0 } else { -1.0 };
             now += seconds[cell] * (1.0 + noise * sign);
-            let step = Step {
+            let step = BootProgress {
                 done: place + 1,
                 of: cells * PASSES,
                 done_us: (place + 1) * 100,
@@ -181,7 +181,7 @@ mod tests {
         let mut estimate = Estimate::new(plan, 0.0);
         assert_eq!(estimate.left(1.0), None);
         for (done, now) in [(1, 1.0), (2, 3.0)] {
-            let step = Step {
+            let step = BootProgress {
                 done,
                 of: 8,
                 done_us: done * 100,

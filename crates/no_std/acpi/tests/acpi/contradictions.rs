@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! MADTs with the right length and checksum and impossible contents.
 
-use crate::tables::{Gicc, Machine, RAM, gicd, gicr, its, madt, pair, refused, refused_at};
+use crate::tables::{Gicc, MachineTables, RAM, gicd, gicr, its, madt, pair, refused, refused_at};
 use acpi::Table;
 use platform::MAX_CPUS;
 
@@ -18,8 +18,8 @@ fn second() -> Gicc {
     Gicc::new(0x1_0000, 0xb8_0018_0000)
 }
 
-fn of(structures: &[Vec<u8>]) -> Machine {
-    Machine::new(madt(structures))
+fn of(structures: &[Vec<u8>]) -> MachineTables {
+    MachineTables::new(madt(structures))
 }
 
 #[test]

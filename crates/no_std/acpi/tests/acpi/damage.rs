@@ -2,7 +2,7 @@
 //! Tables that end too early or carry a wrong byte.
 
 use crate::tables::{
-    self, FADT, GTDT, Gicc, MADT, Machine, Memory, RSDP, SPCR, XSDT, pair, seal, small,
+    self, FADT, GTDT, Gicc, MADT, MachineTables, Memory, RSDP, SPCR, XSDT, pair, seal, small,
 };
 use acpi::{Error, Table};
 
@@ -10,7 +10,7 @@ use acpi::{Error, Table};
 const STEP: usize = if cfg!(miri) { 97 } else { 1 };
 
 /// A machine with ranges of redistributors and one with a redistributor per CPU.
-fn machines() -> [Machine; 2] {
+fn machines() -> [MachineTables; 2] {
     let cpu = |n: u64| Gicc::new(n << 16, 0xb8_0014_0000 + n * 0x4_0000);
     [small(), pair(cpu(0), cpu(1))]
 }
@@ -85,7 +85,7 @@ fn memory_that_ends_inside_a_table_is_refused() {
 
 /// The machine with the table at `address` cut to `length` bytes, and length
 /// and checksum made to fit.
-fn cut(machine: &Machine, address: u64, length: usize) -> Memory {
+fn cut(machine: &MachineTables, address: u64, length: usize) -> Memory {
     let mut memory = machine.memory();
     memory.at(address).truncate(length);
     seal(memory.at(address));

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use crate::tables::{
-    Gicc, Machine, RAM, RSDP, fadt, gicd, gicr, gtdt, its, madt, room, small, spcr,
+    Gicc, MachineTables, RAM, RSDP, fadt, gicd, gicr, gtdt, its, madt, room, small, spcr,
 };
 use acpi::{Description, Ram};
 use platform::{Conduit, Cpu, Enable, MAX_CPUS, Region, Timer, Uart, UartKind};
@@ -24,7 +24,7 @@ fn c7g_core(cluster: u64, place: u64) -> (u64, u64) {
 
 /// c7g.metal without the cores of `holes`, which are either not described at
 /// all or described as unusable.
-fn c7g(holes: &[(u64, u64)], described: bool) -> (Machine, Vec<(u64, u64)>) {
+fn c7g(holes: &[(u64, u64)], described: bool) -> (MachineTables, Vec<(u64, u64)>) {
     let mut structures = vec![gicd(0xb8_0000_0000, 4), its(0xbc_0010_0000)];
     let mut cores = vec![];
     for (cluster, place) in (0..2).flat_map(|cluster| (0..PLACES).map(move |p| (cluster, p))) {
@@ -37,7 +37,7 @@ fn c7g(holes: &[(u64, u64)], described: bool) -> (Machine, Vec<(u64, u64)>) {
             structures.push(gicc.off().bytes());
         }
     }
-    let machine = Machine {
+    let machine = MachineTables {
         fadt: fadt(1),
         madt: madt(&structures),
         gtdt: gtdt([30, 27, 26]),
@@ -160,7 +160,7 @@ fn altra() {
     structures.extend(frames.iter().map(|frame| Gicc::new(frame.0, 0).bytes()));
     structures.push(gicr(0x1001_0014_0000, 80 * 0x2_0000));
     structures.extend((0..8).map(|n| its(0x1001_0004_0000 + n * 0x2_0000)));
-    let mut machine = Machine::new(madt(&structures));
+    let mut machine = MachineTables::new(madt(&structures));
     machine.spcr = Some(spcr(0x0e, 32, 3, 0x1000_0260_0000));
     let description = machine.read().unwrap();
     let platform = &description.platform;
@@ -183,7 +183,7 @@ fn a_per_cpu_machine_with_more_cpus_than_fit() {
         .collect();
     let mut structures = vec![gicd(0xb8_0000_0000, 4)];
     structures.extend(cores.iter().map(|core| Gicc::new(core.0, core.1).bytes()));
-    let description = Machine::new(madt(&structures)).read().unwrap();
+    let description = MachineTables::new(madt(&structures)).read().unwrap();
     let platform = &description.platform;
     assert_eq!((platform.cpus.len(), platform.cpus_ignored), (MAX_CPUS, 32));
     assert_eq!(platform.gic.redistributors.len(), MAX_CPUS);

@@ -6,6 +6,6 @@ mod contradictions;
 mod damage;
 mod layouts;
 mod missing;
-mod others;
+mod table_contents;
 mod tables;
 mod watchdogs;

@@ -2,11 +2,11 @@
 //! Each part of a machine's tables missing in turn: the machine is refused by an
 //! error that names the table, or it is that machine without the part.
 
-use crate::tables::{Gicc, Machine, Memory, XSDT, gicd, gicr, its, madt, small, table};
+use crate::tables::{Gicc, MachineTables, Memory, XSDT, gicd, gicr, its, madt, small, table};
 use acpi::{Description, Error, Table};
 
 /// The tables of `machine`, of which the XSDT does not list number `left_out`.
-fn without_table(machine: &Machine, left_out: usize) -> Memory {
+fn without_table(machine: &MachineTables, left_out: usize) -> Memory {
     let mut memory = machine.memory();
     let entries = memory.at(XSDT)[36..].to_vec();
     let listed = entries.chunks(8).enumerate();
@@ -39,7 +39,7 @@ fn each_table() {
 fn without(structures: &[Vec<u8>], left_out: usize) -> Result<Description<'static>, Error> {
     let mut rest = structures.to_vec();
     rest.remove(left_out);
-    Machine::new(madt(&rest)).read()
+    MachineTables::new(madt(&rest)).read()
 }
 
 /// The error names the MADT.
@@ -81,5 +81,5 @@ fn each_structure_of_a_madt_without_ranges() {
         assert_eq!(left.gic.redistributors.len(), 1);
     }
     // No CPU at all.
-    refused_by_the_madt(Machine::new(madt(&structures[..1])).read());
+    refused_by_the_madt(MachineTables::new(madt(&structures[..1])).read());
 }

@@ -10,7 +10,7 @@ pub const XSDT: u64 = 0x2000;
 pub const FIRST: u64 = 0x1_0000;
 /// Distance from table to table.
 pub const STEP: u64 = 0x1_0000;
-/// Where [`Machine::memory`] puts them.
+/// Where [`MachineTables::memory`] puts them.
 pub const FADT: u64 = FIRST;
 pub const MADT: u64 = FIRST + STEP;
 pub const GTDT: u64 = FIRST + 2 * STEP;
@@ -244,7 +244,7 @@ pub fn madt(structures: &[Vec<u8>]) -> Vec<u8> {
 
 /// A machine's tables.
 #[derive(Clone, Debug)]
-pub struct Machine {
+pub struct MachineTables {
     pub fadt: Vec<u8>,
     pub madt: Vec<u8>,
     pub gtdt: Vec<u8>,
@@ -252,7 +252,7 @@ pub struct Machine {
     pub others: Vec<Vec<u8>>,
 }
 
-impl Machine {
+impl MachineTables {
     /// The machine with this MADT, and usual other tables.
     pub fn new(madt: Vec<u8>) -> Self {
         Self {
@@ -299,27 +299,27 @@ pub fn rsdp(revision: u8) -> Vec<u8> {
 }
 
 /// QEMU's `virt` in miniature: one range of redistributors, four CPUs, an ITS.
-pub fn small() -> Machine {
+pub fn small() -> MachineTables {
     let mut structures = vec![gicd(0x800_0000, 3)];
     structures.extend((0..4).map(|cpu| Gicc::new(cpu, 0).bytes()));
     structures.extend([gicr(0x80a_0000, 4 * 0x2_0000), its(0x808_0000)]);
-    Machine::new(madt(&structures))
+    MachineTables::new(madt(&structures))
 }
 
 /// A machine of two CPUs with a redistributor each.
-pub fn pair(first: Gicc, second: Gicc) -> Machine {
-    Machine::new(madt(&[gicd(0x800_0000, 4), first.bytes(), second.bytes()]))
+pub fn pair(first: Gicc, second: Gicc) -> MachineTables {
+    MachineTables::new(madt(&[gicd(0x800_0000, 4), first.bytes(), second.bytes()]))
 }
 
 /// The machine is refused with this message.
 #[track_caller]
-pub fn refused(machine: &Machine, expected: &str) {
+pub fn refused(machine: &MachineTables, expected: &str) {
     assert_eq!(machine.read().unwrap_err().to_string(), expected);
 }
 
 /// The machine is refused because of what stands at `offset` of `table`.
 #[track_caller]
-pub fn refused_at(machine: &Machine, table: Table, offset: usize) {
+pub fn refused_at(machine: &MachineTables, table: Table, offset: usize) {
     match machine.read() {
         Err(Error::Defect {
             table: t,

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Generic watchdogs of the GTDT: which are found, and the error where they can't be.
 
-use crate::tables::{self, Machine, block, gtdt_with, small, watchdog};
+use crate::tables::{self, MachineTables, block, gtdt_with, small, watchdog};
 use acpi::{Error, Table};
 use platform::{MAX_WATCHDOGS, Watchdog};
 
 /// A machine with these platform timers.
-fn with(count: u32, timers: &[Vec<u8>]) -> Machine {
+fn with(count: u32, timers: &[Vec<u8>]) -> MachineTables {
     let mut machine = small();
     machine.gtdt = gtdt_with(count, &timers.concat());
     machine
 }
 
 /// Returns the watchdogs found, and the offset of what is wrong.
-fn found(machine: &Machine) -> (Vec<Watchdog>, Option<usize>) {
+fn found(machine: &MachineTables) -> (Vec<Watchdog>, Option<usize>) {
     let read = machine.read().unwrap();
     let wrong = read.notes.wrong_watchdogs.map(|error| match error {
         Error::Defect {

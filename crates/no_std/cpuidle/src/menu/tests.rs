@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::table::tests::{TICK, table};
-use crate::{Kind, State};
+use crate::{State, StateKind};
 
 const MS: u64 = 1_000_000;
 
@@ -168,8 +168,8 @@ fn without_a_tick_only_the_timer_is_safe() {
 #[test]
 fn polls_are_for_short_stays_and_slow_halts() {
     let choose = |residency_us: u64, stay_us: u64, timer_us: u64, moment: &Moment| {
-        let poll = State::new("poll", Kind::Poll, 0, 0);
-        let wfi = State::new("wfi", Kind::Wfi, 2_000, residency_us * 1000);
+        let poll = State::new("poll", StateKind::Poll, 0, 0);
+        let wfi = State::new("wfi", StateKind::Wfi, 2_000, residency_us * 1000);
         let states = Table::new(&[poll, wfi], TICK).unwrap();
         let mut governor = Menu::new(Release::Now);
         for _ in 0..8 {
@@ -193,8 +193,8 @@ fn polls_are_for_short_stays_and_slow_halts() {
 #[test]
 fn between_two_states_the_tick_decides() {
     let choose = |residency_us: u64, moment: &Moment| {
-        let standby = State::new("standby", Kind::Standby, 0, residency_us * 1000);
-        let deep = State::new("deep", Kind::Standby, 0, 20 * MS);
+        let standby = State::new("standby", StateKind::Standby, 0, residency_us * 1000);
+        let deep = State::new("deep", StateKind::Standby, 0, 20 * MS);
         let states = Table::new(&[standby, deep], TICK).unwrap();
         let mut governor = Menu::new(Release::Now);
         for _ in 0..8 {
@@ -212,9 +212,9 @@ fn between_two_states_the_tick_decides() {
 /// the tick is stopped. With a poll as first state that goes on.
 #[test]
 fn a_timer_that_is_near_decides_at_once() {
-    let wfi = State::new("wfi", Kind::Wfi, 0, 0);
-    let poll = State::new("poll", Kind::Poll, 0, 0);
-    let standby = State::new("standby", Kind::Standby, 40_000, 200_000);
+    let wfi = State::new("wfi", StateKind::Wfi, 0, 0);
+    let poll = State::new("poll", StateKind::Poll, 0, 0);
+    let standby = State::new("standby", StateKind::Standby, 40_000, 200_000);
     let soon = Moment {
         next_tick_ns: 50_000,
         ..ticking()
@@ -281,8 +281,8 @@ fn stays_with_waiters_have_factors_of_their_own() {
 #[test]
 fn the_prediction_bounds_the_latency_of_early_releases() {
     let choose = |release: Release, exit_ns: u64| {
-        let poll = State::new("poll", Kind::Poll, 0, 0);
-        let standby = State::new("standby", Kind::Standby, exit_ns, 300_000);
+        let poll = State::new("poll", StateKind::Poll, 0, 0);
+        let standby = State::new("standby", StateKind::Standby, exit_ns, 300_000);
         let states = Table::new(&[poll, standby], TICK).unwrap();
         let mut governor = Menu::new(release);
         for _ in 0..8 {

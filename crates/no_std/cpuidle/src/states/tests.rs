@@ -6,7 +6,7 @@ use super::*;
 const TICK: u64 = 4_000_000;
 
 /// Name, exit latency and target residency in us of each state.
-fn shown(text: &str, standby_us: u32) -> Vec<(&'static str, Kind, u64, u64)> {
+fn shown(text: &str, standby_us: u32) -> Vec<(&'static str, StateKind, u64, u64)> {
     let table = States::parse(text).unwrap().table(standby_us, TICK);
     let table = table.unwrap();
     let states = table.states().iter();
@@ -20,14 +20,14 @@ fn shown(text: &str, standby_us: u32) -> Vec<(&'static str, Kind, u64, u64)> {
 
 #[test]
 fn tables_have_the_times_that_are_given_or_the_default_ones() {
-    let poll = ("poll", Kind::Poll, 0, 0);
-    let wfi = ("wfi", Kind::Wfi, 2, 10);
-    let standby = ("standby", Kind::Standby, 100, 300);
-    let deep = ("deep", Kind::Standby, 400, 2000);
+    let poll = ("poll", StateKind::Poll, 0, 0);
+    let wfi = ("wfi", StateKind::Wfi, 2, 10);
+    let standby = ("standby", StateKind::Standby, 100, 300);
+    let deep = ("deep", StateKind::Standby, 400, 2000);
     assert_eq!(shown("poll+wfi+standby", 100), [poll, wfi, standby]);
     assert_eq!(
         shown("poll+wfi+standby", 7)[2],
-        ("standby", Kind::Standby, 7, 21)
+        ("standby", StateKind::Standby, 7, 21)
     );
     assert_eq!(shown("poll+wfi+standby", 0), [poll, wfi]);
     assert_eq!(shown("wfi", 100), [wfi]);
@@ -39,13 +39,13 @@ fn tables_have_the_times_that_are_given_or_the_default_ones() {
     assert_eq!(
         shown("wfi:1:5+standby:50:200", 0),
         [
-            ("wfi", Kind::Wfi, 1, 5),
-            ("standby", Kind::Standby, 50, 200)
+            ("wfi", StateKind::Wfi, 1, 5),
+            ("standby", StateKind::Standby, 50, 200)
         ]
     );
     assert_eq!(
         shown("arm_poll_idle:300", 0),
-        [poll, ("wfi", Kind::Wfi, 300, 300)]
+        [poll, ("wfi", StateKind::Wfi, 300, 300)]
     );
     assert_eq!(States::parse("poll+wfi+standby"), Ok(States::DEFAULT));
     // The default limit of the driver.

@@ -9,10 +9,10 @@ pub const TICK: u64 = 4_000_000;
 /// Poll, WFI and two standby states whose numbers are easy to reckon with.
 pub fn table() -> Table {
     let states = [
-        State::new("poll", Kind::Poll, 0, 0),
-        State::new("wfi", Kind::Wfi, 2_000, 10_000),
-        State::new("standby", Kind::Standby, 40_000, 200_000),
-        State::new("deep", Kind::Standby, 400_000, 2_000_000),
+        State::new("poll", StateKind::Poll, 0, 0),
+        State::new("wfi", StateKind::Wfi, 2_000, 10_000),
+        State::new("standby", StateKind::Standby, 40_000, 200_000),
+        State::new("deep", StateKind::Standby, 400_000, 2_000_000),
     ];
     Table::new(&states, TICK).unwrap()
 }

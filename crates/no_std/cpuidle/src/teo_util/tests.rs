@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::table::tests::{TICK, table};
-use crate::{Kind, State};
+use crate::{State, StateKind};
 
 const MS: u64 = 1_000_000;
 
@@ -117,8 +117,8 @@ fn load_takes_one_state_off() {
 /// A timer in 1 ms is before the second state pays: WFI, and the tick goes on.
 #[test]
 fn with_two_states_that_halt_load_means_the_first() {
-    let wfi = State::new("wfi", Kind::Wfi, 0, 0);
-    let deep = State::new("deep", Kind::Standby, 400_000, 2 * MS);
+    let wfi = State::new("wfi", StateKind::Wfi, 0, 0);
+    let deep = State::new("deep", StateKind::Standby, 400_000, 2 * MS);
     let states = Table::new(&[wfi, deep], TICK).unwrap();
     let select = |util, moment: Moment, timer_ns| {
         let choice = TeoUtil::new(util).select(&states, &moment, || timer_ns);

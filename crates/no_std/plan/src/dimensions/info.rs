@@ -22,7 +22,7 @@ pub struct Info {
     /// Its words; empty if its values are not words.
     pub words: &'static [&'static str],
     /// Type of its values.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// Where records and results have it.
     pub place: Place,
     /// How tables and charts show it.
@@ -39,7 +39,7 @@ pub struct Info {
 
 /// Type of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// One of some words.
     Words,
     /// Numbers of microseconds, of milliseconds, of hertz, or of things.

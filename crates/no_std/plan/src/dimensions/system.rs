@@ -11,7 +11,7 @@ macro_rules! system {
                 key: "groups",
                 aliases: &["clients"],
                 help: "Groups of messaging, pairs of pipe, pairs of client and server of notify, 1 to 16 (default 1)",
-                kind: Kind::Numbers,
+                kind: ValueKind::Numbers,
                 range: (1, 16),
                 default: [1],
                 neutral: 1,
@@ -24,7 +24,7 @@ macro_rules! system {
             calls: Calls {
                 key: "calls",
                 help: "Which CPUs ipistorm calls: single (the CPU at --offset), mask (those of --mask), all",
-                kind: Kind::Words,
+                kind: ValueKind::Words,
                 default: [Calls::Single],
                 neutral: Calls::Single,
                 turn: 23,
@@ -36,7 +36,7 @@ macro_rules! system {
             offset: u32 {
                 key: "offset",
                 help: "A call of one CPU goes to the caller's number plus this (default 1)",
-                kind: Kind::Numbers,
+                kind: ValueKind::Numbers,
                 range: (0, 511),
                 default: [1],
                 neutral: 1,
@@ -54,7 +54,7 @@ macro_rules! system {
             mask: CpuSet {
                 key: "mask",
                 help: "CPUs that a call to many goes to (default all)",
-                kind: Kind::Cpus,
+                kind: ValueKind::Cpus,
                 default: [CpuSet::ALL],
                 neutral: CpuSet::ALL,
                 turn: 21,
@@ -71,7 +71,7 @@ macro_rules! system {
             cpulist: CpuSet {
                 key: "cpulist",
                 help: "CPUs that call (ipistorm; default 0), or wake up by time (timer, idle; default all)",
-                kind: Kind::Cpus,
+                kind: ValueKind::Cpus,
                 default: [CpuSet::ALL],
                 neutral: CpuSet::ALL,
                 turn: 20,
@@ -91,7 +91,7 @@ macro_rules! system {
             call_wait: Switch {
                 key: "call-wait",
                 help: "Whether the caller waits until the function has run: on, off",
-                kind: Kind::Words,
+                kind: ValueKind::Words,
                 default: [Switch::On],
                 neutral: Switch::On,
                 turn: 19,
@@ -104,7 +104,7 @@ macro_rules! system {
             call_by: CallBy {
                 key: "call-by",
                 help: "How a call reaches a CPU that polls: notify, resched, ipi, skip-newidle, sm-idle",
-                kind: Kind::Words,
+                kind: ValueKind::Words,
                 default: [CallBy::Notify],
                 neutral: CallBy::Notify,
                 turn: 18,
@@ -117,7 +117,7 @@ macro_rules! system {
             crowd: CpuSet {
                 key: "crowd",
                 help: "CPUs on which two tasks are always ready, besides those that call (ipistorm; default none)",
-                kind: Kind::Cpus,
+                kind: ValueKind::Cpus,
                 default: [CpuSet::NONE],
                 neutral: CpuSet::NONE,
                 turn: 18,
@@ -130,7 +130,7 @@ macro_rules! system {
             device_us: u32 {
                 key: "device-us",
                 help: "How long the device of io takes to read, microseconds (default 20)",
-                kind: Kind::Numbers,
+                kind: ValueKind::Numbers,
                 range: (1, 1_000_000),
                 default: [20],
                 neutral: 20,
@@ -143,7 +143,7 @@ macro_rules! system {
             writes: u32 {
                 key: "writes",
                 help: "How many requests of io in a hundred are writes, drawn at random (default 0)",
-                kind: Kind::Numbers,
+                kind: ValueKind::Numbers,
                 range: (0, 100),
                 default: [0],
                 neutral: 0,
@@ -156,7 +156,7 @@ macro_rules! system {
             write_us: u32 {
                 key: "write-us",
                 help: "How long the device of io takes to write, microseconds (default 20)",
-                kind: Kind::Numbers,
+                kind: ValueKind::Numbers,
                 range: (1, 1_000_000),
                 default: [20],
                 neutral: 20,
@@ -170,7 +170,7 @@ macro_rules! system {
                 key: "spread",
                 help: "How times of io's device (default fixed), or from one request to the next (exponential), are \
                        distributed: fixed, uniform, exponential",
-                kind: Kind::Words,
+                kind: ValueKind::Words,
                 default: [Spread::Fixed],
                 neutral: Spread::Fixed,
                 turn: 16,
@@ -184,7 +184,7 @@ macro_rules! system {
                 key: "completion",
                 help: "How many requests of io in a hundred interrupt the CPU that submitted them, drawn at random; the \
                        others interrupt the next CPU (default 100, same; other is 0)",
-                kind: Kind::Numbers,
+                kind: ValueKind::Numbers,
                 default: [Completion::SAME],
                 neutral: Completion::SAME,
                 turn: 15,
@@ -196,7 +196,7 @@ macro_rules! system {
             psd_ms: u32 {
                 key: "psd-ms",
                 help: "How long a governed CPU stays shallow after it asked a device, milliseconds; 0 is off",
-                kind: Kind::Numbers,
+                kind: ValueKind::Numbers,
                 range: (0, 1000),
                 default: [0],
                 neutral: 0,
@@ -209,7 +209,7 @@ macro_rules! system {
             psd_limit: PsdLimit {
                 key: "psd-limit",
                 help: "How shallow that is: poll (the shallowest state), wfi (no deeper than WFI, by a latency limit)",
-                kind: Kind::Words,
+                kind: ValueKind::Words,
                 default: [PsdLimit::Poll],
                 neutral: PsdLimit::Poll,
                 turn: 14,
@@ -224,7 +224,7 @@ macro_rules! system {
                 key: "standby-us",
                 help: "Exit latency of state standby where --states does not give it, microseconds; 0 is without that state \
                        (default 100)",
-                kind: Kind::Numbers,
+                kind: ValueKind::Numbers,
                 range: (0, 10_000),
                 default: [States::STANDBY_US],
                 neutral: 0,
@@ -237,7 +237,7 @@ macro_rules! system {
             idle_poll: CpuSet {
                 key: "idle-poll",
                 help: "Governed CPUs that poll whatever the governor says (default none)",
-                kind: Kind::Cpus,
+                kind: ValueKind::Cpus,
                 default: [CpuSet::NONE],
                 neutral: CpuSet::NONE,
                 turn: 12,
@@ -250,7 +250,7 @@ macro_rules! system {
             idle_poll_by: IdlePollBy {
                 key: "idle-poll-by",
                 help: "How --idle-poll makes CPUs poll: posted (a switch; YIELD, with ticks), pointer (WFE, without)",
-                kind: Kind::Words,
+                kind: ValueKind::Words,
                 default: [IdlePollBy::Posted],
                 neutral: IdlePollBy::Posted,
                 turn: 12,

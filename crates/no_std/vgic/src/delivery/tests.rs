@@ -10,7 +10,7 @@ const TIMER: u32 = 27;
 const SPI: u32 = 40;
 
 /// A CPU: list registers, and a timer.
-struct Cpu {
+struct TestCpu {
     bank: Fake,
     number: usize,
     line: bool,
@@ -18,7 +18,7 @@ struct Cpu {
     ended: u32,
 }
 
-impl Bank for Cpu {
+impl Bank for TestCpu {
     fn count(&self) -> usize {
         self.bank.count()
     }
@@ -40,7 +40,7 @@ impl Bank for Cpu {
     }
 }
 
-impl Interface for Cpu {
+impl Interface for TestCpu {
     const SGIS: u32 = 0xff;
 
     fn ended(&self) -> u32 {
@@ -116,11 +116,11 @@ impl Guest {
         assert!(changed);
     }
 
-    fn on(&mut self, number: usize) -> Delivery<'_, Cpu, &RefCell<Distributor>> {
+    fn on(&mut self, number: usize) -> Delivery<'_, TestCpu, &RefCell<Distributor>> {
         Delivery {
             private: &self.private[number],
             list: &mut self.lists[number],
-            interface: Cpu {
+            interface: TestCpu {
                 bank: Fake::new(4),
                 number,
                 line: false,

@@ -5,8 +5,8 @@
 use super::{Bank, List};
 use crate::PRIVATE;
 use crate::bits::ones;
-use crate::listed::{Listed, mask};
 use crate::lr::ListRegister;
+use crate::lr_cache::{Listed, mask};
 
 /// State of an interrupt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -70,7 +70,7 @@ impl Bank for Fake {
 
 /// Actions of a guest, and events that can happen to it.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum ListOperation {
     Inject(u32),
     Acknowledge,
     End,
@@ -109,11 +109,11 @@ impl World {
         }
     }
 
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: ListOperation) {
         let mut injected = false;
         match step {
-            Step::Inject(intid) => injected = self.inject(intid),
-            Step::Acknowledge => {
+            ListOperation::Inject(intid) => injected = self.inject(intid),
+            ListOperation::Acknowledge => {
                 if let Some(intid) = self.acknowledge() {
                     let state = self.owed.entry(intid).or_default();
                     assert!(state.pending, "{intid} was not pending");
@@ -123,24 +123,24 @@ impl World {
                     };
                 }
             }
-            Step::End => {
+            ListOperation::End => {
                 if let Some(intid) = self.innermost() {
                     self.end(intid);
                 }
             }
-            Step::Maintenance => {
+            ListOperation::Maintenance => {
                 if self.bank.asked.refill && !self.bank.is_waiting() {
                     self.list.refill(&mut self.bank);
                 }
             }
-            Step::Withdraw(intid) => {
+            ListOperation::Withdraw(intid) => {
                 let had = self.list.withdraw(&mut self.bank, intid);
                 let state = self.owed.entry(intid).or_default();
                 assert_eq!(had.is_some(), state.pending);
                 state.pending = false;
             }
-            Step::Activate(intid) => self.activate(intid),
-            Step::Deactivate(intid) => {
+            ListOperation::Activate(intid) => self.activate(intid),
+            ListOperation::Deactivate(intid) => {
                 self.list
                     .set_active(&mut self.bank, intid, priority(intid), false);
                 self.owed.entry(intid).or_default().active = false;
@@ -263,9 +263,9 @@ impl World {
     /// The guest handles what it gets until nothing comes any more.
     fn settle(&mut self) {
         for _ in 0..1000 {
-            self.step(Step::End);
-            self.step(Step::Maintenance);
-            self.step(Step::Acknowledge);
+            self.step(ListOperation::End);
+            self.step(ListOperation::Maintenance);
+            self.step(ListOperation::Acknowledge);
         }
         assert!(
             self.owed.values().all(|state| *state == State::default()),
@@ -275,17 +275,17 @@ impl World {
     }
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = ListOperation> {
     prop_oneof![
-        4 => (0u32..40).prop_map(Step::Inject),
-        3 => Just(Step::Acknowledge),
-        3 => Just(Step::End),
-        2 => Just(Step::Maintenance),
-        1 => (0u32..40).prop_map(Step::Withdraw),
-        1 => (0u32..40).prop_map(Step::Activate),
-        1 => (0u32..40).prop_map(Step::Deactivate),
-        1 => Just(Step::Inject(TIMER)),
-        1 => prop_oneof![Just(Step::Activate(TIMER)), Just(Step::Withdraw(TIMER))],
+        4 => (0u32..40).prop_map(ListOperation::Inject),
+        3 => Just(ListOperation::Acknowledge),
+        3 => Just(ListOperation::End),
+        2 => Just(ListOperation::Maintenance),
+        1 => (0u32..40).prop_map(ListOperation::Withdraw),
+        1 => (0u32..40).prop_map(ListOperation::Activate),
+        1 => (0u32..40).prop_map(ListOperation::Deactivate),
+        1 => Just(ListOperation::Inject(TIMER)),
+        1 => prop_oneof![Just(ListOperation::Activate(TIMER)), Just(ListOperation::Withdraw(TIMER))],
     ]
 }
 
@@ -302,12 +302,12 @@ proptest! {
 #[test]
 fn short_sequences_exhaustively() {
     let steps = [
-        Step::Inject(0),
-        Step::Inject(1),
-        Step::Inject(4),
-        Step::Acknowledge,
-        Step::End,
-        Step::Maintenance,
+        ListOperation::Inject(0),
+        ListOperation::Inject(1),
+        ListOperation::Inject(4),
+        ListOperation::Acknowledge,
+        ListOperation::End,
+        ListOperation::Maintenance,
     ];
     const DEPTH: u32 = if cfg!(miri) { 2 } else { 7 };
     for count in 1..=2 {
@@ -346,8 +346,8 @@ fn a_hardware_interrupt_is_never_active_and_pending() {
 fn a_line_that_is_low_takes_its_interrupt_back_and_no_other() {
     let low = |world: &mut World| world.list.lower(&mut world.bank, 1 << TIMER | 1 << 5);
     let mut world = World::new(2);
-    world.step(Step::Inject(5));
-    world.step(Step::Inject(TIMER));
+    world.step(ListOperation::Inject(5));
+    world.step(ListOperation::Inject(TIMER));
     assert_eq!(low(&mut world), 1 << TIMER);
     assert!(!world.list.state(&world.bank, TIMER).pending);
     assert!(world.list.state(&world.bank, 5).pending);
@@ -421,8 +421,8 @@ fn draining_gives_back_everything_pending() {
 #[test]
 fn a_pending_hardware_interrupt_that_is_activated_is_only_active() {
     let mut world = World::new(2);
-    world.step(Step::Inject(TIMER));
-    world.step(Step::Activate(TIMER));
+    world.step(ListOperation::Inject(TIMER));
+    world.step(ListOperation::Activate(TIMER));
     let only = TIMER_LINE.with_active();
     assert_eq!(world.list.queue[..], [only]);
     assert_eq!(
@@ -437,7 +437,7 @@ fn a_more_urgent_one_takes_the_register_of_the_innermost() {
     let mut world = World::new(2);
     // Each is more urgent than the one before.
     for intid in [4, 3, 2, 1, 0] {
-        world.step(Step::Inject(intid));
+        world.step(ListOperation::Inject(intid));
         assert_eq!(world.acknowledge(), Some(intid));
         world.owed.insert(
             intid,
@@ -451,7 +451,7 @@ fn a_more_urgent_one_takes_the_register_of_the_innermost() {
     assert_eq!((listed, world.list.queue.len()), (vec![4, 0], 3));
     for intid in [0, 1, 2, 3, 4] {
         assert_eq!(world.bank.asked.traps, intid < 4, "{intid}");
-        world.step(Step::End);
+        world.step(ListOperation::End);
         assert!(!world.list.state(&world.bank, intid).active);
     }
 }
@@ -459,8 +459,8 @@ fn a_more_urgent_one_takes_the_register_of_the_innermost() {
 #[test]
 fn an_active_one_keeps_its_priority_in_its_register() {
     let mut world = World::new(2);
-    world.step(Step::Inject(2));
-    world.step(Step::Acknowledge);
+    world.step(ListOperation::Inject(2));
+    world.step(ListOperation::Acknowledge);
     // It comes again with another priority: hardware would not end it any more.
     world.list.inject(&mut world.bank, 2, 0x10, None);
     assert!(world.bank.asked.traps && world.list.state(&world.bank, 2).active);

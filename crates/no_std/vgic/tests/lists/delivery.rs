@@ -18,8 +18,8 @@ const VCPU: Vcpu = Vcpu {
     affinity: 0,
 };
 
-/// A CPU that records the calls it gets.
-struct Cpu {
+/// A CPU that notes what it is told.
+struct TestCpu {
     bank: Registers,
     lines: u32,
     active: u32,
@@ -29,7 +29,7 @@ struct Cpu {
     priorities: [u32; 4],
 }
 
-impl Bank for Cpu {
+impl Bank for TestCpu {
     fn count(&self) -> usize {
         self.bank.count()
     }
@@ -51,7 +51,7 @@ impl Bank for Cpu {
     }
 }
 
-impl Interface for Cpu {
+impl Interface for TestCpu {
     const SGIS: u32 = 0xff;
 
     fn ended(&self) -> u32 {
@@ -96,7 +96,7 @@ impl Interface for Cpu {
     }
 }
 
-impl vgic::Registers for Cpu {
+impl vgic::Registers for TestCpu {
     fn kind(&self) -> u64 {
         KIND
     }
@@ -123,7 +123,7 @@ impl vgic::Registers for Cpu {
 }
 
 /// Runs `test` on a CPU with four list registers, whose guest has enabled everything.
-fn on_a_cpu(test: impl FnOnce(Delivery<'_, Cpu, &RefCell<Distributor>>)) {
+fn on_a_cpu(test: impl FnOnce(Delivery<'_, TestCpu, &RefCell<Distributor>>)) {
     let distributor = RefCell::new(Distributor::new(1));
     for (offset, value) in [(0, 2), (0x104, u32::MAX)] {
         let write = Some(value.into());
@@ -135,7 +135,7 @@ fn on_a_cpu(test: impl FnOnce(Delivery<'_, Cpu, &RefCell<Distributor>>)) {
         });
     }
     let (private, mut list) = (private(), List::new());
-    let interface = Cpu {
+    let interface = TestCpu {
         bank: Registers::new(4),
         lines: 0,
         active: 0,
@@ -246,7 +246,7 @@ fn an_active_interrupt_is_seen_wherever_it_is() {
 #[test]
 fn what_is_unlisted_goes_where_it_came_from() {
     on_a_cpu(|mut delivery| {
-        let pending = |delivery: &Delivery<'_, Cpu, &RefCell<Distributor>>| {
+        let pending = |delivery: &Delivery<'_, TestCpu, &RefCell<Distributor>>| {
             let (offset, size, write) = (0x204, 4, None);
             let access = Access {
                 offset,
@@ -299,7 +299,7 @@ fn what_is_taken_and_not_listed_is_astray() {
     });
 }
 
-type OnCpu<'a, 'b> = Delivery<'a, Cpu, &'b RefCell<Distributor>>;
+type OnCpu<'a, 'b> = Delivery<'a, TestCpu, &'b RefCell<Distributor>>;
 
 fn read(delivery: &mut OnCpu<'_, '_>, register: Register) -> u64 {
     delivery.access(register, None).expect("it can be read").0

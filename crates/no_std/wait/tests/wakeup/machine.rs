@@ -124,7 +124,7 @@ impl World {
 }
 
 /// The waiting CPU. Everything here but `world` is its own.
-pub struct Cpu<P> {
+pub struct LoomCpu<P> {
     world: Arc<World>,
     masked: Cell<bool>,
     /// Takes an interrupt that is pending at the unmasking one step later.
@@ -144,7 +144,7 @@ pub struct Cpu<P> {
     protocol: PhantomData<P>,
 }
 
-impl<P: Protocol> Cpu<P> {
+impl<P: Protocol> LoomCpu<P> {
     /// Awake, unmasked.
     pub fn new(world: Arc<World>, late: bool) -> Self {
         Self {
@@ -170,7 +170,7 @@ impl<P: Protocol> Cpu<P> {
             && self.world.request.word().load(Relaxed) & REQUESTS == 0
     }
 
-    /// Whether the tick came since [`Cpu::take_tick`].
+    /// Whether the tick came since [`LoomCpu::take_tick`].
     pub fn has_ticked(&self) -> bool {
         self.window();
         self.ticked.get()
@@ -253,7 +253,7 @@ impl<P: Protocol> Cpu<P> {
 }
 
 /// Each access to the word has a place for interrupts before it.
-impl<P: Protocol> Target for Cpu<P> {
+impl<P: Protocol> Target for LoomCpu<P> {
     fn request(&self) -> &Request {
         self.window();
         &self.world.request
@@ -351,7 +351,7 @@ impl<P: Protocol> Target for Cpu<P> {
     }
 }
 
-/// How a [`Cpu`] pauses.
+/// How a [`LoomCpu`] pauses.
 pub struct Looks {
     /// Whether there is no limit, so that the others have to come on.
     pub endless: bool,

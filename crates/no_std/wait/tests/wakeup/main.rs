@@ -51,7 +51,7 @@
 //!   [`PREEMPTIONS`] preemptions.
 //!
 //! Work that is posted for a parked CPU, [`wait::post`], has a model of its own on the same
-//! machine, [`posted`].
+//! machine, [`posted_work`].
 //!
 //! # Mutants
 //!
@@ -61,7 +61,7 @@
 #![cfg(loom)]
 
 mod machine;
-mod posted;
+mod posted_work;
 mod protocol;
 mod ways;
 
@@ -70,7 +70,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use machine::{Coverage, Cpu, TICK, Wake, World};
+use machine::{Coverage, LoomCpu, TICK, Wake, World};
 use protocol::{
     CheckBeforeClear, ClearedLate, ClearedUnseen, FinishKeepsPolling, HaltsUnchecked,
     InterruptOvertakes, LookBeforeRequest, MaskedLate, NeverMasked, NeverUnmasked, NoBarrier,
@@ -120,7 +120,7 @@ fn check<P: Protocol>(scenario: Scenario) -> Arc<Coverage> {
             });
             first += wakes.len();
         }
-        let cpu = Cpu::<P>::new(world, scenario.late);
+        let cpu = LoomCpu::<P>::new(world, scenario.late);
         let mut idle = scenario.way.idle(scenario.wanted);
         while !cpu.done() {
             let taken = idle.wait(&cpu);

@@ -7,7 +7,7 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 use wait::governor::Tunables;
 use wait::idle::{self, Busy, Halt, Haltpoll, Idle, Limited, Poll, PollHalt};
 
-use crate::machine::{Cpu, Looks};
+use crate::machine::{Looks, LoomCpu};
 use crate::protocol::{Protocol, TickCheck};
 
 /// A way of waiting.
@@ -50,7 +50,7 @@ const TUNABLES: Tunables = Tunables {
 
 impl Way {
     /// The loop, which ends with a request of `wanted`.
-    pub fn idle<P: Protocol>(self, wanted: u32) -> Box<dyn Idle<Cpu<P>>> {
+    pub fn idle<P: Protocol>(self, wanted: u32) -> Box<dyn Idle<LoomCpu<P>>> {
         let endless = Looks { endless: true };
         let limited = Looks { endless: false };
         let halt = Halt {
@@ -130,8 +130,10 @@ impl<First, Others> Then<First, Others> {
     }
 }
 
-impl<P, First: Idle<Cpu<P>>, Others: Idle<Cpu<P>>> Idle<Cpu<P>> for Then<First, Others> {
-    fn wait(&mut self, cpu: &Cpu<P>) -> u32 {
+impl<P, First: Idle<LoomCpu<P>>, Others: Idle<LoomCpu<P>>> Idle<LoomCpu<P>>
+    for Then<First, Others>
+{
+    fn wait(&mut self, cpu: &LoomCpu<P>) -> u32 {
         match self.first.take() {
             Some(mut first) => first.wait(cpu),
             None => self.others.wait(cpu),
@@ -144,8 +146,8 @@ struct Forced {
     wanted: u32,
 }
 
-impl<P: Protocol> Idle<Cpu<P>> for Forced {
-    fn wait(&mut self, cpu: &Cpu<P>) -> u32 {
+impl<P: Protocol> Idle<LoomCpu<P>> for Forced {
+    fn wait(&mut self, cpu: &LoomCpu<P>) -> u32 {
         let looks = Looks { endless: false };
         idle::poll_while(cpu, &looks, self.wanted, LIMIT, || false)
     }
@@ -157,8 +159,8 @@ struct Relaxed {
     wanted: u32,
 }
 
-impl<P: Protocol> Idle<Cpu<P>> for Relaxed {
-    fn wait(&mut self, cpu: &Cpu<P>) -> u32 {
+impl<P: Protocol> Idle<LoomCpu<P>> for Relaxed {
+    fn wait(&mut self, cpu: &LoomCpu<P>) -> u32 {
         let switch = Arc::new(AtomicBool::new(true));
         let on = Arc::clone(&switch);
         loom::thread::spawn(move || switch.store(false, Ordering::Relaxed));
@@ -171,8 +173,8 @@ struct HaltOrTick {
     wanted: u32,
 }
 
-impl<P: Protocol> Idle<Cpu<P>> for HaltOrTick {
-    fn wait(&mut self, cpu: &Cpu<P>) -> u32 {
+impl<P: Protocol> Idle<LoomCpu<P>> for HaltOrTick {
+    fn wait(&mut self, cpu: &LoomCpu<P>) -> u32 {
         loop {
             let early = P::TICK == TickCheck::BeforeMask;
             let early = early.then(|| cpu.has_ticked());

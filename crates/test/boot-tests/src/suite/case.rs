@@ -65,16 +65,16 @@ use anyhow::{Context, Result, anyhow};
 use serde::Deserialize;
 
 use super::cells::Expected;
-use super::cut::Cut;
+use super::equal_runs::Same;
 use super::expectation::Expect;
 use super::firmware::Firmware;
 use super::kernel::Kernel;
 use super::options::{Options, options, typed};
 use super::order::Order;
-use super::same::Same;
-use running::before::Before;
-use running::board::{Board, Machine};
+use super::truncated_log::Cut;
+use running::board::{Board, EmulatedMachine};
 use running::boot::Show;
+use running::boot_cache::BootCache;
 use running::gem5;
 use running::job::Job;
 use running::options::Metric;
@@ -156,15 +156,15 @@ impl Case {
     /// can't be fetched.
     pub fn lacks(&self) -> Option<String> {
         match self.board()?.machine {
-            Machine::Qemu(qemu) => qemu.lacks(),
-            Machine::Gem5(_) => Some(format!("{:#}", gem5::find(None).err()?)),
+            EmulatedMachine::Qemu(qemu) => qemu.lacks(),
+            EmulatedMachine::Gem5(_) => Some(format!("{:#}", gem5::find(None).err()?)),
         }
     }
 
     /// Whether it boots on QEMU, which is provided where it is missing.
     pub fn needs_qemu(&self) -> bool {
         self.board()
-            .is_none_or(|board| matches!(board.machine, Machine::Qemu(_)))
+            .is_none_or(|board| matches!(board.machine, EmulatedMachine::Qemu(_)))
     }
 
     fn board(&self) -> Option<Board> {
@@ -173,16 +173,16 @@ impl Case {
 
     /// Boots and compares, or makes boots `again` that can only go as before; the folder with the logs for people.
     pub fn run(&self, again: bool) -> Result<String> {
-        let test = |before: &Arc<Before>| self.compared(before);
-        let (place, as_before) = Before::of_test(&self.name, again, test)?;
+        let test = |before: &Arc<BootCache>| self.compared(before);
+        let (place, as_before) = BootCache::of_test(&self.name, again, test)?;
         Ok(match as_before {
             Some(boots) => format!("{place}, {boots}"),
             None => place,
         })
     }
 
-    /// Boots the runs that were not booted `before`, and compares; returns the folder.
-    fn compared(&self, before: &Arc<Before>) -> Result<String> {
+    /// Boots what was not booted `before`, and compares; the folder.
+    fn compared(&self, before: &Arc<BootCache>) -> Result<String> {
         let session = match self.session(&self.run, &self.name, before) {
             Err(error) if is_bad_input(&error) && self.expect.wants_bad_input() => {
                 self.expect.says(&format!("{error:#}"))?;
@@ -219,12 +219,14 @@ impl Case {
     pub fn lacks_rules(&self) -> Option<String> {
         let args = options(&self.run).ok()?;
         match self.board()?.machine {
-            Machine::Gem5(_) => Some("gem5 has no plugins".into()),
-            Machine::Qemu(_) if self.expect.wants_bad_input() => Some("nothing boots".into()),
-            Machine::Qemu(_) if args.job.disturb.is_some() => {
+            EmulatedMachine::Gem5(_) => Some("gem5 has no plugins".into()),
+            EmulatedMachine::Qemu(_) if self.expect.wants_bad_input() => {
+                Some("nothing boots".into())
+            }
+            EmulatedMachine::Qemu(_) if args.job.disturb.is_some() => {
                 Some("it holds the threads of the emulator".into())
             }
-            Machine::Qemu(_) => None,
+            EmulatedMachine::Qemu(_) => None,
         }
     }
 
@@ -301,7 +303,7 @@ impl Case {
     }
 
     /// A run with these options.
-    fn session(&self, run: &Options, name: &str, before: &Arc<Before>) -> Result<Session> {
+    fn session(&self, run: &Options, name: &str, before: &Arc<BootCache>) -> Result<Session> {
         let mut args = options(run)?;
         let kernel = self.guest.as_ref().map(Kernel::file).transpose()?;
         if let Some(kernel) = &kernel {

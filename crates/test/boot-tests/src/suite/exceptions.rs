@@ -14,8 +14,8 @@ use results::{Counts, Results};
 
 use providing::qemu;
 use shell::command;
-use shell::partial::Scratch;
-use shell::{places, spent};
+use shell::partial_files::Scratch;
+use shell::{places, processor_time};
 
 /// The cells, each as options of `run`: a boot for each.
 const CELLS: [&str; 9] = [
@@ -47,7 +47,7 @@ fn compare(cell: &str) -> Result<()> {
     command.args(["run", "--board=virt", "--wake=ipi", "--stages=off"]);
     command.args(["--iterations=50", "--timeout=36000", "--out"]);
     command.arg(&out).args(cell.split(' '));
-    let output = spent::output(&mut command)?;
+    let output = processor_time::output(&mut command)?;
     ensure!(
         output.status.success(),
         "ended with {}: {}",
@@ -94,7 +94,7 @@ fn as_listed(cause: &str) -> &str {
 }
 
 /// Kinds of exceptions to EL2.
-enum Entry<'c> {
+enum El2Exception<'c> {
     /// An exit by this cause.
     Exit(&'c str),
     /// The call that reads the counters.
@@ -128,14 +128,14 @@ fn read(lines: impl BufRead) -> Result<Counts> {
         let (_, esr) = syndrome.split_once('/').context("a syndrome of one part")?;
         let esr = u32::from_str_radix(esr.trim_start_matches("0x"), 16)?;
         match entry(esr, interrupt) {
-            Entry::Reading => {
+            El2Exception::Reading => {
                 let counting = counting.entry(cpu).or_default();
                 *counting = !*counting;
             }
-            Entry::Exit(cause) if counting.get(&cpu) == Some(&true) => {
+            El2Exception::Exit(cause) if counting.get(&cpu) == Some(&true) => {
                 *exits.entry(cause.into()).or_default() += 1;
             }
-            Entry::Exit(_) => {}
+            El2Exception::Exit(_) => {}
         }
     }
     if counting.is_empty() || counting.values().any(|&counting| counting) {
@@ -145,16 +145,16 @@ fn read(lines: impl BufRead) -> Result<Counts> {
 }
 
 /// Classifies an exception with syndrome `esr` (DDI 0487K.a, D23.2.39), or an interrupt.
-fn entry(esr: u32, interrupt: bool) -> Entry<'static> {
+fn entry(esr: u32, interrupt: bool) -> El2Exception<'static> {
     /// The ISS of a write of ICC_SGI1R_EL1 from x0, and where it names that register.
     const SGI: u32 = 0x3a_3016;
     const RT: u32 = 0x3e0;
     if interrupt {
-        return Entry::Exit("irq");
+        return El2Exception::Exit("irq");
     }
     let iss = esr & 0x1ff_ffff;
-    Entry::Exit(match esr >> 26 {
-        0x16 | 0x17 if iss & 0xffff == u32::from(abi::COUNTING) => return Entry::Reading,
+    El2Exception::Exit(match esr >> 26 {
+        0x16 | 0x17 if iss & 0xffff == u32::from(abi::COUNTING) => return El2Exception::Reading,
         0x01 if iss & 1 == 0 => "wfi",
         0x01 => "wfe",
         0x16 => "hvc",

@@ -24,7 +24,7 @@ const WAY: usize = 16;
 
 /// Counts of an image's instructions for atomic access.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Found {
+struct AtomicCounts {
     /// Single atomic instructions.
     atomics: usize,
     /// Stores exclusive.
@@ -46,7 +46,7 @@ pub fn run() -> Result<()> {
     check(&of(Atomics::Llsc)?, &of(Atomics::Lse)?)
 }
 
-fn check(llsc: &Found, lse: &Found) -> Result<()> {
+fn check(llsc: &AtomicCounts, lse: &AtomicCounts) -> Result<()> {
     ensure!(
         llsc.atomics == 0 && llsc.stores > 0,
         "the image for llsc has {} instructions of FEAT_LSE, and {} stores exclusive",
@@ -71,7 +71,7 @@ fn check(llsc: &Found, lse: &Found) -> Result<()> {
     Ok(())
 }
 
-fn found_in(elf: &Path) -> Result<Found> {
+fn found_in(elf: &Path) -> Result<AtomicCounts> {
     let bytes = fs::read(elf)?;
     let file = ElfFile64::<object::Endianness>::parse(&*bytes)?;
     let mut texts = file.sections();
@@ -82,8 +82,8 @@ fn found_in(elf: &Path) -> Result<Found> {
     Ok(found(&words))
 }
 
-fn found(words: &[u32]) -> Found {
-    let mut found = Found::default();
+fn found(words: &[u32]) -> AtomicCounts {
+    let mut found = AtomicCounts::default();
     let mut armed = BTreeSet::new();
     for (at, &word) in words.iter().enumerate() {
         match decode(word) {
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn images_that_are_not_what_they_are_called_are_told() {
-        let found = |atomics, stores, idle_loads, armed| Found {
+        let found = |atomics, stores, idle_loads, armed| AtomicCounts {
             atomics,
             stores,
             idle_loads,

@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 
 use running::images;
 use running::job::DirtyFirmware;
-use shell::partial;
+use shell::partial_files;
 
 /// Options of it for a test.
 #[derive(Debug, Deserialize)]
@@ -24,7 +24,7 @@ impl Firmware {
     /// Builds it as a temporary file.
     pub fn file(&self) -> Result<(NamedTempFile, DirtyFirmware)> {
         let image = images::dirty_firmware()?;
-        let mut file = partial::file(&env::temp_dir())?;
+        let mut file = partial_files::file(&env::temp_dir())?;
         file.write_all(&image)?;
         let firmware = DirtyFirmware {
             file: file.path().into(),

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 
 use super::{
-    carried, exceptions, exclusives, jobs, killed, mainline, monitor, published, refused, repeated,
-    strict, together,
+    concurrent_runs, dist_folder, exceptions, exclusives, jobs, kvm_program, mainline, monitor,
+    refused, repetitions, signals, strict,
 };
-use running::before::Before;
+use running::boot_cache::BootCache;
 use running::gem5;
-use shell::{places, spent};
+use shell::{places, processor_time};
 
 #[derive(Debug)]
 pub struct Gate {
@@ -25,16 +25,16 @@ pub struct Gate {
 #[derive(Debug)]
 enum What {
     /// One command.
-    Line(Line),
+    CommandLine(CommandLine),
     /// More than one command.
     Code(fn() -> Result<()>),
-    /// Boots, of which the results of some may be known.
-    Boots(fn(&Arc<Before>) -> Result<()>),
+    /// Boots, of which some may be known.
+    Boots(fn(&Arc<BootCache>) -> Result<()>),
 }
 
 /// A command that succeeds.
 #[derive(Debug)]
-struct Line {
+struct CommandLine {
     words: &'static [&'static str],
     /// Text that its output contains.
     says: &'static str,
@@ -47,32 +47,32 @@ const ALL: [Gate; 19] = [
     },
     Gate {
         name: "cost-is-not-more",
-        what: What::Line(Line {
+        what: What::CommandLine(CommandLine {
             words: &["cost", "--compare"],
             says: "against `",
         }),
     },
     Gate {
         name: "cost-shows-instructions",
-        what: What::Line(Line {
+        what: What::CommandLine(CommandLine {
             words: &["cost", "--asm", "sgi-send"],
             says: "msr     ICC_SGI1R_EL1",
         }),
     },
     Gate {
         name: "cycles-are-not-more",
-        what: What::Line(Line {
+        what: What::CommandLine(CommandLine {
             words: &["cost", "--board", "gem5", "--cpu", "minor", "--compare"],
             says: "against `",
         }),
     },
     Gate {
         name: "dist-is-the-same-anywhere",
-        what: What::Code(published::run),
+        what: What::Code(dist_folder::run),
     },
     Gate {
         name: "documents-are-of-this-tree",
-        what: What::Line(Line {
+        what: What::CommandLine(CommandLine {
             words: &["dev", "publish", "--check"],
             says: "every figure is as this tree measures it",
         }),
@@ -91,19 +91,19 @@ const ALL: [Gate; 19] = [
     },
     Gate {
         name: "killed-by-int-keeps",
-        what: What::Code(|| killed::keeps("INT", 130)),
+        what: What::Code(|| signals::keeps("INT", 130)),
     },
     Gate {
         name: "killed-by-term-keeps",
-        what: What::Code(|| killed::keeps("TERM", 143)),
+        what: What::Code(|| signals::keeps("TERM", 143)),
     },
     Gate {
         name: "killed-outright-leaves-no-emulator",
-        what: What::Code(killed::leaves_no_emulator),
+        what: What::Code(signals::leaves_no_emulator),
     },
     Gate {
         name: "killed-twice-ends-at-once",
-        what: What::Code(killed::second_ends_at_once),
+        what: What::Code(signals::second_ends_at_once),
     },
     Gate {
         name: "kvm-ends-of-guests",
@@ -111,7 +111,7 @@ const ALL: [Gate; 19] = [
     },
     Gate {
         name: "kvm-program-measures",
-        what: What::Boots(carried::run),
+        what: What::Boots(kvm_program::run),
     },
     Gate {
         name: "planted-faults-are-refused",
@@ -119,7 +119,7 @@ const ALL: [Gate; 19] = [
     },
     Gate {
         name: "repeated-runs-are-compared",
-        what: What::Code(repeated::run),
+        what: What::Code(repetitions::run),
     },
     Gate {
         name: "rules-are-kept",
@@ -127,7 +127,7 @@ const ALL: [Gate; 19] = [
     },
     Gate {
         name: "runs-at-once-boot-their-own-guests",
-        what: What::Code(together::run),
+        what: What::Code(concurrent_runs::run),
     },
 ];
 
@@ -141,10 +141,10 @@ impl Gate {
     /// Names what this computer lacks to run it.
     pub fn lacks(&self) -> Option<String> {
         match &self.what {
-            What::Line(line) if line.words.contains(&"gem5") => {
+            What::CommandLine(line) if line.words.contains(&"gem5") => {
                 gem5::find(None).err().map(|why| format!("{why:#}"))
             }
-            What::Line(_) | What::Code(_) | What::Boots(_) => None,
+            What::CommandLine(_) | What::Code(_) | What::Boots(_) => None,
         }
     }
 
@@ -152,22 +152,23 @@ impl Gate {
     /// success.
     pub fn run(&self, again: bool) -> Result<String> {
         match &self.what {
-            What::Line(line) => line.run().map(|()| String::new()),
+            What::CommandLine(line) => line.run().map(|()| String::new()),
             What::Code(code) => code().map(|()| String::new()),
             What::Boots(boots) => {
-                let ((), as_before) = Before::of_test(self.name, again, boots)?;
+                let ((), as_before) = BootCache::of_test(self.name, again, boots)?;
                 Ok(as_before.map_or_else(String::new, |boots| format!(" ({boots})")))
             }
         }
     }
 }
 
-impl Line {
+impl CommandLine {
     /// Runs the command and compares.
     fn run(&self) -> Result<()> {
         let mut command = Command::new(places::program()?);
         command.args(self.words);
-        let output = spent::output(&mut command).context("this program can't be started again")?;
+        let output =
+            processor_time::output(&mut command).context("this program can't be started again")?;
         let [said, complained] =
             [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
         let line = self.words.join(" ");

@@ -12,12 +12,12 @@ use std::thread;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::ON_TARGET;
-use super::passed::{Given, Passed};
+use super::pass_cache::{Given, Passed};
 use super::pool::{self, Task};
 use providing::{browser, toolchain};
 use publishing::pages as kinds;
 use shell::terminal::print_lines;
-use shell::{places, spent};
+use shell::{places, processor_time};
 
 /// How many of the last lines of Cargo's output are shown of tests that failed: it stops at the first program of tests
 /// with a failure.
@@ -27,7 +27,7 @@ const UNCHANGED: &str = "not run: they passed before, and nothing of them has ch
 
 /// A kind of tests.
 #[derive(Clone, Copy, Debug)]
-struct Kind {
+struct TestKind {
     name: &'static str,
     /// Names the thing that this computer lacks to run them.
     lacks: fn() -> Option<String>,
@@ -55,18 +55,18 @@ pub struct How<'a> {
     pub again: bool,
 }
 
-const KINDS: [Kind; 3] = [
-    Kind {
+const KINDS: [TestKind; 3] = [
+    TestKind {
         name: "tests-of-the-host",
         lacks: || None,
         tests: || Ok(host()),
     },
-    Kind {
+    TestKind {
         name: "model-checks",
         lacks: || None,
         tests: || Ok(models()),
     },
-    Kind {
+    TestKind {
         name: "pages-in-a-browser",
         lacks: browser::lacks,
         tests: pages,
@@ -124,8 +124,8 @@ fn log(name: &str) -> PathBuf {
     places::target().join("tests").join(format!("{name}.log"))
 }
 
-impl Kind {
-    /// Runs the tests without showing their output, if nothing is lacking; returns the outcome.
+impl TestKind {
+    /// Runs them aside if nothing is lacking; what became of them.
     fn beside(self, how: How) -> Result<String> {
         match (self.lacks)() {
             Some(why) => Ok(format!("skipped, {why}")),
@@ -169,7 +169,7 @@ impl Kind {
         let mut command = tests.command(filter);
         command.stdin(Stdio::null());
         command.stdout(log.try_clone().with_context(place)?);
-        let status = spent::status(command.stderr(log));
+        let status = processor_time::status(command.stderr(log));
         if status.with_context(toolchain::no_cargo)?.success() {
             return Ok(());
         }
@@ -198,7 +198,7 @@ impl Tests {
             return Ok(None);
         };
         let mut cargo = self.cargo();
-        let built = spent::output(cargo.args(["--no-run", "--message-format=json"]));
+        let built = processor_time::output(cargo.args(["--no-run", "--message-format=json"]));
         let built = built.with_context(toolchain::no_cargo)?;
         let said = String::from_utf8_lossy(&built.stderr);
         ensure!(built.status.success(), "it can't be compiled:\n{said}");
@@ -245,7 +245,7 @@ pub fn packages() -> impl Iterator<Item = &'static str> {
 fn pages() -> Result<Tests> {
     let program = browser::provide()?;
     let pages = kinds::make()?;
-    let version = spent::output(Command::new(&program).arg("--version"));
+    let version = processor_time::output(Command::new(&program).arg("--version"));
     let version = version.with_context(|| program.display().to_string())?;
     let mut given = Given::from([("browser".into(), version.stdout)]);
     for page in &pages {

@@ -14,8 +14,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use results::{Cell, Results};
 
-use shell::partial::Scratch;
-use shell::{places, spent};
+use shell::partial_files::Scratch;
+use shell::{places, processor_time};
 
 /// Arguments of every run.
 const WORDS: [&str; 7] = [
@@ -62,7 +62,7 @@ fn measured(cells: [&str; 3], jobs: &str, folder: &Path) -> Result<Results> {
     let mut command = Command::new(places::program()?);
     command.args(WORDS).args(cells);
     command.args(["--jobs", jobs, "--out"]).arg(folder);
-    let output = spent::output(&mut command).context("it can't be started")?;
+    let output = processor_time::output(&mut command).context("it can't be started")?;
     ensure!(
         output.status.success(),
         "--jobs {jobs}: {}",

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tempfile::NamedTempFile;
 
 use running::images;
-use shell::partial;
+use shell::partial_files;
 
 /// Fields of the Image's header that a test sets.
 #[derive(Debug, Default, Deserialize)]
@@ -35,7 +35,7 @@ impl Kernel {
                 image[at..at + 8].copy_from_slice(&value.to_le_bytes());
             }
         }
-        let mut file = partial::file(&env::temp_dir())?;
+        let mut file = partial_files::file(&env::temp_dir())?;
         file.write_all(&image)?;
         Ok(file)
     }

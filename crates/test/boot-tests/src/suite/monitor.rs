@@ -9,12 +9,12 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 
 use providing::qemu;
-use running::before::{Before, Went};
+use running::boot_cache::{BootCache, BootOutcome};
 use running::kvm::{self, Host};
 use running::launch;
-use shell::emulator_process::Line;
-use shell::partial::Scratch;
-use shell::spent;
+use shell::emulator_process::OutputLine;
+use shell::partial_files::Scratch;
+use shell::processor_time;
 
 /// Calls of PSCI, by HVC: SYSTEM_OFF and SYSTEM_RESET.
 const OFF: [u32; 3] = [0xd2b0_8000, 0xf280_0100, 0xd400_0002];
@@ -110,15 +110,16 @@ const RUNS: [(&[&str], &[&str]); 20] = [
 /// Likewise on a host whose Linux has KVM turned off.
 const WITHOUT_KVM: [(&[&str], &[&str]); 1] = [(&["off"], &["refused: /dev/kvm is missing"])];
 
-/// Boots hosts, and compares their output.
-pub fn run(before: &Arc<Before>) -> Result<()> {
+/// Boots hosts, and compares what they say.
+pub fn run(before: &Arc<BootCache>) -> Result<()> {
     let ends = boot(before, String::new(), &RUNS)?;
     ensure!(ends == 8, "{ends} guests ended badly");
     boot(before, "kvm-arm.mode=none".into(), &WITHOUT_KVM).map(drop)
 }
 
-/// Boots a host with these boot arguments, and compares the output of each run; returns how many guests ended badly.
-fn boot(before: &Before, arguments: String, wanted: &[(&[&str], &[&str])]) -> Result<usize> {
+/// Boots a host with what the kernel is told, and compares what it says of each run; how many
+/// guests ended badly.
+fn boot(before: &BootCache, arguments: String, wanted: &[(&[&str], &[&str])]) -> Result<usize> {
     let place = Scratch::new()?;
     let host = Host::ensure(None, running::images::monitor)?;
     let guests = [
@@ -168,12 +169,12 @@ pub fn machine() -> Result<Command> {
 }
 
 /// Returns the output of the machine, which has files in `place`, until it ends, which it has to by itself.
-pub fn said(mut command: Command, place: &Path, before: &Before) -> Result<String> {
+pub fn said(mut command: Command, place: &Path, before: &BootCache) -> Result<String> {
     let boot = before.boot(&qemu::ensure()?.exact, &command, place, &[])?;
     if let Some(went) = boot.went() {
         return Ok(went.console());
     }
-    let output = spent::output(&mut command).context("QEMU can't be started")?;
+    let output = processor_time::output(&mut command).context("QEMU can't be started")?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let complained = String::from_utf8_lossy(&output.stderr);
     ensure!(
@@ -181,8 +182,8 @@ pub fn said(mut command: Command, place: &Path, before: &Before) -> Result<Strin
         "QEMU ended with {}; it printed:\n{said}{complained}",
         output.status
     );
-    boot.keep(&Went {
-        lines: vec![Line::Console(said.clone())],
+    boot.keep(&BootOutcome {
+        lines: vec![OutputLine::Console(said.clone())],
         report: None,
     })?;
     Ok(said)

@@ -11,7 +11,7 @@ use anyhow::{Result, bail, ensure};
 
 use super::timings::Took;
 use shell::interrupt;
-use shell::spent::Account;
+use shell::processor_time::Account;
 use shell::terminal::{print_lines, say};
 
 pub struct Task<'a> {
@@ -39,7 +39,7 @@ pub fn all_cpus() -> NonZeroUsize {
 }
 
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct Outcomes {
     tests: usize,
     skipped: Vec<String>,
     failed: Vec<String>,
@@ -52,7 +52,7 @@ enum Outcome {
     Failed(String),
 }
 
-impl Tally {
+impl Outcomes {
     /// Runs `tasks`, `jobs` at a time, in this order.
     pub fn run(&mut self, tasks: Vec<Task<'_>>, jobs: NonZeroUsize) -> Result<()> {
         let queue = Mutex::new(tasks.into_iter());
@@ -161,7 +161,7 @@ mod tests {
             };
             Task::new("waits", None, run)
         });
-        let mut tally = Tally::default();
+        let mut tally = Outcomes::default();
         tally.run(tasks.collect(), jobs).unwrap();
         assert_eq!(tally.tests, 6);
         tally.judge().unwrap();
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn what_failed_and_what_was_skipped_is_named() {
-        let mut tally = Tally::default();
+        let mut tally = Outcomes::default();
         let none = || Ok(String::new());
         let tasks = vec![
             Task::new("b", None, || Err(anyhow!("wrong"))),

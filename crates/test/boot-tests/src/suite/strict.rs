@@ -11,10 +11,10 @@ use rules::RULES;
 
 use super::case::Case;
 use super::cases;
-use super::pool::{Tally, Task};
+use super::pool::{Outcomes, Task};
 use providing::qemu;
 use running::session::Session;
-use running::strict::Found;
+use running::strict::BrokenRule;
 use shell::failure::bad_input;
 use shell::interrupt;
 use shell::terminal::say;
@@ -27,9 +27,9 @@ const PLANTED: &str = "hypervisor/src/planted/with/broken_rules.rs: ";
 /// one memory that EL2 both writes and executes.
 const NOT_PLANTED: [&str; 3] = ["sgi-after-stores", "device-access", "code-fetched"];
 
-/// Fails if `test` found a broken rule that nothing breaks on purpose, or missed one that is broken on purpose.
-fn judge(test: &str, found: &[Found]) -> Result<()> {
-    let (planted, found): (Vec<&Found>, Vec<&Found>) =
+/// Fails if `test` found a rule broken that nothing breaks on purpose, or not all that is.
+fn judge(test: &str, found: &[BrokenRule]) -> Result<()> {
+    let (planted, found): (Vec<&BrokenRule>, Vec<&BrokenRule>) =
         found.iter().partition(|one| one.place.starts_with(PLANTED));
     let mut wrong: Vec<String> = found.iter().map(ToString::to_string).collect();
     if test == PLANTS {
@@ -42,7 +42,7 @@ fn judge(test: &str, found: &[Found]) -> Result<()> {
 }
 
 /// The rules whose planted break is not among `found`.
-fn missed(found: &[&Found]) -> impl Iterator<Item = String> {
+fn missed(found: &[&BrokenRule]) -> impl Iterator<Item = String> {
     let planted = RULES
         .iter()
         .filter(|rule| !NOT_PLANTED.contains(&rule.name));
@@ -87,7 +87,7 @@ pub fn run(filter: &str, jobs: NonZeroUsize) -> Result<()> {
         let run = || watched(case);
         Task::new(&case.name, case.lacks_rules(), run)
     });
-    let mut tally = Tally::default();
+    let mut tally = Outcomes::default();
     tally.run(tasks.collect(), jobs)?;
     let places = places.into_inner().unwrap_or_else(PoisonError::into_inner);
     say!("{} places break a rule", places.len());
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_broken_rule_fails_any_test() {
-        let found = Found::new("synchronised", "a.rs: f");
+        let found = BrokenRule::new("synchronised", "a.rs: f");
         assert!(judge("one", &[]).is_ok());
         assert!(judge("one", &[found]).is_err());
     }
@@ -202,8 +202,8 @@ mod tests {
             .iter()
             .filter(|rule| !NOT_PLANTED.contains(&rule.name));
         let place = |name: &str| format!("{PLANTED}{}", name.replace('-', "_"));
-        let mut found: Vec<Found> = planted
-            .map(|rule| Found::new(rule.name, &place(rule.name)))
+        let mut found: Vec<BrokenRule> = planted
+            .map(|rule| BrokenRule::new(rule.name, &place(rule.name)))
             .collect();
         assert!(judge(PLANTS, &found).is_ok());
         found.pop();

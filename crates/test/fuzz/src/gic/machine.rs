@@ -33,7 +33,7 @@ pub struct Physical {
 
 /// One vCPU's part.
 #[derive(Debug)]
-pub struct Cpu {
+pub struct ModelCpu {
     /// Its registers.
     pub private: Private,
     /// Its list.
@@ -155,7 +155,7 @@ impl vgic::Registers for Hardware<'_> {
 #[derive(Debug)]
 pub struct Machine {
     /// vCPUs.
-    pub cpus: [Cpu; CPUS],
+    pub cpus: [ModelCpu; CPUS],
     /// The distributor that they share.
     pub distributor: RefCell<Distributor>,
 }
@@ -164,7 +164,7 @@ impl Machine {
     /// Has `registers` list registers per CPU.
     pub fn new(registers: usize) -> Self {
         Self {
-            cpus: core::array::from_fn(|_| Cpu {
+            cpus: core::array::from_fn(|_| ModelCpu {
                 private: Private::new(),
                 list: List::new(),
                 interface: Interface::new(registers),
@@ -408,7 +408,7 @@ impl Machine {
 
     /// Whether `intid` waits for a list register of `cpu`.
     pub fn is_queued(&self, cpu: usize, intid: u32) -> bool {
-        let Cpu {
+        let ModelCpu {
             list, interface, ..
         } = &self.cpus[cpu];
         let state = list.state(interface, intid);

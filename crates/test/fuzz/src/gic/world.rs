@@ -15,7 +15,7 @@ use super::spec::{Active, Bits, CPUS, INTIDS, PRIVATE, Spec, affinity};
 
 /// Actions of a guest, and events that can happen to it.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum GuestAction {
     /// A CPU acknowledges.
     Acknowledge(usize),
     /// It ends the interrupt that it acknowledged last.
@@ -96,7 +96,7 @@ impl World {
     #[must_use]
     pub fn started(registers: usize) -> Self {
         let mut world = Self::new(registers);
-        world.step(&Step::Forward(0, true));
+        world.step(&GuestAction::Forward(0, true));
         for (of, first) in [(0, 0), (1, 0), (2, 0), (0, 32), (0, 64)] {
             world.write(0, of, Bits::SetEnable, first, u32::MAX);
         }
@@ -107,65 +107,67 @@ impl World {
     ///
     /// # Panics
     /// Panics if they differ where they may not.
-    pub fn step(&mut self, step: &Step) {
+    pub fn step(&mut self, step: &GuestAction) {
         match *step {
-            Step::Acknowledge(cpu) => self.acknowledge(cpu),
-            Step::End(cpu) => self.end(cpu),
-            Step::Deactivate(cpu, which) if !self.ended[cpu].is_empty() => {
+            GuestAction::Acknowledge(cpu) => self.acknowledge(cpu),
+            GuestAction::End(cpu) => self.end(cpu),
+            GuestAction::Deactivate(cpu, which) if !self.ended[cpu].is_empty() => {
                 let which = which % self.ended[cpu].len();
                 let intid = self.ended[cpu].remove(which);
                 self.deactivate(cpu, intid);
             }
-            Step::Deactivate(..) => {}
-            Step::Send(intid, targets) => self.send(intid, targets),
-            Step::Mask(cpu, mask) => {
+            GuestAction::Deactivate(..) => {}
+            GuestAction::Send(intid, targets) => self.send(intid, targets),
+            GuestAction::Mask(cpu, mask) => {
                 self.set(cpu, Register::Mask, mask.into(), |interface| {
                     interface.mask = mask;
                 });
                 self.spec.cpus[cpu].mask = mask;
             }
             // To change it while something is active is the guest's mistake (12.2, ICC_CTLR_EL1).
-            Step::Split(cpu, split) if self.handling[cpu].is_empty() => {
+            GuestAction::Split(cpu, split) if self.handling[cpu].is_empty() => {
                 self.set(cpu, Register::Control, u64::from(split) << 1, |interface| {
                     interface.split = split;
                 });
                 self.spec.cpus[cpu].split = split;
             }
-            Step::Split(..) => {}
-            Step::Enable(cpu, on) => {
+            GuestAction::Split(..) => {}
+            GuestAction::Enable(cpu, on) => {
                 self.set(cpu, Register::Enable, on.into(), |interface| {
                     interface.on = on
                 });
                 self.spec.cpus[cpu].on = on;
             }
-            Step::Write {
+            GuestAction::Write {
                 by,
                 of,
                 bits,
                 first,
                 value,
             } => self.write(by, of, bits, first, value),
-            Step::Read {
+            GuestAction::Read {
                 by,
                 of,
                 bits,
                 first,
             } => self.read(by, of, bits, first),
-            Step::Priority(by, of, intid, priority) => self.prioritise(by, of, intid, priority),
-            Step::Route(by, intid, to) => {
+            GuestAction::Priority(by, of, intid, priority) => {
+                self.prioritise(by, of, intid, priority)
+            }
+            GuestAction::Route(by, intid, to) => {
                 let route = if to < CPUS { affinity(to) } else { 1 << 31 };
                 let offset = 0x6000 + 8 * u64::from(intid);
                 self.machine.shared(by, offset, 8, Some(route));
                 self.spec.at_mut(by, intid).route = route;
             }
-            Step::Forward(by, on) => {
+            GuestAction::Forward(by, on) => {
                 self.machine.shared(by, 0, 4, Some(u64::from(on) << 1));
                 self.spec.forwards = on;
             }
-            Step::Drain(cpu) => {
+            GuestAction::Drain(cpu) => {
                 self.machine.drain(cpu);
             }
-            Step::Line(cpu, intid, high) => {
+            GuestAction::Line(cpu, intid, high) => {
                 let lines = &mut self.machine.cpus[cpu].physical.lines;
                 *lines = *lines & !(1 << intid) | u32::from(high) << intid;
                 self.spec.at_mut(cpu, intid).line = high;
@@ -371,11 +373,11 @@ impl World {
         self.undo_activations();
         // A line that stays high would never leave the guest in peace.
         for (cpu, intid) in (0..CPUS).flat_map(|cpu| TIMERS.map(|intid| (cpu, intid))) {
-            self.step(&Step::Line(cpu, intid, false));
+            self.step(&GuestAction::Line(cpu, intid, false));
         }
         for cpu in 0..CPUS {
-            self.step(&Step::Mask(cpu, 0xff));
-            self.step(&Step::Enable(cpu, true));
+            self.step(&GuestAction::Mask(cpu, 0xff));
+            self.step(&GuestAction::Enable(cpu, true));
         }
         for _ in 0..4 * INTIDS {
             let idle = |cpu: usize| {
@@ -386,12 +388,12 @@ impl World {
                 break;
             }
             for cpu in 0..CPUS {
-                self.step(&Step::End(cpu));
+                self.step(&GuestAction::End(cpu));
                 while let Some(intid) = self.ended[cpu].pop() {
                     self.deactivate(cpu, intid);
                     self.settled();
                 }
-                self.step(&Step::Acknowledge(cpu));
+                self.step(&GuestAction::Acknowledge(cpu));
             }
         }
         for cpu in 0..CPUS {

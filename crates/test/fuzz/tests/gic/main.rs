@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The virtual GIC against the specification, by random sequences of a guest's steps; `fuzz::gic` has both sides.
 
-mod found;
+mod regressions;
 
-use fuzz::gic::{Bits, CPUS, Step, World};
+use fuzz::gic::{Bits, CPUS, GuestAction, World};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ fn some() -> impl Strategy<Value = (u32, u32)> {
     })
 }
 
-fn write() -> impl Strategy<Value = Step> {
+fn write() -> impl Strategy<Value = GuestAction> {
     let bits = prop::sample::select(vec![
         Bits::Group,
         Bits::SetEnable,
@@ -52,7 +52,7 @@ fn write() -> impl Strategy<Value = Step> {
         Bits::ClearActive,
         Bits::ClearActive,
     ]);
-    (cpu(), cpu(), bits, some()).prop_map(|(by, of, bits, (first, value))| Step::Write {
+    (cpu(), cpu(), bits, some()).prop_map(|(by, of, bits, (first, value))| GuestAction::Write {
         by,
         of,
         bits,
@@ -61,26 +61,26 @@ fn write() -> impl Strategy<Value = Step> {
     })
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = GuestAction> {
     let priority = prop::sample::select(vec![0x40u8, 0x60, 0x80, 0x80, 0xa0, 0xf8]);
     let mask = prop::sample::select(vec![0xf8u8, 0xff, 0x80, 0x40]);
     prop_oneof![
-        8 => cpu().prop_map(Step::Acknowledge),
-        6 => cpu().prop_map(Step::End),
-        2 => (cpu(), 0usize..4).prop_map(|(cpu, which)| Step::Deactivate(cpu, which)),
-        4 => (prop::sample::select(&PRIVATE[..4]), 0u8..8).prop_map(|(intid, targets)| Step::Send(intid, targets)),
+        8 => cpu().prop_map(GuestAction::Acknowledge),
+        6 => cpu().prop_map(GuestAction::End),
+        2 => (cpu(), 0usize..4).prop_map(|(cpu, which)| GuestAction::Deactivate(cpu, which)),
+        4 => (prop::sample::select(&PRIVATE[..4]), 0u8..8).prop_map(|(intid, targets)| GuestAction::Send(intid, targets)),
         6 => write(),
-        2 => (cpu(), cpu(), intid(), priority).prop_map(|(by, of, intid, priority)| Step::Priority(by, of, intid, priority)),
-        2 => (cpu(), prop::sample::select(&SHARED[..]), 0..=CPUS).prop_map(|(by, intid, to)| Step::Route(by, intid, to)),
-        1 => (cpu(), prop::bool::weighted(0.7)).prop_map(|(by, on)| Step::Forward(by, on)),
-        1 => (cpu(), mask).prop_map(|(cpu, mask)| Step::Mask(cpu, mask)),
-        1 => (cpu(), any::<bool>()).prop_map(|(cpu, split)| Step::Split(cpu, split)),
-        1 => (cpu(), prop::bool::weighted(0.7)).prop_map(|(cpu, on)| Step::Enable(cpu, on)),
-        1 => cpu().prop_map(Step::Drain),
+        2 => (cpu(), cpu(), intid(), priority).prop_map(|(by, of, intid, priority)| GuestAction::Priority(by, of, intid, priority)),
+        2 => (cpu(), prop::sample::select(&SHARED[..]), 0..=CPUS).prop_map(|(by, intid, to)| GuestAction::Route(by, intid, to)),
+        1 => (cpu(), prop::bool::weighted(0.7)).prop_map(|(by, on)| GuestAction::Forward(by, on)),
+        1 => (cpu(), mask).prop_map(|(cpu, mask)| GuestAction::Mask(cpu, mask)),
+        1 => (cpu(), any::<bool>()).prop_map(|(cpu, split)| GuestAction::Split(cpu, split)),
+        1 => (cpu(), prop::bool::weighted(0.7)).prop_map(|(cpu, on)| GuestAction::Enable(cpu, on)),
+        1 => cpu().prop_map(GuestAction::Drain),
         6 => (cpu(), prop::sample::select(&TIMERS[..]), any::<bool>())
-            .prop_map(|(cpu, intid, high)| Step::Line(cpu, intid, high)),
+            .prop_map(|(cpu, intid, high)| GuestAction::Line(cpu, intid, high)),
         4 => (cpu(), cpu(), prop::sample::select(&Bits::ALL[..]), prop::sample::select(vec![0u32, 32, 64]))
-            .prop_map(|(by, of, bits, first)| Step::Read { by, of, bits, first }),
+            .prop_map(|(by, of, bits, first)| GuestAction::Read { by, of, bits, first }),
     ]
 }
 

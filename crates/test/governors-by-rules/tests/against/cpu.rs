@@ -98,7 +98,7 @@ pub struct Stay {
     pub stop_tick: bool,
 }
 
-pub struct Cpu {
+pub struct SimulatedCpu {
     pub rng: fastrand::Rng,
     course: Course,
     spice: Spice,
@@ -110,7 +110,7 @@ pub struct Cpu {
     period: Option<Period>,
 }
 
-impl Cpu {
+impl SimulatedCpu {
     pub fn new(seed: u64, course: Course, spice: Spice, tick_ns: u64, residencies: &[u64]) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
         let buckets = [10, 100, 1_000, 10_000, 100_000].map(|us| us * 1_000);

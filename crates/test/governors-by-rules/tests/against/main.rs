@@ -11,10 +11,10 @@ mod pairs;
 use std::fmt;
 use std::thread;
 
-use cpu::{Course, Cpu, Question, Spice, Stay};
+use cpu::{Course, Question, SimulatedCpu, Spice, Stay};
 use cpuidle::{FOREVER, Governor as _, Moment, Outcome, Selected, Setup, Wake};
 use governors_by_rules::{Ask, Choice, Event, NO_LATENCY_LIMIT, Sleep, Table, tick_ns};
-use pairs::{ByRules, MACHINES, Machine, Maker, PAIRS, Pair};
+use pairs::{ByRules, IdleMachine, MACHINES, Maker, PAIRS, Pair};
 
 const TRACES: u64 = 10_000;
 const STEPS: u64 = 40;
@@ -50,7 +50,7 @@ impl fmt::Display for Acted {
 }
 
 impl Both {
-    fn new(pair: &Pair, machine: &Machine, by_rules: Maker) -> Self {
+    fn new(pair: &Pair, machine: &IdleMachine, by_rules: Maker) -> Self {
         let tick = tick_ns(machine.hz);
         Self {
             first: Selected::new(Setup::new(pair.name, 0)),
@@ -163,7 +163,7 @@ impl Both {
 }
 
 /// The steps of trace `seed` at which the governor of `pair` and that of the rules differ.
-fn trace(seed: u64, pair: &Pair, machine: &Machine, by_rules: Maker) -> Vec<String> {
+fn trace(seed: u64, pair: &Pair, machine: &IdleMachine, by_rules: Maker) -> Vec<String> {
     let mut both = Both::new(pair, machine, by_rules);
     let course = Course::ALL[(seed % 5) as usize];
     let has = |bit: u64| (seed / 5) & (1 << bit) != 0;
@@ -174,7 +174,7 @@ fn trace(seed: u64, pair: &Pair, machine: &Machine, by_rules: Maker) -> Vec<Stri
         refusals: has(3),
     };
     let residencies: Vec<u64> = machine.states.iter().map(|state| state.2 * 1000).collect();
-    let mut cpu = Cpu::new(seed, course, spice, both.tick_ns, &residencies);
+    let mut cpu = SimulatedCpu::new(seed, course, spice, both.tick_ns, &residencies);
     if spice.disabled {
         both.disable_some(&mut cpu.rng);
     }
@@ -205,8 +205,8 @@ fn trace(seed: u64, pair: &Pair, machine: &Machine, by_rules: Maker) -> Vec<Stri
     differences
 }
 
-/// Excludes haltpoll without a poll state, for which it is made.
-fn suits(pair: &Pair, machine: &Machine) -> bool {
+/// haltpoll is made for a poll state.
+fn suits(pair: &Pair, machine: &IdleMachine) -> bool {
     pair.name != cpuidle::Name::Haltpoll || machine.states[0].0
 }
 
@@ -234,7 +234,7 @@ fn the_two_agree() {
 }
 
 /// The steps of all traces at which they differ, in the order of the traces: each CPU takes a part of them.
-fn differences(pair: &Pair, machine: &Machine) -> Vec<String> {
+fn differences(pair: &Pair, machine: &IdleMachine) -> Vec<String> {
     let cpus = thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
     let part = TRACES.div_ceil(cpus);
     thread::scope(|scope| {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pairs that are compared: governors and tables.
 
-use cpuidle::{Kind, Name};
+use cpuidle::{Name, StateKind};
 use governors_by_rules::{
     EarlyAnswer, Governor, Haltpoll, HaltpollParameters, Ladder, Menu, MenuRules, Outliers, Teo,
     TeoRecent, Utilisation, poll_limit_ns,
@@ -194,34 +194,34 @@ fn recent(utilisation: Utilisation, tick_ns: i64) -> ByRules {
 }
 
 /// States as (polls, exit latency in us, target residency in us), and the ticks of a second.
-pub struct Machine {
+pub struct IdleMachine {
     pub what: &'static str,
     pub hz: u32,
     pub states: &'static [(bool, u64, u64)],
 }
 
-pub const MACHINES: &[Machine] = &[
-    Machine {
+pub const MACHINES: &[IdleMachine] = &[
+    IdleMachine {
         what: "WFI alone",
         hz: 250,
         states: &[(false, 1, 2)],
     },
-    Machine {
+    IdleMachine {
         what: "two states without polling",
         hz: 250,
         states: &[(false, 1, 1), (false, 150, 600)],
     },
-    Machine {
+    IdleMachine {
         what: "poll and WFI",
         hz: 250,
         states: &[(true, 0, 0), (false, 1, 2)],
     },
-    Machine {
+    IdleMachine {
         what: "poll, WFI and standby",
         hz: 250,
         states: &[(true, 0, 0), (false, 1, 2), (false, 100, 400)],
     },
-    Machine {
+    IdleMachine {
         what: "poll and three states at 1000 Hz",
         hz: 1000,
         states: &[
@@ -231,7 +231,7 @@ pub const MACHINES: &[Machine] = &[
             (false, 133, 600),
         ],
     },
-    Machine {
+    IdleMachine {
         what: "four states without polling at 100 Hz",
         hz: 100,
         states: &[
@@ -241,7 +241,7 @@ pub const MACHINES: &[Machine] = &[
             (false, 1_000, 20_000),
         ],
     },
-    Machine {
+    IdleMachine {
         what: "poll and four states",
         hz: 250,
         states: &[
@@ -254,13 +254,17 @@ pub const MACHINES: &[Machine] = &[
     },
 ];
 
-impl Machine {
+impl IdleMachine {
     pub fn first(&self, tick_ns: u64) -> cpuidle::Table {
         let states: Vec<_> = self
             .states
             .iter()
             .map(|&(polls, latency_us, residency_us)| {
-                let kind = if polls { Kind::Poll } else { Kind::Wfi };
+                let kind = if polls {
+                    StateKind::Poll
+                } else {
+                    StateKind::Wfi
+                };
                 cpuidle::State::new("state", kind, latency_us * 1000, residency_us * 1000)
             })
             .collect();

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How many lines of EL2's code and data a path misses with nothing in caches.
+//!
+//! A core requests from its second cache the lines that its first ones missed ([`requests`]). The addresses are
+//! physical, and EL2 has an identity map, so they can be compared with those of the committed instructions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cost::Path;
+use page::Column;
+use serde::{Deserialize, Serialize};
+
+use super::costs::{self, Mode};
+use super::requests::{self, From, LINE, Request};
+use super::trace::Window;
+use super::visit;
+
+/// Heading of the table.
+pub const HEADING: &str = "lines of 64 bytes that EL2 uses and misses with nothing in caches, code/data; of those in the second cache too; lines of translation tables (walked)";
+/// Start of RAM on this platform (`boards/gem5/machine.py`); devices are below it.
+const RAM: u64 = 0x8000_0000;
+
+/// Lines by model and path.
+pub type Models = BTreeMap<String, BTreeMap<String, Missed>>;
+
+/// Lines that a pass missed.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Missed {
+    /// Lines with EL2's instructions.
+    pub code: usize,
+    /// Lines of memory that these accessed.
+    pub data: usize,
+    /// Lines of both that the second cache missed too.
+    pub second: usize,
+    /// Lines of translation tables walked in the whole window, by the guest too.
+    pub walked: usize,
+}
+
+/// Counts for each path the pass that missed the most.
+pub fn most(windows: &[Window], requests: &[Request]) -> BTreeMap<String, Missed> {
+    let most = |path: Path| {
+        let (windows, _) = costs::clean(windows, path, Mode::Inject);
+        let passes = windows.iter().map(|window| pass(window, requests));
+        let most = passes.max_by_key(|missed| missed.code + missed.data)?;
+        Some((path.name().to_owned(), most))
+    };
+    Path::ALL.iter().filter_map(|&path| most(path)).collect()
+}
+
+/// Counts what the pass in `window` missed.
+fn pass(window: &Window, requests: &[Request]) -> Missed {
+    let [Some(first), Some(last)] = [window.steps.first(), window.steps.last()] else {
+        return Missed::default();
+    };
+    let asked = requests::asked(requests, window.cpu, (first.tick, last.tick));
+    let steps = visit::hypervisor_steps(window);
+    let code = steps.iter().map(|step| step.pc);
+    let accesses = steps.iter().flat_map(|step| &step.accesses);
+    let data = accesses.flat_map(|access| [access.address, access.address + access.bytes - 1]);
+    let missed = |cache, line| asked.contains(&(cache, line));
+    let lines = |cache, used: &mut dyn Iterator<Item = u64>| -> BTreeSet<u64> {
+        let lines = used.map(|address| address / LINE);
+        lines.filter(|&line| missed(cache, line)).collect()
+    };
+    let code = lines(From::Code, &mut code.into_iter());
+    let data = lines(From::Data, &mut data.filter(|address| *address >= RAM));
+    let both = code.union(&data);
+    Missed {
+        code: code.len(),
+        data: data.len(),
+        second: both.filter(|&&line| missed(From::Second, line)).count(),
+        walked: asked.iter().filter(|(from, _)| *from == From::Walk).count(),
+    }
+}
+
+/// Makes a row for each path, with what each of the `models` missed.
+pub fn columns(models: &Models) -> Vec<Column> {
+    let taken = |path: &&Path| models.values().any(|of| of.contains_key(path.name()));
+    let paths: Vec<Path> = Path::ALL.iter().filter(taken).copied().collect();
+    let names = paths.iter().map(|path| path.name().to_owned());
+    let mut columns = vec![Column::words("path", names.collect())];
+    for (model, of) in models {
+        let number = |title, text: &dyn Fn(&Missed) -> String| {
+            let of = paths.iter().map(|path| of.get(path.name()));
+            let texts = of.map(|missed| missed.map_or("-".into(), text));
+            Column::numbers(model, title, texts.collect())
+        };
+        columns.push(number("missed", &|of| format!("{}/{}", of.code, of.data)));
+        columns.push(number("second", &|of| of.second.to_string()));
+        columns.push(number("walked", &|of| of.walked.to_string()));
+    }
+    columns
+}
+
+#[cfg(test)]
+mod tests {
+    use cost::Level;
+
+    use super::*;
+    use crate::cost::trace::{Access, Executed};
+
+    const CODE: u64 = 0x8020_2400;
+    const DATA: u64 = 0x8100_4000;
+
+    #[test]
+    fn lines_that_el2_uses_and_misses_are_counted() {
+        let step = |tick, level, pc, address: Option<u64>| Executed {
+            level,
+            word: 0,
+            pc,
+            accesses: Vec::from_iter(address.map(|address| Access {
+                store: true,
+                address,
+                bytes: 8,
+            })),
+            tick,
+        };
+        let window = Window {
+            path: Path::SgiSend,
+            cpu: 1,
+            steps: vec![
+                step(10, Level::El1, 0x4000_0000, Some(0x4000_1000)),
+                step(20, Level::El2, CODE, Some(DATA)),
+                step(30, Level::El2, CODE + 0x40, Some(DATA + 0x140)),
+                step(35, Level::El2, CODE + 0x44, Some(0x2c00_0000)),
+                step(40, Level::El1, 0x4000_0004, None),
+            ],
+            spun: false,
+        };
+        let request = |tick, core, from, address: u64| Request {
+            tick,
+            core,
+            from,
+            line: address / LINE,
+        };
+        let requests = [
+            // Before the pass, and the guest's.
+            request(5, 1, From::Data, DATA + 0x140),
+            request(12, 1, From::Data, 0x9000_1000),
+            request(13, 1, From::Walk, 0x9100_0000),
+            request(15, 1, From::Code, CODE),
+            request(16, 1, From::Second, CODE),
+            request(25, 1, From::Code, CODE + 0x40),
+            request(26, 1, From::Data, DATA),
+            // Fetched needlessly, and another core's.
+            request(38, 1, From::Code, CODE + 0x80),
+            request(39, 0, From::Data, DATA + 0x140),
+        ];
+        let missed = Missed {
+            code: 2,
+            data: 1,
+            second: 1,
+            walked: 1,
+        };
+        assert_eq!(pass(&window, &requests), missed);
+        assert_eq!(pass(&window, &[]), Missed::default());
+    }
+}

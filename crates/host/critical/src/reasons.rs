@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why an instruction matters for samples and their paths.
+
+use crate::Class;
+
+/// A set of reasons.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reasons(pub u16);
+
+impl Reasons {
+    /// None.
+    pub const NONE: Self = Self(0);
+    /// Reads the clock at the beginning of a sample.
+    pub const BEGIN: Self = Self(1 << 0);
+    /// Reads it at the end.
+    pub const END: Self = Self(1 << 1);
+    /// Follows one of the two: the value is in a register now.
+    pub const VALUE: Self = Self(1 << 2);
+    /// Belongs to the code that counts a sample.
+    pub const RECORD: Self = Self(1 << 3);
+    /// WFI, WFE, WFIT, WFET or YIELD: the emulator may continue with another CPU.
+    pub const PAUSE: Self = Self(1 << 4);
+    /// Follows one of those.
+    pub const RESUME: Self = Self(1 << 5);
+    /// Load or store that is ordered, exclusive or atomic: CPUs communicate by these.
+    pub const SYNC: Self = Self(1 << 6);
+    /// Writes ICC_SGI1R_EL1.
+    pub const SEND: Self = Self(1 << 7);
+    /// Reads ICC_IAR1_EL1.
+    pub const ACKNOWLEDGE: Self = Self(1 << 8);
+    /// A cell begins; its number is in x0.
+    pub const CELL: Self = Self(1 << 9);
+
+    /// The pause halts the CPU: it is not YIELD.
+    pub const HALT: Self = Self(1 << 10);
+
+    const CLASS: u32 = 13;
+
+    /// The kinds that follow from the instruction itself.
+    #[must_use]
+    pub const fn of_word(word: u32) -> Self {
+        match word {
+            0xd503_203f => return Self::PAUSE,
+            0xd503_205f | 0xd503_207f => return Self::PAUSE.and(Self::HALT),
+            _ => {}
+        }
+        // WFET and WFIT; MSR ICC_SGI1R_EL1 and MRS ICC_IAR1_EL1, of any register
+        // (DDI 0487K.a, C4.1.94).
+        match word & !0x1f {
+            0xd503_1000 | 0xd503_1020 => return Self::PAUSE.and(Self::HALT),
+            0xd518_cba0 => return Self::SEND,
+            0xd538_cc00 => return Self::ACKNOWLEDGE,
+            _ => {}
+        }
+        // Load/store exclusive, ordered, compare and swap; atomic operations
+        // (C4.1.95).
+        let ordered = word & 0x3f00_0000 == 0x0800_0000;
+        let atomic = word & 0x3f20_0c00 == 0x3820_0000;
+        if ordered || atomic {
+            return Self::SYNC;
+        }
+        Self::NONE
+    }
+
+    /// Whether `word` reads the clock, and into which register.
+    #[must_use]
+    pub const fn clock_register(word: u32) -> Option<u8> {
+        // MRS Xt, CNTVCT_EL0
+        if word & !0x1f == 0xd53b_e040 {
+            Some((word & 0x1f) as u8)
+        } else {
+            None
+        }
+    }
+
+    /// Returns the union of both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether it has all kinds of `other`.
+    #[must_use]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Returns it as bookkeeping of `class`.
+    #[must_use]
+    pub const fn of_class(self, class: Class) -> Self {
+        Self(self.0 & !(7 << Self::CLASS) | (class as u16 + 1) << Self::CLASS)
+    }
+
+    /// Its class of bookkeeping, if it is bookkeeping.
+    #[must_use]
+    pub fn class(self) -> Option<Class> {
+        let number = usize::from(self.0 >> Self::CLASS).checked_sub(1)?;
+        Class::ALL.get(number).copied()
+    }
+
+    /// Whether its execution has to be reported, besides being counted.
+    #[must_use]
+    pub const fn happens(self) -> bool {
+        self.0 & ((1 << Self::CLASS) - 1) != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_are_known_by_what_they_are() {
+        for (word, kind) in [
+            (0xd503_207f, Reasons::PAUSE.and(Reasons::HALT)), // wfi
+            (0xd503_205f, Reasons::PAUSE.and(Reasons::HALT)), // wfe
+            (0xd503_1015, Reasons::PAUSE.and(Reasons::HALT)), // wfet x21
+            (0xd503_203f, Reasons::PAUSE),                    // yield
+            (0xd503_201f, Reasons::NONE),                     // nop
+            (0xd518_cba1, Reasons::SEND),                     // msr icc_sgi1r_el1, x1
+            (0xd538_cc00, Reasons::ACKNOWLEDGE),              // mrs x0, icc_iar1_el1
+            (0x885f_fe34, Reasons::SYNC),                     // ldaxr w20, [x17]
+            (0x8816_fe35, Reasons::SYNC),                     // stlxr w22, w21, [x17]
+            (0x88df_fe34, Reasons::SYNC),                     // ldar w20, [x17]
+            (0x089f_fc20, Reasons::SYNC),                     // stlrb w0, [x1]
+            (0xb8e0_3041, Reasons::SYNC),                     // ldsetal w0, w1, [x2]
+            (0xf940_1d54, Reasons::NONE),                     // ldr x20, [x10, #0x38]
+            (0xa940_0440, Reasons::NONE),                     // ldp x0, x1, [x2]
+            (0xb860_6841, Reasons::NONE),                     // ldr w1, [x2, x0]
+        ] {
+            assert_eq!(Reasons::of_word(word), kind, "{word:#010x}");
+        }
+        assert_eq!(Reasons::clock_register(0xd53b_e054), Some(20));
+        assert_eq!(Reasons::clock_register(0xd53b_e034), None);
+    }
+
+    #[test]
+    fn a_class_is_no_event() {
+        let kind = Reasons::SYNC.of_class(Class::Flags);
+        assert_eq!(kind.class(), Some(Class::Flags));
+        assert!(kind.happens() && kind.has(Reasons::SYNC));
+        let kind = Reasons::NONE.of_class(Class::Statistics);
+        assert!(!kind.happens() && kind.class() == Some(Class::Statistics));
+        assert_eq!(Reasons::SYNC.class(), None);
+    }
+}

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Finds the cell for a row of a table, and its figures.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, bail};
+use results::neighbour::Neighbours;
+use results::{Cell, Critical, Results, Stats};
+
+use super::figures::ByBoot;
+
+/// The results of an experiment's boots and their repetitions.
+pub struct Runs {
+    experiment: &'static str,
+    boots: Vec<Repeated>,
+    /// What the samples used since the last [`Runs::watched`] depend on and the machine lacks.
+    missing: Missing,
+}
+
+/// Names of probes.
+type Missing = RefCell<BTreeSet<String>>;
+
+/// A boot: its label, and the results of each repetition with its name.
+struct Repeated {
+    label: &'static str,
+    results: Vec<(&'static str, Results)>,
+}
+
+/// Suffix of the label of a shorter boot: the same cells, with fewer wake-ups of each.
+pub const SHORT: &str = "-short";
+
+/// Words of a cell.
+pub type Words<'w> = &'w [(&'w str, &'w str)];
+
+impl Runs {
+    /// Starts empty.
+    pub fn new(experiment: &'static str) -> Self {
+        Self {
+            experiment,
+            boots: Vec::new(),
+            missing: Missing::default(),
+        }
+    }
+
+    /// Adds the results of repetition `repeat` of a boot.
+    pub fn add(&mut self, label: &'static str, repeat: &'static str, results: Results) {
+        match self.boots.iter_mut().find(|boot| boot.label == label) {
+            Some(boot) => boot.results.push((repeat, results)),
+            None => self.boots.push(Repeated {
+                label,
+                results: vec![(repeat, results)],
+            }),
+        }
+    }
+
+    /// Applies `of` to each repetition of each boot; returns the results with the names of both.
+    pub fn each<T>(&self, of: impl Fn(&Results) -> T) -> Vec<(String, T)> {
+        self.named()
+            .map(|(name, results)| (name, of(results)))
+            .collect()
+    }
+
+    /// Returns each repetition of each boot, with the names of both.
+    pub fn named(&self) -> impl Iterator<Item = (String, &Results)> {
+        self.boots.iter().flat_map(|boot| {
+            let alone = boot.results.len() == 1;
+            let label = boot.label;
+            boot.results.iter().map(move |(repeat, results)| {
+                let name = match alone {
+                    true => label.to_owned(),
+                    false => format!("{label}-{repeat}"),
+                };
+                (name, results)
+            })
+        })
+    }
+
+    /// Applies `of` to each repetition; returns the results with its name. A boot that was not repeated is in
+    /// all of them.
+    pub fn by_boot<T>(&self, of: impl Fn(Run<'_>) -> Result<T>) -> Result<ByBoot<T>> {
+        let most = self.boots.iter().max_by_key(|boot| boot.results.len());
+        let repeats = most.iter().flat_map(|boot| &boot.results).enumerate();
+        let each = repeats.map(|(repeat, (name, _))| {
+            let of_one = of(Run { runs: self, repeat })?;
+            Ok(((*name).to_owned(), of_one))
+        });
+        self.watched(|| each.collect())
+    }
+
+    /// Returns the figures that `of` makes, with all that their samples depend on and the machine
+    /// lacks: a caveat can't be forgotten where a figure is made.
+    pub fn watched<T>(&self, of: impl FnOnce() -> Result<Vec<(String, T)>>) -> Result<ByBoot<T>> {
+        self.missing.take();
+        let figures = of()?;
+        Ok(ByBoot::new(figures).despite(self.missing.take()))
+    }
+
+    /// Likewise for one figure, of boots that are not repeated.
+    pub fn once(&self, of: impl FnOnce() -> Result<f64>) -> Result<ByBoot<f64>> {
+        self.watched(|| Ok(vec![(String::new(), of()?)]))
+    }
+
+    /// Returns the first repetition.
+    pub const fn first(&self) -> Run<'_> {
+        Run {
+            runs: self,
+            repeat: 0,
+        }
+    }
+
+    /// Whether boot `run` has a cell with all these `words`.
+    pub fn has(&self, run: &str, words: Words<'_>) -> bool {
+        let boots = self.boots.iter().filter(|boot| boot.label == run);
+        let mut cells = boots
+            .flat_map(|boot| boot.results.first())
+            .flat_map(|(_, results)| &results.cells);
+        cells.any(|cell| has(cell, words))
+    }
+
+    /// The one cell of boot `run` that has all these `words`, in the first repetition.
+    pub fn cell(&self, run: &str, words: Words<'_>) -> Result<MeasuredCell<'_>> {
+        self.first().cell(run, words)
+    }
+
+    /// Likewise; if it was skipped, returns the reason.
+    pub fn cell_or_why(
+        &self,
+        run: &str,
+        words: Words<'_>,
+    ) -> Result<std::result::Result<MeasuredCell<'_>, &str>> {
+        self.first().cell_or_why(run, words)
+    }
+}
+
+/// One repetition of every boot.
+#[derive(Clone, Copy)]
+pub struct Run<'r> {
+    runs: &'r Runs,
+    repeat: usize,
+}
+
+impl<'r> Run<'r> {
+    /// The one cell of boot `run` that has all these `words`.
+    pub fn cell(self, run: &str, words: Words<'_>) -> Result<MeasuredCell<'r>> {
+        let found = self.cell_or_why(run, words)?;
+        found.or_else(|why| bail!("{}: {why}", self.what(run, words)))
+    }
+
+    /// Likewise; if it was skipped, returns the reason.
+    pub fn cell_or_why(
+        self,
+        run: &str,
+        words: Words<'_>,
+    ) -> Result<std::result::Result<MeasuredCell<'r>, &'r str>> {
+        let what = || self.what(run, words);
+        let mut boots = self.runs.boots.iter();
+        let boot = boots.find(|boot| boot.label == run).with_context(what)?;
+        let repeat = boot.results.get(self.repeat).or(boot.results.first());
+        let (_, results) = repeat.with_context(what)?;
+        let cells = || results.cells.iter().filter(|cell| has(cell, words));
+        let mut measured = cells().filter(|cell| cell.stats.is_some());
+        let Some(cell) = measured.next() else {
+            let why = cells().find_map(|cell| cell.skipped.as_deref());
+            return why
+                .map(Err)
+                .with_context(|| format!("{}: there is none", what()));
+        };
+        if measured.next().is_some() {
+            bail!("{}: there are several", what());
+        }
+        let machine = &results.machine;
+        let per_second = match cell.unit.as_str() {
+            "cycles" => cell.cycles_hz.unwrap_or(machine.core_hz),
+            _ => machine.cntfrq_hz,
+        };
+        Ok(Ok(MeasuredCell {
+            cell,
+            shorter: self.shorter(run, cell),
+            missing: &self.runs.missing,
+            frequency: machine.cntfrq_hz.max(1) as f64,
+            per_second: per_second.max(1) as f64,
+        }))
+    }
+
+    /// Returns `cell` in the shorter boot of `run`, if there is one.
+    fn shorter(self, run: &str, cell: &Cell) -> Option<&'r Cell> {
+        let mut boots = self.runs.boots.iter();
+        let boot = boots.find(|boot| boot.label.strip_suffix(SHORT) == Some(run))?;
+        let (_, results) = boot.results.get(self.repeat).or(boot.results.first())?;
+        let mut cells = results.cells.iter();
+        cells.find(|other| other.stats.is_some() && other.is_like(cell))
+    }
+
+    /// Describes the wanted cell.
+    fn what(self, run: &str, words: Words<'_>) -> String {
+        let words = words.iter().map(|(key, word)| format!("{key} {word}"));
+        let words = words.collect::<Vec<_>>().join(", ");
+        let experiment = self.runs.experiment;
+        format!("experiment {experiment}, boot {run}: cell {words}")
+    }
+}
+
+/// Whether the cell has these words. Results leave out the default value of a
+/// dimension.
+fn has(cell: &Cell, words: Words<'_>) -> bool {
+    words.iter().all(|&(key, word)| {
+        let told = cell.word(key).filter(|told| !told.is_empty());
+        let usual = || cell.what.word(key).map(|usual| usual.to_string());
+        told.or_else(usual).as_deref() == Some(word)
+    })
+}
+
+/// A measured cell.
+///
+/// Its samples, and its counters of time, depend on the effect of its wait, and so on what the machine
+/// models. The other counters have the guest's decisions and requests: these do not depend on it.
+///
+/// Counters include the begins and ends of blocks. If there is a shorter boot,
+/// they are the difference from that one: begins and ends are in both, and cancel out.
+#[derive(Clone, Copy)]
+pub struct MeasuredCell<'r> {
+    cell: &'r Cell,
+    /// This cell in the shorter boot.
+    shorter: Option<&'r Cell>,
+    /// Collects what samples depend on.
+    missing: &'r Missing,
+    /// Ticks of the counter per second.
+    frequency: f64,
+    /// Units of its samples per second: ticks, of which each may be an instruction, or cycles.
+    per_second: f64,
+}
+
+impl<'r> MeasuredCell<'r> {
+    /// A figure that was made of its samples.
+    pub fn figure(&self, value: f64) -> ByBoot<f64> {
+        let missing = self.cell.not_modelled.iter().cloned();
+        ByBoot::new(vec![(String::new(), value)]).despite(missing.collect())
+    }
+
+    /// Its samples; notes what they depend on.
+    fn stats(&self) -> Option<Stats> {
+        self.depends();
+        self.cell.stats
+    }
+
+    fn depends(&self) {
+        let probes = self.cell.not_modelled.iter().cloned();
+        self.missing.borrow_mut().extend(probes);
+    }
+
+    /// Unit of its values.
+    pub fn unit(&self) -> &'r str {
+        &self.cell.unit
+    }
+
+    /// Names of the probes that its wait depends on and the machine does not model.
+    pub fn not_modelled(&self) -> &'r [String] {
+        &self.cell.not_modelled
+    }
+
+    /// Smallest, in the cell's unit.
+    pub fn min(&self) -> f64 {
+        self.stats().map_or(0, |stats| stats.min) as f64
+    }
+
+    /// Largest, in the cell's unit.
+    pub fn max(&self) -> f64 {
+        self.stats().map_or(0, |stats| stats.max) as f64
+    }
+
+    /// The actual period of the event stream with this counter, microseconds.
+    pub fn period_us(&self) -> f64 {
+        self.cell.event_stream_made_ns as f64 / 1e3
+    }
+
+    /// Median, in the cell's unit.
+    pub fn median(&self) -> f64 {
+        self.stats().map_or(0, |stats| stats.p50) as f64
+    }
+
+    /// Its divided samples; an error if nothing observed them.
+    pub fn critical(&self) -> Result<&'r Critical> {
+        self.depends();
+        let critical = self.cell.critical.as_ref();
+        critical.with_context(|| {
+            format!(
+                "cell {}: what its CPUs executed is not known; use a QEMU with plugins",
+                self.cell.title()
+            )
+        })
+    }
+
+    /// The median number of instructions of the CPUs that took part in a sample.
+    pub fn parties(&self) -> Result<f64> {
+        Ok(self.critical()?.parties.p50 as f64)
+    }
+
+    /// The 90th percentile, in the cell's unit; `None` if there are too few samples for it.
+    pub fn p90(&self) -> Option<f64> {
+        let stats = self.stats().filter(|stats| stats.supports(900))?;
+        Some(stats.p90 as f64)
+    }
+
+    /// Mean, in the cell's unit.
+    pub fn mean(&self) -> f64 {
+        self.stats().map_or(0.0, |stats| stats.mean)
+    }
+
+    /// Figures of its neighbours; fails without them.
+    pub fn neighbours(&self) -> Result<Neighbours> {
+        self.depends();
+        let neighbours = self.cell.neighbours(self.frequency as u64);
+        neighbours.with_context(|| {
+            format!(
+                "cell {}: it has no record of its neighbours",
+                self.cell.title()
+            )
+        })
+    }
+
+    /// Converts `part` of its CPUs' time to microseconds of the counter per wake-up or round trip.
+    pub fn us_per_sample(&self, part: f64) -> f64 {
+        let ticks = self.time("neighbour", "ticks") * part;
+        ticks * 1e6 / self.frequency / self.made()
+    }
+
+    /// CPUs of the machine.
+    pub fn cpus(&self) -> f64 {
+        self.cell.cpus as f64
+    }
+
+    /// Wake-ups, round trips or calls that its counters include.
+    pub fn made(&self) -> f64 {
+        let shorter = self.shorter.map_or(0, Cell::counted);
+        self.cell.counted().saturating_sub(shorter).max(1) as f64
+    }
+
+    /// A counter divided by their number.
+    pub fn each(&self, group: &str, name: &str) -> f64 {
+        self.count(group, name) / self.made()
+    }
+
+    /// Converts a value in the cell's unit to microseconds.
+    pub fn us(&self, value: f64) -> f64 {
+        value * 1e6 / self.per_second
+    }
+
+    /// A counter by group and name; 0 if it is missing.
+    pub fn count(&self, group: &str, name: &str) -> f64 {
+        let of = |cell: &Cell| {
+            let groups = match group {
+                "ipi" => Some(&cell.ipis),
+                "exit" => Some(&cell.exits),
+                "wake" => Some(&cell.wakes),
+                _ => cell.counters.get(group),
+            };
+            let count = groups.and_then(|group| group.get(name));
+            count.copied().unwrap_or(0) as f64
+        };
+        of(self.cell) - self.shorter.map_or(0.0, of)
+    }
+
+    /// A counter of time.
+    pub fn time(&self, group: &str, name: &str) -> f64 {
+        self.depends();
+        self.count(group, name)
+    }
+
+    /// Its duration, in seconds of the machine.
+    pub fn seconds(&self) -> f64 {
+        self.time("span", "ticks") / self.frequency
+    }
+
+    /// Interrupts between CPUs per second of the machine.
+    pub fn ipis_per_second(&self) -> f64 {
+        self.count("ipi", "sent") / self.seconds().max(1e-9)
+    }
+
+    /// The share of the CPUs' time in which they were not halted, per cent.
+    pub fn awake(&self) -> f64 {
+        let whole = self.time("span", "ticks") * self.cell.cpus as f64;
+        100.0 * (1.0 - self.time("halt", "ticks") / whole.max(1.0))
+    }
+
+    /// The share of the stays in idle states that were in `state`, per cent.
+    pub fn chosen(&self, state: &str) -> f64 {
+        let stays = ["poll", "wfi", "standby"].map(|state| format!("{state}.usage"));
+        let all: f64 = stays.iter().map(|name| self.count("cpuidle", name)).sum();
+        100.0 * self.count("cpuidle", &format!("{state}.usage")) / all.max(1.0)
+    }
+
+    /// The share of the stays in idle states that were too deep (`above`) or too
+    /// shallow (`below`), per cent.
+    pub fn misses(&self, kind: &str) -> f64 {
+        let sum = |what: &str| -> f64 {
+            let states = cpuidle::States::NAMES;
+            let names = states.iter().map(|state| format!("{state}.{what}"));
+            names.map(|name| self.count("cpuidle", &name)).sum()
+        };
+        100.0 * sum(kind) / sum("usage").max(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls from CPU 8 to CPU 16 of 32, 40 and 8 of each kind, as `virt` counted them.
+    const LONGER: &str = include_str!("runs/storm.json");
+    const SHORTER: &str = include_str!("runs/storm-short.json");
+
+    fn runs(boots: &[(&'static str, &str)]) -> Runs {
+        let mut runs = Runs::new("ipistorm");
+        for &(label, text) in boots {
+            runs.add(label, "same", serde_json::from_str(text).unwrap());
+        }
+        runs
+    }
+
+    #[test]
+    fn a_counter_has_nothing_of_the_begins_and_ends_of_blocks() {
+        let runs = runs(&[("storm", LONGER), ("storm-short", SHORTER)]);
+        let each = |by: &str, group: &str, name: &str| {
+            let found = runs
+                .cell("storm", &[("call-by", by), ("cpulist", "8")])
+                .unwrap();
+            found.each(group, name)
+        };
+        // An elided call has no interrupt, and one pass of the callee's scheduler.
+        assert_eq!(each("resched", "ipi", "sent"), 0.0);
+        assert_eq!(each("resched", "ipi", "elided"), 1.0);
+        assert_eq!(each("resched", "sched", "from-idle"), 1.0);
+        assert_eq!(each("skip-newidle", "sched", "searches"), 0.0);
+        assert_eq!(each("ipi", "ipi", "sent"), 1.0);
+    }
+
+    #[test]
+    fn without_a_shorter_boot_a_counter_is_divided_by_all_that_was_made() {
+        let runs = runs(&[("storm", LONGER)]);
+        let found = runs
+            .cell("storm", &[("call-by", "ipi"), ("cpulist", "8")])
+            .unwrap();
+        let made = found.cell.made as f64;
+        assert!(made > found.cell.stats.unwrap().count as f64);
+        assert_eq!(found.each("ipi", "sent"), found.count("ipi", "sent") / made);
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Traces that Linux recorded: the event `power:cpu_idle` as text, from `perf script`,
+//! ftrace's file `trace`, or `trace-cmd report`.
+//!
+//! The event has the state that a CPU enters, and 4294967295 when it leaves (Linux,
+//! Documentation/trace/events-power.rst). The time between is an idle interval; [`cpu`] finds its reason to end, as far
+//! as other events of the recording tell.
+//!
+//! Where events were lost, the current interval of their CPU is left out: otherwise two could become one long interval.
+//! A loss at an unknown place is refused, and so is an impossible order of events.
+
+mod cpu;
+mod evidence;
+mod line;
+
+use std::collections::BTreeMap;
+
+use cpuidle::Wake;
+
+use super::text::quoted;
+use super::trace::Interval;
+use cpu::RecordedCpu;
+use evidence::Evidence;
+use line::{Event, Line, What};
+
+/// A CPU's part of a recording.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Recorded {
+    pub cpu: u32,
+    /// Number of CPUs with intervals.
+    pub cpus: usize,
+    /// Idle intervals of the CPU, in order.
+    pub intervals: Vec<Interval>,
+    /// Number of losses of events, of any CPU.
+    pub losses: usize,
+}
+
+/// First words of text of ftrace, and of trace-cmd.
+const HEADS: [&str; 3] = ["# tracer:", "cpus=", "version = "];
+
+/// Parses the intervals of `wanted`, or of the CPU with the most intervals; an error says what is wrong and
+/// where.
+pub fn parse(text: &str, wanted: Option<u32>) -> Result<Recorded, String> {
+    let mut found = Contents::default();
+    let mut events = Vec::new();
+    for (number, line) in line::lines(text) {
+        let line = Line::read(line);
+        found.note(&line, number)?;
+        if matches!(line, Line::Event(_) | Line::Lost(_)) {
+            events.push((number, line));
+        }
+    }
+    found.check(text)?;
+    let mut cpus: BTreeMap<u32, RecordedCpu> = BTreeMap::new();
+    for (number, line) in events {
+        match line {
+            Line::Event(event) => {
+                let cpu = cpus.entry(event.cpu);
+                cpu.or_insert_with(|| RecordedCpu::new(found.all()))
+                    .take(&event, number);
+            }
+            Line::Lost(at) => {
+                let lost = cpus
+                    .iter_mut()
+                    .filter(|(cpu, _)| at.is_none_or(|at| at == **cpu));
+                lost.for_each(|(_, cpu)| cpu.lose());
+            }
+            _ => {}
+        }
+    }
+    let mut cpus: BTreeMap<_, _> = cpus
+        .into_iter()
+        .map(|(number, cpu)| (number, cpu.intervals()))
+        .collect();
+    cpus.retain(|_, (intervals, flaw)| !intervals.is_empty() || flaw.is_some());
+    let (cpu, count, intervals) = chosen(cpus, wanted)?;
+    Ok(Recorded {
+        cpu,
+        cpus: count,
+        intervals,
+        losses: found.losses,
+    })
+}
+
+/// Contents of a recording.
+#[derive(Default)]
+struct Contents {
+    /// Lines of Linux.
+    any: bool,
+    idle: bool,
+    timers: bool,
+    requests: bool,
+    losses: usize,
+    /// The line with a loss of events at an unknown place.
+    somewhere: Option<usize>,
+}
+
+impl Contents {
+    fn note(&mut self, line: &Line, number: usize) -> Result<(), String> {
+        self.any |= !matches!(line, Line::Other);
+        match line {
+            Line::Broken(why) => return Err(format!("line {number}: {why}")),
+            Line::Lost(_) => self.losses += 1,
+            Line::LostSomewhere => self.somewhere = Some(number),
+            Line::Event(Event { what, .. }) => match what {
+                What::Enter(_) | What::Exit => self.idle = true,
+                What::Saw(Evidence::TimerIrq | Evidence::Tick | Evidence::By(Wake::Timer)) => {
+                    self.timers = true
+                }
+                What::Saw(Evidence::Ipi | Evidence::By(Wake::Request)) => self.requests = true,
+                What::Saw(_) => {}
+            },
+            Line::Unrelated | Line::Other => {}
+        }
+        Ok(())
+    }
+
+    /// Whether it has all events that may end an interval: with interrupts of both kinds it has the others too.
+    const fn all(&self) -> bool {
+        self.timers && self.requests
+    }
+
+    /// Refuses a recording without idle intervals, or with wrong ones.
+    fn check(&self, text: &str) -> Result<(), String> {
+        let headed = |line: &str| HEADS.iter().any(|head| line.starts_with(head));
+        let of_linux = self.any || text.lines().any(headed);
+        match (self.idle, self.somewhere) {
+            (true, Some(number)) if self.losses == 0 => Err(format!(
+                "line {number}: events were lost, and it does not say where, so intervals would be wrong; perf script --show-lost-events says it, and with more room fewer are lost: perf record -m 16M"
+            )),
+            (true, _) => Ok(()),
+            (false, _) if of_linux => Err(
+                "there is no event cpu_idle in it; record it: perf record -a -e power:cpu_idle -- sleep 10".into(),
+            ),
+            (false, _) => Err(format!(
+                "it is neither a trace, whose first line names duration_ns,next_timer_ns,wake, nor text of perf script, trace-cmd report or ftrace with the event cpu_idle; it begins with {}",
+                quoted(text)
+            )),
+        }
+    }
+}
+
+/// Intervals of each CPU of the recording, and the flaw after them.
+type Cpus = BTreeMap<u32, (Vec<Interval>, Option<String>)>;
+
+/// Returns the wanted CPU, or the first with the most intervals; the number of CPUs; and its intervals.
+fn chosen(mut cpus: Cpus, wanted: Option<u32>) -> Result<(u32, usize, Vec<Interval>), String> {
+    let most = cpus
+        .iter()
+        .max_by_key(|(number, (intervals, _))| (intervals.len(), u32::MAX - **number));
+    let Some((&most, _)) = most else {
+        return Err(
+            "no CPU is idle from an entry to an exit (state=4294967295) in it; record for longer"
+                .into(),
+        );
+    };
+    let count = cpus.len();
+    let cpu = wanted.unwrap_or(most);
+    let taken = cpus.remove(&cpu);
+    let sound = cpus.iter().filter(|(_, (_, flaw))| flaw.is_none());
+    let names = sound.map(|(number, (intervals, _))| format!("{number} ({})", intervals.len()));
+    let names = names.collect::<Vec<_>>().join(", ");
+    let others = match &names[..] {
+        "" => "no other CPU has any".into(),
+        names => format!(
+            "with --trace-cpu name one of these, each with the number of its intervals: {names}"
+        ),
+    };
+    match taken {
+        Some((intervals, None)) => Ok((cpu, count, intervals)),
+        Some((_, Some(flaw))) => Err(format!("{flaw}. Otherwise, {others}")),
+        None => Err(format!("CPU {cpu} has no idle interval in it; {others}")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

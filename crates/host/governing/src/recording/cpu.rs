@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Finds the idle intervals of one CPU of a recording in its events. The first event from the entry on, before the
+//! next entry, that is evidence of a reason ended the interval ([`super::evidence`]).
+
+use cpuidle::{FOREVER, Wake};
+
+use super::super::trace::{Interval, LONGEST_NS};
+use super::evidence::{self, Evidence};
+use super::line::{Event, What};
+
+/// A CPU.
+#[derive(Debug, Default)]
+pub struct RecordedCpu {
+    /// Whether the recording has all that may end an interval.
+    all: bool,
+    now: Now,
+    /// Time of its last event.
+    last_ns: u64,
+    /// How long it ran before the current interval.
+    busy_ns: u64,
+    done: Vec<Interval>,
+    /// Contradiction after which nothing is certain.
+    flaw: Option<String>,
+}
+
+/// State of the CPU.
+#[derive(Clone, Copy, Debug, Default)]
+enum Now {
+    /// No event yet, or none since events were lost.
+    #[default]
+    Unknown,
+    /// It is in a state.
+    Idle(Stay),
+    /// It has left the state at that time.
+    Left(Stay, u64),
+}
+
+/// A stay in a state.
+#[derive(Clone, Copy, Debug)]
+struct Stay {
+    /// When it began to idle; `None` if that was before the recording.
+    since_ns: Option<u64>,
+    /// The state, likewise.
+    state: Option<u32>,
+    /// The last line about it.
+    line: usize,
+    /// Why it may have left.
+    seen: Option<Evidence>,
+}
+
+impl Stay {
+    /// Whether the CPU continues to idle after it: only the tick came, or a poll has timed out. `all`: whether
+    /// the recording has everything else that may have ended it.
+    fn goes_on(&self, all: bool) -> bool {
+        // A state that polls is the first.
+        let timed_out = all && self.state == Some(0) && self.seen.is_none();
+        self.seen == Some(Evidence::Tick) || timed_out
+    }
+
+    fn wake(&self) -> Wake {
+        match self.seen {
+            Some(Evidence::By(wake)) => wake,
+            Some(Evidence::TimerIrq) => Wake::Timer,
+            Some(Evidence::Ipi) => Wake::Request,
+            _ => Wake::Interrupt,
+        }
+    }
+}
+
+impl RecordedCpu {
+    /// A CPU of a recording that has `all` that may end an interval, or has not.
+    pub fn new(all: bool) -> Self {
+        Self {
+            all,
+            ..Self::default()
+        }
+    }
+
+    /// Handles an event of this CPU, in that line.
+    pub fn take(&mut self, event: &Event, line: usize) {
+        if self.flaw.is_none()
+            && let Err(why) = self.taken(event, line)
+        {
+            self.flaw = Some(format!("line {line}: {why}"));
+        }
+    }
+
+    fn taken(&mut self, event: &Event, line: usize) -> Result<(), String> {
+        let (cpu, time_ns) = (event.cpu, event.time_ns);
+        if time_ns < self.last_ns {
+            return Err(format!(
+                "time goes back on CPU {cpu}; sort the lines by time, or record with a clock of one kind: mono into \
+                 tracing/trace_clock, perf record -k mono"
+            ));
+        }
+        self.last_ns = time_ns;
+        self.now = match (event.what, self.now) {
+            (What::Enter(_), Now::Idle(Stay { line, .. })) => {
+                return Err(format!(
+                    "CPU {cpu} enters an idle state, and is in one since line {line}: an exit is missing; {MISSING}"
+                ));
+            }
+            (What::Exit, Now::Left(Stay { line, .. }, _)) => {
+                return Err(format!(
+                    "CPU {cpu} leaves an idle state, and has left one in line {line}: an entry is missing; {MISSING}"
+                ));
+            }
+            (What::Enter(state), before) => Now::Idle(Stay {
+                since_ns: Some(self.begin(before, time_ns)?),
+                state: Some(state),
+                line,
+                seen: None,
+            }),
+            (What::Exit, Now::Idle(stay)) => Now::Left(Stay { line, ..stay }, time_ns),
+            (What::Exit, Now::Unknown) => {
+                let stay = Stay {
+                    since_ns: None,
+                    state: None,
+                    line,
+                    seen: None,
+                };
+                Now::Left(stay, time_ns)
+            }
+            (What::Saw(evidence), mut now) => {
+                if let Now::Idle(stay) | Now::Left(stay, _) = &mut now {
+                    stay.seen = evidence::later(stay.seen, evidence);
+                }
+                now
+            }
+        };
+        Ok(())
+    }
+
+    /// Events of this CPU were lost: forgets its current state, and the reason for the end of the interval
+    /// before, if that was not certain yet.
+    pub fn lose(&mut self) {
+        if let Now::Left(stay, at_ns) = self.now
+            && let Some(Evidence::By(_) | Evidence::Ipi) = stay.seen
+        {
+            // Too long an interval is left out.
+            let _ = self.end(&stay, at_ns);
+        }
+        self.now = Now::Unknown;
+        self.busy_ns = 0;
+    }
+
+    /// The CPU enters a state: returns when it began to idle, which is earlier if it continues to idle.
+    fn begin(&mut self, before: Now, time_ns: u64) -> Result<u64, String> {
+        let Now::Left(stay, at_ns) = before else {
+            return Ok(time_ns);
+        };
+        if let (Some(since_ns), true) = (stay.since_ns, stay.goes_on(self.all)) {
+            return Ok(since_ns);
+        }
+        self.end(&stay, at_ns)?;
+        self.busy_ns = time_ns - at_ns;
+        Ok(time_ns)
+    }
+
+    /// The interval is over.
+    fn end(&mut self, stay: &Stay, at_ns: u64) -> Result<(), String> {
+        let Some(since_ns) = stay.since_ns else {
+            return Ok(());
+        };
+        // Time stamps in microseconds make shorter intervals 0.
+        let duration_ns = (at_ns - since_ns).max(1);
+        if duration_ns > LONGEST_NS || self.busy_ns > LONGEST_NS {
+            return Err(format!(
+                "a CPU is in one state for more than {} s; cut the recording there",
+                LONGEST_NS / 1_000_000_000
+            ));
+        }
+        let wake = stay.wake();
+        self.done.push(Interval {
+            duration_ns,
+            next_timer_ns: match wake {
+                Wake::Timer => duration_ns,
+                _ => FOREVER,
+            },
+            wake,
+            busy_ns: self.busy_ns,
+            utilisation: None,
+            io: false,
+        });
+        Ok(())
+    }
+
+    /// Returns all complete intervals of the recording, and the flaw after them.
+    pub fn intervals(mut self) -> (Vec<Interval>, Option<String>) {
+        if let (Now::Left(stay, at_ns), None) = (self.now, &self.flaw)
+            && !stay.goes_on(self.all)
+        {
+            // Too long an interval is left out, like one without an end.
+            let _ = self.end(&stay, at_ns);
+        }
+        (self.done, self.flaw)
+    }
+}
+
+/// Remedy for missing events without a reported loss.
+const MISSING: &str = "record all CPUs (-a) without a filter, and all lines of one recording, in their order; with perf \
+                       script --show-lost-events it says where events were lost";

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Shows the part of the layer below the guest in a cost: each cell next to the same one on the
+//! bare machine, and next to Rouse's.
+
+use std::collections::BTreeSet;
+
+use plan::{Trap, Under, Wait, Wake, Workload};
+use results::{Cell, Results};
+
+use crate::column::{Column, TOO_FEW};
+use crate::scale::{Scale, operation};
+
+/// Returns the median of a cell, in the shown unit.
+fn median(cell: &Cell, scale: Scale) -> Option<f64> {
+    let stats = cell.stats.filter(|stats| stats.supports(500))?;
+    Some(scale.of_cell(cell).percentile(stats.p50, stats.bounds()))
+}
+
+/// Returns how much more `cell` costs than on the bare machine: its own part.
+fn over_none(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<String> {
+    let floor = cells.iter().find(|floor| cell.is_over(floor))?;
+    let rounded = |cell: &Cell| {
+        let stats = cell.stats.filter(|stats| stats.supports(500))?;
+        Some((stats.p50, Some(stats.bounds())))
+    };
+    let by = scale
+        .of_cell(cell)
+        .show_difference(rounded(cell)?, rounded(floor)?);
+    (cell.under != Under::None).then(|| by.trim_start_matches('+').to_owned())
+}
+
+/// Returns the ratio to its cost under Rouse; none for times of a host's threads.
+fn of_rouse(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<f64> {
+    if scale.of_host {
+        return None;
+    }
+    let rouse = |other: &&&Cell| other.under == Under::Rouse && cell.is_like(other);
+    let rouse = median(cells.iter().find(rouse)?, scale)?;
+    let times = median(cell, scale)? / rouse;
+    (cell.under != Under::Rouse && rouse > 0.0).then_some(times)
+}
+
+/// Returns the columns, if the cells ran under several things.
+pub fn columns(cells: &[&Cell], scale: Scale) -> Vec<Column> {
+    let unders: BTreeSet<Under> = cells.iter().map(|cell| cell.under).collect();
+    if unders.len() < 2 {
+        return Vec::new();
+    }
+    let column = |title, of: &dyn Fn(&Cell) -> Option<String>| {
+        let texts = cells.iter().map(|cell| of(cell).unwrap_or(TOO_FEW.into()));
+        let texts: Vec<String> = texts.collect();
+        let any = texts.iter().any(|text| text != TOO_FEW);
+        any.then(|| Column::numbers("p50", title, texts))
+    };
+    let over = column("over none", &|cell| over_none(cell, cells, scale));
+    let of = column("of rouse", &|cell| {
+        Some(times(of_rouse(cell, cells, scale)?))
+    });
+    over.into_iter().chain(of).collect()
+}
+
+/// Formats a ratio with three digits, or as many as it has before the point.
+pub fn times(ratio: f64) -> String {
+    match ratio {
+        ..10.0 => format!("{ratio:.2}x"),
+        ..100.0 => format!("{ratio:.1}x"),
+        _ => format!("{ratio:.0}x"),
+    }
+}
+
+/// Compares the costs of a wake-up by the layer below the guest, in one sentence: by an interrupt,
+/// and without one. `None` if it ran under one thing only, or times are those of a host's threads.
+pub fn sentence(results: &Results, scale: Scale) -> Option<String> {
+    if scale.of_host {
+        return None;
+    }
+    let measured = results.cells.iter().filter(|cell| cell.stats.is_some());
+    let cells: Vec<&Cell> = measured
+        .filter(|cell| cell.what.workload == Workload::Pingpong)
+        .collect();
+    let is_sleep = |cell: &Cell| cell.what.wait == Wait::Wfi && cell.what.wake == Wake::Ipi;
+    let sleep = widest(&cells, scale, &is_sleep)?;
+    let first = format!(
+        "One {} of pingpong, in {}: {}",
+        operation(Workload::Pingpong),
+        scale.unit(results),
+        told(&sleep)
+    );
+    // A CPU that polls for long enough never executes an instruction that could trap.
+    let is_polled = |cell: &Cell| {
+        let what = &cell.what;
+        (what.wait, what.wake, what.trap) == (Wait::PollWfi, Wake::Elide, Trap::None)
+    };
+    let polled = widest(&cells, scale, &is_polled);
+    Some(match polled {
+        Some(polled) => format!("{first}; {}.", told(&polled)),
+        None => format!("{first}."),
+    })
+}
+
+/// A cell with its medians under each of several things.
+struct LayerRow<'r> {
+    cell: &'r Cell,
+    medians: Vec<(Under, f64)>,
+}
+
+/// Of the cells that are `wanted`, the one that was measured under most; of several, the one of
+/// which most traps.
+fn widest<'r>(
+    cells: &[&'r Cell],
+    scale: Scale,
+    wanted: &dyn Fn(&Cell) -> bool,
+) -> Option<LayerRow<'r>> {
+    let row = |&cell: &&'r Cell| {
+        let of_row = |other: &&&Cell| cell.is_like(other) || cell.is_over(other);
+        let others = cells.iter().filter(of_row);
+        let mut medians: Vec<_> = others
+            .filter_map(|other| Some((other.under, median(other, scale)?)))
+            .collect();
+        // In the order of people's columns: nothing, ours, others.
+        medians.sort_by_key(|(under, _)| (*under != Under::None, *under));
+        LayerRow { cell, medians }
+    };
+    let rows = cells.iter().filter(|cell| wanted(cell)).map(row);
+    let rows = rows.filter(|row| row.medians.len() > 1);
+    rows.max_by_key(|row| (row.medians.len(), row.cell.what.trap))
+}
+
+/// A row in words: alike, or each with how many times Rouse's, or the first's, it is.
+fn told(row: &LayerRow<'_>) -> String {
+    let LayerRow { cell, medians } = row;
+    let (first_under, first) = medians[0];
+    let name = match cell.what.trap {
+        Trap::None => format!("{} ({})", cell.what.wait, cell.what.wake),
+        trap => format!("{} ({}, trap {trap})", cell.what.wait, cell.what.wake),
+    };
+    if medians.iter().all(|(_, median)| *median == first) {
+        return format!("{name} {first:.0} under each");
+    }
+    let one = medians.iter().find(|(under, _)| *under == Under::Rouse);
+    let (one_under, one) = one.copied().unwrap_or((first_under, first));
+    let each = medians.iter().map(|&(under, median)| match under {
+        under if under == one_under || under == Under::None => format!("{under} {median:.0}"),
+        _ => format!("{under} {median:.0} ({})", times(median / one)),
+    });
+    format!("{name} {}", each.collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::Deliver;
+    use results::Stats;
+
+    fn cell(under: Under, wait: Wait, trap: Trap, p50: u64) -> Cell {
+        let mut what = plan::Cell {
+            workload: Workload::Pingpong,
+            wait,
+            trap,
+            ..plan::Cell::default()
+        };
+        if wait == Wait::PollWfi {
+            what.wake = Wake::Elide;
+        }
+        if under == Under::None {
+            what.deliver = Deliver::Direct;
+        }
+        let stats = Stats {
+            count: 100,
+            p50,
+            ..Stats::default()
+        };
+        Cell {
+            under,
+            what,
+            stats: Some(stats),
+            ..Cell::default()
+        }
+    }
+
+    fn several() -> Results {
+        Results {
+            unit: "insns".into(),
+            cells: vec![
+                cell(Under::None, Wait::Wfi, Trap::None, 88),
+                cell(Under::Rouse, Wait::Wfi, Trap::Wfi, 226),
+                cell(Under::Xen, Wait::Wfi, Trap::Wfi, 904),
+                cell(Under::None, Wait::PollWfi, Trap::None, 79),
+                cell(Under::Xen, Wait::PollWfi, Trap::None, 79),
+            ],
+            ..Results::default()
+        }
+    }
+
+    #[test]
+    fn a_cell_stands_beside_that_of_the_bare_machine_and_that_of_rouse() {
+        let results = several();
+        let cells: Vec<&Cell> = results.cells.iter().collect();
+        let columns = columns(&cells, Scale::of(&results));
+        let shown: Vec<_> = columns
+            .iter()
+            .map(|column| (column.title(), column.texts().join(" ")))
+            .collect();
+        let expected = [
+            ("over none", "- 138 816 - 0".to_owned()),
+            ("of rouse", "- - 4.00x - -".to_owned()),
+        ];
+        assert_eq!(shown, expected);
+        assert!(super::columns(&cells[1..2], Scale::of(&results)).is_empty());
+    }
+
+    #[test]
+    fn the_sentence_has_the_dearest_and_what_is_alike() {
+        let results = several();
+        let text = sentence(&results, Scale::of(&results)).unwrap();
+        assert_eq!(
+            text,
+            "One round trip of pingpong, in instructions: wfi (ipi, trap wfi) none 88, rouse 226, xen 904 (4.00x); \
+             poll-wfi (elide) 79 under each."
+        );
+        let mut alone = several();
+        alone.cells.truncate(1);
+        assert_eq!(sentence(&alone, Scale::of(&alone)), None);
+    }
+
+    #[test]
+    fn another_gap_is_another_cell() {
+        let mut results = several();
+        results.cells[0].what.gap_us = 20;
+        let cells: Vec<&Cell> = results.cells.iter().collect();
+        assert_eq!(over_none(cells[1], &cells, Scale::of(&results)), None);
+    }
+}

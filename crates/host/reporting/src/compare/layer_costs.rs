@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The own parts of A's and B's cells, in a comparison of runs under several levels.
+
+use page::layer_costs::times;
+use plan::Under;
+use results::Cell;
+use results::compare::{Compared, Comparison, Figures, Pair};
+
+use page::grid::Column;
+use page::scale::{Figure, Scale};
+
+/// Stands for a missing cell to compare with.
+const NOTHING: &str = "-";
+
+/// One side of a pair.
+type Side = fn(&Pair<'_>) -> Option<Figure>;
+
+/// The sides, with their names.
+const SIDES: [(&str, Side); 2] = [
+    ("A", |pair| median(pair, |total| &total.a)),
+    ("B", |pair| median(pair, |total| &total.b)),
+];
+
+fn median(pair: &Pair<'_>, side: fn(&Compared) -> &Figures) -> Option<Figure> {
+    pair.total().map(|total| side(total).rounded_median())
+}
+
+/// Returns the columns of both sides: over the bare machine's, and times Rouse's; those with any value.
+pub fn columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
+    let over = |pair: &Pair<'_>, of: Side| {
+        let floor = other(found, pair, |cell, other| {
+            cell.under != Under::None && cell.is_over(other)
+        })?;
+        let by = scale
+            .of_cell(pair.cell)
+            .show_difference(of(pair)?, of(floor)?);
+        Some(by.trim_start_matches('+').to_owned())
+    };
+    let rouse = |pair: &Pair<'_>, of: Side| {
+        // Times of a host's threads have no ratios.
+        if scale.of_host {
+            return None;
+        }
+        let is_rouse = |cell: &Cell, other: &Cell| {
+            cell.under != Under::Rouse && other.under == Under::Rouse && cell.is_like(other)
+        };
+        let (one, _) = of(other(found, pair, is_rouse)?)?;
+        Some(times(of(pair)?.0 as f64 / one as f64))
+    };
+    let mut columns = group(found, "over none", &over);
+    columns.extend(group(found, "of rouse", &rouse));
+    columns
+}
+
+/// Returns the pair that `is` the reference of `pair`, in the same quantity.
+fn other<'f, 'r>(
+    found: &'f Comparison<'r>,
+    pair: &Pair<'_>,
+    is: impl Fn(&Cell, &Cell) -> bool,
+) -> Option<&'f Pair<'r>> {
+    let quantity = |pair: &Pair<'_>| pair.total().map(|total| total.quantity);
+    let mut pairs = found.pairs.iter();
+    pairs.find(|other| is(pair.cell, other.cell) && quantity(other) == quantity(pair))
+}
+
+fn group(
+    found: &Comparison<'_>,
+    title: &str,
+    text: &dyn Fn(&Pair<'_>, Side) -> Option<String>,
+) -> Vec<Column> {
+    let columns = SIDES.map(|(name, side)| {
+        let texts = found
+            .pairs
+            .iter()
+            .map(|pair| text(pair, side).unwrap_or(NOTHING.into()));
+        Column::numbers(title, name, texts.collect())
+    });
+    let says = |column: &Column| column.texts().iter().any(|text| text != NOTHING);
+    columns.into_iter().filter(says).collect()
+}

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Text of a comparison.
+
+use foreign::Quoted;
+use results::Cell;
+use results::compare::{
+    Compared, Comparison, Differs, Figures, Lost, Order, Pair, Quantity, Verdict, order,
+};
+
+use super::side::Side;
+use super::{gate, layer_costs};
+use page::document::Document;
+use page::grid::Column;
+use page::scale::Scale;
+use page::table::{Units, names};
+
+/// Most cells, or other things of one kind, to list.
+const LISTED: usize = 12;
+/// Rows of a table that fit a screen.
+const ROWS: usize = 24;
+/// Characters of a note.
+const LONG: usize = 600;
+
+/// The sentence, the table, what else changed, and what could not be compared. `see`: a difference, in per cent, for which to
+/// say how many runs show it. `whole`: with every cell and every column; else the cells that differ, in 80 columns.
+pub fn document(
+    found: &Comparison<'_>,
+    differs: &[Differs],
+    a: &Side,
+    b: &Side,
+    see: Option<f64>,
+    whole: bool,
+) -> Document {
+    let scale = Scale::of(a.first());
+    let mut lines = Document::from(vec![side("A", a), side("B", b)]);
+    lines.extend(differs.iter().map(|differs| {
+        let Differs { what, a, b, .. } = differs;
+        format!("not alike: {what}: A {a}, B {b}")
+    }));
+    lines.extend(notes("A", a, b).chain(notes("B", b, a)));
+    lines.push(String::new());
+    let cells = found.pairs.iter().map(|pair| pair.cell);
+    let units = Units::of(cells, a.first(), scale);
+    let unit = units.shown();
+    lines.push(match found.exact {
+        true => format!("medians in {unit}, which repeat: each difference is one"),
+        false => format!("medians of the runs in {unit}, with the lowest and the highest run"),
+    });
+    if found.pairs.iter().any(has_path) {
+        lines.push(
+            "path: from the store that wakes to the task that runs, bookkeeping left out; work: what all CPUs executed \
+             in a sample; p90, p99 and stages are of the samples"
+                .into(),
+        );
+    }
+    lines.extend([String::new(), sentence(found)]);
+    match whole {
+        true => lines.table(columns(found, scale, &units, see)),
+        false => lines.append(differing(found, scale, &units)),
+    }
+    lines.extend(changed_beside(found, scale, whole));
+    lines.extend(listed("lost in B:", missing(&found.lost)));
+    lines.extend(listed(
+        "more often in B than it has runs:",
+        missing(&found.again),
+    ));
+    lines.extend(only_b(&found.added));
+    lines.push(String::new());
+    lines.extend(method(found, a, b));
+    lines.extend(see.and_then(|see| runs_to_see(found, see)));
+    lines
+}
+
+/// The cells that differ, the most first, then those without a verdict; the others are counted.
+fn differing(found: &Comparison<'_>, scale: Scale, units: &Units<'_>) -> Document {
+    let same = |place: &usize| found.pairs[*place].verdict() == Verdict::NoDifference;
+    let (same, mut rows): (Vec<usize>, Vec<usize>) = (0..found.pairs.len()).partition(same);
+    let size = |place: &usize| {
+        let total = found.pairs[*place].total().filter(|total| total.changed());
+        total.map_or(-1.0, |total| total.percent().abs())
+    };
+    rows.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    let more = rows.split_off(rows.len().min(ROWS)).len();
+    let mut document = Document::default();
+    if !rows.is_empty() {
+        let cells = found.pairs.iter().map(|pair| pair.cell).collect();
+        let mut columns = vec![Column::joined("cell", &subject(cells))];
+        columns.extend(units.column());
+        columns.extend(sides(found, scale, "", &|pair| pair.total().cloned()));
+        let verdicts = found.pairs.iter().map(|pair| shown_verdict(pair));
+        columns.push(Column::words("verdict", verdicts.collect()));
+        document.table(columns.iter().map(|column| column.select(&rows)).collect());
+    }
+    let sees = same
+        .iter()
+        .filter_map(|place| found.pairs[*place].total()?.sees());
+    let sees = match sees.fold(0.0, f64::max) {
+        0.0 => String::new(),
+        sees => format!(" (a difference of {sees:.1} % would have been seen in each)"),
+    };
+    document.extend(
+        (more > 0).then(|| format!("and {more} more that differ or have no verdict: --wide")),
+    );
+    document.extend((!same.is_empty()).then(|| {
+        format!(
+            "{} without a difference{sees}: --wide",
+            gate::cells(same.len())
+        )
+    }));
+    document
+}
+
+/// Columns that tell cells from each other, and the workload in any case.
+fn subject(cells: Vec<&Cell>) -> Vec<Column> {
+    let workloads = cells.iter().map(|cell| cell.table()).collect();
+    let others = names(cells)
+        .into_iter()
+        .filter(|column| column.title() != "workload");
+    let mut columns = vec![Column::words("workload", workloads)];
+    columns.extend(others);
+    columns
+}
+
+/// Describes a side.
+fn side(name: &str, side: &Side) -> String {
+    let results = side.first();
+    let parts = [&results.board, &results.machine.cpu, &results.tool];
+    let mut parts: Vec<String> = parts.into_iter().cloned().collect();
+    parts.retain(|part| !part.is_empty());
+    if let trees @ [_, ..] = side.trees().as_slice() {
+        parts.push(format!("commit {}", trees.join(" or ")));
+    }
+    let runs = gate::runs(side.runs.len());
+    format!("{name}: {runs}, {} ({})", side.shown, parts.join(", "))
+}
+
+/// Returns notes of the runs of a side that the other side does not have.
+fn notes(name: &str, side: &Side, other: &Side) -> impl Iterator<Item = String> {
+    let own = side
+        .notes()
+        .filter(|note| other.notes().all(|other| other != *note));
+    own.map(move |note| format!("note of {name}: {}", Quoted::up_to(LONG, note)))
+}
+
+/// Whether the path of a cell is known on both sides.
+fn has_path(pair: &Pair<'_>) -> bool {
+    pair.figure(Quantity::Path).is_some()
+}
+
+/// Returns the columns of A and B, of one quantity of each cell.
+fn sides(
+    found: &Comparison<'_>,
+    scale: Scale,
+    group: &str,
+    of: &dyn Fn(&Pair<'_>) -> Option<Compared>,
+) -> Vec<Column> {
+    let column = |title: &str, text: &dyn Fn(&Compared, Scale) -> String| {
+        let text = |pair: &Pair<'_>| Some(text(&of(pair)?, scale.of_cell(pair.cell)));
+        let texts = found.pairs.iter().map(text);
+        let texts = texts.map(Option::unwrap_or_default).collect();
+        Column::numbers(group, title, texts)
+    };
+    vec![
+        column("A", &|figure, scale| figures(&figure.a, scale)),
+        column("B", &|figure, scale| figures(&figure.b, scale)),
+        column("by", &by),
+        column("%", &|figure, _| percent(figure)),
+    ]
+}
+
+fn columns(
+    found: &Comparison<'_>,
+    scale: Scale,
+    units: &Units<'_>,
+    see: Option<f64>,
+) -> Vec<Column> {
+    let pairs = &found.pairs;
+    let mut columns = names(pairs.iter().map(|pair| pair.cell).collect());
+    columns.extend(units.column());
+    let (any, all) = (
+        pairs.iter().any(has_path),
+        pairs.iter().all(has_path) && !pairs.is_empty(),
+    );
+    if any && !all {
+        let of = |pair: &Pair<'_>| pair.total().map(|total| total.quantity.name());
+        let texts = pairs.iter().map(|pair| of(pair).unwrap_or("-").to_owned());
+        columns.push(Column::words("of", texts.collect()));
+    }
+    let numbers = |title, texts| Column::numbers("", title, texts);
+    let group = if all { Quantity::Path.name() } else { "" };
+    columns.extend(sides(found, scale, group, &|pair| pair.total().cloned()));
+    let verdicts = pairs.iter().map(|pair| shown_verdict(pair));
+    columns.push(Column::words("verdict", verdicts.collect()));
+    columns.extend(layer_costs::columns(found, scale));
+    if any {
+        let work = |pair: &Pair<'_>| pair.figure(Quantity::Work).cloned();
+        columns.extend(sides(found, scale, Quantity::Work.name(), &work));
+    }
+    if let Some(see) = see.filter(|_| !found.exact) {
+        let runs = found.runs_to_see(see).into_iter();
+        let runs = runs.map(|runs| runs.map_or("?".into(), |runs| runs.to_string()));
+        columns.push(numbers(&format!("runs for {see} %"), runs.collect()));
+    }
+    let is_part = |pair: &Pair<'_>| pair.a.iter().chain(&pair.b).any(|cell| cell.is_part());
+    if pairs.iter().any(is_part) {
+        let passes = |cells: &[&Cell]| {
+            let part = cells.iter().find(|cell| cell.is_part());
+            part.map_or("all".into(), |cell| cell.passes_text())
+        };
+        let texts = pairs
+            .iter()
+            .map(|pair| format!("A {}, B {}", passes(&pair.a), passes(&pair.b)));
+        columns.push(Column::words("passes", texts.collect()));
+    }
+    if pairs.iter().any(|pair| pair.stage.is_some()) {
+        let stage = |(name, by): &(String, f64)| {
+            let sides = (by.max(0.0) as u64, (-by).max(0.0) as u64);
+            format!(
+                "{name} {}",
+                scale.show_difference((sides.0, None), (sides.1, None))
+            )
+        };
+        let stages = pairs.iter().map(|pair| pair.stage.as_ref().map(stage));
+        let stages = stages.map(Option::unwrap_or_default);
+        columns.push(Column::words("mostly in stage", stages.collect()));
+    }
+    columns
+}
+
+/// Formats the median of a side's runs, with the lowest and the highest if they differ.
+fn figures(figures: &Figures, scale: Scale) -> String {
+    let shown = |figure: f64| scale.show_figure((figure as u64, figures.bounds(figure)));
+    let (low, high) = (figures.low(), figures.high());
+    match low == high {
+        true => shown(low),
+        false => format!(
+            "{} [{}, {}]",
+            shown(figures.median()),
+            shown(low),
+            shown(high)
+        ),
+    }
+}
+
+/// Formats a figure of a side: of a sample, or a rate.
+fn figure(figure: &Compared, of: &Figures, scale: Scale) -> String {
+    match figure.quantity {
+        quantity if !quantity.is_rate() => scale.show_figure(of.rounded_median()),
+        Quantity::Mean => format!("{:.2}", of.median() * scale.value(1)),
+        _ => format!("{}", of.median()),
+    }
+}
+
+fn by(figure: &Compared, scale: Scale) -> String {
+    match scale.show_difference(figure.b.rounded_median(), figure.a.rounded_median()) {
+        none if none == "0" => "·".into(),
+        by => by,
+    }
+}
+
+fn percent(figure: &Compared) -> String {
+    match figure.percent() {
+        0.0 => "·".into(),
+        percent if percent.is_finite() => format!("{percent:+.1}"),
+        _ => "from 0".into(),
+    }
+}
+
+/// Returns the verdict on a cell, in words.
+fn shown_verdict(pair: &Pair<'_>) -> String {
+    match (pair.total(), pair.verdict()) {
+        (Some(total), _) => verdict(total),
+        (None, Verdict::FewSamples) => "too few samples".into(),
+        (None, _) => "not measured".into(),
+    }
+}
+
+fn verdict(figure: &Compared) -> String {
+    let p_value = |p: f64| match p {
+        ..0.001 => " (p below 0.001)".into(),
+        p => format!(" (p {p:.3})"),
+    };
+    let p_value = figure.p_value.map_or(String::new(), p_value);
+    match (figure.verdict, figure.sees()) {
+        (Verdict::Better, _) => format!("better{p_value}"),
+        (Verdict::Worse, _) => format!("worse{p_value}"),
+        (Verdict::NoDifference, Some(0.0)) => "no difference, every run is the same".into(),
+        (Verdict::NoDifference, Some(sees)) => {
+            format!("no difference seen (would have seen {sees:.1} %)")
+        }
+        (Verdict::NoDifference, None) => "no difference".into(),
+        (Verdict::TooFew, _) => "too few runs".into(),
+        (Verdict::FewSamples, _) => "too few samples".into(),
+        (Verdict::Unknown, _) => "not measured".into(),
+    }
+}
+
+/// Lists changes of cells besides those that they are judged by; unless `whole`, of cells that the table does not have.
+fn changed_beside(found: &Comparison<'_>, scale: Scale, whole: bool) -> Vec<String> {
+    let beside =
+        |(_, figure): &(&Pair<'_>, &Compared)| !figure.quantity.leads() && figure.changed();
+    let in_table = |pair: &Pair<'_>| pair.verdict() != Verdict::NoDifference;
+    let told = found
+        .figures()
+        .filter(beside)
+        .filter(|(pair, _)| whole || !in_table(pair));
+    let told = told.map(|(pair, figure)| {
+        let values = [&figure.a, &figure.b].map(|side| self::figure(figure, side, scale));
+        let per = match figure.quantity {
+            Quantity::Mean => "",
+            quantity if quantity.is_rate() => " per wake-up",
+            _ => "",
+        };
+        let what = format!("{}{per}", figure.quantity.name());
+        let (percent, verdict) = (percent(figure), verdict(figure));
+        let sign = if figure.percent().is_finite() {
+            " %"
+        } else {
+            ""
+        };
+        let cell = title(pair.cell);
+        format!(
+            "  {cell}: {what} {} to {} ({percent}{sign}), {verdict}",
+            values[0], values[1]
+        )
+    });
+    listed("changed besides:", told.collect())
+}
+
+fn title(cell: &Cell) -> String {
+    format!("{} {}", cell.under, cell.title())
+}
+
+/// Lists cells that B has in none or not in all of its runs, or more often.
+fn missing(cells: &[Lost<'_>]) -> Vec<String> {
+    let told = cells.iter().map(|lost| {
+        let why = lost
+            .why
+            .map_or(String::new(), |why| format!(" (skipped: {why})"));
+        let has = match (lost.has, lost.of) {
+            (0, _) => String::new(),
+            (has, of) if has < of => format!(": {has} of {of} runs have it"),
+            (has, of) => format!(": {has} times in {}", gate::runs(of)),
+        };
+        format!("  {}{has}{why}", title(lost.cell))
+    });
+    told.collect()
+}
+
+/// Lists the cells that only B has.
+fn only_b(cells: &[&Cell]) -> Vec<String> {
+    let told = cells.iter().map(|cell| format!("  {}", title(cell)));
+    listed("only in B:", told.collect())
+}
+
+fn listed(title: &str, all: Vec<String>) -> Vec<String> {
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let more = all.len().saturating_sub(LISTED);
+    let mut lines = vec![String::new(), title.into()];
+    lines.extend(all.into_iter().take(LISTED));
+    lines.extend((more > 0).then(|| format!("  and {more} more")));
+    lines
+}
+
+/// Describes how it was judged, and what that relies on.
+fn method(found: &Comparison<'_>, a: &Side, b: &Side) -> Vec<String> {
+    if found.exact {
+        return Vec::new();
+    }
+    let mut lines: Vec<String> = gate::too_few(found)
+        .map(|why| format!("{}{}.", why[..1].to_uppercase(), &why[1..]))
+        .into_iter()
+        .collect();
+    if found.figures().any(|(_, figure)| figure.p_value.is_some()) {
+        lines.push(format!(
+            "Test: exact rank sum test of runs, Holm's procedure over {} figures; if nothing differs, the probability \
+             that anything is called better or worse is {} % at most. What would have been seen is found with 80 %.",
+            found.tests,
+            found.level * 100.0
+        ));
+    }
+    match order(&a.runs, &b.runs) {
+        _ if a.runs.len() + b.runs.len() < 3 => {}
+        Order::Mixed => {}
+        Order::Apart => lines.push(
+            "The runs of one side were made before those of the other: if the machine was busier meanwhile, that shows \
+             as a difference. Make them by turns (docs/significance.md)."
+                .into(),
+        ),
+        Order::Unknown => lines.push(
+            "When the runs were made is not known. The test takes them for made by turns (docs/significance.md).".into(),
+        ),
+    }
+    lines
+}
+
+/// Reports how many runs of each side would show a difference.
+fn runs_to_see(found: &Comparison<'_>, see: f64) -> Option<String> {
+    if found.exact {
+        return None;
+    }
+    let runs = found.runs_to_see(see);
+    let all: Option<Vec<usize>> = runs.iter().copied().collect();
+    Some(match all.and_then(|all| all.into_iter().max()) {
+        Some(most) => format!(
+            "To see {see} % in each cell takes {most} runs of each side, if they are spread as these are: --repeat {most}."
+        ),
+        None => format!(
+            "To see {see} % takes more than {} runs of each side where the table has `?`, or their spread is not known yet.",
+            significance::LADDER[significance::LADDER.len() - 1]
+        ),
+    })
+}
+
+fn sentence(found: &Comparison<'_>) -> String {
+    let count = |verdict, words: &str| (found.count(verdict), words.to_owned());
+    let none = match found.exact {
+        true => "no difference",
+        false => "no difference seen",
+    };
+    let mut told = vec![count(Verdict::NoDifference, none)];
+    told.push(count(Verdict::TooFew, "too few runs"));
+    told.push(count(Verdict::FewSamples, "too few samples"));
+    told.push(count(Verdict::Unknown, "not measured on both sides"));
+    told.push((found.lost.len(), "lost".into()));
+    told.retain(|(count, _)| *count > 0);
+    told.splice(
+        0..0,
+        [
+            count(Verdict::Worse, "worse"),
+            count(Verdict::Better, "better"),
+        ],
+    );
+    let told: Vec<String> = told
+        .iter()
+        .map(|(count, words)| format!("{count} {words}"))
+        .collect();
+    let text = format!("B against A: {}", told.join(", "));
+    let changed = found
+        .pairs
+        .iter()
+        .filter_map(|pair| Some((pair, pair.total()?)));
+    let changed = changed.filter(|(_, total)| total.changed());
+    match changed.max_by(|a, b| a.1.percent().abs().total_cmp(&b.1.percent().abs())) {
+        Some((pair, total)) => {
+            format!(
+                "{text}; most in {} ({} %).",
+                pair.cell.title(),
+                percent(total)
+            )
+        }
+        None => format!("{text}."),
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The rules handle any execution of CPUs without a panic.
+
+use proptest::prelude::*;
+use rules::decode::{alignment, decode_before, is_access};
+use rules::gic::{Frame, Mapped};
+use rules::{Access, CheckedCpu, ExecutedOperation, Finding, Machine, Place, RULES, Shared};
+
+/// Memory whose words are their own addresses; checks that findings are of known rules.
+struct Echo;
+
+impl Machine for Echo {
+    fn read(&self, physical: u64) -> Option<u64> {
+        Some(physical | 3)
+    }
+
+    fn locate(&self, address: u64) -> Option<u64> {
+        Some(address)
+    }
+
+    fn find(&self, finding: &Finding) {
+        assert!(RULES.iter().any(|rule| rule.name == finding.rule));
+        assert_eq!(Finding::parse(&finding.to_string()).as_ref(), Some(finding));
+    }
+}
+
+/// Any word, or one of the system instructions, which are rare among all.
+fn word() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        any::<u32>(),
+        any::<u32>().prop_map(|word| 0xd500_0000 | word & 0x3f_ffff),
+        Just(0xd69f_03e0),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 64 }))]
+
+    #[test]
+    fn anything_can_be_executed(
+        program in prop::collection::vec((0u16..2, 0u8..4, word(), any::<u64>(), 0u8..8), 1..400),
+    ) {
+        let shared = Shared::new(Echo);
+        let mut cpus = [CheckedCpu::new(0), CheckedCpu::new(1)];
+        for (n, (number, level, word, value, what)) in program.into_iter().enumerate() {
+            let cpu = &mut cpus[usize::from(number)];
+            let place = Place { level, pc: 4 * n as u64 };
+            if let Some(operation) = decode_before(word, [word]) {
+                cpu.executes(&shared, ExecutedOperation { place, operation }, (what > 1).then_some(value));
+                cpu.reads(&shared, value);
+            }
+            if is_access(word) || what == 2 {
+                cpu.accesses(&shared, &Access {
+                    place,
+                    address: value,
+                    physical: (what > 2).then_some(value),
+                    gic: (what == 1).then_some(Mapped {
+                        frame: Frame::Distributor,
+                        offset: value & 0xffff,
+                        value,
+                    }),
+                    size: (word >> 30) as u8,
+                    store: value & 1 == 0,
+                    alignment: alignment(word),
+                    exclusive: what == 3,
+                    whole: what == 2,
+                });
+            }
+            if what == 7 {
+                cpu.fetches(&shared, place, value, 4);
+            }
+            if what == 0 {
+                cpu.excepts(&shared, place.pc, level);
+            }
+        }
+    }
+}

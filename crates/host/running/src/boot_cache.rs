@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reuses the boots of tests that can only go as they did before.
+//!
+//! In instruction mode one thread of the emulator executes all CPUs by turns, and each instruction takes a nanosecond
+//! of the machine's time (QEMU: docs/devel/tcg-icount.rst). Nothing comes from outside: `launch.rs` fixes the machine's
+//! random numbers and its date. So the output of a machine depends only on the emulator, its command, and the contents
+//! of the files that the command names; `suite/jobs.rs` has the rare exception.
+//!
+//! The machine's output is kept below `target/tests/boots`, until the test fails. While emulator, command and contents
+//! are unchanged, the machine is not booted, and the kept output is judged again. A change of this program then costs
+//! no boot; a change of the hypervisor or of a guest costs all boots that run it.
+//!
+//! A boot that this program ended, or that broke off, is not kept.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use twox_hash::XxHash3_128;
+
+use providing::qemu::Shutdown;
+use shell::emulator_process::OutputLine;
+use shell::once::Once;
+use shell::{partial_files, places};
+
+/// The file with the output of a boot.
+const SAID: &str = "said.json";
+
+/// Output and end of a boot that ended by itself.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BootOutcome {
+    /// Each line, in the order in which they came.
+    pub lines: Vec<OutputLine>,
+    /// How the machine ended, by the emulator's report.
+    pub report: Option<Shutdown>,
+}
+
+impl BootOutcome {
+    /// Returns the console's output.
+    pub fn console(&self) -> String {
+        let lines = self.lines.iter().filter_map(|line| match line {
+            OutputLine::Console(line) => Some(line.as_str()),
+            OutputLine::Emulator(_) => None,
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// The boots of a test.
+#[derive(Debug)]
+pub struct BootCache {
+    folder: PathBuf,
+    /// Makes all boots, even known ones.
+    again: bool,
+    /// Boots and names in this run of the test.
+    of_now: Mutex<Now>,
+}
+
+#[derive(Debug, Default)]
+struct Now {
+    boots: usize,
+    as_before: usize,
+    names: BTreeSet<String>,
+}
+
+impl BootCache {
+    /// Does the test `name`, and makes boots `again` that can only go as before. How many it did not make comes with what came of
+    /// it, for people, if that is any.
+    pub fn of_test<T>(
+        name: &str,
+        again: bool,
+        test: impl FnOnce(&Arc<Self>) -> Result<T>,
+    ) -> Result<(T, Option<String>)> {
+        let boots = places::target().join("tests").join("boots");
+        let before = Arc::new(Self::below(&boots, name, again));
+        match test(&before) {
+            Ok(came) => Ok((came, before.passed())),
+            Err(error) => {
+                before.failed()?;
+                Err(error)
+            }
+        }
+    }
+
+    fn below(boots: &Path, name: &str, again: bool) -> Self {
+        Self {
+            folder: boots.join(name),
+            again,
+            of_now: Mutex::default(),
+        }
+    }
+
+    /// Returns the boot by this command of this `emulator`, described by its own version text; it may put files into
+    /// `place`. Its recorder has these files, by the names of its options, and writes those that do not exist yet.
+    pub fn boot(
+        &self,
+        emulator: &str,
+        command: &Command,
+        place: &Path,
+        files: &[(&'static str, &Path)],
+    ) -> Result<Boot<'_>> {
+        let files = files.iter();
+        let (read, written): (Vec<_>, Vec<_>) = files.partition(|(_, path)| path.exists());
+        Ok(Boot {
+            name: name(emulator, command, place, &read)?,
+            before: self,
+            written: written
+                .into_iter()
+                .map(|(name, path)| (*name, path.to_path_buf()))
+                .collect(),
+        })
+    }
+
+    /// The test has passed: removes what it no longer boots. Returns how many boots it did not make, for people, if
+    /// any.
+    fn passed(&self) -> Option<String> {
+        let now = self.now();
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            // Another run may be making one, under a name with a dot.
+            if !name.contains('.') && !now.names.contains(&*name) {
+                // The next run removes the remains.
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+        (now.as_before > 0).then(|| format!("{} of {} boots as before", now.as_before, now.boots))
+    }
+
+    /// The test has failed: its next run makes all boots.
+    fn failed(&self) -> Result<()> {
+        match fs::remove_dir_all(&self.folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).with_context(|| places::shown(&self.folder))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Ignores poisoning: a panic in a test ends the program, so nothing reads what it left.
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.of_now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One of a test's boots.
+#[derive(Debug)]
+pub struct Boot<'b> {
+    before: &'b BootCache,
+    /// Stands for all that it depends on.
+    name: String,
+    /// Files that a recorder writes, by the names of its options.
+    written: Vec<(&'static str, PathBuf)>,
+}
+
+impl Boot<'_> {
+    /// How it went before, if that is known; what a recorder wrote is where it would be. A test that does the same twice asks
+    /// whether it comes to the same, so the second is made.
+    pub fn went(&self) -> Option<BootOutcome> {
+        let mut now = self.before.now();
+        now.boots += 1;
+        let first = now.names.insert(self.name.clone());
+        drop(now);
+        if self.before.again || !first {
+            return None;
+        }
+        let folder = self.folder();
+        let said = fs::read(folder.join(SAID)).ok()?;
+        let went = serde_json::from_slice(&said).ok()?;
+        for (name, path) in &self.written {
+            // One that ended early has written nothing.
+            if folder.join(name).exists() {
+                fs::copy(folder.join(name), path).ok()?;
+            }
+        }
+        self.before.now().as_before += 1;
+        Some(went)
+    }
+
+    /// Keeps how it went now.
+    pub fn keep(&self, went: &BootOutcome) -> Result<()> {
+        let parent = &self.before.folder;
+        let shown = || places::shown(parent);
+        fs::create_dir_all(parent).with_context(shown)?;
+        partial_files::sweep(parent);
+        // Another run of the same test may be at it, or was first: what it keeps is the same.
+        let Some(folder) = partial_files::Folder::begin(parent, &self.name).with_context(shown)?
+        else {
+            return Ok(());
+        };
+        fs::write(folder.path().join(SAID), serde_json::to_vec(went)?).with_context(shown)?;
+        for (name, path) in &self.written {
+            if path.exists() {
+                fs::copy(path, folder.path().join(name)).with_context(|| places::shown(path))?;
+            }
+        }
+        // A damaged one, or one that was not asked for, is in the way.
+        let to = self.folder();
+        let _ = fs::remove_dir_all(&to);
+        drop(folder.rename(&to));
+        Ok(())
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.before.folder.join(&self.name)
+    }
+}
+
+/// Cache key of a boot: hash of the emulator's version text, of the command with each path replaced by the file's
+/// contents, and of the recorder's input. The program that the command names may be a script that starts the emulator.
+fn name(
+    emulator: &str,
+    command: &Command,
+    place: &Path,
+    read: &[&(&str, &Path)],
+) -> Result<String> {
+    let place = place.to_string_lossy();
+    let mut depends = format!("{emulator}\n");
+    for word in std::iter::once(command.get_program()).chain(command.get_args()) {
+        let word = with_contents(&word.to_string_lossy())?;
+        // The name of a scratch folder differs each time.
+        depends += &format!("{}\n", word.replace(&*place, "PLACE"));
+    }
+    for (name, path) in read {
+        depends += &format!("{name}={}\n", sum(path)?);
+    }
+    Ok(digits(depends.as_bytes()))
+}
+
+/// Replaces files in a word of a command by hashes: all of the word, or values in a list of options, in which a comma
+/// is doubled.
+fn with_contents(word: &str) -> Result<String> {
+    if Path::new(word).is_file() {
+        return Ok(sum(Path::new(word))?.to_string());
+    }
+    let word = word.replace(",,", "\0");
+    let parts = word.split(',').map(|part| {
+        let (name, value) = part.split_once('=').unwrap_or(("", part));
+        let path = value.replace('\0', ",");
+        if !Path::new(&path).is_file() {
+            return Ok(part.to_owned());
+        }
+        Ok(format!("{name}={}", sum(Path::new(&path))?))
+    });
+    Ok(parts.collect::<Result<Vec<_>>>()?.join(","))
+}
+
+/// Hash of a file's contents. Cached, as each command names the emulator's.
+fn sum(path: &Path) -> Result<Arc<String>> {
+    static SUMS: Once<(PathBuf, u64, SystemTime), String> = Once::new();
+    let shown = || places::shown(path);
+    let data = fs::metadata(path).with_context(shown)?;
+    let modified = data.modified().with_context(shown)?;
+    SUMS.get((path.to_owned(), data.len(), modified), || {
+        Ok(digits(&fs::read(path).with_context(shown)?))
+    })
+}
+
+/// Hash of these bytes: XXH3 of 128 bits (xxHash, doc/xxhash_spec.md). Not a cryptographic hash.
+pub fn digits(bytes: &[u8]) -> String {
+    format!("{:032x}", XxHash3_128::oneshot(bytes))
+}
+
+#[cfg(test)]
+mod tests;

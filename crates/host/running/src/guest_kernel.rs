@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Another kernel as the guest: its options, and its files.
+
+pub mod debian;
+pub mod image_check;
+mod unpack;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+use shell::failure::bad_input;
+
+/// Largest file of a guest: a larger one is a mistake, and soon exceeds the PE
+/// header's 32 bits.
+pub const MOST: usize = 1 << 30;
+
+/// Options that give another kernel.
+#[derive(Args, Clone, Debug, Default)]
+pub struct GivenArgs {
+    /// Guest to run instead of the built one: an arm64 Image, as it is or compressed (gzip, zstd, zboot); or Debian's kernel, which is
+    /// provided: debian (the newest), debian:6.12, debian:7.3.4. Two with a comma between them are measured by turns and compared
+    /// (verb `run`). Its command line is --guest-args and --append, and nothing else
+    #[arg(long, value_name = "IMAGE|debian[:VERSION][,B]")]
+    pub guest: Option<String>,
+    /// Initial RAM disk of that guest
+    #[arg(long, value_name = "FILE", requires = "guest")]
+    pub initrd: Option<PathBuf>,
+    /// Command line of that guest
+    #[arg(
+        long,
+        value_name = "TEXT",
+        allow_hyphen_values = true,
+        requires = "guest"
+    )]
+    pub guest_args: Option<String>,
+}
+
+impl GivenArgs {
+    /// Resolves paths relative to `folder`.
+    pub fn beside(&mut self, folder: &Path) {
+        let file = |name: &&mut String| debian::version(name).is_none();
+        if let Some(name) = self.guest.as_mut().filter(file) {
+            *name = folder.join(&*name).display().to_string();
+        }
+        if let Some(initrd) = &mut self.initrd {
+            *initrd = folder.join(&*initrd);
+        }
+    }
+}
+
+/// Another kernel as the guest.
+#[derive(Debug)]
+pub struct Given {
+    pub image: Vec<u8>,
+    pub initrd: Option<Initrd>,
+}
+
+/// An initial RAM disk.
+#[derive(Debug)]
+pub enum Initrd {
+    /// From a file.
+    Given(Vec<u8>),
+    /// With the program that measures Linux, which is built when needed.
+    Measuring,
+}
+
+impl Given {
+    /// Whether the program that measures Linux runs on it.
+    pub const fn measures(&self) -> bool {
+        matches!(self.initrd, Some(Initrd::Measuring))
+    }
+
+    /// Reads and checks the files that the options give.
+    pub fn read(args: &GivenArgs) -> Result<Option<Self>> {
+        let Some(name) = &args.guest else {
+            return Ok(None);
+        };
+        if name.contains(',') && !Path::new(name).exists() {
+            bad_input!(
+                "--guest: {name} are several kernels, and `run` alone compares two; name one"
+            );
+        }
+        let image = match debian::version(name) {
+            Some(version) => fs::read(debian::provide(version, &debian::REMEDY)?)?,
+            None => read("--guest", Path::new(name), "name an arm64 Image")?,
+        };
+        let image = match unpack::kernel(image).and_then(checked) {
+            Ok(image) => image,
+            Err(why) => bad_input!("--guest: {name} {why}"),
+        };
+        let initrd = args.initrd.as_deref().map(initrd).transpose()?;
+        let initrd = initrd.map(Initrd::Given);
+        Ok(Some(Self { image, initrd }))
+    }
+}
+
+/// Checks a guest; the error is the end of a sentence. [`crate::memory`] checks its size against the machine's
+/// RAM.
+fn checked(image: Vec<u8>) -> Result<Vec<u8>, String> {
+    image_check::check(&image)?;
+    match image.len() > MOST {
+        true => Err(too_large(image.len())),
+        false => Ok(image),
+    }
+}
+
+fn too_large(size: usize) -> String {
+    format!(
+        "has {} MiB, and {} are the most; use a smaller one",
+        size >> 20,
+        MOST >> 20
+    )
+}
+
+/// Reads an initial RAM disk. The kernel detects its format; a file in none of the known formats is a mistake.
+fn initrd(path: &Path) -> Result<Vec<u8>> {
+    let file = read(
+        "--initrd",
+        path,
+        "name an archive of cpio, compressed or not",
+    )?;
+    let shown = path.display();
+    if file.len() > MOST {
+        bad_input!("--initrd: {shown} {}", too_large(file.len()));
+    }
+    if !ARCHIVES.iter().any(|magic| file.starts_with(magic)) {
+        bad_input!(
+            "--initrd: {shown} is not an initial RAM disk: neither an archive of cpio (070701) nor a compressed one \
+             (gzip, zstd, xz, lzma, lz4, lzo, bzip2); make one: find . | cpio -o -H newc > FILE"
+        );
+    }
+    Ok(file)
+}
+
+/// First bytes of files that Linux unpacks (Linux, Documentation/driver-api/early-userspace/buffer-format.rst; the
+/// formats' own magic numbers).
+const ARCHIVES: [&[u8]; 9] = [
+    b"070701",
+    b"070702",
+    b"\x1f\x8b",
+    b"\x28\xb5\x2f\xfd",
+    b"\xfd7zXZ",
+    b"\x5d\0\0",
+    b"\x02\x21\x4c\x18",
+    b"\x89LZO",
+    b"BZh",
+];
+
+fn read(option: &str, path: &Path, remedy: &str) -> Result<Vec<u8>> {
+    let shown = path.display();
+    match fs::read(path) {
+        Ok(file) => Ok(file),
+        Err(error) => bad_input!("{option}: {shown} can't be read ({error}); {remedy}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_initial_ram_disk_looks_like_one() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("initrd");
+        let of = |bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            initrd(&path)
+        };
+        for magic in ARCHIVES {
+            assert_eq!(of(magic).unwrap(), magic);
+        }
+        let wrong = of(b"#!/bin/sh").unwrap_err().to_string();
+        assert!(wrong.starts_with("--initrd: ") && wrong.contains("cpio"));
+        assert!(of(b"").is_err());
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The command line of a boot under KVM.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use plan::{PREFIX, Trap};
+
+use super::mode;
+use crate::images::Built;
+use crate::job::{Job, Variant};
+use crate::kvm;
+use providing::qemu::Emulator;
+
+/// The command that boots `job` under KVM in `kvm_mode`: a machine for its host, whose monitor runs the guest's image.
+/// The host's files go to `place`.
+pub fn under_kvm(
+    job: &Job,
+    variant: Variant,
+    kvm_mode: &str,
+    emulator: &Emulator,
+    built: &Built,
+    place: &Path,
+) -> Result<Command> {
+    const GUEST: &str = "guest";
+    const INITRD: &str = "initrd";
+    let host = built.host.as_ref().context("there is no host for KVM")?;
+    let memory = job.memory.bytes() >> 20;
+    let mut words = vec![
+        kvm::BOOT.to_owned(),
+        // The host's start has ended by then.
+        "--rest=3".to_owned(),
+        format!("--cpus={}", job.cpus),
+        format!("--memory={memory}"),
+        format!("--pin={}", pins(job.cpus)),
+        format!("--mode={}", monitors(kvm_mode)),
+        format!("--source={}", job.load.packed().source().word()),
+        // This program detects a hang.
+        "--timeout=1000000".to_owned(),
+    ];
+    let mut arguments = job.load.boot_arguments(variant);
+    if let Some(given) = variant.given {
+        words.push(format!("--host-poll-us={}", given.host_poll_us));
+        arguments += &format!(" {PREFIX}under={} {given}", variant.under);
+    }
+    // vCPUs have the features of the host's CPUs.
+    let image = &built.guest(job.image(variant)).image;
+    let image = fs::read(image)?;
+    let initrd = built.initrd.as_ref().map(fs::read).transpose()?;
+    let mut guests = vec![(GUEST, &*image)];
+    if let Some(initrd) = &initrd {
+        words.push(format!("--initrd={INITRD}"));
+        guests.push((INITRD, initrd));
+    }
+    if job.load.linux() {
+        words.push(format!("--seed={}", variant.seed));
+    }
+    words.extend([GUEST.to_owned(), arguments]);
+    let mut command = emulator.command();
+    command
+        .args(["-M", kvm::MACHINE])
+        .args(["-cpu", &job.board().cpu(&job.model, job.metric)?])
+        .args(["-nic", "none", "-display", "none", "-monitor", "none"])
+        .args(["-no-reboot", "-serial", "stdio"])
+        .args(mode(job.metric).args);
+    let boot = kvm::Boot {
+        cpus: job.cpus,
+        memory,
+        arguments: kvm::arguments(
+            kvm_mode,
+            variant.given.map_or(Trap::Wfi, |given| given.trap),
+        ),
+        runs: &[words],
+        guests: &guests,
+    };
+    host.boot(&mut command, &boot, place)?;
+    Ok(command)
+}
+
+/// Returns KVM's mode in the monitor's words.
+fn monitors(kvm_mode: &str) -> &str {
+    match kvm_mode {
+        // Linux chooses it where the CPU has it.
+        "" => "vhe",
+        mode => mode,
+    }
+}
+
+/// Returns the host's CPUs for `cpus` vCPUs, without the first one, which serves most interrupts.
+fn pins(cpus: u32) -> String {
+    let pins: Vec<String> = (1..=cpus).map(|cpu| cpu.to_string()).collect();
+    pins.join(",")
+}

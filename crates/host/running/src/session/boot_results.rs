@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Collects the results of a job's boots, one by one in their order.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Result, anyhow};
+use jiff::Timestamp;
+use plan::{Shard, Under};
+use results::merge::{self, Run as Measured};
+use results::{Build, Cell, Emulator, Results};
+
+use super::stage::Left;
+use crate::boot::{Lacks, TextFiles};
+use crate::images::Built;
+use crate::job::{Job, Variant};
+use crate::strict::BrokenRule;
+use crate::verdict::{Failure, judge, judge_reset};
+use providing::toolchain;
+use shell::digest::sum;
+use shell::interrupt::Signal;
+use shell::terminal::note;
+
+/// Results of the boots so far.
+pub struct BootResults<'j> {
+    pub job: &'j Job,
+    /// The release of the kernel to measure, if known.
+    kernel: Option<String>,
+    /// Results before the first boot.
+    nothing: Results,
+    /// Other hypervisors that are missing, or failed, and are not tried again.
+    pub failed: BTreeMap<Under, Failure>,
+    /// Results of this repetition.
+    pub results: Results,
+    /// The latest boots that had parts of the same cells.
+    dealt: Dealt,
+    /// Results of earlier repetitions.
+    done: Vec<Measured>,
+    pub found: Vec<BrokenRule>,
+    pub ended: Option<String>,
+    pub kept: TextFiles,
+}
+
+/// Consecutive boots with parts of the same cells.
+#[derive(Default)]
+struct Dealt {
+    /// Their common variant.
+    of: Option<Variant>,
+    /// The first of their cells.
+    first: usize,
+    /// The number of each cell among all.
+    places: Vec<u64>,
+}
+
+impl Dealt {
+    /// Puts `cells`, to which a boot of `variant` has added from `new` on, in the order of the whole list.
+    fn put_in_order(&mut self, variant: Variant, new: usize, cells: &mut Vec<Cell>) {
+        let Shard { index, of } = variant.part;
+        let common = Some(Variant {
+            part: Shard::WHOLE,
+            ..variant
+        });
+        if self.of != common {
+            *self = Self {
+                of: common,
+                first: new,
+                places: Vec::new(),
+            };
+        }
+        let place = |cell: &Cell| cell.id * u64::from(of) + u64::from(index - 1);
+        self.places.extend(cells[new..].iter().map(place));
+        let these = cells.split_off(self.first);
+        let mut placed: Vec<_> = self.places.drain(..).zip(these).collect();
+        placed.sort_by_key(|(place, _)| *place);
+        for (place, cell) in placed {
+            self.places.push(place);
+            cells.push(cell);
+        }
+    }
+}
+
+/// Result of a boot.
+pub enum Boot {
+    /// Its hypervisor has failed before.
+    Skipped,
+    /// A signal came before its start.
+    Interrupted(Signal),
+    Booted(Under, Result<Box<Left>>),
+}
+
+impl<'j> BootResults<'j> {
+    /// Before the first boot, without what `lacks`.
+    pub fn new(
+        job: &'j Job,
+        emulator: &crate::emulator::Emulator,
+        built: &Built,
+        lacks: &Lacks,
+    ) -> Self {
+        let mut came = Self {
+            job,
+            kernel: job.load.kernel(),
+            nothing: nothing(job, Some(emulator.describe(job)), built),
+            failed: BTreeMap::new(),
+            results: Results::default(),
+            dealt: Dealt::default(),
+            done: Vec::new(),
+            found: Vec::new(),
+            ended: None,
+            kept: TextFiles::new(&emulator.shown()),
+        };
+        for (under, why) in lacks {
+            let failure = Failure::lacking(why);
+            // Several may have the same reason.
+            if came.failed.values().all(|other| *other != failure) {
+                note!("{}", failure.why);
+            }
+            came.failed.insert(*under, failure);
+        }
+        came
+    }
+
+    /// Begins a repetition.
+    pub fn begin(&mut self) {
+        self.results = Results {
+            began: began(),
+            ..self.nothing.clone()
+        };
+    }
+
+    /// Keeps the results of a repetition, which ended like this.
+    pub fn keep(
+        &mut self,
+        number: usize,
+        failure: Result<Option<Failure>>,
+    ) -> Result<Option<Failure>> {
+        if let Some(watts) = &self.job.watts {
+            self.results.model_energy(watts);
+        }
+        let kept = !self.done.is_empty();
+        // Keeps nothing of a repetition that measured nothing, unless it is the only one.
+        if self.results.has_cells() || !kept {
+            self.done.push(Measured {
+                label: format!("run {number}"),
+                results: std::mem::take(&mut self.results),
+                commands: Vec::new(),
+            });
+        }
+        match failure {
+            Err(error) if kept => Ok(Some(Failure::broken(&error))),
+            failed => failed,
+        }
+    }
+
+    /// Takes the output of a boot; returns the failure if it ends the job.
+    pub fn take(&mut self, boot: Boot) -> Result<Option<Failure>> {
+        let (under, left) = match boot {
+            Boot::Skipped => return Ok(None),
+            Boot::Interrupted(signal) => return Ok(Some(Failure::interrupted(signal))),
+            Boot::Booted(under, left) => (under, left),
+        };
+        match left.and_then(|left| self.add(*left)) {
+            Ok(None) => Ok(None),
+            // A failure of another hypervisor does not concern the others.
+            Ok(Some(failure)) if under.is_other() && !failure.ends_all() => {
+                self.failed.entry(under).or_insert(failure);
+                Ok(None)
+            }
+            Err(error) if self.results.has_cells() => Ok(Some(Failure::broken(&error))),
+            failed => failed,
+        }
+    }
+
+    /// Adds the output of a boot; returns what is wrong with it.
+    fn add(&mut self, left: Left) -> Result<Option<Failure>> {
+        let Left {
+            variant,
+            mut outcome,
+            found,
+            watched,
+            kept,
+        } = left;
+        let (job, under) = (self.job, variant.under);
+        self.kept.append(&kept);
+        self.found.extend(found);
+        let records = std::mem::take(&mut outcome.console.collector).finish();
+        let first = self.results.cells.len();
+        self.results.add(Some(under), &records);
+        let ran = records.machine.get("atomics");
+        let other = ran.and_then(|ran| job.other_image(variant, ran));
+        // The other image was watched.
+        if let Some(watched) = watched.filter(|_| other.is_none()) {
+            self.results.add_samples(first, under, watched);
+        }
+        self.dealt
+            .put_in_order(variant, first, &mut self.results.cells);
+        // Another kernel need not print our records.
+        let owes_records = job.load.guest.is_none() || job.load.linux() || records.begun;
+        self.ended = outcome.ended();
+        let failure = judge(&outcome, under, owes_records && !records.ended)
+            .or_else(|| other.map(|other| Failure::broken(&anyhow!(other))))
+            .or_else(|| self.other_kernel(under, records.features.get("linux")?));
+        let silent = job.load.linux() && !records.begun;
+        let failure = failure.map(|failure| {
+            if silent {
+                failure.of_silent_linux()
+            } else {
+                failure
+            }
+        });
+        Ok(match job.expect_reset {
+            true => judge_reset(&outcome, under, failure),
+            false => failure,
+        })
+    }
+
+    /// Complains if `ran`, the kernel that ran, is not the one asked for.
+    fn other_kernel(&self, under: Under, ran: &str) -> Option<Failure> {
+        let asked = self.kernel.as_ref().filter(|asked| *asked != ran)?;
+        let why = format!("under {under}: Linux {ran} was measured, and not {asked}");
+        Some(Failure::broken(&anyhow!(why)))
+    }
+
+    /// Returns all repetitions as one, with a list of the missing ones.
+    pub fn together(&self) -> Results {
+        let mut all = merge::into_one(&self.done);
+        let of = self.job.repeat;
+        if self.done.len() < of && all.has_cells() {
+            all.incomplete = true;
+            all.missing.push(format!(
+                "{} of {of} runs without any cell",
+                of - self.done.len()
+            ));
+        }
+        all
+    }
+}
+
+/// Returns the results of `job` before its first boot.
+fn nothing(job: &Job, emulator: Option<Emulator>, built: &Built) -> Results {
+    let mut results = Results {
+        build: toolchain::build().map(|build| Build {
+            image: fs::read(&built.packed).map_or_else(|_| String::new(), |bytes| sum(&bytes)),
+            ..build
+        }),
+        ..Results::new(&job.board().name, &job.model, emulator)
+    };
+    let unders = job.unders.iter();
+    let below = unders.filter_map(|under| Some((under.to_string(), built.below(*under)?.into())));
+    results.machine.below = below.collect();
+    results
+}
+
+/// Returns the current time, as text that sorts by time.
+fn began() -> String {
+    Timestamp::now()
+        .strftime("%Y-%m-%dT%H:%M:%S.%3fZ")
+        .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use plan::Choice;
+
+    use super::*;
+
+    #[test]
+    fn parts_come_together_as_they_were_dealt_out() {
+        let mut dealt = Dealt::default();
+        let mut cells = Vec::new();
+        let mut boot = |seed, index, of, added: &[(u64, &str)]| {
+            let new = cells.len();
+            cells.extend(added.iter().map(|&(id, unit)| Cell {
+                id,
+                unit: unit.into(),
+                ..Cell::default()
+            }));
+            let variant = Variant {
+                seed,
+                part: Shard { index, of },
+                ..Variant::of(Choice::NONE)
+            };
+            dealt.put_in_order(variant, new, &mut cells);
+            let units: Vec<&str> = cells.iter().map(|cell| cell.unit.as_str()).collect();
+            units.join("")
+        };
+        assert_eq!(boot(1, 1, 1, &[(0, "x"), (1, "y")]), "xy");
+        // The third was not measured.
+        assert_eq!(boot(2, 1, 2, &[(0, "a"), (2, "e")]), "xyae");
+        assert_eq!(boot(2, 2, 2, &[(0, "b"), (1, "d"), (2, "f")]), "xyabdef");
+        // In a repetition they may come in reverse order.
+        assert_eq!(boot(4, 2, 2, &[(0, "h")]), "xyabdefh");
+        assert_eq!(boot(4, 1, 2, &[(0, "g")]), "xyabdefgh");
+    }
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests that kill this program half-way: its results so far must be there, its exit status must be the signal's, and
+//! no emulator may be left.
+//!
+//! Nothing here waits for a fixed time: the signal is sent when the program has shown that it is at the right place,
+//! and the test waits for the consequences as long as it takes, up to [`PATIENCE`], after which it fails.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use shell::partial_files::{Scratch, sweep};
+use shell::{places, processor_time};
+
+/// How long something may take that must happen.
+const PATIENCE: Duration = Duration::from_secs(300);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A run whose first boot measures and whose second one hangs, so the kill need not hurry: the hypervisor hangs, which
+/// the first boot does not have.
+const LINE: [&str; 14] = [
+    "run",
+    "--under=none,rouse",
+    "--workload=pingpong",
+    "--wait=wfi,spin",
+    "--deliver=direct",
+    "--quick",
+    "--append=rouse.fault=el2-hang",
+    "--timeout=3600",
+    // Shows on standard output that the second boot is under way.
+    "--survey",
+    "--board=virt",
+    "--metric=insns",
+    "--cpus=2",
+    "--memory=512M",
+    // The second begins when the first has ended.
+    "--jobs=1",
+];
+const UNDER_WAY: &str = "rouse: survey end";
+
+/// Checks that results are kept when this signal comes, and that the exit status is `status`.
+pub fn keeps(signal: &str, status: i32) -> Result<()> {
+    let out = fresh(&format!("killed-by-{signal}"))?;
+    let mut run = Run::start(&out)?;
+    run.until_under_way()?;
+    send(signal, run.process.id())?;
+    let ended = run.end()?;
+    let (said, complained) = run.said()?;
+    ensure!(
+        ended.code() == Some(status),
+        "SIG{signal}: {ended}, not exit status {status}; it printed:\n{said}{complained}"
+    );
+    for wanted in [
+        &format!("interrupted by SIG{signal}"),
+        "cells: 4 complete, 0 partial, 5 missing",
+    ] {
+        ensure!(
+            complained.contains(wanted),
+            "SIG{signal}: `{wanted}` is not in its output:\n{said}{complained}"
+        );
+    }
+    let row = ["wfi", "none", "direct"];
+    ensure!(
+        said.lines()
+            .any(|line| line.split_whitespace().take(3).eq(row)),
+        "SIG{signal}: the table has no row of {row:?}, but:\n{said}{complained}"
+    );
+    for name in ["results.json", "results.csv", "report.html", "serial.log"] {
+        let text = fs::read_to_string(out.join(name)).with_context(|| name.to_owned())?;
+        ensure!(
+            text.contains("none"),
+            "{name}: nothing of the first boot is in it"
+        );
+    }
+    Ok(())
+}
+
+/// Checks that no emulator is left when SIGKILL ends this program.
+pub fn leaves_no_emulator() -> Result<()> {
+    if cfg!(not(target_os = "linux")) {
+        return Ok(());
+    }
+    let out = fresh("killed-outright")?;
+    let mut run = Run::start(&out)?;
+    run.until_under_way()?;
+    let emulators = children(run.process.id());
+    ensure!(!emulators.is_empty(), "no emulator was found");
+    send("KILL", run.process.id())?;
+    run.end()?;
+    for emulator in emulators {
+        within(|| (!lives(emulator)).then_some(()))
+            .with_context(|| format!("the emulator, process {emulator}, is left"))?;
+    }
+    ensure!(!out.exists(), "{} is there but not complete", out.display());
+    // Its results are the next run's to name, not to remove.
+    sweep(out.parent().context("it is in a folder")?);
+    let kept = out.with_file_name("killed-outright-killed");
+    let log = fs::read_to_string(kept.join("serial.log"));
+    let log = log.with_context(|| kept.display().to_string())?;
+    ensure!(
+        results::capture::has_records(&log),
+        "no record is in {}",
+        kept.display()
+    );
+    fs::remove_dir_all(kept)?;
+    Ok(())
+}
+
+/// A second signal ends it at once, whatever it waits for.
+pub fn second_ends_at_once() -> Result<()> {
+    let folder = Scratch::new()?;
+    let started = folder.path().join("started");
+    // An emulator that does not even print its version.
+    let script = folder.path().join("qemu");
+    let text = format!(
+        "#!/bin/sh\necho $$ > {}\nexec sleep 100000\n",
+        started.display()
+    );
+    fs::write(&script, text)?;
+    ensure!(
+        Command::new("chmod")
+            .arg("+x")
+            .arg(&script)
+            .status()?
+            .success()
+    );
+    let mut command = this()?;
+    command.args(LINE).env("ROUSE_QEMU", &script);
+    let mut run = Run::of(command.stdout(Stdio::null()))?;
+    let emulator: u32 = within(|| fs::read_to_string(&started).ok()?.trim().parse().ok())
+        .context("the emulator was not asked for its version")?;
+    // The first one alone has to wait for that; the rest make sure that one comes
+    // late enough to be a second one.
+    let ended = within(|| {
+        let _ = send("INT", run.process.id());
+        processor_time::try_wait(&mut run.process).ok().flatten()
+    });
+    send("KILL", emulator)?;
+    let ended = ended.context("a second signal did not end it")?;
+    ensure!(ended.code() == Some(130), "{ended}, not exit status 130");
+    Ok(())
+}
+
+/// This program at work; it does not outlive the test.
+struct Run {
+    process: Child,
+    /// Its standard error: a file, which never fills up.
+    complaints: File,
+}
+
+impl Run {
+    /// Starts it, with its results to go to `out`.
+    fn start(out: &Path) -> Result<Self> {
+        let mut command = this()?;
+        command.args(LINE).arg("--out").arg(out);
+        Self::of(command.stdout(Stdio::piped()))
+    }
+
+    fn of(command: &mut Command) -> Result<Self> {
+        let complaints = tempfile::tempfile()?;
+        let command = command.stdin(Stdio::null());
+        let process = command.stderr(complaints.try_clone()?).spawn()?;
+        Ok(Self {
+            process,
+            complaints,
+        })
+    }
+
+    /// Reads until the second boot is under way.
+    fn until_under_way(&mut self) -> Result<()> {
+        let stdout = self.process.stdout.as_mut().context("it has no output")?;
+        // Byte by byte: another reader needs the rest.
+        let mut lines = BufReader::with_capacity(1, stdout).lines();
+        let mut read = String::new();
+        loop {
+            let Some(line) = lines.next() else {
+                bail!("it ended before it could be killed; it printed:\n{read}");
+            };
+            let line = line?;
+            if line.contains(UNDER_WAY) {
+                return Ok(());
+            }
+            read += &line;
+            read.push('\n');
+        }
+    }
+
+    /// Waits for the end of the program.
+    fn end(&mut self) -> Result<ExitStatus> {
+        within(|| processor_time::try_wait(&mut self.process).ok().flatten())
+            .context("it did not end")
+    }
+
+    /// Reads its output and its standard error.
+    fn said(&mut self) -> Result<(String, String)> {
+        let (mut said, mut complained) = (String::new(), String::new());
+        if let Some(stdout) = &mut self.process.stdout {
+            stdout.read_to_string(&mut said)?;
+        }
+        self.complaints.rewind()?;
+        self.complaints.read_to_string(&mut complained)?;
+        Ok((said, complained))
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // Both fail only when it has ended.
+        let _ = self.process.kill();
+        let _ = processor_time::wait(&mut self.process);
+    }
+}
+
+/// A command that runs this program.
+fn this() -> Result<Command> {
+    Ok(Command::new(places::program()?))
+}
+
+/// The place for the results of test `name`.
+fn fresh(name: &str) -> Result<PathBuf> {
+    let out = places::target().join("tests").join(name);
+    if out.exists() {
+        fs::remove_dir_all(&out).with_context(|| places::shown(&out))?;
+    }
+    Ok(out)
+}
+
+fn send(signal: &str, process: u32) -> Result<()> {
+    let signal = format!("-{signal}");
+    let sent = Command::new("kill")
+        .args([&signal, &process.to_string()])
+        .status();
+    ensure!(sent?.success(), "kill {signal} {process} failed");
+    Ok(())
+}
+
+/// Calls `done` until it returns a value.
+fn within<T>(mut done: impl FnMut() -> Option<T>) -> Result<T> {
+    let since = Instant::now();
+    while since.elapsed() < PATIENCE {
+        if let Some(value) = done() {
+            return Ok(value);
+        }
+        thread::sleep(PAUSE);
+    }
+    bail!("nothing after {} s", PATIENCE.as_secs())
+}
+
+fn children(process: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task"))
+        .into_iter()
+        .flatten();
+    let lists = tasks.flatten().filter_map(|task| {
+        let list = fs::read_to_string(task.path().join("children"));
+        list.ok()
+    });
+    let lists: Vec<String> = lists.collect();
+    let numbers = lists.iter().flat_map(|list| list.split_whitespace());
+    numbers.filter_map(|number| number.parse().ok()).collect()
+}
+
+/// Whether a process is there, and not only its exit status.
+fn lives(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    !state.is_empty() && !state.starts_with(['Z', 'X'])
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Governed CPUs that are made to poll, whatever their governor chooses.
+//!
+//! The idle loop is compiled for each way of doing that, and once without: the loop of a cell that does not ask for it
+//! has not one instruction more. (The patch has one loop, and a branch in it that is patched at run time; unused, that
+//! is a NOP.)
+//!
+//! [`Posted`] is that patch: D. Bristot de Oliveira, "sched/idle: Make idle poll dynamic per-cpu", January 2023.
+//! Whenever a CPU is about to idle it checks its switch. If that is on, it lets the scheduler's tick go on and polls by
+//! YIELD, checking the switch each time.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use plan::IdlePollBy;
+use wait::idle::{poll_while, relax_while};
+use wait::poll::Pause;
+
+use super::governor::Governed;
+use crate::kernel::stats::Stat;
+use crate::kernel::{Cpu, force, time, timer};
+use crate::setting::Setting;
+use crate::tally::Event;
+use crate::target::{Here, Noting};
+use crate::{clock, percpu::PerCpu};
+
+/// A CPU that polls by pointer looks after this long whether it still is to, microseconds.
+const LOOK_US: u32 = 100;
+
+/// How a governed CPU is made to poll.
+pub trait Forcing: Sized {
+    /// Readies `cpu` for a body that idles by `setting`.
+    fn ready<P: Pause, const BARRIER: bool>(_setting: &Setting, _cpu: &Cpu) {}
+
+    /// Stays once in an idle state, tries to, or polls because it was made to; returns the requests that it found.
+    fn step<T: Here, P: Pause, const BARRIER: bool>(
+        idle: &mut Governed<P, Self, BARRIER>,
+        me: &T,
+    ) -> u32;
+}
+
+/// Not at all.
+pub struct Never;
+
+impl Forcing for Never {
+    #[inline(always)]
+    fn step<T: Here, P: Pause, const BARRIER: bool>(
+        idle: &mut Governed<P, Self, BARRIER>,
+        me: &T,
+    ) -> u32 {
+        idle.chosen(me)
+    }
+}
+
+/// Like [`IdlePollBy::Posted`].
+pub struct Posted;
+
+impl Forcing for Posted {
+    #[inline(always)]
+    fn step<T: Here, P: Pause, const BARRIER: bool>(
+        idle: &mut Governed<P, Self, BARRIER>,
+        me: &T,
+    ) -> u32 {
+        if force::SWITCH.is_on(idle.cpu.index) {
+            relaxed(idle, me)
+        } else {
+            idle.chosen(me)
+        }
+    }
+}
+
+/// Polls with the tick going on, until there is a request or the switch is off.
+#[inline(never)]
+fn relaxed<T: Here, P: Pause, const BARRIER: bool>(
+    idle: &mut Governed<P, Posted, BARRIER>,
+    me: &T,
+) -> u32 {
+    let cpu = idle.cpu;
+    let start = clock::now();
+    cpu.polls(true);
+    next_tick(idle, start);
+    let taken = relax_while(me, idle.wanted, || {
+        if cpu.rung.has_ticked() {
+            cpu.rung.take_tick();
+            next_tick(idle, clock::now());
+        }
+        force::SWITCH.is_on(cpu.index)
+    });
+    count(cpu, me.cpu(), start);
+    taken
+}
+
+/// Has the tick come at the next multiple of its period.
+fn next_tick<P, const BARRIER: bool>(idle: &Governed<P, Posted, BARRIER>, now: u64) {
+    if idle.cpu.rung.is_on() {
+        let in_ns = idle.tick_ns - time::ns(now) % idle.tick_ns;
+        timer::set_tick(idle.cpu, Some(now + time::ticks(in_ns)));
+    }
+}
+
+/// A poll that it was made to ends, and began at `start`.
+fn count(cpu: &Cpu, me: &PerCpu, start: u64) {
+    let ticks = clock::now() - start;
+    me.tally.add_many(Event::PollTicks, ticks);
+    cpu.stats.add_many(Stat::Forced, ticks);
+    cpu.polls(false);
+}
+
+/// Like [`IdlePollBy::Pointer`].
+pub struct Pointer;
+
+/// Function that the pointer points to.
+type Step<T, P, const BARRIER: bool> = fn(&mut Governed<P, Pointer, BARRIER>, &T) -> u32;
+
+impl Forcing for Pointer {
+    fn ready<P: Pause, const BARRIER: bool>(setting: &Setting, cpu: &Cpu) {
+        let [chosen, forced] = match setting.noting {
+            false => steps::<PerCpu, P, BARRIER>(),
+            true => steps::<Noting, P, BARRIER>(),
+        };
+        cpu.steps.chosen.store(chosen, Release);
+        cpu.steps.forced.store(forced, Release);
+        cpu.steps.now.store(chosen, Release);
+    }
+
+    #[inline(always)]
+    fn step<T: Here, P: Pause, const BARRIER: bool>(
+        idle: &mut Governed<P, Self, BARRIER>,
+        me: &T,
+    ) -> u32 {
+        let step = idle.cpu.steps.now.load(Acquire);
+        // SAFETY: only `ready` and `Steps::force` store here, functions of this type,
+        // before and while the body of this type runs, which waits as `Noting` where
+        // the setting says so and as `PerCpu` where not.
+        let step = unsafe { core::mem::transmute::<*mut (), Step<T, P, BARRIER>>(step) };
+        step(idle, me)
+    }
+}
+
+/// Returns the chosen and the forced step of a CPU, seen as a `T`.
+fn steps<T: Here, P: Pause, const BARRIER: bool>() -> [*mut (); 2] {
+    let steps = [
+        Governed::chosen as Step<T, P, BARRIER>,
+        forced::<T, P, BARRIER>,
+    ];
+    steps.map(|step| step as *mut ())
+}
+
+/// Polls by the pause of the wait, without a tick, until there is a request or the pointer is
+/// another one.
+fn forced<T: Here, P: Pause, const BARRIER: bool>(
+    idle: &mut Governed<P, Pointer, BARRIER>,
+    me: &T,
+) -> u32 {
+    let cpu = idle.cpu;
+    let start = clock::now();
+    let look = clock::ticks(LOOK_US);
+    cpu.polls(true);
+    if cpu.rung.is_on() {
+        // Nothing here would arm the timer again after a tick.
+        timer::set_tick(cpu, None);
+    }
+    let still = || cpu.steps.now.load(Acquire) == cpu.steps.forced.load(Relaxed);
+    let taken = poll_while(me, &idle.pause, idle.wanted, look, still);
+    count(cpu, me.cpu(), start);
+    taken
+}
+
+/// Whether the loops that can be switched are for this body.
+pub const fn way<B: crate::setting::Body>(setting: &Setting) -> Option<IdlePollBy> {
+    match B::HAS_TASKS {
+        true => setting.forced,
+        false => None,
+    }
+}

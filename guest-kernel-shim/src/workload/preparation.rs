@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Work before each sample, outside of it.
+
+use plan::Cell;
+
+use crate::{cache_eviction, clock, percpu};
+
+/// Work of a loop of samples before each of them. Each has its own type, so that a loop without the work has nothing of
+/// it: instructions between samples can change the code of the sample by an instruction.
+pub trait Before: Copy {
+    /// Ticks of the pause that comes first; 0 for no pause.
+    fn gap(&self) -> u64;
+    /// Empties the caches, if they are to be cold.
+    fn chill(&self);
+}
+
+/// Only a pause.
+#[derive(Clone, Copy)]
+pub struct Gap(pub u64);
+
+impl Before for Gap {
+    #[inline(always)]
+    fn gap(&self) -> u64 {
+        self.0
+    }
+
+    #[inline(always)]
+    fn chill(&self) {}
+}
+
+/// A pause, and then caches that are emptied.
+#[derive(Clone, Copy)]
+pub struct Cold {
+    gap: u64,
+    /// CPUs that take part.
+    cpus: usize,
+}
+
+impl Cold {
+    /// Returns the work that `cell` asks for.
+    pub fn of(cell: &Cell) -> Self {
+        Self {
+            gap: clock::ticks(cell.gap_us),
+            cpus: 1 + cell.members(percpu::online().count()),
+        }
+    }
+}
+
+impl Before for Cold {
+    fn gap(&self) -> u64 {
+        self.gap
+    }
+
+    fn chill(&self) {
+        cache_eviction::evict(self.cpus);
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A thread makes a system call that a filter of seccomp sends to user space, where a supervisor
+//! on another CPU answers it: two wake-ups. A sample is one such call.
+//!
+//! Notifications wake as the kernel does by default. The other way,
+//! SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP, asks for the supervisor to run on the CPU of the caller
+//! (seccomp_unotify(2)), which a supervisor that is pinned to another one can't.
+
+mod filter;
+mod listener;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+pub use filter::lacking;
+
+use super::SampleBlock;
+use crate::{clock, cpus};
+use filter::{install, make_call};
+use listener::{answer, receive};
+
+/// Calls before the first sample.
+const WARM_UP: u32 = 32;
+/// The argument of the last call.
+const LAST: u64 = u64::MAX;
+
+/// Returns the answer to a call with `token`: a positive number, which neither the kernel's own
+/// answer nor that of a call before is.
+const fn answer_to(token: u64) -> i64 {
+    (token ^ 0x5a5a_5a5a) as i64
+}
+
+/// Makes the samples of a block. The thread that calls has the filter until it ends, so it is one
+/// of this block alone.
+pub fn run(block: &mut SampleBlock<'_>) -> io::Result<u64> {
+    let [here, there] = block.pair();
+    let (known, listener) = channel();
+    thread::scope(|scope| {
+        let calls = scope.spawn(move || -> io::Result<u64> {
+            cpus::pin(here)?;
+            let listener = install()?;
+            known.send(listener).map_err(io::Error::other)?;
+            let made = samples(block);
+            // Whatever came of it, it is over for the supervisor.
+            make_call(LAST);
+            made
+        });
+        let supervised = supervise(there, listener);
+        let made = calls
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("a thread has panicked")));
+        supervised.and(made)
+    })
+}
+
+fn samples(block: &mut SampleBlock<'_>) -> io::Result<u64> {
+    for round in 0..WARM_UP + block.count {
+        if round == WARM_UP {
+            block.begin()?;
+        }
+        let token = u64::from(round);
+        let start = clock::now();
+        let answer = make_call(token);
+        let end = clock::now();
+        if answer != answer_to(token) {
+            return Err(io::Error::other(format!(
+                "call {round}: the answer is {answer}, and {} was due",
+                answer_to(token)
+            )));
+        }
+        if round >= WARM_UP {
+            block.record(end - start);
+        }
+    }
+    block.end()
+}
+
+/// Answers calls up to the last one. If it ends before, the listener goes with it, and the kernel
+/// answers what is left by an error.
+fn supervise(cpu: usize, listener: Receiver<OwnedFd>) -> io::Result<()> {
+    cpus::pin(cpu)?;
+    // Without a listener the other thread returns why.
+    let Ok(listener) = listener.recv() else {
+        return Ok(());
+    };
+    loop {
+        let call = receive(&listener)?;
+        let token = call.argument();
+        answer(&listener, &call, answer_to(token))?;
+        if token == LAST {
+            return Ok(());
+        }
+    }
+}
