@@ -124,7 +124,7 @@ fn what_is_refused_is_refused_before_anything_is_built() {
     for (arguments, remedy) in [
         (
             &["run", "--dtb", "Cargo.toml"][..],
-            "no flattened device tree",
+            "not a flattened device tree",
         ),
         (
             &["run", "--iterations", "1e20"],

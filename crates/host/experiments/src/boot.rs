@@ -11,7 +11,7 @@ pub type Lists = &'static [(&'static str, &'static str)];
 /// One boot, without time stamps, and its repetitions.
 pub struct Boot {
     pub label: &'static str,
-    /// What the guest runs under.
+    /// Hypervisor below the guest.
     pub under: Under,
     /// Number of CPUs; the board's if `None`.
     pub cpus: Option<u32>,

@@ -14,7 +14,7 @@ use super::figures::ByBoot;
 pub struct Runs {
     experiment: &'static str,
     boots: Vec<Repeated>,
-    /// What the samples used since the last [`Runs::watched`] depend on and the machine lacks.
+    /// Features that samples used since the last [`Runs::watched`] depend on and the machine lacks.
     missing: Missing,
 }
 

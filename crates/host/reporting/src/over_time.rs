@@ -55,7 +55,7 @@ impl CellOverTime<'_> {
 /// Shows the runs.
 pub fn over_time(args: &CompareArgs) -> Result<()> {
     let mut runs = runs(&args.runs)?;
-    // As text, these times sort in order.
+    // These times sort in order as text.
     runs.sort_by(|a, b| a.results.began.cmp(&b.results.began));
     let [first, .., last] = runs.as_slice() else {
         bad_input!(

@@ -18,9 +18,9 @@ use super::setting::Differs;
 pub struct Pair<'r> {
     /// The cell, as one run has it.
     pub cell: &'r Cell,
-    /// The same cell in the runs of A that measured it.
+    /// Its cell in the runs of A that measured it.
     pub a: Vec<&'r Cell>,
-    /// The same cell in those of B.
+    /// Its cell in those of B.
     pub b: Vec<&'r Cell>,
     /// Comparable figures; the leading one first.
     pub figures: Vec<Compared>,
