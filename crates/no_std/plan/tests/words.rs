@@ -69,7 +69,7 @@ fn a_cell_reads_its_words_or_names_them() {
         ("wait", "wfx", "wait: there is no `wfx`"),
         ("poll-limit-us", "00", "not a number from 1"),
         ("gap-us", "10000001", "not a number"),
-        ("mask", "512", "no set of CPUs"),
+        ("mask", "512", "not a set of CPUs"),
         (
             "states",
             "poll,wfi",
