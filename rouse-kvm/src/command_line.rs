@@ -56,7 +56,7 @@ pub struct Words {
     /// five runs at least
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
-    /// Wait so long before each guest starts, for a host that is busy with its own start
+    /// Seconds to wait before each guest starts, so that a host that has just booted settles
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=3600))]
     pub rest: u64,
     /// How long a guest's console may be silent

@@ -99,7 +99,7 @@ pub enum Breach {
     Start,
     /// Get memory that can be executed.
     Execute,
-    /// Ask a device for something else than KVM for a vCPU's run.
+    /// Issue an ioctl that the seccomp filter does not allow.
     Ioctl,
 }
 

@@ -77,14 +77,14 @@ pub fn with<P: Pause, B: Body>(setting: &Setting, pause: P, body: &mut B) {
     cpu.device
         .with(|place| *place = Some(device(setting, governor)));
     match forced_poll::way::<B>(setting) {
-        None => with_barrier::<P, Never>(setting, pause, cpu, body),
-        Some(IdlePollBy::Posted) => with_barrier::<P, Posted>(setting, pause, cpu, body),
-        Some(IdlePollBy::Pointer) => with_barrier::<P, Pointer>(setting, pause, cpu, body),
+        None => select_barrier::<P, Never>(setting, pause, cpu, body),
+        Some(IdlePollBy::Posted) => select_barrier::<P, Posted>(setting, pause, cpu, body),
+        Some(IdlePollBy::Pointer) => select_barrier::<P, Pointer>(setting, pause, cpu, body),
     }
 }
 
 /// Selects the loop with or without a barrier before WFI.
-fn with_barrier<P: Pause, F: Forcing>(
+fn select_barrier<P: Pause, F: Forcing>(
     setting: &Setting,
     pause: P,
     cpu: &'static Cpu,

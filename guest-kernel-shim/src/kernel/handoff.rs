@@ -24,9 +24,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Makes `count` calls in memory of `pool`, none of which is on its way. There is one for each pair of CPUs, so
-    /// they only get zeroed memory: initializing each took more time than all other work that a machine of 512 CPUs
-    /// does for its calls.
+    /// Makes `count` idle calls in zeroed memory of `pool`. There is one for each pair of CPUs: on 512 CPUs, initializing
+    /// each took longer than all other work for calls.
     pub fn place(pool: &mut Pool, count: usize) -> &'static [Self] {
         let place = pool.take((count * size_of::<Self>()) as u64) as *const Self;
         // SAFETY: zeroed memory of that size, aligned to a page, which nothing else uses. Zero is a link to nothing

@@ -72,7 +72,7 @@ fn against(
         let end = clock::now() + PATIENCE_S * clock::frequency();
         let mut off = false;
         while !off && clock::now() < end {
-            hammer(victim, random, writes);
+            hammer_redistributor(victim, random, writes);
             off = victims::is_off(victim);
         }
         if !started || !off || victims::count() != 1 || victims::complaints() != 0 {
@@ -87,7 +87,7 @@ fn against(
 }
 
 /// Writes some of `writes`, sends an SGI and writes the value of GICD_CTLR back.
-fn hammer(victim: &PerCpu, random: &mut Random, writes: &[u64]) {
+fn hammer_redistributor(victim: &PerCpu, random: &mut Random, writes: &[u64]) {
     for _ in 0..32 {
         let bits = random.draw() as u32 & 0xffff;
         match random.below(8) {

@@ -96,7 +96,7 @@ pub fn try_optional() {
         say!("registers left alone, since firmware keeps them or rouse.leave names them:{Left}");
     }
     pages::clean(Region {
-        base: LEFT.as_ptr() as u64,
+        base: LEFT.0.as_ptr() as u64,
         size: size_of_val(&LEFT) as u64,
     });
 }

@@ -36,7 +36,7 @@ pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
         cpu.vcpu.counters.add(by);
     }
     match function {
-        // Not among the others: they need registers and stack that this does not.
+        // Handled here, so that it does not pay for the registers and stack that `serve` needs.
         SMCCC_VERSION => frame.x[0] = SMCCC_1_2,
         _ => serve(cpu, frame, function),
     }

@@ -23,7 +23,7 @@ const fn further(name: &'static str, seed: u64) -> Repeat {
     }
 }
 
-/// Twelve draws: two effects are at most twice their spread. The first draw has every governor.
+/// Twelve draws, because two of the effects are no more than twice their spread. The first draw has every governor.
 const TWELVE: &[Repeat] = &[
     Repeat::seed("seed-1", 1),
     further("seed-2", 2),

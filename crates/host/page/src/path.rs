@@ -115,8 +115,8 @@ pub fn legend<'c>(cells: impl Iterator<Item = &'c Cell> + Clone) -> Vec<String> 
     }
     let mut lines = vec![
         String::new(),
-        "path: from the store that wakes to the task that runs, without what a CPU does afterwards or \
-         beside; net: the median without bookkeeping"
+        "path: from the store that wakes to the task that runs, without later and parallel work; net: the median \
+         without bookkeeping"
             .into(),
         "bookkeeping: statistics, the clock that ends the sample, flags, the harness's loop; exits and \
          work are of the samples themselves"

@@ -79,7 +79,7 @@ impl BootCache {
         let boots = places::target().join("tests").join("boots");
         let before = Arc::new(Self::below(&boots, name, again));
         match test(&before) {
-            Ok(came) => Ok((came, before.passed())),
+            Ok(came) => Ok((came, before.prune_after_pass())),
             Err(error) => {
                 before.failed()?;
                 Err(error)
@@ -118,7 +118,7 @@ impl BootCache {
 
     /// The test has passed: removes what it no longer boots. Returns how many boots it did not make, for people, if
     /// any.
-    fn passed(&self) -> Option<String> {
+    fn prune_after_pass(&self) -> Option<String> {
         let now = self.now();
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let name = entry.file_name();

@@ -195,7 +195,7 @@ pub fn build_planted(board: &str, guest: Guest, planted: Planted) -> Result<Buil
     if planted != Planted::NOTHING {
         kind = format!("{kind}-{PLANTED}");
     }
-    let kept = store::keep(&folder(), &kind, &files)?;
+    let kept = store::find_or_make(&folder(), &kind, &files)?;
     let at = |name: &str| kept.path.join(name);
     Ok(Built {
         packed: at(PACKED),

@@ -94,7 +94,7 @@ fn all(source: Option<impl Read>) -> io::Result<Vec<u8>> {
 /// Like [`Child::wait`].
 pub fn wait(child: &mut Child) -> io::Result<ExitStatus> {
     if ended(child, true) {
-        note(child);
+        charge_child(child);
     }
     child.wait()
 }
@@ -102,13 +102,13 @@ pub fn wait(child: &mut Child) -> io::Result<ExitStatus> {
 /// Like [`Child::try_wait`].
 pub fn try_wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
     if ended(child, false) {
-        note(child);
+        charge_child(child);
     }
     child.try_wait()
 }
 
 /// Adds the time of a process that has ended.
-fn note(child: &Child) {
+fn charge_child(child: &Child) {
     if let Some(ticks) = ticks(&child.id().to_string()) {
         Account::here().add(ticks);
     }

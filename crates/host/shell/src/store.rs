@@ -36,7 +36,7 @@ pub struct Kept {
 
 /// Returns the folder for `kind` in `parent` with these files. Removes older ones that nothing
 /// needs.
-pub fn keep(parent: &Path, kind: &str, files: &[Named]) -> Result<Kept> {
+pub fn find_or_make(parent: &Path, kind: &str, files: &[Named]) -> Result<Kept> {
     files::make_folder(parent)?;
     partial_files::sweep(parent);
     let mut salt = 0;
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn each_has_its_own_and_what_nothing_needs_goes() {
         let parent = tempfile::tempdir().unwrap();
-        let keep = |kind, text: &[u8]| keep(parent.path(), kind, &[("x", text)]).unwrap();
+        let keep = |kind, text: &[u8]| find_or_make(parent.path(), kind, &[("x", text)]).unwrap();
         let other = keep("virt-uefi", b"other").path;
         let (one, two) = (keep("virt", b"one"), keep("virt", b"two"));
         let again = keep("virt", b"one");
@@ -136,9 +136,9 @@ mod tests {
     fn a_damaged_one_is_not_taken() {
         let parent = tempfile::tempdir().unwrap();
         let files: [Named; 2] = [("x", b"1"), ("y", b"2")];
-        let first = keep(parent.path(), "virt", &files).unwrap();
+        let first = find_or_make(parent.path(), "virt", &files).unwrap();
         fs::write(first.path.join("y"), "3").unwrap();
-        let second = keep(parent.path(), "virt", &files).unwrap();
+        let second = find_or_make(parent.path(), "virt", &files).unwrap();
         assert!(has(&second.path, &files));
         assert_ne!(first.path, second.path);
     }
@@ -153,7 +153,7 @@ mod tests {
                     for round in 0..50 {
                         let text = format!("{}", (number + round) % 4);
                         let files: [Named; 1] = [("x", text.as_bytes())];
-                        let kept = keep(parent, "virt", &files).unwrap();
+                        let kept = find_or_make(parent, "virt", &files).unwrap();
                         assert!(has(&kept.path, &files));
                     }
                 });

@@ -178,10 +178,10 @@ macro_rules! relocation {
 /// The PE header of an arm64 UEFI application (Microsoft, "PE Format"; UEFI
 /// Specification 2.10, 2.1.1), in the section `.head`, as assembler text.
 ///
-/// File and memory have the same layout, in two sections, so that firmware
-/// which keeps code unwritable can load it: code, and all the rest, which the
-/// packer makes longer by the payload. There are no base relocations: the
-/// image relocates itself.
+/// File and memory have the same layout: a section of code and one of all the
+/// rest, so that firmware which maps code read-only can load it. The packer
+/// appends the payload to the second. There are no base relocations: the image
+/// relocates itself.
 #[macro_export]
 macro_rules! pe_header {
     () => {

@@ -159,10 +159,16 @@ fn has_mpam_hcr(features: &Features) -> bool {
     has_mpam(features) && !Optional::Mpam2.is_left() && MPAMIDR_EL1.get() & MPAM_HAS_HCR != 0
 }
 
+/// A value whose lines have nothing else: no write through caches to a neighbour makes them dirty after they were cleaned.
+/// 2 KiB is the largest granule that CTR_EL0.CWG names.
+#[derive(Debug)]
+#[repr(C, align(2048))]
+pub struct Apart<T>(pub T);
+
 /// Which of them are left alone, in the order of [`Optional::ALL`]. A byte each, as the start of a
 /// CPU reads it with the MMU off; it has to be cleaned for that.
-pub static LEFT: [AtomicBool; Optional::ALL.len()] =
-    [const { AtomicBool::new(false) }; Optional::ALL.len()];
+pub static LEFT: Apart<[AtomicBool; Optional::ALL.len()]> =
+    Apart([const { AtomicBool::new(false) }; Optional::ALL.len()]);
 
 /// One of them is.
 static SOME_LEFT: AtomicBool = AtomicBool::new(false);
@@ -171,12 +177,12 @@ impl Optional {
     /// Whether it is left alone.
     #[must_use]
     pub fn is_left(self) -> bool {
-        LEFT[self as usize].load(Relaxed)
+        LEFT.0[self as usize].load(Relaxed)
     }
 
     /// Leaves it alone from now on.
     pub fn leave(self) {
-        LEFT[self as usize].store(true, Relaxed);
+        LEFT.0[self as usize].store(true, Relaxed);
         SOME_LEFT.store(true, Relaxed);
     }
 }

@@ -127,7 +127,7 @@ pub unsafe fn identify(gic: &Gic<'_>) -> Identity {
     }
 }
 
-/// Whether there are two security states: priorities of the non-secure one are then seen shifted
+/// Whether there are two security states: Non-secure software then sees shifted priorities
 /// (IHI 0069H, 4.8.1).
 ///
 /// # Safety

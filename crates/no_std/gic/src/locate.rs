@@ -20,7 +20,7 @@ use platform::{Gic, Region};
 
 /// GICR_TYPER.VLPIS: the frame has two more 64 KiB pages for virtual LPIs.
 const VLPIS: u64 = 1 << 1;
-/// GICR_TYPER.Last: the last frame of a row.
+/// GICR_TYPER.Last: the last of contiguous redistributors.
 const LAST: u64 = 1 << 4;
 
 /// Distance to the next redistributor, in bytes, for a frame with this GICR_TYPER.

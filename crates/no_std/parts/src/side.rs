@@ -52,7 +52,7 @@ pub struct Side<'l> {
 }
 
 impl<'l> Side<'l> {
-    /// One that runs the guest and has noted nothing.
+    /// A CPU that runs the guest, with no notes read yet.
     pub fn new(logs: [&'l TimeLog; 2], halts: bool) -> Self {
         Self {
             logs,

@@ -137,7 +137,7 @@ impl Pace {
         }
     }
 
-    /// Ends the pass; `repeats`: what it measured is distributed as in the passes before.
+    /// Ends the pass. `repeats`: it has the same distribution as the earlier ones.
     pub fn end_pass(&mut self, limits: &Limits, repeats: bool) {
         self.passes += 1;
         self.in_pass = 0;

@@ -394,7 +394,7 @@ impl<'a> Node<'a> {
     }
 
     /// Whether it must not be used, or what it is on must not.
-    pub fn is_out_of_reach(&self) -> bool {
+    pub fn is_off_or_below_off(&self) -> bool {
         core::iter::successors(Some(*self), Self::parent).any(|node| node.is_off())
     }
 

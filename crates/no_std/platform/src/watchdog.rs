@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Generic watchdogs, which reset a machine that does not refresh them: those that are described,
-//! and which of them may be touched.
+//! Finds the generic watchdogs that firmware describes, and which of them may be touched. A watchdog resets the
+//! machine unless it is refreshed.
 //!
 //! Arm Base System Architecture, DEN0094, chapter on the Generic Watchdog: each has a refresh and
 //! a control frame, of at least 4 KiB. Firmware that leaves one running ends the run.

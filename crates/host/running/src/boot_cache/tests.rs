@@ -83,11 +83,11 @@ fn what_is_not_booted_any_more_goes_and_so_does_all_of_a_failure() {
     let test = place.test(false);
     place.boot(&test, "-a", "1");
     place.boot(&test, "-b", "2");
-    assert_eq!(test.passed(), None);
+    assert_eq!(test.prune_after_pass(), None);
     let test = place.test(false);
     assert!(!place.makes(&test, "-a", "3"));
     assert!(place.makes(&test, "-c", "4"));
-    assert_eq!(test.passed().unwrap(), "1 of 2 boots as before");
+    assert_eq!(test.prune_after_pass().unwrap(), "1 of 2 boots as before");
     let test = place.test(false);
     assert!(place.makes(&test, "-b", "5"));
     assert!(!place.makes(&test, "-c", "6"));
@@ -102,7 +102,7 @@ fn boots_are_made_again_if_that_is_asked_for() {
     place.boot(&place.test(false), "-a", "1");
     let test = place.test(true);
     assert!(place.makes(&test, "-a", "2"));
-    assert_eq!(test.passed(), None);
+    assert_eq!(test.prune_after_pass(), None);
     assert!(!place.makes(&place.test(false), "-a", "3"));
     assert!(!place.makes(&place.test(false), "-a", "1"));
 }
@@ -116,7 +116,7 @@ fn the_second_of_the_same_in_one_test_is_made() {
     let test = place.test(false);
     assert!(!place.makes(&test, "-a", "3"));
     assert!(place.makes(&test, "-a", "4"));
-    assert_eq!(test.passed().unwrap(), "1 of 2 boots as before");
+    assert_eq!(test.prune_after_pass().unwrap(), "1 of 2 boots as before");
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl Stage<'_> {
         title
     }
 
-    /// Returns a progress display, with an estimate if the terminal shows it.
+    /// Returns a progress display, with the time left if a terminal shows it.
     fn progress(self, title: &str) -> Progress {
         let job = self.job;
         let mut progress = Progress::new(format!("{} {title}", job.board().name));

@@ -192,7 +192,7 @@ macro_rules! system {
                 show: Show::IfDifferent,
                 applies: |cell| cell.workload == Workload::Io,
             }
-            /// For how long after a request to a device a CPU stays shallow, milliseconds; 0 is off.
+            /// How long a CPU avoids deep idle states after a device request, milliseconds; 0 is off.
             psd_ms: u32 {
                 key: "psd-ms",
                 help: "How long a governed CPU stays shallow after it asked a device, milliseconds; 0 is off",

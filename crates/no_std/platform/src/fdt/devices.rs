@@ -115,7 +115,7 @@ pub fn uart<'a>(nodes: &Nodes<'a>) -> Option<(Node<'a>, Uart)> {
         None => nodes.tree.find(nodes.aliases?.string(path)?)?,
     };
     // Its clocks may be off, and then an access never ends.
-    if node.is_out_of_reach() {
+    if node.is_off_or_below_off() {
         return None;
     }
     // Does not write to registers at an offset or in big-endian order.

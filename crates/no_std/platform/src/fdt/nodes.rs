@@ -83,7 +83,7 @@ impl<'a> Nodes<'a> {
         for name in node.strings("compatible") {
             let known = match name {
                 b"arm,gic-v3" => &mut self.gic,
-                // 32-bit trees name the latter, with the same interrupts.
+                // 32-bit trees use `arm,armv7-timer`, with the same interrupts.
                 b"arm,armv8-timer" | b"arm,armv7-timer" => &mut self.timer,
                 b"arm,psci-1.0" | b"arm,psci-0.2" => &mut self.psci,
                 b"arm,sbsa-gwdt" => {
@@ -115,6 +115,6 @@ fn watchdog(node: Node<'_>) -> Watchdog {
     Watchdog {
         control: node.regions().next().map_or(0, |frame| frame.base),
         // The secure side's is disabled for us (bindings: arm/secure.txt).
-        kept: node.is_out_of_reach(),
+        kept: node.is_off_or_below_off(),
     }
 }

@@ -51,7 +51,7 @@ const RUNS: [(&[&str], &[&str]); 20] = [
     (&["-"], &["refused: - is not an arm64 Image"]),
     (
         &["--console", "many", "off"],
-        &["refused: --console: `many` is no number"],
+        &["refused: --console: `many` is not a number"],
     ),
     (&["--gpu", "off"], &["refused: there is no option --gpu"]),
     (&["nothing"], &["refused: nothing can't be read"]),

@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// A run whose first boot measures and whose second one hangs, so the kill need not hurry: the hypervisor hangs, which
 /// the first boot does not have.
-const LINE: [&str; 14] = [
+const LINE: [&str; 15] = [
     "run",
     "--under=none,rouse",
     "--workload=pingpong",
@@ -34,6 +34,8 @@ const LINE: [&str; 14] = [
     "--timeout=3600",
     // Shows on standard output that the second boot is under way.
     "--survey",
+    // Rows are looked for.
+    "--wide",
     "--board=virt",
     "--metric=insns",
     "--cpus=2",
