@@ -88,7 +88,7 @@ impl Claim {
     }
 
     /// Makes the effect the difference, in this unit, and not per cent of the second.
-    pub fn as_difference_in(self, unit: &'static str) -> Self {
+    pub fn difference_in(self, unit: &'static str) -> Self {
         Self {
             unit: Some(unit),
             ..self
@@ -389,7 +389,7 @@ mod tests {
         assert_eq!(below(0.0).what_is_tested(), "a below b by at least 8.33 %");
         // In the claim's unit, any unit.
         let points = Claim::below("a is rarer", ("a", Constant(5.0)), ("b", Constant(8.0)));
-        let points = points.as_difference_in("points").published(30.0, 40.0);
+        let points = points.difference_in("points").published(30.0, 40.0);
         assert_eq!(points.verdict(), Verdict::NoDifference);
     }
 
@@ -400,9 +400,9 @@ mod tests {
         assert_eq!(of(99.74).at_least(0.2).verdict(), Verdict::Agrees);
         assert_eq!(of(98.9).verdict(), Verdict::Agrees);
         // In a unit without a smallest effect.
-        assert_eq!(of(99.74).as_difference_in("us").verdict(), Verdict::Agrees);
+        assert_eq!(of(99.74).difference_in("us").verdict(), Verdict::Agrees);
         assert_eq!(
-            of(99.74).as_difference_in("points").verdict(),
+            of(99.74).difference_in("points").verdict(),
             Verdict::NoDifference
         );
     }
@@ -429,7 +429,7 @@ mod tests {
             ("pipe", Constant(-51.0)),
             ("notify", Constant(-49.5)),
         );
-        let claim = claim.as_difference_in("points");
+        let claim = claim.difference_in("points");
         assert_eq!(claim.verdict(), Verdict::Agrees);
         assert_eq!(claim.what_is_tested(), "pipe within 2 points of notify");
         let claim = Claim::new(
@@ -438,7 +438,7 @@ mod tests {
             ("pipe", Constant(-51.0)),
             ("notify", Constant(-48.5)),
         );
-        assert_eq!(claim.as_difference_in("points").verdict(), Verdict::Differs);
+        assert_eq!(claim.difference_in("points").verdict(), Verdict::Differs);
     }
 
     #[test]

@@ -230,7 +230,7 @@ fn of_cells(cells: &Cells<'_>) -> Result<Vec<Claim>> {
             ("lost with 16 pairs", cells.loss("16")?),
             ("with 1", cells.loss("1")?),
         )
-        .as_difference_in("points")
+        .difference_in("points")
         .published(-ROWS[4].1, -ROWS[0].1)
         .tested(place)
         .else_because("less than that is lost with 1 pair here"),

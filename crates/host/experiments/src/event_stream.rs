@@ -265,7 +265,7 @@ impl Way<'_> {
             ("the furthest from it", self.figure(off.max(longest - 1.0))),
             ("the next edge", Constant(0.0)),
         );
-        let mut claims = vec![whole.as_difference_in("periods")];
+        let mut claims = vec![whole.difference_in("periods")];
         let below = self.overshoots().filter(|(limit, _)| *limit < period);
         let lengths: Vec<f64> = below.map(|(limit, over)| limit + over).collect();
         if lengths.len() > 1 {
@@ -277,7 +277,7 @@ impl Way<'_> {
                 ("the longest poll", self.figure(longest)),
                 ("the shortest", self.figure(shortest)),
             );
-            claims.push(claim.as_difference_in("us"));
+            claims.push(claim.difference_in("us"));
         }
         claims
     }
@@ -293,7 +293,7 @@ impl Way<'_> {
             ("the longest overshoot", self.figure(worst)),
             ("the limit", Constant(0.0)),
         );
-        claim.as_difference_in("us")
+        claim.difference_in("us")
     }
 }
 

@@ -190,7 +190,7 @@ fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
                 (wait, share.clone()),
                 ("no polling", figures[0].clone()),
             )
-            .as_difference_in("points")
+            .difference_in("points")
             .tested("time halted"),
         );
     }
@@ -201,7 +201,7 @@ fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
             ("menu", figures[2].clone()),
         )
         .tested("time halted")
-        .as_difference_in("points")
+        .difference_in("points")
         // Half of the share that a poll of 100 us has in the period.
         .at_least(0.5),
     );

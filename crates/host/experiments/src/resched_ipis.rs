@@ -133,7 +133,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             ("notify", of_reactors),
             ("messaging", of_tensorflow),
         )
-        .as_difference_in("points"),
+        .difference_in("points"),
     );
     let latency = runs.by_boot(|run| {
         let (before, after) = pair(run, "notify")?;

@@ -163,7 +163,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             ("change in a VM", vm.clone()),
             ("on metal", metal.clone()),
         );
-        claims.push(claim.as_difference_in("points"));
+        claims.push(claim.difference_in("points"));
     }
     for (place, pipe, notify) in [("VM", pipe, notify), ("metal", pipe_metal, notify_metal)] {
         let claim = Claim::new(
@@ -172,7 +172,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             ("pipe", pipe.clone()),
             ("notify", notify.clone()),
         );
-        let claim = claim.as_difference_in("points");
+        let claim = claim.difference_in("points");
         claims.push(claim.else_because(DIFFERENT_WORK));
     }
     let series = [

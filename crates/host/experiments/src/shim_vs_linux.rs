@@ -304,7 +304,7 @@ fn claims(figures: &Figures<'_>) -> Result<Vec<Claim>> {
     claims.push(
         figures
             .counts("as many further exits by an untrapped timer", (TIMER, "none"), ("exit", "sysreg"), nearly)?
-            .as_difference_in("exits")
+            .difference_in("exits")
             .else_because(
                 "EL2 looks at a timer's line again when its interrupt is acknowledged, as a list register does not follow \
                  it. The guest says by hypercall that it can do without; Linux can't say so",
@@ -318,7 +318,7 @@ fn claims(figures: &Figures<'_>) -> Result<Vec<Claim>> {
         ("the shim's", shim),
         ("Linux's", linux),
     );
-    claims.push(claim.as_difference_in("instructions"));
+    claims.push(claim.difference_in("instructions"));
     claims.push(changed_by_polling(figures)?);
     let [shim, linux] = figures.added((GOVERNED, "none"), (PIPE, "none"))?;
     let claim = Claim::new(
@@ -327,7 +327,7 @@ fn claims(figures: &Figures<'_>) -> Result<Vec<Claim>> {
         ("the shim's", shim),
         ("Linux's", linux),
     );
-    claims.push(claim.as_difference_in("instructions").else_because(
+    claims.push(claim.difference_in("instructions").else_because(
         "the guest takes the time that its table gives for leaving standby, 110 us; EL2 is back at once where Linux calls it",
     ));
     Ok(claims)
@@ -346,5 +346,5 @@ fn changed_by_polling(figures: &Figures<'_>) -> Result<Claim> {
         ("the shim's", shim),
         ("Linux's", linux),
     );
-    Ok(claim.as_difference_in("points"))
+    Ok(claim.difference_in("points"))
 }

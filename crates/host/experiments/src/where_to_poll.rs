@@ -152,7 +152,7 @@ fn claims(medians: &[ByBoot<f64>], [told, silent]: [ByBoot<f64>; 2]) -> Vec<Clai
         ("with the hint", told),
         ("without", silent),
     );
-    claims.push(hint.as_difference_in("vain polls per round trip"));
+    claims.push(hint.difference_in("vain polls per round trip"));
     claims
 }
 

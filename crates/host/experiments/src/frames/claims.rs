@@ -52,7 +52,7 @@ fn claim(ours: &Ours, row: &SourceRow, pair: usize) -> Claim {
     let claim = Claim::new(source, test, one_of, other_of);
     let claim = match row.changes {
         Some(_) if !counted => claim,
-        _ => claim.as_difference_in("points"),
+        _ => claim.difference_in("points"),
     };
     // A size has its band.
     let claim = match test {

@@ -197,7 +197,7 @@ fn mixed(load: &Load<'_>) -> Result<Vec<Claim>> {
             ("gain with them", load.gain(BOTH, WYSOCKI)?),
             ("without", load.gain(PSD, BASELINE)?),
         )
-        .as_difference_in("points"),
+        .difference_in("points"),
         Claim::new(
             "re-test: without C6 a write takes 19 % less",
             FALLS,
@@ -247,7 +247,7 @@ fn elsewhere(runs: &Runs) -> Result<Vec<Claim>> {
                 (there.0, there.1.clone()),
             )
             .tested("completions elsewhere take away from what PSD brings")
-            .as_difference_in("points")
+            .difference_in("points")
             .else_because(
                 "a CPU that waits for its request is woken all the same, by the CPU that is interrupted; what is \
                  lost is the time which that one takes to leave its state",

@@ -100,7 +100,7 @@ fn limits(runs: &Runs) -> Result<Vec<Claim>> {
             (HALT.name, given(HALT)?),
         )
         .tested(format!("given for each round trip, {LONG} us apart"))
-        .as_difference_in("us of the counter"))
+        .difference_in("us of the counter"))
     });
     each.into_iter().collect()
 }
@@ -130,7 +130,7 @@ fn host(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> {
                 (HALT.name, share(runs, HALT, LONGEST)?),
             )
             .tested(format!("{LONGEST} us apart"))
-            .as_difference_in("points"),
+            .difference_in("points"),
         );
     }
     Ok(claims)
@@ -180,7 +180,7 @@ fn sliced(runs: &Runs) -> Result<Vec<Claim>> {
             (spin.name, share(runs, spin, SLICED_GAP)?),
             ("nothing", Constant(0.0)),
         )
-        .as_difference_in("points"),
+        .difference_in("points"),
         Claim::below(
             "a guest that spins pays with slices: its slowest round trip takes most of one",
             ("half a slice", Constant(slice / 2.0)),
