@@ -32,6 +32,9 @@ pub fn document(results: &Results) -> Option<Document> {
         return None;
     }
     let mut tables = tables(results, scale)?;
+    if tables.iter().any(|(_, rows)| rows.hidden) {
+        return None;
+    }
     let hidden: Vec<String> = match tables
         .iter()
         .map(|(_, rows)| rows.rows.len())

@@ -63,6 +63,8 @@ pub struct Rows<'r> {
     pub cells: Vec<&'r Cell>,
     /// Whether texts have exits.
     pub exits: bool,
+    /// Whether a cell has no place of its own, so that these rows are no summary.
+    pub hidden: bool,
     varied: Vec<&'static Info>,
 }
 
@@ -81,6 +83,7 @@ impl<'r> Rows<'r> {
             .iter()
             .any(|cell| cell.tells_exits() && all_exits(cell) > 0.0);
         let mut rows: Vec<Row<'r>> = Vec::new();
+        let mut hidden = false;
         for &cell in cells {
             let mut what = words::wait(cell);
             if unders && !under_is_column {
@@ -105,10 +108,14 @@ impl<'r> Rows<'r> {
                 rows.len() - 1
             });
             let (row, place) = (&mut rows[row], place.unwrap_or(0));
-            // Delivery does not tell wake-ups without an interrupt apart: the first one stands.
-            if row.cells[place].is_none() {
-                row.cells[place] = Some(cell);
-                row.texts[place] = text(cell, scale.of_cell(cell), exits);
+            let text = text(cell, scale.of_cell(cell), exits);
+            match row.cells[place] {
+                None => {
+                    row.cells[place] = Some(cell);
+                    row.texts[place] = text;
+                }
+                // Delivery does not tell wake-ups without an interrupt apart: one stands for both.
+                Some(_) => hidden |= row.texts[place] != text,
             }
             row.star |= !cell.not_modelled.is_empty();
         }
@@ -118,6 +125,7 @@ impl<'r> Rows<'r> {
             rows,
             cells: cells.to_vec(),
             exits,
+            hidden,
             varied,
         }
     }

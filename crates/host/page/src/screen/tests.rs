@@ -215,3 +215,18 @@ fn no_screen_is_wider_than_a_terminal() {
     assert!(some > 4, "{some}");
     assert_eq!(Wait::WAYS.len(), 9);
 }
+
+#[test]
+fn no_cell_is_hidden_by_another() {
+    // Both are at one place: busy CPUs do not trap.
+    let mut cells = vec![
+        cell(&[("wait", "busy"), ("trap", "none")], 149, 100, 4),
+        cell(&[("wait", "busy"), ("trap", "wfi")], 150, 100, 4),
+    ];
+    assert!(document(&run(cells.clone())).is_none());
+    for cell in &mut cells {
+        cell.what.workload = Workload::LinuxPipe;
+    }
+    let text = shown(&run(cells));
+    assert!(text.contains("as Linux idles, traps wfi"), "{text}");
+}

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use plan::{Deliver, Wait, Wake};
+use plan::{Deliver, Trap, Wait, Wake};
 use results::{Cell, Results};
 
 use crate::columns::MARK;
@@ -38,6 +38,9 @@ pub fn place(results: &Results, scale: Scale) -> String {
 /// Way of waiting of a cell, with the poll's limit; without traps.
 pub fn wait(cell: &Cell) -> String {
     let what = &cell.what;
+    if what.workload.is_linux() {
+        return "as Linux idles".into();
+    }
     match what.wait {
         Wait::Busy => "busy, does not wait".into(),
         Wait::Spin => "spins".into(),
@@ -54,6 +57,12 @@ pub fn wait(cell: &Cell) -> String {
 /// Trap of the wait, and the hypervisor's poll.
 pub fn trap(cell: &Cell) -> String {
     let what = &cell.what;
+    if what.workload.is_linux() {
+        return match what.trap {
+            Trap::None => String::new(),
+            trap => format!(", traps {trap}"),
+        };
+    }
     let trapped =
         what.wait.halts() && what.trap.wfi() || what.wait.uses_events() && what.trap.wfe();
     match (trapped, what.host_poll_us) {
