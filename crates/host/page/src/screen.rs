@@ -80,8 +80,11 @@ fn tables(results: &Results, scale: Scale) -> Option<Vec<(String, Rows<'_>)>> {
         .into_iter()
         .map(|name| {
             let cells: Vec<&Cell> = measured().filter(|cell| cell.table() == name).collect();
-            let rows = Rows::of(&cells, scale);
-            (name, rows)
+            let rows = Rows::of(&cells, scale, false);
+            match rows.width() <= WIDTH && !rows.hidden {
+                true => (name, rows),
+                false => (name, Rows::of(&cells, scale, true)),
+            }
         })
         .collect();
     let (_, first) = tables.first()?;

@@ -69,15 +69,19 @@ pub struct Rows<'r> {
 }
 
 impl<'r> Rows<'r> {
-    /// Of the cells of a workload.
-    pub fn of(cells: &[&'r Cell], scale: Scale) -> Self {
+    /// Of the cells of a workload; `narrow`: in one column, with the way of waking in the row.
+    pub fn of(cells: &[&'r Cell], scale: Scale, narrow: bool) -> Self {
         let varied = DIMENSIONS.iter().filter(|info| varies(info, cells));
         let varied: Vec<&'static Info> = varied.collect();
         let unders = cells.iter().any(|cell| cell.under != cells[0].under);
         let under_is_column =
-            unders && distinct(cells, |cell| column(cell, true, false)).len() <= COLUMNS;
+            !narrow && unders && distinct(cells, |cell| column(cell, true, false)).len() <= COLUMNS;
         let deliveries = elided_differ(cells);
-        let column = |cell: &Cell| column(cell, under_is_column, deliveries);
+        let arrival = |cell: &Cell| column(cell, under_is_column, deliveries);
+        let column = |cell: &Cell| match narrow {
+            true => "median".to_owned(),
+            false => arrival(cell),
+        };
         let titles = distinct(cells, column);
         let exits = cells
             .iter()
@@ -86,6 +90,9 @@ impl<'r> Rows<'r> {
         let mut hidden = false;
         for &cell in cells {
             let mut what = words::wait(cell);
+            if narrow {
+                what = format!("{}: {what}", arrival(cell));
+            }
             if unders && !under_is_column {
                 what = format!("{}: {what}", cell.under);
             }

@@ -230,3 +230,20 @@ fn no_cell_is_hidden_by_another() {
     let text = shown(&run(cells));
     assert!(text.contains("as Linux idles, traps wfi"), "{text}");
 }
+
+#[test]
+fn more_columns_than_fit_become_rows() {
+    let mut cells = ways();
+    for cell in cells.clone() {
+        cells.push(Cell {
+            under: plan::Under::None,
+            ..cell
+        });
+    }
+    let text = shown(&run(cells));
+    assert!(text.contains("none: IPI injected: WFI, trapped"), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= WIDTH),
+        "{text}"
+    );
+}
