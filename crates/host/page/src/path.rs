@@ -122,13 +122,16 @@ pub fn legend<'c>(cells: impl Iterator<Item = &'c Cell> + Clone) -> Vec<String> 
          work are of the samples themselves"
             .into(),
     ];
-    let unclear: u64 = apart.map(|critical| critical.unclear).sum();
-    if unclear > 0 {
-        lines.push(format!(
-            "{unclear} samples have no path: the emulator changed CPUs in the middle of them"
-        ));
-    }
+    lines.extend(unclear(apart));
     lines
+}
+
+/// Names how many samples have no path, if any has none.
+pub fn unclear<'c>(apart: impl Iterator<Item = &'c Critical>) -> Option<String> {
+    let unclear: u64 = apart.map(|critical| critical.unclear).sum();
+    (unclear > 0).then(|| {
+        format!("{unclear} samples have no path: the emulator changed CPUs in the middle of them")
+    })
 }
 
 fn of(cells: &[&Cell], text: impl Fn(&Critical) -> String) -> Vec<String> {

@@ -8,11 +8,12 @@ mod words;
 
 use results::{Cell, Results};
 
+use crate::columns::MARK;
 use crate::document::Document;
 use crate::grid::Column;
 use crate::scale::{Scale, operation_of};
 use crate::shortfalls::shortfalls;
-use crate::{knee, path};
+use crate::{clocks, knee, layer_costs, path, table};
 use rows::{Row, Rows};
 
 /// Columns of a terminal that anybody has.
@@ -59,7 +60,10 @@ pub fn document(results: &Results) -> Option<Document> {
     for (_, rows) in &tables {
         document.extend(answer::sentences(rows, results, scale));
         document.extend(bend(rows));
+        document.extend(path::paused(&rows.cells));
+        document.extend(path::learned(&rows.cells));
     }
+    document.extend(layer_costs::sentence(results, scale));
     document.extend(limits(results, &tables));
     document.push(String::new());
     document.push(rest(results, &hidden));
@@ -105,7 +109,8 @@ fn heading(name: &str, rows: &Rows<'_>, results: &Results, scale: Scale) -> Stri
     if rows.exits {
         more += "; after / the exits to the hypervisor";
     }
-    format!("{name}: {unit}{of} per {operation}, medians{more}.")
+    let caution = table::caution(&rows.cells, scale);
+    format!("{name}: {unit}{of} per {operation}, medians{more}{caution}.")
 }
 
 fn columns(rows: &Rows<'_>) -> Vec<Column> {
@@ -128,10 +133,8 @@ fn bend(rows: &Rows<'_>) -> Option<String> {
 /// The limits of the figures: what the machine does not model, lost cells, notes.
 fn limits(results: &Results, tables: &[(String, Rows<'_>)]) -> Vec<String> {
     let mut lines = Vec::new();
-    if tables
-        .iter()
-        .any(|(_, rows)| rows.rows.iter().any(|row| row.star))
-    {
+    let starred = |rows: &Rows<'_>| rows.rows.iter().any(|row| row.marks.contains(&MARK));
+    if tables.iter().any(|(_, rows)| starred(rows)) {
         lines.push(words::star(results));
     }
     if results.unit == "insns" {
@@ -148,17 +151,26 @@ fn limits(results: &Results, tables: &[(String, Rows<'_>)]) -> Vec<String> {
             .into_iter()
             .filter(|line| !line.starts_with("n: ")),
     );
-    let lost = results
-        .damaged
-        .iter()
-        .map(|cell| format!("damaged: {cell}"));
-    lines.extend(lost);
+    lines.extend(clocks::lines(results));
+    lines.extend(path::unclear(
+        results
+            .cells
+            .iter()
+            .filter_map(|cell| cell.critical.as_ref()),
+    ));
+    lines.extend(
+        results
+            .damaged
+            .iter()
+            .map(|cell| format!("damaged: {cell}")),
+    );
     lines.extend(
         results
             .problems
             .iter()
             .map(|problem| format!("console: {problem}")),
     );
+    lines.extend(results.notes.iter().map(|note| format!("note: {note}")));
     lines
 }
 

@@ -172,7 +172,16 @@ fn fidelity(results: &Results) -> Vec<String> {
 fn heading(table: &str, results: &Results, cells: &[&Cell], scale: Scale) -> String {
     let unit = scale.unit_of(results, cells);
     let operation = operation_of(cells[0]);
-    let caution = if scale.of_host {
+    let caution = caution(cells, scale);
+    format!(
+        "{table}: {unit} per {operation} ({}){caution}",
+        results.unit_how
+    )
+}
+
+/// Names a limit of the unit of these cells, for the end of a heading.
+pub(crate) fn caution(cells: &[&Cell], scale: Scale) -> &'static str {
+    if scale.of_host {
         "; emulated: this is how the host's threads behave, so only min and p50 are shown"
     } else if cells.iter().any(|cell| cell.what.is_open()) {
         "; a time, in which CPUs also wait for the next request"
@@ -180,11 +189,7 @@ fn heading(table: &str, results: &Results, cells: &[&Cell], scale: Scale) -> Str
         "; where every CPU is idle the count skips to what comes next: what is skipped is no instruction"
     } else {
         ""
-    };
-    format!(
-        "{table}: {unit} per {operation} ({}){caution}",
-        results.unit_how
-    )
+    }
 }
 
 /// Explains the mark at a wait, if there is one.

@@ -149,15 +149,4 @@ impl CheckedCpu {
             }
         ) || matches!(operation, Operation::Read { register, .. } if register.is_list_register())
     }
-
-    /// Whether `operation` has a value when it begins: see [`Self::executes`].
-    #[must_use]
-    pub fn has_value(operation: Operation) -> bool {
-        matches!(
-            operation,
-            Operation::Write { .. }
-                | Operation::Clean(_)
-                | Operation::InvalidateCode { all: false }
-        )
-    }
 }

@@ -7,8 +7,8 @@
 //! the architecture requires works there, and may hang on a machine. This crate receives
 //! what every CPU executes, in program order, and reports what breaks a rule.
 //!
-//! [`decode`](decode::decode) tells which instructions matter. A [`CheckedCpu`] is told of those,
-//! of its accesses to memory and of its exceptions, by the one thread that runs it. State
+//! [`decode`](decode::decode) selects the instructions that matter. The thread that runs a CPU passes those, its accesses
+//! to memory and its exceptions to a [`CheckedCpu`]. State
 //! that CPUs have in common is in [`Shared`]. Each rule is a module of `rules`, whose comment says
 //! what it looks at and what it can't see; [`RULES`] lists them. A rule keeps
 //! what it has to by what it is of, a register, a line or an entry of a table, in a map or a set: a

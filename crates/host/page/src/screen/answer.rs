@@ -11,7 +11,11 @@ use crate::scale::Scale;
 /// The sentences of a table.
 pub fn sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String> {
     let unit = scale.unit_of(results, &rows.cells);
-    let special = [polling(rows, scale, unit), trapping(rows, scale)];
+    // With anything else swept, two cells that are found first may differ in more than the wait.
+    let special = match rows.is_plain() {
+        true => [polling(rows, scale, unit), trapping(rows, scale)],
+        false => [None, None],
+    };
     let special: Vec<String> = special.into_iter().flatten().collect();
     match special.as_slice() {
         [] => extremes(rows, scale, unit).into_iter().collect(),
@@ -43,6 +47,10 @@ fn median(cell: &Cell) -> Option<u64> {
 /// A polled wake-up without an interrupt against one out of a trapped WFI.
 fn polling(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let polled = find(rows, Wait::PollWfi, Trap::None, Wake::Elide)?;
+    // A poll that ended before the wake-up came is answered by an IPI.
+    if polled.ipis.get("sent").is_some_and(|sent| *sent > 0) {
+        return None;
+    }
     let (trapped, name) = match find(rows, Wait::Wfi, Trap::Wfi, Wake::Ipi) {
         Some(cell) => (cell, "a trapped WFI"),
         None => (find(rows, Wait::Wfi, Trap::None, Wake::Ipi)?, "WFI"),
@@ -89,7 +97,13 @@ fn trapping(rows: &Rows<'_>, scale: Scale) -> Option<String> {
 fn extremes(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let all = rows.rows.iter().flat_map(|row| {
         let cells = row.cells.iter().zip(&rows.titles);
-        cells.filter_map(move |(cell, title)| Some((median((*cell)?)?, row.shown(), title)))
+        cells.filter_map(move |(cell, title)| {
+            let name = match rows.titles.len() {
+                1 => row.shown(),
+                _ => format!("{}; {title}", row.shown()),
+            };
+            Some((median((*cell)?)?, name))
+        })
     });
     let all: Vec<_> = all.collect();
     let least = all.iter().min_by_key(|(median, ..)| *median)?;
@@ -98,13 +112,11 @@ fn extremes(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
         return None;
     }
     Some(format!(
-        "Least: {} {unit} ({}; {}). Most: {} ({}; {}), {:.1} times as many.",
+        "Least: {} {unit} ({}). Most: {} ({}), {:.1} times as many.",
         scale.show(least.0),
         least.1,
-        least.2,
         scale.show(most.0),
         most.1,
-        most.2,
         most.0 as f64 / least.0 as f64
     ))
 }

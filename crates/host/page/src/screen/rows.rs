@@ -5,7 +5,7 @@ use plan::{DIMENSIONS, Info, Show, Wake};
 use results::Cell;
 
 use super::words;
-use crate::columns::MARK;
+use crate::columns::{COARSE, FEWER, MARK, MOVED};
 use crate::scale::Scale;
 
 /// Columns of numbers at most: with more, what a guest runs under becomes part of the rows.
@@ -33,22 +33,42 @@ pub struct Row<'r> {
     pub cells: Vec<Option<&'r Cell>>,
     /// Their texts.
     pub texts: Vec<String>,
-    /// Whether a wait of it is one that the machine does not model.
-    pub star: bool,
+    /// Marks of its cells, which other lines explain.
+    pub marks: Vec<&'static str>,
 }
 
-impl Row<'_> {
+impl<'r> Row<'r> {
     /// Its name.
     pub fn name(&self) -> String {
         format!("{}{}", self.what, self.trap)
     }
 
-    /// Its name with the star.
+    /// Its name with the marks.
     pub fn shown(&self) -> String {
-        match self.star {
-            true => format!("{} {MARK}", self.name()),
-            false => self.name(),
+        format!("{} {}", self.name(), self.marks.concat())
+            .trim_end()
+            .to_owned()
+    }
+
+    /// Puts a cell into column `place`. Returns whether it fits: delivery does not tell wake-ups without an interrupt apart, so
+    /// one stands for both.
+    fn put(&mut self, place: usize, cell: &'r Cell, text: String) -> bool {
+        for (mark, is) in [
+            (MARK, !cell.not_modelled.is_empty()),
+            (COARSE, cell.counter_coarse.is_some()),
+            (FEWER, cell.ran_out_of_time()),
+            (MOVED, cell.core_clock_moved.is_some()),
+        ] {
+            if is && !self.marks.contains(&mark) {
+                self.marks.push(mark);
+            }
         }
+        if self.cells[place].is_some() {
+            return self.texts[place] == text;
+        }
+        self.cells[place] = Some(cell);
+        self.texts[place] = text;
+        true
     }
 }
 
@@ -110,21 +130,12 @@ impl<'r> Rows<'r> {
                     trap,
                     cells: vec![None; titles.len()],
                     texts: vec!["-".into(); titles.len()],
-                    star: false,
+                    marks: Vec::new(),
                 });
                 rows.len() - 1
             });
-            let (row, place) = (&mut rows[row], place.unwrap_or(0));
             let text = text(cell, scale.of_cell(cell), exits);
-            match row.cells[place] {
-                None => {
-                    row.cells[place] = Some(cell);
-                    row.texts[place] = text;
-                }
-                // Delivery does not tell wake-ups without an interrupt apart: one stands for both.
-                Some(_) => hidden |= row.texts[place] != text,
-            }
-            row.star |= !cell.not_modelled.is_empty();
+            hidden |= !rows[row].put(place.unwrap_or(0), cell, text);
         }
         let rows = merged(rows);
         Self {
@@ -147,6 +158,13 @@ impl<'r> Rows<'r> {
             texts.chain([chars(title)]).max().unwrap_or(0) + 2
         });
         names + columns.sum::<usize>()
+    }
+
+    /// Whether cells differ in nothing but the wait, its trap and the way of waking.
+    pub fn is_plain(&self) -> bool {
+        self.varied
+            .iter()
+            .all(|info| NAMED.contains(&info.key) && info.key != "poll-limit-us")
     }
 
     /// Names values that were asked for and are the same in all cells.

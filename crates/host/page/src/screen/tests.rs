@@ -232,6 +232,37 @@ fn no_cell_is_hidden_by_another() {
 }
 
 #[test]
+fn a_poll_that_ended_too_early_is_not_called_polled() {
+    let mut cells = ways();
+    cells[3].ipis.insert("sent".into(), 500);
+    assert!(!shown(&run(cells)).contains("A polled wake-up"));
+    // Nor is one of several limits held against a WFI.
+    let mut cells = ways();
+    for limit in ["10", "200"] {
+        let mut other = cells[3].clone();
+        other.what.set("poll-limit-us", limit).unwrap();
+        cells.push(other);
+    }
+    assert!(!shown(&run(cells)).contains("A polled wake-up"));
+}
+
+#[test]
+fn marks_notes_and_the_limits_of_governors_are_not_lost() {
+    let mut results = run(ways());
+    results.cells[0].counter_coarse = Some(0.5);
+    results.cells[0].what.set("wait", "governor:menu").unwrap();
+    results.notes.push("the machine was busy".into());
+    let text = shown(&results).replace('\n', " ");
+    for part in [
+        "governor menu ^",
+        "a governor begins to learn",
+        "note: the machine was busy",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
 fn more_columns_than_fit_become_rows() {
     let mut cells = ways();
     for cell in cells.clone() {
