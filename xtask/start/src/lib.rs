@@ -53,18 +53,17 @@ fn package(mut words: impl Iterator<Item = String>) -> &'static str {
     }
 }
 
-/// The workspace's root. Cargo passes the package's place when it runs this; its place at compile time is wrong if the
-/// workspace was moved since, which does not make Cargo compile again.
+/// The workspace's root. Cargo names this package when it runs it, and the program that this became has the root; the place where
+/// this was compiled is another one if the workspace was moved since, which is no reason for Cargo to compile again.
 fn root() -> PathBuf {
-    if let Some(root) = env::var_os(ROOT) {
-        return root.into();
-    }
-    let package = env::var_os("CARGO_MANIFEST_DIR");
-    let package = package.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
-    Path::new(&package)
-        .ancestors()
-        .nth(2)
-        .map_or_else(PathBuf::new, Path::to_path_buf)
+    let here = |package: PathBuf| package.ancestors().nth(2).map(Path::to_path_buf);
+    let named = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let named = named.filter(|package| package.ends_with("xtask/start"));
+    named
+        .and_then(here)
+        .or_else(|| env::var_os(ROOT).map(PathBuf::from))
+        .or_else(|| here(env!("CARGO_MANIFEST_DIR").into()))
+        .unwrap_or_default()
 }
 
 /// Builds the package with the Cargo that runs this; whether it could.

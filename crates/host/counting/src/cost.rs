@@ -34,7 +34,7 @@ pub mod visit;
 
 pub use scale::sample;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use cost::Path;
 
 use baseline::Against;
@@ -82,7 +82,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
         args.format
             .show_with(&document, || results::json::text(&costs))?;
     }
-    measured.context(CUT)?;
+    measured.map_err(|error| cut(error, args))?;
     if args.scale {
         let page = places::target().join(SCALE_PAGE);
         Output::claim("--scale", &page)?.write(&scale::page(&costs.scale))?;
@@ -98,6 +98,14 @@ pub fn cost(args: &CostArgs) -> Result<()> {
         say!("kept as {}", history::save(costs, label)?);
     }
     judged
+}
+
+/// Says that there is no baseline, where one was asked for.
+fn cut(error: anyhow::Error, args: &CostArgs) -> anyhow::Error {
+    match args.save {
+        Some(_) => error.context(CUT),
+        None => error,
+    }
 }
 
 /// Returns costs without any counts.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `cost` on a board of gem5: shows the card in cycles, stores it, and compares it with the one before.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use cost::Path;
 use page::Column;
 use page::document::Document;
@@ -49,7 +49,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
         args.format
             .show_with(&shown, || results::json::text(&card))?;
     }
-    measured.context(super::CUT)?;
+    measured.map_err(|error| super::cut(error, args))?;
     if let Some(copy) = copy {
         copy.write(&serde_json::to_string_pretty(&card)?)?;
     }
