@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cells of a workload as rows and columns: a column a way that the wake-up arrives, a row everything else that varies.
 
-use plan::{DIMENSIONS, Info, Show, Wake};
-use results::Cell;
+use std::collections::BTreeMap;
+
+use plan::{DIMENSIONS, Info, Show, Wait, Wake};
+use results::{Cell, keys};
 
 use super::words;
 use crate::columns::{COARSE, FEWER, MARK, MOVED};
@@ -38,6 +40,16 @@ pub struct Row<'r> {
 }
 
 impl<'r> Row<'r> {
+    fn new(what: String, trap: String, columns: usize) -> Self {
+        Self {
+            what,
+            trap,
+            cells: vec![None; columns],
+            texts: vec!["-".into(); columns],
+            marks: Vec::new(),
+        }
+    }
+
     /// Its name.
     pub fn name(&self) -> String {
         format!("{}{}", self.what, self.trap)
@@ -72,6 +84,69 @@ impl<'r> Row<'r> {
     }
 }
 
+/// Parts of a cell's name that are in its row, and those in its column.
+struct Layout {
+    narrow: bool,
+    /// What the guest runs under is in the row.
+    under: bool,
+    /// It is in the column.
+    under_is_column: bool,
+    /// Delivery tells wake-ups without an interrupt apart.
+    deliveries: bool,
+    varied: Vec<&'static Info>,
+}
+
+impl Layout {
+    fn of(cells: &[&Cell], narrow: bool) -> Self {
+        let unders = cells.iter().any(|cell| cell.under != cells[0].under);
+        let columns = distinct(cells, |cell| {
+            format!("{} {}", cell.under, words::arrival(cell))
+        });
+        let under_is_column = unders && !narrow && columns.len() <= COLUMNS;
+        Self {
+            narrow,
+            under: unders && !under_is_column,
+            under_is_column,
+            deliveries: elided_differ(cells),
+            varied: DIMENSIONS
+                .iter()
+                .filter(|info| varies(info, cells))
+                .collect(),
+        }
+    }
+
+    /// The way of waking.
+    fn arrival(&self, cell: &Cell) -> String {
+        match self.deliveries && cell.what.wake == Wake::Elide {
+            true => format!("no IPI ({})", cell.what.deliver),
+            false => words::arrival(cell).to_owned(),
+        }
+    }
+
+    fn column(&self, cell: &Cell) -> String {
+        match (self.narrow, self.under_is_column) {
+            (true, _) => "median".to_owned(),
+            (false, true) => format!("{}: {}", cell.under, self.arrival(cell)),
+            (false, false) => self.arrival(cell),
+        }
+    }
+
+    /// The row, without the trap.
+    fn row(&self, cell: &Cell) -> String {
+        let mut row = String::new();
+        for info in self.varied.iter().filter(|info| !NAMED.contains(&info.key)) {
+            row = named(info, cell) + &row;
+        }
+        if self.under {
+            row += &format!("{}: ", cell.under);
+        }
+        if self.narrow {
+            row += &format!("{}: ", self.arrival(cell));
+        }
+        row + &words::wait(cell)
+    }
+}
+
 /// Rows and columns.
 #[derive(Debug)]
 pub struct Rows<'r> {
@@ -91,60 +166,33 @@ pub struct Rows<'r> {
 impl<'r> Rows<'r> {
     /// Of the cells of a workload; `narrow`: in one column, with the way of waking in the row.
     pub fn of(cells: &[&'r Cell], scale: Scale, narrow: bool) -> Self {
-        let varied = DIMENSIONS.iter().filter(|info| varies(info, cells));
-        let varied: Vec<&'static Info> = varied.collect();
-        let unders = cells.iter().any(|cell| cell.under != cells[0].under);
-        let under_is_column =
-            !narrow && unders && distinct(cells, |cell| column(cell, true, false)).len() <= COLUMNS;
-        let deliveries = elided_differ(cells);
-        let arrival = |cell: &Cell| column(cell, under_is_column, deliveries);
-        let column = |cell: &Cell| match narrow {
-            true => "median".to_owned(),
-            false => arrival(cell),
-        };
-        let titles = distinct(cells, column);
-        let exits = cells
-            .iter()
-            .any(|cell| cell.tells_exits() && all_exits(cell) > 0.0);
+        let layout = Layout::of(cells, narrow);
+        let titles = distinct(cells, |cell| layout.column(cell));
+        let mut has_exits = cells.iter().filter(|cell| cell.tells_exits());
+        let exits = has_exits.any(|cell| all_exits(cell) > 0.0);
         let mut rows: Vec<Row<'r>> = Vec::new();
         let mut hidden = false;
         for &cell in cells {
-            let mut what = words::wait(cell);
-            if narrow {
-                what = format!("{}: {what}", arrival(cell));
-            }
-            if unders && !under_is_column {
-                what = format!("{}: {what}", cell.under);
-            }
-            for info in varied.iter().filter(|info| !NAMED.contains(&info.key)) {
-                what = named(info, cell) + &what;
-            }
-            let trap = words::trap(cell);
-            let place = titles.iter().position(|title| *title == column(cell));
+            let (what, trap) = (layout.row(cell), words::trap(cell));
+            let column = layout.column(cell);
+            let place = titles.iter().position(|title| *title == column);
             let row = rows
                 .iter()
                 .position(|row| row.what == what && row.trap == trap);
             let row = row.unwrap_or_else(|| {
-                rows.push(Row {
-                    what,
-                    trap,
-                    cells: vec![None; titles.len()],
-                    texts: vec!["-".into(); titles.len()],
-                    marks: Vec::new(),
-                });
+                rows.push(Row::new(what, trap, titles.len()));
                 rows.len() - 1
             });
             let text = text(cell, scale.of_cell(cell), exits);
             hidden |= !rows[row].put(place.unwrap_or(0), cell, text);
         }
-        let rows = merged(rows);
         Self {
             titles,
-            rows,
+            rows: merged(rows),
             cells: cells.to_vec(),
             exits,
             hidden,
-            varied,
+            varied: layout.varied,
         }
     }
 
@@ -199,15 +247,22 @@ const USUAL: [&str; 3] = ["shape", "event-stream-us", "atomics"];
 
 /// Whether cells differ in it, and not because they wait otherwise.
 fn varies(info: &Info, cells: &[&Cell]) -> bool {
-    let of = |wait| cells.iter().filter(move |cell| cell.what.wait == wait);
-    info.key == "wait"
-        && cells
+    if info.key == "wait" {
+        return cells
             .iter()
-            .any(|cell| cell.what.wait != cells[0].what.wait)
-        || cells.iter().any(|one| {
-            let mut others = of(one.what.wait);
-            others.any(|other| other.told(info) != one.told(info))
-        })
+            .any(|cell| cell.what.wait != cells[0].what.wait);
+    }
+    let mut firsts: Vec<(Wait, String)> = Vec::new();
+    cells.iter().any(|cell| {
+        let (wait, text) = (cell.what.wait, cell.told(info));
+        match firsts.iter().find(|(other, _)| *other == wait) {
+            Some((_, first)) => *first != text,
+            None => {
+                firsts.push((wait, text));
+                false
+            }
+        }
+    })
 }
 
 fn distinct(cells: &[&Cell], of: impl Fn(&Cell) -> String) -> Vec<String> {
@@ -223,31 +278,14 @@ fn distinct(cells: &[&Cell], of: impl Fn(&Cell) -> String) -> Vec<String> {
 
 /// Whether delivery tells wake-ups without an interrupt apart.
 fn elided_differ(cells: &[&Cell]) -> bool {
-    let elided = || cells.iter().filter(|cell| cell.what.wake == Wake::Elide);
-    elided().any(|one| {
-        elided().any(|other| {
-            let what = plan::Cell {
-                deliver: one.what.deliver,
-                ..other.what
-            };
-            what == one.what && one.under == other.under && median(one) != median(other)
-        })
+    let mut medians = BTreeMap::new();
+    let mut elided = cells.iter().filter(|cell| cell.what.wake == Wake::Elide);
+    elided.any(|cell| {
+        let others = keys().filter(|key| *key != "deliver");
+        let others: Vec<_> = others.map(|key| cell.word(key)).collect();
+        let median = cell.stats.map(|stats| stats.p50);
+        *medians.entry(others).or_insert(median) != median
     })
-}
-
-fn median(cell: &Cell) -> u64 {
-    cell.stats.map_or(0, |stats| stats.p50)
-}
-
-fn column(cell: &Cell, with_under: bool, deliveries: bool) -> String {
-    let mut arrival = words::arrival(cell).to_owned();
-    if deliveries && cell.what.wake == Wake::Elide {
-        arrival = format!("no IPI ({})", cell.what.deliver);
-    }
-    match with_under {
-        true => format!("{}: {arrival}", cell.under),
-        false => arrival,
-    }
 }
 
 fn value(info: &Info, cell: &Cell) -> String {
