@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first screen of a run, 80 columns wide: a row a way of waiting, a number a cell, the comparison that people came for, and
-//! the limits of the figures. The table of all cells is [`table`](crate::table).
+//! the limits of the figures. The table of all cells is [`table`].
 
 mod answer;
 mod rows;
