@@ -24,6 +24,9 @@ use crate::registers::{self, Value};
 
 /// Instructions to examine after the read of a counter.
 const AFTER: isize = 16;
+/// Bit of an address that TTBR1_EL1 translates (DDI 0487K.a, D8.2). Rouse's images leave those to others, a guest's
+/// kernel, whose accesses to memory are most of what it executes.
+const UPPER: u64 = 1 << 55;
 
 static SHARED: OnceLock<Shared> = OnceLock::new();
 static HANDLES: OnceLock<Handles> = OnceLock::new();
@@ -165,7 +168,8 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
             calls(instruction, brought, data);
         }
         before = operation;
-        let accesses = is_access(words[n]) || operation == Some(Operation::Zero);
+        let ours = level > 1 || pc & UPPER == 0;
+        let accesses = ours && (is_access(words[n]) || operation == Some(Operation::Zero));
         if operation.is_none() && !accesses {
             continue;
         }

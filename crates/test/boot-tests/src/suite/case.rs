@@ -62,6 +62,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
+use plan::Under;
 use serde::Deserialize;
 
 use super::cells::Expected;
@@ -77,7 +78,7 @@ use running::boot::Show;
 use running::boot_cache::BootCache;
 use running::gem5;
 use running::job::Job;
-use running::options::Metric;
+use running::options::{Metric, RunArgs, Unders};
 use running::session::{self, Session};
 use shell::failure::{BadInput, is_bad_input};
 use shell::folder::Folder;
@@ -226,6 +227,9 @@ impl Case {
             EmulatedMachine::Qemu(_) if args.job.disturb.is_some() => {
                 Some("it holds the threads of the emulator".into())
             }
+            EmulatedMachine::Qemu(_) if is_foreign(&args) => {
+                Some("neither its hypervisor nor its guest is Rouse's".into())
+            }
             EmulatedMachine::Qemu(_) => None,
         }
     }
@@ -320,6 +324,12 @@ impl Case {
         job.dirty_firmware = file.as_ref().map(|(_, firmware)| firmware.clone());
         boot(&job, name)
     }
+}
+
+/// Whether another kernel runs, under none but other hypervisors or on the bare machine.
+fn is_foreign(args: &RunArgs) -> bool {
+    let unders = args.job.under.as_ref().map_or(&[][..], Unders::named);
+    args.job.load.given.guest.is_some() && !unders.is_empty() && !unders.contains(&Under::Rouse)
 }
 
 /// Boots, into a folder of this name that replaces an older one.

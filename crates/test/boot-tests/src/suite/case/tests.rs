@@ -30,6 +30,28 @@ fn a_test_says_how_long_it_may_take() {
 }
 
 #[test]
+fn the_rules_are_not_watched_where_nothing_of_ours_runs_privileged() {
+    let is_watched = |run: &str| {
+        let text = format!("about = 'x'\n[run]\n{run}");
+        Case::parse("name", &text).unwrap().lacks_rules().is_none()
+    };
+    for run in [
+        "",
+        "guest = 'debian'",
+        "under = 'xen'",
+        "guest = 'debian'\nunder = 'none,rouse'",
+    ] {
+        assert!(is_watched(run), "{run}");
+    }
+    for run in [
+        "guest = 'debian'\nunder = 'xen'",
+        "guest = 'debian'\nunder = ['none', 'kvm']",
+    ] {
+        assert!(!is_watched(run), "{run}");
+    }
+}
+
+#[test]
 fn every_test_of_the_tree_can_be_read() {
     crate::suite::cases("").unwrap();
 }
