@@ -9,6 +9,7 @@ pub struct Column {
     group: String,
     title: String,
     left: bool,
+    is_result: bool,
     texts: Vec<String>,
 }
 
@@ -19,6 +20,7 @@ impl Column {
             group: String::new(),
             title: title.into(),
             left: true,
+            is_result: false,
             texts,
         }
     }
@@ -29,7 +31,17 @@ impl Column {
             group: group.into(),
             title: title.into(),
             left: false,
+            is_result: false,
             texts,
+        }
+    }
+
+    /// Marks it as the answer, which a terminal of any width shows.
+    #[must_use]
+    pub fn result(self) -> Self {
+        Self {
+            is_result: true,
+            ..self
         }
     }
 
@@ -51,6 +63,7 @@ impl Column {
             group: self.group.clone(),
             title: self.title.clone(),
             left: self.left,
+            is_result: self.is_result,
             texts: rows.iter().map(|row| self.texts[*row].clone()).collect(),
         }
     }
@@ -63,6 +76,7 @@ impl Column {
             group: shown(&self.group),
             title: shown(&self.title),
             left: self.left,
+            is_result: self.is_result,
             texts: self.texts.iter().map(shown).collect(),
         }
     }
@@ -80,6 +94,18 @@ impl Column {
     /// Whether it has words, which are aligned left.
     pub fn is_left(&self) -> bool {
         self.left
+    }
+
+    /// Whether it is the answer.
+    pub fn is_result(&self) -> bool {
+        self.is_result
+    }
+
+    /// The text of all rows, if there are several, and they have the same.
+    pub fn constant(&self) -> Option<&str> {
+        let (first, others) = self.texts.split_first()?;
+        let same = !others.is_empty() && others.iter().all(|text| text == first);
+        same.then_some(first.as_str())
     }
 
     /// Its texts, from the top.

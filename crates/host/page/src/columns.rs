@@ -337,13 +337,14 @@ fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     for &(title, per_mille, of) in &PERCENTILES[..shown] {
         let supported = |cell: &&&Cell| cell.stats.is_some_and(|stats| stats.supports(per_mille));
         if cells.iter().any(|cell| supported(&cell)) {
-            columns.push(column(
-                title,
-                &|stats, scale| match stats.supports(per_mille) {
-                    true => scale.show_percentile(of(stats), stats.bounds()),
-                    false => TOO_FEW.into(),
-                },
-            ));
+            let column = column(title, &|stats, scale| match stats.supports(per_mille) {
+                true => scale.show_percentile(of(stats), stats.bounds()),
+                false => TOO_FEW.into(),
+            });
+            columns.push(match title {
+                "p50" => column.result(),
+                _ => column,
+            });
         }
     }
     if !scale.of_host {

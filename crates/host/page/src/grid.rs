@@ -63,36 +63,60 @@ fn painted(columns: &[&Column], paint: Paint<'_>) -> Vec<String> {
 /// Texts for no value.
 pub const NOTHING: [&str; 4] = ["·", "-", "?", ""];
 
-/// Like [`lines`], but at most `width` wide, if given: drops columns of numbers, from the
-/// right, empty ones first. A last line names them.
+/// Like [`lines`], but at most `width` wide, if given: drops columns that are not the answer, those without a value first, then those
+/// whose rows all have one text, then numbers from the right. A last line names them, with that text.
 pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>, paint: Paint<'_>) -> Vec<String> {
     let Some(width) = width else {
         return painted(&columns, paint);
     };
-    let mut places: Vec<usize> = (0..columns.len()).collect();
+    let all = columns.clone();
     let mut left_out = Vec::new();
     while span(&widths(&columns)) > width {
-        let numbers = |column: &&Column| !column.is_left();
-        let is_empty = |column: &&Column| {
-            let mut texts = column.texts().iter();
-            numbers(column) && texts.all(|text| NOTHING.contains(&text.as_str()))
-        };
-        let empty = columns.iter().rposition(is_empty);
-        let Some(least) = empty.or_else(|| columns.iter().rposition(numbers)) else {
-            break;
-        };
-        left_out.push((places.remove(least), name(columns.remove(least))));
+        let Some(least) = least(&columns) else { break };
+        left_out.push(columns.remove(least));
     }
     let mut lines = painted(&columns, paint);
-    if !left_out.is_empty() {
-        left_out.sort();
-        let names: Vec<String> = left_out.into_iter().map(|(_, name)| name).collect();
+    let is_out = |column: &&&Column| left_out.iter().any(|out| std::ptr::eq(*out, **column));
+    let (constants, dropped): (Vec<&&Column>, Vec<&&Column>) =
+        all.iter().filter(is_out).partition(|column| {
+            column
+                .constant()
+                .is_some_and(|text| !NOTHING.contains(&text))
+        });
+    let constants = constants.into_iter();
+    let constants: Vec<String> = constants
+        .map(|column| format!("{} {}", name(column), column.constant().unwrap_or_default()))
+        .collect();
+    let names: Vec<String> = dropped.into_iter().map(|column| name(column)).collect();
+    let mut clauses = Vec::new();
+    if !constants.is_empty() {
+        clauses.push(format!("in all rows: {}", constants.join(", ")));
+    }
+    if !names.is_empty() {
+        clauses.push(format!("left out: {}", names.join(", ")));
+    }
+    if !clauses.is_empty() {
         lines.push(format!(
-            "(left out: {}; --wide shows all columns)",
-            names.join(", ")
+            "({}; --wide shows all columns)",
+            clauses.join("; ")
         ));
     }
     lines
+}
+
+/// The place of the column that is missed least.
+fn least(columns: &[&Column]) -> Option<usize> {
+    let numbers = |column: &&Column| !column.is_left() && !column.is_result();
+    let is_empty = |column: &&Column| {
+        let mut texts = column.texts().iter();
+        numbers(column) && texts.all(|text| NOTHING.contains(&text.as_str()))
+    };
+    let is_constant = |column: &&Column| !column.is_result() && column.constant().is_some();
+    let empty = columns.iter().rposition(is_empty);
+    let constant = || columns.iter().rposition(is_constant);
+    empty
+        .or_else(constant)
+        .or_else(|| columns.iter().rposition(numbers))
 }
 
 /// Returns the name of a column without its group above it.
@@ -208,13 +232,27 @@ mod tests {
         }
         let few = fitted(Some(14));
         assert_eq!(few[0], "wait       p50");
-        assert!(
-            few[3].starts_with("(left out: exits wfi, exits irq, IPIs/op sent;"),
-            "{}",
-            few[3]
-        );
-        // Words identify a line, and stay.
+        let end = "(in all rows: exits irq 2, IPIs/op sent 2; left out: exits wfi; --wide shows all columns)";
+        assert_eq!(few[3], end);
+        // Words that differ identify a line, and stay.
         assert_eq!(fitted(Some(3))[..3], ["wait", "wfi", "poll-wfi"]);
+    }
+
+    #[test]
+    fn the_answer_stays_and_constants_go_first() {
+        let columns = [
+            Column::words("trap", texts(&["none", "none"])),
+            Column::words("wait", texts(&["wfi", "poll-wfi"])),
+            Column::numbers("", "p90", texts(&["8", "1234"])),
+            Column::numbers("", "%", texts(&["7", "7"])).result(),
+        ];
+        let fitted = |width| fitted(columns.iter().collect(), Some(width), &plain);
+        let end = |what: &str| format!("({what}; --wide shows all columns)");
+        assert_eq!(fitted(20)[0], "wait       p90  %");
+        assert_eq!(*fitted(20).last().unwrap(), end("in all rows: trap none"));
+        assert_eq!(fitted(1)[0], "wait      %");
+        let both = end("in all rows: trap none; left out: p90");
+        assert_eq!(*fitted(1).last().unwrap(), both);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::document::Document;
 use crate::grid::Column;
 use crate::scale::{Scale, operation_of};
 use crate::shortfalls::shortfalls;
-use crate::{clocks, knee, layer_costs, path, table};
+use crate::{clocks, layer_costs, path, table};
 use rows::{Row, Rows};
 
 /// Columns of a terminal that anybody has.
@@ -22,25 +22,21 @@ pub const WIDTH: usize = 80;
 /// Rows of all tables: more than this, and only the first workload has one.
 const ROWS: usize = 14;
 
-/// Rows of a table: more do not fit a screen.
+/// Rows of a table that fit a screen.
 const MOST: usize = 24;
 
-/// Returns the screen, or `None` if the run has no such answer: repeated boots have medians of their own, times of a host's
-/// threads have no ratio, and a table that is larger than a screen is no summary.
+/// Returns the screen, or `None` if rows would hide a cell, or no width of a terminal shows them.
 pub fn document(results: &Results) -> Option<Document> {
     let scale = Scale::of(results);
-    if !results.runs.is_empty() || scale.of_host {
-        return None;
+    if !results.runs.is_empty() {
+        return Some(repeated(results, scale));
     }
     let mut tables = tables(results, scale)?;
     if tables.iter().any(|(_, rows)| rows.hidden) {
         return None;
     }
-    let hidden: Vec<String> = match tables
-        .iter()
-        .map(|(_, rows)| rows.rows.len())
-        .sum::<usize>()
-    {
+    let all_rows = tables.iter().map(|(_, rows)| rows.rows.len()).sum();
+    let hidden: Vec<String> = match all_rows {
         ..=ROWS => Vec::new(),
         _ => tables
             .split_off(1)
@@ -49,25 +45,48 @@ pub fn document(results: &Results) -> Option<Document> {
             .collect(),
     };
     let mut document = Document::from(vec![words::place(results, scale)]);
+    let mut answers = Document::default();
+    for (_, rows) in &tables {
+        answers.extend(answer::sentences(rows, results, scale));
+        answers.extend(path::paused(&rows.cells));
+        answers.extend(path::learned(&rows.cells));
+    }
+    answers.extend(layer_costs::sentence(results, scale));
+    // The rows of the default run are known by heart; in any other they take the sentence to be read.
+    let first = tables.iter().any(|(_, rows)| !rows.is_plain());
+    if first && !answers.blocks().is_empty() {
+        document.push(String::new());
+        document.append(std::mem::take(&mut answers));
+    }
     for (name, rows) in &tables {
         document.push(String::new());
         document.push(heading(name, rows, results, scale));
         document.extend(rows.constants());
         document.push(String::new());
         document.table(columns(rows));
+        document.extend(more(rows));
     }
     document.push(String::new());
-    for (_, rows) in &tables {
-        document.extend(answer::sentences(rows, results, scale));
-        document.extend(bend(rows));
-        document.extend(path::paused(&rows.cells));
-        document.extend(path::learned(&rows.cells));
-    }
-    document.extend(layer_costs::sentence(results, scale));
+    document.append(answers);
     document.extend(limits(results, &tables));
     document.push(String::new());
     document.push(rest(results, &hidden));
     Some(document)
+}
+
+/// The screen of repeated boots: the medians of each cell with the lowest and the highest boot.
+fn repeated(results: &Results, scale: Scale) -> Document {
+    let mut document = Document::from(vec![words::place(results, scale), String::new()]);
+    document.append(table::medians_of_runs(results, scale));
+    document.push(String::new());
+    document.extend(limits(results, &[]));
+    document
+}
+
+/// Counts the rows that do not fit a screen.
+fn more(rows: &Rows<'_>) -> Option<String> {
+    let more = rows.rows.len().checked_sub(MOST + 1)? + 1;
+    Some(format!("and {more} more rows: --wide"))
 }
 
 /// The tables, pingpong's first: it is the wake-up with nothing around it.
@@ -92,7 +111,7 @@ fn tables(results: &Results, scale: Scale) -> Option<Vec<(String, Rows<'_>)>> {
         })
         .collect();
     let (_, first) = tables.first()?;
-    (first.rows.len() <= MOST && first.width() <= WIDTH).then_some(tables)
+    (first.width() <= WIDTH).then_some(tables)
 }
 
 /// Says what a number is.
@@ -110,24 +129,29 @@ fn heading(name: &str, rows: &Rows<'_>, results: &Results, scale: Scale) -> Stri
         more += "; after / the exits to the hypervisor";
     }
     let caution = table::caution(&rows.cells, scale);
-    format!("{name}: {unit}{of} per {operation}, medians{more}{caution}.")
+    let figure = match scale.of_host {
+        true => "the least of each",
+        false => "medians",
+    };
+    format!("{name}: {unit}{of} per {operation}, {figure}{more}{caution}.")
 }
 
 fn columns(rows: &Rows<'_>) -> Vec<Column> {
-    let names = rows.rows.iter().map(Row::shown).collect();
-    let mut columns = vec![Column::words(words::SUBJECT, names)];
+    let shown = || rows.rows.iter().take(MOST);
+    let names = Column::words(rows.subject(), shown().map(Row::shown).collect());
+    let mut columns = Vec::new();
+    if rows.name().is_none() {
+        columns.push(names);
+    }
+    for (place, title) in rows.swept.iter().enumerate() {
+        let texts = shown().map(|row| row.swept[place].clone());
+        columns.push(Column::numbers("us", title, texts.collect()));
+    }
     for (place, title) in rows.titles.iter().enumerate() {
-        let texts = rows.rows.iter().map(|row| row.texts[place].clone());
-        columns.push(Column::numbers("", title, texts.collect()));
+        let texts = shown().map(|row| row.texts[place].clone());
+        columns.push(Column::numbers("", title, texts.collect()).result());
     }
     columns
-}
-
-/// Names the point of a sweep from which more brings less.
-fn bend(rows: &Rows<'_>) -> Option<String> {
-    let (info, points) = rows.sweep()?;
-    let at = knee::knee(&points)?;
-    Some(format!("Knee of the curve over --{}: {at}.", info.key))
 }
 
 /// The limits of the figures: what the machine does not model, lost cells, notes.

@@ -5,6 +5,7 @@ mod medians;
 mod repetitions;
 
 pub use medians::{Units, names};
+pub(crate) use repetitions::medians_of_runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -37,10 +37,9 @@ const COLOURS: [&str; 6] = [
 /// Most characters of a note.
 const LONG: usize = 600;
 
-/// A cell in all runs: its median in each that has it, on the path without bookkeeping if all of them know that.
+/// A cell in all runs: its median in each that has it.
 struct CellOverTime<'r> {
     cell: &'r Cell,
-    of_paths: bool,
     medians: Vec<Option<Figure>>,
 }
 
@@ -151,34 +150,14 @@ fn rows(runs: &[Run]) -> Vec<CellOverTime<'_>> {
 /// A cell in all runs, or `None` of no run.
 fn row<'r>(cells: &[Option<&'r Cell>]) -> Option<CellOverTime<'r>> {
     let cell = cells.iter().flatten().next()?;
-    let of_paths = cells.iter().flatten().all(|cell| cell.critical.is_some());
-    let median = |cell: &&Cell| {
-        let net = cell.critical.as_ref().map(|critical| critical.net);
-        let stats = net.filter(|_| of_paths).or(cell.stats)?;
-        Some((stats.p50, (!of_paths).then(|| stats.bounds())))
-    };
+    let median = |cell: &&Cell| cell.stats.map(|stats| (stats.p50, Some(stats.bounds())));
     Some(CellOverTime {
         cell,
-        of_paths,
         medians: cells
             .iter()
             .map(|cell| cell.as_ref().and_then(median))
             .collect(),
     })
-}
-
-/// Names the quantity whose medians are shown.
-fn measure(rows: &[CellOverTime<'_>]) -> &'static str {
-    match (
-        rows.iter().any(|row| row.of_paths),
-        rows.iter().all(|row| row.of_paths),
-    ) {
-        (_, true) => ", of the path without bookkeeping",
-        (true, false) => {
-            ", of the path without bookkeeping where all runs know it, elsewhere of the samples"
-        }
-        (false, false) => "",
-    }
 }
 
 /// Returns the short commit of a run, as far as it is known.
@@ -224,9 +203,8 @@ fn document(runs: &[Run], rows: &[CellOverTime<'_>]) -> Document {
     document.extend([
         String::new(),
         format!(
-            "medians in {}{}; {} of {} cells changed",
+            "medians in {}; {} of {} cells changed",
             scale.unit(&runs[0].results),
-            measure(rows),
             changed.len(),
             rows.len()
         ),
@@ -234,13 +212,6 @@ fn document(runs: &[Run], rows: &[CellOverTime<'_>]) -> Document {
     // Changed rows come first.
     let all: Vec<&CellOverTime<'_>> = changed.into_iter().chain(same).collect();
     let mut columns = names(all.iter().map(|row| row.cell).collect());
-    if all.iter().any(|row| row.of_paths != all[0].of_paths) {
-        let of = |row: &&CellOverTime<'_>| if row.of_paths { "path" } else { "samples" };
-        columns.push(Column::words(
-            "of",
-            all.iter().map(of).map(String::from).collect(),
-        ));
-    }
     for number in 0..runs.len() {
         let texts = all.iter().map(|row| match row.medians[number] {
             Some((median, bounds)) => scale.of_cell(row.cell).show_figure((median, bounds)),
@@ -264,7 +235,7 @@ fn page(runs: &[Run], rows: &[CellOverTime<'_>]) -> String {
     let body = html! {
         h1 { "History" }
         p.about {
-            (changed.len()) " of " (rows.len()) " cells changed over " (runs.len()) " runs. Cells that did not have no curve. Medians" (measure(rows)) "."
+            (changed.len()) " of " (rows.len()) " cells changed over " (runs.len()) " runs. Cells that did not have no curve. Medians."
         }
         section id="runs" {
             h2 { "Runs" }
@@ -359,36 +330,6 @@ mod tests {
         assert!(text.contains("wfi   30  40  -"), "{text}");
         let page = page(&runs, &rows);
         assert!(page.contains("Cells that changed, 1"), "{page}");
-    }
-
-    #[test]
-    fn a_row_is_of_paths_or_of_samples() {
-        let with = |label: &str, began: &str, net: Option<u64>| {
-            let mut run = run(label, began, 80);
-            run.results.cells[1].critical = net.map(|p50| results::Critical {
-                net: results::Stats {
-                    p50,
-                    ..Default::default()
-                },
-                ..Default::default()
-            });
-            run
-        };
-        let shown = |runs: &[Run]| {
-            let rows = rows(runs);
-            let medians = rows[0]
-                .medians
-                .iter()
-                .map(|median| median.map(|(p50, _)| p50));
-            (medians.collect::<Vec<_>>(), rows[0].changed())
-        };
-        let runs = [with("a", "1", Some(4)), with("b", "2", Some(6))];
-        assert_eq!(shown(&runs), (vec![Some(4), Some(6)], true));
-        assert!(measure(&rows(&runs)).contains("path"));
-        // A run of an emulator without plugins: the comparison uses what both sides have.
-        let mixed = [with("a", "1", Some(4)), with("b", "2", None)];
-        assert_eq!(shown(&mixed), (vec![Some(80), Some(80)], false));
-        assert_eq!(measure(&rows(&mixed)), "");
     }
 
     #[test]

@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sentences with the comparisons that people came for.
 
+use std::collections::BTreeMap;
+
 use plan::{Deliver, Trap, Wait, Wake};
 use results::{Cell, Results};
 
 use super::rows::Rows;
-use crate::path;
 use crate::scale::Scale;
+use crate::{knee, path};
 
 /// The sentences of a table.
 pub fn sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String> {
     let unit = scale.unit_of(results, &rows.cells);
+    // A ratio of times of a host's threads is noise.
+    if scale.of_host {
+        return Vec::new();
+    }
+    let caught = catching(rows, scale, unit);
+    if !caught.is_empty() {
+        return caught;
+    }
     // With anything else swept, two cells that are found first may differ in more than the wait.
     let special = match rows.is_plain() {
         true => [polling(rows, scale, unit), trapping(rows, scale)],
@@ -18,9 +28,19 @@ pub fn sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String
     };
     let special: Vec<String> = special.into_iter().flatten().collect();
     match special.as_slice() {
-        [] => extremes(rows, scale, unit).into_iter().collect(),
+        [] => extremes(rows, scale, unit)
+            .into_iter()
+            .chain(bend(rows))
+            .collect(),
         _ => special,
     }
+}
+
+/// Names the point of a sweep from which more brings less.
+fn bend(rows: &Rows<'_>) -> Option<String> {
+    let (info, points) = rows.sweep()?;
+    let at = knee::knee(&points)?;
+    Some(format!("Knee of the curve over --{}: {at}.", info.key))
 }
 
 /// Ratio from which two medians are worth a sentence.
@@ -64,6 +84,51 @@ fn polling(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     ))
 }
 
+/// For each gap between wake-ups, the least of several poll limits that catches them.
+fn catching(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
+    let polled = rows.cells.iter().filter(|cell| {
+        let what = &cell.what;
+        what.wait == Wait::PollWfi && what.wake == Wake::Elide && what.host_poll_us == 0
+    });
+    let mut gaps: BTreeMap<u32, Vec<&Cell>> = BTreeMap::new();
+    for cell in polled {
+        let (gap, limit) = (cell.what.gap_us, cell.what.poll_limit_us);
+        let of_gap = gaps.entry(gap).or_default();
+        if of_gap.iter().all(|other| other.what.poll_limit_us != limit) {
+            of_gap.push(cell);
+        }
+    }
+    let sentences = gaps.into_iter().filter_map(|(gap, mut cells)| {
+        cells.sort_by_key(|cell| cell.what.poll_limit_us);
+        let is_caught = |cell: &&Cell| cell.ipis.get("sent").is_none_or(|sent| *sent == 0);
+        let least = cells.iter().position(is_caught);
+        let shown = |cell: &Cell| Some((cell.what.poll_limit_us, scale.show(median(cell)?)));
+        let missed = match least.unwrap_or(cells.len()).checked_sub(1) {
+            Some(before) => Some(shown(cells[before])?),
+            None => None,
+        };
+        let begin = match gap {
+            0 => "A poll".to_owned(),
+            _ => format!("Wake-ups {gap} us apart: a poll"),
+        };
+        let caught = least.and_then(|least| shown(cells[least]));
+        (cells.len() > 1).then_some(())?;
+        Some(match (caught, missed) {
+            (Some((limit, cost)), Some((shorter, more))) => format!(
+                "{begin} of {limit} us catches the wake-up ({cost} {unit}), one of {shorter} us does not ({more})."
+            ),
+            (Some((limit, cost)), None) => {
+                format!("{begin} of {limit} us, the shortest here, catches the wake-up ({cost} {unit}).")
+            }
+            (None, Some((limit, cost))) => {
+                format!("{begin} of {limit} us, the longest here, ends before the wake-up ({cost} {unit}).")
+            }
+            (None, None) => return None,
+        })
+    });
+    sentences.collect()
+}
+
 /// The cost of trapping WFI, and where it lies.
 fn trapping(rows: &Rows<'_>, scale: Scale) -> Option<String> {
     let trapped = find(rows, Wait::Wfi, Trap::Wfi, Wake::Ipi)?;
@@ -98,9 +163,12 @@ fn extremes(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let all = rows.rows.iter().flat_map(|row| {
         let cells = row.cells.iter().zip(&rows.titles);
         cells.filter_map(move |(cell, title)| {
+            let swept = rows.swept.iter().zip(&row.swept);
+            let swept = swept.map(|(title, value)| format!("; {title} {value} us"));
+            let name = row.shown() + &swept.collect::<String>();
             let name = match rows.titles.len() {
-                1 => row.shown(),
-                _ => format!("{}; {title}", row.shown()),
+                1 => name,
+                _ => format!("{name}; {title}"),
             };
             Some((median((*cell)?)?, name))
         })

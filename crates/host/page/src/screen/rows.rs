@@ -31,6 +31,8 @@ pub struct Row<'r> {
     what: String,
     /// The trap, or both ways that cost the same.
     trap: String,
+    /// Values of the swept dimensions.
+    pub swept: Vec<String>,
     /// A cell a column.
     pub cells: Vec<Option<&'r Cell>>,
     /// Their texts.
@@ -40,19 +42,26 @@ pub struct Row<'r> {
 }
 
 impl<'r> Row<'r> {
-    fn new(what: String, trap: String, columns: usize) -> Self {
+    fn new((what, trap, swept): Name, columns: usize) -> Self {
         Self {
             what,
             trap,
+            swept,
             cells: vec![None; columns],
             texts: vec!["-".into(); columns],
             marks: Vec::new(),
         }
     }
 
-    /// Its name.
+    /// Its name, without swept values.
     pub fn name(&self) -> String {
-        format!("{}{}", self.what, self.trap)
+        let Self { what, trap, .. } = self;
+        // The wait is named above the table where all rows have the same.
+        match (what.is_empty() || what.ends_with(": "), trap.as_str()) {
+            (false, _) => format!("{what}{trap}"),
+            (true, "") => format!("{what}not trapped"),
+            (true, trap) => format!("{what}{}", trap.trim_start_matches(", ")),
+        }
     }
 
     /// Its name with the marks.
@@ -84,6 +93,9 @@ impl<'r> Row<'r> {
     }
 }
 
+/// Everything but the trap, the trap, the values of the swept dimensions.
+type Name = (String, String, Vec<String>);
+
 /// Parts of a cell's name that are in its row, and those in its column.
 struct Layout {
     narrow: bool,
@@ -94,6 +106,10 @@ struct Layout {
     /// Delivery tells wake-ups without an interrupt apart.
     deliveries: bool,
     varied: Vec<&'static Info>,
+    /// Dimensions with a column of values.
+    swept: Vec<&'static Info>,
+    /// All wait alike, which is named above the table.
+    one_wait: bool,
 }
 
 impl Layout {
@@ -103,15 +119,18 @@ impl Layout {
             format!("{} {}", cell.under, words::arrival(cell))
         });
         let under_is_column = unders && !narrow && columns.len() <= COLUMNS;
+        let varied = DIMENSIONS.iter().filter(|info| varies(info, cells));
+        let varied: Vec<&Info> = varied.collect();
+        let swept = varied.iter().copied().filter(is_swept);
+        let swept: Vec<&Info> = swept.collect();
         Self {
             narrow,
             under: unders && !under_is_column,
             under_is_column,
             deliveries: elided_differ(cells),
-            varied: DIMENSIONS
-                .iter()
-                .filter(|info| varies(info, cells))
-                .collect(),
+            one_wait: !swept.is_empty() && !varied.iter().any(|info| info.key == "wait"),
+            varied,
+            swept,
         }
     }
 
@@ -131,10 +150,18 @@ impl Layout {
         }
     }
 
-    /// The row, without the trap.
-    fn row(&self, cell: &Cell) -> String {
+    fn row(&self, cell: &Cell) -> Name {
+        let swept = self.swept.iter().map(|info| match cell.told(info) {
+            text if text.is_empty() => "-".into(),
+            text => text,
+        });
+        (self.subject(cell), words::trap(cell), swept.collect())
+    }
+
+    fn subject(&self, cell: &Cell) -> String {
         let mut row = String::new();
-        for info in self.varied.iter().filter(|info| !NAMED.contains(&info.key)) {
+        let others = self.varied.iter().filter(|info| !NAMED.contains(&info.key));
+        for info in others.filter(|info| !is_swept(info)) {
             row = named(info, cell) + &row;
         }
         if self.under {
@@ -143,8 +170,20 @@ impl Layout {
         if self.narrow {
             row += &format!("{}: ", self.arrival(cell));
         }
-        row + &words::wait(cell)
+        match self.one_wait {
+            true => row,
+            false => row + &words::wait(cell, self.limit_is_swept()),
+        }
     }
+
+    fn limit_is_swept(&self) -> bool {
+        self.swept.iter().any(|info| info.key == "poll-limit-us")
+    }
+}
+
+/// Whether it has a column of values where it varies; the hypervisor's poll is part of the trap.
+fn is_swept(info: &&Info) -> bool {
+    matches!(info.show, Show::Sweep { .. }) && info.key != "host-poll-us"
 }
 
 /// Rows and columns.
@@ -160,6 +199,10 @@ pub struct Rows<'r> {
     pub exits: bool,
     /// Whether a cell has no place of its own, so that these rows are no summary.
     pub hidden: bool,
+    /// Titles of the swept dimensions.
+    pub swept: Vec<&'static str>,
+    /// The wait of all rows, if they have one and it is not in their names.
+    pub wait: Option<String>,
     varied: Vec<&'static Info>,
 }
 
@@ -173,14 +216,14 @@ impl<'r> Rows<'r> {
         let mut rows: Vec<Row<'r>> = Vec::new();
         let mut hidden = false;
         for &cell in cells {
-            let (what, trap) = (layout.row(cell), words::trap(cell));
+            let name = layout.row(cell);
             let column = layout.column(cell);
             let place = titles.iter().position(|title| *title == column);
             let row = rows
                 .iter()
-                .position(|row| row.what == what && row.trap == trap);
+                .position(|row| (&row.what, &row.trap, &row.swept) == (&name.0, &name.1, &name.2));
             let row = row.unwrap_or_else(|| {
-                rows.push(Row::new(what, trap, titles.len()));
+                rows.push(Row::new(name, titles.len()));
                 rows.len() - 1
             });
             let text = text(cell, scale.of_cell(cell), exits);
@@ -192,6 +235,10 @@ impl<'r> Rows<'r> {
             cells: cells.to_vec(),
             exits,
             hidden,
+            swept: layout.swept.iter().map(|info| title(info)).collect(),
+            wait: layout
+                .one_wait
+                .then(|| words::wait(cells[0], layout.limit_is_swept())),
             varied: layout.varied,
         }
     }
@@ -200,12 +247,32 @@ impl<'r> Rows<'r> {
     pub fn width(&self) -> usize {
         let chars = |text: &str| text.chars().count();
         let names = self.rows.iter().map(|row| chars(&row.shown()));
-        let names = names.chain([chars(words::SUBJECT)]).max().unwrap_or(0);
+        let names = names.chain([chars(self.subject())]).max().unwrap_or(0);
+        let names = if self.name().is_some() { 0 } else { names };
+        let swept = self.swept.iter().enumerate().map(|(place, title)| {
+            let texts = self.rows.iter().map(|row| chars(&row.swept[place]));
+            texts.chain([chars(title)]).max().unwrap_or(0) + 2
+        });
         let columns = self.titles.iter().enumerate().map(|(place, title)| {
             let texts = self.rows.iter().map(|row| chars(&row.texts[place]));
             texts.chain([chars(title)]).max().unwrap_or(0) + 2
         });
-        names + columns.sum::<usize>()
+        names + swept.sum::<usize>() + columns.sum::<usize>()
+    }
+
+    /// The name of all rows, if they have one and differ in swept values.
+    pub fn name(&self) -> Option<String> {
+        let first = self.rows.first().filter(|_| !self.swept.is_empty())?;
+        let same = self.rows.iter().all(|row| row.shown() == first.shown());
+        same.then(|| first.shown())
+    }
+
+    /// Title of the names.
+    pub fn subject(&self) -> &'static str {
+        match self.wait {
+            Some(_) => "trap",
+            None => words::SUBJECT,
+        }
     }
 
     /// Whether cells differ in nothing but the wait, its trap and the way of waking.
@@ -223,11 +290,13 @@ impl<'r> Rows<'r> {
             let named = NAMED.contains(&info.key) || USUAL.contains(&info.key);
             !varies && !named && !first.told(info).is_empty() && !info.is_neutral(&first.what)
         });
-        let same: Vec<String> = same.map(|info| value(info, first)).collect();
+        let same = same.map(|info| value(info, first));
+        let above = self.wait.clone().into_iter().chain(self.name());
+        let same: Vec<String> = above.chain(same).collect();
         (!same.is_empty()).then(|| format!("In all of them: {}.", same.join(", ")))
     }
 
-    /// The swept dimension, and the medians of the first column over it, where nothing else varies.
+    /// The swept dimension, and the medians over it, where nothing else varies.
     pub fn sweep(&self) -> Option<(&'static Info, Vec<(f64, f64)>)> {
         let [info] = self.varied.as_slice() else {
             return None;
@@ -288,6 +357,14 @@ fn elided_differ(cells: &[&Cell]) -> bool {
     })
 }
 
+/// Title of a column of values.
+fn title(info: &Info) -> &'static str {
+    match info.show {
+        Show::Sweep { column, .. } => column,
+        _ => info.key,
+    }
+}
+
 fn value(info: &Info, cell: &Cell) -> String {
     let text = cell.told(info);
     match info.key.strip_suffix("-us") {
@@ -310,10 +387,11 @@ fn all_exits(cell: &Cell) -> f64 {
 
 /// Median, the path in brackets, exits.
 fn text(cell: &Cell, scale: Scale, exits: bool) -> String {
-    let Some(stats) = cell.stats.filter(|stats| stats.supports(500)) else {
-        return "too few".into();
+    let mut text = match cell.stats {
+        Some(stats) if scale.of_host => scale.show(stats.min),
+        Some(stats) if stats.supports(500) => scale.show_percentile(stats.p50, stats.bounds()),
+        _ => return "too few".into(),
     };
-    let mut text = scale.show_percentile(stats.p50, stats.bounds());
     if let Some(critical) = &cell.critical {
         text += &format!(" ({})", critical.net.p50);
     }
@@ -331,7 +409,7 @@ fn merged(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     for row in rows {
         let same = merged
             .iter_mut()
-            .find(|one| one.what == row.what && one.texts == row.texts);
+            .find(|one| (&one.what, &one.swept, &one.texts) == (&row.what, &row.swept, &row.texts));
         match same {
             Some(one) if one.trap.is_empty() => one.trap = ", any trap".into(),
             Some(_) => {}

@@ -149,12 +149,70 @@ fn a_sweep_has_a_row_a_value_and_names_its_knee() {
     });
     let text = shown(&run(cells.to_vec()));
     for part in [
-        "polls 10 us, then WFI",
+        "In all of them: polls, then WFI, not trapped.",
+        "limit  IPI injected\n   10      300 (20)",
         "Knee of the curve over --poll-limit-us: 50.",
         "Least: 60",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
+}
+
+#[test]
+fn a_sweep_of_limits_names_the_one_that_catches_the_wake_up_first() {
+    let polled = |gap: u32, limit: u32, caught: bool| {
+        let (gap, limit) = (gap.to_string(), limit.to_string());
+        let words = [
+            ("wait", "poll-wfi"),
+            ("wake", "elide"),
+            ("gap-us", gap.as_str()),
+            ("poll-limit-us", limit.as_str()),
+        ];
+        let (p50, sent) = if caught { (64, 0) } else { (115, 1000) };
+        let mut cell = cell(&words, p50, 23, 0);
+        cell.ipis = Counts::from([("sent".into(), sent)]);
+        cell
+    };
+    let mut cells = Vec::new();
+    for (gap, catches) in [(20, 50), (100, 200), (500, 9999), (5, 10)] {
+        cells.extend([10, 50, 200].map(|limit| polled(gap, limit, limit >= catches)));
+    }
+    let text = shown(&run(cells));
+    let flat = text.replace('\n', " ");
+    for part in [
+        "20 us apart: a poll of 50 us catches the wake-up (64 instructions), one of 10 us does not (115).",
+        "100 us apart: a poll of 200 us catches the wake-up (64 instructions), one of 50 us does not (115).",
+        "500 us apart: a poll of 200 us, the longest here, ends before the wake-up (115 instructions).",
+        "5 us apart: a poll of 10 us, the shortest here, catches the wake-up (64 instructions).",
+    ] {
+        assert!(flat.contains(part), "{part}\n{text}");
+    }
+    let (sentence, table) = (text.find("catches"), text.find("no IPI, polled"));
+    assert!(sentence < table, "{text}");
+}
+
+#[test]
+fn a_table_larger_than_a_screen_counts_the_rows_that_are_left() {
+    let cells = (1..=30).map(|gap| cell(&[("wait", "wfi"), ("gap-us", &gap.to_string())], 9, 5, 0));
+    let text = shown(&run(cells.collect()));
+    assert!(
+        text.contains("\n 24 ") && !text.contains("\n 25 "),
+        "{text}"
+    );
+    assert!(text.contains("and 6 more rows: --wide"), "{text}");
+}
+
+#[test]
+fn times_of_a_hosts_threads_are_the_least_and_have_no_ratio() {
+    let mut results = run(ways());
+    results.unit = "ticks".into();
+    results.machine.emulator = Some(results::Emulator {
+        mode: "mttcg".into(),
+        ..Default::default()
+    });
+    let text = shown(&results);
+    assert!(text.contains("the least of each"), "{text}");
+    assert!(!text.contains("times as many"), "{text}");
 }
 
 #[test]

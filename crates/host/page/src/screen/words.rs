@@ -35,8 +35,8 @@ pub fn place(results: &Results, scale: Scale) -> String {
     format!("{board}: {}. {unit}", parts.join(", "))
 }
 
-/// Way of waiting of a cell, with the poll's limit; without traps.
-pub fn wait(cell: &Cell) -> String {
+/// Way of waiting of a cell, with the poll's limit unless a column has it; without traps.
+pub fn wait(cell: &Cell, limit_is_swept: bool) -> String {
     let what = &cell.what;
     if what.workload.is_linux() {
         return "as Linux idles".into();
@@ -49,6 +49,7 @@ pub fn wait(cell: &Cell) -> String {
         Wait::WfeSev => "WFE, woken by SEV".into(),
         Wait::Wfet => "WFET".into(),
         Wait::Wfi => "WFI".into(),
+        Wait::PollWfi if limit_is_swept => "polls, then WFI".into(),
         Wait::PollWfi => format!("polls {} us, then WFI", what.poll_limit_us),
         other => other.to_string().replace(':', " "),
     }

@@ -2,7 +2,7 @@
 //! Shows a repeated run: how far its repetitions lie apart.
 
 use results::Results;
-use results::compare::{Compared, Comparison, Figures, LEVEL, Quantity, Verdict};
+use results::compare::{Compared, Comparison, Figures, LEVEL, Pair, Quantity, Verdict};
 use results::merge::{self, Run};
 
 use super::{Scale, Units, machine, names, not_shown};
@@ -11,41 +11,48 @@ use crate::grid::Column;
 
 /// Returns the whole output.
 pub fn document(results: &Results) -> Document {
-    let all = Run {
-        label: "run".into(),
-        results: results.clone(),
-        commands: Vec::new(),
-    };
-    let runs = merge::runs(vec![all]);
-    // Compare them with themselves: by how much would another such set of runs have to differ?
-    let found = Comparison::new(&runs, &runs, LEVEL);
-    let scale = Scale::of(results);
     let mut lines = Document::from(machine(results));
-    let paths = found
-        .pairs
-        .iter()
-        .filter_map(|pair| pair.figure(Quantity::Path));
-    let cells = found.pairs.iter().map(|pair| pair.cell);
-    let units = Units::of(cells, results, scale);
-    lines.extend([
-        String::new(),
-        format!(
-            "medians of {} runs in {}{}",
-            runs.len(),
-            units.shown(),
-            match paths.count() {
-                0 => "",
-                _ => "; path: without bookkeeping, from the store that wakes to the task that runs",
-            }
-        ),
-    ]);
-    lines.table(columns(&found, results, scale));
-    lines.extend(what_is_seen(&found, runs.len()));
-    if let [first, ..] = runs.as_slice() {
+    lines.push(String::new());
+    lines.append(medians_of_runs(results, Scale::of(results)));
+    if let [first, ..] = runs(results).as_slice() {
         lines.extend(not_shown(&first.results));
     }
     let missing = results.incomplete_text();
     lines.extend(missing.map(|missing| format!("incomplete: {missing}")));
+    lines
+}
+
+/// The repetitions as runs of their own.
+fn runs(results: &Results) -> Vec<Run> {
+    merge::runs(vec![Run {
+        label: "run".into(),
+        results: results.clone(),
+        commands: Vec::new(),
+    }])
+}
+
+/// The table of medians, with a heading before and an explanation after it.
+pub fn medians_of_runs(results: &Results, scale: Scale) -> Document {
+    let runs = runs(results);
+    // Compare them with themselves: by how much would another such set of runs have to differ?
+    let found = Comparison::new(&runs, &runs, LEVEL);
+    let has_path = |pair: &Pair<'_>| pair.figure(Quantity::Path).is_some();
+    let cells = found.pairs.iter().map(|pair| pair.cell);
+    let units = Units::of(cells, results, scale);
+    let mut lines = Document::from(vec![
+        format!(
+            "medians of {} runs in {}{}",
+            runs.len(),
+            units.shown(),
+            match found.pairs.iter().any(has_path) {
+                false => "",
+                true => "; in brackets the path, from the store that wakes to the woken task",
+            }
+        ),
+        String::new(),
+    ]);
+    lines.table(columns(&found, results, scale));
+    lines.extend(what_is_seen(&found, runs.len()));
     lines
 }
 
@@ -54,29 +61,25 @@ fn columns(found: &Comparison<'_>, results: &Results, scale: Scale) -> Vec<Colum
     let measured: Vec<_> = pairs
         .filter_map(|pair| Some((pair, pair.total()?)))
         .collect();
-    let path = measured
-        .iter()
-        .filter(|(_, total)| total.quantity == Quantity::Path)
-        .count();
-    let group = match path {
-        0 => "",
-        some if some == measured.len() => "path",
-        _ => "path, or samples",
-    };
     let of = |title, text: &dyn Fn(&Compared, Scale) -> String| {
         let texts = measured
             .iter()
             .map(|(pair, total)| text(total, scale.of_cell(pair.cell)));
-        Column::numbers(group, title, texts.collect())
+        Column::numbers("", title, texts.collect())
     };
+    let medians = measured.iter().map(|(pair, total)| {
+        let median = |of: &Compared| figure(&of.a, of.a.median(), scale.of_cell(pair.cell));
+        match pair.figure(Quantity::Path) {
+            Some(path) => format!("{} ({})", median(total), median(path)),
+            None => median(total),
+        }
+    });
     let mut columns = names(measured.iter().map(|(pair, _)| pair.cell).collect());
     let cells = measured.iter().map(|(pair, _)| pair.cell);
     columns.extend(Units::of(cells, results, scale).column());
     columns.extend([
         of("runs", &|total, _| total.a.runs().to_string()),
-        of("median", &|total, scale| {
-            figure(&total.a, total.a.median(), scale)
-        }),
+        Column::numbers("", "median", medians.collect()).result(),
         of("lowest", &|total, scale| {
             figure(&total.a, total.a.low(), scale)
         }),
@@ -84,16 +87,6 @@ fn columns(found: &Comparison<'_>, results: &Results, scale: Scale) -> Vec<Colum
             figure(&total.a, total.a.high(), scale)
         }),
     ]);
-    if path > 0 {
-        let work = measured.iter().map(|(pair, _)| {
-            let work = pair.figure(Quantity::Work);
-            work.map_or("-".into(), |work| {
-                figure(&work.a, work.a.median(), scale.of_cell(pair.cell))
-            })
-        });
-        let title = Quantity::Work.name();
-        columns.push(Column::numbers(title, "median", work.collect()));
-    }
     if !found.exact {
         columns.push(of(
             "sees %",

@@ -32,28 +32,25 @@ pub fn document(
     whole: bool,
 ) -> Document {
     let scale = Scale::of(a.first());
-    let mut lines = Document::from(vec![side("A", a), side("B", b)]);
-    lines.extend(differs.iter().map(|differs| {
-        let Differs { what, a, b, .. } = differs;
-        format!("not alike: {what}: A {a}, B {b}")
-    }));
+    let mut lines = Document::from(vec![sentence(found), String::new()]);
+    lines.extend([side("A", a), side("B", b)]);
+    lines.extend(setups(differs));
     lines.extend(notes("A", a, b).chain(notes("B", b, a)));
     lines.push(String::new());
     let cells = found.pairs.iter().map(|pair| pair.cell);
     let units = Units::of(cells, a.first(), scale);
     let unit = units.shown();
+    let path = match found.pairs.iter().any(has_path) {
+        true => "; in brackets the path, from the store that wakes to the woken task",
+        false => "",
+    };
     lines.push(match found.exact {
-        true => format!("medians in {unit}, which repeat: each difference is one"),
-        false => format!("medians of the runs in {unit}, with the lowest and the highest run"),
+        true => format!("Medians in {unit}{path}. Exact: a run of each side is enough."),
+        false => {
+            format!("Medians of the runs in {unit}, with the lowest and the highest run{path}.")
+        }
     });
-    if found.pairs.iter().any(has_path) {
-        lines.push(
-            "path: from the store that wakes to the task that runs, bookkeeping left out; work: what all CPUs executed \
-             in a sample; p90, p99 and stages are of the samples"
-                .into(),
-        );
-    }
-    lines.extend([String::new(), sentence(found)]);
+    lines.push(String::new());
     match whole {
         true => lines.table(columns(found, scale, &units, see)),
         false => lines.append(differing(found, scale, &units)),
@@ -86,9 +83,7 @@ fn differing(found: &Comparison<'_>, scale: Scale, units: &Units<'_>) -> Documen
         let cells = found.pairs.iter().map(|pair| pair.cell).collect();
         let mut columns = vec![Column::joined("cell", &subject(cells))];
         columns.extend(units.column());
-        columns.extend(sides(found, scale, "", &|pair| pair.total().cloned()));
-        let verdicts = found.pairs.iter().map(|pair| shown_verdict(pair));
-        columns.push(Column::words("verdict", verdicts.collect()));
+        columns.extend(answer(found, scale));
         document.table(columns.iter().map(|column| column.select(&rows)).collect());
     }
     let sees = same
@@ -119,6 +114,19 @@ fn subject(cells: Vec<&Cell>) -> Vec<Column> {
     let mut columns = vec![Column::words("workload", workloads)];
     columns.extend(others);
     columns
+}
+
+/// Lists how the setups differ.
+fn setups(differs: &[Differs]) -> Vec<String> {
+    let told = differs.iter().map(|differs| {
+        let Differs { what, a, b, .. } = differs;
+        format!("{what}: A = {a}, B = {b}")
+    });
+    let rest = match differs {
+        [] => "The setups are equal.",
+        _ => "Otherwise the setups are equal.",
+    };
+    told.chain([rest.to_owned()]).collect()
 }
 
 /// Describes a side.
@@ -168,6 +176,30 @@ fn sides(
     ]
 }
 
+/// Likewise of the median that judges a cell, with its path in brackets, and the verdict.
+fn answer(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
+    let medians = |title, of: &dyn Fn(&Compared) -> &Figures| {
+        let text = |pair: &Pair<'_>| {
+            let shown = |figure: &Compared| figures(of(figure), scale.of_cell(pair.cell));
+            let total = pair.total().map(shown).unwrap_or_default();
+            match pair.figure(Quantity::Path) {
+                Some(path) => format!("{total} ({})", shown(path)),
+                None => total,
+            }
+        };
+        Column::numbers("", title, found.pairs.iter().map(text).collect())
+    };
+    let differences = sides(found, scale, "", &|pair| pair.total().cloned());
+    let verdicts = found.pairs.iter().map(shown_verdict).collect();
+    let mut columns = vec![
+        medians("A", &|figure| &figure.a),
+        medians("B", &|figure| &figure.b),
+    ];
+    columns.extend(differences.into_iter().skip(2));
+    columns.push(Column::words("verdict", verdicts));
+    columns.into_iter().map(Column::result).collect()
+}
+
 fn columns(
     found: &Comparison<'_>,
     scale: Scale,
@@ -177,29 +209,21 @@ fn columns(
     let pairs = &found.pairs;
     let mut columns = names(pairs.iter().map(|pair| pair.cell).collect());
     columns.extend(units.column());
-    let (any, all) = (
-        pairs.iter().any(has_path),
-        pairs.iter().all(has_path) && !pairs.is_empty(),
-    );
-    if any && !all {
-        let of = |pair: &Pair<'_>| pair.total().map(|total| total.quantity.name());
-        let texts = pairs.iter().map(|pair| of(pair).unwrap_or("-").to_owned());
-        columns.push(Column::words("of", texts.collect()));
-    }
-    let numbers = |title, texts| Column::numbers("", title, texts);
-    let group = if all { Quantity::Path.name() } else { "" };
-    columns.extend(sides(found, scale, group, &|pair| pair.total().cloned()));
-    let verdicts = pairs.iter().map(|pair| shown_verdict(pair));
-    columns.push(Column::words("verdict", verdicts.collect()));
+    columns.extend(answer(found, scale));
     columns.extend(layer_costs::columns(found, scale));
-    if any {
-        let work = |pair: &Pair<'_>| pair.figure(Quantity::Work).cloned();
-        columns.extend(sides(found, scale, Quantity::Work.name(), &work));
+    if pairs.iter().any(has_path) {
+        let path = |pair: &Pair<'_>| pair.figure(Quantity::Path).cloned();
+        let path = sides(found, scale, Quantity::Path.name(), &path);
+        columns.extend(path.into_iter().skip(2));
     }
     if let Some(see) = see.filter(|_| !found.exact) {
         let runs = found.runs_to_see(see).into_iter();
         let runs = runs.map(|runs| runs.map_or("?".into(), |runs| runs.to_string()));
-        columns.push(numbers(&format!("runs for {see} %"), runs.collect()));
+        columns.push(Column::numbers(
+            "",
+            &format!("runs for {see} %"),
+            runs.collect(),
+        ));
     }
     let is_part = |pair: &Pair<'_>| pair.a.iter().chain(&pair.b).any(|cell| cell.is_part());
     if pairs.iter().any(is_part) {
@@ -437,7 +461,8 @@ fn sentence(found: &Comparison<'_>) -> String {
         .iter()
         .map(|(count, words)| format!("{count} {words}"))
         .collect();
-    let text = format!("B against A: {}", told.join(", "));
+    let exact = if found.exact { ", exact" } else { "" };
+    let text = format!("B against A{exact}: {}", told.join(", "));
     let changed = found
         .pairs
         .iter()

@@ -29,7 +29,7 @@ pub struct Pair<'r> {
 }
 
 impl Pair<'_> {
-    /// Returns the figure that judges it: the path, or the median of its samples.
+    /// Returns the figure that judges it: the median of its samples.
     pub fn total(&self) -> Option<&Compared> {
         self.figures.first().filter(|first| first.quantity.leads())
     }

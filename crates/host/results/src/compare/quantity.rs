@@ -8,12 +8,11 @@ use crate::{Bounds, Cell, Counts};
 /// A quantity to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
+    /// The median of the samples, which are the work of all CPUs where they are divided: of a run, the median of those of its
+    /// passes.
+    Median,
     /// The median of the path without bookkeeping, if samples are divided.
     Path,
-    /// Then, the median of the samples: the work of all CPUs.
-    Work,
-    /// Otherwise, the median of the samples: of a run, the median of those of its passes.
-    Median,
     /// The 90th percentile of the samples.
     P90,
     /// The 99th percentile of the samples.
@@ -35,10 +34,9 @@ pub enum Quantity {
 
 impl Quantity {
     /// Every one, in the order of reports: what leads comes first.
-    pub const ALL: [Self; 11] = [
-        Self::Path,
-        Self::Work,
+    pub const ALL: [Self; 10] = [
         Self::Median,
+        Self::Path,
         Self::P90,
         Self::P99,
         Self::Mean,
@@ -53,7 +51,6 @@ impl Quantity {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Path => "path",
-            Self::Work => "work of all CPUs",
             Self::Median => "median",
             Self::P90 => "p90",
             Self::P99 => "p99",
@@ -70,20 +67,20 @@ impl Quantity {
     pub const fn is_rate(self) -> bool {
         match self {
             Self::Mean | Self::Exits | Self::Ipis | Self::Irqs | Self::Timeouts => true,
-            Self::Path | Self::Work | Self::Median | Self::P90 | Self::P99 | Self::Max => false,
+            Self::Path | Self::Median | Self::P90 | Self::P99 | Self::Max => false,
         }
     }
 
     /// Whether a cell is judged by it, if it has it.
     pub const fn leads(self) -> bool {
-        matches!(self, Self::Path | Self::Median)
+        matches!(self, Self::Median)
     }
 
     /// Returns the bounds of the samples of a percentile that were sorted into buckets; `None` for
     /// exact figures.
     pub(super) fn bounds(self, cell: &Cell) -> Option<Bounds> {
         match self {
-            Self::Work | Self::Median | Self::P90 | Self::P99 => Some(cell.stats?.bounds()),
+            Self::Median | Self::P90 | Self::P99 => Some(cell.stats?.bounds()),
             _ => None,
         }
     }
@@ -109,10 +106,10 @@ impl Quantity {
                 let net = cell.critical.as_ref().filter(|_| how.apart)?.net;
                 net.supports(500).then_some(net.p50 as f64)
             }
-            Self::Work | Self::Median => {
-                let is_it = how.apart == (self == Self::Work) && stats.supports(500);
+            Self::Median => {
                 let passes: Vec<f64> = cell.pass_p50.iter().map(|&pass| pass as f64).collect();
-                is_it.then(|| median(&passes).unwrap_or(stats.p50 as f64))
+                let known = stats.supports(500);
+                known.then(|| median(&passes).unwrap_or(stats.p50 as f64))
             }
             Self::P90 => tail(900, stats.p90),
             Self::P99 => tail(990, stats.p99),
@@ -205,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_path_leads_where_samples_are_taken_apart() {
+    fn the_path_follows_where_samples_are_divided() {
         let mut cell = measured(1000);
         let net = Stats {
             count: 1000,
@@ -225,7 +222,7 @@ mod tests {
             known.into_iter().flatten().collect::<Vec<_>>()
         };
         let tail = [(Quantity::P90, 90.0), (Quantity::P99, 99.0)];
-        let leads = [(Quantity::Path, 47.0), (Quantity::Work, 80.0)];
+        let leads = [(Quantity::Median, 80.0), (Quantity::Path, 47.0)];
         let exits = |count| [(Quantity::Exits, count)];
         assert_eq!(known(true), [&leads[..], &tail, &exits(2.0)].concat());
         // Another run has no path: compare the samples.

@@ -182,7 +182,7 @@ fn what_only_one_side_knows_of_paths_is_no_measure_of_the_code() {
             &judgement,
             "path of 1 cell (see above); measure them so, or --allow path",
         );
-        let told = format!("not alike: path of 1 cell: A {a}, B {b}");
+        let told = format!("path of 1 cell: A = {a}, B = {b}");
         assert!(text.contains(&told), "{text}");
         assert!(
             text.contains(": samples were not taken apart: no plugins"),
@@ -257,7 +257,7 @@ fn what_was_not_measured_alike_is_no_measure_of_the_code() {
         let mut b = a[0].clone();
         change(&mut b);
         let text = compared("A B", &a, &[b]).unwrap().0;
-        assert!(text.contains(&format!("not alike: {aspect}")), "{text}");
+        assert!(text.contains(&format!("\n{aspect}: A = ")), "{text}");
     }
     // A log does not record its build.
     let log = gated("0", &a, |b| b.build = None);
