@@ -49,9 +49,16 @@ impl Column {
     pub fn joined(title: &str, columns: &[Self]) -> Self {
         let rows = columns.first().map_or(0, |column| column.texts.len());
         let text = |row: usize| {
-            let texts = columns.iter().map(|column| column.texts[row].as_str());
-            let texts: Vec<&str> = texts.filter(|text| !NO_VALUE.contains(text)).collect();
-            texts.join(" ")
+            let has_value = |column: &&Self| !NO_VALUE.contains(&column.texts[row].as_str());
+            let texts = columns.iter().filter(has_value).map(|column| {
+                let text = &column.texts[row];
+                // A number needs its name.
+                match text.starts_with(|first: char| first.is_ascii_digit()) {
+                    true => format!("{} {text}", column.title),
+                    false => text.clone(),
+                }
+            });
+            texts.collect::<Vec<_>>().join(" ")
         };
         Self::words(title, (0..rows).map(text).collect())
     }

@@ -36,15 +36,15 @@ impl<'r> Units<'r> {
 pub fn names(cells: Vec<&Cell>) -> Vec<Column> {
     let mut columns = Vec::new();
     for key in keys() {
-        let decided = |cell: &Cell| match Info::find(key) {
-            // A decision of Linux itself is not shown like a choice.
-            Some(info) => !cell.what.workload.is_linux() || info.applies(&cell.what),
-            None => true,
-        };
+        // Neither are decisions of Linux itself choices, nor limits of a poll that there is not.
+        let decided = |cell: &Cell| Info::find(key).is_none_or(|info| info.applies(&cell.what));
         let word = |cell: &&Cell| cell.word(key).filter(|_| decided(cell)).unwrap_or_default();
         let texts: Vec<String> = cells.iter().map(word).collect();
         let is_wait = key == "wait" && !texts.iter().all(String::is_empty);
-        if texts.iter().any(|text| *text != texts[0]) || is_wait {
+        // A dimension that some cells do not have tells none of the others apart.
+        let mut values = texts.iter().filter(|text| !text.is_empty());
+        let first = values.next();
+        if values.any(|text| Some(text) != first) || is_wait {
             columns.push(Column::words(key.trim_end_matches("-us"), texts));
         }
     }
