@@ -16,6 +16,7 @@ use counting::asm::asm;
 use counting::cost::cost;
 use providing::qemu;
 use reporting::compare::compare;
+use reporting::over_time::over_time;
 use reporting::report::report;
 use running::options::For;
 use running::{disk, kvm, limits, run};
@@ -51,7 +52,10 @@ pub fn everyday(verb: Everyday) -> Result<()> {
             Some(table) => hypervisors::hypervisors(&table),
             None => run::run(&args),
         },
-        Everyday::Compare(args) => compare(&args),
+        Everyday::Compare(args) => match args.over_time {
+            true => over_time(&args),
+            false => compare(&args),
+        },
         Everyday::Report(args) => report(&args),
         Everyday::Cost(args) => match &args.asm {
             Some(path) => asm(path, &args),

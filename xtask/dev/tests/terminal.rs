@@ -5,8 +5,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
+use results::goldens::golden;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
@@ -14,8 +16,12 @@ const REPLAY: [&str; 5] = ["governors", "--generate", "bursty", "--count", "50"]
 const ESCAPE: char = '\u{1b}';
 
 fn replay(more: &[&str]) -> Command {
+    xtask(&[&REPLAY[..], more].concat())
+}
+
+fn xtask(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask-dev"));
-    command.args(REPLAY).args(more).stdin(Stdio::null());
+    command.args(arguments).stdin(Stdio::null());
     // Removes variables of the tester's environment that would change the output.
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "COLUMNS"] {
         command.env_remove(name);
@@ -55,6 +61,66 @@ fn shown(mut command: Command, columns: u16) -> String {
 
 fn piped(mut command: Command) -> String {
     String::from_utf8(command.output().unwrap().stdout).unwrap()
+}
+
+/// Screens with a golden file: a run and a sweep, runs of Linux under two hypervisors, and comparisons.
+const SCREENS: [(&str, &[&str]); 5] = [
+    (
+        "run",
+        &["report", "results/virt.json", "--out", "/dev/null"],
+    ),
+    (
+        "sweep",
+        &["report", "xtask/dev/tests/sweep.json", "--out", "/dev/null"],
+    ),
+    (
+        "linux",
+        &["report", "results/linux.json", "--out", "/dev/null"],
+    ),
+    (
+        "compare",
+        &["compare", "results/virt.json", "results/graviton2.json"],
+    ),
+    (
+        "over-time",
+        &[
+            "compare",
+            "--over-time",
+            "results/virt.json",
+            "results/altra.json",
+            "--out",
+            "/dev/null",
+        ],
+    ),
+];
+
+/// Nothing is wider than the terminal but names and paths, and colours move nothing.
+#[test]
+fn golden_screens() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (name, arguments) in SCREENS {
+        let screen = |columns: u16, coloured: bool| {
+            let mut command = xtask(arguments);
+            command.current_dir(&root);
+            if !coloured {
+                command.env("NO_COLOR", "1");
+            }
+            shown(command, columns)
+        };
+        let plain = [80, 120, 200]
+            .map(|columns| format!("{columns} columns\n\n{}\n", screen(columns, false)));
+        let coloured = screen(80, true);
+        let stripped = coloured
+            .split(ESCAPE)
+            .enumerate()
+            .map(|(part, text)| match part {
+                0 => text,
+                _ => text.split_once('m').map_or("", |(_, rest)| rest),
+            });
+        assert_eq!(stripped.collect::<String>(), screen(80, false), "{name}");
+        let path = format!("xtask/dev/tests/goldens/{name}.screens.txt");
+        golden(&root.join(path), &plain.concat());
+    }
 }
 
 /// Lines of the table: from the first title to the next empty line.

@@ -56,8 +56,11 @@ fn judge(args: &CompareArgs) -> Result<(Document, Judgement)> {
     let (a, b) = match (args.runs.as_slice(), args.with.as_slice()) {
         ([a, b], []) => (std::slice::from_ref(a), std::slice::from_ref(b)),
         (_, []) => bad_input!(
-            "{} runs are named, and it is not clear which are whose; name two, or those of B after --with",
-            args.runs.len()
+            "{} named, and it is not clear which are whose; name two, or those of B after --with",
+            match args.runs.len() {
+                1 => "1 run is".to_owned(),
+                several => format!("{several} runs are"),
+            }
         ),
         (a, b) => (a, b),
     };

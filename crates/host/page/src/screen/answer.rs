@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use plan::{Deliver, Trap, Wait, Wake};
+use plan::{Deliver, Trap, Under, Wait, Wake, Workload};
 use results::{Cell, Results};
 
 use super::rows::Rows;
+use super::words;
 use crate::scale::Scale;
 use crate::{knee, path};
 
@@ -27,13 +28,54 @@ pub fn sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String
         false => [None, None],
     };
     let special: Vec<String> = special.into_iter().flatten().collect();
-    match special.as_slice() {
-        [] => extremes(rows, scale, unit)
-            .into_iter()
-            .chain(bend(rows))
-            .collect(),
-        _ => special,
+    if !special.is_empty() {
+        return special;
     }
+    let added = added(rows, scale, unit);
+    if !added.is_empty() {
+        return added;
+    }
+    let extremes = extremes(rows, scale, unit).into_iter();
+    extremes.chain(bend(rows)).collect()
+}
+
+/// Ways of waiting to name in a sentence.
+const NAMED: usize = 3;
+
+/// What each hypervisor adds to the cells of the bare machine.
+fn added(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
+    let figure = |cell: &Cell| {
+        let stats = cell.stats.filter(|stats| stats.supports(500))?;
+        Some((stats.p50, Some(stats.bounds())))
+    };
+    let mut unders: BTreeMap<Under, Vec<String>> = BTreeMap::new();
+    // Pingpong has a sentence of its own.
+    let has_own = |cell: &&&Cell| cell.what.workload == Workload::Pingpong;
+    let cells = rows.cells.iter().filter(|cell| !has_own(cell));
+    for cell in cells.filter(|cell| cell.under != Under::None) {
+        let floor = rows.cells.iter().find(|floor| cell.is_over(floor));
+        let Some((floor, own)) = floor.and_then(|floor| figure(floor).zip(figure(cell))) else {
+            continue;
+        };
+        let by = scale.of_cell(cell).show_difference(own, floor);
+        let name = words::wait(cell, false) + &words::trap(cell);
+        let of_under = unders.entry(cell.under).or_default();
+        of_under.push(format!(
+            "{} to {} ({name})",
+            by.trim_start_matches('+'),
+            scale.show_figure(floor)
+        ));
+    }
+    let sentences = unders.into_iter().map(|(under, mut each)| {
+        let more = each.len().saturating_sub(NAMED);
+        each.truncate(NAMED);
+        let more = match more {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        format!("{under} adds, in {unit}: {}{more}.", each.join(", "))
+    });
+    sentences.collect()
 }
 
 /// Names the point of a sweep from which more brings less.

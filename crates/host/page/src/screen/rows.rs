@@ -121,7 +121,8 @@ impl Layout {
         let under_is_column = unders && !narrow && columns.len() <= COLUMNS;
         let varied = DIMENSIONS.iter().filter(|info| varies(info, cells));
         let varied: Vec<&Info> = varied.collect();
-        let swept = varied.iter().copied().filter(is_swept);
+        // What varies slowest in a plan comes first.
+        let swept = varied.iter().rev().copied().filter(is_swept);
         let swept: Vec<&Info> = swept.collect();
         Self {
             narrow,
@@ -382,7 +383,9 @@ fn named(info: &Info, cell: &Cell) -> String {
 
 fn all_exits(cell: &Cell) -> f64 {
     let causes = cell.exits_of_samples().keys();
-    causes.map(|cause| cell.exits_per_sample(cause)).sum()
+    let each = causes.map(|cause| cell.exits_per_sample(cause));
+    // A sum of nothing is -0.
+    each.fold(0.0, |sum, exits| sum + exits)
 }
 
 /// Median, the path in brackets, exits.

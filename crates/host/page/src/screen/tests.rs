@@ -216,6 +216,21 @@ fn times_of_a_hosts_threads_are_the_least_and_have_no_ratio() {
 }
 
 #[test]
+fn a_run_beside_the_bare_machine_names_what_the_hypervisor_adds() {
+    let mut cells = [19_383, 19_413].map(|p50| {
+        let mut cell = cell(&[("wait", "wfi")], p50, 0, 0);
+        cell.what.workload = Workload::LinuxPipe;
+        cell
+    });
+    cells[0].under = plan::Under::None;
+    cells[0].what = cells[1].what.on_bare_machine();
+    let text = shown(&run(cells.to_vec())).replace('\n', " ");
+    let sentence = "rouse adds, in instructions: 30 to 19383 (as Linux idles).";
+    assert!(text.contains(sentence), "{text}");
+    assert!(!text.contains("Least:"), "{text}");
+}
+
+#[test]
 fn a_star_is_explained_and_what_is_lost_is_named() {
     let mut results = run(ways());
     results.cells[3].not_modelled = vec!["cpus_run_at_once".into()];
