@@ -96,7 +96,7 @@ fn as_shown(
     }
     let mut args: CompareArgs = args::parse(&words)?;
     args.format.wide = wide;
-    let (lines, judgement) = judge(&args)?;
+    let (lines, _, judgement) = judge(&args)?;
     Ok((lines.terminal(width).join("\n"), judgement))
 }
 

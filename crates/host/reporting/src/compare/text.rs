@@ -200,7 +200,8 @@ fn answer(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     columns.into_iter().map(Column::result).collect()
 }
 
-fn columns(
+/// The table of every cell.
+pub fn columns(
     found: &Comparison<'_>,
     scale: Scale,
     units: &Units<'_>,
