@@ -72,7 +72,9 @@ pub fn table(columns: &[Column]) -> Markup {
         div.scroll.tall {
             table.data {
                 thead {
-                    tr { @for group in &groups { th.group colspan=(group.len()) { (group[0].group()) } } }
+                    @if groups.len() > 1 {
+                        tr { @for group in &groups { th.group colspan=(group.len()) { (group[0].group()) } } }
+                    }
                     tr { @for column in columns { th.words[column.is_left()] { (column.title()) } } }
                 }
                 tbody {
