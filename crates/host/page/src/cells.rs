@@ -191,7 +191,7 @@ pub fn waiting(cell: &Cell) -> (String, String) {
         Trap::Wfe if listens && !halts => Some("trapped".to_owned()),
         Trap::Wfi => Some("WFI trapped".to_owned()),
         Trap::Wfe => Some("WFE trapped".to_owned()),
-        Trap::Both => Some("WFI and WFE trapped".to_owned()),
+        Trap::Both => Some("both trapped".to_owned()),
     });
     if cell.what.host_poll_us > 0 {
         special.push(format!("EL2 polls {} µs", cell.what.host_poll_us));

@@ -23,7 +23,7 @@ pub fn merged(runs: &[Run], of: impl Fn(&Run) -> Markup) -> Vec<(Vec<&str>, Mark
 
 /// Names the runs that something is of, if not all.
 pub fn labelled(labels: &[&str]) -> Markup {
-    html! { @if !labels.is_empty() { h3 { (labels.join(", ")) } } }
+    html! { @if !labels.is_empty() { p.runs { b { (labels.join(", ")) } } } }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ pub use options::CompareArgs;
 
 mod gate;
 mod layer_costs;
-mod page;
+pub mod page;
 mod side;
 pub mod text;
 

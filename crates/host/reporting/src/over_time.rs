@@ -229,6 +229,7 @@ fn page(runs: &[Run], rows: &[CellOverTime<'_>]) -> String {
     changed.sort_by(|one, other| other.change().total_cmp(&one.change()));
     let scale = Scale::of(&runs[0].results);
     let names = short_names(runs);
+    let titles = titles(&changed);
     let body = html! {
         h1 { "The same cells in " (runs.len()) " runs" }
         p.headline {
@@ -240,7 +241,9 @@ fn page(runs: &[Run], rows: &[CellOverTime<'_>]) -> String {
             section id="trends" {
                 h2 { "Cells that changed" }
                 div.charts {
-                    @for row in changed.iter().take(CHARTS) { (trend(row, runs, &names, scale)) }
+                    @for (row, title) in changed.iter().zip(titles.texts()).take(CHARTS) {
+                        (trend(row, title, (runs, &names), scale))
+                    }
                 }
             }
         }
@@ -250,8 +253,23 @@ fn page(runs: &[Run], rows: &[CellOverTime<'_>]) -> String {
     page::document("Over time", body)
 }
 
+/// Names the cells by what tells them apart, and the workload.
+fn titles(rows: &[&CellOverTime<'_>]) -> Column {
+    let cells: Vec<&Cell> = rows.iter().map(|row| row.cell).collect();
+    let workloads = cells.iter().map(|cell| cell.table()).collect();
+    let mut columns = vec![Column::words("workload", workloads)];
+    let others = names(cells).into_iter();
+    columns.extend(others.filter(|column| column.title() != "workload"));
+    Column::joined("cell", &columns)
+}
+
 /// The chart of a cell.
-fn trend(row: &CellOverTime<'_>, runs: &[Run], names: &[String], scale: Scale) -> Markup {
+fn trend(
+    row: &CellOverTime<'_>,
+    title: &str,
+    (runs, names): (&[Run], &[String]),
+    scale: Scale,
+) -> Markup {
     let scale = scale.of_cell(row.cell);
     let points = row.medians.iter().enumerate();
     let points = points.filter_map(|(run, median)| Some((run, scale.value((*median)?.0))));
@@ -265,7 +283,7 @@ fn trend(row: &CellOverTime<'_>, runs: &[Run], names: &[String], scale: Scale) -
         first => format!("{:+.1} %", (last - first) * 100.0 / first),
     };
     let unit = scale.unit_of(&runs[0].results, &[row.cell]);
-    page::trend_of(&row.cell.title(), &by, &trend, names, unit)
+    page::trend_of(title, &by, &trend, names, unit)
 }
 
 /// Returns a page of `runs` with other medians in each, to look at it.

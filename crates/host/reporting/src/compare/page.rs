@@ -5,15 +5,16 @@ use maud::{Markup, html};
 use page::document::Document;
 use page::scale::Scale;
 use page::table::Units;
-use page::{Bar, Bars, Entry, Shared};
-use results::compare::{Compared, Comparison, Differs, Pair, Verdict};
+use page::{Bar, Bars, Column, Entry, Shared};
+use results::compare::{Compared, Comparison, Differs, LEVEL, Pair, Verdict, differences};
+use results::merge::Run;
 use shell::command;
 
 use super::side::Side;
 use super::text;
 
 /// Cells that a chart shows, those that differ most.
-const MOST: usize = 24;
+const MOST: usize = 12;
 
 /// Returns the page.
 pub fn page(found: &Comparison<'_>, differs: &[Differs], a: &Side, b: &Side) -> String {
@@ -27,7 +28,7 @@ pub fn page(found: &Comparison<'_>, differs: &[Differs], a: &Side, b: &Side) -> 
         header.answer {
             h1 { "Comparison of " (a.shown) " (A) and " (b.shown) " (B)" }
             div.words { (brief.html()) }
-            @if let Some(chart) = chart(found, scale, &units.shown()) { div.first { (chart) } }
+            @if let Some(chart) = chart(found, scale, units.shown()) { div.first { (chart) } }
         }
         section id="cells" { h2 { "All cells of both" } (all.html()) }
         (page::machine(&runs))
@@ -45,10 +46,13 @@ fn chart(found: &Comparison<'_>, scale: Scale, unit: &str) -> Option<Markup> {
     let mut changed: Vec<(&Pair<'_>, &Compared)> =
         changed.filter(|(_, total)| total.changed()).collect();
     changed.sort_by(|one, other| other.1.percent().abs().total_cmp(&one.1.percent().abs()));
-    let groups = changed
-        .iter()
-        .take(MOST)
-        .map(|(pair, total)| group(pair, total, scale));
+    let cells = changed.iter().map(|(pair, _)| pair.cell).collect();
+    let columns = text::subject(cells);
+    let rest = Column::joined("cell", &columns[1..]);
+    let labels = columns[0].texts().iter().zip(rest.texts());
+    let labels = labels.map(|(workload, rest)| (workload.clone(), rest.replace(' ', ", ")));
+    let groups = changed.iter().zip(labels).take(MOST);
+    let groups = groups.map(|((pair, total), label)| group(pair, total, label, scale));
     let groups: Vec<Bars> = groups.collect();
     if groups.is_empty() {
         return None;
@@ -68,14 +72,14 @@ fn chart(found: &Comparison<'_>, scale: Scale, unit: &str) -> Option<Markup> {
         .map(|(class, name)| ((*class).into(), (*name).into(), String::new()))
         .collect();
     let name = match changed.len() {
-        all @ ..=MOST => format!("{all} that differ"),
-        all => format!("{MOST} of {all} that differ, the most first"),
+        all @ ..=MOST => format!("{all} cells that differ, before and after"),
+        all => format!("{MOST} of {all} cells that differ, before and after, the most first"),
     };
     let shared = Shared::of(groups.iter());
     Some(page::bars_of(&name, &legend, &groups, unit, shared))
 }
 
-fn group(pair: &Pair<'_>, total: &Compared, scale: Scale) -> Bars {
+fn group(pair: &Pair<'_>, total: &Compared, label: (String, String), scale: Scale) -> Bars {
     let scale = scale.of_cell(pair.cell);
     let [before, after] = [&total.a, &total.b].map(|side| scale.value(side.median() as u64));
     let [shown_before, shown_after] =
@@ -94,17 +98,27 @@ fn group(pair: &Pair<'_>, total: &Compared, scale: Scale) -> Bars {
         percent if percent.is_finite() => format!(" ({percent:+.1} %)"),
         _ => String::new(),
     };
-    let (workload, rest) = (pair.cell.table(), pair.cell.title());
-    let rest = rest
-        .strip_prefix(&workload)
-        .unwrap_or(&rest)
-        .trim()
-        .replace(' ', ", ");
     Bars {
-        label: (workload, rest),
+        label,
         bars: vec![
             bar("A", "c-grey", before, shown_before),
             bar("B", class, after, format!("{shown_after}{by}")),
         ],
     }
+}
+
+/// Returns the page of one of `runs` against itself with other medians, to look at it.
+pub fn sample(runs: &[Run]) -> String {
+    let before = runs.iter().filter(|run| run.results.cells.len() > 1);
+    let before: Vec<Run> = before.take(1).cloned().collect();
+    let mut after = before.clone();
+    for cell in after.iter_mut().flat_map(|run| &mut run.results.cells) {
+        cell.critical = None;
+        if let Some(stats) = &mut cell.stats {
+            stats.p50 += stats.p50 / 20 + 1;
+        }
+    }
+    let [a, b] = [Side::of("before", before), Side::of("after", after)];
+    let found = Comparison::new(&a.runs, &b.runs, LEVEL);
+    page(&found, &differences(&a.runs, &b.runs), &a, &b)
 }
