@@ -3,14 +3,15 @@
 
 mod by_hypervisor;
 
-use maud::{Markup, PreEscaped, Render, html};
+use maud::{Markup, Render, html};
+use results::Results;
 use results::merge::{self, Run};
 
 use crate::document::Document;
 use crate::equal_runs::{labelled, merged};
 use crate::frame::Figure;
 use crate::scale::Scale;
-use crate::{layer_costs, machine, machines, pairs, screen, summary, svg, table};
+use crate::{machines, pairs, screen, summary, svg};
 
 /// Whether these are boots of one thing: the same cells on the same machine, built from the same tree.
 pub fn are_boots(runs: &[Run]) -> bool {
@@ -44,7 +45,7 @@ pub fn heading(title: &str, runs: &[Run], chart: Option<&Figure>) -> Markup {
             div.words {
             @if are_boots(runs) {
                 p.headline { (runs.len()) " boots of the same cells. Charts are of the first." }
-                (PreEscaped(machine::in_words(&table::document(&merge::into_one(runs)).html().0)))
+                (answer_of(&merge::into_one(runs)))
             } @else if runs.len() > 1 {
                 @for sentence in machines::sentences(&machines::groups(runs)) { p { (sentence) } }
                 @for (labels, text) in merged(runs, of_run) { (labelled(&labels)) (text) }
@@ -60,25 +61,34 @@ pub fn heading(title: &str, runs: &[Run], chart: Option<&Figure>) -> Markup {
 
 /// The answer of one run.
 fn of_run(run: &Run) -> Markup {
-    let (results, scale) = (&run.results, Scale::of(&run.results));
-    let mut screen = screen::document(results);
-    // Its last line says that this page is there.
-    let _ = screen.as_mut().map(Document::pop);
+    answer_of(&run.results)
+}
+
+fn answer_of(results: &Results) -> Markup {
+    let scale = Scale::of(results);
+    let screen = match by_hypervisor::document(results, scale) {
+        Some(table) => Some(table),
+        None => screen::document(results).map(|screen| without_link(screen, results)),
+    };
     html! {
         @match screen {
             Some(screen) => (screen.html()),
             None => {
-                @match layer_costs::sentence(results, scale) {
-                    Some(text) => p.headline { (text) },
-                    None => p.headline { (summary::sentence(results, scale)) },
-                }
-                @if let Some(table) = by_hypervisor::document(results, scale) { (table.html()) }
+                p.headline { (summary::sentence(results, scale)) }
                 @if let Some(text) = summary::left_out(results) { p.about { (text) } }
             }
         }
         @for line in pairs::lines(results, scale) { p.about { (line) } }
         @if let Some(missing) = results.incomplete_text() { p.about { b { "Incomplete: " } (missing) "." } }
     }
+}
+
+/// The screen of one run without its last line, which says that this page is there.
+fn without_link(mut screen: Document, results: &Results) -> Document {
+    if results.runs.is_empty() {
+        screen.pop();
+    }
+    screen
 }
 
 /// Describes the page's data.

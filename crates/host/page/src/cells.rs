@@ -203,11 +203,8 @@ pub fn waiting(cell: &Cell) -> (String, String) {
             special.push(format!("{name} {}", info.text(&cell.what)));
         }
     }
-    let name = match cell.what.wait {
-        // A chart says in its caption which limit it is of.
-        Wait::PollWfi if !cell.what.workload.is_linux() => "polls, then WFI".into(),
-        _ => words::wait(cell),
-    };
+    // A chart says in its caption which limit it is of.
+    let name = words::wait(cell, true);
     (format!("{name}{mark}"), special.join(", "))
 }
 

@@ -7,12 +7,17 @@ use results::Results;
 use crate::Column;
 use crate::cells::{under, waiting_text};
 use crate::document::Document;
+use crate::layer_costs;
 use crate::scale::{Scale, median, operation};
+use crate::summary;
 
 /// Rows of the table.
 type Rows = Vec<(String, Vec<(String, String)>)>;
 
-/// Returns the medians of pingpong, or `None` if it ran under one thing only.
+/// Hypervisors from which on they are the columns; of fewer, the screen has both.
+const MANY: usize = 4;
+
+/// Returns the sentence of pingpong and its medians, or `None` if it ran under few things.
 pub fn document(results: &Results, scale: Scale) -> Option<Document> {
     let cells = results.cells.iter();
     let cells = cells.filter(|cell| cell.what.workload == Workload::Pingpong);
@@ -38,7 +43,7 @@ pub fn document(results: &Results, scale: Scale) -> Option<Document> {
             None => rows.push((name, vec![(title, text)])),
         }
     }
-    if titles.len() < 2 {
+    if titles.len() < MANY {
         return None;
     }
     let mut columns = vec![Column::words(
@@ -56,11 +61,14 @@ pub fn document(results: &Results, scale: Scale) -> Option<Document> {
             rows.iter().map(|(_, texts)| text(texts)).collect(),
         )
     }));
-    let mut document = Document::from(vec![format!(
+    let mut document = Document::default();
+    document.extend(layer_costs::sentence(results, scale));
+    document.push(format!(
         "{} per {} of pingpong, medians.",
         scale.unit(results),
         operation(Workload::Pingpong)
-    )]);
+    ));
     document.table(columns);
+    document.extend(summary::left_out(results));
     Some(document)
 }
