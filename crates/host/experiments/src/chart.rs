@@ -251,10 +251,12 @@ impl Chart {
 fn bars(series: &[String], values: &[Option<f64>]) -> Vec<Bar> {
     let each = series.iter().zip(values).enumerate();
     let each = each.filter_map(|(number, (name, value))| {
+        let value = (*value)?;
         Some(Bar {
-            class: colour(number, name),
-            value: (*value)?,
-            hint: format!("{name}: {}", (*value)?),
+            class: colour(number, name).into(),
+            value,
+            text: page::shown(value),
+            hint: format!("{name}: {value}"),
         })
     });
     each.collect()

@@ -16,8 +16,8 @@ pub fn html(reports: &[Report], command: &str) -> String {
             p.about { (summary(reports)) }
             p.about { "Again: " code { (command) } }
         }
-        (page::machine(&machines(reports)))
         @for report in reports { (section(report)) }
+        (page::machine(&machines(reports)))
     };
     page::document("Idle systems: what was published, measured here", body)
 }

@@ -9,11 +9,13 @@ use results::merge::Run;
 
 use crate::column::Column;
 use crate::columns;
+use crate::equal_runs::{labelled, merged};
+use crate::machine::in_words;
 use crate::scale::{Scale, operation_of};
 use crate::shortfalls;
 
-/// Returns the sections.
-pub fn sections(runs: &[Run]) -> Markup {
+/// Returns the tables of all cells, and of those that are missing.
+pub fn cells(runs: &[Run]) -> Markup {
     html! {
         section id="table" {
             h2 { "All cells" }
@@ -21,18 +23,24 @@ pub fn sections(runs: &[Run]) -> Markup {
                 "Exits, interrupts and wake-ups are per sample; a dot is none. What a guest and its \
                  measurement cost alone is in the cells of shape dry; it is not subtracted anywhere."
             }
-            @for run in runs { (tables(run, runs.len() > 1)) }
-            (shortfalls(runs))
+            @for (labels, text) in merged(runs, tables) { (labelled(&labels)) (text) }
+            @for (labels, text) in merged(runs, shortfalls) { (labelled(&labels)) (text) }
         }
         (skipped(runs))
         (damaged(runs))
+    }
+}
+
+/// Returns where the page came from.
+pub fn provenance(runs: &[Run]) -> Markup {
+    html! {
         (notes(runs))
         (reproduce(runs))
     }
 }
 
 /// Returns a table for each workload of a run, and for each kind of loop.
-fn tables(run: &Run, several: bool) -> Markup {
+fn tables(run: &Run) -> Markup {
     let scale = Scale::of(&run.results);
     let mut tables: Vec<(String, Vec<&Cell>)> = Vec::new();
     for cell in run.results.cells.iter().filter(|cell| cell.stats.is_some()) {
@@ -44,7 +52,6 @@ fn tables(run: &Run, several: bool) -> Markup {
     html! {
         @for (name, cells) in tables {
             h3 {
-                @if several { (run.label) ": " }
                 (name)
                 span.muted { ", " (scale.unit_of(&run.results, &cells)) " per " (operation_of(cells[0])) }
             }
@@ -65,7 +72,9 @@ pub fn table(columns: &[Column]) -> Markup {
         div.scroll.tall {
             table.data {
                 thead {
-                    tr { @for group in &groups { th.group colspan=(group.len()) { (group[0].group()) } } }
+                    @if groups.len() > 1 {
+                        tr { @for group in &groups { th.group colspan=(group.len()) { (group[0].group()) } } }
+                    }
                     tr { @for column in columns { th.words[column.is_left()] { (column.title()) } } }
                 }
                 tbody {
@@ -85,11 +94,9 @@ pub fn table(columns: &[Column]) -> Markup {
 }
 
 /// Explains why cells have fewer samples than asked for, and what was not measured.
-fn shortfalls(runs: &[Run]) -> Markup {
+fn shortfalls(run: &Run) -> Markup {
     html! {
-        @for run in runs {
-            @for line in shortfalls::shortfalls(&run.results) { p.muted { (labelled(runs, run, &line)) } }
-        }
+        @for line in shortfalls::shortfalls(&run.results) { p.muted { (line) } }
     }
 }
 
@@ -101,7 +108,7 @@ fn skipped(runs: &[Run]) -> Markup {
                 reasons
                     .entry(why)
                     .or_default()
-                    .push(labelled(runs, run, &cell.title()));
+                    .push(named(runs, run, &cell.title()));
             }
         }
     }
@@ -111,7 +118,7 @@ fn skipped(runs: &[Run]) -> Markup {
                 h2 { "Skipped cells" }
                 @for (why, cells) in &reasons {
                     details open[cells.len() <= 12] {
-                        summary { (why) " " span.muted { "(" (cells.len()) ")" } }
+                        summary { (in_words(why)) " " span.muted { "(" (cells.len()) ")" } }
                         ul.cells { @for cell in cells { li { (cell) } } }
                     }
                 }
@@ -120,7 +127,7 @@ fn skipped(runs: &[Run]) -> Markup {
     }
 }
 
-fn labelled(runs: &[Run], run: &Run, text: &str) -> String {
+fn named(runs: &[Run], run: &Run, text: &str) -> String {
     if runs.len() > 1 {
         format!("{}: {text}", run.label)
     } else {
@@ -137,9 +144,7 @@ fn damaged(runs: &[Run]) -> Markup {
                 .iter()
                 .map(|cell| format!("{cell}: not used"));
             let problems = run.results.problems.iter().cloned();
-            damaged
-                .chain(problems)
-                .map(|text| labelled(runs, run, &text))
+            damaged.chain(problems).map(|text| named(runs, run, &text))
         })
     };
     html! {
@@ -161,11 +166,11 @@ fn notes(runs: &[Run]) -> Markup {
         @if runs.iter().any(|run| !run.results.notes.is_empty()) {
             section id="notes" {
                 h2 { "Notes" }
-                ul {
-                    @for run in runs {
-                        @for note in &run.results.notes { li { (labelled(runs, run, note)) } }
+                @for (labels, text) in merged(runs, |run| html! {
+                    @if !run.results.notes.is_empty() {
+                        ul { @for note in &run.results.notes { li { (note) } } }
                     }
-                }
+                }) { (labelled(&labels)) (text) }
             }
         }
     }
@@ -175,14 +180,17 @@ fn reproduce(runs: &[Run]) -> Markup {
     html! {
         section id="reproduce" {
             h2 { "How to reproduce" }
-            @for run in runs {
-                @if runs.len() > 1 { h3 { (run.label) } }
-                @for commands in &run.commands { pre { (commands.trim()) } }
-                @if run.commands.is_empty() {
-                    p { "The input did not say how it was made; a run folder does." }
-                }
-            }
+            @for (labels, text) in merged(runs, commands) { (labelled(&labels)) (text) }
             p.muted { "Records: docs/records.md. Comparison of two runs: cargo xtask compare A B." }
+        }
+    }
+}
+
+fn commands(run: &Run) -> Markup {
+    html! {
+        @for commands in &run.commands { pre { (commands.trim()) } }
+        @if run.commands.is_empty() {
+            p { "The input did not say how it was made; a run folder does." }
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::axis::{Axis, AxisKind};
 use crate::frame::across;
-use crate::svg::{Anchor, Canvas, Drawing, WIDTH, number, width_of};
+use crate::svg::{Anchor, Canvas, Drawing, WIDTH, width_of};
 
 /// A group: the bars of one row of labels.
 #[derive(Debug)]
@@ -17,10 +17,12 @@ pub struct Group {
 /// A bar.
 #[derive(Debug)]
 pub struct Bar {
-    /// Class of its colour.
-    pub class: &'static str,
+    /// Classes of its colour and pattern.
+    pub class: String,
     /// Its length.
     pub value: f64,
+    /// Text at its end.
+    pub text: String,
     /// Text of the tooltip.
     pub hint: String,
 }
@@ -32,17 +34,34 @@ const MOST: f64 = 260.0;
 const THICK: f64 = 9.0;
 const STEP: f64 = 11.0;
 const GAP: f64 = 8.0;
-/// Height of a label of two lines.
-const TWO_LINES: f64 = 22.0;
+/// Width of the second line's letters, of the first one's.
+const SMALL: f64 = 0.92;
+/// Height of a label's line.
+const LINE: f64 = 11.0;
 
 impl Group {
     /// Returns the height of its bars, or of its label if that is higher.
     fn height(&self) -> f64 {
         let bars = self.bars.len() as f64 * STEP;
-        match self.label.1.as_str() {
-            "" => bars,
-            _ => bars.max(TWO_LINES),
+        bars.max((1 + self.properties().len()) as f64 * LINE)
+    }
+
+    /// Returns its special properties, in lines that fit.
+    fn properties(&self) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        for part in self.label.1.split(", ").filter(|part| !part.is_empty()) {
+            match lines.last_mut() {
+                Some(line) if width_of(&format!("{line}, {part}")) * SMALL <= LEFT => {
+                    *line = format!("{line}, {part}")
+                }
+                Some(line) => {
+                    line.push(',');
+                    lines.push(part.into());
+                }
+                None => lines.push(part.into()),
+            }
         }
+        lines
     }
 }
 
@@ -58,10 +77,17 @@ impl Shared {
     /// Fits the scale to these groups of all charts.
     pub fn of<'g>(groups: impl Iterator<Item = &'g Group> + Clone) -> Self {
         let values = groups.clone().flat_map(|group| &group.bars);
+        let texts = values.clone().map(|bar| width_of(&bar.text));
         let values = values.map(|bar| bar.value);
-        let texts = values.clone().map(|value| width_of(&number(value)));
         let right = WIDTH - texts.fold(24.0, f64::max) - 8.0;
-        let labels = groups.map(|group| width_of(&group.label.0) + 12.0);
+        let labels = groups.map(|group| {
+            let lines = group.properties();
+            let widest = lines
+                .iter()
+                .map(|line| width_of(line) * SMALL)
+                .fold(0.0, f64::max);
+            widest.max(width_of(&group.label.0)) + 12.0
+        });
         let left = labels.fold(LEFT, f64::max).min(MOST);
         let axis = Axis::from_zero(values, left, right);
         Self { axis, left }
@@ -69,11 +95,6 @@ impl Shared {
 }
 
 /// Returns the chart; `unit` labels its axis.
-pub fn chart(groups: &[Group], unit: &str, about: &str) -> Drawing {
-    chart_in(Shared::of(groups.iter()), groups, unit, about)
-}
-
-/// Likewise, with axes that other charts share.
 pub fn chart_in(shared: Shared, groups: &[Group], unit: &str, about: &str) -> Drawing {
     let Shared { axis, left } = shared;
     let bottom = 4.0 + groups.iter().map(|group| group.height() + GAP).sum::<f64>();
@@ -87,7 +108,7 @@ pub fn chart_in(shared: Shared, groups: &[Group], unit: &str, about: &str) -> Dr
     let mut y = 4.0;
     for group in groups {
         let middle = y + group.height() / 2.0;
-        label(&mut canvas, (left - 6.0, middle), &group.label);
+        label(&mut canvas, (left - 6.0, middle), group);
         let bars = group.bars.len() as f64 * STEP;
         for (place, bar) in group.bars.iter().enumerate() {
             let top = middle - bars / 2.0 + place as f64 * STEP;
@@ -109,12 +130,12 @@ fn base(axis: &Axis, left: f64) -> f64 {
 }
 
 /// Draws the label of a group, with its special properties below.
-fn label(canvas: &mut Canvas, (x, middle): (f64, f64), (name, more): &(String, String)) {
-    if more.is_empty() {
-        canvas.text((x, middle + 2.5), Anchor::End, "name", name);
-    } else {
-        canvas.text((x, middle - 2.5), Anchor::End, "name", name);
-        canvas.text((x, middle + 8.5), Anchor::End, "tick", more);
+fn label(canvas: &mut Canvas, (x, middle): (f64, f64), group: &Group) {
+    let properties = group.properties();
+    let top = middle + 2.5 - properties.len() as f64 * LINE / 2.0;
+    canvas.text((x, top), Anchor::End, "name", &group.label.0);
+    for (line, text) in (1..).zip(&properties) {
+        canvas.text((x, top + f64::from(line) * LINE), Anchor::End, "tick", text);
     }
 }
 
@@ -138,5 +159,5 @@ fn draw(canvas: &mut Canvas, (axis, left): (&Axis, f64), y: f64, bar: &Bar) {
         true => (end - 5.0, Anchor::End),
         false => (end + 5.0, Anchor::Start),
     };
-    canvas.text((x, middle + 3.5), anchor, "value", &number(bar.value));
+    canvas.text((x, middle + 3.5), anchor, "value", &bar.text);
 }

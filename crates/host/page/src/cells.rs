@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cells of a chart, with their names and colours there.
 
+use std::collections::BTreeSet;
+
 use plan::{DIMENSIONS, Deliver, Info, Show, Trap, Under, Wait, Wake, Workload};
 use results::Cell;
 use results::merge::Run;
 
 use crate::columns::MARK;
-use crate::leading_median::By;
 use crate::pairs;
-use crate::scale::{Scale, operation_of};
+use crate::scale::{Scale, median, operation_of};
+use crate::screen::words;
 
 /// Cells of one run that fit into one chart: the same workload and shape.
 #[derive(Debug)]
@@ -17,7 +19,9 @@ pub struct Panel<'r> {
     pub run: &'r Run,
     /// How to show its values.
     pub scale: Scale,
-    /// Title of the cells: run, workload, shape.
+    /// Workload and shape.
+    pub subject: String,
+    /// Title of the cells: the run, if there are others, and the subject.
     pub title: String,
     /// The measured cells.
     pub cells: Vec<&'r Cell>,
@@ -38,6 +42,7 @@ pub fn panels(runs: &[Run]) -> Vec<Panel<'_>> {
                 None => panels.push(Panel {
                     run,
                     scale: Scale::of(&run.results),
+                    subject: cell.subject(),
                     title,
                     cells: vec![cell],
                 }),
@@ -58,9 +63,9 @@ fn title(run: &Run, several: bool, cell: &Cell) -> String {
 }
 
 impl<'r> Panel<'r> {
-    /// Keeps one pair of CPUs where there are many, which only a map shows.
+    /// Keeps one pair of CPUs where there are several, which only a map shows.
     pub fn thinned(self) -> Self {
-        let cells = pairs::thinned(&self.cells);
+        let cells = pairs::thinned(&self.cells, 2);
         Self { cells, ..self }
     }
 
@@ -69,25 +74,9 @@ impl<'r> Panel<'r> {
         self.scale.unit_of(&self.run.results, &self.cells)
     }
 
-    /// Chooses the quantity that leads in its charts.
-    pub fn lead(&self) -> By {
-        By::of(&self.cells)
-    }
-
-    /// Describes it: `instructions on the path, bookkeeping left out, per round trip`.
-    pub fn lead_measure(&self) -> String {
-        self.measured(self.lead().between())
-    }
-
     /// Describes a value: `instructions per round trip`.
     pub fn measure(&self) -> String {
-        self.measured("")
-    }
-
-    /// Likewise, with the subject of the value.
-    pub fn measured(&self, of: &str) -> String {
-        let operation = operation_of(self.cells[0]);
-        format!("{}{of} per {operation}", self.unit())
+        format!("{} per {}", self.unit(), operation_of(self.cells[0]))
     }
 
     /// Returns a value in the shown unit.
@@ -116,7 +105,10 @@ impl<'r> Panel<'r> {
         let mut cells = self.cells.clone();
         let mut notes = Vec::new();
         for info in DIMENSIONS.iter().filter(|info| !kept.contains(&info.key)) {
-            let Show::Sweep { preferred, .. } = info.show else {
+            let Show::Sweep {
+                preferred, chart, ..
+            } = info.show
+            else {
                 continue;
             };
             let preferred = u64::from(preferred);
@@ -134,11 +126,34 @@ impl<'r> Panel<'r> {
                     let value = info.rank(&cell.what);
                     value == chosen || (value == 0 && preferred > 0)
                 });
-                notes.push(format!("{} {chosen} of {}", info.key, list(&values)));
+                let name = chart.to_lowercase();
+                notes.push(format!("{name} {chosen} of {} µs", list(&values)));
             }
         }
-        (cells, notes.join(", "))
+        (once(&cells), notes.join(", "))
     }
+}
+
+/// Drops the wake-ups without an interrupt of a hypervisor or a delivery in which each costs what it does under Rouse with
+/// injected interrupts: nothing of them depends on it.
+fn once<'r>(cells: &[&'r Cell]) -> Vec<&'r Cell> {
+    let way = |cell: &Cell| (cell.under, cell.what.deliver);
+    let first = (Under::Rouse, Deliver::Inject);
+    let has_twin = |cell: &&&Cell| {
+        let what = plan::Cell {
+            deliver: Deliver::Inject,
+            ..cell.what
+        };
+        let mut others = cells.iter().filter(|other| way(other) == first);
+        others.any(|other| other.what == what && median(other) == median(cell))
+    };
+    let elided = || cells.iter().filter(|cell| cell.what.wake.elides());
+    let is_again = |cell: &&&Cell| {
+        let mut alike = elided().filter(|other| way(other) == way(cell));
+        cell.what.wake.elides() && way(cell) != first && alike.all(|other| has_twin(&other))
+    };
+    let shown = cells.iter().filter(|cell| !is_again(cell));
+    shown.copied().collect()
 }
 
 /// Returns the distinct values of a dimension that is a number, ascending.
@@ -154,6 +169,12 @@ fn list(values: &[u64]) -> String {
     values.join(", ")
 }
 
+/// How many values the limit of the hypervisor's poll has, with 0 for none.
+pub fn host_polls(cells: &[&Cell]) -> usize {
+    let values = cells.iter().map(|cell| cell.what.host_poll_us);
+    values.collect::<BTreeSet<_>>().len()
+}
+
 /// Describes how a receiver waits, marked if the machine does not model what that depends
 /// on, and its special properties.
 pub fn waiting(cell: &Cell) -> (String, String) {
@@ -163,8 +184,17 @@ pub fn waiting(cell: &Cell) -> (String, String) {
         MARK
     };
     let mut special = Vec::new();
-    if cell.what.trap != Trap::None {
-        special.push(format!("trap {}", cell.what.trap));
+    let (halts, listens) = (cell.what.wait.halts(), cell.what.wait.uses_events());
+    special.extend(match cell.what.trap {
+        Trap::None => None,
+        Trap::Wfi if halts && !listens => Some("trapped".to_owned()),
+        Trap::Wfe if listens && !halts => Some("trapped".to_owned()),
+        Trap::Wfi => Some("WFI trapped".to_owned()),
+        Trap::Wfe => Some("WFE trapped".to_owned()),
+        Trap::Both => Some("both trapped".to_owned()),
+    });
+    if cell.what.host_poll_us > 0 {
+        special.push(format!("EL2 polls {} µs", cell.what.host_poll_us));
     }
     for info in &DIMENSIONS {
         if let Show::Special(name) = info.show
@@ -173,54 +203,55 @@ pub fn waiting(cell: &Cell) -> (String, String) {
             special.push(format!("{name} {}", info.text(&cell.what)));
         }
     }
-    (format!("{}{mark}", cell.what.wait), special.join(", "))
+    // A chart says in its caption which limit it is of.
+    let name = words::wait(cell, true);
+    (format!("{name}{mark}"), special.join(", "))
 }
 
 /// Likewise in one text.
 pub fn waiting_text(cell: &Cell) -> String {
     let (wait, special) = waiting(cell);
-    format!("{wait} {special}").trim_end().to_owned()
+    match special.as_str() {
+        "" => wait,
+        special => format!("{wait}, {special}"),
+    }
 }
 
-/// Describes the way of a wake-up: under, deliver, wake.
+/// Names what the guest ran under.
+pub fn under(cell: &Cell) -> &'static str {
+    match cell.under {
+        Under::Rouse => "Rouse",
+        Under::None => "guest alone",
+        Under::Xen => "Xen",
+        Under::Kvm => "KVM",
+        Under::KvmNvhe => "KVM nVHE",
+        Under::KvmProtected => "protected KVM",
+    }
+}
+
+/// Describes the way of a wake-up: what the guest ran under, and how it arrives.
 pub fn path(cell: &Cell) -> String {
-    let under = match cell.under {
-        Under::Rouse => "",
-        Under::None => "bare machine, ",
-        Under::Xen => "Xen, ",
-        Under::Kvm => "KVM, ",
-        Under::KvmNvhe => "KVM nVHE, ",
-        Under::KvmProtected => "protected KVM, ",
-    };
-    let wake = match cell.what.wake {
-        Wake::Ipi => "IPI",
-        Wake::Elide => "elided",
-    };
-    format!("{under}{}, {wake}", cell.what.deliver)
+    let direct = cell.what.wake.elides()
+        && (cell.under, cell.what.deliver) == (Under::Rouse, Deliver::Direct);
+    let direct = if direct { " (direct)" } else { "" };
+    format!("{}: {}{direct}", under(cell), words::arrival(cell))
 }
 
-/// Classes of the paths' colours, in the order of legends.
-pub const PATH_COLOURS: [&str; 7] = [
-    "c-blue",
-    "c-sky",
-    "c-red",
-    "c-orange",
-    "c-green",
-    "c-green-light",
-    "c-grey",
-];
-
-/// Returns the class of a path's colour: a hue for each way of delivery, light if the
-/// interrupt is elided.
-pub fn path_class(cell: &Cell) -> &'static str {
-    match (cell.under, cell.what.deliver, cell.what.wake) {
-        (Under::None, _, Wake::Elide) => "c-green-light",
-        (Under::None, _, Wake::Ipi) => "c-green",
-        (Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected, _, _) => "c-grey",
-        (Under::Rouse, Deliver::Direct, Wake::Elide) => "c-orange",
-        (Under::Rouse, Deliver::Direct, Wake::Ipi) => "c-red",
-        (Under::Rouse, Deliver::Inject, Wake::Elide) => "c-sky",
-        (Under::Rouse, Deliver::Inject, Wake::Ipi) => "c-blue",
+/// Returns the classes of a path's colour: one for each hypervisor, two for Rouse, which delivers in two ways; hollow
+/// without an interrupt.
+pub fn path_class(cell: &Cell) -> String {
+    let colour = match (cell.under, cell.what.deliver) {
+        (Under::None, _) => "c-green",
+        (Under::Rouse, Deliver::Inject) => "c-blue",
+        (Under::Rouse, Deliver::Direct) => "c-sky",
+        (Under::Xen, _) => "c-orange",
+        (Under::Kvm, _) => "c-purple",
+        (Under::KvmNvhe, _) => "c-red",
+        (Under::KvmProtected, _) => "c-grey",
+    };
+    match cell.what.wake {
+        Wake::Ipi => colour.into(),
+        Wake::Elide => format!("{colour} hollow"),
     }
 }
 

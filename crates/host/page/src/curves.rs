@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Charts of lines: distributions and sweeps.
+//! Charts of lines: distributions, sweeps, trends over runs.
 
 use crate::axis::Axis;
-use crate::frame::{across, along};
+use crate::frame::{Entry, Figure, across, along, figure};
 use crate::svg::{Anchor, Canvas, Drawing, WIDTH, number, width_of};
 
 /// A line, its points in the order of their first coordinate.
@@ -16,8 +16,30 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
 }
 
+impl Line {
+    /// Whether its values lie so close together that on an axis from zero it is a flat line.
+    pub fn is_flat(&self) -> bool {
+        let values = || self.points.iter().map(|point| point.1);
+        let (low, high) = (
+            values().fold(f64::MAX, f64::min),
+            values().fold(f64::MIN, f64::max),
+        );
+        high - low <= high.abs() * FLAT
+    }
+}
+
+/// The least and the largest of `values`.
+pub fn range(values: impl Iterator<Item = f64>) -> [f64; 2] {
+    values.fold([f64::MAX, 0.0], |[low, high], value| {
+        [low.min(value), high.max(value)]
+    })
+}
+
+/// Part of the largest value by which those of a flat line differ at most.
+const FLAT: f64 = 0.05;
+
 /// Most room for names at the lines' ends.
-pub const NAMES: f64 = 130.0;
+const NAMES: f64 = 150.0;
 const LEFT: f64 = 40.0;
 const TOP: f64 = 18.0;
 const BOTTOM: f64 = 208.0;
@@ -32,12 +54,32 @@ const PERCENTILES: [(f64, &str); 7] = [
     (0.99999, "99.999"),
 ];
 
+/// Returns the figure that `draw` makes of lines. Names without room at the lines' ends are in a legend, by numbers.
+pub fn named(title: &str, note: &str, lines: &[Line], draw: impl Fn(&[Line]) -> Drawing) -> Figure {
+    if lines.iter().all(|line| width_of(&line.name) <= NAMES) {
+        return figure(title, note, &[], draw(lines));
+    }
+    let numbered = (1..).zip(lines).map(|(number, line)| Line {
+        class: line.class.clone(),
+        name: number.to_string(),
+        points: line.points.clone(),
+    });
+    let numbered: Vec<Line> = numbered.collect();
+    let legend = numbered.iter().zip(lines);
+    let legend =
+        legend.map(|(line, named)| (line.class.clone(), line.name.clone(), named.name.clone()));
+    let legend: Vec<Entry> = legend.collect();
+    figure(title, note, &legend, draw(&numbered))
+}
+
 /// Returns distributions: the share of the samples, second coordinate, that lies at or
-/// below a value.
-pub fn distributions(lines: &[Line], unit: &str, about: &str) -> Drawing {
-    let values = lines
-        .iter()
-        .flat_map(|line| line.points.iter().map(|point| point.0));
+/// below a value; `values` are the ends of all on this axis.
+pub fn distributions(
+    lines: &[Line],
+    values: impl Iterator<Item = f64> + Clone,
+    unit: &str,
+    about: &str,
+) -> Drawing {
     let axis = Axis::around(values, LEFT, WIDTH - 10.0);
     // The last point of a line is 1: it is drawn as the nine after the last
     // that there are samples for.
@@ -96,8 +138,14 @@ fn steps(line: &Line, axis: &Axis, place: &impl Fn(f64) -> f64) -> Vec<(f64, f64
     points
 }
 
-/// Returns lines over a swept quantity, each named at its end.
-pub fn sweep(lines: &[Line], along_title: &str, unit: &str, about: &str) -> Drawing {
+/// Returns lines over a swept quantity, each named at its end; `range` has the least and the largest value on this axis.
+pub fn sweep(
+    lines: &[Line],
+    range: [f64; 2],
+    along_title: &str,
+    unit: &str,
+    about: &str,
+) -> Drawing {
     let names = lines
         .iter()
         .map(|line| width_of(&line.name))
@@ -105,7 +153,7 @@ pub fn sweep(lines: &[Line], along_title: &str, unit: &str, about: &str) -> Draw
     let right = WIDTH - names.min(NAMES) - 20.0;
     let points = || lines.iter().flat_map(|line| line.points.iter().copied());
     let x = Axis::around(points().map(|point| point.0), LEFT + 4.0, right - 4.0);
-    let y = Axis::from_zero(points().map(|point| point.1), BOTTOM, TOP);
+    let y = Axis::from_zero(points().map(|point| point.1).chain(range), BOTTOM, TOP);
     let mut canvas = Canvas::new(BOTTOM + 32.0);
     let title = format!("{along_title}{}", x.note());
     across(&mut canvas, &x, (TOP, BOTTOM), &title);
@@ -185,7 +233,7 @@ mod tests {
             name: "x".into(),
             points: Vec::new(),
         };
-        let text = distributions(&[empty], "ns", "").body;
+        let text = distributions(&[empty], std::iter::empty(), "ns", "").body;
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
     }
 }

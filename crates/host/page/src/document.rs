@@ -7,12 +7,14 @@
 //! | Markdown | [`markdown`](Document::markdown) | an issue, a page |
 //! | mail | [`mail`](Document::mail) | a mailing list: plain text of 76 columns |
 //! | CSV | [`csv`](Document::csv) | a spreadsheet; the tables alone |
+//! | HTML | [`html`](Document::html) | a page |
 //! | JSON | [`json`](Document::json) | programs |
 //!
 //! All have every line and every number. Stars, notes and units that qualify a number are
 //! lines as well, so no form loses them.
 
 mod data;
+mod html;
 mod mail;
 mod markdown;
 
@@ -46,6 +48,11 @@ impl Document {
     /// Adds a table.
     pub fn table(&mut self, columns: Vec<Column>) {
         self.0.push(Block::Table(columns));
+    }
+
+    /// Removes the last block.
+    pub fn pop(&mut self) {
+        self.0.pop();
     }
 
     /// Appends `further`.

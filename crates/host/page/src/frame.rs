@@ -89,6 +89,16 @@ pub struct Section {
 }
 
 impl Section {
+    /// Takes its first chart out of it.
+    pub fn take_first(&mut self) -> Option<Figure> {
+        let is_figure = |item: &Item| matches!(item, Item::Figure(_));
+        let place = self.items.iter().position(is_figure)?;
+        match self.items.remove(place) {
+            Item::Figure(figure) => Some(figure),
+            Item::About(_) => None,
+        }
+    }
+
     /// Its charts.
     pub fn figures(&self) -> impl Iterator<Item = &Figure> {
         self.items.iter().filter_map(|item| match item {
@@ -98,19 +108,8 @@ impl Section {
     }
 }
 
-/// Creates a section of charts alone.
-pub fn section(
-    id: &'static str,
-    title: &'static str,
-    about: &str,
-    figures: Vec<Figure>,
-) -> Section {
-    let items = figures.into_iter().map(Item::Figure).collect();
-    mixed(id, title, about, items)
-}
-
 /// Creates a section of charts and sentences.
-pub fn mixed(id: &'static str, title: &'static str, about: &str, items: Vec<Item>) -> Section {
+pub fn section(id: &'static str, title: &'static str, about: &str, items: Vec<Item>) -> Section {
     Section {
         id,
         title,

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod answer;
 mod appendix;
 mod axis;
 mod bars;
@@ -21,11 +22,11 @@ pub mod columns;
 mod contents;
 mod curves;
 pub mod document;
+mod equal_runs;
 mod frame;
 pub mod grid;
 mod knee;
 pub mod layer_costs;
-mod leading_median;
 mod machine;
 mod machine_comparison;
 pub mod machines;
@@ -40,18 +41,19 @@ pub mod standalone;
 pub mod summary;
 mod svg;
 pub mod table;
+mod trend;
 
 pub use bars::{Bar, Group as Bars, Shared};
 pub use column::Column;
 pub use curves::Line;
 pub use frame::Entry;
+pub use svg::number as shown;
+pub use trend::Trend;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use results::merge::Run;
 use sha2::{Digest, Sha256};
-
-use scale::Scale;
 
 /// The style sheet.
 const STYLE: &str = include_str!("style.css");
@@ -64,7 +66,17 @@ fn policy() -> String {
     format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'")
 }
 
-/// Returns a chart of one line, for pages that are not about runs.
+/// Returns a chart of lines, for pages that are not about runs. Names without room at the lines' ends are in a legend, by
+/// numbers.
+pub fn chart_of(name: &str, lines: &[Line], along: &str, unit: &str) -> Markup {
+    let about = format!("{name}: {unit} over {along}");
+    let values = lines.iter().flat_map(|line| &line.points);
+    let range = curves::range(values.map(|point| point.1));
+    let draw = |lines: &[Line]| curves::sweep(lines, range, along, unit, &about);
+    curves::named(name, "", lines, draw).render()
+}
+
+/// Likewise of one line.
 pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Markup {
     let line = Line {
         class: "line c-blue".into(),
@@ -74,26 +86,10 @@ pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Mark
     chart_of(name, &[line], along, unit)
 }
 
-/// Likewise of several lines. Names without room at the lines' ends are in a legend, by numbers.
-pub fn chart_of(name: &str, lines: &[Line], along: &str, unit: &str) -> Markup {
-    let about = format!("{name}: {unit} over {along}");
-    let draw = |lines: &[Line]| curves::sweep(lines, along, unit, &about);
-    if lines
-        .iter()
-        .all(|line| svg::width_of(&line.name) <= curves::NAMES)
-    {
-        return frame::figure(name, "", &[], draw(lines)).render();
-    }
-    let numbered = (1..).zip(lines).map(|(number, line)| Line {
-        class: line.class.clone(),
-        name: number.to_string(),
-        points: line.points.clone(),
-    });
-    let numbered: Vec<Line> = numbered.collect();
-    let legend = numbered.iter().zip(lines);
-    let legend =
-        legend.map(|(line, named)| (line.class.clone(), line.name.clone(), named.name.clone()));
-    frame::figure(name, "", &legend.collect::<Vec<_>>(), draw(&numbered)).render()
+/// Returns a chart of a figure over the runs of these names.
+pub fn trend_of(name: &str, note: &str, trend: &Trend, runs: &[String], unit: &str) -> Markup {
+    let about = format!("{name}: {unit} over runs");
+    frame::figure(name, note, &[], trend.chart(runs, unit, &about)).render()
 }
 
 /// Returns groups of bars, with a legend, on axes that other charts may share.
@@ -116,14 +112,24 @@ pub fn machine(runs: &[Run]) -> Markup {
 /// Returns the page about some runs.
 pub fn html(title: Option<&str>, runs: &[Run]) -> String {
     let title = title.map_or_else(|| default_title(runs), str::to_owned);
+    let (chart, sections) = charts::sections(charted(runs));
     let body = html! {
-        (heading(&title, runs))
+        (answer::heading(&title, runs, chart.as_ref()))
+        @for section in sections { (section) }
+        @if !answer::are_boots(runs) { (machine_comparison::section(runs)) }
+        (appendix::cells(runs))
         (machine::section(runs))
-        (machine_comparison::section(runs))
-        @for block in charts::sections(runs) { (block) }
-        (appendix::sections(runs))
+        (appendix::provenance(runs))
     };
     document(&title, body)
+}
+
+/// The runs that charts show: of boots of one thing the first, since the others differ by noise alone.
+fn charted(runs: &[Run]) -> &[Run] {
+    match answer::are_boots(runs) {
+        true => &runs[..1],
+        false => runs,
+    }
 }
 
 /// Returns a page of this kind, with `body` in it.
@@ -162,90 +168,6 @@ fn default_title(runs: &[Run]) -> String {
         }
     }
     format!("The cost of waking an idle CPU: {}", boards.join(", "))
-}
-
-fn heading(title: &str, runs: &[Run]) -> Markup {
-    html! {
-        header {
-            h1 { (title) }
-            @for run in runs {
-                p.headline {
-                    @if runs.len() > 1 { b { (run.label) ": " } }
-                    (summary::sentence(&run.results, Scale::of(&run.results)))
-                }
-            }
-            @for run in runs {
-                @if let Some(text) = layer_costs::sentence(&run.results, Scale::of(&run.results)) {
-                    p.headline { @if runs.len() > 1 { b { (run.label) ": " } } (text) }
-                }
-            }
-            (headline_numbers(runs))
-            @for run in runs {
-                @if let Some(text) = summary::left_out(&run.results) {
-                    p.about { @if runs.len() > 1 { b { (run.label) ": " } } (text) }
-                }
-            }
-            @for run in runs {
-                @for line in pairs::lines(&run.results, Scale::of(&run.results)) {
-                    p.about { @if runs.len() > 1 { b { (run.label) ": " } } (line) }
-                }
-            }
-            @for run in runs {
-                @if let Some(missing) = run.results.incomplete_text() {
-                    p.about {
-                        b { "Incomplete" } @if runs.len() > 1 { " (" (run.label) ")" }
-                        ": " (missing) "."
-                    }
-                }
-            }
-            p.meta { (counts(runs)) }
-        }
-    }
-}
-
-/// Shows the sentence again, as numbers side by side.
-fn headline_numbers(runs: &[Run]) -> Markup {
-    html! {
-        @for run in runs {
-            @let ways = summary::headline(&run.results);
-            @let scale = Scale::of(&run.results);
-            @if ways.len() > 1 {
-                p.about.tight {
-                    @if runs.len() > 1 { (run.label) ": " }
-                    "Median " (scale.unit(&run.results))
-                    (summary::lead(&run.results).between())
-                    " per wake-up, half a round trip of pingpong; each way of waiting at its best"
-                }
-                ul.strip {
-                    @for way in &ways {
-                        li {
-                            span.name { (way.name) }
-                            b { (svg::number(scale.value(way.p50) / 2.0)) }
-                            span.muted { (format!("{:.2}×", way.ratio)) }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Describes the page's data.
-fn counts(runs: &[Run]) -> String {
-    let cells = || runs.iter().flat_map(|run| &run.results.cells);
-    let measured = cells().filter(|cell| cell.stats.is_some());
-    let samples: u64 = measured
-        .clone()
-        .filter_map(|cell| Some(cell.stats?.count))
-        .sum();
-    let skipped = cells().filter(|cell| cell.skipped.is_some()).count();
-    let damaged: usize = runs.iter().map(|run| run.results.damaged.len()).sum();
-    let tool = runs.first().map_or("", |run| run.results.tool.as_str());
-    format!(
-        "{} cells, {} samples, {skipped} cells skipped, {damaged} damaged; {tool}",
-        measured.count(),
-        svg::number(samples as f64)
-    )
 }
 
 #[cfg(test)]

@@ -9,11 +9,12 @@ use results::{Build, Emulator, Parameter, Results};
 use serde_json::Value;
 
 use crate::clocks;
+use crate::equal_runs::{labelled, merged};
 use crate::scale::Scale;
 
 /// The fidelity probes: what each tests, and whether a no means that cells
 /// differ from hardware.
-const PROBES: [(&str, &str, bool); 13] = [
+const PROBES: [(&str, &str, bool); 14] = [
     ("wfe_halts", "WFE with an empty event register waits", true),
     ("wfet_halts", "WFET waits until its deadline", true),
     (
@@ -37,6 +38,11 @@ const PROBES: [(&str, &str, bool); 13] = [
         true,
     ),
     ("sev_wakes_wfe", "SEV of another CPU ends WFE", true),
+    (
+        "caches_modelled",
+        "a load takes longer after its line was cleaned",
+        true,
+    ),
     ("counter_shared", "all CPUs read one counter", true),
     (
         "masked_irq_wakes_wfe",
@@ -70,17 +76,20 @@ pub fn section(runs: &[Run]) -> Markup {
     html! {
         section id="machine" {
             h2 { "The machine and its fidelity" }
-            @for run in runs {
-                @if runs.len() > 1 { h3 { (run.label) } }
-                (lacks(&run.results))
-                div.pair {
-                    div.scroll { (description(&run.results)) }
-                    div.scroll { (fidelity(&run.results)) }
-                }
-                @if let Some(emulator) = &run.results.machine.emulator {
-                    (parameters(&emulator.parameters))
-                }
-            }
+            @for (labels, text) in merged(runs, of_run) { (labelled(&labels)) (text) }
+        }
+    }
+}
+
+fn of_run(run: &Run) -> Markup {
+    html! {
+        (lacks(&run.results))
+        div.pair {
+            (description(&run.results))
+            (fidelity(&run.results))
+        }
+        @if let Some(emulator) = &run.results.machine.emulator {
+            (parameters(&emulator.parameters))
         }
     }
 }
@@ -123,6 +132,15 @@ fn lacks(results: &Results) -> Markup {
 pub(crate) fn asked(name: &str) -> &str {
     let known = PROBES.iter().find(|(probe, ..)| *probe == name);
     known.map_or(name, |(_, text, _)| text)
+}
+
+/// Puts what probes ask for their names in a text.
+pub(crate) fn in_words(text: &str) -> String {
+    let mut probes: Vec<&str> = PROBES.iter().map(|(name, ..)| *name).collect();
+    // One name ends with another.
+    probes.sort_by_key(|name| usize::MAX - name.len());
+    let put = |text: String, name: &str| text.replace(name, asked(name));
+    probes.into_iter().fold(text.to_owned(), put)
 }
 
 /// Whether a no needs a warning.
@@ -168,7 +186,7 @@ fn description(results: &Results) -> Markup {
     let features: Vec<String> = features.collect();
     let unit = match results.unit.as_str() {
         "" => "not recorded".to_owned(),
-        unit => format!("{unit}: {}", results.unit_how),
+        _ => format!("{}: {}", Scale::of(results).unit(results), results.unit_how),
     };
     let core = match machine.core_hz {
         0 => "clock not measured".into(),
@@ -280,5 +298,26 @@ fn found(name: &str, value: &Value) -> (&'static str, String) {
         Value::Bool(false) => ("yes", "no".into()),
         Value::String(text) => ("muted", text.replace('-', " ")),
         other => ("muted", other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The guide has a row for each probe that a guest reports.
+    #[test]
+    fn every_probe_has_words() {
+        let guide = include_str!("../../../../docs/fidelity.md");
+        let rows = guide.lines().filter_map(|line| line.strip_prefix("| `"));
+        let first = rows.filter_map(|row| row.split(" |").next());
+        let names: Vec<&str> = first
+            .flat_map(|names| names.split('`').step_by(2))
+            .filter(|name| !name.is_empty())
+            .collect();
+        assert!(names.len() >= PROBES.len(), "{names:?}");
+        for name in names {
+            assert_ne!(asked(name), name);
+        }
     }
 }

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares the same cells on each machine: a table, a chart for each machine with its own
-//! axis, and the differences between the orders.
+//! Compares the same cells on each machine: a table, and the differences between the orders.
 
 use maud::{Markup, html};
 use results::merge::Run;
 
 use crate::appendix::table;
-use crate::cells::Panel;
-use crate::charts::cost;
-use crate::frame::Figure;
-use crate::machines::{Group, groups, sentences};
-use crate::scale::Scale;
+use crate::machines::{groups, sentences};
 
 /// Returns the section; empty if no two machines have a cell in common.
 pub fn section(runs: &[Run]) -> Markup {
@@ -37,20 +32,7 @@ pub fn section(runs: &[Run]) -> Markup {
                     }
                 }
                 (table(&group.columns()))
-                div.charts { @for figure in figures(group, runs) { (figure) } }
             }
         }
     }
-}
-
-/// Returns a chart for each machine.
-pub fn figures(group: &Group<'_>, runs: &[Run]) -> Vec<Figure> {
-    let panels = runs.iter().enumerate().map(|(at, run)| Panel {
-        run,
-        scale: Scale::of(&run.results),
-        title: format!("{}: {}", run.label, group.title),
-        cells: group.cells(at),
-    });
-    let panels = panels.filter(|panel| !panel.cells.is_empty());
-    panels.filter_map(|panel| cost(&panel)).collect()
 }

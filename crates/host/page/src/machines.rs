@@ -15,8 +15,7 @@ use results::{Cell, keys};
 
 use crate::column::Column;
 use crate::columns::MARK;
-use crate::leading_median::By;
-use crate::scale::Scale;
+use crate::scale::{Scale, median};
 use order::Order;
 
 /// Cells of one workload that at least two machines have measured.
@@ -89,11 +88,6 @@ impl<'r> Group<'r> {
         self.rows.iter().filter_map(|row| row[run]).collect()
     }
 
-    /// Chooses the quantity that leads in a machine's cells.
-    fn lead(&self, run: usize) -> By {
-        By::of(&self.cells(run))
-    }
-
     /// Returns the reference row: one that every machine has measured.
     fn reference(&self) -> Option<&Row<'r>> {
         let whole = |row: &&Row<'_>| row.iter().all(Option::is_some);
@@ -125,9 +119,7 @@ impl<'r> Group<'r> {
             if self.cells(at).is_empty() {
                 continue;
             }
-            let by = self.lead(at);
-            let title = format!("{}: {}{}", run.label, unit(run), by.shown());
-            let p50 = |cell: &Cell| by.median(cell);
+            let title = format!("{}: {}", run.label, unit(run));
             let column = |name: &str, text: &dyn Fn(&Cell) -> String| {
                 let texts = self.rows.iter().map(|row| row[at].map_or("-".into(), text));
                 Column::numbers(&title, name, texts.collect())
@@ -139,10 +131,10 @@ impl<'r> Group<'r> {
                 } else {
                     MARK
                 };
-                p50(cell).map_or("-".into(), |p50| format!("{}{mark}", scale.show(p50)))
+                median(cell).map_or("-".into(), |p50| format!("{}{mark}", scale.show(p50)))
             }));
-            let reference = self.reference().and_then(|row| row[at]).and_then(p50);
-            columns.push(column("ratio", &|cell| match (p50(cell), reference) {
+            let reference = self.reference().and_then(|row| row[at]).and_then(median);
+            columns.push(column("ratio", &|cell| match (median(cell), reference) {
                 (Some(p50), Some(one @ 1..)) => format!("{:.2}", p50 as f64 / one as f64),
                 _ => "-".into(),
             }));
@@ -190,7 +182,7 @@ impl<'r> Group<'r> {
     fn sentences(&self) -> Vec<String> {
         let (first, others) = (&self.runs[0], self.runs.iter().enumerate().skip(1));
         let told = others.filter_map(|(at, run)| {
-            let p50 = |at: usize, row: &Row<'_>| self.lead(at).median(row[at]?);
+            let p50 = |at: usize, row: &Row<'_>| median(row[at]?);
             let both: Vec<&Row<'_>> = self
                 .rows
                 .iter()

@@ -5,10 +5,9 @@
 use plan::{Pair, Under};
 use results::{Cell, Results, Stats};
 
-use crate::leading_median::By;
-use crate::scale::Scale;
+use crate::scale::{Scale, median};
 
-/// Number of pairs from which on a map shows them, and tables and other charts show one of them.
+/// Number of pairs from which on tables show one of them.
 pub const MANY: usize = 12;
 
 /// Cells of one kind, each between other CPUs.
@@ -46,10 +45,10 @@ pub fn groups<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Group<'c>> {
     groups
 }
 
-/// Drops the cells of a kind that has many pairs, except the first of each.
-pub fn thinned<'c>(cells: &[&'c Cell]) -> Vec<&'c Cell> {
+/// Drops the cells of a kind that has `many` pairs, except the first of each.
+pub fn thinned<'c>(cells: &[&'c Cell], many: usize) -> Vec<&'c Cell> {
     let groups = groups(cells.iter().copied());
-    let many = groups.iter().filter(|group| group.cells.len() >= MANY);
+    let many = groups.iter().filter(|group| group.cells.len() >= many);
     let left: Vec<&Cell> = many.flat_map(|group| &group.cells[1..]).copied().collect();
     let is_left = |cell: &&&Cell| !left.iter().any(|other| std::ptr::eq(**cell, *other));
     match left.is_empty() {
@@ -69,9 +68,8 @@ fn level(cell: &Cell) -> Option<usize> {
 
 /// Describes which cells of `group` are not on the map, and why, if there are any.
 pub fn left_out(group: &Group<'_>) -> Option<String> {
-    let by = By::of(&group.cells);
     let cells = group.cells.iter();
-    let few = cells.filter(|cell| by.median(cell).is_none()).count();
+    let few = cells.filter(|cell| median(cell).is_none()).count();
     let of = group.cells.len();
     let needed = Stats::needed(500);
     let why = format!("too few for a median: use --iterations {needed} or more");
@@ -98,13 +96,12 @@ pub fn lines(results: &Results, scale: Scale) -> Vec<String> {
 }
 
 fn of_group(group: &Group<'_>, results: &Results, scale: Scale) -> Vec<String> {
-    let by = By::of(&group.cells);
     let mut medians: Vec<(u64, &Cell)> = Vec::new();
     medians.extend(
         group
             .cells
             .iter()
-            .filter_map(|cell| Some((by.median(cell)?, *cell))),
+            .filter_map(|cell| Some((median(cell)?, *cell))),
     );
     medians.sort_by_key(|(median, _)| *median);
     let left_out = left_out(group);
@@ -119,10 +116,9 @@ fn of_group(group: &Group<'_>, results: &Results, scale: Scale) -> Vec<String> {
         .pairs(results.machine.cpus as usize)
         .count();
     let mut lines = vec![format!(
-        "{}, {} of {all} pairs, medians{} in {unit}: nearest {}, median {}, farthest {}.",
+        "{}, {} of {all} pairs, medians in {unit}: nearest {}, median {}, farthest {}.",
         group.title,
         medians.len(),
-        by.between(),
         shown(nearest),
         hist::of_sorted(&medians, 500).map_or(String::new(), |(median, _)| scale.show(*median)),
         shown(farthest),

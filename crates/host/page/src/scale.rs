@@ -172,6 +172,12 @@ impl Scale {
     }
 }
 
+/// The median that leads wherever there is room for one number: that of the samples, unless there are too few of them.
+pub fn median(cell: &Cell) -> Option<u64> {
+    let stats = cell.stats.filter(|stats| stats.supports(500))?;
+    Some(stats.p50)
+}
+
 /// Names one sample of a cell.
 pub fn operation_of(cell: &Cell) -> &'static str {
     match cell.what.is_open() {

@@ -4,7 +4,7 @@
 
 mod answer;
 mod rows;
-mod words;
+pub(crate) mod words;
 
 use results::{Cell, Results};
 

@@ -53,6 +53,6 @@
     if (!body || !head || body.rows.length < 2) continue;
     const rows = [...body.rows];
     sorted(body, rows, [...head.rows[head.rows.length - 1].cells]);
-    if (rows.length > 5) filtered(table, rows);
+    if (rows.length > 5 && !table.closest('.answer')) filtered(table, rows);
   }
 })();

@@ -26,7 +26,8 @@ pub struct Stack {
     pub whole: Option<f64>,
 }
 
-const LEFT: f64 = 108.0;
+/// Least and most room for labels.
+const LEFT: [f64; 2] = [60.0, 190.0];
 const THICK: f64 = 13.0;
 const STEP: f64 = 16.0;
 
@@ -59,26 +60,29 @@ pub fn chart(rows: &[StackRow], unit: &str, about: &str) -> Drawing {
     let longest = stacks().map(Stack::end).fold(0.0, f64::max);
     let texts = stacks().map(|stack| width_of(&stack.shown()));
     let right = WIDTH - texts.fold(24.0, f64::max) - 8.0;
-    let axis = Axis::from_zero(std::iter::once(longest), LEFT, right);
+    let labels = stacks().map(|stack| width_of(&stack.label) + 8.0);
+    let left = labels.fold(LEFT[0], f64::max).min(LEFT[1]);
+    let axis = Axis::from_zero(std::iter::once(longest), left, right);
     let bottom = 4.0 + rows.len() as f64 * STEP;
     let mut canvas = Canvas::new(bottom + 32.0);
     across(&mut canvas, &axis, (0.0, bottom), unit);
-    canvas.line((LEFT, 0.0), (LEFT, bottom), "base");
+    canvas.line((left, 0.0), (left, bottom), "base");
     for (index, row) in rows.iter().enumerate() {
         let y = 4.0 + index as f64 * STEP;
         match row {
             StackRow::Heading(text) => {
                 canvas.text((2.0, y + 11.0), Anchor::Start, "heading", text);
             }
-            StackRow::Stack(stack) => draw(&mut canvas, &axis, y, stack),
+            StackRow::Stack(stack) => draw(&mut canvas, (&axis, left), y, stack),
         }
     }
     canvas.finish(about)
 }
 
-fn draw(canvas: &mut Canvas, axis: &Axis, y: f64, stack: &Stack) {
+fn draw(canvas: &mut Canvas, (axis, left): (&Axis, f64), y: f64, stack: &Stack) {
     let base_line = y + THICK - 3.0;
-    canvas.text((LEFT - 6.0, base_line), Anchor::End, "name", &stack.label);
+    canvas.text((left - 6.0, base_line), Anchor::End, "name", &stack.label);
+    let mark = stack.whole.map(|whole| axis.place(whole));
     let mut sum = 0.0;
     for (class, name, value) in stack.parts.iter().filter(|part| part.2 > 0.0) {
         let (from, to) = (axis.place(sum), axis.place(sum + value));
@@ -91,6 +95,7 @@ fn draw(canvas: &mut Canvas, axis: &Axis, y: f64, stack: &Stack) {
             &format!("fill {class}"),
             &hint,
         );
+        let (from, to) = beside(mark, (from, to));
         if to - from > width_of(name) + 5.0 {
             let middle = (from + to) / 2.0;
             canvas.text(
@@ -101,8 +106,7 @@ fn draw(canvas: &mut Canvas, axis: &Axis, y: f64, stack: &Stack) {
             );
         }
     }
-    if let Some(whole) = stack.whole {
-        let x = axis.place(whole);
+    if let Some(x) = mark {
         canvas.line((x, y - 1.5), (x, y + THICK + 1.5), "whole");
     }
     canvas.text(
@@ -111,4 +115,51 @@ fn draw(canvas: &mut Canvas, axis: &Axis, y: f64, stack: &Stack) {
         "value",
         &stack.shown(),
     );
+}
+
+/// The wider part of a bar's piece beside the mark, so that no name has a line through it.
+fn beside(mark: Option<f64>, (from, to): (f64, f64)) -> (f64, f64) {
+    match mark.filter(|x| (from..to).contains(x)) {
+        Some(x) if x - from > to - x => (from, x),
+        Some(x) => (x, to),
+        None => (from, to),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_has_the_mark_through_it() {
+        for whole in (0..=200).map(f64::from) {
+            let stack = Stack {
+                label: "polls, then WFI, WFI trapped".into(),
+                parts: vec![
+                    ("c-blue", "EL1".into(), 60.0),
+                    ("c-red", "EL2".into(), 100.0),
+                ],
+                whole: Some(whole),
+            };
+            let text = chart(&[StackRow::Stack(stack)], "instructions", "").body;
+            let number = |part: &str, key: &str| -> f64 {
+                let (_, rest) = part.split_once(&format!("{key}=\"")).unwrap();
+                rest.split('"').next().unwrap().parse().unwrap()
+            };
+            let mark = text.split("<line class=\"whole\"").nth(1).unwrap();
+            let mark = number(mark, "x1");
+            for name in text.split("<text class=\"within").skip(1) {
+                assert!(
+                    (number(name, " x") - mark).abs() > width_of("EL1") / 2.0,
+                    "{text}"
+                );
+            }
+            // The label begins within the drawing.
+            let label = text.split("class=\"name\"").nth(1).unwrap();
+            assert!(
+                number(label, " x") > width_of("polls, then WFI, WFI trapped"),
+                "{text}"
+            );
+        }
+    }
 }

@@ -13,7 +13,7 @@ use results::merge::Run;
 use crate::charts::{self, PagePart};
 use crate::frame::{Entry, Figure};
 use crate::svg::{WIDTH, escaped, width_of};
-use crate::{STYLE, machine_comparison, machines};
+use crate::{STYLE, charted};
 
 /// Room at each side.
 const MARGIN: f64 = 12.0;
@@ -33,15 +33,13 @@ pub struct File {
 
 /// Returns every chart of the page about these runs, in the page's order.
 pub fn files(runs: &[Run]) -> Vec<File> {
-    let groups = machines::groups(runs);
-    let across = groups
-        .iter()
-        .flat_map(|group| machine_comparison::figures(group, runs));
     let mut names = BTreeMap::new();
-    let mut files: Vec<File> = across
-        .map(|figure| file("machines", &figure, &mut names))
+    let (answer, sections) = charts::sections(charted(runs));
+    let mut files: Vec<File> = answer
+        .iter()
+        .map(|figure| file("answer", figure, &mut names))
         .collect();
-    for block in charts::sections(runs) {
+    for block in sections {
         if let PagePart::Charts(section) = block {
             let figures = section.figures();
             files.extend(figures.map(|figure| file(section.id, figure, &mut names)));

@@ -5,22 +5,17 @@ use plan::{Deliver, Trap, Wait, Workload};
 use results::{Cell, Results};
 
 use crate::columns::MARK;
-use crate::leading_median::By;
-use crate::scale::{Scale, operation};
+use crate::scale::{Scale, median, operation};
 
 /// Reference wait: the way that Linux would like to wait.
 const REFERENCE: Wait = Wait::PollWfi;
 const WORKLOAD: Workload = Workload::Pingpong;
 
-/// A way of waiting, and its cost.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Way {
-    /// Its name.
-    pub name: String,
-    /// The lowest median.
-    pub p50: u64,
-    /// The ratio of the lowest median to the reference's.
-    pub ratio: f64,
+/// A way of waiting: its name, its lowest median, and the ratio of that to the reference's.
+struct Way {
+    name: String,
+    p50: u64,
+    ratio: f64,
 }
 
 /// Compares the median of every wait with the reference's. No ratios for times of a host's threads: they would not be
@@ -37,21 +32,16 @@ pub fn sentence(results: &Results, scale: Scale) -> String {
         };
         return format!("Measured cells: {measured}, skipped: {skipped}.{caution}");
     };
-    let by = lead(results);
     let parts: Vec<String> = ways(results, reference)
         .iter()
         .map(|way| format!("{} {:.2}x", way.name, way.ratio))
         .collect();
     let against = format!(
-        "{} relative to {} ({}, {}: {} {} a {} = 1.00x; higher is slower)",
-        match by {
-            By::Path => format!("Cost{}", by.between()),
-            By::Sample => "Cost".into(),
-        },
+        "Cost relative to {} ({}, {}: {} {} a {} = 1.00x; higher is slower)",
         starred(REFERENCE.to_string(), reference),
         reference.what.deliver,
         reference.what.wake,
-        scale.show(by.median(reference).unwrap_or(0)),
+        scale.show(median(reference).unwrap_or(0)),
         scale.unit(results),
         operation(WORKLOAD)
     );
@@ -91,7 +81,6 @@ pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
     if scale.of_host {
         return None;
     }
-    let by = lead(results);
     let best = |wait: Wait, host: bool| {
         let cells = measured(results).filter(|cell| {
             cell.what.workload == WORKLOAD
@@ -100,44 +89,18 @@ pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
                 && cell.what.deliver == Deliver::Inject
                 && (cell.what.host_poll_us != 0) == host
         });
-        let medians = cells.filter_map(|cell| Some((by.median(cell)?, cell)));
+        let medians = cells.filter_map(|cell| Some((median(cell)?, cell)));
         let (p50, cell) = medians.min_by_key(|(p50, _)| *p50)?;
         Some(starred(scale.show(p50), cell))
     };
     Some(format!(
-        "Round trip (trapped WFI, injected), {}{}: no polling {}, host polls {}, guest polls {}, both poll {}.",
+        "Round trip (trapped WFI, injected), {}: no polling {}, host polls {}, guest polls {}, both poll {}.",
         scale.unit(results),
-        by.shown(),
         best(Wait::Wfi, false)?,
         best(Wait::Wfi, true)?,
         best(REFERENCE, false)?,
         best(REFERENCE, true)?,
     ))
-}
-
-/// Returns the medians of [`sentence`] as numbers, the reference first. Empty without a reference, or for times of a
-/// host's threads.
-pub fn headline(results: &Results) -> Vec<Way> {
-    let Some(reference) = reference(results).filter(|_| !Scale::of(results).of_host) else {
-        return Vec::new();
-    };
-    let first = Way {
-        name: format!(
-            "{} ({})",
-            starred(REFERENCE.to_string(), reference),
-            reference.what.wake
-        ),
-        p50: lead(results).median(reference).unwrap_or(0),
-        ratio: 1.0,
-    };
-    std::iter::once(first)
-        .chain(ways(results, reference))
-        .collect()
-}
-
-/// Chooses the quantity that leads in them.
-pub(crate) fn lead(results: &Results) -> By {
-    By::of_workload(results, WORKLOAD)
 }
 
 fn measured(results: &Results) -> impl Iterator<Item = &Cell> {
@@ -146,20 +109,18 @@ fn measured(results: &Results) -> impl Iterator<Item = &Cell> {
 
 /// Returns the fastest cell of the reference's way of waiting.
 fn reference(results: &Results) -> Option<&Cell> {
-    let by = lead(results);
     measured(results)
         .filter(|cell| cell.what.workload == WORKLOAD && cell.what.wait == REFERENCE)
-        .filter(|cell| by.median(cell).is_some())
-        .min_by_key(|cell| by.median(cell))
+        .filter(|cell| median(cell).is_some())
+        .min_by_key(|cell| median(cell))
 }
 
 /// Returns the fastest of each other way of waiting, in the order of the cells.
 fn ways(results: &Results, reference: &Cell) -> Vec<Way> {
-    let by = lead(results);
     let mut best: Vec<(String, Way)> = Vec::new();
-    let one = by.median(reference).unwrap_or(0).max(1);
+    let one = median(reference).unwrap_or(0).max(1);
     for cell in measured(results).filter(|cell| comparable(cell, reference)) {
-        let Some(p50) = by.median(cell) else { continue };
+        let Some(p50) = median(cell) else { continue };
         let (known, ratio) = (name(cell), p50 as f64 / one as f64);
         let name = format!("{known} ({})", cell.what.wake);
         let way = Way { name, p50, ratio };
@@ -261,7 +222,6 @@ mod tests {
             text.contains("spin* (elide) 0.65x. A ratio with a *"),
             "{text}"
         );
-        assert_eq!(headline(&results)[1].name, "spin* (elide)");
     }
 
     #[test]
@@ -269,7 +229,8 @@ mod tests {
         let mut few = cell("wfi", "none", "ipi", 90);
         few.stats.as_mut().unwrap().count = 19;
         let results = results(vec![few, cell("poll-wfi", "none", "elide", 78)]);
-        assert_eq!(headline(&results).len(), 1);
+        let text = sentence(&results, Scale::of(&results));
+        assert!(text.ends_with("nothing else was measured."), "{text}");
     }
 
     #[test]
@@ -284,40 +245,6 @@ mod tests {
         assert!(left_out(&results).unwrap().contains("messaging"));
         results.unit = "cycles".into();
         assert_eq!(left_out(&results), None);
-    }
-
-    #[test]
-    fn the_path_leads_where_all_cells_have_one() {
-        let with_path = |wait: &str, trap: &str, p50, net| {
-            let critical = results::Critical {
-                net: Stats {
-                    count: 24,
-                    p50: net,
-                    ..Stats::default()
-                },
-                ..Default::default()
-            };
-            Cell {
-                critical: Some(critical),
-                ..cell(wait, trap, "ipi", p50)
-            }
-        };
-        let mut results = results(vec![
-            with_path("wfi", "none", 87, 48),
-            with_path("poll-wfi", "none", 81, 32),
-        ]);
-        assert_eq!(
-            sentence(&results, Scale::of(&results)),
-            "Cost on the path, bookkeeping left out, relative to poll-wfi (inject, ipi: 32 instructions \
-             a round trip = 1.00x; higher is slower), each at its best: wfi untrapped (ipi) 1.50x."
-        );
-        // A cell without an observer can't be compared with the others' paths.
-        results.cells.push(cell("spin", "none", "ipi", 162));
-        assert_eq!(
-            sentence(&results, Scale::of(&results)),
-            "Cost relative to poll-wfi (inject, ipi: 81 instructions a round trip = 1.00x; higher is \
-             slower), each at its best: wfi untrapped (ipi) 1.07x, spin (ipi) 2.00x."
-        );
     }
 
     #[test]

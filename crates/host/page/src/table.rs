@@ -48,7 +48,7 @@ pub fn document(results: &Results) -> Document {
         if !cells.is_empty() {
             lines.push(String::new());
             lines.push(heading(&table, results, &cells, scale));
-            let shown = pairs::thinned(&cells);
+            let shown = pairs::thinned(&cells, pairs::MANY);
             lines.table(columns::of(&shown, scale));
             lines.extend(crate::path::paused(&cells));
             lines.extend(crate::path::learned(&cells));

@@ -15,7 +15,7 @@ use results::merge;
 
 use counting::cost;
 use providing::{browser, toolchain};
-use reporting::over_time;
+use reporting::{compare, over_time};
 use shell::failure::bad_input;
 use shell::terminal::say;
 use shell::{files, places};
@@ -74,6 +74,7 @@ pub fn make() -> Result<Vec<PathBuf>> {
         made.push((label, page::html(None, std::slice::from_ref(run))));
     }
     made.push(("over-time".into(), over_time::sample(&runs)));
+    made.push(("compare".into(), compare::page::sample(&runs)));
     made.push(("all".into(), page::html(None, &merge::runs(runs))));
     made.push(("experiments".into(), experiments::sample()));
     made.push(("cost-scale".into(), cost::sample()));
@@ -92,7 +93,14 @@ mod tests {
     #[test]
     fn there_is_a_page_of_each_kind() {
         let files = make().unwrap();
-        for name in ["whole", "all", "over-time", "experiments", "cost-scale"] {
+        for name in [
+            "whole",
+            "all",
+            "compare",
+            "over-time",
+            "experiments",
+            "cost-scale",
+        ] {
             let file = files
                 .iter()
                 .find(|file| file.ends_with(format!("{name}.html")));

@@ -7,16 +7,19 @@ pub use options::CompareArgs;
 
 mod gate;
 mod layer_costs;
+pub mod page;
 mod side;
 pub mod text;
 
+use ::page::document::Document;
 use anyhow::{Result, bail};
-use page::document::Document;
 use results::compare::{ASPECTS, Comparison, differences};
 
 use crate::format::Format;
+use crate::report;
 use gate::{Gate, Judgement};
 use shell::failure::bad_input;
+use shell::output::Output;
 use shell::terminal::note;
 use side::{Side, percent};
 
@@ -28,8 +31,14 @@ pub fn compare(args: &CompareArgs) -> Result<()> {
 
 /// Like [`compare`], with standard output claimed already.
 pub fn told(args: &CompareArgs) -> Result<()> {
-    let (document, judgement) = judge(args)?;
+    let out = args
+        .out
+        .as_ref()
+        .map(|out| Output::claim("--out", out))
+        .transpose()?;
+    let (document, page, judgement) = judge(args)?;
     args.format.show_document(&document)?;
+    report::keep(&page, out.zip(args.out.as_deref()))?;
     match judgement {
         Judgement::Passed => Ok(()),
         Judgement::Failed(why) => bail!("{why}"),
@@ -37,8 +46,8 @@ pub fn told(args: &CompareArgs) -> Result<()> {
     }
 }
 
-/// Returns the document, and whether B passes.
-fn judge(args: &CompareArgs) -> Result<(Document, Judgement)> {
+/// Returns the document, the page, and whether B passes.
+fn judge(args: &CompareArgs) -> Result<(Document, String, Judgement)> {
     let gate = args.fail_if_worse.as_deref().map(Gate::parse).transpose()?;
     let level = percent("--level", &args.level)?;
     if !(level > 0.0 && level < 50.0) {
@@ -98,7 +107,11 @@ fn judge(args: &CompareArgs) -> Result<(Document, Judgement)> {
     );
     let whole = args.format.wide || !people;
     let document = text::document(&comparison, &differs, &a, &b, see, whole);
-    Ok((document, judgement))
+    Ok((
+        document,
+        page::page(&comparison, &differs, &a, &b),
+        judgement,
+    ))
 }
 
 /// Parses the aspects in which the sides may differ.

@@ -1,38 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `compare --over-time`: the same cells in many runs, from the oldest to the newest: a table, and a page of curves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use foreign::Quoted;
-use maud::html;
+use maud::{Markup, html};
+use page::Trend;
 use page::document::Document;
 use page::grid::Column;
 use page::scale::{Figure, Scale};
 use page::table::names;
-use page::{Line, chart_of};
 use results::merge::{self, Run};
 use results::{Build, Cell};
 
 use crate::compare::CompareArgs;
+use crate::report;
 use crate::report::inputs::Input;
 use crate::saved_runs;
 use shell::failure::bad_input;
-use shell::output::{self, Output};
-use shell::places;
-use shell::terminal::{note, say};
+use shell::output::Output;
+use shell::terminal::note;
 
-/// Colours of the lines of a chart: as many as a reader can distinguish.
-const COLOURS: [&str; 6] = [
-    "c-blue",
-    "c-red",
-    "c-green",
-    "c-purple dash",
-    "c-ink dots",
-    "c-grey dash-dots",
-];
+/// Most charts: those of the cells that changed most.
+const CHARTS: usize = 24;
 
 /// Most characters of a note.
 const LONG: usize = 600;
@@ -44,10 +37,19 @@ struct CellOverTime<'r> {
 }
 
 impl CellOverTime<'_> {
+    fn known(&self) -> impl Iterator<Item = u64> {
+        self.medians.iter().flatten().map(|(median, _)| *median)
+    }
+
     fn changed(&self) -> bool {
-        let mut known = self.medians.iter().flatten().map(|(median, _)| median);
-        let first = known.next();
-        known.any(|median| Some(median) != first)
+        self.known().min() != self.known().max()
+    }
+
+    /// Returns the ratio of the largest median to the least.
+    fn change(&self) -> f64 {
+        let [least, most] =
+            [self.known().min(), self.known().max()].map(|median| median.unwrap_or(0) as f64);
+        most / least.max(1.0)
     }
 }
 
@@ -82,14 +84,14 @@ pub fn over_time(args: &CompareArgs) -> Result<()> {
             last.label
         );
     }
-    let target = args.out.clone();
-    let target = target.unwrap_or_else(|| places::target().join("over-time.html"));
-    let out = Output::claim("--out", &target)?;
+    let out = args
+        .out
+        .as_ref()
+        .map(|out| Output::claim("--out", out))
+        .transpose()?;
     args.format.claim()?;
     args.format.show_document(&document(&runs, &rows))?;
-    out.write(&page(&runs, &rows))?;
-    say!("curves: {}", output::shown(&target));
-    Ok(())
+    report::keep(&page(&runs, &rows), out.zip(args.out.as_deref()))
 }
 
 /// Reads the runs in `folders`.
@@ -166,19 +168,14 @@ fn commit(run: &Run) -> String {
     build.map(Build::short_tree).unwrap_or_default()
 }
 
-/// Identifies a run, as far as possible.
-fn told(run: &Run) -> String {
-    let results = &run.results;
-    let cpu = &results.machine.cpu;
-    let parts = [
-        &run.label,
-        &results.board,
-        cpu,
-        &results.began,
-        &commit(run),
-    ];
-    let known = parts.into_iter().filter(|part| !part.is_empty());
-    known.map(String::as_str).collect::<Vec<_>>().join(", ")
+/// Names the runs in charts: by commit, where that tells them apart.
+fn short_names(runs: &[Run]) -> Vec<String> {
+    let commits: Vec<String> = runs.iter().map(commit).collect();
+    let distinct = commits.iter().collect::<BTreeSet<_>>();
+    match distinct.len() == runs.len() && !distinct.contains(&String::new()) {
+        true => commits,
+        false => runs.iter().map(|run| run.label.clone()).collect(),
+    }
 }
 
 fn document(runs: &[Run], rows: &[CellOverTime<'_>]) -> Document {
@@ -228,33 +225,65 @@ fn document(runs: &[Run], rows: &[CellOverTime<'_>]) -> Document {
 }
 
 fn page(runs: &[Run], rows: &[CellOverTime<'_>]) -> String {
-    let changed: Vec<&CellOverTime<'_>> = rows.iter().filter(|row| row.changed()).collect();
-    let unit = Scale::of(&runs[0].results)
-        .unit(&runs[0].results)
-        .to_owned();
+    let mut changed: Vec<&CellOverTime<'_>> = rows.iter().filter(|row| row.changed()).collect();
+    changed.sort_by(|one, other| other.change().total_cmp(&one.change()));
+    let scale = Scale::of(&runs[0].results);
+    let names = short_names(runs);
+    let titles = titles(&changed);
     let body = html! {
-        h1 { "History" }
-        p.about {
-            (changed.len()) " of " (rows.len()) " cells changed over " (runs.len()) " runs. Cells that did not have no curve. Medians."
+        h1 { "The same cells in " (runs.len()) " runs" }
+        p.headline {
+            (changed.len()) " of " (rows.len()) " cells changed"
+            @if changed.len() > CHARTS { "; charts are of the " (CHARTS) " that changed most" }
+            ". Medians. An axis spans 5 % of the largest value to each side at least."
         }
-        section id="runs" {
-            h2 { "Runs" }
-            ol {
-            @for run in runs {
-                li { (told(run)) }
-            }
-            }
-        }
-        section id="curves" {
-            h2 { "Curves" }
-            div.charts {
-            @for (number, some) in (1..).zip(changed.chunks(COLOURS.len())) {
-                (chart_of(&format!("Cells that changed, {number}"), &lines(some), "run", &unit))
-            }
+        @if !changed.is_empty() {
+            section id="trends" {
+                h2 { "Cells that changed" }
+                div.charts {
+                    @for (row, title) in changed.iter().zip(titles.texts()).take(CHARTS) {
+                        (trend(row, title, (runs, &names), scale))
+                    }
+                }
             }
         }
+        section id="cells" { h2 { "All runs and cells" } (document(runs, rows).html()) }
+        (page::machine(runs))
     };
-    page::document("History", body)
+    page::document("Over time", body)
+}
+
+/// Names the cells by what tells them apart, and the workload.
+fn titles(rows: &[&CellOverTime<'_>]) -> Column {
+    let cells: Vec<&Cell> = rows.iter().map(|row| row.cell).collect();
+    let workloads = cells.iter().map(|cell| cell.table()).collect();
+    let mut columns = vec![Column::words("workload", workloads)];
+    let others = names(cells).into_iter();
+    columns.extend(others.filter(|column| column.title() != "workload"));
+    Column::joined("cell", &columns)
+}
+
+/// The chart of a cell.
+fn trend(
+    row: &CellOverTime<'_>,
+    title: &str,
+    (runs, names): (&[Run], &[String]),
+    scale: Scale,
+) -> Markup {
+    let scale = scale.of_cell(row.cell);
+    let points = row.medians.iter().enumerate();
+    let points = points.filter_map(|(run, median)| Some((run, scale.value((*median)?.0))));
+    let trend = Trend {
+        points: points.collect(),
+    };
+    let [first, last] =
+        [trend.points.first(), trend.points.last()].map(|point| point.map_or(0.0, |point| point.1));
+    let by = match first {
+        0.0 => String::new(),
+        first => format!("{:+.1} %", (last - first) * 100.0 / first),
+    };
+    let unit = scale.unit_of(&runs[0].results, &[row.cell]);
+    page::trend_of(title, &by, &trend, names, unit)
 }
 
 /// Returns a page of `runs` with other medians in each, to look at it.
@@ -276,19 +305,6 @@ pub fn sample(runs: &[Run]) -> String {
         .map(later)
         .collect();
     page(&runs, &rows(&runs))
-}
-
-/// A line for each of `rows`, over the numbers of the runs.
-fn lines(rows: &[&CellOverTime<'_>]) -> Vec<Line> {
-    let line = |(colour, row): (&str, &&CellOverTime<'_>)| Line {
-        class: format!("line {colour}"),
-        name: row.cell.title(),
-        points: (1..)
-            .zip(&row.medians)
-            .filter_map(|(run, median)| Some((f64::from(run), (*median)?.0 as f64)))
-            .collect(),
-    };
-    COLOURS.into_iter().zip(rows).map(line).collect()
 }
 
 #[cfg(test)]
@@ -329,7 +345,13 @@ mod tests {
         assert!(text.contains("1 of 1 cells changed"), "{text}");
         assert!(text.contains("wfi   30  40  -"), "{text}");
         let page = page(&runs, &rows);
-        assert!(page.contains("Cells that changed, 1"), "{page}");
+        assert!(page.contains("Cells that changed"), "{page}");
+        // Runs are named along the axis, without numbers between them.
+        assert!(
+            page.contains(">a</text>") && page.contains(">b</text>"),
+            "{page}"
+        );
+        assert!(!page.contains(">0.5"), "{page}");
     }
 
     #[test]

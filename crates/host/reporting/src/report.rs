@@ -127,6 +127,27 @@ pub fn of_run(label: &str, results: &Results, commands: &str) -> String {
     page::html(None, &merge::runs(vec![run]))
 }
 
+/// Writes a page that a command makes besides its answer, and prints its path: to `out`, if that was named, or to a new
+/// folder. If that can't be created, the answer stands without the page.
+pub fn keep(page: &str, out: Option<(Output, &Path)>) -> Result<()> {
+    let (out, place) = match out {
+        Some((out, place)) => (out, place.to_owned()),
+        None => match fresh() {
+            Ok(folder) => {
+                let place = folder.join(PAGE);
+                (Output::claim("the page", &place)?, place)
+            }
+            Err(error) => {
+                note!("warning: no page: {error:#}");
+                return Ok(());
+            }
+        },
+    };
+    out.write(page)?;
+    say!("page: {}", output::shown(&place));
+    Ok(())
+}
+
 /// The places of the output.
 struct Places {
     page: PathBuf,

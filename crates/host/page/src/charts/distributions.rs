@@ -1,113 +1,140 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Distributions of the samples, from the histograms.
 
-use plan::{Deliver, Shape, Under, Wake};
+use plan::Shape;
 use results::Cell;
 
 use crate::cells::{Panel, path, wait_class, waiting_text};
 use crate::curves::{self, Line};
-use crate::frame::{self, Entry, Figure, Section, figure};
-use crate::leading_median::By;
+use crate::frame::{self, Entry, Item, Section, figure};
 use crate::svg::number;
 
-/// Whether the path of a cell has a chart. An elided wake-up does not depend on the delivery,
-/// so it is shown once.
-fn has_chart(cell: &Cell) -> bool {
-    match (cell.under, cell.what.deliver, cell.what.wake) {
-        (_, _, Wake::Ipi) | (Under::Rouse, Deliver::Inject, Wake::Elide) => true,
-        (Under::Rouse, Deliver::Direct, Wake::Elide)
-        | (
-            Under::None | Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected,
-            _,
-            Wake::Elide,
-        ) => false,
-    }
-}
 /// Most lines that one chart can show clearly.
 const MOST: usize = 10;
+/// Samples that lie closer together, as a part of the largest, make a vertical line.
+const ALIKE: f64 = 0.01;
 
 /// Returns the section: a chart for each workload and path.
 pub fn section(panels: &[Panel<'_>]) -> Section {
-    let mut figures = Vec::new();
     // A broadcast repeats what is shown already.
     let shown = panels
         .iter()
         .filter(|panel| !panel.scale.of_host && panel.cells[0].what.shape != Shape::Broadcast);
-    for panel in shown {
-        let (mut cells, chosen) = panel.plain();
-        cells.retain(|cell| has_chart(cell));
-        let mut paths: Vec<String> = Vec::new();
-        for cell in &cells {
-            if !paths.contains(&path(cell)) {
-                paths.push(path(cell));
-            }
-        }
-        for of in paths {
-            let cells: Vec<&Cell> = cells
-                .iter()
-                .copied()
-                .filter(|cell| path(cell) == of)
-                .take(MOST)
-                .collect();
-            figures.extend(chart(panel, &of, &cells, &chosen));
-        }
-    }
     frame::section(
         "latency",
         "Distributions",
         "Cumulative; every further nine of the percentiles takes as much room as the last, so that \
-         the tail can be seen. Outliers are never dropped. Where samples are taken apart it is the path that is shown. Broadcasts, and elided wake-ups of direct \
-         delivery, are in the table.",
-        figures,
+         the tail can be seen. Outliers are never dropped. Broadcasts are in the table.",
+        shown.flat_map(items).collect(),
     )
 }
 
-fn chart(panel: &Panel<'_>, path: &str, cells: &[&Cell], chosen: &str) -> Option<Figure> {
+/// A cell with its distribution.
+struct Curve<'r> {
+    cell: &'r Cell,
+    points: Vec<(f64, f64)>,
+}
+
+/// The charts of a workload, on one axis, and a sentence about the cells whose samples are alike.
+fn items(panel: &Panel<'_>) -> Vec<Item> {
+    let (cells, chosen) = panel.plain();
+    let curves = cells.into_iter().map(|cell| {
+        let points = cumulative(panel, cell);
+        Curve { cell, points }
+    });
+    let curves = curves.filter(|curve| !curve.points.is_empty());
+    let (spread, alike): (Vec<Curve<'_>>, Vec<Curve<'_>>) = curves.partition(Curve::is_spread);
+    let mut paths: Vec<String> = Vec::new();
+    for curve in &spread {
+        if !paths.contains(&path(curve.cell)) {
+            paths.push(path(curve.cell));
+        }
+    }
+    let charts = paths.into_iter().map(|of| {
+        let here = spread
+            .iter()
+            .filter(|curve| path(curve.cell) == of)
+            .take(MOST);
+        chart(panel, &of, &here.collect::<Vec<_>>(), &spread, &chosen)
+    });
+    charts.chain(told(panel, &alike)).collect()
+}
+
+impl Curve<'_> {
+    fn least(&self) -> f64 {
+        self.points.first().map_or(0.0, |point| point.0)
+    }
+
+    fn most(&self) -> f64 {
+        self.points.last().map_or(0.0, |point| point.0)
+    }
+
+    fn is_spread(&self) -> bool {
+        self.most() - self.least() > self.most() * ALIKE
+    }
+}
+
+/// Says of cells without a distribution where their samples lie.
+fn told(panel: &Panel<'_>, alike: &[Curve<'_>]) -> Option<Item> {
+    let least = alike.iter().map(Curve::least).reduce(f64::min)?;
+    let most = alike.iter().map(Curve::most).fold(0.0, f64::max);
+    let (title, unit) = (&panel.title, panel.measure());
+    let samples = Panel::samples(alike.iter().map(|curve| &curve.cell));
+    Some(Item::About(match alike {
+        [one] => format!(
+            "{title}, {}, {}: all samples are {} {unit} ({samples}).",
+            path(one.cell),
+            waiting_text(one.cell),
+            number(most)
+        ),
+        several => format!(
+            "{title}: in {} cells all samples of a cell are alike within {} %, {} to {} {unit} ({samples}).",
+            several.len(),
+            ALIKE * 100.0,
+            number(least),
+            number(most)
+        ),
+    }))
+}
+
+/// A chart of the curves `here`, on the axis of `all`.
+fn chart(
+    panel: &Panel<'_>,
+    path: &str,
+    here: &[&Curve<'_>],
+    all: &[Curve<'_>],
+    chosen: &str,
+) -> Item {
     let mut lines = Vec::new();
     let mut legend: Vec<Entry> = Vec::new();
-    for cell in cells {
-        let points = cumulative(panel, cell);
-        if points.is_empty() {
-            continue;
-        }
-        let name = waiting_text(cell);
-        let stats = panel.lead().stats(cell)?;
-        let more = format!(
-            "{}, max {}",
-            number(panel.value(stats.p50)),
-            number(panel.value(stats.max))
-        );
-        legend.push((wait_class(cell), name.clone(), more));
+    for curve in here {
+        let name = waiting_text(curve.cell);
+        let p50 = curve.cell.stats.map_or(0.0, |stats| panel.value(stats.p50));
+        let max = curve.cell.stats.map_or(0.0, |stats| panel.value(stats.max));
+        let more = format!("{}, max {}", number(p50), number(max));
+        legend.push((wait_class(curve.cell), name.clone(), more));
         lines.push(Line {
-            class: wait_class(cell),
+            class: wait_class(curve.cell),
             name,
-            points,
+            points: curve.points.clone(),
         });
     }
-    if lines.is_empty() {
-        return None;
-    }
     let title = format!("{}: {path}", panel.title);
-    let mut note = format!(
-        "{}, {}; legend: p50, max",
-        panel.measured(match panel.lead() {
-            By::Path => " on the path, with bookkeeping,",
-            By::Sample => "",
-        }),
-        Panel::samples(cells.iter())
-    );
+    let samples = Panel::samples(here.iter().map(|curve| &curve.cell));
+    let mut note = format!("{}, {samples}; legend: median, max", panel.measure());
     if !chosen.is_empty() {
         note = format!("{note}; {chosen}");
     }
     let about = format!("{title}: distribution of the samples");
-    let chart = curves::distributions(&lines, panel.unit(), &about);
-    Some(figure(&title, &note, &legend, chart))
+    let values = all.iter().flat_map(|curve| [curve.least(), curve.most()]);
+    let chart = curves::distributions(&lines, values, panel.unit(), &about);
+    Item::Figure(figure(&title, &note, &legend, chart))
 }
 
 /// Returns values and the share of the samples that is at or below them. A histogram
 /// has the largest value only to its bucket, the statistics have it exactly.
 fn cumulative(panel: &Panel<'_>, cell: &Cell) -> Vec<(f64, f64)> {
-    let buckets = panel.lead().histogram(cell);
+    let buckets = cell.histograms.get("total").map_or(&[][..], Vec::as_slice);
     let count: u64 = buckets.iter().map(|bucket| bucket.1).sum();
     let mut sum = 0;
     let points = buckets.iter().map(|&(value, samples)| {

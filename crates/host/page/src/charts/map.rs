@@ -2,14 +2,17 @@
 //! A map: the median of each pair of CPUs, a row for each sender.
 
 use crate::cells::Panel;
-use crate::frame::{Entry, Figure, Item, Section, figure, mixed};
-use crate::leading_median::By;
+use crate::curves::range;
+use crate::frame::{Entry, Figure, Item, Section, figure, section};
 use crate::pairs::{self, Group};
-use crate::svg::{Anchor, Canvas, WIDTH, number};
+use crate::scale::median;
+use crate::svg::{Anchor, Canvas, WIDTH, number, width_of};
 
 /// Shades, from the nearest to the farthest.
 const SHADES: usize = 7;
-const LEFT: f64 = 34.0;
+/// The full shade is at least this many times the nearest: less far apart, all are of one light shade.
+const FULL: f64 = 2.0;
+const LEFT: f64 = 56.0;
 const TOP: f64 = 26.0;
 /// Most labels of an axis.
 const LABELS: usize = 16;
@@ -37,7 +40,7 @@ pub fn maps(panels: &[Panel<'_>]) -> Section {
         (_, true) => " These are threads of the emulator: the map says nothing about a machine.",
         _ => "",
     };
-    mixed(
+    section(
         "pairs",
         "Between which CPUs",
         &format!(
@@ -49,22 +52,22 @@ pub fn maps(panels: &[Panel<'_>]) -> Section {
 }
 
 fn map(panel: &Panel<'_>, group: &Group<'_>) -> Option<Figure> {
-    let by = By::of(&group.cells);
     let medians = group.cells.iter().filter_map(|cell| {
-        let value = panel.value(by.median(cell)?);
+        let value = panel.value(median(cell)?);
         Some((cell.what.pair.cpus(), value, cell.stats?.count))
     });
     let medians: Vec<([usize; 2], f64, u64)> = medians.collect();
-    let values = || medians.iter().map(|(_, value, _)| *value);
-    let (low, high) = (
-        values().fold(f64::MAX, f64::min),
-        values().fold(0.0, f64::max),
-    );
     let cpus = 1 + medians.iter().flat_map(|(pair, ..)| *pair).max()?;
+    let [low, high] = range(medians.iter().map(|(_, value, _)| *value));
+    let shades = Shades {
+        low,
+        full: high.max(low * FULL),
+    };
     let side = (WIDTH - LEFT - 2.0) / cpus as f64;
+    let named = width_of(&number(high)) + 4.0 <= side;
     let mut canvas = Canvas::new(TOP + side * cpus as f64 + 4.0);
-    canvas.text((LEFT, 9.0), Anchor::Start, "tick", "receiver");
-    canvas.text((LEFT - 4.0, 9.0), Anchor::End, "tick", "sender");
+    canvas.text((LEFT, 9.0), Anchor::Start, "tick", "receiver →");
+    canvas.text((LEFT - 4.0, 9.0), Anchor::End, "tick", "sender ↓");
     for cpu in (0..cpus).step_by(cpus.div_ceil(LABELS)) {
         let at = (cpu as f64 + 0.5) * side;
         let text = cpu.to_string();
@@ -72,51 +75,94 @@ fn map(panel: &Panel<'_>, group: &Group<'_>) -> Option<Figure> {
         canvas.text((LEFT - 4.0, TOP + at + 3.5), Anchor::End, "tick", &text);
     }
     for ([from, to], value, count) in &medians {
-        let place = (LEFT + *to as f64 * side, TOP + *from as f64 * side);
-        let class = format!("heat h{}", shade(*value, low, high));
+        let (x, y) = (LEFT + *to as f64 * side, TOP + *from as f64 * side);
+        let shade = shades.of(*value);
         let hint = format!("{from} to {to}: {}, n = {count}", number(*value));
-        canvas.rect(place, (side, side), &class, &hint);
+        canvas.rect((x, y), (side, side), &format!("heat h{shade}"), &hint);
+        if named {
+            let class = if shade > SHADES / 2 {
+                "on-heat"
+            } else {
+                "named"
+            };
+            let place = (x + side / 2.0, y + side / 2.0 + 3.5);
+            canvas.text(place, Anchor::Middle, class, &number(*value));
+        }
     }
     let all = group.cells[0]
         .what
         .pairs(panel.run.results.machine.cpus as usize);
     let note = format!(
-        "{}, p50 of {} of {} pairs",
-        panel.measured(by.between()),
+        "{}, median of {} of {} pairs, {} to {}; the full colour is {}",
+        panel.measure(),
         medians.len(),
-        all.count().max(medians.len() as u64)
+        all.count().max(medians.len() as u64),
+        number(low),
+        number(high),
+        number(shades.full)
     );
     let about = format!("{}: medians by sender and receiver", group.title);
+    let values = medians.iter().map(|(_, value, _)| *value);
     Some(figure(
         &group.title,
         &note,
-        &legend(low, high, panel.unit()),
+        &shades.legend(values, panel.unit()),
         canvas.finish(&about),
     ))
 }
 
-/// Returns the shade of a value between `low` and `high`.
-fn shade(value: f64, low: f64, high: f64) -> usize {
-    if high <= low {
-        return 0;
-    }
-    ((value - low) / (high - low) * SHADES as f64).min(SHADES as f64 - 1.0) as usize
+/// Shades of values from `low` to `full`.
+struct Shades {
+    low: f64,
+    full: f64,
 }
 
-fn legend(low: f64, high: f64, unit: &str) -> Vec<Entry> {
-    let shades = if high > low { SHADES } else { 1 };
-    let bound = |n: usize| low + (high - low) * n as f64 / shades as f64;
-    let entry = |n: usize| {
-        let text = format!("{} to {}", number(bound(n)), number(bound(n + 1)));
-        (
-            format!("heat h{n}"),
-            text,
-            if n + 1 == shades {
-                unit.into()
-            } else {
-                String::new()
-            },
-        )
-    };
-    (0..shades).map(entry).collect()
+impl Shades {
+    fn of(&self, value: f64) -> usize {
+        if self.full <= self.low {
+            return 0;
+        }
+        let part = (value - self.low) / (self.full - self.low);
+        (part * SHADES as f64).min(SHADES as f64 - 1.0) as usize
+    }
+
+    /// Returns an entry for each shade that a value has.
+    fn legend(&self, values: impl Iterator<Item = f64> + Clone, unit: &str) -> Vec<Entry> {
+        let entry = |shade: usize| {
+            let mut here = values
+                .clone()
+                .filter(|value| self.of(*value) == shade)
+                .peekable();
+            here.peek()?;
+            let [low, high] = range(here);
+            let text = match number(low) == number(high) {
+                true => number(low),
+                false => format!("{} to {}", number(low), number(high)),
+            };
+            Some((format!("heat h{shade}"), text, unit.into()))
+        };
+        (0..SHADES).filter_map(entry).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_per_cent_has_no_full_colour_and_twice_as_far_has() {
+        let near = Shades {
+            low: 17_312.0,
+            full: f64::max(17_440.0, 17_312.0 * FULL),
+        };
+        assert_eq!((near.of(17_312.0), near.of(17_440.0)), (0, 0));
+        let far = Shades {
+            low: 100.0,
+            full: 300.0,
+        };
+        assert_eq!((far.of(100.0), far.of(300.0)), (0, SHADES - 1));
+        // No square of the legend is without data.
+        let legend = far.legend([100.0, 300.0].into_iter(), "ns");
+        assert_eq!(legend.len(), 2);
+    }
 }

@@ -7,7 +7,8 @@ use plan::Under;
 use results::{Cell, Counts};
 
 use crate::cells::{Panel, path, waiting_text};
-use crate::frame::{Entry, Figure, figure};
+use crate::curves::range;
+use crate::frame::{Entry, Figure, Item, figure};
 use crate::stacks::{self, Stack, StackRow};
 
 /// Colours in the order of the names.
@@ -40,9 +41,21 @@ const RESIDENCY: [&str; 4] = ["run", "poll", "wfi", "el2"];
 
 type Parts = Vec<(&'static str, String, f64)>;
 
-/// Returns the stages of each cell that has any, of the samples with time stamps.
-pub fn stages(panel: &Panel<'_>) -> Option<Figure> {
+/// Times that a sample with stamps may be longer than one without: beyond that, its parts are those of the stamps.
+const DISTORTED: f64 = 2.0;
+
+/// Returns the stages of each cell that has any, of the samples with time stamps; where these are distorted, a sentence.
+pub fn stages(panel: &Panel<'_>) -> Option<Item> {
     let cells = with(panel, |cell| cell.stages().next().is_some());
+    let times = cells.iter().filter_map(|cell| cell.distortion());
+    let [least, most] = range(times);
+    if least > DISTORTED && most > 0.0 {
+        return Some(Item::About(format!(
+            "{}: no stages, since samples with time stamps are {least:.1} to {most:.1} times as long as others; the table \
+             below has them.",
+            panel.title
+        )));
+    }
     let names = stage_names(&cells);
     let mut overlapping = 0;
     let rows = rows(&cells, |cell| {
@@ -65,13 +78,14 @@ pub fn stages(panel: &Panel<'_>) -> Option<Figure> {
     if overlapping > 0 {
         note = format!("{note}; in {overlapping} cells the medians of the stages sum up to more");
     }
-    draw(
+    let figure = draw(
         panel,
         rows,
         &legend(&names),
         (panel.unit(), &note),
         "stages",
-    )
+    );
+    figure.map(Item::Figure)
 }
 
 /// Returns the names in the order of the cell with the most: that of the wake-up.

@@ -4,137 +4,250 @@
 use plan::{DIMENSIONS, Info, Show, Wait};
 use results::Cell;
 
-use crate::cells::{Panel, distinct, path, wait_class, waiting_text};
-use crate::curves::{self, Line};
-use crate::frame::{self, Figure, Section, figure};
+use crate::cells::{Panel, distinct, host_polls, path, wait_class, waiting_text};
+use crate::curves::{self, Line, range};
+use crate::frame::{self, Item, Section};
 use crate::knee;
+use crate::scale::median;
+use crate::svg::number;
 
 /// The limit for which the cost without any polling is shown.
 const LIMIT: &str = "poll-limit-us";
-/// A dimension with a chart for each of its values, where it is not swept itself.
+/// A dimension with a line for each of its values, where it is not swept itself.
 const GAP: &str = "gap-us";
 /// Lines that one chart can show.
 const MOST: usize = 12;
-/// Charts for each workload and swept dimension.
-const CHARTS: usize = 12;
+/// Patterns of the lines of that dimension's values.
+const PATTERNS: [&str; 4] = ["", " dash", " dots", " dash-dots"];
+/// Values that make a line; of fewer, the numbers say as much.
+const POINTS: usize = 3;
 
 /// Returns the section: charts of each dimension with more than one value.
 pub fn section(panels: &[Panel<'_>]) -> Section {
-    let mut figures = Vec::new();
+    let mut items = Vec::new();
     for info in &DIMENSIONS {
         let Show::Sweep { chart: name, .. } = info.show else {
             continue;
         };
         for panel in panels {
+            // Such a chart has both values already.
+            if info.key == "host-poll-us" && host_polls(&panel.cells) <= 2 {
+                continue;
+            }
             let (cells, chosen) = panel.plain_but(&[info.key, GAP]);
-            let groups = groups(&cells, Info::find(GAP).filter(|gap| gap.key != info.key));
-            let charts = groups.into_iter().filter_map(|(title, cells)| {
-                let title = format!("{name}: {}, {title}", panel.title);
-                chart(panel, info, (&title, &chosen), &cells)
-            });
-            figures.extend(charts.take(CHARTS));
+            items.extend(Sweep::of(panel, info, name, cells, chosen).items());
         }
     }
     frame::section(
         "sweeps",
         "Sweeps",
         "Medians over a limit or a pause, everything else being equal.",
-        figures,
+        items,
     )
 }
 
-/// Returns the cells of one path each, and of one value of `apart`, with their title.
-fn groups<'r>(cells: &[&'r Cell], apart: Option<&Info>) -> Vec<(String, Vec<&'r Cell>)> {
-    let several = apart.filter(|info| distinct(cells, info).len() > 1);
-    let mut groups: Vec<(String, Vec<&Cell>)> = Vec::new();
-    for cell in cells {
-        let title = match several {
-            Some(info) => format!("{}, {} {}", path(cell), info.key, info.text(&cell.what)),
-            None => path(cell),
-        };
-        match groups.iter_mut().find(|group| group.0 == title) {
-            Some(group) => group.1.push(cell),
-            None => groups.push((title, vec![cell])),
-        }
-    }
-    groups
+/// The cells of a workload over a dimension.
+struct Sweep<'p, 'r> {
+    panel: &'p Panel<'r>,
+    info: &'static Info,
+    name: &'static str,
+    cells: Vec<&'r Cell>,
+    /// What was chosen of other dimensions.
+    chosen: String,
+    /// Values of the dimension.
+    values: Vec<u64>,
+    /// The other dimension and its values, if there are several.
+    apart: Option<(&'static Info, Vec<u64>)>,
+    /// Whether all cells wait in one way.
+    alike: bool,
 }
 
-fn chart(
-    panel: &Panel<'_>,
-    info: &Info,
-    (title, chosen): (&str, &str),
-    cells: &[&Cell],
-) -> Option<Figure> {
-    let applying: Vec<&Cell> = cells
-        .iter()
-        .copied()
-        .filter(|cell| info.applies(&cell.what))
-        .collect();
-    let swept = distinct(&applying, info);
-    let (Some(&first), Some(&last)) = (swept.first(), swept.last()) else {
-        return None;
-    };
-    if first == last {
-        return None;
-    }
-    let mut lines = lines(panel, info, &applying);
-    let knees: Vec<String> = lines.iter().filter_map(knee_of).collect();
-    if info.key == LIMIT {
-        // Cost without any polling.
-        let unlimited = cells.iter().filter(|cell| cell.what.wait == Wait::Wfi);
-        for mut line in unlimited.flat_map(|cell| beginning(panel, info, cell)) {
-            let value = line.points[0].1;
-            line.points = vec![(first as f64, value), (last as f64, value)];
-            lines.push(line);
+impl<'p, 'r> Sweep<'p, 'r> {
+    fn of(
+        panel: &'p Panel<'r>,
+        info: &'static Info,
+        name: &'static str,
+        cells: Vec<&'r Cell>,
+        chosen: String,
+    ) -> Self {
+        let applying: Vec<&Cell> = cells
+            .iter()
+            .copied()
+            .filter(|cell| info.applies(&cell.what))
+            .collect();
+        let gap = Info::find(GAP).filter(|gap| gap.key != info.key);
+        Self {
+            panel,
+            info,
+            name,
+            chosen,
+            values: distinct(&applying, info),
+            apart: gap
+                .map(|gap| (gap, distinct(&cells, gap)))
+                .filter(|(_, values)| values.len() > 1),
+            alike: applying
+                .iter()
+                .all(|cell| waiting_text(cell) == waiting_text(applying[0])),
+            cells,
         }
     }
-    lines.retain(|line| line.points.len() > 1);
-    lines.truncate(MOST);
-    let mut note = format!(
-        "p50, {}, {}",
-        panel.lead_measure(),
-        Panel::samples(cells.iter())
-    );
-    if !chosen.is_empty() {
-        note = format!("{note}; {chosen}");
+
+    /// A chart or a sentence for each path, on one axis.
+    fn items(&self) -> Vec<Item> {
+        if self.values.len() < 2 {
+            return Vec::new();
+        }
+        let mut paths: Vec<String> = Vec::new();
+        for cell in &self.cells {
+            if !paths.contains(&path(cell)) {
+                paths.push(path(cell));
+            }
+        }
+        let all: Vec<(String, Vec<Line>)> = paths
+            .into_iter()
+            .map(|of| (of.clone(), self.lines(&of)))
+            .collect();
+        let points = all
+            .iter()
+            .flat_map(|(_, lines)| lines)
+            .flat_map(|line| &line.points);
+        let range = range(points.map(|point| point.1));
+        let mut made: Vec<_> = all.iter().filter(|(_, lines)| !lines.is_empty()).collect();
+        // The curve with the most to see comes first.
+        made.sort_by(|one, other| steepest(&other.1).total_cmp(&steepest(&one.1)));
+        let made = made.into_iter();
+        made.map(|(of, lines)| self.item(of, lines, range))
+            .collect()
     }
-    if !knees.is_empty() {
-        note = format!("{note}; knee: {}", knees.join(", "));
+
+    /// Returns a line for each way of waiting on a path.
+    fn lines(&self, of: &str) -> Vec<Line> {
+        let here = self.cells.iter().copied().filter(|cell| path(cell) == of);
+        let mut lines: Vec<Line> = Vec::new();
+        for cell in here.clone().filter(|cell| self.info.applies(&cell.what)) {
+            let Some(new) = self.beginning(cell) else {
+                continue;
+            };
+            match lines.iter_mut().find(|line| line.name == new.name) {
+                Some(line) => line.points.extend(new.points),
+                None => lines.push(new),
+            }
+        }
+        lines.retain(|line| line.points.len() > 1);
+        for line in &mut lines {
+            line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        if self.info.key == LIMIT && !lines.is_empty() {
+            // Cost without any polling.
+            let asleep = here.filter(|cell| cell.what.wait == Wait::Wfi);
+            lines.extend(asleep.filter_map(|cell| {
+                let mut line = self.beginning(cell)?;
+                let value = line.points[0].1;
+                line.points = self.values.iter().map(|at| (*at as f64, value)).collect();
+                Some(line)
+            }));
+        }
+        lines.truncate(MOST);
+        lines
     }
-    let chart = curves::sweep(&lines, &format!("{}, µs", info.key), panel.unit(), title);
-    Some(figure(title, &note, &[], chart))
+
+    /// Returns the line that begins with a cell.
+    fn beginning(&self, cell: &Cell) -> Option<Line> {
+        let (mut name, mut class) = (waiting_text(cell), wait_class(cell));
+        if let Some((info, values)) = &self.apart {
+            let value = format!(
+                "{} {} µs",
+                info.key.trim_end_matches("-us"),
+                info.text(&cell.what)
+            );
+            name = match self.alike {
+                true => value,
+                false => format!("{name}, {value}"),
+            };
+            let number = values
+                .iter()
+                .position(|value| *value == info.rank(&cell.what));
+            let pattern = PATTERNS[number.unwrap_or(0) % PATTERNS.len()];
+            let colour = class.split(' ').take(2).collect::<Vec<_>>().join(" ");
+            class = format!("{colour}{pattern}");
+        }
+        Some(Line {
+            class,
+            name,
+            points: vec![(
+                self.info.rank(&cell.what) as f64,
+                self.panel.value(median(cell)?),
+            )],
+        })
+    }
+
+    fn item(&self, of: &str, lines: &[Line], range: [f64; 2]) -> Item {
+        let title = format!("{}: {}, {of}", self.name, self.panel.title);
+        let bends = lines
+            .iter()
+            .any(|line| line.points.len() >= POINTS && !line.is_flat());
+        if !bends {
+            let told: Vec<String> = lines.iter().map(told).collect();
+            return Item::About(format!(
+                "{title}, median {}: {}.",
+                self.panel.measure(),
+                told.join("; ")
+            ));
+        }
+        let mut note = format!(
+            "median, {}, {}",
+            self.panel.measure(),
+            Panel::samples(self.cells.iter())
+        );
+        if !self.chosen.is_empty() {
+            note = format!("{note}; {}", self.chosen);
+        }
+        let knees: Vec<String> = lines.iter().filter_map(knee_of).collect();
+        if !knees.is_empty() {
+            note = format!("{note}; knee: {}", knees.join(", "));
+        }
+        let along = format!("{}, µs", self.name.to_lowercase());
+        let unit = self.panel.unit();
+        Item::Figure(curves::named(&title, &note, lines, |lines| {
+            curves::sweep(lines, range, &along, unit, &title)
+        }))
+    }
+}
+
+/// The ratio of the largest to the least value of the line that has the largest.
+fn steepest(lines: &[Line]) -> f64 {
+    let ratios = lines.iter().map(|line| {
+        let [low, high] = range(line.points.iter().map(|point| point.1));
+        high / low.max(f64::MIN_POSITIVE)
+    });
+    ratios.fold(0.0, f64::max)
+}
+
+/// A line as numbers.
+fn told(line: &Line) -> String {
+    let [first, .., last] = line.points.as_slice() else {
+        return String::new();
+    };
+    match line.is_flat() {
+        true => {
+            let [low, high] = range(line.points.iter().map(|point| point.1)).map(number);
+            let values = if low == high {
+                low
+            } else {
+                format!("{low} to {high}")
+            };
+            format!("{} {values} from {} to {} µs", line.name, first.0, last.0)
+        }
+        false => {
+            let points = line.points.iter();
+            let points = points.map(|(at, value)| format!("{} at {at} µs", number(*value)));
+            format!("{} {}", line.name, points.collect::<Vec<_>>().join(", "))
+        }
+    }
 }
 
 /// Describes where a line bends, if it does.
 fn knee_of(line: &Line) -> Option<String> {
     let at = knee::knee(&line.points)?;
     Some(format!("{} at {at} µs", line.name))
-}
-
-/// Returns a line for each way of waiting.
-fn lines(panel: &Panel<'_>, info: &Info, cells: &[&Cell]) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
-    for new in cells.iter().filter_map(|cell| beginning(panel, info, cell)) {
-        match lines.iter_mut().find(|line| line.name == new.name) {
-            Some(line) => line.points.extend(new.points),
-            None => lines.push(new),
-        }
-    }
-    for line in &mut lines {
-        line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    }
-    lines
-}
-
-/// Returns the line that begins with a cell.
-fn beginning(panel: &Panel<'_>, info: &Info, cell: &Cell) -> Option<Line> {
-    Some(Line {
-        class: wait_class(cell),
-        name: waiting_text(cell),
-        points: vec![(
-            info.rank(&cell.what) as f64,
-            panel.value(panel.lead().median(cell)?),
-        )],
-    })
 }

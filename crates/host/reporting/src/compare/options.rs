@@ -20,11 +20,11 @@ pub struct CompareArgs {
     /// Runs of B
     #[arg(long, value_name = "RUN", num_args = 1..)]
     pub with: Vec<PathBuf>,
-    /// Instead: the medians of each cell in all of these runs, from the oldest to the newest, and a page of curves
+    /// Instead: the medians of each cell in all of these runs, from the oldest to the newest
     #[arg(long, conflicts_with_all = ["with", "fail_if_worse", "level", "see", "allow"])]
     pub over_time: bool,
-    /// The page of curves [default: target/over-time.html]
-    #[arg(long, value_name = "FILE.html", requires = "over_time")]
+    /// The page [default: in target/reports/TIME]
+    #[arg(long, value_name = "FILE.html")]
     pub out: Option<PathBuf>,
     /// Exit with status 1 if anything is worse by more than this much, or lost: medians, tails, exits; with 2 if
     /// that can't be told from these runs [without a number: 0]

@@ -43,6 +43,15 @@ impl Side {
         })
     }
 
+    /// Returns a side of these runs.
+    pub fn of(shown: &str, runs: Vec<Run>) -> Self {
+        Self {
+            shown: shown.into(),
+            runs,
+            complaints: Vec::new(),
+        }
+    }
+
     /// Returns the first run, which has the machine and the unit.
     pub fn first(&self) -> &Results {
         &self.runs[0].results

@@ -96,7 +96,7 @@ fn as_shown(
     }
     let mut args: CompareArgs = args::parse(&words)?;
     args.format.wide = wide;
-    let (lines, judgement) = judge(&args)?;
+    let (lines, _, judgement) = judge(&args)?;
     Ok((lines.terminal(width).join("\n"), judgement))
 }
 
@@ -120,6 +120,34 @@ fn not_tried(judgement: &Judgement, why: &str) {
         matches!(judgement, Judgement::NotTried(text) if text.contains(why)),
         "{judgement:?}"
     );
+}
+
+#[test]
+fn the_page_has_the_answer_the_pair_and_the_machine_in_this_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths =
+        [("a", run(400, 100, "insns")), ("b", run(420, 120, "insns"))].map(|(name, results)| {
+            let path = folder.path().join(format!("{name}.json"));
+            std::fs::write(&path, results.to_json().unwrap()).unwrap();
+            path
+        });
+    let (_, page, _) = judge(&CompareArgs::of(paths.into())).unwrap();
+    let parts = [
+        "1 worse, 0 better",
+        ">400</text>",
+        ">420 (+5.0 %)</text>",
+        "All cells of both",
+        "Not modelled",
+        "Board",
+    ];
+    let places: Vec<usize> = parts.iter().filter_map(|part| page.find(part)).collect();
+    assert!(
+        places.is_sorted() && places.len() >= parts.len() - 1,
+        "{places:?} in {page}"
+    );
+    // The machine is one, and B is only worse.
+    assert_eq!(page.matches("<th scope=\"row\">Board</th>").count(), 1);
+    assert!(!page.contains("B, better"));
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn differing(found: &Comparison<'_>, scale: Scale, units: &Units<'_>) -> Documen
 }
 
 /// Columns that tell cells from each other, and the workload in any case.
-fn subject(cells: Vec<&Cell>) -> Vec<Column> {
+pub fn subject(cells: Vec<&Cell>) -> Vec<Column> {
     let workloads = cells.iter().map(|cell| cell.table()).collect();
     let others = names(cells)
         .into_iter()
@@ -200,7 +200,8 @@ fn answer(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     columns.into_iter().map(Column::result).collect()
 }
 
-fn columns(
+/// The table of every cell.
+pub fn columns(
     found: &Comparison<'_>,
     scale: Scale,
     units: &Units<'_>,

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The top of the page: the words and the small table of the first screen, and one chart.
+
+mod by_hypervisor;
+
+use maud::{Markup, Render, html};
+use results::Results;
+use results::merge::{self, Run};
+
+use crate::document::Document;
+use crate::equal_runs::{labelled, merged};
+use crate::frame::Figure;
+use crate::scale::Scale;
+use crate::{machines, pairs, screen, summary, svg};
+
+/// Whether these are boots of one thing: the same cells on the same machine, built from the same tree.
+pub fn are_boots(runs: &[Run]) -> bool {
+    let [first, others @ ..] = runs else {
+        return false;
+    };
+    let keys = |run: &Run| {
+        run.results
+            .cells
+            .iter()
+            .map(results::Cell::key)
+            .collect::<Vec<_>>()
+    };
+    let alike = |run: &Run| {
+        let (a, b) = (&first.results, &run.results);
+        a.board == b.board
+            && a.build == b.build
+            && a.unit == b.unit
+            && a.machine.cpu == b.machine.cpu
+            && a.machine.features == b.machine.features
+            && keys(first) == keys(run)
+    };
+    !others.is_empty() && others.iter().all(alike)
+}
+
+/// Returns the title, the answer, and its chart.
+pub fn heading(title: &str, runs: &[Run], chart: Option<&Figure>) -> Markup {
+    html! {
+        header.answer {
+            h1 { (title) }
+            div.words {
+            @if are_boots(runs) {
+                p.headline { (runs.len()) " boots of the same cells. Charts are of the first." }
+                (answer_of(&merge::into_one(runs)))
+            } @else if runs.len() > 1 {
+                @for sentence in machines::sentences(&machines::groups(runs)) { p { (sentence) } }
+                @for (labels, text) in merged(runs, of_run) { (labelled(&labels)) (text) }
+            } @else {
+                @for run in runs { (of_run(run)) }
+            }
+            }
+            @if let Some(chart) = chart { div.first { (chart.render()) } }
+            p.meta { (counts(runs)) }
+        }
+    }
+}
+
+/// The answer of one run.
+fn of_run(run: &Run) -> Markup {
+    answer_of(&run.results)
+}
+
+fn answer_of(results: &Results) -> Markup {
+    let scale = Scale::of(results);
+    let screen = match by_hypervisor::document(results, scale) {
+        Some(table) => Some(table),
+        None => screen::document(results).map(|screen| without_link(screen, results)),
+    };
+    html! {
+        @match screen {
+            Some(screen) => (screen.html()),
+            None => {
+                p.headline { (summary::sentence(results, scale)) }
+                @if let Some(text) = summary::left_out(results) { p.about { (text) } }
+            }
+        }
+        @for line in pairs::lines(results, scale) { p.about { (line) } }
+        @if let Some(missing) = results.incomplete_text() { p.about { b { "Incomplete: " } (missing) "." } }
+    }
+}
+
+/// The screen of one run without its last line, which says that this page is there.
+fn without_link(mut screen: Document, results: &Results) -> Document {
+    if results.runs.is_empty() {
+        screen.pop();
+    }
+    screen
+}
+
+/// Describes the page's data.
+fn counts(runs: &[Run]) -> String {
+    let cells = || runs.iter().flat_map(|run| &run.results.cells);
+    let measured = cells().filter(|cell| cell.stats.is_some());
+    let samples: u64 = measured
+        .clone()
+        .filter_map(|cell| Some(cell.stats?.count))
+        .sum();
+    let skipped = cells().filter(|cell| cell.skipped.is_some()).count();
+    let damaged: usize = runs.iter().map(|run| run.results.damaged.len()).sum();
+    let tool = runs.first().map_or("", |run| run.results.tool.as_str());
+    format!(
+        "{} cells, {} samples, {skipped} cells skipped, {damaged} damaged; {tool}",
+        measured.count(),
+        svg::number(samples as f64)
+    )
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The small table of a run under several hypervisors: a row a way of waiting, a column each.
+
+use plan::{Wake, Workload};
+use results::Results;
+
+use crate::Column;
+use crate::cells::{under, waiting_text};
+use crate::document::Document;
+use crate::layer_costs;
+use crate::scale::{Scale, median, operation};
+use crate::summary;
+
+/// Rows of the table.
+type Rows = Vec<(String, Vec<(String, String)>)>;
+
+/// Hypervisors from which on they are the columns; of fewer, the screen has both.
+const MANY: usize = 4;
+
+/// Returns the sentence of pingpong and its medians, or `None` if it ran under few things.
+pub fn document(results: &Results, scale: Scale) -> Option<Document> {
+    let cells = results.cells.iter();
+    let cells = cells.filter(|cell| cell.what.workload == Workload::Pingpong);
+    let mut titles: Vec<String> = Vec::new();
+    let mut rows: Rows = Vec::new();
+    for cell in cells {
+        let Some(median) = median(cell) else { continue };
+        let title = format!("{}, {}", under(cell), cell.what.deliver);
+        let name = format!(
+            "{}, {}",
+            waiting_text(cell),
+            match cell.what.wake {
+                Wake::Ipi => "IPI",
+                Wake::Elide => "no IPI",
+            }
+        );
+        let text = scale.of_cell(cell).show(median);
+        if !titles.contains(&title) {
+            titles.push(title.clone());
+        }
+        match rows.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, texts)) => texts.push((title, text)),
+            None => rows.push((name, vec![(title, text)])),
+        }
+    }
+    if titles.len() < MANY {
+        return None;
+    }
+    let mut columns = vec![Column::words(
+        "how it waits",
+        rows.iter().map(|(name, _)| name.clone()).collect(),
+    )];
+    columns.extend(titles.iter().map(|title| {
+        let text = |texts: &[(String, String)]| {
+            let found = texts.iter().find(|(of, _)| of == title);
+            found.map_or("-".into(), |(_, text)| text.clone())
+        };
+        Column::numbers(
+            "",
+            title,
+            rows.iter().map(|(_, texts)| text(texts)).collect(),
+        )
+    }));
+    let mut document = Document::default();
+    document.extend(layer_costs::sentence(results, scale));
+    document.push(format!(
+        "{} per {} of pingpong, medians.",
+        scale.unit(results),
+        operation(Workload::Pingpong)
+    ));
+    document.table(columns);
+    document.extend(summary::left_out(results));
+    Some(document)
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Parts of the page that there are of each run: one for those that are equal.
+
+use maud::{Markup, html};
+use results::merge::Run;
+
+/// Returns what `of` makes of the runs, each once, with the names of the runs that it is the same of; no names where it is
+/// the same of all.
+pub fn merged(runs: &[Run], of: impl Fn(&Run) -> Markup) -> Vec<(Vec<&str>, Markup)> {
+    let mut parts: Vec<(Vec<&str>, Markup)> = Vec::new();
+    for run in runs {
+        let made = of(run);
+        match parts.iter_mut().find(|(_, known)| known.0 == made.0) {
+            Some((labels, _)) => labels.push(&run.label),
+            None => parts.push((vec![&run.label], made)),
+        }
+    }
+    if let [(labels, _)] = parts.as_mut_slice() {
+        labels.clear();
+    }
+    parts
+}
+
+/// Names the runs that something is of, if not all.
+pub fn labelled(labels: &[&str]) -> Markup {
+    html! { @if !labels.is_empty() { p.runs { b { (labels.join(", ")) } } } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::Results;
+
+    #[test]
+    fn what_is_equal_is_there_once_with_the_names_of_its_runs() {
+        let run = |label: &str, board: &str| Run {
+            label: label.into(),
+            results: Results {
+                board: board.into(),
+                ..Results::default()
+            },
+            commands: Vec::new(),
+        };
+        let runs = [run("a", "virt"), run("b", "n1"), run("c", "virt")];
+        let told = |runs: &[Run]| -> Vec<String> {
+            let parts = merged(runs, |run| html! { (run.results.board) });
+            let parts = parts.into_iter();
+            parts
+                .map(|(labels, text)| format!("{}:{}", labels.join(","), text.0))
+                .collect()
+        };
+        assert_eq!(told(&runs), ["a,c:virt", "b:n1"]);
+        assert_eq!(told(&[run("a", "virt"), run("b", "virt")]), [":virt"]);
+    }
+}

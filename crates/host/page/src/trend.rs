@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Charts of one figure over runs, which are named along the axis.
+
+use crate::axis::Axis;
+use crate::frame::along;
+use crate::svg::{Anchor, Canvas, Drawing, WIDTH, number, width_of};
+
+const LEFT: f64 = 48.0;
+const RIGHT: f64 = WIDTH - 30.0;
+const TOP: f64 = 24.0;
+const BOTTOM: f64 = 128.0;
+/// Least height of the axis, as a part of the largest value on each side: a change of one per cent is a small one.
+const ROOM: f64 = 0.05;
+
+/// A figure of some of the runs.
+#[derive(Debug)]
+pub struct Trend {
+    /// Places of the runs, and their values in the shown unit.
+    pub points: Vec<(usize, f64)>,
+}
+
+impl Trend {
+    /// Draws it over the runs of these names.
+    pub fn chart(&self, names: &[String], unit: &str, about: &str) -> Drawing {
+        let values = self.points.iter().map(|point| point.1);
+        let most = values.clone().fold(0.0, f64::max);
+        let room = [1.0 - ROOM, 1.0 + ROOM].map(|part| most * part);
+        let y = Axis::around(values.chain(room), BOTTOM, TOP);
+        let mut canvas = Canvas::new(BOTTOM + 20.0);
+        let ticks: Vec<(f64, String)> = y
+            .ticks()
+            .into_iter()
+            .map(|(value, text)| (y.place(value), text))
+            .collect();
+        along(&mut canvas, &ticks, (LEFT, RIGHT));
+        let unit = format!("{unit}{}", y.note());
+        canvas.text((2.0, 9.0), Anchor::Start, "tick", &unit);
+        let place = |run: usize| LEFT + 12.0 + run as f64 * step(names.len());
+        name(&mut canvas, names, &place);
+        let places = self
+            .points
+            .iter()
+            .map(|(run, value)| (place(*run), y.place(*value)));
+        let places: Vec<(f64, f64)> = places.collect();
+        canvas.curve(&places, "line c-blue", about);
+        let (mut last, mut free) = (None, 0.0);
+        for ((x, at), (run, value)) in places.iter().zip(&self.points) {
+            let hint = format!("{}: {}", names[*run], number(*value));
+            canvas.dot((*x, *at), "fill c-blue", &hint);
+            let half = width_of(&number(*value)) / 2.0;
+            if last != Some(*value) && x - half > free {
+                canvas.text((*x, at - 6.0), Anchor::Middle, "value", &number(*value));
+                free = x + half;
+            }
+            last = Some(*value);
+        }
+        canvas.finish(about)
+    }
+}
+
+fn step(runs: usize) -> f64 {
+    (RIGHT - LEFT - 24.0) / (runs.max(2) - 1) as f64
+}
+
+/// Writes as many of the names as there is room for, among them the last.
+fn name(canvas: &mut Canvas, names: &[String], place: &dyn Fn(usize) -> f64) {
+    let mut free = f64::INFINITY;
+    for (run, name) in names.iter().enumerate().rev() {
+        let half = width_of(name) / 2.0;
+        let x = place(run).clamp(half.min(WIDTH / 2.0), (WIDTH - 2.0 - half).max(WIDTH / 2.0));
+        if x + half < free - 4.0 {
+            canvas.text((x, BOTTOM + 15.0), Anchor::Middle, "tick", name);
+            free = x - half;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn runs_are_named_and_a_change_of_one_per_cent_is_small() {
+        let trend = Trend {
+            points: vec![(0, 100.0), (2, 101.0)],
+        };
+        let text = trend
+            .chart(&names(&["1f2e3d4c", "middle", "0a1b2c3d"]), "ns", "")
+            .body;
+        for name in ["1f2e3d4c", "middle", "0a1b2c3d"] {
+            assert!(text.contains(&format!(">{name}</text>")), "{text}");
+        }
+        let heights: Vec<f64> = text
+            .split("cy=\"")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap().parse().unwrap())
+            .collect();
+        assert!(
+            (heights[0] - heights[1]).abs() < (BOTTOM - TOP) / 5.0,
+            "{heights:?}"
+        );
+    }
+
+    #[test]
+    fn names_without_room_are_left_out_but_the_last() {
+        let all: Vec<String> = (0..60).map(|run| format!("run-number-{run}")).collect();
+        let trend = Trend {
+            points: (0..60).map(|run| (run, run as f64)).collect(),
+        };
+        let text = trend.chart(&all, "ns", "").body;
+        assert!(text.contains(">run-number-59</text>"));
+        let names = text.matches("</text>").count();
+        assert!(names < 40, "{names} in {text}");
+    }
+}

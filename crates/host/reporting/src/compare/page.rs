@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The page of a comparison: the words, the cells that differ before and after, then every cell and both machines.
+
+use maud::{Markup, html};
+use page::document::Document;
+use page::scale::Scale;
+use page::table::Units;
+use page::{Bar, Bars, Column, Entry, Shared};
+use results::compare::{Compared, Comparison, Differs, LEVEL, Pair, Verdict, differences};
+use results::merge::Run;
+use shell::command;
+
+use super::side::Side;
+use super::text;
+
+/// Cells that a chart shows, those that differ most.
+const MOST: usize = 12;
+
+/// Returns the page.
+pub fn page(found: &Comparison<'_>, differs: &[Differs], a: &Side, b: &Side) -> String {
+    let scale = Scale::of(a.first());
+    let brief = text::document(found, differs, a, b, None, false);
+    let units = Units::of(found.pairs.iter().map(|pair| pair.cell), a.first(), scale);
+    let mut all = Document::default();
+    all.table(text::columns(found, scale, &units, None));
+    let runs: Vec<_> = a.runs.iter().chain(&b.runs).cloned().collect();
+    let body = html! {
+        header.answer {
+            h1 { "Comparison of " (a.shown) " (A) and " (b.shown) " (B)" }
+            div.words { (brief.html()) }
+            @if let Some(chart) = chart(found, scale, units.shown()) { div.first { (chart) } }
+        }
+        section id="cells" { h2 { "All cells of both" } (all.html()) }
+        (page::machine(&runs))
+        section id="reproduce" { h2 { "How to reproduce" } pre { (command::this_command()) } }
+    };
+    page::document("Comparison", body)
+}
+
+/// The cells that differ as pairs of bars.
+fn chart(found: &Comparison<'_>, scale: Scale, unit: &str) -> Option<Markup> {
+    let changed = found
+        .pairs
+        .iter()
+        .filter_map(|pair| Some((pair, pair.total()?)));
+    let mut changed: Vec<(&Pair<'_>, &Compared)> =
+        changed.filter(|(_, total)| total.changed()).collect();
+    changed.sort_by(|one, other| other.1.percent().abs().total_cmp(&one.1.percent().abs()));
+    let cells = changed.iter().map(|(pair, _)| pair.cell).collect();
+    let columns = text::subject(cells);
+    let rest = Column::joined("cell", &columns[1..]);
+    let labels = columns[0].texts().iter().zip(rest.texts());
+    let labels = labels.map(|(workload, rest)| (workload.clone(), rest.replace(' ', ", ")));
+    let groups = changed.iter().zip(labels).take(MOST);
+    let groups = groups.map(|((pair, total), label)| group(pair, total, label, scale));
+    let groups: Vec<Bars> = groups.collect();
+    if groups.is_empty() {
+        return None;
+    }
+    let legend = [
+        ("fill c-grey", "A"),
+        ("fill c-red", "B, worse"),
+        ("fill c-green", "B, better"),
+    ];
+    let drawn = |class: &str| {
+        let classes = groups.iter().flat_map(|group| &group.bars);
+        let mut classes = classes.map(|bar| format!("fill {}", bar.class));
+        classes.any(|known| known == class)
+    };
+    let legend = legend.iter().filter(|(class, _)| drawn(class));
+    let legend: Vec<Entry> = legend
+        .map(|(class, name)| ((*class).into(), (*name).into(), String::new()))
+        .collect();
+    let name = match changed.len() {
+        all @ ..=MOST => format!("{all} cells that differ, before and after"),
+        all => format!("{MOST} of {all} cells that differ, before and after, the most first"),
+    };
+    let shared = Shared::of(groups.iter());
+    Some(page::bars_of(&name, &legend, &groups, unit, shared))
+}
+
+fn group(pair: &Pair<'_>, total: &Compared, label: (String, String), scale: Scale) -> Bars {
+    let scale = scale.of_cell(pair.cell);
+    let [before, after] = [&total.a, &total.b].map(|side| scale.value(side.median() as u64));
+    let [shown_before, shown_after] =
+        [&total.a, &total.b].map(|side| scale.show_figure(side.rounded_median()));
+    let class = match total.verdict {
+        Verdict::Worse => "c-red",
+        _ => "c-green",
+    };
+    let bar = |name: &str, class: &str, value, text: String| Bar {
+        class: class.into(),
+        value,
+        hint: format!("{}: {name} {text}", pair.cell.title()),
+        text,
+    };
+    let by = match total.percent() {
+        percent if percent.is_finite() => format!(" ({percent:+.1} %)"),
+        _ => String::new(),
+    };
+    Bars {
+        label,
+        bars: vec![
+            bar("A", "c-grey", before, shown_before),
+            bar("B", class, after, format!("{shown_after}{by}")),
+        ],
+    }
+}
+
+/// Returns the page of one of `runs` against itself with other medians, to look at it.
+pub fn sample(runs: &[Run]) -> String {
+    let before = runs.iter().filter(|run| run.results.cells.len() > 1);
+    let before: Vec<Run> = before.take(1).cloned().collect();
+    let mut after = before.clone();
+    for cell in after.iter_mut().flat_map(|run| &mut run.results.cells) {
+        cell.critical = None;
+        if let Some(stats) = &mut cell.stats {
+            stats.p50 += stats.p50 / 20 + 1;
+        }
+    }
+    let [a, b] = [Side::of("before", before), Side::of("after", after)];
+    let found = Comparison::new(&a.runs, &b.runs, LEVEL);
+    page(&found, &differences(&a.runs, &b.runs), &a, &b)
+}
