@@ -50,6 +50,9 @@ const PACKED: &str = "rouse.img";
 /// File name of another kernel's initial RAM disk.
 const INITRD: &str = "initrd";
 
+/// A package, and its binary.
+type PackageBinary = (&'static str, &'static str);
+
 /// The guest that is packed after the hypervisor.
 #[derive(Clone, Copy, Debug)]
 pub enum Guest<'a> {
@@ -72,8 +75,8 @@ impl Guest<'_> {
         }
     }
 
-    /// Returns the package and the binary of the program, if it is one of ours.
-    const fn binary(&self) -> Option<(&'static str, &'static str)> {
+    /// Returns the binary of the program, if it is one of ours.
+    const fn binary(&self) -> Option<PackageBinary> {
         match self {
             Self::Ours(Program::Measuring) => Some((GUEST, "guest-measuring")),
             Self::Ours(Program::Trials) => Some((TRIALS, TRIALS)),
@@ -240,16 +243,16 @@ struct Pair {
     lse: Option<Compiled>,
 }
 
-/// Compiles the hypervisor and the `guest`, a binary of a package.
-fn compiled(guest: Option<(&'static str, &'static str)>, planted: Planted) -> Result<Arc<Pair>> {
-    static PAIRS: Once<(Option<(&str, &str)>, Planted), Pair> = Once::new();
+/// Compiles the hypervisor and the `guest`.
+fn compiled(guest: Option<PackageBinary>, planted: Planted) -> Result<Arc<Pair>> {
+    static PAIRS: Once<(Option<PackageBinary>, Planted), Pair> = Once::new();
     PAIRS.get((guest, planted), || {
         toolchain::ensure_target(toolchain::TARGET)?;
         building(|| compile(guest, planted))
     })
 }
 
-fn compile(guest: Option<(&'static str, &'static str)>, planted: Planted) -> Result<Pair> {
+fn compile(guest: Option<PackageBinary>, planted: Planted) -> Result<Pair> {
     let mut binaries = vec![Binary {
         package: HYPERVISOR,
         name: HYPERVISOR,
