@@ -3,7 +3,8 @@
 
 use std::process::ExitCode;
 
-use vmm::options::{self, Command, HELP, Options};
+use clap::Parser;
+use vmm::options::Options;
 
 /// The word that asks for it.
 pub const WORD: &str = "boot";
@@ -12,13 +13,15 @@ const BAD_INPUT: u8 = 2;
 
 /// Runs the command of `words`, those after [`WORD`].
 pub fn boot(words: impl Iterator<Item = String>) -> ExitCode {
-    match options::parse(words) {
-        Ok(Command::Help) => print!("{HELP}"),
-        Ok(Command::Version) => println!("rouse-kvm {}", env!("CARGO_PKG_VERSION")),
-        Ok(Command::Run(options)) => return run(&options),
-        Err(mistake) => return fail(&mistake),
+    match Options::try_parse_from(words) {
+        Ok(options) => run(&options),
+        Err(error) if error.use_stderr() => fail(&request::one_line(&error)),
+        Err(help) => {
+            // A reader that has left is not a failure.
+            let _ = help.print();
+            ExitCode::SUCCESS
+        }
     }
-    ExitCode::SUCCESS
 }
 
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The build script of both images: links them with the layout that they share.
+//! The build script of every image: links it with the layout that they share.
 
 use std::env;
+use std::path::Path;
 
 fn main() {
     // Where the package is now: this program is not compiled again when it is moved.
     let package = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
-    let script = format!("{package}/../crates/no_std/arch/image.ld");
+    let folders = Path::new(&package).ancestors();
+    let mut scripts = folders.map(|folder| folder.join("crates/no_std/arch/image.ld"));
+    let script = scripts.find(|script| script.is_file());
+    let script = script.expect("a folder above has it");
+    let script = script.display();
     println!("cargo:rerun-if-changed={script}");
     println!("cargo:rustc-link-arg-bins=-T{script}");
     println!("cargo:rustc-link-arg-bins=-pie");

@@ -27,7 +27,7 @@ impl Files {
             let shown = path.display();
             Obstacle(format!("{shown} can't be read ({error}); name {remedy}"))
         };
-        let path = &options.image;
+        let path = options.image();
         let image = image(path).map_err(|error| unread(path, error, "an arm64 Image"))?;
         let initrd = match &options.initrd {
             Some(path) => {
@@ -41,7 +41,7 @@ impl Files {
 
     /// Where they are in the RAM that `options` ask for.
     pub fn places(&self, options: &Options) -> Result<Loaded, Obstacle> {
-        let shown = options.image.display();
+        let shown = options.image().display();
         let header = Image::parse(&self.image).map_err(|why| Obstacle(format!("{shown} {why}")))?;
         let initrd = self.initrd.as_ref().map_or(0, Vec::len) as u64;
         let size = options.memory;

@@ -81,7 +81,7 @@ impl Vm {
         let tree = tree::blob(&Guest {
             cpus: &affinities,
             memory: size,
-            arguments: &options.arguments,
+            arguments: &options.arguments(),
             initrd: files.initrd.as_ref().map(|initrd| {
                 let start = loaded.initrd;
                 start..start + initrd.len() as u64

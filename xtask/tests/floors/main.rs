@@ -29,7 +29,7 @@ const HOUSES: [House; 3] = [
         circle: 4,
     },
     House {
-        source: "guest-kernel-shim/trials",
+        source: "guest-kernel-shim/trials/src",
         circle: 4,
     },
 ];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `cost`: counts what each path costs, from its execution.
 //!
-//! The guest takes every path repeatedly between two marks (crate `cost`, `guest-kernel-shim/trials/cost.rs`); a
+//! The guest takes every path repeatedly between two marks (crate `cost`, `guest-kernel-shim/trials/src/cost.rs`); a
 //! plugin of the emulator records what each CPU executes there (`crates/host/recorder`). The counting is done here:
 //! [`trace`] reads the record, [`visit`] finds the stays at EL2, [`tally`] counts, [`costs`] combines the counts.
 

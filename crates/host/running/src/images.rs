@@ -36,10 +36,11 @@ use shell::{files, places};
 const PROFILE: &str = "image";
 const HYPERVISOR: &str = "hypervisor";
 const GUEST: &str = "guest-kernel-shim";
+const TRIALS: &str = "guest-trials";
 const TEST_KERNEL: &str = "test-kernel";
 const RECORDER: &str = "recorder";
 const MONITOR: &str = "rouse-kvm";
-/// The feature of both packages that has what is planted for tests.
+/// The feature of the packages of both images that has what is planted for tests.
 const PLANTED: &str = "planted";
 const ON_LINUX: &str = "linux";
 const ON_LINUX_PROGRAM: &str = "rouse-linux";
@@ -48,6 +49,9 @@ const DIRTY_FIRMWARE: &str = "dirty-firmware";
 const PACKED: &str = "rouse.img";
 /// File name of another kernel's initial RAM disk.
 const INITRD: &str = "initrd";
+
+/// A package, and its binary.
+type PackageBinary = (&'static str, &'static str);
 
 /// The guest that is packed after the hypervisor.
 #[derive(Clone, Copy, Debug)]
@@ -72,10 +76,10 @@ impl Guest<'_> {
     }
 
     /// Returns the binary of the program, if it is one of ours.
-    const fn binary(&self) -> Option<&'static str> {
+    const fn binary(&self) -> Option<PackageBinary> {
         match self {
-            Self::Ours(Program::Measuring) => Some("guest-measuring"),
-            Self::Ours(Program::Trials) => Some("guest-trials"),
+            Self::Ours(Program::Measuring) => Some((GUEST, "guest-measuring")),
+            Self::Ours(Program::Trials) => Some((TRIALS, TRIALS)),
             Self::Given(_) => None,
         }
     }
@@ -239,23 +243,23 @@ struct Pair {
     lse: Option<Compiled>,
 }
 
-/// Compiles the hypervisor and the guest's `binary`.
-fn compiled(binary: Option<&'static str>, planted: Planted) -> Result<Arc<Pair>> {
-    static PAIRS: Once<(Option<&str>, Planted), Pair> = Once::new();
-    PAIRS.get((binary, planted), || {
+/// Compiles the hypervisor and the `guest`.
+fn compiled(guest: Option<PackageBinary>, planted: Planted) -> Result<Arc<Pair>> {
+    static PAIRS: Once<(Option<PackageBinary>, Planted), Pair> = Once::new();
+    PAIRS.get((guest, planted), || {
         toolchain::ensure_target(toolchain::TARGET)?;
-        building(|| compile(binary, planted))
+        building(|| compile(guest, planted))
     })
 }
 
-fn compile(binary: Option<&'static str>, planted: Planted) -> Result<Pair> {
+fn compile(guest: Option<PackageBinary>, planted: Planted) -> Result<Pair> {
     let mut binaries = vec![Binary {
         package: HYPERVISOR,
         name: HYPERVISOR,
         planted: planted.hypervisor,
     }];
-    binaries.extend(binary.map(|name| Binary {
-        package: GUEST,
+    binaries.extend(guest.map(|(package, name)| Binary {
+        package,
         name,
         planted: planted.guest,
     }));
@@ -268,7 +272,7 @@ fn compile(binary: Option<&'static str>, planted: Planted) -> Result<Pair> {
         lse.join().unwrap_or_else(|panic| resume_unwind(panic))
     })?;
     let guest = |atomics| {
-        let read = binary.map(|binary| Compiled::read(GUEST, binary, atomics));
+        let read = guest.map(|(package, binary)| Compiled::read(package, binary, atomics));
         read.transpose()
     };
     Ok(Pair {

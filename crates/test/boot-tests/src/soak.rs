@@ -2,7 +2,7 @@
 //! The verb `soak`: boots in which everything happens at random, until the time is over or a round fails.
 //!
 //! Each boot is a round with a seed of its own, and ends by itself after a number of wake-ups; the guest defines its
-//! operations and the invariants (`guest-kernel-shim/trials/soak.rs`).
+//! operations and the invariants (`guest-kernel-shim/trials/src/soak.rs`).
 
 mod options;
 

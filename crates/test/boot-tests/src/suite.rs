@@ -52,11 +52,12 @@ use shell::terminal::print_lines;
 use shell::{interrupt, places, processor_time};
 
 /// Packages that only exist on the target.
-pub const ON_TARGET: [&str; 5] = [
+pub const ON_TARGET: [&str; 6] = [
     "arch",
     "dirty-firmware",
     "hypervisor",
     "guest-kernel-shim",
+    "guest-trials",
     "test-kernel",
 ];
 

@@ -21,7 +21,7 @@ A [path](glossary.md) is a piece of hypervisor code that the guest enters for on
 executes; nothing is estimated. `--asm PATH` prints its instructions. `--save LABEL` adds a baseline to `docs/cost/`, with which the tests compare.
 [Cycles](#in-cycles) come from the [gem5 board](#the-gem5-board).
 
-The guest repeats each path between two marks (`guest-kernel-shim/trials/cost.rs`). A plugin of the emulator (`crates/host/recorder`) records every
+The guest repeats each path between two marks (`guest-kernel-shim/trials/src/cost.rs`). A plugin of the emulator (`crates/host/recorder`) records every
 instruction between the marks, with its exception level and its memory accesses. The CPUs run in parallel. A row is the median repetition.
 
 | column | counts |

@@ -17,7 +17,7 @@ use shell::failure::bad_input;
 /// Has EL2 set memory aside for neighbours of every kind that a soak draws.
 const NEIGHBOUR: &str = "rouse.neighbour=cache:16";
 
-/// How often a round reports its progress (`guest-kernel-shim/trials/soak/progress.rs`).
+/// How often a round reports its progress (`guest-kernel-shim/trials/src/soak/progress.rs`).
 const REPORTS: u64 = 40;
 /// How many wake-ups between two reports the board's patience is enough for.
 const DUE_AT: u64 = 10_000;

@@ -51,9 +51,12 @@ const RUNS: [(&[&str], &[&str]); 20] = [
     (&["-"], &["refused: - is not an arm64 Image"]),
     (
         &["--console", "many", "off"],
-        &["refused: --console: `many` is not a number"],
+        &["refused: invalid value 'many' for '--console <KIB>'"],
     ),
-    (&["--gpu", "off"], &["refused: there is no option --gpu"]),
+    (
+        &["--gpu", "off"],
+        &["refused: unexpected argument '--gpu' found"],
+    ),
     (&["nothing"], &["refused: nothing can't be read"]),
     (&["none"], &["refused: none is not an arm64 Image"]),
     (
