@@ -45,6 +45,7 @@ pub use bars::{Bar, Group as Bars, Shared};
 pub use column::Column;
 pub use curves::Line;
 pub use frame::Entry;
+pub use machine::asked;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
