@@ -218,8 +218,10 @@ fn browser() -> Finding {
         }
         Some(elsewhere) => {
             let shown = elsewhere.display();
-            Finding::new("browser", format!("{shown}, with its own fonts"))
-                .remedy(format!("`dev pages` fetches another; this one: {}={shown}", browser::VARIABLE))
+            Finding::new("browser", format!("{shown}, with its own fonts")).remedy(format!(
+                "`dev pages` fetches another; this one: {}={shown}",
+                browser::VARIABLE
+            ))
         }
     }
 }
@@ -271,10 +273,16 @@ mod tests {
 
     #[test]
     fn no_line_is_wider_than_the_terminal() {
-        let gem5 = format!("build it, {}", "and name the program by GEM5=PATH, ".repeat(9));
+        let gem5 = format!(
+            "build it, {}",
+            "and name the program by GEM5=PATH, ".repeat(9)
+        );
         let findings = [
             Finding::new("rust", "rustc 1.95.0 (59807616e 2026-04-14)"),
-            Finding::new("kernel of KVM's host", format!("missing, optional: {}", "x ".repeat(40))),
+            Finding::new(
+                "kernel of KVM's host",
+                format!("missing, optional: {}", "x ".repeat(40)),
+            ),
             Finding::new("gem5", "missing, optional: board gem5").remedy(gem5),
         ];
         for width in [40, 80, 120] {

@@ -7,7 +7,7 @@ use super::*;
 use shell::args::parse;
 use shell::failure::is_bad_input;
 
-fn args(name: &str) -> ExperimentArgs {
+pub fn args(name: &str) -> ExperimentArgs {
     args_on("virt", name)
 }
 

@@ -99,12 +99,22 @@ impl Counts {
         counts
     }
 
+    /// Describes how many of them can be judged on `place`.
+    pub fn judged_on(&self, place: &str) -> String {
+        let Self { claims, judged, .. } = self;
+        let plural = if *claims == 1 { "" } else { "s" };
+        format!("{judged} of {claims} claim{plural} can be judged on {place}")
+    }
+
+    /// Whether there are claims, and none of them can be judged.
+    pub const fn none_is_judged(&self) -> bool {
+        self.claims > 0 && self.judged == 0
+    }
+
     /// Describes them in a line.
     pub fn line(&self) -> String {
         let Self { claims, judged, .. } = self;
-        let plural = if *claims == 1 { "" } else { "s" };
-        let mut line =
-            format!("{claims} claim{plural}, of which {judged} can be judged on this board");
+        let mut line = self.judged_on("this board");
         if *judged > 0 {
             let each = self
                 .verdicts
@@ -117,8 +127,12 @@ impl Counts {
         }
         if judged < claims {
             line += &format!(
-                "; not modelled {}, of which our counts agree with {} and contradict {}",
-                claims - judged,
+                "; of the {}, which it does not model, our counts agree with {} and contradict {}",
+                if *judged == 0 {
+                    claims.to_string()
+                } else {
+                    format!("other {}", claims - judged)
+                },
                 self.others[&Verdict::Agrees],
                 self.others[&Verdict::Differs],
             );
@@ -398,13 +412,13 @@ mod tests {
         let all = Counts::of(judged.into_iter());
         assert_eq!(
             all.line(),
-            "3 claims, of which 3 can be judged on this board: agrees 2, direction only 0, no difference 0, differs 1"
+            "3 of 3 claims can be judged on this board: agrees 2, direction only 0, no difference 0, differs 1"
         );
         let others = [Agrees, Agrees, NoDifference, Differs].map(|counts| (NotModelled, counts));
         let some = Counts::of(judged.into_iter().chain(others));
         assert_eq!(
             some.line(),
-            "7 claims, of which 3 can be judged on this board: agrees 2, direction only 0, no difference 0, differs 1; \
+            "3 of 7 claims can be judged on this board: agrees 2, direction only 0, no difference 0, differs 1; \
              not modelled 4, of which our counts agree with 2 and contradict 1"
         );
         let text = serde_json::to_string(&some).unwrap();

@@ -186,7 +186,7 @@ pub fn waiting_text(cell: &Cell) -> String {
 pub fn path(cell: &Cell) -> String {
     let under = match cell.under {
         Under::Rouse => "",
-        Under::None => "bare machine, ",
+        Under::None => "guest alone, ",
         Under::Xen => "Xen, ",
         Under::Kvm => "KVM, ",
         Under::KvmNvhe => "KVM nVHE, ",

@@ -190,5 +190,8 @@ mod tests {
             csv.starts_with("wait,") && csv.lines().count() == 2,
             "{csv}"
         );
+        let mut large = Document::default();
+        large.table(vec![Column::numbers("", "n", vec!["1,198,080".into()])]);
+        assert_eq!(large.csv().unwrap(), "n\n1198080\n");
     }
 }

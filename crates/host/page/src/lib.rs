@@ -42,7 +42,7 @@ mod svg;
 pub mod table;
 
 pub use bars::{Bar, Group as Bars, Shared};
-pub use column::Column;
+pub use column::{Column, thousands};
 pub use curves::Line;
 pub use frame::Entry;
 pub use machine::asked;
