@@ -22,10 +22,24 @@ pub fn completions(shell: Shell) -> Result<()> {
     let mut rules = Vec::new();
     let mut command = words::with_words(DevCli::command())?;
     clap_complete::generate(shell, &mut command, NAME, &mut rules);
-    if shell == Shell::Bash {
-        rules.extend(LISTS_OF_BASH.as_bytes());
+    match shell {
+        Shell::Bash => rules.extend(LISTS_OF_BASH.as_bytes()),
+        Shell::Zsh => rules = lists_of_zsh(&String::from_utf8(rules)?).into_bytes(),
+        _ => {}
     }
     put(&rules)
+}
+
+/// Makes the rules complete every word of a list, and not the first alone (zshcompsys(1), `_sequence`).
+fn lists_of_zsh(rules: &str) -> String {
+    let line = |line: &str| match line.split_once(":LIST:(") {
+        Some((before, words)) => {
+            let words = words.replacen(')', "", 1);
+            format!("{before}:LIST:_sequence compadd - {words}\n")
+        }
+        None => format!("{line}\n"),
+    };
+    rules.lines().map(line).collect()
 }
 
 pub fn put(text: &[u8]) -> Result<()> {

@@ -118,9 +118,10 @@ fn document(findings: &[Finding]) -> Document {
         ..
     } in findings
     {
-        document.push(format!("{tool:longest$}  {state}"));
+        // What is indented goes on indented.
+        document.push(format!("  {tool:longest$}  {state}"));
         if !remedy.is_empty() {
-            document.push(format!("    to get it: {remedy}"));
+            document.push(format!("      to get it: {remedy}"));
         }
     }
     document
@@ -290,8 +291,9 @@ mod tests {
             for line in &lines {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
-            // What goes on is indented: only a tool begins a line.
-            let begun = lines.iter().filter(|line| !line.starts_with(' '));
+            let begun = |line: &str| line.len() - line.trim_start().len();
+            assert!(lines.iter().all(|line| begun(line) >= 2), "{lines:#?}");
+            let begun = lines.iter().filter(|line| begun(line) == 2);
             assert_eq!(begun.count(), findings.len(), "{lines:#?}");
             let told = lines.concat().split_whitespace().collect::<String>();
             assert_eq!(told.matches("GEM5=PATH").count(), 9, "{told}");

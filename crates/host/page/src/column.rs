@@ -127,6 +127,9 @@ const NO_VALUE: [&str; 3] = ["", "-", "0"];
 /// Stands where there are too few samples for a percentile.
 pub const TOO_FEW: &str = "-";
 
+/// Stands where there is nothing to count.
+pub const NONE: &str = "-";
+
 /// Stands for an unknown count.
 pub const UNKNOWN: &str = "?";
 
