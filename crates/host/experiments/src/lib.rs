@@ -247,9 +247,14 @@ impl Experiment {
                 }
             },
         );
-        if let Some(failed) = failed {
-            return Err(failed);
+        match failed {
+            Some(failed) => Err(failed),
+            None => Ok(self.reported(&runs)?),
         }
+    }
+
+    /// Draws the conclusions from its boots.
+    fn reported(&self, runs: &Runs) -> Result<Report> {
         Ok(Report {
             name: self.name,
             question: self.question,
@@ -262,7 +267,7 @@ impl Experiment {
                 .map(|(name, results)| report::without_cells(&name, results))
                 .collect(),
             caveats: report::caveats(runs.named().map(|(_, results)| results)),
-            outcome: (self.conclude)(&runs)?,
+            outcome: (self.conclude)(runs)?,
         })
     }
 }

@@ -419,7 +419,7 @@ mod tests {
         assert_eq!(
             some.line(),
             "3 of 7 claims can be judged on this board: agrees 2, direction only 0, no difference 0, differs 1; \
-             not modelled 4, of which our counts agree with 2 and contradict 1"
+             of the other 4, which it does not model, our counts agree with 2 and contradict 1"
         );
         let text = serde_json::to_string(&some).unwrap();
         assert!(
