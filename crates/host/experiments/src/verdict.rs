@@ -126,13 +126,15 @@ impl Counts {
             line += &format!(": {}", each.join(", "));
         }
         if judged < claims {
+            let of_them = match judged {
+                0 => String::new(),
+                _ => format!(
+                    "of the other {}, which it does not model, ",
+                    claims - judged
+                ),
+            };
             line += &format!(
-                "; of the {}, which it does not model, our counts agree with {} and contradict {}",
-                if *judged == 0 {
-                    claims.to_string()
-                } else {
-                    format!("other {}", claims - judged)
-                },
+                "; {of_them}our counts agree with {} and contradict {}",
                 self.others[&Verdict::Agrees],
                 self.others[&Verdict::Differs],
             );
@@ -429,8 +431,7 @@ mod tests {
         let none = Counts::of(others.into_iter());
         assert_eq!(
             none.line(),
-            "4 claims, of which 0 can be judged on this board; \
-             not modelled 4, of which our counts agree with 2 and contradict 1"
+            "0 of 4 claims can be judged on this board; our counts agree with 2 and contradict 1"
         );
     }
 
