@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verbs. Each has its options next to its code.
 
+pub mod examples;
 mod old_verbs;
 
 use std::ffi::OsString;
@@ -8,6 +9,7 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 use counting::cost::CostArgs;
 use doctor::DoctorArgs;
+use examples::told;
 use reporting::compare::CompareArgs;
 use reporting::report::ReportArgs;
 use running::options::{ImageArgs, RunArgs, arranged};
@@ -80,23 +82,23 @@ pub enum Verb {
 #[derive(Debug, Subcommand)]
 pub enum Everyday {
     /// Build, boot, measure, print the table and write the results
-    #[command(mut_args(arranged), after_help = "`--help` has all options.", after_long_help = format!("{LISTS}\n\n{STATUS}"))]
+    #[command(mut_args(arranged), after_help = "`--help` has all options.", after_long_help = format!("{}\n\n{LISTS}\n\n{STATUS}", told("run")))]
     Run(Box<RunArgs>),
     /// Compare runs cell by cell: is B better or worse than A?
-    #[command(after_help = format!("{COMPARE}\n\n{STATUS}"))]
+    #[command(after_help = format!("{}\n\n{COMPARE}\n\n{STATUS}", told("compare")))]
     Compare(CompareArgs),
     /// Make a report from runs or from serial logs, whole or damaged, of one machine or of several
-    #[command(after_help = STATUS)]
+    #[command(after_help = format!("{}\n\n{STATUS}", told("report")))]
     Report(ReportArgs),
     /// Count the cost of each path through the hypervisor: instructions, registers, barriers, exceptions
-    #[command(after_help = STATUS)]
+    #[command(after_help = format!("{}\n\n{STATUS}", told("cost")))]
     Cost(CostArgs),
     /// Write a file for another machine: a disk for one with UEFI, an instance's root disk for example, or a program for
     /// Linux with KVM
-    #[command(after_help = format!("{LISTS}\n\n{STATUS}"))]
+    #[command(after_help = format!("{}\n\n{LISTS}\n\n{STATUS}", told("image")))]
     Image(Box<ImageArgs>),
     /// List tools, boards, or whether Rouse can run on a machine: what is there, what is missing, and the fix
-    #[command(after_help = STATUS)]
+    #[command(after_help = format!("{}\n\n{STATUS}", told("doctor")))]
     Doctor(DoctorArgs),
 }
 
@@ -126,6 +128,7 @@ mod tests {
             (["run", "--wiat", "wfi"], "'--wait'"),
             (["run", "--metric", "x"], "insns, cycles, time"),
             (["run", "--timeout", "0"], "--timeout"),
+            (["run", "--jobs", "0"], "'--jobs <N>': use 1 or more"),
             (["run", "--debug", "--timeout=9"], "--timeout"),
             (["report", "--title", "x"], "provided: <INPUT>..."),
         ] {

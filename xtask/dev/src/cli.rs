@@ -3,6 +3,7 @@
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use xtask::cli::examples::told;
 use xtask::cli::{DEV, EXPERIMENT, Everyday, GOVERNORS, STATUS, TEST};
 
 use boot_tests::audit::AuditArgs;
@@ -41,11 +42,11 @@ pub struct DevCli {
 pub enum Verb {
     #[command(flatten)]
     Everyday(Everyday),
-    #[command(about = EXPERIMENT, after_help = STATUS)]
+    #[command(about = EXPERIMENT, after_help = format!("{}\n\n{STATUS}", told("experiment")))]
     Experiment(ExperimentArgs),
-    #[command(about = GOVERNORS, after_help = STATUS)]
+    #[command(about = GOVERNORS, after_help = format!("{}\n\n{STATUS}", told("governors")))]
     Governors(GovernorsArgs),
-    #[command(about = TEST, after_help = STATUS)]
+    #[command(about = TEST, after_help = format!("{}\n\n{STATUS}", told("test")))]
     Test(TestArgs),
     #[command(about = DEV, after_help = STATUS)]
     Dev {
@@ -59,32 +60,34 @@ pub enum Verb {
 #[derive(Debug, Subcommand)]
 pub enum Dev {
     /// Boot over and over with everything at random, until an invariant is broken
-    #[command(after_help = format!("{SOAK}\n\n{STATUS}"))]
+    #[command(after_help = format!("{}\n\n{SOAK}\n\n{STATUS}", told("dev soak")))]
     Soak(Box<SoakArgs>),
     /// Measure boards, Linux, a neighbour and the hypervisors, and write results/ and every document that has their figures
-    #[command(after_help = STATUS)]
+    #[command(after_help = format!("{}\n\n{STATUS}", told("dev publish")))]
     Publish(PublishArgs),
     /// Make a folder to publish: files for other machines, with sums, licences and a page on how to use it
-    #[command(after_help = STATUS)]
+    #[command(after_help = format!("{}\n\n{STATUS}", told("dev dist")))]
     Dist(DistArgs),
     /// Build and pack the image and print its path
-    #[command(after_help = STATUS)]
+    #[command(after_help = format!("{}\n\n{STATUS}", told("dev build")))]
     Build(BuildArgs),
     /// Make a site of the documents, to read and to search: target/book
-    #[command(after_help = STATUS)]
+    #[command(after_help = format!("{}\n\n{STATUS}", told("dev book")))]
     Book,
     /// Look at pages in a headless browser: widths, contrast, keyboard, print
-    #[command(after_help = STATUS)]
+    #[command(after_help = format!("{}\n\n{STATUS}", told("dev pages")))]
     Pages(PagesArgs),
     /// Check licences, versions and advisories of the dependencies, without network
-    #[command(after_help = STATUS)]
+    #[command(after_help = format!("{}\n\n{STATUS}", told("dev audit")))]
     Audit(AuditArgs),
     /// Write the code by which a shell completes the words of `xtask`, a function or an alias, to standard output
+    #[command(after_help = told("dev completions"))]
     Completions {
         /// The shell
         shell: Shell,
     },
     /// Write the manual page of a verb, or of all of them together, to standard output: `cargo xtask dev man run | man -l -`
+    #[command(after_help = told("dev man"))]
     Man {
         /// The verb
         verb: Option<String>,
@@ -111,6 +114,44 @@ mod tests {
     #[test]
     fn the_options_do_not_contradict_each_other() {
         DevCli::command().debug_assert();
+    }
+
+    /// The verbs that do something, each with its words.
+    fn verbs_of(command: &clap::Command, above: &str) -> Vec<String> {
+        let own = command.get_subcommands();
+        let own = own.flat_map(|verb| {
+            let name = format!("{above}{}", verb.get_name());
+            match verb.has_subcommands() {
+                true => verbs_of(verb, &format!("{name} ")),
+                false => vec![name],
+            }
+        });
+        own.collect()
+    }
+
+    #[test]
+    fn each_verb_has_two_examples_that_parse() {
+        let verbs = verbs_of(&DevCli::command(), "");
+        assert_eq!(verbs.len(), 18);
+        for verb in verbs {
+            let examples = xtask::cli::examples::of(&verb);
+            assert_eq!(examples.len(), 2, "{verb}");
+            for (line, _) in examples {
+                assert!(line.starts_with(&verb), "{verb}: {line}");
+                let words = std::iter::once("xtask").chain(line.split(' '));
+                let parsed = DevCli::try_parse_from(words);
+                let is_help = |error: &clap::Error| error.exit_code() == 0;
+                let why = parsed.err().filter(|error| !is_help(error));
+                assert!(why.is_none(), "{line}: {}", why.unwrap());
+            }
+            let words = verb.split(' ').chain(["--help"]);
+            let help = DevCli::try_parse_from(std::iter::once("xtask").chain(words));
+            let help = help.unwrap_err().to_string();
+            assert!(
+                help.contains(&format!("cargo xtask {}\n", examples[1].0)),
+                "{help}"
+            );
+        }
     }
 
     #[test]

@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verbs `completions` and `man`: the command line for a shell and for its reader, made from the options
-//! themselves.
+//! The verb `completions`: the command line for a shell, made from the options themselves.
+
+mod words;
 
 use anyhow::{Context, Result};
-use clap::{Command, CommandFactory};
+use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::cli::DevCli;
-use shell::failure::bad_input;
 use shell::terminal;
 
 /// The name that is completed. `cargo xtask` is two words, of which Cargo's own rules complete the first; a function of
 /// this name is distinct from it.
 const NAME: &str = "xtask";
 
+/// Completes lists and words with colons, by the rules for single words.
+const LISTS_OF_BASH: &str = include_str!("completions/lists.bash");
+
 /// Writes the rules for `shell`.
 pub fn completions(shell: Shell) -> Result<()> {
     let mut rules = Vec::new();
-    clap_complete::generate(shell, &mut DevCli::command(), NAME, &mut rules);
+    let mut command = words::with_words(DevCli::command())?;
+    clap_complete::generate(shell, &mut command, NAME, &mut rules);
+    match shell {
+        Shell::Bash => rules.extend(LISTS_OF_BASH.as_bytes()),
+        Shell::Zsh => rules = lists_of_zsh(&String::from_utf8(rules)?).into_bytes(),
+        _ => {}
+    }
     put(&rules)
 }
 
-/// Writes the page of `verb`, or the first page.
-pub fn man(verb: Option<&str>) -> Result<()> {
-    let mut all = DevCli::command();
-    all.build();
-    let command = match verb {
-        None => all,
-        Some(verb) => match all.find_subcommand(verb) {
-            Some(of) => of.clone(),
-            None => bad_input!("there is no verb `{verb}`; use {}", names(&all)),
-        },
+/// Makes the rules complete every word of a list, and not the first alone (zshcompsys(1), `_sequence`).
+fn lists_of_zsh(rules: &str) -> String {
+    let line = |line: &str| match line.split_once(":LIST:(") {
+        Some((before, words)) => {
+            let words = words.replacen(')', "", 1);
+            format!("{before}:LIST:_sequence compadd - {words}\n")
+        }
+        None => format!("{line}\n"),
     };
-    let mut page = Vec::new();
-    clap_mangen::Man::new(command).render(&mut page)?;
-    put(&page)
+    rules.lines().map(line).collect()
 }
 
-fn put(text: &[u8]) -> Result<()> {
+pub fn put(text: &[u8]) -> Result<()> {
     terminal::unless_reader_left(terminal::write(text)).context("standard output can't be written")
-}
-
-fn names(all: &Command) -> String {
-    let names: Vec<&str> = all.get_subcommands().map(Command::get_name).collect();
-    names.join(", ")
 }

@@ -3,6 +3,7 @@
 
 mod cli;
 mod completions;
+mod man;
 
 use std::process::ExitCode;
 
@@ -36,7 +37,7 @@ fn dispatch(verb: Verb) -> anyhow::Result<()> {
             Dev::Pages(args) => pages::pages(&args),
             Dev::Audit(args) => audit::run(&args),
             Dev::Completions { shell } => completions::completions(shell),
-            Dev::Man { verb } => completions::man(verb.as_deref()),
+            Dev::Man { verb } => man::man(verb.as_deref()),
         },
     }
 }

@@ -169,47 +169,18 @@ fn a_chart_is_a_file_that_is_not_replaced() {
     assert_eq!(fs::read_to_string(&kept).unwrap(), "kept");
 }
 
-/// Bash itself completes with the rules, if there is one here.
-#[test]
-fn a_shell_completes_options_and_their_words() {
-    for shell in ["bash", "zsh", "fish"] {
-        let rules = text(&done(&mut xtask(&["dev", "completions", shell])).stdout);
-        assert!(
-            rules.contains("--format") || rules.contains("-l format"),
-            "{shell}"
-        );
-    }
-    let rules = text(&done(&mut xtask(&["dev", "completions", "bash"])).stdout);
-    for (words, expected) in [
-        ("xtask run --form", "--format"),
-        ("xtask report --format m", "mail"),
-        ("xtask comp", "compare"),
-    ] {
-        let script = format!(
-            "{rules}\nCOMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
-             _xtask xtask \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD - 1]}}\"; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-        );
-        let Ok(output) = Command::new("bash")
-            .args(["--norc", "-c", &script])
-            .output()
-        else {
-            return;
-        };
-        let offered = text(&output.stdout);
-        assert!(
-            offered.lines().any(|word| word == expected),
-            "{words}: {offered}{}",
-            text(&output.stderr)
-        );
-    }
-}
-
 #[test]
 fn the_manual_has_the_verbs_and_their_options() {
     let all = text(&done(&mut xtask(&["dev", "man"])).stdout);
     assert!(all.contains(".TH") && all.contains("governors"), "{all}");
     let run = text(&done(&mut xtask(&["dev", "man", "run"])).stdout);
-    for part in [".TH", "\\-\\-format", "\\-\\-wide", "Exit status"] {
+    for part in [
+        ".TH",
+        "\\-\\-format",
+        "\\-\\-wide",
+        "EXIT STATUS",
+        "EXAMPLES",
+    ] {
         assert!(run.contains(part), "{part} in:\n{run}");
     }
     let output = xtask(&["dev", "man", "rum"]).output().unwrap();

@@ -5,7 +5,7 @@
 mod listing;
 
 use std::collections::BTreeMap;
-use std::path::{Path as File, PathBuf};
+use std::path::Path as File;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -16,13 +16,10 @@ use crate::cost::trace::{Executed, Window};
 use crate::cost::visit;
 use crate::cost::{CostArgs, costs};
 use listing::Counts;
-use providing::toolchain;
+use providing::toolchain::{self, OBJDUMP};
 use running::symbols;
 use shell::failure::{self, bad_input};
 use shell::terminal::{print_lines, say};
-
-/// The disassembler, a program of Rust's component `llvm-tools`.
-const OBJDUMP: &str = "llvm-objdump";
 
 /// Lists the path.
 pub fn asm(path: &str, args: &CostArgs) -> Result<()> {
@@ -30,7 +27,9 @@ pub fn asm(path: &str, args: &CostArgs) -> Result<()> {
         let names: Vec<&str> = Path::ALL.iter().map(|path| path.name()).collect();
         bad_input!("--asm: there is no path `{path}`; use {}", names.join(", "));
     };
-    let objdump = objdump()?;
+    let Some(objdump) = toolchain::objdump() else {
+        bad_input!("{OBJDUMP} is not there; get it with `rustup component add llvm-tools`");
+    };
     let bench = match path.is_floor() {
         true => Bench::with_floors(&args.board, &args.limits)?,
         false => Bench::new(&args.board, &args.limits)?,
@@ -117,21 +116,4 @@ fn disassemble(objdump: &File, elf: &File) -> Result<String> {
         );
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// Returns the disassembler of the toolchain, or an installed one.
-fn objdump() -> Result<PathBuf> {
-    let root = toolchain::output("rustc", &["--print", "sysroot"]).unwrap_or_default();
-    let own = PathBuf::from(root.trim())
-        .join("lib/rustlib")
-        .join(toolchain::host().unwrap_or_default())
-        .join("bin")
-        .join(OBJDUMP);
-    if own.exists() {
-        return Ok(own);
-    }
-    if toolchain::output(OBJDUMP, &["--version"]).is_some() {
-        return Ok(OBJDUMP.into());
-    }
-    bad_input!("{OBJDUMP} is not there; get it with `rustup component add llvm-tools`")
 }

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use page::grid::{self, Column};
+use page::document::Document;
 use providing::qemu::{self, Found};
 use providing::toolchain::{self, TARGET, output};
 use providing::{apt, browser, trusted_firmware};
@@ -24,7 +24,7 @@ use running::kvm::kernel;
 use running::{boards, gem5, xen};
 use shell::failure::bad_input;
 use shell::places;
-use shell::terminal::print_lines;
+use shell::terminal::{self, print_document};
 
 /// The firmware of boards that have one (boards/*.toml).
 const FIRMWARE: &str = "QEMU_EFI.fd";
@@ -91,14 +91,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<()> {
         debugger(),
         browser(),
     ];
-    let column =
-        |title, of: fn(&Finding) -> String| Column::words(title, findings.iter().map(of).collect());
-    let columns = [
-        column("tool", |finding| finding.tool.into()),
-        column("state", |finding| finding.state.clone()),
-        column("how to get it", |finding| finding.remedy.clone()),
-    ];
-    print_lines(grid::lines(&columns));
+    print_document(&document(&findings), terminal::width());
     let missing: Vec<&str> = findings
         .iter()
         .filter(|finding| finding.blocks)
@@ -106,11 +99,32 @@ pub fn doctor(args: &DoctorArgs) -> Result<()> {
         .collect();
     if !missing.is_empty() {
         bail!(
-            "`run` can't work without {}; the table says how to get it",
+            "`run` can't work without {}; the lines above have how to get it",
             missing.join(" and ")
         );
     }
     Ok(())
+}
+
+/// A line for each tool, and a line below it with the remedy.
+fn document(findings: &[Finding]) -> Document {
+    let longest = findings.iter().map(|finding| finding.tool.len()).max();
+    let longest = longest.unwrap_or(0);
+    let mut document = Document::default();
+    for Finding {
+        tool,
+        state,
+        remedy,
+        ..
+    } in findings
+    {
+        // What is indented goes on indented.
+        document.push(format!("  {tool:longest$}  {state}"));
+        if !remedy.is_empty() {
+            document.push(format!("      to get it: {remedy}"));
+        }
+    }
+    document
 }
 
 fn rust() -> Finding {
@@ -197,14 +211,30 @@ fn fetched(tool: &'static str, provided: Option<PathBuf>, user: &str, named: &st
 }
 
 fn browser() -> Finding {
-    let named = format!("{}=/path/to/chromium", browser::VARIABLE);
-    fetched("browser", browser::find(), "`dev pages`", &named)
+    let (found, elsewhere) = (browser::find(), browser::elsewhere());
+    match elsewhere.filter(|_| found.is_none()) {
+        None => {
+            let named = format!("{}=/path/to/chromium", browser::VARIABLE);
+            fetched("browser", found, "`dev pages`", &named)
+        }
+        Some(elsewhere) => {
+            let shown = elsewhere.display();
+            Finding::new("browser", format!("{shown}, with its own fonts")).remedy(format!(
+                "`dev pages` fetches another; this one: {}={shown}",
+                browser::VARIABLE
+            ))
+        }
+    }
 }
 
 fn gem5() -> Finding {
     match gem5::find(None) {
         Ok(found) => Finding::new("gem5", format!("{} ({})", found.version, found.shown())),
-        Err(why) => Finding::new("gem5", "missing, optional: board gem5").remedy(why.to_string()),
+        Err(why) => {
+            let why = why.to_string();
+            let remedy = why.strip_prefix("gem5 is missing: ").unwrap_or(&why);
+            Finding::new("gem5", "missing, optional: board gem5").remedy(remedy)
+        }
     }
 }
 
@@ -223,15 +253,11 @@ fn binutils() -> Finding {
 }
 
 fn llvm_tools() -> Finding {
-    let components = output("rustup", &["component", "list", "--installed"]).unwrap_or_default();
-    if components
-        .lines()
-        .any(|line| line.starts_with("llvm-tools"))
-    {
-        return Finding::new("llvm-tools", "there");
+    match toolchain::objdump() {
+        Some(found) => Finding::new("llvm-objdump", places::shown(&found)),
+        None => Finding::new("llvm-objdump", "missing, optional: `cost --asm`")
+            .remedy("rustup component add llvm-tools"),
     }
-    Finding::new("llvm-tools", "missing, optional: `cost --asm`")
-        .remedy("rustup component add llvm-tools")
 }
 
 fn debugger() -> Finding {
@@ -239,5 +265,38 @@ fn debugger() -> Finding {
         Some(found) => Finding::new("debugger", format!("{}: {}", found.name(), found.version)),
         None => Finding::new("debugger", "none knows arm64, optional: `run --debug`")
             .remedy(debugger::remedy()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        let gem5 = format!(
+            "build it, {}",
+            "and name the program by GEM5=PATH, ".repeat(9)
+        );
+        let findings = [
+            Finding::new("rust", "rustc 1.95.0 (59807616e 2026-04-14)"),
+            Finding::new(
+                "kernel of KVM's host",
+                format!("missing, optional: {}", "x ".repeat(40)),
+            ),
+            Finding::new("gem5", "missing, optional: board gem5").remedy(gem5),
+        ];
+        for width in [40, 80, 120] {
+            let lines = document(&findings).terminal(Some(width));
+            for line in &lines {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+            let begun = |line: &str| line.len() - line.trim_start().len();
+            assert!(lines.iter().all(|line| begun(line) >= 2), "{lines:#?}");
+            let begun = lines.iter().filter(|line| begun(line) == 2);
+            assert_eq!(begun.count(), findings.len(), "{lines:#?}");
+            let told = lines.concat().split_whitespace().collect::<String>();
+            assert_eq!(told.matches("GEM5=PATH").count(), 9, "{told}");
+        }
     }
 }

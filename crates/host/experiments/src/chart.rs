@@ -271,8 +271,9 @@ fn colour(number: usize, name: &str) -> &'static str {
 
 /// Parses the number at the beginning of a text, with its sign.
 fn number_of(text: &str) -> Option<f64> {
-    let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c)));
-    text[..end.unwrap_or(text.len())].parse().ok()
+    let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.,".contains(c)));
+    let number = text[..end.unwrap_or(text.len())].replace(',', "");
+    number.parse().ok()
 }
 
 #[cfg(test)]

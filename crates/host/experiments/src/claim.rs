@@ -162,6 +162,11 @@ impl Claim {
         }
     }
 
+    /// Names of the probes that it needs and the machine lacks.
+    pub fn missing(&self) -> impl Iterator<Item = &str> {
+        self.missing.iter().map(String::as_str)
+    }
+
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -253,9 +258,10 @@ impl Claim {
         format!("{}, {}: {effects}", named(&self.one), named(&self.other))
     }
 
-    /// Describes it in a line.
+    /// Describes it in a line. What a claim lacks that is not judged is said once for all of them.
     pub fn line(&self) -> String {
-        let why = self.why().map(|why| format!("; {why}")).unwrap_or_default();
+        let why = self.why().filter(|_| self.missing.is_empty());
+        let why = why.map(|why| format!("; {why}")).unwrap_or_default();
         format!(
             "  {}: {} [{}] (ours: {}{why})",
             self.shown(),
@@ -312,7 +318,7 @@ fn number(value: f64) -> String {
     if value.abs() < 1000.0 {
         format!("{value:.2}")
     } else {
-        format!("{value:.0}")
+        page::thousands(value)
     }
 }
 
@@ -485,9 +491,10 @@ mod tests {
             let counts = if one < 2.0 { "agrees" } else { "DIFFERS" };
             let verdict = format!("  not modelled (our counts: {counts}): WFE waits");
             assert!(line.starts_with(&verdict), "{line}");
-            assert!(
-                line.ends_with("; this machine does not model wfe_halts)"),
-                "{line}"
+            assert!(line.ends_with(" %)"), "{line}");
+            assert_eq!(
+                claim.why().unwrap(),
+                "this machine does not model wfe_halts"
             );
         }
     }

@@ -20,6 +20,7 @@ mod claim;
 mod clients;
 mod event_stream;
 mod figures;
+mod forecast;
 mod frames;
 mod governors;
 mod idle_poll;
@@ -121,6 +122,11 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
     let mut folder = Folder::claim(args.out.as_deref(), "experiment")?;
     let copy = Output::claim_any("--json", args.json.as_ref())?;
     args.format.claim()?;
+    for (experiment, jobs) in chosen.iter().zip(&jobs) {
+        forecast::lines(experiment, jobs)
+            .iter()
+            .for_each(|line| note!("{line}"));
+    }
     let mut done = Done::default();
     for (number, (experiment, jobs)) in (1..).zip(chosen.iter().zip(jobs)) {
         let name = experiment.name;
@@ -141,11 +147,10 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
     say!("{}", written.verdicts.line());
     say!("report: {}/{PAGE}", closed.place);
     if args.format.format != Format::Table {
-        let mut document = Document::default();
+        let mut document = Document::from(vec![written.verdicts.line()]);
         for report in &done.reports {
             report.show(&mut document);
         }
-        document.extend([String::new(), written.verdicts.line()]);
         args.format.show_with(&document, || json::text(&written))?;
     }
     // An incomplete report replaces an older file only if it has something.
@@ -242,21 +247,27 @@ impl Experiment {
                 }
             },
         );
-        if let Some(failed) = failed {
-            return Err(failed);
+        match failed {
+            Some(failed) => Err(failed),
+            None => Ok(self.reported(&runs)?),
         }
+    }
+
+    /// Draws the conclusions from its boots.
+    fn reported(&self, runs: &Runs) -> Result<Report> {
         Ok(Report {
             name: self.name,
             question: self.question,
             source: self.source,
             comparable: self.comparable,
+            metric: self.metric,
             medians: runs.each(medians),
             runs: runs
                 .named()
                 .map(|(name, results)| report::without_cells(&name, results))
                 .collect(),
             caveats: report::caveats(runs.named().map(|(_, results)| results)),
-            outcome: (self.conclude)(&runs)?,
+            outcome: (self.conclude)(runs)?,
         })
     }
 }

@@ -61,14 +61,13 @@ impl Table {
 }
 
 impl Outcome {
-    /// Adds it to `document`.
+    /// Adds its figures to `document`.
     pub fn show(&self, document: &mut Document) {
         for table in &self.tables {
             document.extend([String::new(), table.title.clone()]);
             document.table(table.columns());
         }
         document.push(String::new());
-        document.extend(self.claims.iter().map(Claim::line));
         document.extend(self.notes.iter().map(|note| format!("note: {note}")));
     }
 }
@@ -80,7 +79,7 @@ pub fn change(before: f64, after: f64) -> String {
 
 /// Formats a number without decimals.
 pub fn whole(value: f64) -> String {
-    format!("{value:.0}")
+    page::thousands(value)
 }
 
 /// Formats a number with two decimals.

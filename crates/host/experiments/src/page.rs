@@ -25,8 +25,9 @@ pub fn html(reports: &[Report], command: &str) -> String {
 /// Counts the claims that hold.
 fn summary(reports: &[Report]) -> String {
     format!(
-        "{} experiments; {}. What the verdicts mean is in docs/experiments.md.",
+        "{} experiment{}; {}. What the verdicts mean is in docs/experiments.md.",
         reports.len(),
+        if reports.len() == 1 { "" } else { "s" },
         verdicts(reports).line()
     )
 }
@@ -61,14 +62,15 @@ fn section(report: &Report) -> Markup {
         section id=(report.name) {
             h2 { (report.name) }
             p.about { (report.question) }
+            p.about { b { (report.judged()) "." } }
+            @for line in report.lacking() { p.about { (line) } }
+            ul { @for claim in &report.outcome.claims { li { (told(claim)) } } }
             p.about.muted { "Source: " (report.source) }
-            p.about { (report.judged()) "." }
             @for table in &report.outcome.tables { (drawn(table)) }
             @if !report.outcome.charts.is_empty() {
                 div.charts { @for chart in &report.outcome.charts { (chart.drawn(&report.outcome.charts)) } }
             }
             @for line in &report.caveats { p.caution { (line) } }
-            ul { @for claim in &report.outcome.claims { li { (told(claim)) } } }
             @for note in &report.outcome.notes { p.about { (note) } }
             p.about { b { "Comparable: " } (report.comparable) }
         }
@@ -111,7 +113,7 @@ fn told(claim: &Claim) -> Markup {
         }
         (claim.source()) ". "
         span.muted { "Tested: " (claim.what_is_tested()) ". Ours: " (claim.our_numbers()) "." }
-        @if let Some(why) = claim.why() { " " (why) "." }
+        @if let Some(why) = claim.why().filter(|_| verdict != Verdict::NotModelled) { " " (why) "." }
     }
 }
 
@@ -133,6 +135,7 @@ mod tests {
             question: "",
             source: "",
             comparable: "",
+            metric: None,
             medians: Vec::new(),
             runs: Vec::new(),
             caveats: Vec::new(),
@@ -162,8 +165,8 @@ mod tests {
         };
         let page = html(&[report], "cargo xtask experiment x");
         for part in [
-            "1 experiments; 3 claims, of which 2 can be judged on this board: agrees 1, direction only 0, \
-             no difference 1, differs 0; not modelled 1, of which our counts agree with 1 and contradict 0.",
+            "1 experiment; 2 of 3 claims can be judged on this board: agrees 1, direction only 0, \
+             no difference 1, differs 0; of the other 1, which it does not model, our counts agree with 1 and contradict 0.",
             "a chart",
             "a curve",
             "<svg",

@@ -12,6 +12,7 @@ use serde::{Serialize, Serializer};
 
 use super::outcome::{Claim, Outcome};
 use super::verdict::Counts;
+use running::options::Metric;
 use shell::command;
 use shell::failure::is_bad_input;
 use shell::interrupt;
@@ -56,7 +57,7 @@ pub fn verdicts(reports: &[Report]) -> Counts {
     counts(reports.iter().flat_map(|report| &report.outcome.claims))
 }
 
-fn counts<'c>(claims: impl Iterator<Item = &'c Claim>) -> Counts {
+pub fn counts<'c>(claims: impl Iterator<Item = &'c Claim>) -> Counts {
     Counts::of(claims.map(|claim| (claim.verdict(), claim.by_counts())))
 }
 
@@ -69,6 +70,9 @@ pub struct Report {
     pub source: &'static str,
     /// Which figures can be compared with the source's, and which can't.
     pub comparable: &'static str,
+    /// The unit that its boots need, if there is one.
+    #[serde(skip)]
+    pub metric: Option<Metric>,
     /// Medians of every cell, by boot, in order: what has to repeat.
     pub medians: Vec<(String, Vec<Option<u64>>)>,
     /// Its boots, without cells: the machine of each, and what its samples depend on and the machine lacks.
@@ -86,18 +90,53 @@ impl Report {
         counts(self.outcome.claims.iter()).line()
     }
 
-    /// Adds it to `document`.
+    /// Names what the claims that are not judged need, and where that is.
+    pub fn lacking(&self) -> Vec<String> {
+        lacking(&self.outcome.claims, self.metric)
+    }
+
+    /// Adds it to `document`: the verdicts, then the claims, then the figures.
     pub fn show(&self, document: &mut Document) {
         document.extend([
             String::new(),
             format!("{}: {}", self.name, self.question),
-            format!("source: {}", self.source),
             self.judged(),
         ]);
+        document.extend(self.lacking());
+        document.push(String::new());
+        document.extend(self.outcome.claims.iter().map(Claim::line));
+        document.push(format!("source: {}", self.source));
         self.outcome.show(document);
         document.extend(self.caveats.iter().map(|line| format!("  * {line}")));
         document.push(format!("comparable: {}", self.comparable));
     }
+}
+
+/// Names what those of `claims` need that are not judged, and if that is all of them, where it is.
+pub fn lacking(claims: &[Claim], metric: Option<Metric>) -> Vec<String> {
+    let missing: BTreeSet<&str> = claims.iter().flat_map(Claim::missing).collect();
+    if missing.is_empty() {
+        return Vec::new();
+    }
+    let counts = counts(claims.iter());
+    let missing: Vec<&str> = missing.into_iter().map(::page::asked).collect();
+    let others = match counts.none_is_judged() {
+        true => "They",
+        false => "The others",
+    };
+    let mut lines = vec![format!(
+        "{others} need what it does not model: {}.",
+        missing.join("; ")
+    )];
+    if counts.none_is_judged() {
+        lines.push(match metric {
+            None => "A board that may judge them: --board gem5. Here it is measured all the same.".into(),
+            Some(_) => "No board that counts instructions models that, so no verdict is to come from here: what follows are \
+                        counts, to read next to the source's figures."
+                .into(),
+        });
+    }
+    lines
 }
 
 fn origins<S: Serializer>(runs: &[Run], to: S) -> std::result::Result<S::Ok, S::Error> {
@@ -132,8 +171,8 @@ pub fn caveats<'r>(all: impl Iterator<Item = &'r Results>) -> Vec<String> {
     }
     let told = waits.into_iter().filter(|(_, probes)| !probes.is_empty());
     let told = told.map(|(wait, probes)| {
-        let probes: Vec<&str> = probes.into_iter().collect();
-        let probes = probes.join(", ");
+        let probes: Vec<&str> = probes.into_iter().map(::page::asked).collect();
+        let probes = probes.join("; ");
         format!("samples of {wait} depend on what this machine does not model: {probes}")
     });
     told.chain(counted).collect()
@@ -208,6 +247,7 @@ mod tests {
             question: "",
             source: "",
             comparable: "",
+            metric: None,
             medians: Vec::new(),
             runs: Vec::new(),
             caveats: Vec::new(),

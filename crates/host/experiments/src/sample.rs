@@ -13,6 +13,7 @@ pub fn page() -> String {
         question: experiment.question,
         source: experiment.source,
         comparable: experiment.comparable,
+        metric: experiment.metric,
         medians: Vec::new(),
         runs: Vec::new(),
         caveats: vec![

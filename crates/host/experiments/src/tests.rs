@@ -7,11 +7,11 @@ use super::*;
 use shell::args::parse;
 use shell::failure::is_bad_input;
 
-fn args(name: &str) -> ExperimentArgs {
+pub fn args(name: &str) -> ExperimentArgs {
     args_on("virt", name)
 }
 
-fn args_on(board: &str, name: &str) -> ExperimentArgs {
+pub fn args_on(board: &str, name: &str) -> ExperimentArgs {
     parse(["experiment", name, "--board", board]).unwrap()
 }
 

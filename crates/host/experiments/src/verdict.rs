@@ -99,12 +99,22 @@ impl Counts {
         counts
     }
 
+    /// Describes how many of them can be judged on `place`.
+    pub fn judged_on(&self, place: &str) -> String {
+        let Self { claims, judged, .. } = self;
+        let plural = if *claims == 1 { "" } else { "s" };
+        format!("{judged} of {claims} claim{plural} can be judged on {place}")
+    }
+
+    /// Whether there are claims, and none of them can be judged.
+    pub const fn none_is_judged(&self) -> bool {
+        self.claims > 0 && self.judged == 0
+    }
+
     /// Describes them in a line.
     pub fn line(&self) -> String {
         let Self { claims, judged, .. } = self;
-        let plural = if *claims == 1 { "" } else { "s" };
-        let mut line =
-            format!("{claims} claim{plural}, of which {judged} can be judged on this board");
+        let mut line = self.judged_on("this board");
         if *judged > 0 {
             let each = self
                 .verdicts
@@ -116,9 +126,15 @@ impl Counts {
             line += &format!(": {}", each.join(", "));
         }
         if judged < claims {
+            let of_them = match judged {
+                0 => String::new(),
+                _ => format!(
+                    "of the other {}, which it does not model, ",
+                    claims - judged
+                ),
+            };
             line += &format!(
-                "; not modelled {}, of which our counts agree with {} and contradict {}",
-                claims - judged,
+                "; {of_them}our counts agree with {} and contradict {}",
                 self.others[&Verdict::Agrees],
                 self.others[&Verdict::Differs],
             );
@@ -398,14 +414,14 @@ mod tests {
         let all = Counts::of(judged.into_iter());
         assert_eq!(
             all.line(),
-            "3 claims, of which 3 can be judged on this board: agrees 2, direction only 0, no difference 0, differs 1"
+            "3 of 3 claims can be judged on this board: agrees 2, direction only 0, no difference 0, differs 1"
         );
         let others = [Agrees, Agrees, NoDifference, Differs].map(|counts| (NotModelled, counts));
         let some = Counts::of(judged.into_iter().chain(others));
         assert_eq!(
             some.line(),
-            "7 claims, of which 3 can be judged on this board: agrees 2, direction only 0, no difference 0, differs 1; \
-             not modelled 4, of which our counts agree with 2 and contradict 1"
+            "3 of 7 claims can be judged on this board: agrees 2, direction only 0, no difference 0, differs 1; \
+             of the other 4, which it does not model, our counts agree with 2 and contradict 1"
         );
         let text = serde_json::to_string(&some).unwrap();
         assert!(
@@ -415,8 +431,7 @@ mod tests {
         let none = Counts::of(others.into_iter());
         assert_eq!(
             none.line(),
-            "4 claims, of which 0 can be judged on this board; \
-             not modelled 4, of which our counts agree with 2 and contradict 1"
+            "0 of 4 claims can be judged on this board; our counts agree with 2 and contradict 1"
         );
     }
 

@@ -6,7 +6,7 @@ use cpuidle::Statistics;
 use super::states::{FULL_POWER, States};
 
 /// The account of one governor.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     /// Usage, time and misses of the states.
     pub statistics: Statistics,

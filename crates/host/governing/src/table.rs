@@ -6,7 +6,7 @@ use cpuidle::{FOREVER, State};
 use super::ledger::{Ledger, percent};
 use super::{Answer, Request};
 use page::document::Document;
-use page::grid::Column;
+use page::{Column, thousands};
 
 /// Returns the whole output.
 pub fn document(answer: &Answer) -> Document {
@@ -19,17 +19,43 @@ pub fn document(answer: &Answer) -> Document {
     lines.extend([
         String::new(),
         "energy, awake: % of the idle time at full power. late: event to first instruction.".into(),
+    ]);
+    lines.extend(above_full_power(answer));
+    lines.extend([
         "The oracle knows the future and has the least energy; docs/governors.md defines all."
             .into(),
     ]);
     lines
 }
 
+/// Explains an energy that is more than that of a CPU which never idles; `None` if there is none.
+fn above_full_power(answer: &Answer) -> Option<String> {
+    let idle_ns = answer.request.trace.idle_ns();
+    let above = |(_, ledger): &(String, &Ledger)| ledger.energy_percent(idle_ns) > 100.0;
+    answer.rows().any(|row| above(&row)).then(|| {
+        "energy above 100: staying awake would have taken less. Entering and leaving a state takes energy too, which a stay \
+         shorter than its target residency does not win back."
+            .into()
+    })
+}
+
+/// Rows of the table: governors whose figures are all alike share one, with their names.
+fn merged(answer: &Answer) -> Vec<(String, &Ledger)> {
+    let mut merged: Vec<(String, &Ledger)> = Vec::new();
+    for (name, ledger) in answer.rows() {
+        match merged.iter_mut().find(|(_, known)| *known == ledger) {
+            Some((names, _)) => *names += &format!(", {name}"),
+            None => merged.push((name, ledger)),
+        }
+    }
+    merged
+}
+
 fn heading(request: &Request) -> String {
     let Request { trace, setting, .. } = request;
     let mut parts = vec![
         trace.source.clone(),
-        format!("{} intervals", trace.intervals.len()),
+        format!("{} intervals", thousands(trace.intervals.len() as f64)),
         format!("{:.3} s idle", trace.idle_ns() as f64 / 1e9),
     ];
     if setting.latency_limit_ns != FOREVER {
@@ -68,7 +94,7 @@ fn states(request: &Request) -> String {
 fn columns(answer: &Answer) -> Vec<Column> {
     let Request { trace, states, .. } = &answer.request;
     let idle_ns = trace.idle_ns();
-    let rows: Vec<(String, &Ledger)> = answer.rows().collect();
+    let rows = merged(answer);
     let numbers = |group, title: &str, decimals: usize, of: &dyn Fn(&Ledger) -> f64| {
         let text = |(_, ledger): &(String, &Ledger)| format!("{:.decimals$}", of(ledger));
         Column::numbers(group, title, rows.iter().map(text).collect())
@@ -91,7 +117,13 @@ fn columns(answer: &Answer) -> Vec<Column> {
         numbers("late, us", "max", 0, &|ledger| us(ledger.quantile(1000))),
         numbers("% too", "deep", 2, &Ledger::too_deep_percent),
         numbers("% too", "shallow", 2, &Ledger::too_shallow_percent),
-        numbers("", "choices", 0, &|ledger| ledger.choices() as f64),
+        Column::numbers(
+            "",
+            "choices",
+            rows.iter()
+                .map(|(_, ledger)| thousands(ledger.choices() as f64))
+                .collect(),
+        ),
         numbers("% of choices", "timer", 0, &|ledger| {
             percent(ledger.timer_asked as f64, ledger.choices() as f64)
         }),

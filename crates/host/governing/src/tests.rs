@@ -297,6 +297,39 @@ fn the_table_has_a_line_for_each() {
     assert_eq!(answer.governors.len(), 2);
 }
 
+/// A row a figure, not a row a name; and an energy that looks wrong has its reason next to it.
+#[test]
+fn equal_rows_are_one_and_an_energy_above_all_is_explained() {
+    let table = |states: &str| {
+        let options = [
+            "--generate",
+            "bursty",
+            "--count",
+            "2000",
+            "--states",
+            states,
+        ];
+        let answer = Answer::new(Request::new(&args(&options)).unwrap());
+        table::document(&answer).terminal(None).join("\n")
+    };
+    let deep = table("poll+wfi+deep");
+    assert!(
+        deep.contains("bursty, mean 500 us, seed 1, 2,000 intervals"),
+        "{deep}"
+    );
+    assert!(
+        deep.contains("\nteo-6.2, teo-util-v6, teo-util-6.5 "),
+        "{deep}"
+    );
+    assert_eq!(deep.matches("teo-util-v6").count(), 1, "{deep}");
+    assert!(
+        deep.contains("energy above 100:") && deep.contains("\nmenu-6.14 "),
+        "{deep}"
+    );
+    let shallow = table("poll+wfi");
+    assert!(!shallow.contains("above 100"), "{shallow}");
+}
+
 /// Returns the error for `options`.
 fn refused(options: &[&str]) -> anyhow::Error {
     match answer(&args(options)) {

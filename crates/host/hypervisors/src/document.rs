@@ -2,6 +2,7 @@
 //! `docs/hypervisors.md`, written from the numbers; and the same tables for a terminal.
 
 use page::layer_costs::times;
+use page::thousands;
 use plan::{Under, Word};
 
 use super::boots::{ComparedCell, ROWS};
@@ -180,32 +181,9 @@ fn markdown(
     lines.join("\n") + "\n"
 }
 
-/// Formats a whole number with commas between thousands.
-fn thousands(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    if value.round() < 0.0 {
-        format!("-{text}")
-    } else {
-        text
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_read_by_people() {
-        let shown = [0.0, 79.0, 1110.0, 36928.0, -5.0, 1_234_567.4].map(thousands);
-        assert_eq!(shown, ["0", "79", "1,110", "36,928", "-5", "1,234,567"]);
-    }
 
     #[test]
     fn each_mode_of_kvm_says_whether_its_default_was_measured() {

@@ -127,6 +127,9 @@ const NO_VALUE: [&str; 3] = ["", "-", "0"];
 /// Stands where there are too few samples for a percentile.
 pub const TOO_FEW: &str = "-";
 
+/// Stands where there is nothing to count.
+pub const NONE: &str = "-";
+
 /// Stands for an unknown count.
 pub const UNKNOWN: &str = "?";
 
@@ -141,9 +144,32 @@ pub fn rate(value: f64) -> String {
     }
 }
 
+/// Formats a whole number with commas between thousands.
+pub fn thousands(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value.round() < 0.0 {
+        format!("-{text}")
+    } else {
+        text
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_read_by_people() {
+        let shown = [0.0, 79.0, 1110.0, 36928.0, -5.0, 1_234_567.4].map(thousands);
+        assert_eq!(shown, ["0", "79", "1,110", "36,928", "-5", "1,234,567"]);
+    }
 
     #[test]
     fn rates_are_short() {

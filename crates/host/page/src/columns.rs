@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use plan::{DIMENSIONS, Info, Place, Show};
+use plan::{DIMENSIONS, Info, Place, Show, Under};
 use results::{Cell, Counts, Stats};
 
-use crate::column::{Column, TOO_FEW, UNKNOWN, rate};
+use crate::column::{Column, NONE, TOO_FEW, UNKNOWN, rate};
 use crate::layer_costs;
 use crate::neighbours;
 use crate::path;
@@ -64,7 +64,12 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     columns
 }
 
-/// Returns exits of some causes per sample; `?` if the layer below does not count them.
+/// Whether no exit is known of `cell`.
+fn counted_nothing(cell: &Cell) -> bool {
+    cell.exits_of_samples().values().all(|count| *count == 0)
+}
+
+/// Returns exits of some causes per sample; `?` if the layer below does not count them, `-` if there is none that could.
 fn exits(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
     let texts = cells.iter().map(|cell| {
         let counted = cell.exits_of_samples().iter();
@@ -72,6 +77,8 @@ fn exits(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
         let sum = of_causes.map(|(_, count)| count).sum();
         match &cell.critical {
             _ if !cell.tells_exits() => UNKNOWN.into(),
+            // Nothing of ours is below: a 0 would be a count.
+            _ if cell.under == Under::None && counted_nothing(cell) => NONE.into(),
             Some(critical) => {
                 rate(sum as f64 / (critical.samples + critical.unclear).max(1) as f64)
             }

@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_mail_has_them_too() {
-        let text = document().mail("cargo xtask run");
+        let text = document().mail(&["cargo", "xtask", "run"].map(String::from));
         for part in [
             "wfi*",
             "* depends on what",
@@ -197,5 +197,8 @@ mod tests {
             csv.starts_with("wait,") && csv.lines().count() == 2,
             "{csv}"
         );
+        let mut large = Document::default();
+        large.table(vec![Column::numbers("", "n", vec!["1,198,080".into()])]);
+        assert_eq!(large.csv().unwrap(), "n\n1198080\n");
     }
 }

@@ -44,9 +44,10 @@ pub mod table;
 mod trend;
 
 pub use bars::{Bar, Group as Bars, Shared};
-pub use column::Column;
+pub use column::{Column, thousands};
 pub use curves::Line;
 pub use frame::Entry;
+pub use machine::asked;
 pub use svg::number as shown;
 pub use trend::Trend;
 

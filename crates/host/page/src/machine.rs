@@ -129,7 +129,8 @@ fn lacks(results: &Results) -> Markup {
     }
 }
 
-pub(crate) fn asked(name: &str) -> &str {
+/// What the fidelity probe `name` tests, in words.
+pub fn asked(name: &str) -> &str {
     let known = PROBES.iter().find(|(probe, ..)| *probe == name);
     known.map_or(name, |(_, text, _)| text)
 }

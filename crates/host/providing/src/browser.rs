@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::apt::{self, Remedy};
+use crate::manager;
 use shell::failure::bad_input;
 use shell::places;
 
@@ -63,6 +64,12 @@ const EVERYTHING: &str = "CI";
 pub fn find() -> Option<PathBuf> {
     let named = env::var_os(VARIABLE).map(PathBuf::from);
     named.or_else(|| Some(prefix().join(START)).filter(|start| start.is_file()))
+}
+
+/// Returns a browser of this computer, which checks no page unless it is named: it has other fonts.
+pub fn elsewhere() -> Option<PathBuf> {
+    let mut known = ["chromium", "chromium-browser", "google-chrome"].into_iter();
+    known.find_map(manager::on_the_path)
 }
 
 /// Returns what this computer lacks to check pages, with the remedy.

@@ -2,7 +2,7 @@
 //! Package managers of hosts, with the command by which each installs a tool.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A tool that a package manager has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,13 +53,14 @@ const MANAGERS: [Manager; 8] = [
 
 /// Returns the command that installs `tool` on this host; `None` if none of these managers is on the search path.
 pub fn install(tool: Tool) -> Option<String> {
-    let folders = env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<_> = env::split_paths(&folders).collect();
-    install_by(tool, &|program| {
-        folders
-            .iter()
-            .any(|folder| is_program(&folder.join(program)))
-    })
+    install_by(tool, &|program| on_the_path(program).is_some())
+}
+
+/// Returns the place of `program` on the search path.
+pub fn on_the_path(program: &str) -> Option<PathBuf> {
+    let folders = env::var_os("PATH")?;
+    let mut places = env::split_paths(&folders).map(|folder| folder.join(program));
+    places.find(|place| is_program(place))
 }
 
 fn install_by(tool: Tool, is_here: &dyn Fn(&str) -> bool) -> Option<String> {

@@ -13,6 +13,7 @@ use std::thread;
 use anyhow::Result;
 use results::Build;
 
+use crate::manager;
 use shell::failure::{BadInput, bad_input};
 use shell::places;
 use shell::terminal::note;
@@ -131,6 +132,19 @@ pub fn ensure_target(target: &str) -> Result<()> {
             }
         }
     }
+}
+
+/// The disassembler, a program of Rust's component `llvm-tools`.
+pub const OBJDUMP: &str = "llvm-objdump";
+
+/// Returns the disassembler of the toolchain, or an installed one.
+pub fn objdump() -> Option<PathBuf> {
+    let own = sysroot().map(|root| {
+        let tools = root.join("lib/rustlib").join(host().unwrap_or_default());
+        tools.join("bin").join(OBJDUMP)
+    });
+    own.filter(|own| own.exists())
+        .or_else(|| manager::on_the_path(OBJDUMP))
 }
 
 /// Returns the triple of this machine, by rustc.

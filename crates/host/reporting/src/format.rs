@@ -108,7 +108,7 @@ impl FormatArgs {
                 Ok(())
             }
             Format::Md => write(&document.markdown(&command::this_command())),
-            Format::Mail => write(&document.mail(&command::this_command())),
+            Format::Mail => write(&document.mail(&command::this_command_in_ascii())),
             Format::Csv => {
                 caveats(document);
                 write(&document.csv()?)

@@ -12,5 +12,7 @@ pub fn one_line(error: &clap::Error) -> String {
         .map(|line| line.trim_start_matches("error: "))
         .collect();
     let told = told.join("; ").replace(":; ", ": ");
+    // The standard library's words on a type.
+    let told = told.replace("number would be zero for non-zero type", "use 1 or more");
     format!("{told}; --help lists what there is")
 }

@@ -239,6 +239,17 @@ impl Board {
         }
     }
 
+    /// Whether it enters the image at EL2; at EL1 the guest runs without the hypervisor.
+    pub fn has_el2(&self) -> bool {
+        match &self.machine {
+            EmulatedMachine::Qemu(qemu) => qemu
+                .machine
+                .get(&Under::Rouse)
+                .is_some_and(|machine| machine.contains("virtualization=on")),
+            EmulatedMachine::Gem5(_) => true,
+        }
+    }
+
     /// Checks that its file has a machine for a guest under `under`.
     pub fn runs(&self, under: Under) -> Result<()> {
         match &self.machine {

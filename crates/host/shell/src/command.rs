@@ -2,50 +2,91 @@
 //! Commands in a shell's syntax.
 
 use std::env;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 /// Returns the command that runs, for a shell.
 pub fn this_command() -> String {
-    let words = env::args().skip(1).map(|word| quoted(&word));
-    format!("cargo xtask {}", words.collect::<Vec<_>>().join(" "))
+    this_with(|word| quoted(word)).join(" ")
+}
+
+/// Returns its words in plain ASCII, each one as a shell reads it: for a text that others wrap, send and paste.
+pub fn this_command_in_ascii() -> Vec<String> {
+    this_with(quoted_in_ascii)
+}
+
+fn this_with(quoted: fn(&OsStr) -> String) -> Vec<String> {
+    let given = env::args_os().skip(1).map(|word| quoted(&word));
+    ["cargo", "xtask"]
+        .map(String::from)
+        .into_iter()
+        .chain(given)
+        .collect()
 }
 
 /// Returns the command as one would type it into a shell.
 pub fn typed(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let words: Vec<String> = words.map(|word| quoted(&word.to_string_lossy())).collect();
-    words.join(" ")
+    words.map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 /// Quotes a word, if a shell needs that.
-pub fn quoted(word: &str) -> String {
+pub fn quoted(word: impl AsRef<OsStr>) -> String {
+    quoted_unless(word.as_ref(), foreign::is_hidden)
+}
+
+/// Likewise in ASCII alone.
+fn quoted_in_ascii(word: &OsStr) -> String {
+    quoted_unless(word, |c| !c.is_ascii() || c.is_control())
+}
+
+/// Quotes a word, with a number for each byte of a character that is `unfit` to be shown.
+fn quoted_unless(word: &OsStr, unfit: fn(char) -> bool) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
+    match word.to_str() {
+        Some(text) if !text.is_empty() && text.chars().all(plain) => text.to_owned(),
+        Some(text) if !text.contains(unfit) => format!("'{}'", text.replace('\'', r"'\''")),
+        _ => {
+            let chunks = word.as_bytes().utf8_chunks();
+            let typed = chunks.map(|chunk| {
+                let valid = chunk.valid().chars().map(|c| typed_as(c, unfit));
+                valid.collect::<String>() + &numbers(chunk.invalid())
+            });
+            format!("$'{}'", typed.collect::<String>())
+        }
     }
-    if word.contains(foreign::is_hidden) {
-        return format!("$'{}'", word.chars().map(typed_as).collect::<String>());
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Returns a character between `$'` and `'` (bash(1), QUOTING).
-fn typed_as(c: char) -> String {
+fn typed_as(c: char, unfit: fn(char) -> bool) -> String {
     match c {
         '\'' | '\\' => format!("\\{c}"),
-        c if c.is_ascii_control() => format!("\\x{:02x}", u32::from(c)),
-        c if foreign::is_hidden(c) => format!("\\U{:08x}", u32::from(c)),
+        c if unfit(c) => numbers(c.encode_utf8(&mut [0; 4]).as_bytes()),
         c => c.into(),
     }
+}
+
+/// Returns bytes by their numbers: `\u` depends on the locale of the shell.
+fn numbers(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use page::document::Document;
+    use proptest::prelude::*;
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
 
     #[test]
     fn what_a_terminal_would_act_on_is_typed_as_its_number() {
-        assert_eq!(quoted("a\u{1b}'\\\u{202e}"), r"$'a\x1b\'\\\U0000202e'");
+        assert_eq!(
+            quoted("a\u{1b}'\\\u{202e}\u{e4}"),
+            "$'a\\x1b\\'\\\\\\xe2\\x80\\xae\u{e4}'"
+        );
+        assert_eq!(quoted_in_ascii("a \u{e4}".as_ref()), r"$'a \xc3\xa4'");
     }
 
     #[test]
@@ -56,5 +97,42 @@ mod tests {
             typed(&command),
             r"qemu -append 'a=1 b='\''2'\''' -m 512M ''"
         );
+    }
+
+    /// Words that bash reads in `text`, the end of a mail or a command, in the locale `C`.
+    fn read_by_bash(text: &str) -> Vec<OsString> {
+        let words = Command::new("bash")
+            .args(["-c", &format!(r"printf '%s\0' {text}")])
+            .env("LC_ALL", "C")
+            .output()
+            .unwrap();
+        assert!(words.status.success(), "{text}: {words:?}");
+        let words = words.stdout.strip_suffix(b"\0").unwrap();
+        let words = words.split(|byte| *byte == 0);
+        words.map(|word| OsString::from_vec(word.into())).collect()
+    }
+
+    /// A word of a path: with quotes, blanks, ends of lines, letters of other languages, or bytes that are no text.
+    fn word() -> impl Strategy<Value = OsString> {
+        prop_oneof![
+            "[a-z/.=-]{1,90}".prop_map(OsString::from),
+            "[ -~\n\t\u{e9}\u{202e}\u{4e16}]{0,120}".prop_map(OsString::from),
+            proptest::collection::vec(1u8..=255, 0..40).prop_map(OsString::from_vec),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_command_of_a_mail_can_be_pasted(given in proptest::collection::vec(word(), 1..9)) {
+            let ascii: Vec<String> = given.iter().map(|word| quoted_in_ascii(word)).collect();
+            let mail = Document::default().mail(&ascii);
+            prop_assert!(mail.is_ascii());
+            let (_, command) = mail.rsplit_once("\n$ ").unwrap();
+            prop_assert_eq!(&read_by_bash(command), &given, "{}", mail);
+            let one_line: Vec<String> = given.iter().map(quoted).collect();
+            prop_assert_eq!(&read_by_bash(&one_line.join(" ")), &given);
+        }
     }
 }

@@ -151,3 +151,20 @@ fn what_the_ends_of_blocks_count_is_no_rate_of_samples() {
     cell.made = 47;
     assert_eq!(shown(&cell), "≤3.20 2 · 1");
 }
+
+#[test]
+fn exits_are_a_count_only_where_something_counts_them() {
+    let exits = |under| {
+        let cell = Cell {
+            under,
+            ..measured(24, 7)
+        };
+        let columns = of(&[&cell], Scale::of(&results::samples::results()));
+        let exits = columns.iter().filter(|column| column.group() == "exits/op");
+        let texts: Vec<String> = exits.map(|column| column.texts()[0].clone()).collect();
+        texts.join(" ")
+    };
+    assert_eq!(exits(Under::Rouse), "· · · · ·");
+    assert_eq!(exits(Under::None), "- - - - -");
+    assert_eq!(exits(Under::Kvm), "? ? ? ? ?");
+}

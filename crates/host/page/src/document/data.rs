@@ -49,7 +49,8 @@ fn of_table(columns: &[Column]) -> csv::Result<String> {
             let text = column.texts().get(number).map_or("", String::as_str);
             match column.is_left() {
                 true => foreign::cell(text),
-                false => text.into(),
+                // A program reads the number, not its commas.
+                false => text.replace(',', "").into(),
             }
         });
         writer.write_record(texts.map(|text| text.into_owned()))?;

@@ -17,40 +17,38 @@ pub const WIDTH: usize = 76;
 const WORDS: usize = 44;
 
 impl Document {
-    /// Returns a mail; `command` is the command that made it.
+    /// Returns a mail; `command` has the words of the command that made it, each in ASCII as a shell reads it.
     #[must_use]
-    pub fn mail(&self, command: &str) -> String {
+    pub fn mail(&self, command: &[String]) -> String {
         let mut lines = Vec::new();
         for block in self.for_people().blocks() {
             match block {
-                Block::Line(line) => lines.extend(wrapped(&ascii(line), "")),
+                Block::Line(line) => lines.extend(wrapped(&ascii(line))),
                 Block::Table(columns) => lines.extend(table(columns)),
             }
         }
         lines.push(String::new());
-        lines.extend(wrapped(&format!("$ {command}"), " \\"));
+        lines.extend(pasted(command));
         lines.join("\n") + "\n"
     }
 }
 
-/// Wraps `line` at [`WIDTH`], with further lines indented, and `more` at the end of each
-/// line but the last. Only splits a word that is longer than a line.
-fn wrapped(line: &str, more: &str) -> Vec<String> {
+/// Wraps `line` at [`WIDTH`], with further lines indented. Only splits a word that is longer than a line.
+fn wrapped(line: &str) -> Vec<String> {
     let indent = line.len() - line.trim_start().len();
-    let width = WIDTH - more.len();
     let mut lines = Vec::new();
     let mut now = " ".repeat(indent);
     let mut is_empty = true;
     for word in line.split_whitespace() {
         let mut word = word;
-        if !is_empty && now.len() + 1 + word.len() > width {
-            lines.push(now + more);
+        if !is_empty && now.len() + 1 + word.len() > WIDTH {
+            lines.push(now);
             now = " ".repeat(indent + 2);
             is_empty = true;
         }
-        while now.len() + word.len() > width {
-            let (begin, rest) = word.split_at(width - now.len());
-            lines.push(now + begin + more);
+        while now.len() + word.len() > WIDTH {
+            let (begin, rest) = word.split_at(WIDTH - now.len());
+            lines.push(now + begin);
             now = " ".repeat(indent + 2);
             word = rest;
         }
@@ -65,6 +63,24 @@ fn wrapped(line: &str, more: &str) -> Vec<String> {
     for line in &mut lines {
         line.truncate(line.trim_end().len());
     }
+    lines
+}
+
+/// The command of these words, continued where a line is full. A word that is longer stays whole: a quoted one would
+/// become another.
+fn pasted(words: &[String]) -> Vec<String> {
+    const ON: &str = " \\";
+    let mut lines = Vec::new();
+    let mut now = "$".to_owned();
+    for word in words {
+        if now.len() + 1 + word.len() + ON.len() > WIDTH && now.len() > 1 {
+            lines.push(now + ON);
+            now = " ".to_owned();
+        }
+        now += " ";
+        now += word;
+    }
+    lines.push(now);
     lines
 }
 
@@ -115,11 +131,11 @@ fn table(columns: &[Column]) -> Vec<String> {
     }
     if !same.is_empty() {
         let line = format!("All rows: {}.", same.join(", "));
-        lines.extend(wrapped(&ascii(&line), ""));
+        lines.extend(wrapped(&ascii(&line)));
     }
     if !empty.is_empty() {
         let line = format!("No row has: {}.", empty.join(", "));
-        lines.extend(wrapped(&ascii(&line), ""));
+        lines.extend(wrapped(&ascii(&line)));
     }
     tell_apart(&mut words, &mut numbers, grid::rows(columns));
     if span(&words) > WORDS {
@@ -173,7 +189,7 @@ fn numbered(words: &mut Vec<Column>) -> Vec<String> {
             Some(format!("{} {text}", grid::name(column)))
         });
         let told: Vec<String> = told.collect();
-        lines.extend(wrapped(&format!("  {}: {}", row + 1, told.join(", ")), ""));
+        lines.extend(wrapped(&format!("  {}: {}", row + 1, told.join(", "))));
     }
     let numbers = (1..=rows).map(|row| row.to_string()).collect();
     *words = vec![Column::numbers("", "row", numbers)];
@@ -226,7 +242,7 @@ mod tests {
         }
         let mut document = Document::default();
         document.table(columns);
-        let mail = document.mail("x");
+        let mail = document.mail(&["x".into()]);
         assert_eq!(mail.matches("host").count(), 2, "{mail}");
         assert_eq!(mail.matches("limit").count(), 1, "{mail}");
         assert_eq!(mail.matches(&wide).count(), 4, "{mail}");
@@ -236,10 +252,10 @@ mod tests {
     #[test]
     fn a_long_word_is_the_only_one_that_is_cut() {
         let long = "x".repeat(200);
-        let lines = wrapped(&format!("  a {long} b"), "");
+        let lines = wrapped(&format!("  a {long} b"));
         assert!(lines.iter().all(|line| line.len() <= WIDTH), "{lines:?}");
         assert_eq!(lines.concat().replace(' ', ""), format!("a{long}b"));
-        assert_eq!(wrapped("", ""), [""]);
+        assert_eq!(wrapped(""), [""]);
     }
 
     /// Words, or numbers in a group.
@@ -263,7 +279,7 @@ mod tests {
             document.extend(lines.iter().cloned());
             let all: Vec<String> = columns.iter().flat_map(|column| column.texts().to_vec()).collect();
             document.table(columns);
-            let mail = document.mail("cargo xtask run --board virt");
+            let mail = document.mail(&["cargo", "xtask", "run", "--board", "virt"].map(String::from));
             for line in mail.lines() {
                 prop_assert!(line.len() <= WIDTH, "{line}");
             }

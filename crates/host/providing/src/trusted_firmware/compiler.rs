@@ -90,7 +90,7 @@ pub fn make(folder: &Path) -> Result<Command> {
 /// Writes the script `name` that starts `program` with its own C library.
 fn script(folder: &Path, name: &str, program: &Path, arguments: &str) -> Result<()> {
     let prefix = prefix();
-    let shown = |path: &Path| quoted(&path.display().to_string());
+    let shown = |path: &Path| quoted(path);
     let text = format!(
         "#!/bin/sh\nexec {} --library-path {} {}{arguments} \"$@\"\n",
         shown(&prefix.join("usr/lib64/ld-linux-x86-64.so.2")),

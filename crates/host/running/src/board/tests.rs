@@ -194,3 +194,11 @@ fn the_board_of_the_guide_is_one() {
     assert_eq!((board.name.as_str(), board.cpus.default), ("desk", 4));
     assert_eq!(board.model(None).unwrap(), "cortex-a76");
 }
+
+/// A board's progress must not name a hypervisor that it can't have.
+#[test]
+fn a_board_without_el2_is_known() {
+    let without = names().unwrap().into_iter();
+    let without = without.filter(|name| !Board::load(name).unwrap().has_el2());
+    assert_eq!(without.collect::<Vec<_>>(), ["virt-uefi-el1"]);
+}

@@ -97,10 +97,7 @@ fn show_last_words(outcome: &Outcome) {
 
 /// Start of command.txt: the command of this program, and the emulator.
 fn heading(emulator: &str) -> String {
-    let words: Vec<String> = env::args()
-        .skip(1)
-        .map(|word| command::quoted(&word))
-        .collect();
+    let words: Vec<String> = env::args().skip(1).map(command::quoted).collect();
     let commit = toolchain::tree().unwrap_or_else(|| "unknown".into());
     let rustc = toolchain::rustc_version().unwrap_or_else(|| "rustc unknown".into());
     format!(

@@ -81,6 +81,9 @@ impl Stage<'_> {
 
     fn title(self, variant: Variant, number: usize) -> String {
         let mut title = variant.to_string();
+        if !self.job.board().has_el2() {
+            title = title.replacen("under rouse", "at EL1", 1);
+        }
         if let Some(name) = self.name {
             title = format!("{name} {title}");
         }

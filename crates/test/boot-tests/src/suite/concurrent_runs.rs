@@ -79,7 +79,7 @@ fn meeting(place: &Path, count: usize) -> Result<PathBuf> {
     let qemu = command::typed(&qemu::ensure()?.command());
     let here = place.join("here");
     fs::create_dir(&here)?;
-    let here = command::quoted(&here.display().to_string());
+    let here = command::quoted(here);
     let script = place.join("qemu");
     // A run that fails before it boots must not keep the others for ever.
     let text = format!(

@@ -76,7 +76,7 @@ fn compare(cell: &str) -> Result<()> {
 /// A program that is the emulator with its list of exceptions in `list`.
 fn write_emulator(program: &Path, list: &Path) -> Result<()> {
     let command = command::typed(&qemu::ensure()?.command());
-    let list = command::quoted(&list.display().to_string());
+    let list = command::quoted(list);
     let text = format!("#!/bin/sh\nexec {command} \"$@\" -d int -D {list}\n");
     fs::write(program, text)?;
     Ok(fs::set_permissions(

@@ -104,7 +104,18 @@ impl Outcomes {
         }
     }
 
-    /// Names the skipped tests; fails if a test failed.
+    /// How many of the tests ended in which way.
+    fn totals(&self) -> String {
+        let (failed, skipped) = (self.failed.len(), self.skipped.len());
+        let tests = if self.tests == 1 { "test" } else { "tests" };
+        let ok = self.tests - failed - skipped;
+        format!(
+            "{} {tests}: {ok} ok, {failed} failed, {skipped} skipped",
+            self.tests
+        )
+    }
+
+    /// Names the skipped tests, and how many ended in which way; fails if a test failed.
     pub fn judge(mut self) -> Result<()> {
         // They end in any order.
         self.skipped.sort_unstable();
@@ -112,6 +123,7 @@ impl Outcomes {
         if !self.skipped.is_empty() {
             say!("skipped: {}", self.skipped.join(", "));
         }
+        say!("{}", self.totals());
         ensure!(
             self.failed.is_empty(),
             "{} of {} tests failed: {}",
@@ -179,6 +191,7 @@ mod tests {
         ];
         tally.run(tasks, all_cpus()).unwrap();
         assert_eq!(tally.skipped, ["c"]);
+        assert_eq!(tally.totals(), "4 tests: 1 ok, 2 failed, 1 skipped");
         let failed = tally.judge().unwrap_err().to_string();
         assert_eq!(failed, "2 of 4 tests failed: a, b");
     }

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How many claims a board can judge, before anything boots.
+//!
+//! A claim is not judged where its figures depend on what the machine lacks. Which figures these are follows from the cells
+//! alone, so the experiment's own conclusions are drawn here from made-up samples of the cells to come. What the machine lacks
+//! is what the kept run of the board in `results/` has found.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::Result;
+use plan::{Machine, Under};
+use results::{Cell, Critical, Results, Stats};
+use serde_json::Value;
+
+use super::outcome::Claim;
+use super::report::{counts, lacking};
+use super::runs::Runs;
+use super::{Experiment, Planned};
+use running::job::Job;
+use shell::places;
+
+/// Values of made-up samples and counts: enough for every percentile.
+const SAMPLES: u64 = 10_000;
+/// A guest that is the neighbour of another one has done all of this.
+const NEIGHBOUR: [&str; 5] = ["ticks", "given", "taken", "work", "turns"];
+
+/// What the kept run of a board has found.
+pub struct Found(Results);
+
+impl Found {
+    /// Reads the kept run of the board of `job`; `None` if there is none in the job's unit.
+    pub fn of(job: &Job) -> Option<Self> {
+        let name = format!("results/{}.json", job.board().name);
+        let text = fs::read_to_string(places::root().join(name)).ok()?;
+        let results: Results = serde_json::from_str(&text).ok()?;
+        (results.unit == job.metric.to_string()).then_some(Self(results))
+    }
+
+    fn answer(&self, probe: &str) -> Option<&Value> {
+        self.0.fidelity.get(probe)
+    }
+
+    fn is_yes(&self, probe: &str) -> bool {
+        self.answer(probe) == Some(&Value::Bool(true))
+    }
+
+    /// The machine of `job`, as its guest will find it.
+    fn machine(&self, job: &Job, under: Under) -> Result<Machine> {
+        let has_wfxt = !matches!(self.answer("wfet_halts"), Some(Value::String(_)));
+        Ok(Machine {
+            wfxt: has_wfxt,
+            cpus_at_once: self.is_yes("cpus_run_at_once"),
+            caches: self.is_yes("caches_modelled"),
+            ..job.machine(under)?
+        })
+    }
+
+    /// The results of `job`, with made-up samples.
+    fn results(&self, job: &Job, under: Under) -> Result<Results> {
+        let machine = self.machine(job, under)?;
+        let cells = job.load.plan.cells(&machine);
+        let cells = cells.map(|what| self.cell(what, &machine));
+        let mut results = Results {
+            cells: cells.collect(),
+            fidelity: self.0.fidelity.clone(),
+            machine: self.0.machine.clone(),
+            unit: self.0.unit.clone(),
+            ..Results::default()
+        };
+        results.machine.cntfrq_hz = machine.frequency;
+        Ok(results)
+    }
+
+    fn cell(&self, what: plan::Cell, machine: &Machine) -> Cell {
+        let skipped = what.skip_reason(machine);
+        let stats = Stats {
+            count: SAMPLES,
+            min: SAMPLES,
+            p50: SAMPLES,
+            p90: SAMPLES,
+            p99: SAMPLES,
+            p999: SAMPLES,
+            max: SAMPLES,
+            mean: SAMPLES as f64,
+        };
+        let neighbour = NEIGHBOUR.map(|name| (name.to_owned(), SAMPLES));
+        let lacks = what.depends_on().filter(|probe| !self.is_yes(probe));
+        Cell {
+            cpus: machine.cpus as u64,
+            // The counter makes powers of two.
+            event_stream_made_ns: u64::from(what.event_stream_us) * 1024,
+            made: SAMPLES,
+            unit: self.0.unit.clone(),
+            stats: skipped.is_none().then_some(stats),
+            critical: Some(Critical {
+                parties: stats,
+                ..Critical::default()
+            }),
+            counters: BTreeMap::from([("neighbour".to_owned(), neighbour.into())]),
+            not_modelled: match what.workload.is_linux() {
+                true => Vec::new(),
+                false => lacks.map(String::from).collect(),
+            },
+            skipped: skipped.map(|why| why.to_string()),
+            what,
+            ..Cell::default()
+        }
+    }
+}
+
+/// The claims that `experiment` will make of `jobs`, with invented figures; `None` if that is not known before they ran.
+fn claims(experiment: &Experiment, jobs: &[Planned]) -> Option<Vec<Claim>> {
+    let runs = runs(experiment, jobs)?;
+    Some((experiment.conclude)(&runs).ok()?.claims)
+}
+
+/// The boots of `jobs`, with invented figures.
+fn runs(experiment: &Experiment, jobs: &[Planned]) -> Option<Runs> {
+    let found = Found::of(&jobs.first()?.job)?;
+    let mut runs = Runs::new(experiment.name);
+    for Planned { boot, repeat, job } in jobs {
+        runs.add(
+            boot.label,
+            repeat.name,
+            found.results(job, boot.under).ok()?,
+        );
+    }
+    Some(runs)
+}
+
+/// Describes how many claims of `experiment` the board of `jobs` can judge, and what the others need.
+pub fn lines(experiment: &Experiment, jobs: &[Planned]) -> Vec<String> {
+    let name = experiment.name;
+    let Some(claims) = claims(experiment, jobs) else {
+        return vec![format!(
+            "{name}: how many of its claims this board can judge shows when its boots are over: results/ has no run of this board in this unit"
+        )];
+    };
+    let first = format!("{name}: {}", counts(claims.iter()).judged_on("this board"));
+    [first]
+        .into_iter()
+        .chain(lacking(&claims, experiment.metric))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{args, args_on};
+    use crate::verdict::Verdict;
+    use crate::{ALL, page, poll_limit, who_pays};
+    use ::page::document::Document;
+
+    /// Experiments, their claims, and how many of these boots on `virt` could not judge.
+    const SHOWN: [(&str, usize, usize); 9] = [
+        ("poll-limit", 12, 12),
+        ("mostly-idle", 11, 11),
+        ("resched-ipis", 4, 4),
+        ("ipistorm", 17, 16),
+        ("clients", 8, 8),
+        ("idle-poll", 4, 4),
+        ("where-to-poll", 8, 7),
+        ("event-stream", 12, 11),
+        ("who-pays", 20, 14),
+    ];
+
+    #[test]
+    fn what_boots_have_shown_is_known_before_they_run() {
+        for experiment in ALL {
+            let name = experiment.name;
+            let jobs = experiment.jobs(&args(name)).unwrap();
+            let claims = claims(experiment, &jobs).unwrap();
+            let not = claims
+                .iter()
+                .filter(|claim| claim.verdict() == Verdict::NotModelled);
+            let not = not.count();
+            if let Some(shown) = SHOWN.iter().find(|(shown, ..)| *shown == name) {
+                assert_eq!((name, claims.len(), not), *shown);
+            }
+            let lines = lines(experiment, &jobs);
+            let judged = format!("{name}: {} of {} claims", claims.len() - not, claims.len());
+            assert!(lines[0].starts_with(&judged), "{lines:?}");
+            assert_eq!(lines.len() > 1, not > 0, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_board_without_a_kept_run_is_no_guess() {
+        let args = args_on("gem5", "who-pays");
+        let jobs = who_pays::EXPERIMENT.jobs(&args).unwrap();
+        let lines = lines(&who_pays::EXPERIMENT, &jobs);
+        assert!(
+            lines[0].contains("results/ has no run of this board"),
+            "{lines:?}"
+        );
+    }
+
+    #[test]
+    fn verdicts_come_before_claims_and_claims_before_figures() {
+        let experiment = &poll_limit::EXPERIMENT;
+        let jobs = experiment.jobs(&args(experiment.name)).unwrap();
+        let report = experiment
+            .reported(&runs(experiment, &jobs).unwrap())
+            .unwrap();
+        let mut document = Document::default();
+        report.show(&mut document);
+        let text = document.terminal(None).join("\n");
+        let html = page::html(&[report], "x");
+        for text in [&text, &html] {
+            let places = [
+                "0 of 12 claims can be judged",
+                "a store to the monitored line ends WFE",
+                "any limit is better than none",
+                "Requests per second by poll limit (us)",
+            ];
+            let places = places.map(|part| {
+                text.find(part)
+                    .unwrap_or_else(|| panic!("{part} in {text}"))
+            });
+            assert!(places.is_sorted(), "{places:?} in {text}");
+        }
+        assert!(
+            text.contains("No board that counts instructions models that"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The words that options take, from the tables that parse them.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Command, ValueHint};
+use plan::{Info, Under, Word};
+use running::board::{Board, EmulatedMachine};
+use running::gem5::parameters::Parameters;
+
+/// Stands for all words of a list.
+const ALL: &str = "all";
+
+/// The words of boards, which are files.
+struct Boards {
+    names: Vec<String>,
+    models: BTreeSet<String>,
+    presets: BTreeSet<String>,
+}
+
+impl Boards {
+    fn read() -> Result<Self> {
+        let names = running::board::names()?;
+        let (mut models, mut presets) = (BTreeSet::new(), BTreeSet::new());
+        for name in &names {
+            let board = Board::load(name)?;
+            models.extend(board.model_names().into_iter().map(String::from));
+            if let EmulatedMachine::Gem5(gem5) = &board.machine {
+                let parameters = Parameters::load(&board.beside(&gem5.parameters))?;
+                presets.extend(parameters.presets().into_iter().map(String::from));
+            }
+        }
+        Ok(Self {
+            names,
+            models,
+            presets,
+        })
+    }
+
+    /// The words of option `id`; `None` if it takes others.
+    fn words_of(&self, id: &str) -> Option<Vec<String>> {
+        let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+        if let Some(info) = Info::find(id) {
+            return match info.words {
+                [] => None,
+                words => Some(owned(&[words, &[ALL]].concat())),
+            };
+        }
+        Some(match id {
+            "board" => self.names.clone(),
+            "cpu" => self.models.iter().cloned().collect(),
+            "preset" => self.presets.iter().cloned().collect(),
+            "under" => owned(&[Under::NAMES, &[ALL]].concat()),
+            "stages" | "keep_cpu" => owned(&["on", "off"]),
+            _ => return None,
+        })
+    }
+}
+
+/// Returns `command` and its verbs with the words of their options. The words may be too few to parse what can follow: a list
+/// takes several.
+pub fn with_words(command: Command) -> Result<Command> {
+    let boards = Boards::read()?;
+    let experiments = || {
+        let names = experiments::names();
+        let names = names.split(", ").chain([ALL]).map(String::from);
+        names.collect::<Vec<_>>()
+    };
+    let command = command.mut_subcommand("experiment", |verb| {
+        verb.mut_arg("names", |arg| taking(arg, experiments()))
+    });
+    Ok(each_verb(
+        command,
+        &|arg| match boards.words_of(arg.get_id().as_str()) {
+            _ if !takes_others(&arg) => arg,
+            Some(words) => taking(arg, words),
+            None if names_a_file(&arg) => arg,
+            None => arg.value_hint(ValueHint::Other),
+        },
+    ))
+}
+
+fn each_verb(command: Command, change: &dyn Fn(Arg) -> Arg) -> Command {
+    let command = command.mut_args(change);
+    command.mut_subcommands(|verb| each_verb(verb, change))
+}
+
+fn taking(arg: Arg, words: Vec<String>) -> Arg {
+    // The command is made once, and then the program ends.
+    let words = words.into_iter().map(|word| &*word.leak());
+    arg.value_parser(PossibleValuesParser::new(words))
+}
+
+/// Whether it takes a value that is not one of the words that it has.
+fn takes_others(arg: &Arg) -> bool {
+    arg.get_action().takes_values() && arg.get_possible_values().is_empty()
+}
+
+/// Whether its value can be a file: a shell completes these by itself.
+fn names_a_file(arg: &Arg) -> bool {
+    const NAMES: [&str; 5] = ["FILE", "DIR", "IMAGE", "PATH", "INPUT"];
+    let names = arg.get_value_names().unwrap_or_default();
+    let named = |name: &clap::builder::Str| NAMES.iter().any(|of| name.contains(of));
+    arg.is_positional() || names.iter().any(named)
+}

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Prints what zsh offers for a line. $1: the file of the rules, $2: what the inner shell reads first, then the lines.
+zmodload zsh/zpty || exit 3
+local rules=$1 inner=$2 typed line
+shift 2
+for typed; do
+    zpty shell zsh -f -i
+    zpty -w shell "source ${(q)inner} ${(q)rules}"
+    while zpty -r shell line && [[ $line != ready* ]]; do :; done
+    zpty -w -n shell "$typed"$'\t'
+    while zpty -r shell line && [[ $line != *the-end* ]]; do
+        [[ $line == *offered:* ]] && print -rn -- "${${line#*offered:}%$'\r\n'} "
+    done
+    print
+    zpty -d shell
+done

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Two examples of each verb, for its help and for its manual page.
+
+/// A verb, and its examples: what follows `cargo xtask`, and its purpose.
+const EXAMPLES: [(&str, [(&str, &str); 2]); 18] = [
+    (
+        "run",
+        [
+            ("run", "the answer in one screen, in a few seconds"),
+            (
+                "run --guest debian --under none,kvm --workload linux-pipe --format mail",
+                "Linux alone and as a guest of KVM, as a text for a mailing list",
+            ),
+        ],
+    ),
+    (
+        "compare",
+        [
+            (
+                "compare before after",
+                "two runs that `run --save` has named",
+            ),
+            ("compare --over-time results", "the same cells in many runs"),
+        ],
+    ),
+    (
+        "report",
+        [
+            (
+                "report serial.log",
+                "the table and the page of a console's log",
+            ),
+            (
+                "report here.log there.log --out both.html",
+                "two machines on one page",
+            ),
+        ],
+    ),
+    (
+        "cost",
+        [
+            (
+                "cost --compare",
+                "did a path become longer than the newest baseline?",
+            ),
+            ("cost --asm sgi-send", "the instructions of one path"),
+        ],
+    ),
+    (
+        "image",
+        [
+            (
+                "image --board virt-uefi --out rouse.disk",
+                "a disk that firmware boots",
+            ),
+            (
+                "image --for kvm --out rouse-kvm",
+                "one program for an arm64 host with /dev/kvm",
+            ),
+        ],
+    ),
+    (
+        "doctor",
+        [
+            ("doctor", "what is here, and how to get the rest"),
+            ("doctor --boards", "the machines that can be emulated"),
+        ],
+    ),
+    (
+        "experiment",
+        [
+            (
+                "experiment where-to-poll",
+                "one published measurement, repeated and judged",
+            ),
+            (
+                "experiment all --jobs 1 --format md",
+                "all of them, as Markdown",
+            ),
+        ],
+    ),
+    (
+        "governors",
+        [
+            (
+                "governors --generate bursty",
+                "all governors on made-up idle times",
+            ),
+            (
+                "governors --trace perf.txt --states poll+wfi+deep",
+                "a recording of Linux, with three idle states",
+            ),
+        ],
+    ),
+    (
+        "test",
+        [
+            ("test --host-only", "the tests that boot nothing"),
+            ("test sgi", "the tests with `sgi` in their names"),
+        ],
+    ),
+    (
+        "dev soak",
+        [
+            ("dev soak --minutes 10", "ten minutes of random operations"),
+            ("dev soak --minutes 1 --seed 7", "the same operations again"),
+        ],
+    ),
+    (
+        "dev publish",
+        [
+            ("dev publish virt", "measure a board again and keep it"),
+            ("dev publish --check", "is what is kept still so?"),
+        ],
+    ),
+    (
+        "dev dist",
+        [
+            ("dev dist", "the files of a release, in target/dist"),
+            ("dev dist --to release", "likewise in a folder of that name"),
+        ],
+    ),
+    (
+        "dev build",
+        [
+            ("dev build", "the image for QEMU's virt"),
+            (
+                "dev build --guest Image",
+                "with another kernel as its guest",
+            ),
+        ],
+    ),
+    (
+        "dev book",
+        [
+            ("dev book", "the site, and its path"),
+            ("dev book --help", "where it is made"),
+        ],
+    ),
+    (
+        "dev pages",
+        [
+            ("dev pages", "look at a page of each kind"),
+            (
+                "dev pages report.html --pictures seen",
+                "look at one page and keep the pictures",
+            ),
+        ],
+    ),
+    (
+        "dev audit",
+        [
+            ("dev audit", "licences and versions"),
+            (
+                "dev audit --advisory-db advisory-db",
+                "and the advisories of that folder",
+            ),
+        ],
+    ),
+    (
+        "dev completions",
+        [
+            ("dev completions bash", "rules to source in ~/.bashrc"),
+            ("dev completions fish", "likewise for another shell"),
+        ],
+    ),
+    (
+        "dev man",
+        [
+            ("dev man run", "the page of one verb"),
+            ("dev man", "the page of all"),
+        ],
+    ),
+];
+
+/// Heading of the examples in a help.
+pub const HEADING: &str = "Examples";
+
+/// Returns the examples of `verb`: lines of a shell, and their purposes.
+pub fn of(verb: &str) -> &'static [(&'static str, &'static str)] {
+    let known = EXAMPLES.iter().find(|(name, _)| *name == verb);
+    known.map_or(&[], |(_, examples)| examples)
+}
+
+/// Returns the examples of `verb` as a part of its help.
+pub fn told(verb: &str) -> String {
+    let lines = of(verb)
+        .iter()
+        .map(|(line, purpose)| format!("\n  cargo xtask {line}\n      {purpose}"));
+    format!("{HEADING}:{}", lines.collect::<String>())
+}
