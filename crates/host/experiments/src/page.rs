@@ -24,9 +24,12 @@ pub fn html(reports: &[Report], command: &str) -> String {
 
 /// Counts the claims that hold.
 fn summary(reports: &[Report]) -> String {
+    let number = match reports.len() {
+        1 => "1 experiment".into(),
+        number => format!("{number} experiments"),
+    };
     format!(
-        "{} experiments; {}. What the verdicts mean is in docs/experiments.md.",
-        reports.len(),
+        "{number}; {}. What the verdicts mean is in docs/experiments.md.",
         verdicts(reports).line()
     )
 }
@@ -162,7 +165,7 @@ mod tests {
         };
         let page = html(&[report], "cargo xtask experiment x");
         for part in [
-            "1 experiments; 3 claims, of which 2 can be judged on this board: agrees 1, direction only 0, \
+            "1 experiment; 3 claims, of which 2 can be judged on this board: agrees 1, direction only 0, \
              no difference 1, differs 0; not modelled 1, of which our counts agree with 1 and contradict 0.",
             "a chart",
             "a curve",
