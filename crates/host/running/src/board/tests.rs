@@ -194,3 +194,13 @@ fn the_board_of_the_guide_is_one() {
     assert_eq!((board.name.as_str(), board.cpus.default), ("desk", 4));
     assert_eq!(board.model(None).unwrap(), "cortex-a76");
 }
+
+#[test]
+fn a_message_names_the_board_and_not_an_option_that_nobody_gave() {
+    let of = |name: &str| Board::load(name).unwrap_err().to_string();
+    assert!(of("README.md").contains("neither a board's name nor a file NAME.toml"));
+    assert!(of("altar").ends_with("or add boards/altar.toml"));
+    let gem5 = Board::load("gem5").unwrap();
+    let why = gem5.metric(Some(Metric::Insns)).unwrap_err().to_string();
+    assert!(why.starts_with("--board gem5: it counts no insns"), "{why}");
+}
