@@ -107,28 +107,23 @@ impl Bench {
         let machine = self.machine(instructions);
         let room = Room::here();
         let cells = self.plan.cells(&machine);
-        let entry = |cell: Cell| CellEntry {
-            skipped: skipped(&cell, &machine)
-                .or_else(|| self.idles.lacks(cell.linux_cpuidle))
-                .or_else(|| room.lacks(cell.neighbour)),
-            limits: Limits::of(&self.plan, &cell, machine.frequency, instructions),
-            guess_us: self.guess_us(&cell, machine.frequency, instructions),
-            pace: Pace::default(),
-            total: Box::new(Histogram::new()),
-            counts: Counts::new(),
-            made: 0,
-            cell,
+        let entry = |cell: Cell| {
+            let limits = Limits::of(&self.plan, &cell, machine.frequency, instructions);
+            let time = cell.pass_time(&limits, machine.frequency, instructions);
+            CellEntry {
+                skipped: skipped(&cell, &machine)
+                    .or_else(|| self.idles.lacks(cell.linux_cpuidle))
+                    .or_else(|| room.lacks(cell.neighbour)),
+                limits,
+                guess_us: time.expected_us,
+                pace: Pace::default(),
+                total: Box::new(Histogram::new()),
+                counts: Counts::new(),
+                made: 0,
+                cell,
+            }
         };
         cells.map(entry).collect()
-    }
-
-    /// A guess of what a pass takes. Where instructions are counted a pause is skipped, as every
-    /// CPU is idle in it.
-    fn guess_us(&self, cell: &Cell, frequency: u64, instructions: bool) -> u64 {
-        let gap_us = if instructions { 0 } else { cell.gap_us };
-        let cell = Cell { gap_us, ..*cell };
-        let limits = Limits::of(&self.plan, &cell, frequency, instructions);
-        cell.guess_us(&limits, frequency)
     }
 
     /// Runs a pass of a cell, if it is to have one, and reports what the cell has.

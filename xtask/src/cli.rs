@@ -12,7 +12,8 @@ use doctor::DoctorArgs;
 use examples::told;
 use reporting::compare::CompareArgs;
 use reporting::report::ReportArgs;
-use running::options::{ImageArgs, RunArgs, arranged};
+use running::options::{DISK_BOARD, ImageArgs, RunArgs, arranged};
+use shell::args::CommonArgs;
 
 pub use old_verbs::renamed;
 
@@ -58,6 +59,9 @@ the machine can't run is listed as skipped, with the reason.";
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", version, after_help = STATUS)]
 pub struct Cli {
+    /// Options of every verb.
+    #[command(flatten)]
+    pub common: CommonArgs,
     /// The verb.
     #[command(subcommand)]
     pub verb: Verb,
@@ -95,7 +99,7 @@ pub enum Everyday {
     Cost(CostArgs),
     /// Write a file for another machine: a disk for one with UEFI, an instance's root disk for example, or a program for
     /// Linux with KVM
-    #[command(after_help = format!("{}\n\n{LISTS}\n\n{STATUS}", told("image")))]
+    #[command(mut_arg("board", |arg| arg.default_value(DISK_BOARD)), after_help = format!("{}\n\n{LISTS}\n\n{STATUS}", told("image")))]
     Image(Box<ImageArgs>),
     /// List tools, boards, or whether Rouse can run on a machine: what is there, what is missing, and the fix
     #[command(after_help = format!("{}\n\n{STATUS}", told("doctor")))]
@@ -115,6 +119,7 @@ pub struct Passed {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use shell::args::{self, Colour};
     use shell::output::file_arguments;
 
     #[test]
@@ -123,8 +128,52 @@ mod tests {
     }
 
     #[test]
+    fn options_of_every_verb_are_taken_by_each_and_leave_the_short_help_alone() {
+        for line in [
+            "run -q",
+            "-q compare a b",
+            "cost --quiet --color never",
+            "report a --color=always",
+        ] {
+            let words = ["xtask"].into_iter().chain(line.split(' '));
+            let read = Cli::try_parse_from(words).unwrap().common;
+            assert!(
+                read.quiet != (read.color != Colour::Auto) || line.contains("cost"),
+                "{line}: {read:?}"
+            );
+        }
+        let help = Cli::try_parse_from(["xtask", "run", "-h"])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            help.lines().count() <= 26 && !help.contains("--color"),
+            "{help}"
+        );
+        let all = Cli::try_parse_from(["xtask", "run", "--help"])
+            .unwrap_err()
+            .to_string();
+        for option in ["--color <WHEN>", "-q, --quiet", "--list"] {
+            assert!(all.contains(option), "{option}");
+        }
+    }
+
+    #[test]
+    fn an_image_is_of_a_board_that_boots_it() {
+        let Ok(Cli {
+            verb: Verb::Everyday(Everyday::Image(args)),
+            ..
+        }) = Cli::try_parse_from(["xtask", "image"])
+        else {
+            panic!("`image` alone is a command");
+        };
+        assert!(running::disk::text(&running::job::Load::of_disk(&args.load).unwrap()).is_ok());
+    }
+
+    #[test]
     fn mistakes_are_told_in_one_line() {
         for (line, told) in [
+            (["rn", "--wait", "wfi"], "use run;"),
+            (["run", "--jobs", "0"], "use a whole number from 1"),
             (["run", "--wiat", "wfi"], "'--wait'"),
             (["run", "--metric", "x"], "insns, cycles, time"),
             (["run", "--timeout", "0"], "--timeout"),
@@ -133,7 +182,7 @@ mod tests {
             (["report", "--title", "x"], "provided: <INPUT>..."),
         ] {
             let error = Cli::try_parse_from(["xtask"].into_iter().chain(line)).unwrap_err();
-            let text = request::one_line(&error);
+            let text = args::told(&Cli::command(), &error);
             assert!(text.contains(told) && !text.contains('\n'), "{text}");
         }
     }

@@ -20,20 +20,29 @@ use reporting::over_time::over_time;
 use reporting::report::report;
 use running::options::For;
 use running::{disk, kvm, limits, run};
+use shell::args::{self, CommonArgs};
 use shell::failure::{self, BadInput};
-use shell::{args, terminal};
+use shell::terminal;
 
 use cli::{Everyday, renamed};
 
-/// Reads the command line `C`, and runs its verb by `dispatch`, unless that returns another program's status.
-pub fn program<C: Parser>(dispatch: impl FnOnce(C) -> Result<Option<ExitCode>>) -> ExitCode {
+/// Reads the command line `C` with its `common` options, and runs its verb by `dispatch`, unless that returns another
+/// program's status.
+pub fn program<C: Parser>(
+    common: impl FnOnce(&C) -> CommonArgs,
+    dispatch: impl FnOnce(C) -> Result<Option<ExitCode>>,
+) -> ExitCode {
     limits::start();
     qemu::without_io_uring();
     let line = match env::args().nth(1).and_then(|verb| renamed(&verb)) {
         Some(now) => Err(BadInput::error(now)),
         None => args::read::<C>(),
     };
-    let done = line.and_then(|line| line.map_or(Ok(None), dispatch));
+    let done = line.and_then(|line| {
+        let Some(line) = line else { return Ok(None) };
+        common(&line).set();
+        dispatch(line)
+    });
     let status = match done {
         Ok(Some(status)) => return status,
         Ok(None) => terminal::finish(),

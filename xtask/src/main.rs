@@ -6,10 +6,13 @@ use std::process::ExitCode;
 use xtask::cli::{Cli, Verb};
 
 fn main() -> ExitCode {
-    xtask::program(|line: Cli| match line.verb {
-        Verb::Everyday(verb) => xtask::everyday(verb).map(|()| None),
-        Verb::Experiment(_) | Verb::Governors(_) | Verb::Test(_) | Verb::Dev(_) => {
-            Ok(Some(start::become_it()))
-        }
-    })
+    xtask::program(
+        |line: &Cli| line.common,
+        |line| match line.verb {
+            Verb::Everyday(verb) => xtask::everyday(verb).map(|()| None),
+            Verb::Experiment(_) | Verb::Governors(_) | Verb::Test(_) | Verb::Dev(_) => {
+                Ok(Some(start::become_it()))
+            }
+        },
+    )
 }

@@ -41,6 +41,12 @@ impl Work {
 fn guess_us(entry: &Entry) -> u64 {
     match entry.skipped {
         Some(_) => 0,
-        None => entry.cell.guess_us(&entry.limits, clock::frequency()),
+        None => {
+            let instructions = clock::counts_instructions();
+            let time = entry
+                .cell
+                .pass_time(&entry.limits, clock::frequency(), instructions);
+            time.expected_us
+        }
     }
 }

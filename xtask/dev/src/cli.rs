@@ -15,6 +15,7 @@ use publishing::dist::DistArgs;
 use publishing::pages::PagesArgs;
 use publishing::publish::PublishArgs;
 use running::guest_kernel::GivenArgs;
+use shell::args::CommonArgs;
 
 const SOAK: &str = "\
 Each boot is a round with a seed of its own: wake-ups in every way of waiting, and
@@ -32,6 +33,9 @@ if something was wrong, dump.txt. Ctrl-C ends it with the summary so far.";
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", version, after_help = STATUS)]
 pub struct DevCli {
+    /// Options of every verb.
+    #[command(flatten)]
+    pub common: CommonArgs,
     /// The verb.
     #[command(subcommand)]
     pub verb: Verb,

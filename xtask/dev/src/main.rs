@@ -19,7 +19,10 @@ use shell::terminal::say;
 use cli::{BuildArgs, Dev, DevCli, Verb};
 
 fn main() -> ExitCode {
-    xtask::program(|line: DevCli| dispatch(line.verb).map(|()| None))
+    xtask::program(
+        |line: &DevCli| line.common,
+        |line| dispatch(line.verb).map(|()| None),
+    )
 }
 
 fn dispatch(verb: Verb) -> anyhow::Result<()> {

@@ -46,7 +46,9 @@ pub fn become_it() -> ExitCode {
 
 /// The package of the verb that these words begin with, or that they ask help on.
 fn package(mut words: impl Iterator<Item = String>) -> &'static str {
-    let verb = words.find(|word| word != "help");
+    // Options of every verb may stand before it, with values of theirs.
+    const BEFORE: [&str; 4] = ["help", "auto", "always", "never"];
+    let verb = words.find(|word| !BEFORE.contains(&word.as_str()) && !word.starts_with('-'));
     match verb.is_some_and(|verb| OF_DEV.contains(&verb.as_str())) {
         true => DEV,
         false => EVERYDAY,
@@ -82,10 +84,15 @@ fn build(root: &Path, package: &str) -> io::Result<bool> {
         .spawn()?;
     let said = cargo.stderr.take().map(BufReader::new);
     let lines = said.into_iter().flat_map(BufRead::lines);
-    let mut begun = false;
+    let quiet = env::args().any(|word| word == "-q" || word == "--quiet");
+    let (mut begun, mut unshown) = (false, Vec::new());
     for line in lines.map_while(Result::ok) {
         // That everything was up to date is not worth a line.
         if line.contains("Finished") {
+            continue;
+        }
+        if quiet {
+            unshown.push(line);
             continue;
         }
         if !begun && line.contains("Compiling") {
@@ -94,7 +101,11 @@ fn build(root: &Path, package: &str) -> io::Result<bool> {
         }
         say(&line);
     }
-    Ok(cargo.wait()?.success())
+    let built = cargo.wait()?.success();
+    if !built {
+        unshown.iter().for_each(|line| say(line));
+    }
+    Ok(built)
 }
 
 /// If this can't be written, there is nowhere to report that.
@@ -117,7 +128,14 @@ mod tests {
         for line in ["run --board virt", "--help", "help run", "", "doctor dev"] {
             assert_eq!(of(line), EVERYDAY, "{line}");
         }
-        for line in ["test", "dev soak", "help governors", "experiment all"] {
+        for line in [
+            "test",
+            "dev soak",
+            "help governors",
+            "experiment all",
+            "-q experiment all",
+            "--color never --quiet test",
+        ] {
             assert_eq!(of(line), DEV, "{line}");
         }
     }

@@ -64,7 +64,7 @@ use shell::failure::bad_input;
 use shell::folder::Folder;
 use shell::output::Output;
 use shell::side_by_side;
-use shell::terminal::{note, say};
+use shell::terminal::{say, step};
 
 pub struct Experiment {
     name: &'static str,
@@ -232,8 +232,8 @@ impl Experiment {
             at_a_time,
             |place, planned| {
                 let name = planned.boot.name(planned.repeat);
-                note!("{title}: boot {} of {boots}, {name}", place + 1);
-                let session = self.boot(&planned, &name, folder, at_a_time.get() > 1);
+                step!("{title}: boot {} of {boots}, {name}", place + 1);
+                let session = self.boot(&planned, &name, folder);
                 (planned, session)
             },
             |(Planned { boot, repeat, .. }, session)| match session {
@@ -273,18 +273,12 @@ impl Experiment {
 }
 
 impl Experiment {
-    /// Measures a boot, which is called `name`; `beside`: others may run at the same time.
-    fn boot(
-        &self,
-        planned: &Planned,
-        name: &str,
-        folder: &Folder,
-        beside: bool,
-    ) -> Result<Results, Failed> {
+    /// Measures a boot, which is called `name`.
+    fn boot(&self, planned: &Planned, name: &str, folder: &Folder) -> Result<Results, Failed> {
         let job = &planned.job;
         let place = folder.inside(&format!("{}-{name}", self.name));
         let inner = Folder::claim(Some(&place), &job.board().name)?;
-        let session = session::beside(job, inner, Show::Dumps, beside)?;
+        let session = session::run(job, inner, Show::Dumps)?;
         match session.failure {
             None => Ok(session.results),
             Some(failure) => Err(Failed {

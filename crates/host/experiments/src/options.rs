@@ -22,7 +22,7 @@ pub struct ExperimentArgs {
     pub seed: Option<u32>,
     /// How many emulators run at a time: boots of an experiment. The results are the same; where values are times, it is 1 [default: as
     /// many as this computer has CPUs and memory for]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = running::options::at_least_one)]
     pub jobs: Option<NonZeroUsize>,
     /// Folder for the report and its runs; new or empty [default: target/runs/TIME-experiment]
     #[arg(long, value_name = "DIR")]

@@ -24,10 +24,12 @@ pub fn html(reports: &[Report], command: &str) -> String {
 
 /// Counts the claims that hold.
 fn summary(reports: &[Report]) -> String {
+    let number = match reports.len() {
+        1 => "1 experiment".into(),
+        number => format!("{number} experiments"),
+    };
     format!(
-        "{} experiment{}; {}. What the verdicts mean is in docs/experiments.md.",
-        reports.len(),
-        if reports.len() == 1 { "" } else { "s" },
+        "{number}; {}. What the verdicts mean is in docs/experiments.md.",
         verdicts(reports).line()
     )
 }

@@ -29,13 +29,13 @@ use reporting::report;
 use running::boot::Show;
 use running::job::Job;
 use running::options::LimitArgs;
-use running::session;
 use running::verdict::Failure;
+use running::{run, session};
 use shell::failure::bad_input;
 use shell::folder::Folder;
 use shell::output::Output;
 use shell::places;
-use shell::terminal::{note, print_lines, say};
+use shell::terminal::{note, print_lines, say, step};
 
 /// The page, and its numbers.
 const DOCUMENT: &str = "docs/hypervisors.md";
@@ -53,6 +53,10 @@ pub fn hypervisors(args: &Table) -> Result<()> {
     };
     // Check everything before anything runs.
     let jobs = boots::jobs(unders, args)?;
+    if let Some(format) = &args.list {
+        format.claim()?;
+        return run::list(jobs.iter().map(|(_, job)| job), format);
+    }
     let mut folder = Folder::claim(args.out.as_deref(), "hypervisors")?;
     let (all, failures) = measure(&jobs, &folder)?;
     let numbers = Numbers::of(&all);
@@ -114,7 +118,7 @@ pub fn others(limits: &LimitArgs) -> Result<Option<String>> {
 fn measure(jobs: &[(&'static str, Job)], folder: &Folder) -> Result<(Results, Vec<Failure>)> {
     let (mut all, mut failures) = (Results::default(), Vec::new());
     for (number, (name, job)) in (1..).zip(jobs) {
-        note!("hypervisors: part {number} of {}, {name}", jobs.len());
+        step!("hypervisors: part {number} of {}, {name}", jobs.len());
         let inner = Folder::claim(Some(&folder.inside(name)), &job.board().name)?;
         let session = match session::run(job, inner, Show::Dumps) {
             Ok(session) => session,

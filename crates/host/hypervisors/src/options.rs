@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use plan::Under;
 use request::PlanArgs;
 
+use reporting::format::FormatArgs;
 use running::options::{LimitArgs, RunArgs, Unders};
 
 /// Part of the table to measure, and where it goes.
@@ -22,6 +23,8 @@ pub struct Table {
     /// Folder of the results.
     pub out: Option<PathBuf>,
     pub limits: LimitArgs,
+    /// List the cells in this form instead of measuring them.
+    pub list: Option<FormatArgs>,
 }
 
 /// Returns the table that `run --under all` means; with options for a plan, a machine or a guest it is an ordinary run.
@@ -38,6 +41,7 @@ pub fn of_run(args: &RunArgs) -> Option<Table> {
         xen: job.xen.clone(),
         out: out.clone(),
         limits: *limits,
+        list: args.list.then_some(args.format),
         ..Table::default()
     })
 }

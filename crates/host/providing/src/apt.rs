@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::toolchain::output;
 use shell::failure::{BadInput, bad_input};
-use shell::terminal::note;
+use shell::terminal::{note, step};
 use shell::{files, places};
 
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
@@ -54,7 +54,7 @@ impl Remedy {
             bad_input!("{missing} is missing, and only Debian's apt can fetch it; {instead}");
         }
         let space = if of.is_empty() { "" } else { " " };
-        note!("{missing}{space}{of} is missing: providing it below target/tools (once)");
+        step!("{missing}{space}{of} is missing: providing it below target/tools (once)");
         let tools = Tools::lock()?;
         // Another run may have provided it while this one waited.
         here().map_or_else(|| get(&tools), Ok)
@@ -262,7 +262,7 @@ impl<'t> Apt<'t> {
 
     /// Runs apt-get.
     pub fn run(&self, step: &str, arguments: &[&str]) -> Result<()> {
-        note!("  {step}");
+        step!("  {step}");
         let output = Command::new("apt-get")
             .args(self.options())
             .args(arguments)
@@ -287,7 +287,7 @@ impl<'t> Apt<'t> {
 
     /// Unpacks every package; the prefix appears only when complete.
     pub fn unpack(&self, prefix: &Path) -> Result<()> {
-        note!("  unpacking");
+        step!("  unpacking");
         let partial = prefix.with_extension("partial");
         let _ = fs::remove_dir_all(&partial);
         fs::create_dir_all(&partial).with_context(|| partial.display().to_string())?;

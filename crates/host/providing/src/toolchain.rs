@@ -16,7 +16,7 @@ use results::Build;
 use crate::manager;
 use shell::failure::{BadInput, bad_input};
 use shell::places;
-use shell::terminal::note;
+use shell::terminal::step;
 
 /// Target of both images.
 pub const TARGET: &str = "aarch64-unknown-none-softfloat";
@@ -116,7 +116,7 @@ pub fn ensure_target(target: &str) -> Result<()> {
         // the compiler's message names it.
         None => Ok(()),
         Some(false) => {
-            note!("installing the Rust target {target}");
+            step!("installing the Rust target {target}");
             let add = Command::new("rustup")
                 .args(["target", "add", target])
                 .current_dir(places::root())

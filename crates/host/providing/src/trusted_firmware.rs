@@ -18,7 +18,7 @@ use shell::failure::{BadInput, bad_input};
 use shell::output::Output;
 use shell::partial_files::Scratch;
 use shell::places;
-use shell::terminal::note;
+use shell::terminal::step;
 
 /// Load address of BL33, the program that it starts: NS_IMAGE_OFFSET in `plat/qemu/qemu/include/platform_def.h`.
 pub const NEXT: u64 = 0x6000_0000;
@@ -157,7 +157,7 @@ fn build(apt: &Apt<'_>, release: &Release) -> Result<PathBuf> {
 
 /// Runs `command` to its end; keeps its output if it fails.
 fn finish(mut command: Command, step: &str, place: &Scratch) -> Result<()> {
-    note!("  {step}");
+    step!("  {step}");
     let output = command.stdin(Stdio::null()).output();
     let Remedy { missing, instead } = REMEDY;
     let said = match output {

@@ -22,7 +22,7 @@ use shell::failure::bad_input;
 use shell::folder::Folder;
 use shell::output::Output;
 use shell::places;
-use shell::terminal::{note, say};
+use shell::terminal::{say, step};
 
 /// The board that the README shows.
 const SHOWN: &str = "virt";
@@ -103,7 +103,7 @@ fn measure(
     let folder = Folder::claim(None, "publish")?;
     for (number, (run, job)) in (1..).zip(&jobs) {
         let name = &run.name;
-        note!("publish: {number} of {}, {name}", jobs.len());
+        step!("publish: {number} of {}, {name}", jobs.len());
         let inner = Folder::claim(Some(&folder.inside(name)), name)?;
         let session = session::run(job, inner, Show::Dumps)?;
         if let Some(failure) = session.failure {

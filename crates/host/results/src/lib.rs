@@ -47,7 +47,7 @@ pub use spreadsheet::csv;
 pub use stats::{Bounds, Stage, Stats};
 pub use text_counts::Repeated;
 pub use types::{Build, Counts, Emulator, Machine, Origin, Parameter, Results, Serrors};
-pub use words::help;
+pub use words::{help, valued};
 
 /// The unit of samples that may contain time in which every CPU was idle, where the
 /// counter counts instructions and skips such time.

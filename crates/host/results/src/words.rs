@@ -80,6 +80,14 @@ pub fn help(info: &Info) -> String {
     help.replace("{governor}", &list("governor:"))
 }
 
+/// Names a value of a dimension: `gap 10 us`.
+pub fn valued(info: &Info, text: &str) -> String {
+    match info.key.strip_suffix("-us") {
+        Some(name) => format!("{name} {text} us"),
+        None => format!("{} {text}", info.key),
+    }
+}
+
 /// A dimension in a field of its own.
 fn value_of(info: &Info) -> Value {
     match info.kind {

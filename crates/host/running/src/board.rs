@@ -13,6 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use foreign::Quoted;
 use plan::Under;
 use results::Watts;
 use serde::Deserialize;
@@ -75,7 +76,16 @@ impl Board {
             }
             Err(_) => {
                 let known = names()?.join(", ");
-                bad_input!("--board: there is no `{name}`; use {known}, or add boards/{name}.toml")
+                let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+                match name.chars().all(is_name) && !name.is_empty() {
+                    true => bad_input!(
+                        "--board: there is no `{name}`; use {known}, or add boards/{name}.toml"
+                    ),
+                    false => bad_input!(
+                        "--board: `{}` is neither a board's name nor a file NAME.toml; use {known}, or a file",
+                        Quoted::new(name)
+                    ),
+                }
             }
         }
     }
@@ -208,7 +218,7 @@ impl Board {
         };
         let here: Vec<String> = self.metrics().map(|metric| metric.to_string()).collect();
         BadInput::error(format!(
-            "--metric {metric}: board {} has no {metric}{why}; use {elsewhere}--metric {}",
+            "--board {}: it counts no {metric}{why}; use {elsewhere}--metric {}",
             self.name,
             here.join(", ")
         ))

@@ -29,7 +29,7 @@ use shell::once::Once;
 use shell::output::Output;
 use shell::processor_time::Account;
 use shell::store::{self, Kept};
-use shell::terminal::note;
+use shell::terminal::step;
 use shell::{files, places};
 
 /// Cargo's profile of images.
@@ -368,7 +368,7 @@ pub fn building<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
     // Threads of this run wait for each other in silence.
     static HERE: Mutex<()> = Mutex::new(());
     let _here = HERE.lock().unwrap_or_else(PoisonError::into_inner);
-    let wait = || note!("waiting for another run that is building");
+    let wait = || step!("waiting for another run that is building");
     let _locked = files::lock(&folder().join("lock"), wait)?;
     let folders = [
         directory(Atomics::Llsc),

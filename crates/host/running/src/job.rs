@@ -4,10 +4,12 @@
 pub mod checks;
 mod deadlines;
 mod load;
+mod planned;
 mod ram;
 mod variant;
 
 pub use load::Load;
+pub use planned::{PlannedCell, Seconds};
 pub use ram::Ram;
 pub use variant::Variant;
 
@@ -165,7 +167,13 @@ impl Job {
         }
         for &under in &job.unders {
             job.board().runs(under)?;
-            job.something_runs(under)?;
+            job.audits(under)?;
+        }
+        // Cells that can't run under one of several are skipped there.
+        let runs = job.unders.iter().map(|&under| job.something_runs(under));
+        let runs: Vec<_> = runs.collect();
+        if runs.iter().all(Result::is_err) {
+            runs.into_iter().collect::<Result<()>>()?;
         }
         Ok(job)
     }
@@ -183,6 +191,7 @@ impl Job {
         if job.repeat > 1 && !job.measures() {
             bad_input!("--repeat: nothing is measured here that could be repeated; leave it out");
         }
+        job.ends_in_a_day()?;
         Ok(job)
     }
 
@@ -277,6 +286,7 @@ impl Job {
         let runs = |&under: &Under| {
             let board = self.board().runs(under);
             board
+                .and_then(|()| self.audits(under))
                 .and_then(|()| self.something_runs(under))
                 .map(|()| under)
         };
@@ -294,13 +304,18 @@ impl Job {
         Ok(all.into_iter().filter_map(told).collect())
     }
 
-    /// Refuses a request of which every cell would be skipped.
-    fn something_runs(&self, under: Under) -> Result<()> {
+    /// Refuses an audit of Rouse where there is none.
+    fn audits(&self, under: Under) -> Result<()> {
         if under.is_other() && self.load.linux() && !self.measures() {
             bad_input!(
                 "--append: rouse.linux-soak has Rouse audited, and under {under} there is nothing to audit; use --under rouse"
             );
         }
+        Ok(())
+    }
+
+    /// Refuses a request of which every cell would be skipped.
+    fn something_runs(&self, under: Under) -> Result<()> {
         if self.load.guest.is_some() && !self.measures() {
             return Ok(());
         }

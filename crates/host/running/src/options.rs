@@ -27,6 +27,15 @@ fn count(word: &str) -> Result<u32, String> {
     })
 }
 
+/// The board of `image` by default: one with firmware that boots disks.
+pub const DISK_BOARD: &str = "virt-uefi";
+
+/// Reads how many of something there are, which is one at least.
+pub fn at_least_one(word: &str) -> Result<NonZeroUsize, String> {
+    let number = word.parse().ok().and_then(NonZeroUsize::new);
+    number.ok_or_else(|| "use a whole number from 1".into())
+}
+
 /// Images to boot and their boot arguments.
 #[derive(Args, Clone, Debug)]
 pub struct LoadArgs {
@@ -260,7 +269,7 @@ impl fmt::Display for Boot {
 }
 
 /// Options that mean nothing while a debugger has the machine.
-const OF_RESULTS: [&str; 10] = [
+const OF_RESULTS: [&str; 11] = [
     "timeout",
     "time_limit",
     "repeat",
@@ -271,6 +280,7 @@ const OF_RESULTS: [&str; 10] = [
     "save",
     "json",
     "timings",
+    "list",
 ];
 
 /// Options of `run`.
@@ -295,7 +305,7 @@ pub struct RunArgs {
     pub repeat: Option<u32>,
     /// How many emulators run at a time: parts of the cells, and whatever else has a boot of its own. The results are the same [default:
     /// as many as this computer has CPUs and memory for; 1 with --metric time]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub jobs: Option<NonZeroUsize>,
     /// Measure --guest as it is and with these words on its command line, by turns, and compare
     #[arg(
@@ -318,6 +328,9 @@ pub struct RunArgs {
     /// Write a copy of results.json to FILE; - is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// List the cells of each boot with the time that they should take, and boot nothing
+    #[arg(long)]
+    pub list: bool,
     /// Tell how long each part took
     #[arg(long)]
     pub timings: bool,

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `run`: measures, shows, judges.
 
+mod list;
 mod pair;
+
+pub use list::list;
 
 use std::path::Path;
 use std::time::Instant;
@@ -37,7 +40,18 @@ fn measure(args: &RunArgs) -> Result<()> {
         args.out = Some(saved_runs::folder(name)?);
     }
     let args = &args;
-    match Boots::of(args)? {
+    let boots = Boots::of(args)?;
+    if args.list {
+        args.format.claim()?;
+        return match &boots {
+            Boots::Job(job) => list([&**job], &args.format),
+            Boots::Pair(jobs) => list(jobs.iter(), &args.format),
+            Boots::Stopped(_) | Boots::Here => bad_input!(
+                "--list: the machine here lists its cells itself; use --kvm emulator to list those of an emulator"
+            ),
+        };
+    }
+    match boots {
         Boots::Stopped(port) => debug::debug(&args.job, port),
         Boots::Here => kvm::local_run::run(args),
         Boots::Pair(jobs) => pair::run(args, &jobs),

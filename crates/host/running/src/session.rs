@@ -47,14 +47,8 @@ pub struct Session {
 
 /// Builds, then boots once for each variant, and repeats that as often as asked for.
 pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
-    beside(job, folder, show, false)
-}
-
-/// Like [`run`], if `others` may run at the same time.
-pub fn beside(job: &Job, folder: Folder, show: Show, others: bool) -> Result<Session> {
     let ready = Ready::for_some(job, prepare)?;
     let mut run = Run::new(job, &ready, &folder, show, None)?;
-    run.stage.beside = others || job.jobs.get() > 1;
     let failure = run.all()?;
     run.close(failure, folder)
 }
@@ -123,7 +117,6 @@ impl<'j> Run<'j> {
             emulator,
             built,
             show,
-            beside: job.jobs.get() > 1,
         };
         let log = folder.log()?;
         Ok(Self { stage, log, came })

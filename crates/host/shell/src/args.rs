@@ -4,13 +4,50 @@
 use std::env;
 use std::ffi::OsString;
 
+use anstream::ColorChoice;
 use anyhow::{Context, Result};
-use clap::error::ErrorKind;
-use clap::{Args, Command, Error, Parser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, Command, Error, Parser, ValueEnum};
 
 use crate::failure::BadInput;
 use crate::output::file_arguments;
 use crate::terminal;
+
+/// Options of every verb.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct CommonArgs {
+    /// Whether the output has colours: always, never, or on a terminal without NO_COLOR
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto", hide_possible_values = true, hide_short_help = true, help_heading = OUTPUT)]
+    pub color: Colour,
+    /// Print results and errors, and no progress
+    #[arg(long, short, global = true, hide_short_help = true, help_heading = OUTPUT)]
+    pub quiet: bool,
+}
+
+/// Heading of options of the output.
+pub const OUTPUT: &str = "Output, debugger and tests";
+
+/// Whether the output has colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+impl CommonArgs {
+    /// Sets the terminal.
+    pub fn set(self) {
+        terminal::set_colour(match self.color {
+            Colour::Auto => ColorChoice::Auto,
+            Colour::Always => ColorChoice::Always,
+            Colour::Never => ColorChoice::Never,
+        });
+        if self.quiet {
+            terminal::be_quiet();
+        }
+    }
+}
 
 /// Reads the command line; `None` if it asked for help or the version, which were
 /// printed as they are. Reports mistakes in one line like every other error.
@@ -33,7 +70,41 @@ pub fn read<C: Parser>() -> Result<Option<C>> {
             Ok(None)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
-        _ => Err(BadInput::error(request::one_line(&error))),
+        _ => Err(BadInput::error(told(&command, &error))),
+    }
+}
+
+/// The end of a line that describes a mistake.
+const HELP: &str = "; --help lists what there is";
+
+/// Describes a mistake in one line; an unknown verb with the nearest one.
+pub fn told(command: &Command, error: &Error) -> String {
+    let line = request::one_line(error);
+    let typed = match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
+        (ErrorKind::InvalidSubcommand, Some(ContextValue::String(typed))) => typed,
+        _ => return line,
+    };
+    let mut verbs = Vec::new();
+    for verb in command.get_subcommands() {
+        let name = verb.get_name();
+        verbs.push(name.to_owned());
+        verbs.extend(
+            verb.get_subcommands()
+                .map(|of| format!("{name} {}", of.get_name())),
+        );
+    }
+    let name = |verb: &String| {
+        verb.rsplit(' ')
+            .next()
+            .map(str::to_owned)
+            .unwrap_or_default()
+    };
+    let names: Vec<String> = verbs.iter().map(name).collect();
+    let near = plan::nearest(typed, names.iter().map(String::as_str));
+    let near = verbs.iter().find(|verb| Some(name(verb).as_str()) == near);
+    match (near, line.strip_suffix(HELP)) {
+        (Some(near), Some(why)) => format!("{why}; use {near}{HELP}"),
+        _ => line,
     }
 }
 

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shows progress to people: one line that is rewritten on a
-//! terminal, an occasional line elsewhere.
+//! Shows progress to people: one line for all boots that is rewritten on a
+//! terminal, an occasional line of each boot elsewhere, nothing if people want quiet.
 
 mod estimate;
+mod in_place;
+mod size;
+
+pub use size::{Planned, expected, time};
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use estimate::Estimate;
-use results::records::{BootProgress, Collector, Size};
+use results::records::{BootProgress, Collector};
 
-use crate::terminal::{self, note};
+use crate::terminal::{self, step};
+use in_place::Boot;
 
 /// How often a line is written where it can't be rewritten.
 const PLAIN: Duration = Duration::from_secs(10);
@@ -29,10 +34,10 @@ pub struct Progress {
     begun: Option<(Instant, u64)>,
     /// Estimate of the remaining time, where cells are measured.
     estimate: Option<Estimate>,
-    /// How to describe a plan, if at all: by the guessed time it takes.
-    speed: Option<Speed>,
-    terminal: bool,
-    dirty: bool,
+    /// Its cells and their time, where that is known before the boot.
+    planned: Option<Planned>,
+    /// Its part of the line in place.
+    boot: Option<Boot>,
 }
 
 impl Progress {
@@ -45,16 +50,9 @@ impl Progress {
             shown: None,
             begun: None,
             estimate: None,
-            speed: None,
-            terminal: io::stderr().is_terminal(),
-            dirty: false,
+            planned: None,
+            boot: io::stderr().is_terminal().then(Boot::default),
         }
-    }
-
-    /// Others are shown at the same time, so no line can be rewritten.
-    pub const fn beside_others(mut self) -> Self {
-        self.terminal = false;
-        self
     }
 
     /// Also shows how many `unit` are done per second.
@@ -63,42 +61,48 @@ impl Progress {
         self
     }
 
-    /// Prints the size of a plan once it is known, and how long it may take.
-    pub fn with_plan(mut self, speed: Speed) -> Self {
-        self.speed = Some(speed);
+    /// Describes the plan once its boot has reported it, with the time that it takes.
+    pub fn with_plan(mut self, planned: Planned) -> Self {
+        self.planned = Some(planned);
         self
     }
 
     /// Shows how much is done and the last cell, unless that was just shown.
     pub fn show(&mut self, collector: &Collector, stage: Option<&str>) {
         let BootProgress { done, of, .. } = collector.step;
-        let cell = &collector.at;
         if of > 0 && self.begun.is_none() {
             self.begun = Some((Instant::now(), done));
         }
         self.learn(collector);
-        let interval = if self.terminal { TERMINAL } else { PLAIN };
-        if self.shown.unwrap_or(self.start).elapsed() < interval {
+        let interval = match self.boot {
+            Some(_) => TERMINAL,
+            None => PLAIN,
+        };
+        if terminal::is_quiet() || self.shown.unwrap_or(self.start).elapsed() < interval {
             return;
         }
         self.shown = Some(Instant::now());
         let what = match (of, stage) {
             (0, Some(stage)) => stage.split(':').next().unwrap_or(stage).to_owned(),
             (0, None) => "booting".into(),
-            _ => format!("{done}/{of} {cell}"),
+            _ if done == 0 => self.described(collector).unwrap_or_default(),
+            _ => self.cell(collector),
         };
-        let seconds = self.start.elapsed().as_secs();
-        let left = self
-            .left(done, of)
-            .map(|left| format!(", about {} left", time(left)));
-        let left = left.unwrap_or_default();
         let rate = self.rate(done).unwrap_or_default();
-        let line = format!("{}: {what}{rate}, {seconds} s{left}", self.title);
-        if self.terminal {
-            self.dirty = true;
-            terminal::rewrite(format_args!("{line}"));
-        } else {
-            note!("{line}");
+        let what = format!("{what}{rate}");
+        let left = self.left(done, of);
+        match &mut self.boot {
+            Some(boot) => boot.show(&self.title, &what, (done, of), left),
+            None => {
+                let line = in_place::Line {
+                    head: self.title.clone(),
+                    done: (done, of),
+                    what,
+                    seconds: self.start.elapsed().as_secs(),
+                    left,
+                };
+                step!("{line}");
+            }
         }
     }
 
@@ -106,15 +110,36 @@ impl Progress {
     fn learn(&mut self, collector: &Collector) {
         let now = self.start.elapsed().as_secs_f64();
         if let (None, Some(plan)) = (&self.estimate, collector.plan()) {
-            self.estimate = Some(Estimate::new(plan, now));
-            if let Some(speed) = self.speed {
-                self.clear();
-                note!("{}: {}", self.title, sized(plan, speed));
+            let settles = self.planned.as_ref().is_some_and(|planned| planned.settles);
+            self.estimate = Some(Estimate::new(plan, settles, now));
+            // A terminal's line shows it until there is more to show.
+            if self.boot.is_none()
+                && let Some(described) = self.described(collector)
+            {
+                step!("{}: {described}", self.title);
             }
         }
         if let Some(estimate) = &mut self.estimate {
             estimate.step(collector.step, now);
         }
+    }
+
+    /// Describes the plan, if its boot has reported it.
+    fn described(&self, collector: &Collector) -> Option<String> {
+        let planned = self.planned.as_ref()?;
+        Some(planned.described(collector.plan()?))
+    }
+
+    /// Returns the name of the cell that was run last.
+    fn cell(&self, collector: &Collector) -> String {
+        let place = collector.step.done.checked_sub(1);
+        let names = self.planned.as_ref().map(|planned| &planned.names);
+        let name = names
+            .zip(self.estimate.as_ref())
+            .filter(|(names, estimate)| names.len() == estimate.cells())
+            .zip(place)
+            .and_then(|((names, estimate), place)| names.get(estimate.cell(place)?));
+        name.unwrap_or(&collector.at).clone()
     }
 
     /// Returns the rate so far.
@@ -136,77 +161,6 @@ impl Progress {
         let new = done.checked_sub(before).filter(|new| *new > 0)?;
         let per_part = begun.elapsed().as_secs_f64() / new as f64;
         Some((per_part * of.saturating_sub(done) as f64).ceil() as u64)
-    }
-
-    /// Makes room for other output.
-    pub fn clear(&mut self) {
-        if self.dirty {
-            self.dirty = false;
-            terminal::rewrite(format_args!(""));
-        }
-    }
-}
-
-/// Guessed speed of a machine, before anything has been measured on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speed {
-    /// An emulator that counts instructions, one per nanosecond.
-    Instructions,
-    /// The guest's time is that of the wall.
-    Time,
-    /// Unknown.
-    Unknown,
-}
-
-/// Guess of the instructions that an emulator executes in a second: those of waits, which
-/// take most of the time, are mainly reads of the counter.
-const PER_SECOND: f64 = 6e6;
-
-/// Describes the size of a plan, how long it may take, and the basis of that.
-fn sized(plan: Size, speed: Speed) -> String {
-    let Size {
-        cells,
-        skipped,
-        passes,
-        iterations,
-        cell_ms,
-        ..
-    } = plan;
-    let guest = plan.guess_us as f64 / 1e6;
-    let guess = match speed {
-        Speed::Instructions => {
-            let seconds = guest * 1e9 / PER_SECOND;
-            let text = time(seconds.ceil() as u64);
-            format!("about {text} at most (guess: 6 million instructions a second)")
-        }
-        Speed::Time => {
-            let text = time(guest.ceil() as u64);
-            format!("about {text} at most (guess: by the pauses and latencies asked for)")
-        }
-        Speed::Unknown => "how long is known after some cells".into(),
-    };
-    let bound = match cell_ms {
-        0 => String::new(),
-        ms => format!(" or {ms} ms of the guest"),
-    };
-    format!(
-        "{cells} cells, {skipped} of them skipped, in {passes} passes; each has up to {iterations} \
-         wake-ups{bound}; {guess}"
-    )
-}
-
-/// Formats seconds for people.
-fn time(seconds: u64) -> String {
-    match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7200 => format!("{} min", seconds.div_ceil(60)),
-        _ => format!("{} h", seconds.div_ceil(3600)),
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.clear();
     }
 }
 
@@ -234,29 +188,27 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_told_with_its_guess_and_what_that_is_based_on() {
-        let plan = Size {
-            cells: 70,
-            skipped: 2,
-            passes: 4,
-            iterations: 2000,
-            cell_ms: 20,
-            guess_us: 1_000_000,
+    fn a_cell_has_the_name_that_the_plan_gave_it_in_every_pass() {
+        let plan = results::records::Size {
+            cells: 2,
+            passes: plan::PASSES.into(),
+            ..results::records::Size::default()
         };
-        let text = sized(plan, Speed::Instructions);
-        assert_eq!(
-            text,
-            "70 cells, 2 of them skipped, in 4 passes; each has up to 2000 wake-ups or 20 ms of the \
-             guest; about 3 min at most (guess: 6 million instructions a second)"
-        );
-        assert!(sized(plan, Speed::Time).contains("about 1 s at most"));
-        assert!(
-            sized(Size { cell_ms: 0, ..plan }, Speed::Unknown)
-                .ends_with("2000 wake-ups; how long is known after some cells")
-        );
-        assert_eq!(
-            [0, 119, 121, 7300].map(time),
-            ["0 s", "119 s", "3 min", "3 h"]
-        );
+        let names = ["gap 10 us", "gap 20 us"].map(str::to_owned);
+        let mut progress = Progress::new("test".into()).with_plan(Planned {
+            names: names.to_vec(),
+            ..Planned::default()
+        });
+        progress.estimate = Some(Estimate::new(plan, true, 0.0));
+        let mut collector = Collector::default();
+        collector.at = "pingpong wfi".into();
+        // There and back.
+        for (done, name) in [(1, 0), (2, 1), (3, 1), (4, 0)] {
+            collector.step.done = done;
+            assert_eq!(progress.cell(&collector), names[name], "{done}");
+        }
+        // The guest has other cells than the host knows.
+        progress.estimate = Some(Estimate::new(Default::default(), true, 0.0));
+        assert_eq!(progress.cell(&collector), "pingpong wfi");
     }
 }

@@ -7,6 +7,8 @@
 //! All output is printed here, a line at a time, and any text in it may be another's: a guest's, a file's,
 //! the environment's. So control characters are escaped on output ([`foreign`]), ends of lines too. The
 //! exceptions are tabs, and what this module adds: ends of lines, the colours of a table, the line that is rewritten.
+//!
+//! That line is in nobody's way: other output clears it.
 
 mod colour;
 
@@ -14,8 +16,9 @@ use std::borrow::Cow;
 use std::env;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
-use std::sync::Mutex;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
@@ -37,6 +40,21 @@ macro_rules! note {
 }
 pub use crate::note;
 
+/// Prints a formatted line of progress on standard error, unless people want [quiet](be_quiet).
+#[macro_export]
+macro_rules! step {
+    ($($arg:tt)*) => {
+        if !$crate::terminal::is_quiet() {
+            $crate::terminal::print_aside(format_args!($($arg)*))
+        }
+    };
+}
+pub use crate::step;
+
+/// Whether nothing is printed but results and errors.
+static QUIET: AtomicBool = AtomicBool::new(false);
+/// Whether a line that [`rewrite`] printed is there.
+static IN_PLACE: Mutex<bool> = Mutex::new(false);
 /// Whether a line begun by [`begin`] is unfinished.
 static BEGUN: AtomicBool = AtomicBool::new(false);
 /// Whether standard output belongs to a requested file.
@@ -48,6 +66,16 @@ static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
 /// error. Returns `false` if another file has it already.
 pub fn divert() -> bool {
     !DIVERTED.swap(true, Ordering::Relaxed)
+}
+
+/// From now on prints no progress.
+pub fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether no progress is printed.
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
 }
 
 /// Returns a line of a machine's console without sequences that move the terminal's
@@ -116,6 +144,7 @@ fn end_begun() {
 }
 
 fn write_out(text: &str) {
+    clear();
     remember(match DIVERTED.load(Ordering::Relaxed) {
         true => io::stderr().write_all(text.as_bytes()),
         false => io::stdout().write_all(text.as_bytes()),
@@ -131,12 +160,26 @@ pub fn print_aside(line: fmt::Arguments<'_>) {
         Some(_) => Quoted::up_to(LONGEST, &line).to_string(),
         None => escaped(&line),
     };
+    clear();
     let _ = io::stderr().write_all((line + "\n").as_bytes());
 }
 
-/// Replaces the current line of standard error, a terminal.
-pub fn rewrite(line: fmt::Arguments<'_>) {
-    let _ = write!(io::stderr(), "\r\x1b[K{}", escaped(&line.to_string()));
+/// Replaces the line in place of standard error, a terminal, unless an unfinished line of the output is there.
+pub fn rewrite(line: &str) {
+    if BEGUN.load(Ordering::Relaxed) {
+        return;
+    }
+    let mut in_place = IN_PLACE.lock().unwrap_or_else(PoisonError::into_inner);
+    *in_place = true;
+    let _ = write!(io::stderr(), "\r\x1b[K{}", escaped(line));
+}
+
+/// Removes the line in place, if there is one.
+pub fn clear() {
+    let mut in_place = IN_PLACE.lock().unwrap_or_else(PoisonError::into_inner);
+    if std::mem::take(&mut *in_place) {
+        let _ = write!(io::stderr(), "\r\x1b[K");
+    }
 }
 
 fn put(line: &str) {
@@ -199,19 +242,30 @@ fn remember(written: io::Result<()>) {
 /// Width in columns of the terminal that [`say!`] prints to; `None` if it is not a terminal, or
 /// one that does not report its width.
 pub fn width() -> Option<usize> {
-    let size = match DIVERTED.load(Ordering::Relaxed) {
-        true if io::stderr().is_terminal() => rustix::termios::tcgetwinsize(io::stderr()),
-        false if io::stdout().is_terminal() => rustix::termios::tcgetwinsize(io::stdout()),
-        _ => return None,
-    };
-    let told = size.ok().map(|size| usize::from(size.ws_col));
+    match DIVERTED.load(Ordering::Relaxed) {
+        true => width_aside(),
+        false => width_of(io::stdout()),
+    }
+}
+
+/// Likewise of the one that [`note!`] prints to.
+pub fn width_aside() -> Option<usize> {
+    width_of(io::stderr())
+}
+
+fn width_of(stream: impl IsTerminal + AsFd) -> Option<usize> {
+    if !stream.is_terminal() {
+        return None;
+    }
+    let told = rustix::termios::tcgetwinsize(stream).ok();
+    let told = told.map(|size| usize::from(size.ws_col));
     // Some terminals know their width only from the shell's environment.
     let told = told.filter(|&width| width > 0);
     told.or_else(|| env::var("COLUMNS").ok()?.parse().ok())
 }
 
-/// Whether output of [`say!`] may have colours: on a terminal that supports them, unless `NO_COLOR`
-/// (no-color.org) or another variable that `anstream` knows forbids it. Never in a pipe.
+/// Whether output of [`say!`] may have colours: as [`set_colour`] says; by itself on a terminal that supports them, unless `NO_COLOR`
+/// (no-color.org) or another variable that `anstream` knows forbids it.
 pub fn has_colours() -> bool {
     match DIVERTED.load(Ordering::Relaxed) {
         true => shows_colours(&io::stderr()),
@@ -219,8 +273,18 @@ pub fn has_colours() -> bool {
     }
 }
 
+/// Decides whether output has colours.
+pub fn set_colour(choice: ColorChoice) {
+    choice.write_global();
+}
+
 fn shows_colours(stream: &(impl IsTerminal + RawStream)) -> bool {
-    IsTerminal::is_terminal(stream) && AutoStream::choice(stream) != ColorChoice::Never
+    match ColorChoice::global() {
+        ColorChoice::Auto => {
+            IsTerminal::is_terminal(stream) && AutoStream::choice(stream) != ColorChoice::Never
+        }
+        choice => choice != ColorChoice::Never,
+    }
 }
 
 #[cfg(test)]
@@ -229,6 +293,17 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+
+    #[test]
+    fn colours_are_what_was_chosen_whatever_the_stream_is() {
+        // That of a test is no terminal, or a terminal without them.
+        set_colour(ColorChoice::Always);
+        let always = has_colours();
+        set_colour(ColorChoice::Never);
+        let never = has_colours();
+        set_colour(ColorChoice::Auto);
+        assert!(always && !never);
+    }
 
     #[test]
     fn what_firmware_draws_is_left_out() {

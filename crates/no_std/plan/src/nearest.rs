@@ -6,7 +6,8 @@ const MOST: usize = 40;
 
 /// The one of `known` that takes the fewest changes of single letters; the first of
 /// several. `None` if `known` is empty.
-pub(crate) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+#[must_use]
+pub fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     known.min_by_key(|known| distance(word, known))
 }
 

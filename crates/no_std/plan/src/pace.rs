@@ -159,20 +159,32 @@ impl Pace {
     }
 }
 
+/// A guess of the guest's time that a pass over a cell takes, microseconds: at least 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PassTime {
+    /// What is likely.
+    pub expected_us: u64,
+    /// What it takes if every pause is executed and the cell's time is used up.
+    pub most_us: u64,
+}
+
+/// An emulator that counts instructions executes a path several times as fast as the pauses, mostly YIELD and reads of
+/// the counter, by which times become seconds.
+const PATHS_ARE_FASTER: u64 = 6;
+
 impl Cell {
-    /// A guess of a wake-up's time, nanoseconds: the pauses that were asked for,
-    /// the exit latency that is added where governors may choose a deep state, and
-    /// its path. The path has some hundred instructions, which an emulator executes
-    /// several times as fast as those of pauses, mostly YIELD.
-    fn guess_ns(&self) -> u64 {
-        const PATH: u64 = 50;
-        const PATH_OF_LINUX: u64 = 20_000;
-        let path = if self.workload.is_linux() {
-            PATH_OF_LINUX
-        } else {
-            PATH
-        };
-        let poll_us = match self.workload {
+    /// A guess of a wake-up's path without pauses, nanoseconds of the guest.
+    fn path_ns(&self, instructions: bool) -> u64 {
+        match (self.workload.is_linux(), instructions) {
+            (true, _) => 20_000,
+            (false, true) => 300,
+            (false, false) => 5_000,
+        }
+    }
+
+    /// How long a wake-up polls although nothing will end the poll but its limit, microseconds.
+    fn polled_us(&self) -> u32 {
+        match self.workload {
             Workload::Overshoot => self.poll_limit_us,
             Workload::Stream => self.event_stream_us,
             Workload::Ipi
@@ -193,28 +205,60 @@ impl Cell {
             | Workload::LinuxMessaging
             | Workload::LinuxTimer
             | Workload::LinuxIdle => 0,
-        };
-        path + 1000
-            * (self.pause_us()
-                + u64::from(self.states.leaving_us(self.standby_us))
-                + u64::from(poll_us))
+        }
     }
 
-    /// A guess of the guest's time that a pass over it takes, microseconds: what
-    /// progress is weighed by before anything has been measured. At least 1.
+    /// The part of a pause in which CPUs execute instructions, microseconds: a CPU that halts executes none, and a
+    /// counter of instructions skips the time.
+    fn executed_pause_us(&self) -> u64 {
+        let all = self.pause_us();
+        let idles = self.workload.has_tasks() || self.workload.is_linux();
+        if !idles || !self.halts() || !self.idle_poll.is_empty() {
+            return all;
+        }
+        let guest = if self.has_limit() {
+            self.poll_limit_us
+        } else {
+            0
+        };
+        let host = if self.host_polls() {
+            self.host_poll_us
+        } else {
+            0
+        };
+        all.min(u64::from(self.service_us) + u64::from(guest) + u64::from(host))
+    }
+
+    /// Guesses the time of a pass over it, where the counter has `frequency` and counts `instructions`, or time.
     #[must_use]
-    pub fn guess_us(&self, limits: &Limits, frequency: u64) -> u64 {
+    pub fn pass_time(&self, limits: &Limits, frequency: u64, instructions: bool) -> PassTime {
         /// Time to begin and to report a pass.
         const BLOCK_US: u64 = 60;
-        let ns =
-            |ticks: u64| (u128::from(ticks) * 1_000_000_000 / u128::from(frequency.max(1))) as u64;
+        let us = |ticks: u64| (u128::from(ticks) * 1_000_000 / u128::from(frequency.max(1))) as u64;
         let share = u64::from(limits.share(0));
-        let (all, paused) = (self.guess_ns() * share, ns(limits.pause) * share);
-        let bound = match limits.budget {
+        let budget = match limits.budget {
             0 => u64::MAX,
-            budget => paused + ns(budget) / u64::from(PASSES),
+            budget => us(budget) / u64::from(PASSES),
         };
-        BLOCK_US + all.min(bound) / 1000
+        let (pause, polled) = (self.pause_us(), u64::from(self.polled_us()));
+        // The exit latency that is added where governors may choose a deep state.
+        let leaving = u64::from(self.states.leaving_us(self.standby_us));
+        let path = self.path_ns(instructions) * share / 1000;
+        let worked = path.saturating_add((polled + leaving) * share);
+        let likely = path.saturating_add(leaving.min(pause) * share).min(budget);
+        let (likely, paused) = match instructions {
+            true => (likely / PATHS_ARE_FASTER, self.executed_pause_us()),
+            false => (likely, pause),
+        };
+        PassTime {
+            expected_us: BLOCK_US + likely + (polled * share).min(budget) + paused * share,
+            most_us: BLOCK_US
+                + pause * share
+                + match limits.budget {
+                    0 => worked,
+                    _ => budget,
+                },
+        }
     }
 }
 

@@ -148,52 +148,84 @@ fn a_cell_has_the_time_that_is_named_and_its_own_pauses() {
     assert_eq!(of("rouse.workload=timer", mhz, true).2, 62_500);
 }
 
-/// A pass of 500 wake-ups of 50 ns and what was asked for, and 60 us.
-#[test]
-fn a_guess_adds_what_was_asked_for() {
-    let guess = |text: &str, budget| {
-        let (plan, cell) = first(text);
-        let (frequency, instructions) = (MACHINE.frequency, true);
-        let limits = Limits {
-            budget,
-            ..Limits::of(&plan, &cell, frequency, instructions)
-        };
-        cell.guess_us(&limits, frequency)
+/// The time of a pass of 500 wake-ups, with 60 us to begin and to report it.
+fn pass_time(text: &str, budget: u64, instructions: bool) -> PassTime {
+    let (plan, cell) = first(text);
+    let limits = Limits {
+        budget,
+        ..Limits::of(&plan, &cell, MACHINE.frequency, instructions)
     };
-    let all = |text: &str| guess(text, 0);
-    assert_eq!(all(""), 60 + 25);
-    assert_eq!(all("rouse.gap-us=7"), 60 + 25 + 3500);
+    cell.pass_time(&limits, MACHINE.frequency, instructions)
+}
+
+/// Paths of 300 instructions, executed six times as fast as pauses.
+#[test]
+fn what_is_expected_of_a_pass_is_what_it_executes() {
+    let of = |text: &str| pass_time(text, 0, true).expected_us;
+    assert_eq!(of(""), 60 + 25);
+    // The leader of a round trip is awake in its pause.
+    assert_eq!(of("rouse.gap-us=7"), 60 + 25 + 3500);
     assert_eq!(
-        all("rouse.workload=overshoot rouse.wait=spin rouse.poll-limit-us=20"),
+        of("rouse.workload=overshoot rouse.wait=spin rouse.poll-limit-us=20"),
         60 + 25 + 10_000
     );
     assert_eq!(
-        all("rouse.workload=stream rouse.wait=wfe rouse.event-stream-us=30"),
+        of("rouse.workload=stream rouse.wait=wfe rouse.event-stream-us=30"),
         60 + 25 + 15_000
     );
-    let device = "rouse.workload=io rouse.wait=wfi rouse.device-us=40";
-    assert_eq!(all(device), 60 + 25 + 20_000);
-    // Polls of others end by their wake-up.
+    // Who waits for a device or a timer halts, or polls.
+    for (wait, executed) in [
+        ("wfi", 0),
+        ("spin", 40),
+        ("poll-wfi rouse.poll-limit-us=20", 20),
+    ] {
+        let text = format!("rouse.workload=io rouse.device-us=40 rouse.wait={wait}");
+        assert_eq!(of(&text), 60 + 25 + executed * 500, "{wait}");
+    }
+    assert_eq!(of("rouse.workload=timer rouse.wait=wfi"), 60 + 25);
     assert_eq!(
-        all("rouse.workload=pingpong rouse.wait=poll-wfi rouse.poll-limit-us=20"),
-        60 + 25
+        of("rouse.workload=timer rouse.wait=governor:menu rouse.standby-us=0 rouse.idle-poll=0"),
+        60 + 25 + 500_000
     );
-    let governed = "rouse.workload=pingpong rouse.wait=governor:teo rouse.standby-us=10";
-    assert_eq!(all(governed), 60 + 25 + 5000);
+    // Polls of others end by their wake-up, and a state that is deep is for long waits.
+    for text in [
+        "rouse.workload=pingpong rouse.wait=poll-wfi rouse.poll-limit-us=20",
+        "rouse.workload=pingpong rouse.wait=governor:teo rouse.standby-us=10",
+    ] {
+        assert_eq!(of(text), 60 + 25, "{text}");
+    }
+    // Time passes in pauses, whoever sleeps.
+    let time = |text: &str| pass_time(text, 0, false).expected_us;
+    assert_eq!(
+        time("rouse.workload=timer rouse.wait=wfi"),
+        60 + 2500 + 500_000
+    );
     // A quarter of the budget bounds it, besides the pauses.
-    assert_eq!(guess(governed, 4_000_000), 60 + 1000);
-    assert_eq!(guess(governed, 40_000_000), 60 + 25 + 5000);
-    let paused = format!("{governed} rouse.gap-us=2");
-    assert_eq!(guess(&paused, 4_000_000), 60 + 1000 + 1000);
+    assert_eq!(pass_time("", 60_000, true).expected_us, 60 + 15 / 6);
+    let paused = pass_time("rouse.workload=pingpong rouse.gap-us=2", 4_000_000, false);
+    assert_eq!(paused.expected_us, 60 + 1000 + 1000);
+}
+
+#[test]
+fn a_pass_takes_at_most_its_budget_and_all_pauses() {
+    let of = |text: &str, budget| pass_time(text, budget, true).most_us;
+    assert_eq!(of("", 40_000), 60 + 10);
+    assert_eq!(
+        of("rouse.workload=timer rouse.wait=wfi", 40_000),
+        60 + 10 + 500_000
+    );
+    assert_eq!(of("rouse.workload=pingpong rouse.wait=wfi", 0), 60 + 150);
     // Ticks are not nanoseconds.
     let (plan, cell) = first("rouse.workload=pingpong rouse.gap-us=8");
-    let limits = Limits::of(&plan, &cell, 62_500_000, true);
-    assert_eq!(cell.guess_us(&limits, 62_500_000), 60 + 25 + 4000);
-    let bounded = Limits {
+    let limits = Limits {
         budget: 1000,
-        ..limits
+        ..Limits::of(&plan, &cell, 62_500_000, true)
     };
-    assert_eq!(cell.guess_us(&bounded, 62_500_000), 60 + 4000 + 4);
+    let time = cell.pass_time(&limits, 62_500_000, true);
+    assert_eq!(
+        (time.expected_us, time.most_us),
+        (60 + 4 / 6 + 4000, 60 + 4000 + 4)
+    );
 }
 
 #[test]

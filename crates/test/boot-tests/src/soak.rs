@@ -88,20 +88,13 @@ impl Soak {
         let due = |&number: &usize| number == 0 || request.goes_on(number, start.elapsed());
         let Self { log, kept, summary } = self;
         let turns = Turns::new(log);
-        let beside = jobs.get() > 1;
         let mut end = Ok(End::Time);
         side_by_side::in_order(
             (0..).take_while(due),
             jobs,
             |place, number| {
                 let round = request.round(number);
-                let left = boot(
-                    request,
-                    &round,
-                    ready,
-                    turns.writer(place),
-                    (number, beside),
-                );
+                let left = boot(request, &round, ready, turns.writer(place), number);
                 (number, round, left)
             },
             |(number, round, left)| {
@@ -162,12 +155,9 @@ fn boot(
     round: &Round,
     (emulator, built): (&Emulator, &Built),
     log: impl Write,
-    (number, beside): (usize, bool),
+    number: usize,
 ) -> Result<Left> {
-    let mut progress = Progress::new(format!("round {}: {round}", number + 1));
-    if beside {
-        progress = progress.beside_others();
-    }
+    let progress = Progress::new(format!("round {}: {round}", number + 1));
     let begun = Instant::now();
     let job = request.job(round)?;
     let mut boots = Boots::part(emulator, built, Show::Dumps, log);

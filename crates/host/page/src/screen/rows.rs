@@ -367,11 +367,7 @@ fn title(info: &Info) -> &'static str {
 }
 
 fn value(info: &Info, cell: &Cell) -> String {
-    let text = cell.told(info);
-    match info.key.strip_suffix("-us") {
-        Some(name) => format!("{name} {text} us"),
-        None => format!("{} {text}", info.key),
-    }
+    results::valued(info, &cell.told(info))
 }
 
 fn named(info: &Info, cell: &Cell) -> String {

@@ -15,7 +15,7 @@ use crate::apt::{self, Remedy};
 use crate::manager::{self, Tool};
 use crate::toolchain::output;
 use shell::places;
-use shell::terminal::note;
+use shell::terminal::step;
 
 /// Remedy for a missing emulator.
 const REMEDY: Remedy = Remedy {
@@ -82,7 +82,7 @@ pub fn obstacle() -> Option<String> {
 
 /// Fetches, checks and unpacks an emulator.
 pub fn provide() -> Result<Emulator> {
-    note!("{PROGRAM} {FLOOR} or newer is missing: providing it below target/tools (once)");
+    step!("{PROGRAM} {FLOOR} or newer is missing: providing it below target/tools (once)");
     let tools = apt::Tools::lock()?;
     // Another run may have provided it while this one waited.
     if let Some(emulator) = provided() {

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use super::output;
 use shell::places;
-use shell::terminal::note;
+use shell::terminal::{note, step};
 
 const FILE: &str = include_str!("../../../../../rust-toolchain.toml");
 
@@ -44,7 +44,7 @@ fn find() -> Option<PathBuf> {
     }
     output("rustup", &["--version"])?;
     installed().or_else(|| {
-        note!("installing Rust {}, which images are built by", version());
+        step!("installing Rust {}, which images are built by", version());
         let install = ["toolchain", "install", version(), "--profile", "minimal"];
         let status = Command::new("rustup")
             .args(install)

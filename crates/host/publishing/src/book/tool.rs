@@ -15,7 +15,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use shell::failure::bad_input;
-use shell::terminal::note;
+use shell::terminal::step;
 use shell::{files, places};
 
 /// Names another mdBook.
@@ -49,7 +49,7 @@ pub fn ensure() -> Result<PathBuf> {
 
 /// Fetches it into `folder`.
 fn provide(folder: &Path) -> Result<()> {
-    note!("fetching mdBook into {}", places::shown(folder));
+    step!("fetching mdBook into {}", places::shown(folder));
     let mut python = Command::new("python3");
     python.args(["-m", "venv"]).arg(folder);
     run(python)?;

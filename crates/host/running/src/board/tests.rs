@@ -202,3 +202,13 @@ fn a_board_without_el2_is_known() {
     let without = without.filter(|name| !Board::load(name).unwrap().has_el2());
     assert_eq!(without.collect::<Vec<_>>(), ["virt-uefi-el1"]);
 }
+
+#[test]
+fn a_message_names_the_board_and_not_an_option_that_nobody_gave() {
+    let of = |name: &str| Board::load(name).unwrap_err().to_string();
+    assert!(of("README.md").contains("neither a board's name nor a file NAME.toml"));
+    assert!(of("altar").ends_with("or add boards/altar.toml"));
+    let gem5 = Board::load("gem5").unwrap();
+    let why = gem5.metric(Some(Metric::Insns)).unwrap_err().to_string();
+    assert!(why.starts_with("--board gem5: it counts no insns"), "{why}");
+}

@@ -286,11 +286,9 @@ impl<'a, L: Write> Follower<'a, L> {
         }
         let shown = std::mem::take(&mut self.shown);
         if kind == LineKind::Crash && watch.show >= Show::Dumps {
-            watch.progress.clear();
             let line = self.console.crash.last().unwrap_or(&line);
             note!("{}", terminal::plain(line));
         } else if shown_from(kind).is_some_and(|from| watch.show >= from) {
-            watch.progress.clear();
             let line = terminal::plain(&line);
             match line.strip_prefix(&*shown) {
                 Some(rest) if !shown.is_empty() => terminal::end(&line, rest),
@@ -311,7 +309,6 @@ impl<'a, L: Write> Follower<'a, L> {
         };
         write!(self.log, "{more}").context(NO_LOG)?;
         if watch.show >= Show::Console {
-            watch.progress.clear();
             let plain = terminal::plain(&begun);
             let more = plain.strip_prefix(&*self.shown).unwrap_or_default();
             if !more.is_empty() {

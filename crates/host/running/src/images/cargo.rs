@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use providing::toolchain;
 use shell::processor_time;
-use shell::terminal::note;
+use shell::terminal::{self, note};
 use shell::timings::{self, Part};
 
 /// Prefixes of Cargo's lines to hide: that everything was up to date, and that one build waits for another to use
@@ -41,14 +41,23 @@ fn run(directory: &Path, arguments: &[&str], note: &str) -> Result<bool> {
         .spawn()
         .with_context(toolchain::no_cargo)?;
     let said = cargo.stderr.take().map(BufReader::new);
+    let mut unshown = Vec::new();
     for line in said
         .into_iter()
         .flat_map(BufRead::lines)
         .map_while(Result::ok)
     {
-        if !QUIET.iter().any(|quiet| line.contains(quiet)) {
-            note!("{line}{note}");
+        if QUIET.iter().any(|quiet| line.contains(quiet)) {
+            continue;
+        }
+        match terminal::is_quiet() {
+            true => unshown.push(line),
+            false => note!("{line}{note}"),
         }
     }
-    Ok(processor_time::wait(&mut cargo)?.success())
+    let built = processor_time::wait(&mut cargo)?.success();
+    if !built {
+        unshown.iter().for_each(|line| note!("{line}{note}"));
+    }
+    Ok(built)
 }

@@ -31,10 +31,54 @@ fn more_wake_ups_and_pauses_give_more_time() {
     assert_eq!(patience(&[]), 240);
     assert_eq!(patience(&["--quick"]), 240);
     assert_eq!(patience(&["--iterations", "20000"]), 2400);
-    assert_eq!(patience(&["--gap-us", "20,1000000"]), 440);
+    let long = ["--gap-us", "20,1000000", "--time-limit", "9"];
+    assert_eq!(patience(&long), 440);
     assert_eq!(patience(&["--timeout", "7", "--iterations", "20000"]), 7);
     let gem5 = ["--board", "gem5", "--metric", "cycles"];
     assert_eq!(patience(&gem5), 3600);
+}
+
+#[test]
+fn a_run_of_more_than_a_day_needs_a_limit() {
+    let long = [
+        "--wait",
+        "wfi",
+        "--gap-us",
+        "10000000",
+        "--iterations",
+        "1000000",
+    ];
+    let refused = job(&long).unwrap_err();
+    let text = refused.to_string();
+    assert!(shell::failure::is_bad_input(&refused), "{text}");
+    assert!(
+        text.contains("days") && text.contains("--time-limit"),
+        "{text}"
+    );
+    assert!(job(&[&long[..], &["--time-limit", "9"]].concat()).is_ok());
+    // Pauses in which every CPU halts take an emulator that counts instructions no time.
+    let seconds = |options: &[&str]| job(options).unwrap().seconds().unwrap().unwrap();
+    let (expected, most) = seconds(&["--workload", "timer", "--wait", "wfi"]);
+    assert!(
+        expected < 10.0 && most > 60.0 * expected,
+        "{expected} {most}"
+    );
+    let (spun, _) = seconds(&["--workload", "timer", "--wait", "spin"]);
+    assert!(spun > 60.0 * expected, "{spun}");
+}
+
+#[test]
+fn what_runs_under_none_of_several_is_refused_and_else_runs() {
+    let under = |unders| job(&["--under", unders, "--deliver", "inject"]);
+    let alone = under("none").unwrap_err().to_string();
+    assert!(
+        alone.starts_with("nothing of this can run under none: "),
+        "{alone}"
+    );
+    let both = under("none,rouse").unwrap();
+    assert_eq!(both.unders, [Under::None, Under::Rouse]);
+    let bare = both.cells_of(both.variants().unwrap()[0]).unwrap();
+    assert!(bare.iter().all(|cell| cell.skipped.is_some()));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use clap::Arg;
 use plan::{DIMENSIONS, Place};
+use shell::args::OUTPUT;
 
 /// Options of `run -h`: each with the name of its value and a text that leaves its line within 80 columns.
 const EVERYDAY: [(&str, &str, &str); 14] = [
@@ -39,7 +40,6 @@ const FIRST: &str = "Everyday options";
 const CELLS: &str = "Cells: a LIST is values with commas between them, or all";
 const MACHINE: &str = "Machine and guest";
 const AMOUNT: &str = "Amount and limits";
-const REST: &str = "Output, debugger and tests";
 
 /// Headings of options that are not dimensions, each with its options.
 const HEADINGS: [(&str, &[&str]); 3] = [
@@ -74,13 +74,14 @@ const HEADINGS: [(&str, &[&str]); 3] = [
             "jobs",
             "timeout",
             "time_limit",
+            "list",
             "deadline",
             "cell_deadline",
             "keep_cpu",
         ],
     ),
     (
-        REST,
+        OUTPUT,
         &[
             "out",
             "format",

@@ -6,15 +6,13 @@ use std::io::Write;
 use anyhow::Result;
 use critical::Samples;
 
-use crate::board::EmulatedMachine;
 use crate::boot::{Boots, Launch, Outcome, Show, TextFiles};
 use crate::critical::Watcher;
 use crate::emulator::Emulator;
 use crate::images::Built;
 use crate::job::{Job, Variant};
-use crate::options::Metric;
 use crate::strict::{BrokenRule, Checker};
-use shell::progress::{Progress, Speed};
+use shell::progress::Progress;
 
 /// Parts that all boots share.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +23,6 @@ pub struct Stage<'j> {
     pub emulator: &'j Emulator,
     pub built: &'j Built,
     pub show: Show,
-    /// Whether others may boot at the same time.
-    pub beside: bool,
 }
 
 /// Results of a boot.
@@ -56,7 +52,7 @@ impl Stage<'_> {
         let outcome = boots.boot(Launch {
             job,
             variant,
-            progress: self.progress(&title),
+            progress: self.progress(&title, variant)?,
             title,
             recorder: watching
                 .map(Watcher::recorder)
@@ -93,20 +89,12 @@ impl Stage<'_> {
         title
     }
 
-    /// Returns a progress display, with the time left if a terminal shows it.
-    fn progress(self, title: &str) -> Progress {
-        let job = self.job;
-        let mut progress = Progress::new(format!("{} {title}", job.board().name));
-        if self.beside {
-            progress = progress.beside_others();
+    /// Returns a progress display, with the boot's cells and their time.
+    fn progress(self, title: &str, variant: Variant) -> Result<Progress> {
+        let progress = Progress::new(format!("{} {title}", self.job.board().name));
+        if self.show == Show::Nothing || !self.job.measures() {
+            return Ok(progress);
         }
-        if self.show == Show::Nothing {
-            return progress;
-        }
-        progress.with_plan(match (&job.board().machine, job.metric) {
-            (EmulatedMachine::Gem5(_), _) | (_, Metric::Cycles) => Speed::Unknown,
-            (EmulatedMachine::Qemu(_), Metric::Insns) => Speed::Instructions,
-            (EmulatedMachine::Qemu(_), Metric::Time) => Speed::Time,
-        })
+        Ok(progress.with_plan(self.job.planned(variant)?))
     }
 }

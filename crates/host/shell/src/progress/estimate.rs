@@ -4,9 +4,12 @@
 //! During the first pass every cell is new: the estimate assumes that the rest takes as long, by
 //! its guessed work, as what is done. From the second pass on it assumes that each cell takes
 //! as long as in its last pass, and one that has ended nothing.
-//! So after the first pass the estimate rises only where a pass takes longer than the
+//! Cells can end settled after [`BALANCED`] passes: of those that have not got there, the
+//! estimate expects the share to go on that has gone on so far, at first none or all.
+//! So after that pass the estimate rises only where a pass takes longer than the
 //! one before, and then by that excess for each remaining pass.
 
+use plan::BALANCED;
 use results::records::{BootProgress, Size};
 
 /// An estimate that learns.
@@ -15,6 +18,8 @@ pub struct Estimate {
     plan: Size,
     /// Seconds of the last pass over each cell, as far as there was one.
     costs: Vec<Option<f64>>,
+    /// Passes over each cell.
+    passes: Vec<u32>,
     /// Cells that have ended.
     over: Vec<bool>,
     /// The last step, and when that was.
@@ -22,20 +27,34 @@ pub struct Estimate {
     last_at: f64,
     /// When the first cell began.
     begun: f64,
+    /// Whether cells should be settled after [`BALANCED`] passes.
+    settles: bool,
+    /// Cells that could have been, and those of them that were not.
+    judged: u32,
+    unsettled: u32,
 }
 
 impl Estimate {
-    /// Starts at `now`, in seconds since any time.
-    pub fn new(plan: Size, now: f64) -> Self {
+    /// Starts at `now`, in seconds since any time; `settles`: cells should be settled after [`BALANCED`] passes.
+    pub fn new(plan: Size, settles: bool, now: f64) -> Self {
         let cells = plan.cells as usize;
         Self {
             plan,
             costs: vec![None; cells],
+            passes: vec![0; cells],
             over: vec![false; cells],
             last: BootProgress::default(),
             last_at: now,
             begun: now,
+            settles,
+            judged: 0,
+            unsettled: 0,
         }
+    }
+
+    /// How many cells there are.
+    pub fn cells(&self) -> usize {
+        self.over.len()
     }
 
     /// Notes how far it is at `now`.
@@ -55,6 +74,11 @@ impl Estimate {
         let all = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
         for (&cell, weight) in new.iter().zip(&weights) {
             self.costs[cell] = Some((now - self.last_at) * weight / all);
+            self.passes[cell] += 1;
+            if self.passes[cell] == BALANCED {
+                self.judged += 1;
+                self.unsettled += u32::from(!step.ended || self.cell(step.done - 1) != Some(cell));
+            }
         }
         if step.ended
             && let Some(cell) = self.cell(step.done - 1)
@@ -69,26 +93,53 @@ impl Estimate {
         let waited = now - self.last_at;
         let left = if self.last.done < self.plan.cells {
             let per_us = (self.last_at - self.begun) / self.last.done_us as f64;
-            let left_us = self.plan.guess_us.saturating_sub(self.last.done_us);
-            (self.last.done_us > 0).then_some(per_us * left_us as f64)?
+            let passes = self.plan.passes.max(1) as f64;
+            let sure = f64::from(BALANCED).min(passes);
+            let passes_expected = sure + (passes - sure) * self.goes_on();
+            let expected_us = self.plan.guess_us as f64 * passes_expected / passes;
+            let left_us = (expected_us - self.last.done_us as f64).max(0.0);
+            (self.last.done_us > 0).then_some(per_us * left_us)?
         } else {
-            self.places_left().filter_map(|cell| self.costs[cell]).sum()
+            let costs = self.places_left();
+            costs
+                .filter_map(|(cell, share)| Some(self.costs[cell]? * share))
+                .sum()
         };
         // The running cell may still take its estimated time, but not more.
-        let current = self.places_left().next().and_then(|cell| self.costs[cell]);
+        let current = self.places_left().next();
+        let current = current.and_then(|(cell, _)| self.costs[cell]);
         Some((left - waited.min(current.unwrap_or(waited))).max(0.0))
     }
 
-    /// Returns the remaining cells, each as often as it still runs.
-    fn places_left(&self) -> impl Iterator<Item = usize> {
+    /// Returns the remaining cells, each as often as it may still run, with the share of cases in which it does.
+    fn places_left(&self) -> impl Iterator<Item = (usize, f64)> {
         let places = self.last.done..self.plan.cells * self.plan.passes;
         places
-            .filter_map(|place| self.cell(place))
-            .filter(|&cell| !self.over[cell])
+            .filter_map(|place| Some((place, self.cell(place)?)))
+            .filter(|&(_, cell)| !self.over[cell])
+            .map(|(place, cell)| {
+                let judged = self.passes[cell] >= BALANCED;
+                let sure = judged || self.pass(place) < u64::from(BALANCED);
+                (cell, if sure { 1.0 } else { self.goes_on() })
+            })
+    }
+
+    /// The share of cells that is not settled after [`BALANCED`] passes.
+    fn goes_on(&self) -> f64 {
+        match (self.judged, self.settles) {
+            (0, true) => 0.0,
+            (0, false) => 1.0,
+            (judged, _) => f64::from(self.unsettled) / f64::from(judged),
+        }
+    }
+
+    /// The pass of `place`.
+    fn pass(&self, place: u64) -> u64 {
+        place / self.plan.cells.max(1)
     }
 
     /// Returns the cell at `place` in the order of all passes.
-    fn cell(&self, place: u64) -> Option<usize> {
+    pub fn cell(&self, place: u64) -> Option<usize> {
         let cells = self.plan.cells.max(1);
         let (pass, step) = ((place / cells) as u32, place % cells);
         let cell = match plan::is_forwards(pass) {
@@ -118,7 +169,7 @@ mod tests {
             guess_us: cells * PASSES * 100,
             ..Size::default()
         };
-        let (mut estimate, mut now, mut seen) = (Estimate::new(plan, 5.0), 5.0, Vec::new());
+        let (mut estimate, mut now, mut seen) = (Estimate::new(plan, false, 5.0), 5.0, Vec::new());
         for place in 0..cells * PASSES {
             let (pass, cell) = (place / cells, estimate.cell(place).unwrap());
             let settles = cell % settling == 0;
@@ -178,7 +229,7 @@ mod tests {
             guess_us: 800,
             ..Size::default()
         };
-        let mut estimate = Estimate::new(plan, 0.0);
+        let mut estimate = Estimate::new(plan, false, 0.0);
         assert_eq!(estimate.left(1.0), None);
         for (done, now) in [(1, 1.0), (2, 3.0)] {
             let step = BootProgress {
@@ -195,13 +246,42 @@ mod tests {
         assert_eq!(estimate.left(60.0), Some(7.0));
     }
 
+    #[test]
+    fn passes_that_settled_cells_do_not_take_are_not_waited_for() {
+        let plan = Size {
+            cells: 4,
+            passes: PASSES,
+            guess_us: 4 * PASSES * 100,
+            ..Size::default()
+        };
+        let mut estimate = Estimate::new(plan, true, 0.0);
+        let mut step = |done: u64, ended| {
+            estimate.step(
+                BootProgress {
+                    done,
+                    of: 4 * PASSES,
+                    done_us: done * 100,
+                    ended,
+                },
+                done as f64,
+            );
+            estimate.left(done as f64).unwrap()
+        };
+        // Two passes of four seconds are expected.
+        assert_eq!(step(1, false), 7.0);
+        assert_eq!(step(4, false), 4.0);
+        assert_eq!(step(5, true), 3.0);
+        // Half of them go on: this one for two passes, and of the two that are left one.
+        assert_eq!(step(6, false), 2.0 + 2.0 + 2.0);
+    }
+
     proptest! {
         #[test]
         fn it_rises_by_no_more_than_what_took_longer(
             seconds in proptest::collection::vec(0.001f64..20.0, 1..40), noise in 0.0f64..0.5, settling in 1usize..9) {
             let seen = run(&seconds, noise, settling);
             let most = seconds.iter().copied().fold(0.0, f64::max);
-            let after = seen.iter().filter(|(pass, ..)| *pass > 0).collect::<Vec<_>>();
+            let after = seen.iter().filter(|(pass, ..)| *pass >= u64::from(BALANCED)).collect::<Vec<_>>();
             for pair in after.windows(2) {
                 // A pass takes at most 2 * noise more than the one before, and two may follow.
                 let bound = most * 2.0 * noise * (PASSES - 2) as f64;

@@ -45,7 +45,7 @@ pub struct SoakArgs {
     #[arg(long, conflicts_with = "guest")]
     pub neighbour: bool,
     /// How many rounds run at a time, each in an emulator of its own [default: as many as this computer has CPUs and memory for]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = running::options::at_least_one)]
     pub jobs: Option<NonZeroUsize>,
     /// Further boot arguments, passed on as they are
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]

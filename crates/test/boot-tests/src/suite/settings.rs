@@ -21,7 +21,7 @@ pub struct TestArgs {
     #[arg(long, conflicts_with = "strict")]
     pub again: bool,
     /// How many tests run at a time [default: as many as this computer has CPUs]
-    #[arg(long, value_name = "N", conflicts_with = "host_only")]
+    #[arg(long, value_name = "N", conflicts_with = "host_only", value_parser = running::options::at_least_one)]
     pub jobs: Option<NonZeroUsize>,
     /// At the end show how long each took, the longest first, or the N longest: time, processor time of its processes; and the
     /// programs of tests of the host

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The cells of each boot before it, and how long they take: by the pauses and the wake-ups of the plan, and by the
+//! speed of the emulator.
+
+use anyhow::Result;
+use plan::{BALANCED, Cell, DIMENSIONS, Info, Limits, Machine, PASSES};
+
+use super::{Job, Variant};
+use crate::board::EmulatedMachine;
+use crate::options::Metric;
+use shell::failure::bad_input;
+use shell::progress::{self, Planned};
+
+/// Guess of the instructions that an emulator executes in a second: those of pauses, which
+/// take most of the time, are mainly reads of the counter.
+const PER_SECOND: f64 = 6e6;
+/// Guess of the seconds until a boot measures.
+const BOOT: f64 = 1.0;
+/// Likewise where Linux boots, as the guest or as the host.
+const BOOT_OF_LINUX: f64 = 15.0;
+/// Most seconds of a run without a limit.
+const DAY: f64 = 86_400.0;
+
+/// Seconds that something should take, and those that it takes at most.
+pub type Seconds = (f64, f64);
+
+/// A cell of a boot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedCell {
+    pub name: String,
+    /// Why it is not run, if so.
+    pub skipped: Option<String>,
+    /// `None` if the speed of the machine is unknown.
+    pub seconds: Option<Seconds>,
+}
+
+impl Job {
+    /// The cells of a boot, in their order.
+    pub fn cells_of(&self, variant: Variant) -> Result<Vec<PlannedCell>> {
+        let varied = self.varied()?;
+        let machine = Machine {
+            given: variant.given,
+            ..self.machine(variant.under)?
+        };
+        let plan = self.load.plan_of(variant);
+        let cells = plan.cells(&machine).map(|cell| {
+            let skipped = cell.skip_reason(&machine).map(|why| why.to_string());
+            let seconds = match skipped {
+                Some(_) => Some((0.0, 0.0)),
+                None => self.seconds_of_cell(&cell, &machine),
+            };
+            PlannedCell {
+                name: name(&cell, &varied),
+                skipped,
+                seconds,
+            }
+        });
+        Ok(cells.collect())
+    }
+
+    /// What the progress of a boot shows.
+    pub fn planned(&self, variant: Variant) -> Result<Planned> {
+        let cells = self.cells_of(variant)?;
+        let seconds = sum(cells.iter().map(|cell| cell.seconds));
+        Ok(Planned {
+            settles: self.settles(),
+            seconds,
+            names: cells.into_iter().map(|cell| cell.name).collect(),
+        })
+    }
+
+    /// Seconds of a boot, from its start.
+    pub fn seconds_of_boot(&self, variant: Variant) -> Result<Option<Seconds>> {
+        let boot = match self.load.guest.is_some() || variant.under.is_other() {
+            true => BOOT_OF_LINUX,
+            false => BOOT,
+        };
+        let seconds = self.planned(variant)?.seconds;
+        Ok(seconds.map(|(expected, most)| (boot + expected, boot + most)))
+    }
+
+    /// Seconds of all boots, of which some run at a time.
+    pub fn seconds(&self) -> Result<Option<Seconds>> {
+        let variants = self.variants()?;
+        let each = variants
+            .iter()
+            .map(|&variant| self.seconds_of_boot(variant));
+        let all = sum(each.collect::<Result<Vec<_>>>()?.into_iter());
+        let at_a_time = self.jobs.get().min(variants.len()).max(1);
+        let times = self.repeat as f64 / at_a_time as f64;
+        Ok(all.map(|(expected, most)| (expected * times, most * times)))
+    }
+
+    /// Refuses a run that should take more than a day, unless its time has a limit.
+    pub(super) fn ends_in_a_day(&self) -> Result<()> {
+        if self.limits.altogether.is_some() || !self.measures() {
+            return Ok(());
+        }
+        match self.seconds()? {
+            Some(seconds) if seconds.0 > DAY => bad_input!(
+                "this takes {}; name a --time-limit, after which it keeps what it has measured, or ask for fewer \
+                 cells, fewer wake-ups (--iterations) or shorter pauses (--gap-us)",
+                progress::expected(seconds)
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether cells should be settled early: where instructions are counted most repeat.
+    fn settles(&self) -> bool {
+        let plan = &self.load.plan;
+        self.metric == Metric::Insns && plan.settle && !plan.raw
+    }
+
+    fn seconds_of_cell(&self, cell: &Cell, machine: &Machine) -> Option<Seconds> {
+        let instructions = self.metric == Metric::Insns;
+        let per_us = match (&self.board().machine, self.metric) {
+            (EmulatedMachine::Gem5(_), _) | (_, Metric::Cycles) => return None,
+            (EmulatedMachine::Qemu(_), Metric::Insns) => 1000.0 / PER_SECOND,
+            (EmulatedMachine::Qemu(_), Metric::Time) => 1e-6,
+        };
+        let limits = Limits::of(&self.load.plan, cell, machine.frequency, instructions);
+        let pass = cell.pass_time(&limits, machine.frequency, instructions);
+        let passes = if self.settles() { BALANCED } else { PASSES };
+        let seconds = |passes: u32, us: u64| f64::from(passes) * us as f64 * per_us;
+        Some((
+            seconds(passes, pass.expected_us),
+            seconds(PASSES, pass.most_us),
+        ))
+    }
+
+    /// The dimensions in which cells of this request differ, under whatever they run.
+    fn varied(&self) -> Result<Vec<&'static Info>> {
+        let mut ranks = vec![None; DIMENSIONS.len()];
+        let mut differs = vec![false; DIMENSIONS.len()];
+        for &under in &self.unders {
+            let machine = self.machine(under)?;
+            for cell in self.load.plan.cells(&machine) {
+                for (place, info) in DIMENSIONS.iter().enumerate() {
+                    if info.applies(&cell) {
+                        let rank = info.rank(&cell);
+                        differs[place] |= *ranks[place].get_or_insert(rank) != rank;
+                    }
+                }
+            }
+        }
+        let varied = DIMENSIONS.iter().zip(differs);
+        Ok(varied
+            .filter_map(|(info, differs)| differs.then_some(info))
+            .collect())
+    }
+}
+
+/// Names a cell by the dimensions in which it differs from others; by its title if it has none.
+fn name(cell: &Cell, varied: &[&Info]) -> String {
+    let (mut words, mut values) = (Vec::new(), Vec::new());
+    for info in varied.iter().filter(|info| info.applies(cell)) {
+        let text = info.text(cell).to_string();
+        match info.names(cell) {
+            true => words.push(text),
+            false => values.push(results::valued(info, &text)),
+        }
+    }
+    let words = (!words.is_empty()).then(|| words.join(" "));
+    let name: Vec<String> = words.into_iter().chain(values).collect();
+    match name.is_empty() {
+        true => cell.title().to_string(),
+        false => name.join(", "),
+    }
+}
+
+/// The sum of `seconds`; `None` if any is unknown.
+pub fn sum(mut seconds: impl Iterator<Item = Option<Seconds>>) -> Option<Seconds> {
+    seconds.try_fold((0.0, 0.0), |sum, next| {
+        next.map(|next| (sum.0 + next.0, sum.1 + next.1))
+    })
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The one line of a terminal that all boots of this process share.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::time;
+use crate::terminal;
+
+/// Boots that go on, in the order of their starts.
+static BOOTS: Mutex<Vec<State>> = Mutex::new(Vec::new());
+
+/// Progress of a boot, as last shown.
+#[derive(Debug)]
+struct State {
+    id: u64,
+    start: Instant,
+    title: String,
+    done: (u64, u64),
+    left: Option<u64>,
+}
+
+/// A boot's part of the line, until it is dropped.
+#[derive(Debug)]
+pub struct Boot(u64);
+
+impl Default for Boot {
+    fn default() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        boots().push(State {
+            id,
+            start: Instant::now(),
+            title: String::new(),
+            done: (0, 0),
+            left: None,
+        });
+        Self(id)
+    }
+}
+
+impl Boot {
+    /// Shows this boot's progress, with that of the others.
+    pub fn show(&mut self, title: &str, what: &str, done: (u64, u64), left: Option<u64>) {
+        let mut boots = boots();
+        if let Some(state) = boots.iter_mut().find(|state| state.id == self.0) {
+            title.clone_into(&mut state.title);
+            (state.done, state.left) = (done, left);
+        }
+        let line = line(&boots, what);
+        // A character in the last column moves the cursor of some terminals.
+        let width = terminal::width_aside().map_or(79, |width| width.saturating_sub(1));
+        terminal::rewrite(&line.fitted(width));
+    }
+}
+
+impl Drop for Boot {
+    fn drop(&mut self) {
+        boots().retain(|state| state.id != self.0);
+        terminal::clear();
+    }
+}
+
+/// Ignores poisoning: a line is shown or it is not.
+fn boots() -> MutexGuard<'static, Vec<State>> {
+    BOOTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The line of `boots`, of which one is at `what`.
+fn line(boots: &[State], what: &str) -> Line {
+    // Those that have not reported anything have no title yet.
+    let known: Vec<&State> = boots.iter().filter(|boot| !boot.title.is_empty()).collect();
+    let titles: Vec<&str> = known.iter().map(|boot| boot.title.as_str()).collect();
+    let head = match titles.as_slice() {
+        [one] => (*one).to_owned(),
+        all => format!("{}, {} boots", common(all), all.len()),
+    };
+    let sum = |of: fn(&(u64, u64)) -> u64| known.iter().map(|boot| of(&boot.done)).sum();
+    Line {
+        head,
+        done: (sum(|done| done.0), sum(|done| done.1)),
+        what: what.into(),
+        seconds: boots
+            .iter()
+            .map(|boot| boot.start.elapsed().as_secs())
+            .max()
+            .unwrap_or(0),
+        left: known.iter().filter_map(|boot| boot.left).max(),
+    }
+}
+
+/// The words that all titles begin with.
+fn common(titles: &[&str]) -> String {
+    let words = |title: &str| -> Vec<String> {
+        let words = title.split(' ').map(|word| word.trim_end_matches(','));
+        words.map(str::to_owned).collect()
+    };
+    let Some((first, others)) = titles.split_first() else {
+        return String::new();
+    };
+    let mut same = words(first);
+    for other in others {
+        let equal = same.iter().zip(words(other)).take_while(|(a, b)| *a == b);
+        let equal = equal.count();
+        same.truncate(equal);
+    }
+    // A word that only names the one that follows says nothing.
+    while same.len() > 1
+        && ["under", "part", "run", "atomics"].contains(&&**same.last().unwrap_or(&String::new()))
+    {
+        same.pop();
+    }
+    same.join(" ")
+}
+
+/// A line of progress.
+#[derive(Debug)]
+pub struct Line {
+    pub head: String,
+    /// Parts of the work that are done, and all.
+    pub done: (u64, u64),
+    /// The cell, or the stage of the boot.
+    pub what: String,
+    pub seconds: u64,
+    /// Seconds left.
+    pub left: Option<u64>,
+}
+
+impl Line {
+    /// The texts before and after the cell.
+    fn ends(&self) -> (String, String) {
+        let done = match self.done {
+            (_, 0) | (0, _) => String::new(),
+            (done, of) => format!("{done}/{of} "),
+        };
+        let left = self.left.map(|left| format!(", about {} left", time(left)));
+        let left = left.unwrap_or_default();
+        (
+            format!("{}: {done}", self.head),
+            format!(", {} s{left}", self.seconds),
+        )
+    }
+
+    /// Returns it with `width` characters at most: the cell is cut first.
+    fn fitted(&self, width: usize) -> String {
+        let (before, after) = self.ends();
+        let count = |text: &str| text.chars().count();
+        let room = width.saturating_sub(count(&before) + count(&after));
+        cut(&format!("{before}{}{after}", cut(&self.what, room)), width)
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (before, after) = self.ends();
+        write!(f, "{before}{}{after}", self.what)
+    }
+}
+
+/// Returns `text` with `width` characters at most.
+fn cut(text: &str, width: usize) -> String {
+    const MORE: &str = "...";
+    match text.chars().nth(width) {
+        None => text.into(),
+        Some(_) => {
+            let kept = text.chars().take(width.saturating_sub(MORE.len()));
+            kept.chain(MORE.chars()).take(width).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(title: &str, done: u64, left: u64) -> State {
+        State {
+            id: 0,
+            start: Instant::now(),
+            title: title.into(),
+            done: (done, 132),
+            left: Some(left),
+        }
+    }
+
+    #[test]
+    fn boots_share_one_line() {
+        let one = state("virt under rouse, part 1/2", 16, 9);
+        let other = state("virt under rouse, part 2/2", 20, 12);
+        let alone = line(std::slice::from_ref(&one), "wfi inject");
+        assert_eq!(
+            alone.to_string(),
+            "virt under rouse, part 1/2: 16/132 wfi inject, 0 s, about 9 s left"
+        );
+        let both = line(&[one, other], "wfi inject");
+        assert_eq!(
+            both.to_string(),
+            "virt under rouse, 2 boots: 36/264 wfi inject, 0 s, about 12 s left"
+        );
+        let of = common(&["virt under none", "virt under rouse, part 1/2"]);
+        assert_eq!(of, "virt");
+    }
+
+    #[test]
+    fn a_line_is_no_wider_than_the_terminal() {
+        let line = line(
+            &[state("virt under rouse", 16, 9)],
+            "wfi inject, gap 100 us",
+        );
+        let whole = line.to_string();
+        assert_eq!(line.fitted(200), whole);
+        for width in 0..whole.len() {
+            let fitted = line.fitted(width);
+            assert!(fitted.chars().count() <= width, "{width}: {fitted}");
+        }
+        // The time is worth more than the end of a name.
+        let cut = line.fitted(whole.len() - 8);
+        assert_eq!(
+            cut,
+            "virt under rouse: 16/132 wfi inject,..., 0 s, about 9 s left"
+        );
+    }
+}
