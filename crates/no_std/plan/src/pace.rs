@@ -175,24 +175,7 @@ impl Cell {
         let poll_us = match self.workload {
             Workload::Overshoot => self.poll_limit_us,
             Workload::Stream => self.event_stream_us,
-            Workload::Ipi
-            | Workload::Pingpong
-            | Workload::Ipistorm
-            | Workload::Messaging
-            | Workload::Pipe
-            | Workload::Notify
-            | Workload::Io
-            | Workload::Timer
-            | Workload::Idle
-            | Workload::Frames
-            | Workload::LinuxPipe
-            | Workload::LinuxFutex
-            | Workload::LinuxEventfd
-            | Workload::LinuxMembarrier
-            | Workload::LinuxSeccompNotify
-            | Workload::LinuxMessaging
-            | Workload::LinuxTimer
-            | Workload::LinuxIdle => 0,
+            _ => 0,
         };
         path + 1000
             * (self.pause_us()
