@@ -276,26 +276,9 @@ impl Cell {
         let plan::Cell { shape, .. } = self.what;
         let table = self.table();
         match self.what.workload {
-            Workload::Pingpong
-            | Workload::LinuxPipe
-            | Workload::LinuxFutex
-            | Workload::LinuxEventfd
-            | Workload::LinuxMembarrier
-            | Workload::LinuxSeccompNotify
-            | Workload::LinuxMessaging
-            | Workload::LinuxTimer
-            | Workload::LinuxIdle => table,
-            Workload::Ipi
-            | Workload::Ipistorm
-            | Workload::Messaging
-            | Workload::Pipe
-            | Workload::Notify
-            | Workload::Io
-            | Workload::Timer
-            | Workload::Idle
-            | Workload::Frames
-            | Workload::Stream
-            | Workload::Overshoot => format!("{table} {shape}"),
+            Workload::Pingpong => table,
+            other if other.is_linux() => table,
+            _ => format!("{table} {shape}"),
         }
     }
 

@@ -5,7 +5,9 @@
 use plan::Under;
 use results::{Cell, Results, capture};
 
-use super::{boot, collect, line, numbered, of, results_of};
+use results::samples::{collect, numbered, record as line};
+
+use super::{boot, of, results_of};
 
 #[test]
 fn a_console_that_echoes_is_no_second_boot() {
