@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use crate::Value;
+use crate::{Value, ValueKind};
 use crate::error::Error;
 use crate::value::number;
 
@@ -37,7 +37,7 @@ impl fmt::Display for Completion {
 impl Value for Completion {
     type Range = ();
 
-    const WORDS: &'static [&'static str] = &[];
+    const KIND: ValueKind = ValueKind::Numbers;
 
     fn read<'a>(key: &'a str, word: &'a str, (): ()) -> Result<Self, Error<'a>> {
         let known = Self::ENDS.iter().find(|(name, _)| *name == word);
