@@ -23,6 +23,17 @@ pub struct Run {
     pub commands: Vec<String>,
 }
 
+impl Run {
+    /// A run whose commands are not known.
+    pub fn new(label: &str, results: Results) -> Self {
+        Self {
+            label: label.into(),
+            results,
+            commands: Vec::new(),
+        }
+    }
+}
+
 /// Returns the runs of some inputs: a part of a sweep continues its run.
 pub fn runs(inputs: Vec<Run>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
