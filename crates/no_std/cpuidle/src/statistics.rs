@@ -111,7 +111,11 @@ mod tests {
             (0, 0, (0, 0)),
             (3, 1 << 40, (0, 0)),
         ] {
-            assert_eq!(count(&states, index, residency_us), expected, "{index} {residency_us}");
+            assert_eq!(
+                count(&states, index, residency_us),
+                expected,
+                "{index} {residency_us}"
+            );
         }
         // With state 2 off, the next deeper of 1 is 3, from 2000 us on.
         states.set_enabled(2, false).unwrap();
