@@ -30,7 +30,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU64};
 
 use crate::access::Access;
-use crate::decode::Operation;
+use crate::decode::{Operation, msr};
 use crate::finding::Place;
 use crate::lines::{LINE, Lines};
 use crate::register::*;
@@ -88,13 +88,7 @@ impl Rule for CachesAgree {
                     line.fetch_and(!(cleaned | invalidated), Relaxed);
                 }
             }
-            (
-                Operation::Write {
-                    register: register @ (SCTLR_EL1 | SCTLR_EL2),
-                    ..
-                },
-                Some(value),
-            ) => {
+            (msr!(register @ (SCTLR_EL1 | SCTLR_EL2)), Some(value)) => {
                 let level = register.level();
                 let (was, is) = (now.controls.caches(level), value & 5 == 5);
                 // Only a hypervisor turns on the caches of a level below, before that runs.
@@ -188,10 +182,7 @@ impl CachesAgree {
     fn finishes(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         let relies = match operation {
             Operation::Call | Operation::Return => true,
-            Operation::Write {
-                register: SCTLR_EL1 | SCTLR_EL2,
-                ..
-            } => value.is_some_and(|value| value & 5 == 5),
+            msr!(SCTLR_EL1 | SCTLR_EL2) => value.is_some_and(|value| value & 5 == 5),
             _ => false,
         };
         match operation {

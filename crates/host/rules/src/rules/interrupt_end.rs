@@ -19,7 +19,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::decode::Operation;
+use crate::decode::{Operation, mrs, msr};
 use crate::finding::Place;
 use crate::register::*;
 use crate::rule::{About, Now, Rule};
@@ -88,20 +88,8 @@ impl Rule for InterruptEnded {
         match (operation, value) {
             (Operation::Read { register, .. } | Operation::Write { register, .. }, _)
                 if level.emulated && ACKNOWLEDGE_AND_END.contains(&register) => {}
-            (
-                Operation::Read {
-                    register: ICC_IAR1_EL1,
-                    ..
-                },
-                None,
-            ) if level.lost.len() < MOST => level.lost.push(level.depth),
-            (
-                Operation::Read {
-                    register: ICC_IAR1_EL1,
-                    ..
-                },
-                Some(intid),
-            ) if is_interrupt(intid) => {
+            (mrs!(ICC_IAR1_EL1), None) if level.lost.len() < MOST => level.lost.push(level.depth),
+            (mrs!(ICC_IAR1_EL1), Some(intid)) if is_interrupt(intid) => {
                 if level.active.len() == MOST {
                     let first = level.active.remove(0);
                     now.report_at::<Self>(
@@ -120,29 +108,11 @@ impl Rule for InterruptEnded {
                     depth,
                 });
             }
-            (
-                Operation::Write {
-                    register: ICC_EOIR1_EL1,
-                    ..
-                },
-                Some(intid),
-            ) if is_interrupt(intid) => {
+            (msr!(ICC_EOIR1_EL1), Some(intid)) if is_interrupt(intid) => {
                 level.ended(now, intid);
             }
-            (
-                Operation::Write {
-                    register: ICC_DIR_EL1,
-                    ..
-                },
-                Some(intid),
-            ) => level.deactivated(now, intid),
-            (
-                Operation::Write {
-                    register: SCTLR_EL1,
-                    ..
-                },
-                _,
-            ) if now.place.level == 2 => {
+            (msr!(ICC_DIR_EL1), Some(intid)) => level.deactivated(now, intid),
+            (msr!(SCTLR_EL1), _) if now.place.level == 2 => {
                 *self.interface(now, 1) = Interface::default();
             }
             (Operation::Return, _) => level.returns(now),

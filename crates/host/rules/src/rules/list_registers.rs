@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::decode::Operation;
+use crate::decode::{Operation, mrs};
 use crate::finding::Place;
 use crate::register::*;
 use crate::rule::{About, Now, Rule};
@@ -72,13 +72,7 @@ impl Rule for ListRegisters {
                 None if register == ICH_HCR_EL2 => self.enabled = value & ENABLED != 0,
                 None => {}
             },
-            (
-                Operation::Read {
-                    register: ICH_ELRSR_EL2,
-                    ..
-                },
-                empty,
-            ) => {
+            (mrs!(ICH_ELRSR_EL2), empty) => {
                 let empty = empty.unwrap_or(u64::MAX);
                 self.used.retain(|number, _| empty >> number & 1 == 0);
             }

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::decode::{Invalidated, Operation};
+use crate::decode::{Invalidated, Operation, msr};
 use crate::register::*;
 use crate::rule::{About, Now, Rule};
 #[cfg(test)]
@@ -69,20 +69,8 @@ impl Rule for TlbInvalidated {
                 Invalidated::Stage1 => drop(self.stage1.insert(self.vmid)),
                 Invalidated::Part | Invalidated::El3 => {}
             },
-            (
-                Operation::Write {
-                    register: VTTBR_EL2,
-                    ..
-                },
-                Some(value),
-            ) => self.vmid = value >> 48,
-            (
-                Operation::Write {
-                    register: SCTLR_EL2,
-                    ..
-                },
-                Some(value),
-            ) => {
+            (msr!(VTTBR_EL2), Some(value)) => self.vmid = value >> 48,
+            (msr!(SCTLR_EL2), Some(value)) => {
                 let (was, is) = (now.controls.translates(2), value & 1 != 0);
                 if is && !was && !self.el2 {
                     now.report::<Self>(
@@ -93,17 +81,12 @@ impl Rule for TlbInvalidated {
                 // Entries that were invalidated while it was on may have come back until it was off.
                 self.el2 &= !was && !is;
             }
-            (
-                Operation::Write {
-                    register: SCTLR_EL1,
-                    ..
-                },
-                Some(value),
-            ) if now.place.level == 1
-                && value & 1 != 0
-                && !now.controls.translates(1)
-                && !self.stage1.contains(&self.vmid)
-                && self.holds_old(self.vmid) =>
+            (msr!(SCTLR_EL1), Some(value))
+                if now.place.level == 1
+                    && value & 1 != 0
+                    && !now.controls.translates(1)
+                    && !self.stage1.contains(&self.vmid)
+                    && self.holds_old(self.vmid) =>
             {
                 now.report::<Self>(
                     None,

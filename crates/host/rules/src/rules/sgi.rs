@@ -25,7 +25,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::access::Access;
-use crate::decode::Operation;
+use crate::decode::{Operation, mrs, msr};
 use crate::finding::Place;
 use crate::register::*;
 use crate::rule::{About, Now, Rule};
@@ -81,14 +81,8 @@ impl Rule for SgiAfterStores {
                     now.shared.sends.forget(now.cpu);
                 }
             }
-            Operation::Write {
-                register: ICC_SGI1R_EL1 | ICC_SGI0R_EL1 | ICC_ASGI1R_EL1,
-                ..
-            } => self.sends(now),
-            Operation::Read {
-                register: ICC_IAR1_EL1,
-                ..
-            } if now.shared.sends.count.load(Relaxed) != 0 => {
+            msr!(ICC_SGI1R_EL1 | ICC_SGI0R_EL1 | ICC_ASGI1R_EL1) => self.sends(now),
+            mrs!(ICC_IAR1_EL1) if now.shared.sends.count.load(Relaxed) != 0 => {
                 self.reads = READS;
             }
             _ => {}

@@ -16,7 +16,7 @@
 use std::collections::BTreeMap;
 
 use crate::access::Access;
-use crate::decode::{Operation, Wait};
+use crate::decode::{Operation, Wait, mrs, msr};
 use crate::finding::Place;
 use crate::register::*;
 use crate::rule::{About, Now, Rule, synchronises};
@@ -52,9 +52,7 @@ impl Rule for Synchronised {
         if synchronises(operation) {
             return self.synchronise();
         }
-        if let Operation::Read {
-            register: PAR_EL1, ..
-        } = operation
+        if let mrs!(PAR_EL1) = operation
             && let Some(at) = self.translated
         {
             now.report::<Self>(
@@ -190,11 +188,7 @@ fn is_translation(register: Register) -> bool {
 
 /// Whether `operation` turns on an MMU that `written` controls.
 fn enables(written: Register, now: &Now<'_>, operation: Operation, value: Option<u64>) -> bool {
-    let Operation::Write {
-        register: register @ (SCTLR_EL1 | SCTLR_EL2),
-        ..
-    } = operation
-    else {
+    let msr!(register @ (SCTLR_EL1 | SCTLR_EL2)) = operation else {
         return false;
     };
     let level = register.level();

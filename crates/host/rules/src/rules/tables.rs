@@ -21,7 +21,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::access::Access;
-use crate::decode::Operation;
+use crate::decode::{Operation, msr};
 use crate::finding::Place;
 use crate::register::*;
 use crate::rule::{About, Now, Rule, synchronises};
@@ -108,20 +108,16 @@ impl Rule for BreakBeforeMake {
                     leave(now, level, root);
                 }
             }
-            Operation::Write {
-                register: register @ (SCTLR_EL1 | SCTLR_EL2),
-                ..
-            } if register.level() == now.place.level
-                && value.is_some_and(|value| value & 1 != 0) =>
+            msr!(register @ (SCTLR_EL1 | SCTLR_EL2))
+                if register.level() == now.place.level
+                    && value.is_some_and(|value| value & 1 != 0) =>
             {
                 let level = register.level();
                 begin(now, level, now.controls.root(level));
             }
-            Operation::Write {
-                register: register @ (TTBR0_EL1 | TTBR0_EL2),
-                ..
-            } if register.level() == now.place.level
-                && now.controls.translates(now.place.level) =>
+            msr!(register @ (TTBR0_EL1 | TTBR0_EL2))
+                if register.level() == now.place.level
+                    && now.controls.translates(now.place.level) =>
             {
                 let level = register.level();
                 let next = now.controls.root_from(level, value.unwrap_or(0));

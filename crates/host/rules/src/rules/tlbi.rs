@@ -7,7 +7,7 @@
 //!
 //! Not seen: an access to memory between TLBI and DSB that would use the old translation.
 
-use crate::decode::Operation;
+use crate::decode::{Operation, msr};
 use crate::finding::Place;
 use crate::register::*;
 use crate::rule::{About, Now, Rule, synchronises};
@@ -31,7 +31,7 @@ impl Rule for TlbiCompleted {
     fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         let enables = matches!(
             operation,
-            Operation::Write { register: SCTLR_EL1 | SCTLR_EL2, .. } if value.is_some_and(|value| value & 1 != 0)
+            msr!(SCTLR_EL1 | SCTLR_EL2) if value.is_some_and(|value| value & 1 != 0)
         );
         match operation {
             Operation::Tlbi { broadcast, .. } => {
