@@ -30,7 +30,7 @@ pub fn keys() -> impl Iterator<Item = &'static str> {
 }
 
 /// One combination, with its samples.
-#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(default)]
 pub struct Cell {
     /// The run that it is of, if that is one of several.
@@ -304,46 +304,6 @@ impl Cell {
     pub fn title(&self) -> String {
         let title = format!("{} {}", self.what.title(), self.system_text());
         title.trim_end().to_owned()
-    }
-}
-
-impl Default for Cell {
-    fn default() -> Self {
-        Self {
-            run: String::new(),
-            id: 0,
-            under: Under::Rouse,
-            what: plan::Cell::default(),
-            idles_by: String::new(),
-            event_stream_made_ns: 0,
-            cpus: 0,
-            sender: String::new(),
-            receiver: String::new(),
-            iterations: 0,
-            passes: 0,
-            passes_planned: 0,
-            pass_p50: Vec::new(),
-            pass_core_hz: Vec::new(),
-            core_clock_moved: None,
-            cycles_hz: None,
-            counter_coarse: None,
-            made: 0,
-            ended: None,
-            unit: String::new(),
-            stats: None,
-            critical: None,
-            stages: Vec::new(),
-            exits: Counts::new(),
-            ipis: Counts::new(),
-            wakes: Counts::new(),
-            residency: Counts::new(),
-            energy_model: None,
-            counters: BTreeMap::new(),
-            histograms: BTreeMap::new(),
-            raw: BTreeMap::new(),
-            not_modelled: Vec::new(),
-            skipped: None,
-        }
     }
 }
 

@@ -3,9 +3,9 @@
 
 use core::fmt;
 
-use crate::{Value, ValueKind};
 use crate::error::Error;
 use crate::value::number;
+use crate::{Value, ValueKind};
 
 /// How many requests of a hundred a device completes on the CPU that submitted them; the
 /// others it completes on the next CPU, which wakes the one that submitted.

@@ -264,6 +264,13 @@ words! {
     }
 }
 
+impl Default for Under {
+    /// What results that lack it had below.
+    fn default() -> Self {
+        Self::Rouse
+    }
+}
+
 impl Under {
     /// Whether a hypervisor delivers interrupts to the guest.
     #[must_use]

@@ -156,7 +156,7 @@ fn what_was_cut_short_is_counted() {
         Some("the run was cut short")
     );
     // A soak has no cells.
-    let soak = results_of(&numbered(&["boot under=rouse", "soak name=steps count=5"]));
+    let soak = results_of(&numbered(["boot under=rouse", "soak name=steps count=5"]));
     assert!(!soak.incomplete && !soak.has_cells());
     let mut part = Cell {
         passes: 2,
