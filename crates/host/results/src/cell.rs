@@ -30,7 +30,7 @@ pub fn keys() -> impl Iterator<Item = &'static str> {
 }
 
 /// One combination, with its samples.
-#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(default)]
 pub struct Cell {
     /// The run that it is of, if that is one of several.
@@ -276,26 +276,9 @@ impl Cell {
         let plan::Cell { shape, .. } = self.what;
         let table = self.table();
         match self.what.workload {
-            Workload::Pingpong
-            | Workload::LinuxPipe
-            | Workload::LinuxFutex
-            | Workload::LinuxEventfd
-            | Workload::LinuxMembarrier
-            | Workload::LinuxSeccompNotify
-            | Workload::LinuxMessaging
-            | Workload::LinuxTimer
-            | Workload::LinuxIdle => table,
-            Workload::Ipi
-            | Workload::Ipistorm
-            | Workload::Messaging
-            | Workload::Pipe
-            | Workload::Notify
-            | Workload::Io
-            | Workload::Timer
-            | Workload::Idle
-            | Workload::Frames
-            | Workload::Stream
-            | Workload::Overshoot => format!("{table} {shape}"),
+            Workload::Pingpong => table,
+            other if other.is_linux() => table,
+            _ => format!("{table} {shape}"),
         }
     }
 
@@ -321,46 +304,6 @@ impl Cell {
     pub fn title(&self) -> String {
         let title = format!("{} {}", self.what.title(), self.system_text());
         title.trim_end().to_owned()
-    }
-}
-
-impl Default for Cell {
-    fn default() -> Self {
-        Self {
-            run: String::new(),
-            id: 0,
-            under: Under::Rouse,
-            what: plan::Cell::default(),
-            idles_by: String::new(),
-            event_stream_made_ns: 0,
-            cpus: 0,
-            sender: String::new(),
-            receiver: String::new(),
-            iterations: 0,
-            passes: 0,
-            passes_planned: 0,
-            pass_p50: Vec::new(),
-            pass_core_hz: Vec::new(),
-            core_clock_moved: None,
-            cycles_hz: None,
-            counter_coarse: None,
-            made: 0,
-            ended: None,
-            unit: String::new(),
-            stats: None,
-            critical: None,
-            stages: Vec::new(),
-            exits: Counts::new(),
-            ipis: Counts::new(),
-            wakes: Counts::new(),
-            residency: Counts::new(),
-            energy_model: None,
-            counters: BTreeMap::new(),
-            histograms: BTreeMap::new(),
-            raw: BTreeMap::new(),
-            not_modelled: Vec::new(),
-            skipped: None,
-        }
     }
 }
 

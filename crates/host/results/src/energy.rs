@@ -208,14 +208,9 @@ mod tests {
     #[test]
     fn a_model_has_a_source_and_figures_that_can_be() {
         assert!(watts().check().is_ok());
+        let source = " ".into();
         for (wrong, told) in [
-            (
-                Watts {
-                    source: " ".into(),
-                    ..watts()
-                },
-                "`source`",
-            ),
+            (Watts { source, ..watts() }, "`source`"),
             (
                 Watts {
                     wfi: -1.0,

@@ -108,29 +108,3 @@ impl Formatter for Shallow {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::{Value, json};
-
-    #[test]
-    fn a_cell_is_a_line() {
-        let value = json!({ "cells": [{ "a": [1, 2] }, { "a": [] }], "none": [] });
-        let text = text(&value).unwrap();
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(
-            lines,
-            [
-                "{",
-                "  \"cells\": [",
-                "    {\"a\":[1,2]},",
-                "    {\"a\":[]}",
-                "  ],",
-                "  \"none\": []",
-                "}"
-            ]
-        );
-        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
-    }
-}

@@ -23,6 +23,17 @@ pub struct Run {
     pub commands: Vec<String>,
 }
 
+impl Run {
+    /// A run whose commands are not known.
+    pub fn new(label: &str, results: Results) -> Self {
+        Self {
+            label: label.into(),
+            results,
+            commands: Vec::new(),
+        }
+    }
+}
+
 /// Returns the runs of some inputs: a part of a sweep continues its run.
 pub fn runs(inputs: Vec<Run>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
@@ -142,141 +153,4 @@ pub fn into_one(runs: &[Run]) -> Results {
     }
     (all.damaged, all.problems, all.notes) = (damaged, problems, notes);
     all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::CoreClock;
-    use crate::samples::{in_cycles, results};
-
-    fn input(label: &str, cells: std::ops::Range<usize>) -> Run {
-        let mut results = results();
-        results.cells = results.cells[cells].to_vec();
-        Run {
-            label: label.into(),
-            results,
-            commands: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn parts_of_a_sweep_are_one_run() {
-        let parts = vec![input("a", 0..1), input("b", 1..2)].into_iter();
-        let runs = runs(
-            parts
-                .map(|mut part| {
-                    part.results.serrors.corrected = 2;
-                    part
-                })
-                .collect(),
-        );
-        assert_eq!(runs[0].results.serrors.corrected, 4);
-        assert_eq!(runs.len(), 1);
-        assert_eq!(
-            (runs[0].label.as_str(), runs[0].results.cells.len()),
-            ("a+b", 2)
-        );
-    }
-
-    #[test]
-    fn a_cell_twice_makes_two_runs_and_so_does_another_machine() {
-        let mut other = input("a", 1..2);
-        other.results.machine.cpus = 64;
-        let runs = runs(vec![input("a", 0..1), input("a", 0..2), other]);
-        let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
-        assert_eq!(labels, ["a", "a (2)", "a (3)"]);
-    }
-
-    #[test]
-    fn other_images_are_another_run() {
-        let built = |label: &str, cells, rustc: &str| {
-            let mut run = input(label, cells);
-            run.results.build = Some(crate::Build {
-                rustc: rustc.into(),
-                ..crate::Build::default()
-            });
-            run
-        };
-        let count = |rustc| runs(vec![built("a", 0..1, "1.95.0"), built("b", 1..2, rustc)]).len();
-        assert_eq!((count("1.95.0"), count("1.96.0")), (1, 2));
-        // And each keeps its own in a file with both.
-        let both = runs(vec![built("a", 0..1, "1.95.0"), built("b", 0..1, "1.96.0")]);
-        let again = Run {
-            results: into_one(&both),
-            ..input("c", 0..0)
-        };
-        let builds = runs(vec![again]).into_iter().map(|run| run.results.build);
-        let builds: Vec<String> = builds.map(|build| build.unwrap().rustc).collect();
-        assert_eq!(builds, ["1.95.0", "1.96.0"]);
-    }
-
-    #[test]
-    fn the_clock_of_a_core_is_measured_anew_in_each_part() {
-        let part = |label, cells: std::ops::Range<usize>, core_hz, how: &str| {
-            let mut input = input(label, 0..0);
-            input.results = in_cycles();
-            input.results.cells = in_cycles().cells[cells].to_vec();
-            input.results.machine.core_hz = core_hz;
-            input.results.machine.core_clocks = vec![CoreClock {
-                begin_hz: Some(core_hz),
-                drift_ppm: Some(core_hz as i64 % 1000),
-                ..CoreClock::default()
-            }];
-            input.results.unit_how = how.into();
-            input
-        };
-        let whole = |second| {
-            let first = part("a", 0..1, 2_600_000_000, "104.000");
-            runs(vec![first, part("b", 1..2, second, "104.01")]).len()
-        };
-        assert_eq!(whole(2_600_900_000), 1);
-        // The clocks of all that measured are from the part in which they drifted most.
-        let first = part("a", 0..1, 2_600_000_000, "104.000");
-        let one = runs(vec![first, part("b", 1..2, 2_600_900_007, "104.036")]);
-        let clocks = &one[0].results.machine.core_clocks;
-        assert_eq!((clocks.len(), clocks[0].drift_ppm), (1, Some(7)));
-        assert_eq!(whole(2_700_000_000), 2);
-        assert_eq!(whole(0), 2);
-        // Nor are runs of different units ever joined.
-        let apart = runs(vec![input("a", 0..1), part("b", 1..2, 0, "x")]);
-        assert_eq!(apart.len(), 2);
-    }
-
-    #[test]
-    fn what_was_put_together_comes_apart_again() {
-        let mut damaged = input("a", 0..1);
-        damaged.results.damaged.push("cell 7".into());
-        let serrors = Serrors {
-            left: 1,
-            corrected: 2,
-            restartable: 3,
-        };
-        damaged.results.serrors = serrors;
-        let before = runs(vec![damaged, input("b", 0..2)]);
-        let one = into_one(&before);
-        assert_eq!(one.damaged, ["a: cell 7"]);
-        assert_eq!(one.serrors, serrors);
-        let text = one.to_json().unwrap();
-        let again = Run {
-            results: serde_json::from_str(&text).unwrap(),
-            ..input("c", 0..0)
-        };
-        let after = runs(vec![again]);
-        assert_eq!(after.len(), 2);
-        assert_eq!(after[0].results.damaged, ["cell 7"]);
-        assert_eq!(after[0].results.serrors, serrors);
-        assert_eq!(after[1].results.serrors.left, 0);
-        assert_eq!(
-            (after[1].label.as_str(), after[1].results.cells.len()),
-            ("b", 2)
-        );
-        assert!(
-            after[1]
-                .results
-                .cells
-                .iter()
-                .all(|cell| cell.run.is_empty())
-        );
-    }
 }

@@ -4,72 +4,68 @@
 use plan::{Under, Wait, Workload};
 use wire::Line;
 
-use crate::records::Collector;
+use crate::records::{Collector, Records};
 use crate::{Cell, Emulator, Parameter, Results, Stats};
+
+/// Returns the record of this number, kind and fields: `stat id=1 name=total`. A value may have spaces.
+pub fn record(seq: usize, text: &str) -> String {
+    let (kind, fields) = text.split_once(' ').unwrap_or((text, ""));
+    let mut line = Line::new(seq as u64, kind);
+    let mut fields = fields.split(' ').filter(|word| !word.is_empty()).peekable();
+    while let Some((key, value)) = fields.next().and_then(|field| field.split_once('=')) {
+        let mut value = value.to_owned();
+        while let Some(more) = fields.next_if(|word| !word.contains('=')) {
+            value = format!("{value} {more}");
+        }
+        line = line.field(key, value);
+    }
+    line.finish().unwrap().to_string()
+}
+
+/// Returns records, numbered from 0.
+pub fn numbered<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Vec<String> {
+    let texts = texts.into_iter().enumerate();
+    texts
+        .map(|(seq, text)| record(seq, text.as_ref()))
+        .collect()
+}
+
+/// Collects records.
+pub fn collect(lines: &[String]) -> Records {
+    let mut collector = Collector::default();
+    for line in lines {
+        assert!(collector.feed(line), "{line}");
+    }
+    collector.finish()
+}
 
 /// Returns the records of a boot with two cells.
 pub fn lines() -> Vec<String> {
-    lines_in("insns", "1000000000", None)
+    lines_in("insns", "1000000000")
 }
 
-/// Likewise in another unit, with another counter, and a core with a known clock.
-pub fn lines_in(unit: &str, counter: &str, core: Option<&str>) -> Vec<String> {
-    let line = |seq: u64, kind: &str, fields: &[(&str, &str)]| {
-        let fields = fields.iter();
-        let line = fields.fold(Line::new(seq, kind), |line, (key, value)| {
-            line.field(key, value)
-        });
-        line.finish().unwrap().to_string()
-    };
-    let total = [
-        ("id", "1"),
-        ("name", "total"),
-        ("count", "4"),
-        ("p50", "30"),
-        ("sum", "120"),
-    ];
-    let mut machine = vec![("cpus", "2"), ("cntfrq_hz", counter)];
-    machine.extend(core.map(|hertz| ("core_hz", hertz)));
-    vec![
-        line(0, "boot", &[("under", "rouse"), ("version", "0.1.0")]),
-        line(1, "machine", &machine),
-        line(2, "unit", &[("unit", unit), ("how", "INST_RETIRED")]),
-        line(
-            3,
-            "cell",
-            &[("id", "0"), ("workload", "ipi"), ("wait", "wfi")],
-        ),
-        line(4, "skipped", &[("id", "0"), ("why", "one CPU only")]),
-        line(5, "done", &[("id", "0"), ("records", "3")]),
-        line(
-            6,
-            "cell",
-            &[("id", "1"), ("workload", "pingpong"), ("wait", "wfi")],
-        ),
-        line(7, "stat", &total),
-        line(
-            8,
-            "hist",
-            &[("id", "1"), ("name", "total"), ("b", "29:1,30:3,")],
-        ),
-        line(
-            9,
-            "count",
-            &[("id", "1"), ("exit.wfi", "8"), ("ipi.sent", "8")],
-        ),
-        line(10, "done", &[("id", "1"), ("records", "5")]),
-        line(11, "end", &[("cells", "2")]),
-    ]
+/// Likewise in another unit, with another counter and what else the machine has.
+pub fn lines_in(unit: &str, counter: &str) -> Vec<String> {
+    numbered([
+        "boot under=rouse version=0.1.0",
+        &format!("machine cpus=2 cntfrq_hz={counter}"),
+        &format!("unit unit={unit} how=INST_RETIRED"),
+        "cell id=0 workload=ipi wait=wfi",
+        "skipped id=0 why=one CPU only",
+        "done id=0 records=3",
+        "cell id=1 workload=pingpong wait=wfi",
+        "stat id=1 name=total count=4 p50=30 sum=120",
+        "hist id=1 name=total b=29:1,30:3,",
+        "count id=1 exit.wfi=8 ipi.sent=8",
+        "done id=1 records=5",
+        "end cells=2",
+    ])
 }
 
 /// Returns the results of [`lines`].
 pub fn results() -> Results {
-    let mut collector = Collector::default();
-    for line in lines() {
-        collector.feed(&line);
-    }
     let mut results = Results::new("virt", "max", None);
-    results.add(Some(Under::Rouse), &collector.finish());
+    results.add(Some(Under::Rouse), &collect(&lines()));
     results
 }
 
@@ -89,10 +85,7 @@ pub fn cell(wait: Wait, unit: &str, stats: Stats) -> Cell {
 
 /// Returns a run in cycles, of a core that a simulator models.
 pub fn in_cycles() -> Results {
-    let mut collector = Collector::default();
-    for line in lines_in("cycles", "25000000", Some("2600000000")) {
-        collector.feed(&line);
-    }
+    let lines = lines_in("cycles", "25000000 core_hz=2600000000");
     let parameter = Parameter {
         value: "60 ns".into(),
         source: "chosen".into(),
@@ -105,6 +98,6 @@ pub fn in_cycles() -> Results {
         parameters: [("memory".into(), parameter)].into(),
     };
     let mut results = Results::new("gem5", "O3", Some(emulator));
-    results.add(Some(Under::Rouse), &collector.finish());
+    results.add(Some(Under::Rouse), &collect(&lines));
     results
 }

@@ -55,12 +55,7 @@ fn cell(words: &[&str]) -> Cell {
 }
 
 fn side(boots: impl Iterator<Item = Results>) -> Vec<Run> {
-    let run = |results| Run {
-        label: "run".into(),
-        results,
-        commands: Vec::new(),
-    };
-    boots.map(run).collect()
+    boots.map(|results| Run::new("run", results)).collect()
 }
 
 /// Outcome of comparisons of identical images.

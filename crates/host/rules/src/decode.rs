@@ -6,6 +6,28 @@ mod used_bits;
 
 use crate::register::{CNTPCT_EL0, CNTVCT_EL0, Register};
 
+/// The pattern of an MRS of a register.
+macro_rules! mrs {
+    ($register:pat) => {
+        Operation::Read {
+            register: $register,
+            ..
+        }
+    };
+}
+
+/// The pattern of an MSR of a register.
+macro_rules! msr {
+    ($register:pat) => {
+        Operation::Write {
+            register: $register,
+            ..
+        }
+    };
+}
+
+pub(crate) use {mrs, msr};
+
 /// Operation of an instruction that matters to a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {

@@ -7,7 +7,7 @@ use crate::decode::Operation;
 use crate::finding::Place;
 use crate::shared_state::Shared;
 #[cfg(test)]
-use crate::testing::Example;
+use crate::testing::Examples;
 
 /// Description of a rule, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,13 +71,9 @@ pub trait Rule: Default {
     /// An exception was taken to `level`.
     fn entered(&mut self, _now: &Now<'_>, _level: u8) {}
 
-    /// Examples that break it.
+    /// Programs that break it, and that keep it.
     #[cfg(test)]
-    fn breaks() -> Vec<Example>;
-
-    /// Examples that keep it and look like breaking it.
-    #[cfg(test)]
-    fn keeps() -> Vec<Example>;
+    const EXAMPLES: Examples;
 }
 
 /// Whether `operation` is a context synchronization event (DDI 0487K.a, glossary): ISB or

@@ -1,81 +1,230 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs for the tests of rules: instructions as words, decoded like the emulator's.
+//! Programs for the tests of rules, as text: instructions as words, decoded like the emulator's.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use crate::decode::{self, Operation, decode, decode_before};
 use crate::gic::{Frame, Mapped};
 use crate::register::Register;
+use crate::rules::unknown::{OF_EL1, OF_INTERFACE, OF_STAGE_2};
 use crate::{Access, CheckedCpu, ExecutedOperation, Finding, Machine, Place, Shared};
 
-pub const ISB: u32 = 0xd503_3fdf;
-pub const DSB_SY: u32 = 0xd503_3f9f;
-pub const DSB_ISH: u32 = 0xd503_3b9f;
-pub const DSB_ISHST: u32 = 0xd503_3a9f;
-pub const DSB_NSH: u32 = 0xd503_379f;
-pub const WFI: u32 = 0xd503_207f;
-pub const WFE: u32 = 0xd503_205f;
-pub const WFIT: u32 = 0xd503_1020;
-pub const SEV: u32 = 0xd503_209f;
-pub const SEVL: u32 = 0xd503_20bf;
-pub const HVC: u32 = 0xd400_0002;
-pub const ERET: u32 = 0xd69f_03e0;
-pub const TLBI_ALLE2: u32 = 0xd50c_871f;
-pub const TLBI_ALLE1IS: u32 = 0xd50c_839f;
-pub const AT: u32 = 0xd50c_7800;
-pub const LDR: u32 = 0xf940_0020;
-pub const STR: u32 = 0xf900_0020;
-pub const STP: u32 = 0xa900_0440;
-pub const LDAXR: u32 = 0xc85f_fc20;
-pub const STXR: u32 = 0xc802_7c20;
-pub const LDADD: u32 = 0xf8e0_0022;
-pub const DC_CIVAC: u32 = 0xd50b_7e20;
-pub const DC_CVAC: u32 = 0xd50b_7a20;
-pub const DC_CVAU: u32 = 0xd50b_7b20;
-pub const IC_IVAU: u32 = 0xd50b_7520;
-pub const IC_IALLU: u32 = 0xd508_751f;
-pub const TLBI_VMALLE1: u32 = 0xd508_871f;
-pub const TLBI_VMALLS12E1: u32 = 0xd50c_87df;
-pub const DC_ZVA: u32 = 0xd50b_7420;
-pub const FADD: u32 = 0x1e60_2820;
-/// `and x0, x0, #1` and `orr x0, x0, #1`.
-pub const AND_1: u32 = 0x9240_0000;
-pub const ORR_1: u32 = 0xb240_0000;
+/// Instructions without operands, or with x0 to x2.
+const INSTRUCTIONS: &[(&str, u32)] = &[
+    ("isb", 0xd503_3fdf),
+    ("dsb sy", 0xd503_3f9f),
+    ("dsb ish", 0xd503_3b9f),
+    ("dsb ishst", 0xd503_3a9f),
+    ("dsb nsh", 0xd503_379f),
+    ("wfi", 0xd503_207f),
+    ("wfe", 0xd503_205f),
+    ("wfit", 0xd503_1020),
+    ("sev", 0xd503_209f),
+    ("sevl", 0xd503_20bf),
+    ("hvc", 0xd400_0002),
+    ("eret", 0xd69f_03e0),
+    ("tlbi alle2", 0xd50c_871f),
+    ("tlbi alle1is", 0xd50c_839f),
+    ("tlbi vmalle1", 0xd508_871f),
+    ("tlbi vmalls12e1", 0xd50c_87df),
+    ("at", 0xd50c_7800),
+    ("ldr", 0xf940_0020),
+    ("str", 0xf900_0020),
+    ("stp", 0xa900_0440),
+    ("ldaxr", 0xc85f_fc20),
+    ("stxr", 0xc802_7c20),
+    ("ldadd", 0xf8e0_0022),
+    ("dc civac", 0xd50b_7e20),
+    ("dc cvac", 0xd50b_7a20),
+    ("dc cvau", 0xd50b_7b20),
+    ("dc zva", 0xd50b_7420),
+    ("ic ivau", 0xd50b_7520),
+    ("ic iallu", 0xd508_751f),
+    ("fadd", 0x1e60_2820),
+    // Of bit 0 of x0.
+    ("and", 0x9240_0000),
+    ("orr", 0xb240_0000),
+];
 
-/// Frames of the interrupt controller.
-pub const DISTRIBUTOR: Frame = Frame::Distributor;
-pub const REDISTRIBUTOR: Frame = Frame::Redistributor(0x080a_0000);
+/// Words of every rule: a page at 0x8000 that EL2's tables map to itself by LEAF, and values of that entry.
+const COMMON: &[(&str, &str)] = &[
+    ("on", "msr SCTLR_EL2 5; isb"),
+    (
+        "mapped",
+        "memory 0x2000 0x3003; memory 0x3000 0x4003; memory 0x4000 0x5003; memory LEAF $1; \
+         msr MAIR_EL2 0x44ff04; msr TTBR0_EL2 0x2000; msr TCR_EL2 16; isb; on",
+    ),
+    ("LEAF", "0x5040"),
+    ("DEVICE", "0x8703"),
+    ("UNCACHED", "0x870b"),
+    ("CACHED", "0x8707"),
+    ("A", "0x40000000"),
+];
 
-/// Entry of [`mapped`], and its possible values.
-pub const LEAF: u64 = 0x5040;
-pub const DEVICE: u64 = 0x8403 | SHAREABLE;
-pub const UNCACHED: u64 = DEVICE | 2 << 2;
-pub const CACHED: u64 = DEVICE | 1 << 2;
-pub const SHAREABLE: u64 = 3 << 8;
-
-/// EL2 with its MMU on, and the page at 0x8000 mapped to itself by `descriptor`.
-pub fn mapped(descriptor: u64) -> Program {
-    use crate::register::*;
-    Program::new()
-        .memory(0x2000, 0x3003)
-        .memory(0x3000, 0x4003)
-        .memory(0x4000, 0x5003)
-        .memory(LEAF, descriptor)
-        .write(MAIR_EL2, 0x44_ff_04)
-        .write(TTBR0_EL2, 0x2000)
-        .write(TCR_EL2, 16)
-        .then(ISB)
-        .write(SCTLR_EL2, 5)
-        .then(ISB)
+/// Programs that break a rule, and such that keep it and look like breaking it: a line for each, of its name and steps
+/// with `; ` between them. [`Examples::step`] reads them.
+pub struct Examples {
+    /// What a word stands for; `$1` is the first word after it, and so on.
+    pub words: &'static [(&'static str, &'static str)],
+    pub breaks: &'static str,
+    pub keeps: &'static str,
 }
 
-/// A program and its name.
-pub type Example = (&'static str, Program);
+impl Examples {
+    /// Reads the programs of `text`, one of the two.
+    pub fn programs(&self, text: &'static str) -> impl Iterator<Item = (&'static str, Program)> {
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        lines.map(|line| {
+            let (name, steps) = line.split_once(": ").expect(line);
+            let mut program = Program::default();
+            self.steps(&mut program, steps);
+            (name, program)
+        })
+    }
 
-/// Instructions that CPUs execute, one after another.
-#[derive(Clone, Debug, Default)]
-pub struct Program(Vec<(u16, u8, Event)>, u16, u8, bool);
+    fn steps(&self, program: &mut Program, steps: &str) {
+        steps.split("; ").for_each(|step| self.step(program, step));
+    }
+
+    fn meaning(&self, word: &str) -> Option<&'static str> {
+        let mut words = self.words.iter().chain(COMMON);
+        words
+            .find(|(known, _)| *known == word)
+            .map(|(_, text)| *text)
+    }
+
+    /// Numbers, of which `|` joins the bits.
+    fn number(&self, text: &str) -> u64 {
+        let values = text.split('|').map(|part| match self.meaning(part) {
+            Some(text) => self.number(text),
+            None => match part.strip_prefix("0x") {
+                Some(digits) => u64::from_str_radix(digits, 16).expect(part),
+                None => part.parse().expect(part),
+            },
+        });
+        values.fold(0, |all, value| all | value)
+    }
+
+    fn step(&self, program: &mut Program, step: &str) {
+        let words: Vec<&str> = step.split(' ').collect();
+        if let Some(text) = self.meaning(words[0]) {
+            let given = words[1..].iter().enumerate();
+            let replaced = |text: String, (n, word): (usize, &&str)| {
+                text.replace(&format!("${}", n + 1), word)
+            };
+            return self.steps(program, &given.fold(text.to_owned(), replaced));
+        }
+        let number = |word: &str| self.number(word);
+        let event = match *words {
+            // TLBs are as after reset.
+            ["found"] => return program.invalidated = false,
+            ["cpu", n] => return program.cpu = number(n) as u16,
+            ["el", n] => return program.level = number(n) as u8,
+            // With the number of each, and that in octal.
+            [times, "*", ..] => {
+                let step = &step[times.len() + 3..];
+                let each = |n: u64| {
+                    let step = step
+                        .replace("#/8", &(n / 8).to_string())
+                        .replace("#%8", &(n % 8).to_string());
+                    self.step(program, &step.replace('#', &n.to_string()));
+                };
+                return (0..number(times)).for_each(each);
+            }
+            // EL2 writes what acts on a guest.
+            ["clear", set, "but", but] => {
+                let registers = match set {
+                    "OF_EL1" => OF_EL1,
+                    "OF_STAGE_2" => OF_STAGE_2,
+                    "OF_INTERFACE" => OF_INTERFACE,
+                    other => panic!("no registers {other}"),
+                };
+                let all = registers.iter().filter(|one| one.to_string() != but);
+                return all.for_each(|one| {
+                    program.add(Event::Execute(0xd510_0000 | one.to_word(), Some(0)))
+                });
+            }
+            // A store of this value.
+            ["entry", at, value] => {
+                self.step(program, &format!("memory {at} {value}"));
+                return self.step(program, &format!("str {at}"));
+            }
+            ["memory", at, value] => Event::Memory(number(at), number(value)),
+            ["fetch", at] => Event::Fetch(number(at)),
+            ["traps", n] => Event::Traps(number(n) as u8),
+            ["irq", n] => Event::Interrupt(number(n) as u8),
+            // MRS of CNTVCT_EL0 whose value is stored.
+            ["measure"] => Event::Measure,
+            ["msr", name, value] => {
+                Event::Execute(0xd510_0000 | register(name).to_word(), Some(number(value)))
+            }
+            ["mrs", name] => Event::Read(register(name), None),
+            ["mrs", name, "=", value] => Event::Read(register(name), Some(number(value))),
+            ["mrs", name, "before", next] => Event::ReadBefore(register(name), word(next)),
+            ["zero", at] => Event::access("dc zva", number(at), false),
+            ["device", name, at] => Event::access(name, number(at), true),
+            [frame @ ("gicd" | "gicr"), name, offset, value] => {
+                let frame = match frame {
+                    "gicd" => Frame::Distributor,
+                    _ => Frame::Redistributor(0x080a_0000),
+                };
+                let (offset, value) = (number(offset), number(value));
+                let register = Mapped {
+                    frame,
+                    offset,
+                    value,
+                };
+                // Of 32 bits.
+                Event::Gic(word(name) & !(1 << 30), register)
+            }
+            [
+                name @ ("ldr" | "str" | "stp" | "ldaxr" | "stxr" | "ldadd"),
+                at,
+            ] => Event::access(name, number(at), false),
+            [first, second, at] => {
+                Event::Execute(word(&format!("{first} {second}")), Some(number(at)))
+            }
+            _ => Event::Execute(word(step), None),
+        };
+        program.add(event);
+    }
+}
+
+fn word(name: &str) -> u32 {
+    let found = INSTRUCTIONS.iter().find(|(known, _)| *known == name);
+    found.unwrap_or_else(|| panic!("no instruction `{name}`")).1
+}
+
+fn register(name: &str) -> Register {
+    static ALL: LazyLock<BTreeMap<String, Register>> = LazyLock::new(|| {
+        let all = (0..1 << 15).map(|n| Register::of_word(n << 5));
+        all.map(|one| (one.to_string(), one)).collect()
+    });
+    *ALL.get(name)
+        .unwrap_or_else(|| panic!("no register `{name}`"))
+}
+
+/// Instructions that CPUs execute, one after another: CPU 0 at EL2, until the program has others.
+#[derive(Clone, Debug)]
+pub struct Program {
+    events: Vec<(u16, u8, Event)>,
+    cpu: u16,
+    level: u8,
+    /// Each CPU has invalidated its TLBs.
+    invalidated: bool,
+}
+
+impl Default for Program {
+    fn default() -> Self {
+        Self {
+            events: Vec::new(),
+            cpu: 0,
+            level: 2,
+            invalidated: true,
+        }
+    }
+}
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
@@ -99,123 +248,20 @@ enum Event {
     Interrupt(u8),
 }
 
+impl Event {
+    fn access(name: &str, address: u64, device: bool) -> Self {
+        let word = word(name);
+        Self::Access {
+            word,
+            address,
+            device,
+        }
+    }
+}
+
 impl Program {
-    /// Creates a program of CPU 0 at EL2. Each CPU has invalidated its TLBs.
-    pub fn new() -> Self {
-        Self(Vec::new(), 0, 2, true)
-    }
-
-    /// Creates a program of CPU 0 at EL2. TLBs are as after reset.
-    pub fn found() -> Self {
-        Self(Vec::new(), 0, 2, false)
-    }
-
-    fn with(mut self, event: Event) -> Self {
-        self.0.push((self.1, self.2, event));
-        self
-    }
-
-    /// Sets the level of the following instructions.
-    pub fn level(self, level: u8) -> Self {
-        Self(self.0, self.1, level, self.3)
-    }
-
-    /// Sets the CPU of the following instructions.
-    pub fn cpu(self, cpu: u16) -> Self {
-        Self(self.0, cpu, self.2, self.3)
-    }
-
-    /// An instruction.
-    pub fn then(self, word: u32) -> Self {
-        self.with(Event::Execute(word, None))
-    }
-
-    /// An instruction with an address.
-    pub fn of(self, word: u32, address: u64) -> Self {
-        self.with(Event::Execute(word, Some(address)))
-    }
-
-    /// MSR.
-    pub fn write(self, register: Register, value: u64) -> Self {
-        self.with(Event::Execute(
-            0xd510_0000 | register.to_word(),
-            Some(value),
-        ))
-    }
-
-    /// MRS.
-    pub fn read(self, register: Register) -> Self {
-        self.with(Event::Read(register, None))
-    }
-
-    /// MRS into x0, before the instruction `next`.
-    pub fn read_before(self, register: Register, next: u32) -> Self {
-        self.with(Event::ReadBefore(register, next))
-    }
-
-    /// MRS that returns a value.
-    pub fn reads(self, register: Register, value: u64) -> Self {
-        self.with(Event::Read(register, Some(value)))
-    }
-
-    /// MRS of CNTVCT_EL0 whose value is stored.
-    pub fn measure(self) -> Self {
-        self.with(Event::Measure)
-    }
-
-    /// A load or store of memory.
-    pub fn access(self, word: u32, address: u64) -> Self {
-        self.with(Event::Access {
-            word,
-            address,
-            device: false,
-        })
-    }
-
-    /// A word in memory from the start.
-    pub fn memory(self, address: u64, value: u64) -> Self {
-        self.with(Event::Memory(address, value))
-    }
-
-    /// A store of this value.
-    pub fn entry(self, address: u64, value: u64) -> Self {
-        self.with(Event::Memory(address, value))
-            .access(STR, address)
-    }
-
-    /// A load or store of a device.
-    pub fn device(self, word: u32, address: u64) -> Self {
-        self.with(Event::Access {
-            word,
-            address,
-            device: true,
-        })
-    }
-
-    /// A load or store of the interrupt controller.
-    pub fn gic(self, word: u32, frame: Frame, offset: u64, value: u64) -> Self {
-        let register = Mapped {
-            frame,
-            offset,
-            value,
-        };
-        // Of 32 bits.
-        self.with(Event::Gic(word & !(1 << 30), register))
-    }
-
-    /// The CPU fetches instructions at `address`.
-    pub fn fetches(self, address: u64) -> Self {
-        self.with(Event::Fetch(address))
-    }
-
-    /// Traps the last instruction to `level`.
-    pub fn traps(self, level: u8) -> Self {
-        self.with(Event::Traps(level))
-    }
-
-    /// An interrupt is taken to `level`.
-    pub fn interrupt(self, level: u8) -> Self {
-        self.with(Event::Interrupt(level))
+    fn add(&mut self, event: Event) {
+        self.events.push((self.cpu, self.level, event));
     }
 
     /// Returns the findings. The instructions lie one after another.
@@ -224,11 +270,16 @@ impl Program {
         let shared = Shared::new(machine.clone());
         let mut cpus: BTreeMap<u16, CheckedCpu> = BTreeMap::new();
         let mut pc = 0x1000;
-        for &(number, level, event) in &self.0 {
+        for &(number, level, event) in &self.events {
             let cpu = cpus.entry(number).or_insert_with(|| {
                 let mut cpu = CheckedCpu::new(number);
-                let first = [TLBI_ALLE2, TLBI_ALLE1IS, DSB_SY];
-                for operation in first.into_iter().filter_map(decode).filter(|_| self.3) {
+                let first = ["tlbi alle2", "tlbi alle1is", "dsb sy"];
+                for operation in first
+                    .map(word)
+                    .into_iter()
+                    .filter_map(decode)
+                    .filter(|_| self.invalidated)
+                {
                     let place = Place { level: 2, pc: 0 };
                     cpu.executes(&shared, ExecutedOperation { place, operation }, None);
                 }
@@ -255,7 +306,7 @@ impl Program {
                         None,
                     );
                 }
-                Event::Measure => execute(decode_before(0xd53b_e040, [STR - 0x20]), None),
+                Event::Measure => execute(decode_before(0xd53b_e040, [word("str") - 0x20]), None),
                 Event::Access {
                     word,
                     address,

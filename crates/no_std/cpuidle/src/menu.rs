@@ -238,6 +238,3 @@ impl Governor for Menu {
         self.open = false;
     }
 }
-
-#[cfg(test)]
-mod tests;

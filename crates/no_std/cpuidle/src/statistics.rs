@@ -100,15 +100,23 @@ mod tests {
             assert_eq!(statistics.total(), tally);
             (tally.above, tally.below)
         };
-        // 9 < 10: too deep. 10: fits.
-        assert_eq!(count(&states, 1, 9), (1, 0));
-        assert_eq!(count(&states, 1, 10), (0, 0));
-        // 201 - 2 = 199 < 200: fits. 202 - 2 = 200: the next one would have paid.
-        assert_eq!(count(&states, 1, 201), (0, 0));
-        assert_eq!(count(&states, 1, 202), (0, 1));
-        // Nothing is shallower than polling, nothing deeper than the last.
-        assert_eq!(count(&states, 0, 0), (0, 0));
-        assert_eq!(count(&states, 3, 1 << 40), (0, 0));
+        for (index, residency_us, expected) in [
+            // 9 < 10: too deep. 10: fits.
+            (1, 9, (1, 0)),
+            (1, 10, (0, 0)),
+            // 201 - 2 = 199 < 200: fits. 202 - 2 = 200: the next one would have paid.
+            (1, 201, (0, 0)),
+            (1, 202, (0, 1)),
+            // Nothing is shallower than polling, nothing deeper than the last.
+            (0, 0, (0, 0)),
+            (3, 1 << 40, (0, 0)),
+        ] {
+            assert_eq!(
+                count(&states, index, residency_us),
+                expected,
+                "{index} {residency_us}"
+            );
+        }
         // With state 2 off, the next deeper of 1 is 3, from 2000 us on.
         states.set_enabled(2, false).unwrap();
         assert_eq!(count(&states, 1, 202), (0, 0));

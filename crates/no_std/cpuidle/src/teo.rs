@@ -283,6 +283,3 @@ impl Governor for Teo {
         self.total += PULSE;
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -274,6 +274,3 @@ impl Governor for TeoUtil {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

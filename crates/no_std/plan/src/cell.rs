@@ -74,55 +74,21 @@ impl Cell {
     /// Whether the guest's poll has a limit.
     pub(crate) fn has_limit(&self) -> bool {
         match self.workload {
-            Workload::Stream
-            | Workload::LinuxPipe
-            | Workload::LinuxFutex
-            | Workload::LinuxEventfd
-            | Workload::LinuxMembarrier
-            | Workload::LinuxSeccompNotify
-            | Workload::LinuxMessaging
-            | Workload::LinuxTimer
-            | Workload::LinuxIdle => false,
+            Workload::Stream => false,
             Workload::Overshoot => true,
-            Workload::Ipi
-            | Workload::Pingpong
-            | Workload::Ipistorm
-            | Workload::Messaging
-            | Workload::Pipe
-            | Workload::Notify
-            | Workload::Io
-            | Workload::Timer
-            | Workload::Idle
-            | Workload::Frames => self.wait.limited() && self.may_poll(),
+            other => !other.is_linux() && self.wait.limited() && self.may_poll(),
         }
     }
 
     /// How many CPUs take part besides the one that measures; `None`: all there are.
     const fn partners(&self) -> Option<usize> {
         match self.workload {
-            Workload::Stream | Workload::Overshoot => Some(0),
-            Workload::Pingpong => Some(1),
             Workload::Ipi => match self.shape {
                 Shape::Dry | Shape::Itself => Some(0),
                 Shape::One => Some(1),
                 Shape::Broadcast => None,
             },
-            Workload::Ipistorm
-            | Workload::Messaging
-            | Workload::Pipe
-            | Workload::Notify
-            | Workload::Io
-            | Workload::Timer
-            | Workload::Idle
-            | Workload::Frames
-            | Workload::LinuxPipe
-            | Workload::LinuxFutex
-            | Workload::LinuxEventfd
-            | Workload::LinuxMembarrier
-            | Workload::LinuxSeccompNotify
-            | Workload::LinuxMessaging
-            | Workload::LinuxTimer
-            | Workload::LinuxIdle => None,
+            other => other.partners(),
         }
     }
 
@@ -188,25 +154,7 @@ impl Cell {
     pub(crate) fn pause_us(&self) -> u64 {
         let device = match self.workload {
             Workload::Io => self.request_us(),
-            Workload::Ipi
-            | Workload::Pingpong
-            | Workload::Ipistorm
-            | Workload::Messaging
-            | Workload::Pipe
-            | Workload::Notify
-            | Workload::Timer
-            | Workload::Idle
-            | Workload::Frames
-            | Workload::Stream
-            | Workload::Overshoot
-            | Workload::LinuxPipe
-            | Workload::LinuxFutex
-            | Workload::LinuxEventfd
-            | Workload::LinuxMembarrier
-            | Workload::LinuxSeccompNotify
-            | Workload::LinuxMessaging
-            | Workload::LinuxTimer
-            | Workload::LinuxIdle => 0,
+            _ => 0,
         };
         let [gap, device, service, arrival] =
             [self.gap_us, device, self.service_us, self.arrival_us].map(u64::from);
@@ -236,25 +184,8 @@ impl Cell {
     pub(crate) fn needs_second(&self) -> bool {
         match self.workload {
             Workload::Ipi => self.shape.has_receiver(),
-            Workload::Pingpong
-            | Workload::Ipistorm
-            | Workload::Pipe
-            | Workload::Notify
-            | Workload::Frames
-            | Workload::LinuxPipe
-            | Workload::LinuxFutex
-            | Workload::LinuxEventfd
-            | Workload::LinuxMembarrier
-            | Workload::LinuxSeccompNotify => true,
             Workload::Io => self.completion != Completion::SAME,
-            Workload::Messaging
-            | Workload::LinuxMessaging
-            | Workload::Timer
-            | Workload::Idle
-            | Workload::Stream
-            | Workload::Overshoot
-            | Workload::LinuxTimer
-            | Workload::LinuxIdle => false,
+            other => other.needs_second(),
         }
     }
 

@@ -3,9 +3,9 @@
 
 use core::fmt;
 
-use crate::Value;
 use crate::error::Error;
 use crate::value::number;
+use crate::{Value, ValueKind};
 
 /// How many requests of a hundred a device completes on the CPU that submitted them; the
 /// others it completes on the next CPU, which wakes the one that submitted.
@@ -37,7 +37,7 @@ impl fmt::Display for Completion {
 impl Value for Completion {
     type Range = ();
 
-    const WORDS: &'static [&'static str] = &[];
+    const KIND: ValueKind = ValueKind::Numbers;
 
     fn read<'a>(key: &'a str, word: &'a str, (): ()) -> Result<Self, Error<'a>> {
         let known = Self::ENDS.iter().find(|(name, _)| *name == word);

@@ -3,7 +3,7 @@
 //!
 //! An entry has the values, the default, when the dimension
 //! applies and what contradicts it, and its name in options, records, results and
-//! charts. Options, boot arguments, the product of the lists, records, results,
+//! charts. Its neutral value is the first of the default unless it names another. Options, boot arguments, the product of the lists, records, results,
 //! columns and charts follow from the table, which has two parts: `common` and
 //! `system`.
 

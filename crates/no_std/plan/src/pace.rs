@@ -187,24 +187,7 @@ impl Cell {
         match self.workload {
             Workload::Overshoot => self.poll_limit_us,
             Workload::Stream => self.event_stream_us,
-            Workload::Ipi
-            | Workload::Pingpong
-            | Workload::Ipistorm
-            | Workload::Messaging
-            | Workload::Pipe
-            | Workload::Notify
-            | Workload::Io
-            | Workload::Timer
-            | Workload::Idle
-            | Workload::Frames
-            | Workload::LinuxPipe
-            | Workload::LinuxFutex
-            | Workload::LinuxEventfd
-            | Workload::LinuxMembarrier
-            | Workload::LinuxSeccompNotify
-            | Workload::LinuxMessaging
-            | Workload::LinuxTimer
-            | Workload::LinuxIdle => 0,
+            _ => 0,
         }
     }
 

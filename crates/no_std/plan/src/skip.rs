@@ -35,6 +35,23 @@ pub struct Machine {
     pub event_loses_irq: bool,
 }
 
+impl Machine {
+    /// Four CPUs at once, 1 GHz and every feature, on Rouse: for whoever asks what a plan has without a machine.
+    pub const COMPLETE: Self = Self {
+        cpus: 4,
+        wfxt: true,
+        lse: true,
+        ecv: true,
+        linux: false,
+        frequency: 1_000_000_000,
+        under: Under::Rouse,
+        given: None,
+        cpus_at_once: true,
+        caches: true,
+        event_loses_irq: false,
+    };
+}
+
 /// Knobs of a hypervisor that are set at its boot. Their text form is boot arguments of the
 /// guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use core::fmt;
 use arrayvec::ArrayVec;
 
 use crate::error::Error;
-use crate::{CpuSet, Hz, Pair, States, Word};
+use crate::{CpuSet, Hz, Pair, States, ValueKind, Word};
 
 /// The values of a dimension; the most that can be named of one.
 pub type List<T> = ArrayVec<T, MOST>;
@@ -20,8 +20,11 @@ pub trait Value: Copy + PartialEq + fmt::Display + 'static {
     /// Range that it must be within.
     type Range: Copy;
 
+    /// Type of the values, for the host.
+    const KIND: ValueKind;
+
     /// Its words; empty without words.
-    const WORDS: &'static [&'static str];
+    const WORDS: &'static [&'static str] = &[];
 
     /// Separator of two of them.
     const SEPARATOR: char = ',';
@@ -34,7 +37,9 @@ pub trait Value: Copy + PartialEq + fmt::Display + 'static {
 
     /// The values that `word` stands for if it is one of the words that stand for
     /// several, one after another.
-    fn several(word: &str) -> impl Iterator<Item = Self>;
+    fn several(_word: &str) -> impl Iterator<Item = Self> {
+        core::iter::empty()
+    }
 
     /// Where it stands among the others.
     fn place(self) -> u64;
@@ -43,6 +48,7 @@ pub trait Value: Copy + PartialEq + fmt::Display + 'static {
 impl<W: Word> Value for W {
     type Range = ();
 
+    const KIND: ValueKind = ValueKind::Words;
     const WORDS: &'static [&'static str] = {
         assert!(W::ALL.len() <= MOST, "a list does not hold all words");
         W::NAMES
@@ -69,14 +75,10 @@ impl Value for u32 {
     /// The smallest and the largest.
     type Range = (Self, Self);
 
-    const WORDS: &'static [&'static str] = &[];
+    const KIND: ValueKind = ValueKind::Numbers;
 
     fn read<'a>(key: &'a str, word: &'a str, (min, max): (Self, Self)) -> Result<Self, Error<'a>> {
         number(key, word, min, max)
-    }
-
-    fn several(_: &str) -> impl Iterator<Item = Self> {
-        core::iter::empty()
     }
 
     fn place(self) -> u64 {
@@ -87,14 +89,10 @@ impl Value for u32 {
 impl Value for CpuSet {
     type Range = ();
 
-    const WORDS: &'static [&'static str] = &[];
+    const KIND: ValueKind = ValueKind::Cpus;
 
     fn read<'a>(key: &'a str, word: &'a str, (): ()) -> Result<Self, Error<'a>> {
         Self::parse(word).ok_or(Error::Cpus { key, word })
-    }
-
-    fn several(_: &str) -> impl Iterator<Item = Self> {
-        core::iter::empty()
     }
 
     fn place(self) -> u64 {
@@ -105,17 +103,13 @@ impl Value for CpuSet {
 impl Value for Pair {
     type Range = ();
 
-    const WORDS: &'static [&'static str] = &[];
+    const KIND: ValueKind = ValueKind::Pairs;
 
     /// A comma is within a pair; CPUs of a set are joined in the same way.
     const SEPARATOR: char = '+';
 
     fn read<'a>(key: &'a str, word: &'a str, (): ()) -> Result<Self, Error<'a>> {
         Self::parse(word).ok_or(Error::Pair { key, word })
-    }
-
-    fn several(_: &str) -> impl Iterator<Item = Self> {
-        core::iter::empty()
     }
 
     fn place(self) -> u64 {
@@ -126,6 +120,7 @@ impl Value for Pair {
 impl Value for Hz {
     type Range = ();
 
+    const KIND: ValueKind = ValueKind::Numbers;
     const WORDS: &'static [&'static str] = Self::WORDS;
 
     fn read<'a>(key: &'a str, word: &'a str, (): ()) -> Result<Self, Error<'a>> {
@@ -146,14 +141,10 @@ impl Value for Hz {
 impl Value for States {
     type Range = ();
 
-    const WORDS: &'static [&'static str] = &[];
+    const KIND: ValueKind = ValueKind::Tables;
 
     fn read<'a>(key: &'a str, word: &'a str, (): ()) -> Result<Self, Error<'a>> {
         Self::parse(word).map_err(|why| Error::States { key, why })
-    }
-
-    fn several(_: &str) -> impl Iterator<Item = Self> {
-        core::iter::empty()
     }
 
     fn place(self) -> u64 {

@@ -5,9 +5,34 @@ use core::fmt;
 
 use crate::{Governor, Word, Workload};
 
-/// Declares the ways that need no governor.
+/// Answers about a way of waiting.
+struct Nature {
+    polls: bool,
+    halts: bool,
+    uses_events: bool,
+    limited: bool,
+    own_limit_us: Option<u32>,
+    keeps_a_limit: bool,
+    needs_stream: bool,
+    needs_wfxt: bool,
+    needs_sev: bool,
+}
+
+const PLAIN: Nature = Nature {
+    polls: false,
+    halts: false,
+    uses_events: false,
+    limited: false,
+    own_limit_us: None,
+    keeps_a_limit: false,
+    needs_stream: false,
+    needs_wfxt: false,
+    needs_sev: false,
+};
+
+/// Declares the ways that need no governor, with what is asked about each: [`Nature`].
 macro_rules! ways {
-    ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
+    ($($(#[$doc:meta])* $name:ident = $word:literal: { $($field:ident: $value:expr),* },)*) => {
         /// How the receiving vCPU waits.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Wait {
@@ -19,6 +44,19 @@ macro_rules! ways {
         impl Wait {
             /// The ways without a governor.
             pub const WAYS: &'static [Self] = &[$(Self::$name),*];
+
+            const fn nature(self) -> Nature {
+                match self {
+                    $(Self::$name => Nature { $($field: $value,)* ..PLAIN },)*
+                    Self::Governed(governor) => Nature {
+                        polls: true,
+                        halts: true,
+                        uses_events: true,
+                        limited: governor.limited(),
+                        ..PLAIN
+                    },
+                }
+            }
         }
 
         impl Word for Wait {
@@ -60,24 +98,24 @@ macro_rules! ways {
 
 ways! {
     /// It does not: it runs something else until it is interrupted.
-    Busy = "busy",
+    Busy = "busy": {},
     /// Reads the request word again and again.
-    Spin = "spin",
+    Spin = "spin": { polls: true, keeps_a_limit: true },
     /// Like `spin`, with YIELD before each look.
-    Yield = "yield",
+    Yield = "yield": { polls: true, keeps_a_limit: true },
     /// WFE with the monitor armed on the request word, bounded by the event stream.
-    Wfe = "wfe",
+    Wfe = "wfe": { polls: true, uses_events: true, keeps_a_limit: true, needs_stream: true },
     /// WFE without monitor; the waker sends an event.
-    WfeSev = "wfe-sev",
+    WfeSev = "wfe-sev": { polls: true, uses_events: true, keeps_a_limit: true, needs_stream: true, needs_sev: true },
     /// WFET with the monitor armed on the request word, bounded by its deadline.
-    Wfet = "wfet",
+    Wfet = "wfet": { polls: true, uses_events: true, keeps_a_limit: true, needs_wfxt: true },
     /// WFI.
-    Wfi = "wfi",
+    Wfi = "wfi": { halts: true },
     /// Polls by the best method present up to a limit, then WFI: the bare loop, without a
     /// governor.
-    PollWfi = "poll-wfi",
+    PollWfi = "poll-wfi": { polls: true, uses_events: true, halts: true, limited: true, keeps_a_limit: true },
     /// Like `poll-wfi`, with the limit adapted to what the last waits would have needed.
-    Haltpoll = "haltpoll",
+    Haltpoll = "haltpoll": { polls: true, uses_events: true, halts: true, limited: true, own_limit_us: Some(200) },
 }
 
 impl fmt::Display for Wait {
@@ -94,153 +132,67 @@ impl Wait {
     /// needs no interrupt.
     #[must_use]
     pub const fn polls(self) -> bool {
-        match self {
-            Self::Busy | Self::Wfi => false,
-            Self::Spin
-            | Self::Yield
-            | Self::Wfe
-            | Self::WfeSev
-            | Self::Wfet
-            | Self::PollWfi
-            | Self::Haltpoll
-            | Self::Governed(_) => true,
-        }
+        self.nature().polls
     }
 
     /// Whether it may execute WFI.
     #[must_use]
     pub const fn halts(self) -> bool {
-        match self {
-            Self::Wfi | Self::PollWfi | Self::Haltpoll | Self::Governed(_) => true,
-            Self::Busy | Self::Spin | Self::Yield | Self::Wfe | Self::WfeSev | Self::Wfet => false,
-        }
+        self.nature().halts
     }
 
     /// Whether it may execute WFE or WFET.
     #[must_use]
     pub const fn uses_events(self) -> bool {
-        match self {
-            Self::Busy | Self::Spin | Self::Yield | Self::Wfi => false,
-            Self::Wfe
-            | Self::WfeSev
-            | Self::Wfet
-            | Self::PollWfi
-            | Self::Haltpoll
-            | Self::Governed(_) => true,
-        }
+        self.nature().uses_events
     }
 
     /// The governor that chooses among idle states, if one does.
     #[must_use]
     pub const fn governor(self) -> Option<Governor> {
-        match self {
-            Self::Governed(governor) => Some(governor),
-            Self::Busy
-            | Self::Spin
-            | Self::Yield
-            | Self::Wfe
-            | Self::WfeSev
-            | Self::Wfet
-            | Self::Wfi
-            | Self::PollWfi
-            | Self::Haltpoll => None,
+        if let Self::Governed(governor) = self {
+            Some(governor)
+        } else {
+            None
         }
     }
 
     /// Whether a poll limit applies.
     #[must_use]
     pub const fn limited(self) -> bool {
-        match self {
-            Self::PollWfi | Self::Haltpoll => true,
-            Self::Governed(governor) => governor.limited(),
-            Self::Busy
-            | Self::Spin
-            | Self::Yield
-            | Self::Wfe
-            | Self::WfeSev
-            | Self::Wfet
-            | Self::Wfi => false,
-        }
+        self.nature().limited
     }
 
     /// Its largest poll limit, microseconds, where that is its own unless one is
     /// named: for `haltpoll` the published default of `guest_halt_poll_ns`.
     #[must_use]
     pub const fn own_limit_us(self) -> Option<u32> {
-        match self {
-            Self::Haltpoll => Some(200),
-            Self::Busy
-            | Self::Spin
-            | Self::Yield
-            | Self::Wfe
-            | Self::WfeSev
-            | Self::Wfet
-            | Self::Wfi
-            | Self::PollWfi
-            | Self::Governed(_) => None,
-        }
+        self.nature().own_limit_us
     }
 
     /// Whether its poll can be held to a limit that is always the same, whatever
     /// comes after the poll: what workload `overshoot` needs.
     #[must_use]
     pub const fn keeps_a_limit(self) -> bool {
-        match self {
-            Self::Spin | Self::Yield | Self::Wfe | Self::WfeSev | Self::Wfet | Self::PollWfi => {
-                true
-            }
-            Self::Busy | Self::Wfi | Self::Haltpoll | Self::Governed(_) => false,
-        }
+        self.nature().keeps_a_limit
     }
 
     /// Whether nothing but the event stream bounds it where an event is lost.
     #[must_use]
     pub const fn needs_stream(self) -> bool {
-        match self {
-            Self::Wfe | Self::WfeSev => true,
-            Self::Busy
-            | Self::Spin
-            | Self::Yield
-            | Self::Wfet
-            | Self::Wfi
-            | Self::PollWfi
-            | Self::Haltpoll
-            | Self::Governed(_) => false,
-        }
+        self.nature().needs_stream
     }
 
     /// Whether it cannot do without FEAT_WFxT.
     #[must_use]
     pub const fn needs_wfxt(self) -> bool {
-        match self {
-            Self::Wfet => true,
-            Self::Busy
-            | Self::Spin
-            | Self::Yield
-            | Self::Wfe
-            | Self::WfeSev
-            | Self::Wfi
-            | Self::PollWfi
-            | Self::Haltpoll
-            | Self::Governed(_) => false,
-        }
+        self.nature().needs_wfxt
     }
 
     /// Whether the waker has to send an event.
     #[must_use]
     pub const fn needs_sev(self) -> bool {
-        match self {
-            Self::WfeSev => true,
-            Self::Busy
-            | Self::Spin
-            | Self::Yield
-            | Self::Wfe
-            | Self::Wfet
-            | Self::Wfi
-            | Self::PollWfi
-            | Self::Haltpoll
-            | Self::Governed(_) => false,
-        }
+        self.nature().needs_sev
     }
 
     /// Names the probes of what the machine has to model for `workload` to show what this wait is

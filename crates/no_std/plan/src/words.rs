@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The words that options, boot arguments, records and results share.
 //!
-//! Each question about a word is an exhaustive match: a new word does not compile until every one
-//! is answered.
+//! Each question about a word is an exhaustive match, or a column of the table that declares the words: a new word does
+//! not compile until it is answered.
 
 mod cpuidle;
 mod fault;
@@ -261,6 +261,13 @@ words! {
         KvmNvhe = "kvm-nvhe",
         /// Likewise, and keeps the host out of guests (pKVM).
         KvmProtected = "kvm-protected",
+    }
+}
+
+impl Default for Under {
+    /// What results that lack it had below.
+    fn default() -> Self {
+        Self::Rouse
     }
 }
 

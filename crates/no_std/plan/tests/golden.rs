@@ -12,22 +12,7 @@ use plan::{Arguments, Cell, DIMENSIONS, Machine, Place, Plan, ValueKind};
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/plans.txt");
 
 const MACHINES: [(&str, Machine); 3] = [
-    (
-        "full",
-        Machine {
-            cpus: 4,
-            wfxt: true,
-            lse: true,
-            ecv: true,
-            linux: false,
-            frequency: 1_000_000_000,
-            under: plan::Under::Rouse,
-            given: None,
-            cpus_at_once: true,
-            caches: true,
-            event_loses_irq: false,
-        },
-    ),
+    ("full", Machine::COMPLETE),
     (
         "bare",
         Machine {
@@ -35,29 +20,20 @@ const MACHINES: [(&str, Machine); 3] = [
             wfxt: false,
             lse: false,
             ecv: false,
-            linux: false,
             frequency: 25_000_000,
             under: plan::Under::None,
-            given: None,
-            cpus_at_once: true,
             caches: false,
-            event_loses_irq: false,
+            ..Machine::COMPLETE
         },
     ),
     (
         "o3",
         Machine {
             cpus: 2,
-            wfxt: true,
-            lse: true,
             ecv: false,
-            linux: false,
             frequency: 62_500_000,
-            under: plan::Under::Rouse,
-            given: None,
-            cpus_at_once: true,
-            caches: true,
             event_loses_irq: true,
+            ..Machine::COMPLETE
         },
     ),
 ];

@@ -5,17 +5,9 @@
 use plan::*;
 
 const MACHINE: Machine = Machine {
-    cpus: 4,
-    wfxt: true,
-    lse: true,
     ecv: false,
-    linux: false,
-    frequency: 1_000_000_000,
-    under: plan::Under::Rouse,
-    given: None,
-    cpus_at_once: true,
     caches: false,
-    event_loses_irq: false,
+    ..Machine::COMPLETE
 };
 
 /// The plan of `text` and the first of its cells.
@@ -82,6 +74,9 @@ fn the_first_block_tells_what_one_costs() {
     assert_eq!(few, [[3], [3], [2], [2]]);
     let free = blocks(&limits(2000, 40), |_| 0);
     assert_eq!(free, [[20], [10], [10], [10]]);
+    // Whatever one takes, each pass has one.
+    assert_eq!(blocks(&limits(4, 10), |_| 1000), [[1], [1], [1], [1]]);
+    assert_eq!(blocks(&limits(2000, 10), |_| 1000), [[20], [1], [1], [1]]);
 }
 
 /// 50 in each pass at 1000. From number 50 on one takes 2000, so that the second pass takes
@@ -146,6 +141,29 @@ fn a_cell_has_the_time_that_is_named_and_its_own_pauses() {
     assert_eq!(of(device, mhz, true).2, 1000);
     assert_eq!(of(&format!("{device} rouse.gap-us=8"), mhz, true).2, 1500);
     assert_eq!(of("rouse.workload=timer", mhz, true).2, 62_500);
+    let notify = "rouse.workload=notify rouse.service-us=4";
+    assert_eq!(of(&format!("{notify} rouse.gap-us=7"), mhz, true).2, 687);
+    // The longer of two that run at once.
+    let open = of(
+        &format!("{notify} rouse.gap-us=7 rouse.arrival-us=20"),
+        mhz,
+        true,
+    );
+    assert_eq!(open.2, 1250);
+}
+
+#[test]
+fn raw_samples_and_named_numbers_are_all_taken() {
+    for (text, settles) in [
+        ("", true),
+        ("rouse.max-iterations=400", true),
+        ("rouse.raw", false),
+        ("rouse.iterations=400", false),
+    ] {
+        let (plan, cell) = first(text);
+        let limits = Limits::of(&plan, &cell, MACHINE.frequency, true);
+        assert_eq!(limits.settle, settles, "{text}");
+    }
 }
 
 /// The time of a pass of 500 wake-ups, with 60 us to begin and to report it.

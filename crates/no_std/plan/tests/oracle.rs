@@ -4,19 +4,7 @@
 
 use plan::{Arguments, Cell, Machine, Plan, Wait, Workload};
 
-const MACHINE: Machine = Machine {
-    cpus: 4,
-    wfxt: true,
-    lse: true,
-    ecv: true,
-    linux: false,
-    frequency: 1_000_000_000,
-    under: plan::Under::Rouse,
-    given: None,
-    cpus_at_once: true,
-    caches: true,
-    event_loses_irq: false,
-};
+const MACHINE: Machine = Machine::COMPLETE;
 
 /// Every combination as it stands in the lists, in the order of the loops.
 fn product(plan: &Plan) -> Vec<Cell> {

@@ -144,8 +144,8 @@ impl List {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ListRegister;
     use crate::list::tests::Fake;
-    use crate::{Access, ListRegister};
 
     const VCPU: Vcpu = Vcpu {
         number: 1,
@@ -221,20 +221,5 @@ mod tests {
             quiet(&with(&[active]), &Private::new()),
             Err(Fault::Listed(7))
         );
-        let private = Private::new();
-        let write = Access {
-            offset: 0x1_0280,
-            size: 4,
-            write: Some(2),
-        };
-        let frames = crate::Redistributor {
-            private: &private,
-            affinity: 0,
-            number: 0,
-            last: true,
-            lines: 0,
-        };
-        assert!(frames.access(write).1);
-        assert_eq!(quiet(&Fake::new(4), &private), Err(Fault::Requested(2)));
     }
 }

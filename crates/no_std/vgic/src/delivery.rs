@@ -257,6 +257,3 @@ fn expect<I: Interface>(list: &mut List, interface: &I, private: &Private) {
         list.expect(intid, value);
     }
 }
-
-#[cfg(test)]
-mod tests;

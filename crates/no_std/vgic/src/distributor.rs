@@ -284,6 +284,3 @@ impl Distributor {
         self.cpus
     }
 }
-
-#[cfg(test)]
-mod tests;

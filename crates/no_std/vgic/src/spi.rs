@@ -95,6 +95,3 @@ fn held(distributor: &Distributor, vcpu: Vcpu) -> impl Iterator<Item = usize> + 
     let mine = mine.fold(0, |bits, n| bits | 1 << n);
     ones(mine).map(|n| n as usize)
 }
-
-#[cfg(test)]
-mod tests;

@@ -334,6 +334,19 @@ fn what_the_owner_published_is_read_until_it_is_taken_back() {
 }
 
 #[test]
+fn a_redistributor_names_its_cpu_wakes_at_once_and_enables_what_is_ready() {
+    let mut own = Own::default();
+    assert_eq!(own.read_part(8, 8), 0x0102_0304 << 32 | 5 << 8 | 1 << 4);
+    own.write(0x14, 0);
+    assert_eq!(own.read(0x14), 0);
+    own.write(0x1_0100, 0b101);
+    own.write(0x1_0180, 0b001);
+    own.write_part(0x1_0402, 1, 0xa0);
+    let ready = [true, false].map(|forward| (own.private.refresh(forward), own.private.ready(2)));
+    assert_eq!(ready, [(0b100, Some(0xa0)), (0, None)]);
+}
+
+#[test]
 fn what_is_pending_is_taken_once_and_only_what_was_asked_for() {
     let private = Private::new();
     for intid in [1, 5, PRIVATE - 1] {

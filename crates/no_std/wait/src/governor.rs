@@ -174,52 +174,52 @@ impl Host {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_guest_grows_and_shrinks_as_published() {
+    /// The limit after each halt of the guest's governor.
+    fn guest<const N: usize>(blocked: [u64; N]) -> [u64; N] {
         let mut governor = Guest::new(Tunables::GUEST);
-        let mut seen = Vec::new();
-        for _ in 0..4 {
-            governor.halted(150_000);
-            seen.push(governor.limit());
-        }
+        blocked.map(|blocked| {
+            governor.halted(blocked);
+            governor.limit()
+        })
+    }
+
+    /// The limit after each wait of the hypervisor's.
+    fn host<const N: usize>(tunables: Tunables, total: [u64; N]) -> [u64; N] {
+        let mut governor = Host::new(tunables);
+        total.map(|total| {
+            governor.waited(total);
+            governor.limit()
+        })
+    }
+
+    #[test]
+    fn both_grow_and_shrink_as_published() {
         // 150 us is within a limit of 200 us: it stays.
-        assert_eq!(seen, [50_000, 100_000, 200_000, 200_000]);
-        seen.clear();
-        for _ in 0..4 {
-            governor.halted(300_000);
-            seen.push(governor.limit());
-        }
-        assert_eq!(seen, [100_000, 50_000, 0, 0]);
+        assert_eq!(guest([150_000; 4]), [50_000, 100_000, 200_000, 200_000]);
+        let shrinks = guest([
+            150_000, 150_000, 150_000, 300_000, 300_000, 300_000, 300_000,
+        ]);
+        assert_eq!(shrinks[3..], [100_000, 50_000, 0, 0]);
+        let grows = host(
+            Tunables::HOST,
+            [450, 450, 450, 450, 450, 450, 450, 600].map(|us| us * 1000),
+        );
+        assert_eq!(
+            grows.map(|ns| ns / 1000),
+            [10, 20, 40, 80, 160, 320, 500, 250]
+        );
     }
 
     /// A wait as long as the limit was within reach of it; one as long as the largest
     /// limit is within reach of that.
     #[test]
     fn a_wait_as_long_as_a_limit_is_within_it() {
-        let mut guest = Guest::new(Tunables::GUEST);
-        let mut host = Host::new(Tunables::HOST);
-        for (blocked, limit) in [
-            (1, 50_000),
-            (50_000, 50_000),
-            (200_000, 100_000),
-            (200_000, 200_000),
-            (200_000, 200_000),
-            (200_001, 100_000),
-        ] {
-            guest.halted(blocked);
-            assert_eq!(guest.limit(), limit, "{blocked}");
-        }
-        for (total, limit) in [
-            (0, 0),
-            (1, 10_000),
-            (10_000, 10_000),
-            (10_001, 20_000),
-            (500_000, 40_000),
-            (500_001, 20_000),
-        ] {
-            host.waited(total);
-            assert_eq!(host.limit(), limit, "{total}");
-        }
+        let blocked = [1, 50_000, 200_000, 200_000, 200_000, 200_001];
+        let limits = [50_000, 50_000, 100_000, 200_000, 200_000, 100_000];
+        assert_eq!(guest(blocked), limits);
+        let total = [0, 1, 10_000, 10_001, 500_000, 500_001];
+        let limits = [0, 10_000, 10_000, 20_000, 40_000, 20_000];
+        assert_eq!(host(Tunables::HOST, total), limits);
     }
 
     #[test]
@@ -228,12 +228,10 @@ mod tests {
             shrink: 0,
             ..Tunables::HOST
         };
-        let mut governor = Host::new(tunables);
-        governor.waited(400_000);
-        governor.waited(400_000);
-        assert_eq!(governor.limit(), 20_000);
-        governor.waited(600_000);
-        assert_eq!(governor.limit(), 0);
+        assert_eq!(
+            host(tunables, [400_000, 400_000, 600_000]),
+            [10_000, 20_000, 0]
+        );
     }
 
     #[test]
@@ -256,18 +254,5 @@ mod tests {
         assert_eq!(governor.limit(), 50_000);
         governor.polled(true);
         assert_eq!(governor.limit(), 50_000);
-    }
-
-    #[test]
-    fn the_host_grows_and_shrinks_as_published() {
-        let mut governor = Host::new(Tunables::HOST);
-        let mut seen = Vec::new();
-        for _ in 0..7 {
-            governor.waited(450_000);
-            seen.push(governor.limit() / 1000);
-        }
-        assert_eq!(seen, [10, 20, 40, 80, 160, 320, 500]);
-        governor.waited(600_000);
-        assert_eq!(governor.limit(), 250_000);
     }
 }

@@ -134,6 +134,35 @@ impl Pause for Sleeping<'_> {
     }
 }
 
+/// A poll for RESCHED without a limit, whose pauses have a bound of 5.
+fn poll(cpu: &Scripted, timed: bool) -> Poll<Counted<Ticking<'_>>> {
+    Poll {
+        pause: Counted::new(Ticking(cpu)),
+        wanted: RESCHED,
+        bound: 5,
+        timed,
+    }
+}
+
+/// A poll for RESCHED with a limit.
+fn limited(cpu: &Scripted, limit: u64) -> Limited<Ticking<'_>> {
+    Limited {
+        pause: Ticking(cpu),
+        wanted: RESCHED,
+        limit,
+    }
+}
+
+/// Likewise, and a halt after it.
+fn poll_halt(cpu: &Scripted, limit: u64, timed: bool) -> PollHalt<Ticking<'_>> {
+    PollHalt {
+        pause: Ticking(cpu),
+        wanted: RESCHED,
+        limit,
+        timed,
+    }
+}
+
 fn until(at: u64, deadline: u64) -> (u32, u64) {
     let cpu = Scripted::new(&[at]);
     cpu.start_polling();
@@ -142,19 +171,11 @@ fn until(at: u64, deadline: u64) -> (u32, u64) {
 }
 
 #[test]
-fn a_request_ends_a_poll() {
+fn a_request_ends_a_poll_or_the_deadline_when_the_clock_is_read_next() {
     assert_eq!(until(10, 100), (RESCHED, 10));
-}
-
-#[test]
-fn the_deadline_ends_a_poll_when_the_clock_is_read_next() {
     for deadline in 100..110 {
         assert_eq!(until(1000, deadline), (0, deadline.next_multiple_of(3)));
     }
-}
-
-#[test]
-fn a_request_at_the_deadline_is_seen() {
     // In the pause before the clock is read, so that only the last look sees it.
     assert_eq!(until(99, 99), (RESCHED, 99));
 }
@@ -164,12 +185,7 @@ fn a_poll_without_a_limit_counts_where_it_is_to() {
     for timed in [false, true] {
         let cpu = Scripted::new(&[1040]);
         cpu.pass(40);
-        let mut idle = Poll {
-            pause: Counted::new(Ticking(&cpu)),
-            wanted: RESCHED,
-            bound: 5,
-            timed,
-        };
+        let mut idle = poll(&cpu, timed);
         assert_eq!((idle.wait(&cpu), cpu.now(), cpu.word()), (RESCHED, 1040, 0));
         let ticks = if timed { 1000 } else { 0 };
         assert_eq!(cpu.counted(Measure::PollTicks), ticks);
@@ -195,37 +211,10 @@ fn a_poll_spares_its_waker_the_interrupt() {
         assert_eq!((idle(&cpu), cpu.now(), cpu.word()), (RESCHED, 10, 0));
         assert!(!cpu.interrupted.get(), "it was interrupted");
     }
-    let (wanted, limit, timed) = (RESCHED, 100, false);
-    spared(|cpu| {
-        let pause = Ticking(cpu);
-        let (wanted, bound) = (RESCHED, 5);
-        Poll {
-            pause,
-            wanted,
-            bound,
-            timed,
-        }
-        .wait(cpu)
-    });
-    spared(|cpu| {
-        let pause = Ticking(cpu);
-        Limited {
-            pause,
-            wanted,
-            limit,
-        }
-        .wait(cpu)
-    });
-    spared(|cpu| {
-        let pause = Ticking(cpu);
-        PollHalt {
-            pause,
-            wanted,
-            limit,
-            timed,
-        }
-        .wait(cpu)
-    });
+    let (wanted, limit) = (RESCHED, 100);
+    spared(|cpu| poll(cpu, false).wait(cpu));
+    spared(|cpu| limited(cpu, limit).wait(cpu));
+    spared(|cpu| poll_halt(cpu, limit, false).wait(cpu));
     spared(|cpu| idle::poll_while(cpu, &Ticking(cpu), wanted, limit, || true));
     spared(|cpu| idle::relax_while(cpu, wanted, || true));
 }
@@ -265,11 +254,7 @@ fn what_a_cpu_does_to_its_word_is_what_the_word_says() {
 fn a_limited_poll_ends_with_a_request_or_with_none() {
     for (at, taken, now) in [(5, RESCHED, 5), (6, RESCHED, 6), (50, 0, 9)] {
         let cpu = Scripted::new(&[at]);
-        let mut idle = Limited {
-            pause: Ticking(&cpu),
-            wanted: RESCHED,
-            limit: 7,
-        };
+        let mut idle = limited(&cpu, 7);
         assert_eq!((idle.wait(&cpu), cpu.now(), cpu.word()), (taken, now, 0));
         let timeouts = u64::from(taken == 0);
         assert_eq!(cpu.counted(Measure::PollTimeouts), timeouts);
@@ -306,12 +291,7 @@ fn a_halt_lasts_to_the_interrupt() {
 #[test]
 fn a_poll_that_runs_out_is_followed_by_a_halt() {
     let cpu = Scripted::new(&[4, 30]);
-    let mut idle = PollHalt {
-        pause: Ticking(&cpu),
-        wanted: RESCHED,
-        limit: 10,
-        timed: true,
-    };
+    let mut idle = poll_halt(&cpu, 10, true);
     assert_eq!((idle.wait(&cpu), cpu.now()), (RESCHED, 4));
     assert_eq!(cpu.counted(Measure::Halts), 0);
     assert_eq!((idle.wait(&cpu), cpu.now()), (RESCHED, 30));

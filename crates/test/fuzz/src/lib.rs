@@ -37,55 +37,23 @@ pub struct Target {
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
-    Target {
-        name: "device-tree",
-        run: trees::device_tree,
-    },
-    Target {
-        name: "guest-tree",
-        run: trees::guest_tree,
-    },
-    Target {
-        name: "acpi",
-        run: acpi_tables::read,
-    },
-    Target {
-        name: "record",
-        run: records::read,
-    },
-    Target {
-        name: "plan",
-        run: plans::read,
-    },
-    Target {
-        name: "config",
-        run: configuration::file,
-    },
-    Target {
-        name: "uart",
-        run: configuration::uart,
-    },
-    Target {
-        name: "payload",
-        run: payload::read,
-    },
-    Target {
-        name: "sgi",
-        run: syndromes::sgi,
-    },
-    Target {
-        name: "syndrome",
-        run: syndromes::syndrome,
-    },
-    Target {
-        name: "frames",
-        run: frames::access,
-    },
-    Target {
-        name: "gic",
-        run: steps::run,
-    },
+    target("device-tree", trees::device_tree),
+    target("guest-tree", trees::guest_tree),
+    target("acpi", acpi_tables::read),
+    target("record", records::read),
+    target("plan", plans::read),
+    target("config", configuration::file),
+    target("uart", configuration::uart),
+    target("payload", payload::read),
+    target("sgi", syndromes::sgi),
+    target("syndrome", syndromes::syndrome),
+    target("frames", frames::access),
+    target("gic", steps::run),
 ];
+
+const fn target(name: &'static str, run: fn(&[u8])) -> Target {
+    Target { name, run }
+}
 
 /// Runs the target called `name`.
 ///

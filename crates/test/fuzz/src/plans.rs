@@ -29,16 +29,10 @@ pub fn read(data: &[u8]) {
 fn expand(plan: &Plan, linux: bool) {
     let machine = Machine {
         cpus: 2,
-        wfxt: true,
-        lse: true,
         ecv: false,
         linux,
         frequency: 62_500_000,
-        under: plan::Under::Rouse,
-        given: None,
-        cpus_at_once: true,
-        caches: true,
-        event_loses_irq: false,
+        ..Machine::COMPLETE
     };
     let part = |index, of| Plan {
         shard: Shard { index, of },

@@ -29,51 +29,63 @@ impl OneThread {
         self
     }
 
-    fn el2(&mut self, many: u64) -> &mut Self {
-        self.now.levels[1] += many;
-        self
+    /// Takes steps, with `; ` between them: CPU N, F or T does something, after so many instructions at EL1 (`+`)
+    /// or EL2 (`2+`); others have that many of a class.
+    fn steps(&mut self, text: &str) {
+        text.split("; ").for_each(|step| self.step(step));
     }
 
-    fn count(&mut self, class: Class, many: u64) -> &mut Self {
-        self.now.classes[class as usize] += many;
-        self
+    fn step(&mut self, step: &str) {
+        let mut words: Vec<&str> = step.split(' ').collect();
+        if let Some((level, many)) = words[0].split_once('+') {
+            self.now.levels[usize::from(!level.is_empty())] += many.parse::<u64>().unwrap();
+            words.remove(0);
+        }
+        let cpu = match words.first() {
+            None => return,
+            Some(&"N") => NEAR,
+            Some(&"F") => FAR,
+            Some(&"T") => THIRD,
+            Some(class) => {
+                let class = match *class {
+                    "statistics" => Class::Statistics,
+                    "flags" => Class::Flags,
+                    "clock" => Class::Clock,
+                    other => panic!("no class {other}"),
+                };
+                return self.now.classes[class as usize] += words[1].parse::<u64>().unwrap();
+            }
+        };
+        let address = match words.get(2) {
+            Some(&"W4") => WORD + 4,
+            Some(&"S") => SERVED,
+            _ => WORD,
+        };
+        self.act(words[1], cpu, address);
     }
 
-    fn begin(&mut self, tpidr: Tpidr) {
-        self.el1(1);
-        self.cutter.begins(tpidr, self.now);
-        self.cutter.value(tpidr, self.now.total());
-    }
-
-    fn end(&mut self, tpidr: Tpidr) {
-        self.cutter.ends(tpidr, self.now);
-        self.cutter.value(tpidr, self.now.total());
-        self.el1(20);
-        self.cutter.records(tpidr);
-    }
-
-    fn pause(&mut self, tpidr: Tpidr) {
-        self.cutter.pauses(tpidr, self.now, true);
-    }
-
-    fn run(&mut self, tpidr: Tpidr) {
-        self.cutter.runs(tpidr, self.now);
-    }
-
-    fn store(&mut self, tpidr: Tpidr, address: u64) {
-        self.cutter.stores(tpidr, self.now, address);
-    }
-
-    fn load(&mut self, tpidr: Tpidr, address: u64) {
-        self.cutter.loads(tpidr, self.now, address);
-    }
-
-    fn send(&mut self, tpidr: Tpidr) {
-        self.cutter.sends(tpidr, self.now, ALL_OTHERS);
-    }
-
-    fn take(&mut self, tpidr: Tpidr) {
-        self.cutter.acknowledges(tpidr, self.now);
+    /// The CPU does it, at `address` where it has one.
+    fn act(&mut self, what: &str, cpu: Tpidr, address: u64) {
+        match what {
+            "begin" => {
+                self.el1(1);
+                self.cutter.begins(cpu, self.now);
+                self.cutter.value(cpu, self.now.total());
+            }
+            "end" => {
+                self.cutter.ends(cpu, self.now);
+                self.cutter.value(cpu, self.now.total());
+                self.el1(20);
+                self.cutter.records(cpu);
+            }
+            "pause" => self.cutter.pauses(cpu, self.now, true),
+            "run" => self.cutter.runs(cpu, self.now),
+            "store" => self.cutter.stores(cpu, self.now, address),
+            "load" => self.cutter.loads(cpu, self.now, address),
+            "send" => self.cutter.sends(cpu, self.now, ALL_OTHERS),
+            "take" => self.cutter.acknowledges(cpu, self.now),
+            other => panic!("no step {other}"),
+        }
     }
 
     fn only(&self) -> Sample {
@@ -87,21 +99,10 @@ impl OneThread {
 
 /// A round trip by interrupts that are delivered directly, as it is traced.
 fn by_interrupt(machine: &mut OneThread) {
-    machine.begin(NEAR);
-    machine.el1(3).store(NEAR, WORD);
-    machine.el1(6).send(NEAR);
-    machine.count(Class::Statistics, 3).el1(10).pause(NEAR);
+    machine.steps("N begin; +3 N store W; +6 N send; statistics 3; +10 N pause");
     // The first after the wait, the interrupt's acknowledge, the request.
-    machine.el1(1).run(FAR);
-    machine.el1(5).take(FAR);
-    machine.count(Class::Flags, 2).el1(12).load(FAR, WORD);
-    machine.el1(9).store(FAR, WORD + 4);
-    machine.el1(4).send(FAR);
-    machine.el1(11).pause(FAR);
-    machine.el1(1).run(NEAR);
-    machine.el1(5).take(NEAR);
-    machine.el1(12).load(NEAR, WORD + 4);
-    machine.count(Class::Clock, 2).el1(8).end(NEAR);
+    machine.steps("+1 F run; +5 F take; flags 2; +12 F load W; +9 F store W4; +4 F send");
+    machine.steps("+11 F pause; +1 N run; +5 N take; +12 N load W4; clock 2; +8 N end");
 }
 
 #[test]
@@ -119,16 +120,8 @@ fn the_path_leaves_out_what_senders_do_afterwards() {
 #[test]
 fn a_store_is_followed_from_the_look_after_the_wait() {
     let mut machine = OneThread::new();
-    machine.begin(NEAR);
-    machine.el1(3).store(NEAR, WORD);
-    machine.el1(22).pause(NEAR);
-    machine.el1(1).run(FAR);
-    machine.el1(4).load(FAR, WORD);
-    machine.el1(11).store(FAR, WORD + 4);
-    machine.el1(24).pause(FAR);
-    machine.el1(1).run(NEAR);
-    machine.el1(4).load(NEAR, WORD + 4);
-    machine.el1(10).end(NEAR);
+    machine.steps("N begin; +3 N store W; +22 N pause; +1 F run; +4 F load W; +11 F store W4");
+    machine.steps("+24 F pause; +1 N run; +4 N load W4; +10 N end");
     let sample = machine.only();
     assert_eq!((sample.value, sample.path.total()), (80, 34));
 }
@@ -138,26 +131,16 @@ fn a_store_is_followed_from_the_look_after_the_wait() {
 fn a_store_is_followed_through_all_stops_since_the_last_look() {
     for in_first in [true, false] {
         let mut machine = OneThread::new();
-        machine.begin(NEAR);
-        machine.pause(NEAR);
-        machine.el1(3).load(FAR, WORD);
-        machine.el1(2).pause(FAR);
-        machine.el1(8);
+        machine.steps("N begin; N pause; +3 F load W; +2 F pause; +8");
         if in_first {
-            machine.store(NEAR, WORD);
+            machine.steps("N store W");
         }
-        machine.el1(20).pause(NEAR);
-        machine.el2(6).pause(FAR);
-        machine.el1(7);
+        machine.steps("+20 N pause; 2+6 F pause; +7");
         if !in_first {
-            machine.store(NEAR, WORD);
+            machine.steps("N store W");
         }
-        machine.el1(1).pause(NEAR);
-        machine.el1(4).load(FAR, WORD);
-        machine.el1(9).store(FAR, WORD + 4);
-        machine.el1(30).pause(FAR);
-        machine.el1(8).load(NEAR, WORD + 4);
-        machine.el1(2).end(NEAR);
+        machine
+            .steps("+1 N pause; +4 F load W; +9 F store W4; +30 F pause; +8 N load W4; +2 N end");
         let sample = machine.only();
         // The sender's way to its store, and the receiver's since the stop in which that came.
         let path = if in_first { 8 + 6 + 4 } else { 28 + 7 + 4 };
@@ -170,18 +153,8 @@ fn a_store_is_followed_through_all_stops_since_the_last_look() {
 #[test]
 fn a_look_ends_the_wait() {
     let mut machine = OneThread::new();
-    machine.begin(NEAR);
-    machine.el1(2).pause(FAR);
-    machine.el1(3).store(NEAR, SERVED);
-    machine.el1(2).pause(NEAR);
-    machine.el1(4).load(FAR, WORD);
-    machine.el1(1).pause(FAR);
-    machine.el1(2).pause(NEAR);
-    machine.el1(6).load(FAR, SERVED);
-    machine.el1(5).store(FAR, WORD + 4);
-    machine.el1(1).pause(FAR);
-    machine.el1(2).load(NEAR, WORD + 4);
-    machine.el1(3).end(NEAR);
+    machine.steps("N begin; +2 F pause; +3 N store S; +2 N pause; +4 F load W; +1 F pause");
+    machine.steps("+2 N pause; +6 F load S; +5 F store W4; +1 F pause; +2 N load W4; +3 N end");
     // The other one ran in parallel from the beginning.
     assert_eq!(machine.only().path.total(), 2 + 4 + 1 + 6 + 5 + 2 + 3);
 }
@@ -189,38 +162,24 @@ fn a_look_ends_the_wait() {
 #[test]
 fn only_the_first_thing_that_is_found_is_the_cause() {
     let mut machine = OneThread::new();
-    machine.begin(NEAR);
-    machine.el1(3).store(NEAR, WORD);
+    machine.steps("N begin; +3 N store W");
     // The sender promises to look, in its own word, before it waits.
-    machine.el1(19).store(NEAR, WORD + 4);
-    machine.el1(3).pause(NEAR);
-    machine.el1(1).run(FAR);
-    machine.el1(4).load(FAR, WORD);
+    machine.steps("+19 N store W4; +3 N pause; +1 F run; +4 F load W");
     // The answer goes to that word, which is read and written.
-    machine.el1(9).load(FAR, WORD + 4);
-    machine.el1(2).store(FAR, WORD + 4);
-    machine.el1(24).pause(FAR);
-    machine.el1(5).load(NEAR, WORD + 4);
-    machine.el1(10).end(NEAR);
+    machine.steps("+9 F load W4; +2 F store W4; +24 F pause; +5 N load W4; +10 N end");
     assert_eq!(machine.only().path.total(), 3 + 16 + 15);
 }
 
 #[test]
 fn polls_that_found_nothing_are_beside() {
     let mut machine = OneThread::new();
-    machine.begin(NEAR);
+    machine.steps("N begin");
     for _ in 0..5 {
-        machine.el1(3).load(NEAR, WORD);
-        machine.el1(1).pause(NEAR);
+        machine.steps("+3 N load W; +1 N pause");
     }
     // The first turn of the other one does not show anything yet.
-    machine.el1(7).pause(FAR);
-    machine.el1(3).load(NEAR, WORD);
-    machine.el1(1).pause(NEAR);
-    machine.el1(10).store(FAR, WORD);
-    machine.el1(2).pause(FAR);
-    machine.el1(3).load(NEAR, WORD);
-    machine.el1(2).end(NEAR);
+    machine.steps("+7 F pause; +3 N load W; +1 N pause; +10 F store W; +2 F pause; +3 N load W");
+    machine.steps("+2 N end");
     let sample = machine.only();
     // The other one ran in parallel from the beginning: 17, then the look and the end.
     assert_eq!(sample.path.total(), 17 + 5);
@@ -230,22 +189,12 @@ fn polls_that_found_nothing_are_beside() {
 #[test]
 fn exits_and_levels_add_up() {
     let mut machine = OneThread::new();
-    machine.begin(NEAR);
-    machine.el1(9).send(NEAR);
-    machine.run(NEAR);
+    machine.steps("N begin; +9 N send; N run");
     machine.cutter.exits(Cause::Sgi);
-    machine.el2(14).send(NEAR);
-    machine.el2(8);
-    machine.el1(10).pause(NEAR);
+    machine.steps("2+14 N send; 2+8; +10 N pause");
     machine.cutter.runs(FAR, machine.now);
     machine.cutter.exits(Cause::Irq);
-    machine.el2(3).take(FAR);
-    machine.el2(22);
-    machine.el1(2).take(FAR);
-    machine.el1(9).store(FAR, SERVED);
-    machine.el1(4).pause(FAR);
-    machine.el1(2).load(NEAR, SERVED);
-    machine.el1(2).end(NEAR);
+    machine.steps("2+3 F take; 2+22; +2 F take; +9 F store S; +4 F pause; +2 N load S; +2 N end");
     let sample = machine.only();
     assert_eq!(sample.exits[Cause::Sgi as usize], 1);
     assert_eq!(sample.exits[Cause::Irq as usize], 1);
@@ -258,19 +207,9 @@ fn exits_and_levels_add_up() {
 #[test]
 fn of_several_answers_the_latest_counts() {
     let mut machine = OneThread::new();
-    machine.begin(NEAR);
-    machine.el1(5).send(NEAR);
-    machine.el1(1).pause(NEAR);
-    machine.el1(40).take(FAR);
-    machine.el1(1).store(FAR, SERVED);
-    machine.el1(1).pause(FAR);
-    machine.el1(2).load(NEAR, SERVED);
-    machine.el1(1).pause(NEAR);
-    machine.el1(10).take(THIRD);
-    machine.el1(1).store(THIRD, SERVED);
-    machine.el1(1).pause(THIRD);
-    machine.el1(2).load(NEAR, SERVED);
-    machine.el1(3).end(NEAR);
+    machine.steps("N begin; +5 N send; +1 N pause; +40 F take; +1 F store S; +1 F pause");
+    machine.steps("+2 N load S; +1 N pause; +10 T take; +1 T store S; +1 T pause; +2 N load S");
+    machine.steps("+3 N end");
     assert_eq!(machine.only().path.total(), 5 + 41 + 2 + 3);
 }
 
@@ -287,29 +226,20 @@ fn an_interrupt_is_for_whom_it_names() {
     let mut machine = OneThread::new();
     machine.cutter.affinity(FAR, 1);
     machine.cutter.affinity(THIRD, 2);
-    machine.begin(NEAR);
-    machine.el1(5);
+    machine.steps("N begin; +5");
     machine.cutter.sends(NEAR, machine.now, 1 << 1);
-    machine.el1(30);
+    machine.steps("+30");
     machine.cutter.sends(NEAR, machine.now, 1 << 2);
-    machine.el1(1).pause(NEAR);
-    machine.el1(3).take(FAR);
-    machine.el1(1).store(FAR, SERVED);
-    machine.el1(1).pause(FAR);
-    machine.el1(1).load(NEAR, SERVED);
-    machine.el1(1).end(NEAR);
+    machine.steps("+1 N pause; +3 F take; +1 F store S; +1 F pause; +1 N load S; +1 N end");
     assert_eq!(machine.only().path.total(), 5 + 4 + 2);
 }
 
 #[test]
 fn a_change_of_cpus_without_a_pause_is_told() {
     let mut machine = OneThread::new();
-    machine.begin(NEAR);
-    machine.el1(9).send(NEAR);
+    machine.steps("N begin; +9 N send");
     // The emulator's turn ends in the middle of something.
-    machine.el1(5).run(FAR);
-    machine.el1(5).pause(FAR);
-    machine.el1(5).end(NEAR);
+    machine.steps("+5 F run; +5 F pause; +5 N end");
     let sample = machine.only();
     assert!(sample.unclear);
     assert_eq!(sample.work.total(), 24);
@@ -318,8 +248,7 @@ fn a_change_of_cpus_without_a_pause_is_told() {
 #[test]
 fn what_is_not_counted_by_the_guest_is_no_sample() {
     let mut machine = OneThread::new();
-    machine.begin(NEAR);
-    machine.el1(3);
+    machine.steps("N begin; +3");
     machine.cutter.ends(NEAR, machine.now);
     machine.cutter.value(NEAR, machine.now.total());
     assert!(machine.cutter.has_ended());
@@ -331,74 +260,51 @@ fn what_is_not_counted_by_the_guest_is_no_sample() {
 #[test]
 fn what_another_part_of_the_harness_counts_is_no_sample_of_a_pass() {
     let mut machine = OneThread::new();
-    machine.begin(NEAR);
-    machine.el1(5);
+    machine.steps("N begin; +5");
     machine.cutter.ends(NEAR, machine.now);
     machine.cutter.value(NEAR, machine.now.total());
     assert!(machine.cutter.has_ended());
     machine.cutter.cell(NO_CELL);
     assert!(!machine.cutter.has_ended());
     machine.cutter.records(NEAR);
-    machine.begin(NEAR);
-    machine.el1(5);
-    machine.end(NEAR);
+    machine.steps("N begin; +5; N end");
     assert!(machine.cutter.samples().is_empty());
 }
 
 #[test]
 fn samples_of_two_cpus_may_overlap() {
     let mut machine = OneThread::new();
-    machine.begin(NEAR);
-    machine.el1(4).pause(NEAR);
-    machine.el1(1);
+    machine.steps("N begin; +4 N pause; +1");
     machine.cutter.begins(FAR, machine.now);
     machine.cutter.value(FAR, machine.now.total());
-    machine.el1(6).store(FAR, WORD);
-    machine.el1(3).pause(FAR);
-    machine.el1(2).load(NEAR, WORD);
-    machine.el1(1).end(NEAR);
+    machine.steps("+6 F store W; +3 F pause; +2 N load W; +1 N end");
     machine.cutter.pauses(NEAR, machine.now, false);
-    machine.el1(2).end(FAR);
-    let paths: Vec<u64> = machine
-        .cutter
-        .samples()
-        .keys()
-        .map(|(_, sample)| sample.path.total())
-        .collect();
-    let values: Vec<u64> = machine
-        .cutter
-        .samples()
-        .keys()
-        .map(|(_, sample)| sample.value)
+    machine.steps("+2 F end");
+    let samples = machine.cutter.samples().keys();
+    let found: Vec<_> = samples
+        .map(|(_, one)| (one.value, one.path.total()))
         .collect();
     // The first one's: the other's seven, the look, the end. The other's own.
-    assert_eq!(values, [17, 34]);
-    assert_eq!(paths, [10, 11]);
+    assert_eq!(found, [(17, 10), (34, 11)]);
 }
 
 #[test]
 fn the_work_of_bystanders_is_not_that_of_the_parties() {
-    const TARGET: Tpidr = 0xad000;
     for bystanders in [0, 1, 6] {
         let mut machine = OneThread::new();
-        machine.begin(NEAR);
-        machine.el1(3).store(NEAR, WORD);
-        machine.el1(5).pause(NEAR);
+        machine.steps("N begin; +3 N store W; +5 N pause");
         for n in 0..bystanders {
             let bystander = THIRD + 0x10000 * (n + 1);
             // It looks at a word of its own, and changes it.
-            machine.el1(4).load(bystander, SERVED + 0x100 * n);
-            machine.el1(4).store(bystander, SERVED + 0x100 * n);
-            machine.el1(1).pause(bystander);
+            let word = SERVED + 0x100 * n;
+            machine.el1(4).act("load", bystander, word);
+            machine.el1(4).act("store", bystander, word);
+            machine.el1(1).act("pause", bystander, word);
         }
         // A turn before it finds the store is its own as well.
-        machine.el1(2).pause(TARGET);
-        machine.el1(4).load(TARGET, WORD);
-        machine.el1(7).store(TARGET, WORD + 4);
+        machine.steps("+2 F pause; +4 F load W; +7 F store W4");
         // Work after its answer is not on the path, but keeps it from the next call.
-        machine.el1(50).pause(TARGET);
-        machine.el1(2).load(NEAR, WORD + 4);
-        machine.el1(3).end(NEAR);
+        machine.steps("+50 F pause; +2 N load W4; +3 N end");
         let sample = machine.only();
         assert_eq!(sample.parties.total(), 8 + 2 + 61 + 5);
         assert_eq!(sample.work.total(), 76 + 9 * bystanders);
@@ -409,13 +315,8 @@ fn the_work_of_bystanders_is_not_that_of_the_parties() {
 #[test]
 fn a_cpu_that_was_told_something_before_the_sample_is_no_party() {
     let mut machine = OneThread::new();
-    machine.begin(THIRD);
-    machine.el1(2).store(NEAR, WORD);
-    machine.el1(1).pause(NEAR);
-    machine.begin(NEAR);
-    machine.el1(1).pause(NEAR);
-    machine.el1(5).load(FAR, WORD);
-    machine.el1(1).pause(FAR);
-    machine.el1(1).end(NEAR);
+    machine
+        .steps("T begin; +2 N store W; +1 N pause; N begin; +1 N pause; +5 F load W; +1 F pause");
+    machine.steps("+1 N end");
     assert_eq!(machine.only().parties.total(), 2);
 }

@@ -4,98 +4,56 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use wire::Line;
 
 use super::*;
 use crate::Cell;
+use crate::samples::numbered;
 use plan::Under;
 
 /// A log of two boots with several cells each, and other output in between.
 fn log() -> String {
     let mut text = String::from("U-Boot 2026.01\r\nrouse: stage mmu: on\r\n");
     for under in ["rouse", "none"] {
-        let mut seq = 0;
-        let mut line = |kind: &str, fields: &[(&str, String)]| {
-            let line = fields
-                .iter()
-                .fold(Line::new(seq, kind), |line, (key, value)| {
-                    line.field(key, value)
-                });
-            seq += 1;
-            text.push_str(&line.finish().unwrap());
-            text.push_str("\r\n");
-        };
-        line(
-            "boot",
-            &[("under", under.into()), ("version", "0.1.0".into())],
-        );
-        line(
-            "machine",
-            &[("cpus", "2".into()), ("cntfrq_hz", "1000000000".into())],
-        );
-        line(
-            "unit",
-            &[("unit", "insns".into()), ("how", "by counting".into())],
-        );
+        let mut records = vec![
+            format!("boot under={under} version=0.1.0"),
+            "machine cpus=2 cntfrq_hz=1000000000".into(),
+            "unit unit=insns how=by counting".into(),
+        ];
         for id in 0..12_u64 {
-            cell(
-                &mut line,
+            records.extend(cell(
                 under,
                 id,
                 if under == "rouse" { 400 } else { 100 } + id,
-            );
+            ));
         }
-        line("end", &[("cells", "12".into())]);
+        records.push("end cells=12".into());
+        for line in numbered(records) {
+            text += &format!("{line}\r\n");
+        }
         text.push_str("rouse: exit status 0\n");
     }
     text
 }
 
-fn cell(line: &mut impl FnMut(&str, &[(&str, String)]), under: &str, id: u64, p50: u64) {
-    let number = |value: u64| value.to_string();
-    let (id, limit) = (("id", number(id)), ("poll_limit_us", number(id)));
-    line(
-        "cell",
-        &[
-            id.clone(),
-            ("under", under.into()),
-            ("workload", "pingpong".into()),
-            ("wait", "wfi".into()),
-            limit,
-        ],
-    );
-    line("more", &[id.clone(), ("gap_us", number(5))]);
+fn cell(under: &str, id: u64, p50: u64) -> [String; 8] {
     let stat = |name: &str, p50: u64| {
-        vec![
-            id.clone(),
-            ("name", name.into()),
-            ("count", number(100)),
-            ("min", number(p50 - 1)),
-            ("p50", number(p50)),
-            ("max", number(p50 + 9)),
-            ("sum", number(p50 * 100)),
-        ]
+        let (min, max, sum) = (p50 - 1, p50 + 9, p50 * 100);
+        format!("stat id={id} name={name} count=100 min={min} p50={p50} max={max} sum={sum}")
     };
-    line("stat", &stat("total", p50));
-    line("stat", &stat("kick", p50 / 3));
-    let buckets = format!("{}:1,{p50}:98,{}:1,", p50 - 1, p50 + 9);
-    line(
-        "hist",
-        &[id.clone(), ("name", "total".into()), ("b", buckets)],
-    );
-    line(
-        "raw",
-        &[
-            id.clone(),
-            ("name", "total".into()),
-            ("v", format!("{p50},{p50},")),
-        ],
-    );
-    line("count", &[id.clone(), ("exit.wfi", number(p50 * 2))]);
-    line(
-        "done",
-        &[id, ("under", under.into()), ("records", number(8))],
-    );
+    [
+        format!("cell id={id} under={under} workload=pingpong wait=wfi poll_limit_us={id}"),
+        format!("more id={id} gap_us=5"),
+        stat("total", p50),
+        stat("kick", p50 / 3),
+        format!(
+            "hist id={id} name=total b={}:1,{p50}:98,{}:1,",
+            p50 - 1,
+            p50 + 9
+        ),
+        format!("raw id={id} name=total v={p50},{p50},"),
+        format!("count id={id} exit.wfi={}", p50 * 2),
+        format!("done id={id} under={under} records=8"),
+    ]
 }
 
 /// Returns everything that a reader could take for a result, by its subject.

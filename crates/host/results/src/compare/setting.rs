@@ -221,11 +221,7 @@ mod tests {
     use crate::samples::{in_cycles, results};
 
     fn run(results: Results) -> Run {
-        Run {
-            label: "x".into(),
-            results,
-            commands: Vec::new(),
-        }
+        Run::new("x", results)
     }
 
     fn differ(a: Results, b: Results) -> Vec<&'static str> {

@@ -5,8 +5,7 @@ use plan::Workload;
 
 use super::*;
 use crate::csv;
-use crate::records::Collector;
-use crate::samples::{in_cycles, lines_in, results};
+use crate::samples::{collect, in_cycles, lines_in, numbered, results};
 
 #[test]
 fn the_schema_has_the_promised_names() {
@@ -40,71 +39,28 @@ fn the_schema_has_the_promised_names() {
 /// Two cells, of the first core and of the third; the second record of each is lost if
 /// the boot is `cut`.
 fn on_two_cores(cut: bool) -> Results {
-    let mut collector = crate::records::Collector::default();
-    let mut seq = 0;
-    let mut send = |kind: &str, fields: &[(&str, &str)]| {
-        let line = wire::Line::new(seq, kind);
-        let fields = fields.iter();
-        let line = fields.fold(line, |line, (key, value)| line.field(key, value));
-        collector.feed(&line.finish().unwrap());
-        seq += 1;
-    };
-    send("boot", &[("under", "rouse"), ("version", "0.1.0")]);
-    let machine = [
-        ("cpus", "3"),
-        ("cntfrq_hz", "1000000000"),
-        ("core_hz", "2000000000"),
-        ("counter_step", "20"),
+    let mut records = vec![
+        "boot under=rouse version=0.1.0",
+        "machine cpus=3 cntfrq_hz=1000000000 core_hz=2000000000 counter_step=20",
+        "unit unit=cycles how=CNTVCT",
+        "core-clock cpu=0 affinity=0x0 begin_hz=1999000000 cycles_hz=2000000000",
+        "core-clock cpu=2 affinity=0x100 begin_hz=1000000000 cycles_hz=1000000000",
+        "cell id=0 workload=pingpong wait=wfi pair=0,1",
+        "stat id=0 name=total count=4 p50=200 sum=800",
+        "done id=0 records=3",
+        "cell id=1 workload=pingpong wait=wfi pair=2,1",
+        "stat id=1 name=total count=4 p50=200 sum=800",
+        "done id=1 records=3",
     ];
-    send("machine", &machine);
-    send("unit", &[("unit", "cycles"), ("how", "CNTVCT")]);
-    let third = [("cpu", "2"), ("affinity", "0x100")];
-    let with = |more: &[(&'static str, &'static str)]| [&third[..], more].concat();
-    send(
-        "core-clock",
-        &[
-            ("cpu", "0"),
-            ("affinity", "0x0"),
-            ("begin_hz", "1999000000"),
-            ("cycles_hz", "2000000000"),
-        ],
-    );
-    send(
-        "core-clock",
-        &with(&[("begin_hz", "1000000000"), ("cycles_hz", "1000000000")]),
-    );
-    for (id, pair) in [("0", "0,1"), ("1", "2,1")] {
-        send(
-            "cell",
-            &[
-                ("id", id),
-                ("workload", "pingpong"),
-                ("wait", "wfi"),
-                ("pair", pair),
-            ],
-        );
-        send(
-            "stat",
-            &[
-                ("id", id),
-                ("name", "total"),
-                ("count", "4"),
-                ("p50", "200"),
-                ("sum", "800"),
-            ],
-        );
-        send("done", &[("id", id), ("records", "3")]);
-    }
     if !cut {
-        send(
-            "core-clock",
-            &[("cpu", "0"), ("affinity", "0x0"), ("end_hz", "1999000000")],
-        );
-        send("core-clock", &with(&[("end_hz", "1002000000")]));
-        send("end", &[("cells", "2")]);
+        records.extend([
+            "core-clock cpu=0 affinity=0x0 end_hz=1999000000",
+            "core-clock cpu=2 affinity=0x100 end_hz=1002000000",
+            "end cells=2",
+        ]);
     }
     let mut results = Results::new("virt", "max", None);
-    results.add(Some(Under::Rouse), &collector.finish());
+    results.add(Some(Under::Rouse), &collect(&numbered(records)));
     results
 }
 
@@ -167,12 +123,9 @@ fn cycles_bring_the_clock_of_their_core() {
 #[test]
 fn a_boot_that_counts_something_else_is_left_out_and_named() {
     let mut results = results();
-    let mut other = Collector::default();
-    for line in lines_in("cycles", "25000000", None) {
-        other.feed(&line);
-    }
+    let other = collect(&lines_in("cycles", "25000000"));
     let cells = results.cells.len();
-    results.add(Some(Under::None), &other.finish());
+    results.add(Some(Under::None), &other);
     assert_eq!(results.cells.len(), cells);
     assert!(results.cells.iter().all(|cell| cell.unit != "cycles"));
     let problem = &results.problems[0];

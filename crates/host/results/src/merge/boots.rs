@@ -117,11 +117,7 @@ mod tests {
         results.began = began.into();
         results.unit = unit.into();
         results.cells[1].stats.as_mut().unwrap().p50 = p50;
-        Run {
-            label: label.into(),
-            results,
-            commands: Vec::new(),
-        }
+        Run::new(label, results)
     }
 
     #[test]

@@ -2,28 +2,7 @@
 //! Records that are lost on the way, and the required results.
 
 use super::*;
-use crate::samples::lines;
-use wire::Line;
-
-fn collect(lines: &[String]) -> Records {
-    let mut collector = Collector::default();
-    for line in lines {
-        assert!(collector.feed(line));
-    }
-    collector.finish()
-}
-
-#[test]
-fn a_whole_boot_is_taken() {
-    let records = collect(&lines());
-    assert!(records.ended && records.problems.is_empty() && records.damaged.is_empty());
-    assert_eq!(records.cells.len(), 2);
-    assert_eq!(records.cells[0].skipped.as_deref(), Some("one CPU only"));
-    let cell = &records.cells[1];
-    assert_eq!(cell.stats[0].values["p50"], 30);
-    assert_eq!(cell.histograms["total"], [(29, 1), (30, 3)]);
-    assert_eq!(cell.counts["exit.wfi"], 8);
-}
+use crate::samples::{collect, lines, numbered};
 
 #[test]
 fn no_cell_survives_the_loss_of_one_of_its_records() {
@@ -69,24 +48,15 @@ fn other_output_is_no_record() {
 #[test]
 fn progress_names_what_a_cell_is() {
     let at = |workload: &str| {
-        let words = [
-            ("workload", workload),
-            ("shape", "one"),
-            ("wait", "busy"),
-            ("trap", "wfi"),
-            ("deliver", "inject"),
-            ("wake", "ipi"),
-        ];
-        let cell = Line::new(0, "cell").field("id", 0);
-        let cell = words
-            .iter()
-            .fold(cell, |line, (key, word)| line.field(key, word));
-        let skipped = Line::new(1, "skipped").field("id", 0).field("why", "no");
-        let done = Line::new(2, "done").field("id", 0).field("records", 3);
-        let done = done.field("at", 1).field("at_us", 1);
         let mut collector = Collector::default();
-        for line in [cell, skipped, done] {
-            assert!(collector.feed(line.finish().unwrap().as_ref()));
+        for line in numbered([
+            &format!(
+                "cell id=0 workload={workload} shape=one wait=busy trap=wfi deliver=inject wake=ipi"
+            ),
+            "skipped id=0 why=no",
+            "done id=0 records=3 at=1 at_us=1",
+        ]) {
+            assert!(collector.feed(&line));
         }
         collector.at
     };
@@ -97,75 +67,41 @@ fn progress_names_what_a_cell_is() {
 
 #[test]
 fn the_last_count_of_the_soak_counts() {
-    let line = |seq, name, count: u64| {
-        let line = Line::new(seq, "soak").field("name", name);
-        line.field("count", count).finish().unwrap().to_string()
-    };
-    let records = collect(&[line(0, "off", 3), line(1, "steps", 9), line(2, "off", 5)]);
+    let soak = ["off count=3", "steps count=9", "off count=5"];
+    let records = collect(&numbered(soak.map(|text| format!("soak name={text}"))));
     let counts: Vec<_> = records.soak.into_iter().collect();
     assert_eq!(counts, [("off".into(), 5), ("steps".into(), 9)]);
 }
 
 /// A boot with two cells in four passes; the second cell ends after two.
 fn passes() -> Vec<String> {
-    let mut lines: Vec<(String, Vec<(&str, String)>)> = vec![
-        ("boot".into(), vec![("under", "rouse".into())]),
-        (
-            "plan".into(),
-            vec![("cells", "3".into()), ("passes", "4".into())],
-        ),
+    let mut records = vec![
+        "boot under=rouse".to_owned(),
+        "plan cells=3 passes=4".into(),
     ];
-    let mut at = 0;
-    let mut block = |lines: &mut Vec<_>, id: u64, passes: u64, ended: Option<&str>| {
-        let part = if ended.is_some() { "" } else { "part-" };
-        at += 1;
-        let id = ("id", id.to_string());
-        let count = (passes * 100).to_string();
-        lines.push((
-            format!("{part}cell"),
-            vec![id.clone(), ("workload", "ipi".into())],
-        ));
-        lines.push((format!("{part}more"), vec![id.clone()]));
-        let stat = vec![
-            id.clone(),
-            ("name", "total".into()),
-            ("count", count),
-            ("p50", "7".into()),
-        ];
-        lines.push((format!("{part}stat"), stat));
-        let mut done = vec![
-            id,
-            ("records", "4".into()),
-            ("at", at.to_string()),
-            ("at_us", (at * 10).to_string()),
-            ("passes", passes.to_string()),
-            ("passes_planned", "4".into()),
-        ];
-        done.extend(ended.map(|ended| ("ended", ended.into())));
-        lines.push((format!("{part}done"), done));
-    };
-    for (id, passes, ended) in [
+    for (at, (id, passes, ended)) in [
         (0, 1, None),
         (1, 1, None),
         (1, 2, Some("settled")),
         (0, 2, None),
         (0, 3, None),
         (0, 4, Some("samples")),
-    ] {
-        block(&mut lines, id, passes, ended);
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let part = if ended.is_some() { "" } else { "part-" };
+        let (at, count) = (at + 1, passes * 100);
+        let ended = ended.map_or(String::new(), |ended| format!(" ended={ended}"));
+        records.extend([
+            format!("{part}cell id={id} workload=ipi"),
+            format!("{part}more id={id}"),
+            format!("{part}stat id={id} name=total count={count} p50=7"),
+            format!("{part}done id={id} records=4 at={at} at_us={at}0 passes={passes} passes_planned=4{ended}"),
+        ]);
     }
-    lines.push(("end".into(), vec![("cells", "2".into())]));
-    let numbered = lines.into_iter().enumerate();
-    numbered
-        .map(|(seq, (kind, fields))| {
-            let line = fields
-                .iter()
-                .fold(Line::new(seq as u64, &kind), |line, (key, value)| {
-                    line.field(key, value)
-                });
-            line.finish().unwrap().to_string()
-        })
-        .collect()
+    records.push("end cells=2".into());
+    numbered(records)
 }
 
 /// Returns cells and the samples of each.
@@ -260,30 +196,21 @@ fn a_block_that_ends_is_progress() {
 /// Blocks of one cell after each of three passes: of 30, of 40 and of 20.
 fn passes_with_values() -> Vec<String> {
     let totals = ["30:5,", "30:5,40:5,", "20:5,30:5,40:5,"];
-    let mut lines = Vec::new();
-    for (pass, buckets) in totals.iter().enumerate() {
-        let ended = pass == 2;
-        let (part, passes) = (if ended { "" } else { "part-" }, (pass + 1).to_string());
-        let count = (5 * (pass + 1)).to_string();
-        let mut done = vec![
-            ("records", "4"),
-            ("passes", &passes),
-            ("passes_planned", "4"),
-        ];
-        done.extend(ended.then_some(("ended", "budget")));
-        for (kind, fields) in [
-            ("cell", vec![("workload", "ipi")]),
-            ("stat", vec![("name", "total"), ("count", &count)]),
-            ("hist", vec![("name", "total"), ("b", buckets)]),
-            ("done", done),
-        ] {
-            let line = Line::new(lines.len() as u64, format!("{part}{kind}")).field("id", 0);
-            let fields = fields.iter();
-            let line = fields.fold(line, |line, (key, value)| line.field(key, value));
-            lines.push(line.finish().unwrap().to_string());
-        }
-    }
-    lines
+    let passes = totals.iter().zip(1..).flat_map(|(buckets, pass)| {
+        let (part, ended) = if pass == 3 {
+            ("", " ended=budget")
+        } else {
+            ("part-", "")
+        };
+        let count = 5 * pass;
+        [
+            format!("{part}cell id=0 workload=ipi"),
+            format!("{part}stat id=0 name=total count={count}"),
+            format!("{part}hist id=0 name=total b={buckets}"),
+            format!("{part}done id=0 records=4 passes={pass} passes_planned=4{ended}"),
+        ]
+    });
+    numbered(passes)
 }
 
 #[test]
@@ -299,21 +226,15 @@ fn each_pass_has_its_median() {
 #[test]
 fn the_clock_at_the_passes_is_of_the_newest_block_and_a_damaged_one_spoils_it() {
     let records = |clocks: [&str; 2]| {
-        let mut lines = Vec::new();
-        for (part, clock) in ["part-", ""].iter().zip(clocks) {
-            for (kind, fields) in [
-                ("cell", vec![("workload", "ipi")]),
-                ("stat", vec![("name", "total"), ("count", "1")]),
-                ("clock", vec![("core_hz", clock)]),
-                ("done", vec![("records", "4"), ("passes_planned", "4")]),
-            ] {
-                let line = Line::new(lines.len() as u64, format!("{part}{kind}")).field("id", 0);
-                let fields = fields.iter();
-                let line = fields.fold(line, |line, (key, value)| line.field(key, value));
-                lines.push(line.finish().unwrap().to_string());
-            }
-        }
-        collect(&lines)
+        let blocks = ["part-", ""].into_iter().zip(clocks);
+        collect(&numbered(blocks.flat_map(|(part, clock)| {
+            [
+                format!("{part}cell id=0 workload=ipi"),
+                format!("{part}stat id=0 name=total count=1"),
+                format!("{part}clock id=0 core_hz={clock}"),
+                format!("{part}done id=0 records=4 passes_planned=4"),
+            ]
+        })))
     };
     let two = records(["5:6", "5:6,7:0"]);
     assert_eq!(two.cells[0].core_hz, [[5, 6], [7, 0]]);
@@ -337,16 +258,12 @@ fn the_passes_are_not_known_where_one_is_missing() {
 
 #[test]
 fn serrors_are_counted_by_kind() {
-    let line = Line::new(0, "serrors")
-        .field("left", 1)
-        .field("corrected", 2);
-    let line = line.field("restartable", 3).finish().unwrap().to_string();
-    let none = Line::new(0, "end").field("cells", 0).finish().unwrap();
-    assert_eq!(collect(&[none.to_string()]).serrors, Serrors::default());
+    let serrors = |text| collect(&numbered([text])).serrors;
+    assert_eq!(serrors("end cells=0"), Serrors::default());
     let all = Serrors {
         left: 1,
         corrected: 2,
         restartable: 3,
     };
-    assert_eq!(collect(&[line]).serrors, all);
+    assert_eq!(serrors("serrors left=1 corrected=2 restartable=3"), all);
 }

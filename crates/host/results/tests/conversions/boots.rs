@@ -5,7 +5,9 @@
 use plan::Under;
 use results::{Cell, Results, capture};
 
-use super::{boot, collect, line, numbered, of, results_of};
+use results::samples::{collect, numbered, record as line};
+
+use super::{boot, of, results_of};
 
 #[test]
 fn a_console_that_echoes_is_no_second_boot() {
@@ -154,7 +156,7 @@ fn what_was_cut_short_is_counted() {
         Some("the run was cut short")
     );
     // A soak has no cells.
-    let soak = results_of(&numbered(&["boot under=rouse", "soak name=steps count=5"]));
+    let soak = results_of(&numbered(["boot under=rouse", "soak name=steps count=5"]));
     assert!(!soak.incomplete && !soak.has_cells());
     let mut part = Cell {
         passes: 2,

@@ -7,36 +7,13 @@ mod cells;
 mod runs;
 mod tables;
 
-use results::records::{Collector, Records};
+use results::samples::numbered;
 use results::{Results, capture};
-use wire::Line;
-
-/// A record's kind and fields: `stat id=1 name=total`.
-fn line(seq: usize, record: &str) -> String {
-    let mut words = record.split(' ');
-    let start = Line::new(seq as u64, words.next().unwrap());
-    let fields = words.map(|word| word.split_once('=').unwrap());
-    let line = fields.fold(start, |line, (key, value)| line.field(key, value));
-    line.finish().unwrap().to_string()
-}
-
-fn numbered(records: &[&str]) -> Vec<String> {
-    let records = records.iter().enumerate();
-    records.map(|(seq, record)| line(seq, record)).collect()
-}
-
-fn collect(lines: &[String]) -> Records {
-    let mut collector = Collector::default();
-    for line in lines {
-        collector.feed(line);
-    }
-    collector.finish()
-}
 
 /// A boot under `under` in `unit`, with a cell that has every counter and a skipped
 /// one.
 fn boot(under: &str, unit: &str) -> Vec<String> {
-    numbered(&[
+    numbered([
         &format!("boot under={under} version=0.1.0"),
         "machine cpus=2 cntfrq_hz=1000000 midr=0x410fd034 gic=v3 list_registers=4 firmware=fdt core_hz=7 cache=64",
         "feature name=wfxt value=true",

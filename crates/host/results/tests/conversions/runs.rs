@@ -3,7 +3,7 @@
 
 use plan::Workload;
 use results::merge::{self, Run};
-use results::{Build, Results};
+use results::{Build, CoreClock, Results};
 
 use super::of;
 
@@ -28,6 +28,7 @@ fn parts_are_joined_in_the_order_of_the_plan() {
     let (mut first, mut second) = (part("a", &[1]), part("b", &[0]));
     second.results.incomplete = true;
     for (run, text) in [(&mut first, "one"), (&mut second, "two")] {
+        run.results.serrors.corrected = 2;
         run.results.missing = vec![text.into()];
         run.results.damaged = vec![text.into()];
         run.results.problems = vec![text.into()];
@@ -51,6 +52,7 @@ fn parts_are_joined_in_the_order_of_the_plan() {
         .collect();
     assert_eq!(order, [Workload::Ipi, Workload::Pingpong]);
     assert!(results.incomplete);
+    assert_eq!(results.serrors.corrected, 4);
     for texts in [&results.missing, &results.damaged, &results.problems] {
         assert_eq!(texts.join(" "), "one two");
     }
@@ -78,15 +80,25 @@ fn another_machine_is_another_run() {
 /// The clock is measured to 1 in 500.
 #[test]
 fn clocks_of_one_core_are_near_each_other() {
-    let joins = |first: u64, second: u64| {
+    let joined = |first: u64, second: u64| {
         let (mut a, mut b) = (part("a", &[0]), part("b", &[1]));
         for (run, core_hz) in [(&mut a, first), (&mut b, second)] {
             run.results.unit = "cycles".into();
             run.results.unit_how = core_hz.to_string();
             run.results.machine.core_hz = core_hz;
+            run.results.machine.core_clocks = vec![CoreClock {
+                begin_hz: Some(core_hz),
+                drift_ppm: Some((core_hz % 1000) as i64),
+                ..CoreClock::default()
+            }];
         }
-        merge::runs(vec![a, b]).len() == 1
+        merge::runs(vec![a, b])
     };
+    // The clocks of all that measured are from the part in which they drifted most.
+    let clocks = &joined(500_000, 500_007)[0].results.machine.core_clocks;
+    assert_eq!((clocks.len(), clocks[0].drift_ppm), (1, Some(7)));
+    let joins = |first, second| joined(first, second).len() == 1;
+    assert!(!joins(500_000, 0));
     assert!(joins(500_000, 501_000) && joins(501_000, 500_000));
     assert!(!joins(500_000, 501_001) && !joins(501_001, 500_000));
 }
@@ -96,6 +108,11 @@ fn a_file_of_several_runs_comes_apart_as_it_was() {
     let mut second = part("b", &[0]);
     second.results.board = "other".into();
     second.results.incomplete = true;
+    second.results.serrors.left = 1;
+    second.results.build = Some(Build {
+        rustc: "1.96.0".into(),
+        ..Build::default()
+    });
     for (texts, text) in [
         (&mut second.results.missing, "a cell"),
         (&mut second.results.damaged, "cell 7"),

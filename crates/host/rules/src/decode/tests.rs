@@ -18,48 +18,29 @@ fn instructions_are_what_they_are() {
             invalidates,
         })
     };
+    let (register, from) = (TPIDR_EL2, 0);
+    let write = Write { register, from };
+    let (into, bits) = (0, u64::MAX);
+    let read = |register| {
+        Some(Read {
+            register,
+            into,
+            bits,
+        })
+    };
+    let own = Barrier { alone: true, ..all };
+    let (mut of_stores, mut of_loads) = (all, all);
+    (of_stores.loads, of_loads.stores) = (false, false);
     for (word, meant) in [
-        (
-            0xd51c_d040,
-            Some(Write {
-                register: TPIDR_EL2,
-                from: 0,
-            }),
-        ),
-        (
-            0xd53b_e040,
-            Some(Read {
-                register: CNTVCT_EL0,
-                into: 0,
-                bits: u64::MAX,
-            }),
-        ),
-        (
-            0xd538_cc00,
-            Some(Read {
-                register: ICC_IAR1_EL1,
-                into: 0,
-                bits: u64::MAX,
-            }),
-        ),
+        (0xd51c_d040, Some(write)),
+        (0xd53b_e040, read(CNTVCT_EL0)),
+        (0xd538_cc00, read(ICC_IAR1_EL1)),
         (0xd503_3fdf, Some(Isb)),
         (0xd503_3f9f, Some(Dsb(all))),
         (0xd503_3b9f, Some(Dsb(all))),
-        (0xd503_379f, Some(Dsb(Barrier { alone: true, ..all }))),
-        (
-            0xd503_3a9f,
-            Some(Dsb(Barrier {
-                loads: false,
-                ..all
-            })),
-        ),
-        (
-            0xd503_399f,
-            Some(Dsb(Barrier {
-                stores: false,
-                ..all
-            })),
-        ),
+        (0xd503_379f, Some(Dsb(own))),
+        (0xd503_3a9f, Some(Dsb(of_stores))),
+        (0xd503_399f, Some(Dsb(of_loads))),
         (0xd503_3bbf, None), // dmb ish
         (0xd503_309f, None), // ssbb
         (0xd503_3f5f, Some(ClearExclusive)),

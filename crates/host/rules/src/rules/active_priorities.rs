@@ -11,11 +11,9 @@ use std::collections::BTreeMap;
 
 use crate::decode::Operation;
 use crate::finding::Place;
-#[cfg(test)]
-use crate::register::*;
 use crate::rule::{About, Now, Rule, synchronises};
 #[cfg(test)]
-use crate::testing::*;
+use crate::testing::Examples;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -55,37 +53,22 @@ impl Rule for ActivePriorities {
     }
 
     #[cfg(test)]
-    fn breaks() -> Vec<Example> {
-        let written = |first, then| Program::new().write(first, 0).write(then, 0).then(ISB);
-        vec![
-            ("physical", written(ICC_AP1R0_EL1, ICC_AP0R0_EL1)),
-            ("virtual", written(ICH_AP1R0_EL2, ICH_AP0R0_EL2)),
+    const EXAMPLES: Examples = Examples {
+        words: &[
+            ("written", "msr $1 0; msr $2 0; isb"),
             (
-                "another register between",
-                Program::new()
-                    .write(ICH_AP1R0_EL2, 0)
-                    .write(ICH_VMCR_EL2, 0)
-                    .write(Register::new(3, 4, 12, 8, 3), 0),
+                "all",
+                "msr ICC_AP0R0_EL1 0; msr ICC_AP1R0_EL1 0; msr ICH_AP0R0_EL2 0; msr ICH_AP1R0_EL2 0; isb",
             ),
-        ]
-    }
-
-    #[cfg(test)]
-    fn keeps() -> Vec<Example> {
-        let all = |program: Program| {
-            program
-                .write(ICC_AP0R0_EL1, 0)
-                .write(ICC_AP1R0_EL1, 0)
-                .write(ICH_AP0R0_EL2, 0)
-                .write(ICH_AP1R0_EL2, 0)
-                .then(ISB)
-        };
-        vec![
-            ("twice", all(all(Program::new()))),
-            (
-                "of one group only",
-                Program::new().write(ICC_AP1R0_EL1, 0).then(ISB),
-            ),
-        ]
-    }
+        ],
+        breaks: "
+            physical: written ICC_AP1R0_EL1 ICC_AP0R0_EL1
+            virtual: written ICH_AP1R0_EL2 ICH_AP0R0_EL2
+            another register between: msr ICH_AP1R0_EL2 0; msr ICH_VMCR_EL2 0; msr S3_4_C12_C8_3 0
+        ",
+        keeps: "
+            twice: all; all
+            of one group only: msr ICC_AP1R0_EL1 0; isb
+        ",
+    };
 }

@@ -30,14 +30,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU64};
 
 use crate::access::Access;
-use crate::decode::Operation;
+use crate::decode::{Operation, msr};
 use crate::finding::Place;
 use crate::lines::{LINE, Lines};
 use crate::register::*;
 use crate::rule::{About, Now, Rule};
 use crate::shared_state::lock;
 #[cfg(test)]
-use crate::testing::*;
+use crate::testing::Examples;
 
 /// Written without caches, and not invalidated.
 const BESIDE: u8 = 1;
@@ -88,13 +88,7 @@ impl Rule for CachesAgree {
                     line.fetch_and(!(cleaned | invalidated), Relaxed);
                 }
             }
-            (
-                Operation::Write {
-                    register: register @ (SCTLR_EL1 | SCTLR_EL2),
-                    ..
-                },
-                Some(value),
-            ) => {
+            (msr!(register @ (SCTLR_EL1 | SCTLR_EL2)), Some(value)) => {
                 let level = register.level();
                 let (was, is) = (now.controls.caches(level), value & 5 == 5);
                 // Only a hypervisor turns on the caches of a level below, before that runs.
@@ -135,143 +129,36 @@ impl Rule for CachesAgree {
     }
 
     #[cfg(test)]
-    fn breaks() -> Vec<Example> {
-        let off = || Program::new().access(STR, 0x4000_0000);
-        let on = |program: Program| program.write(SCTLR_EL2, 5).then(ISB);
-        vec![
-            (
-                "written before the caches are on",
-                on(off()).access(LDR, 0x4000_0000),
-            ),
-            (
-                "its neighbour is written, and it is read",
-                on(off()).access(STR, 0x4000_0038).access(LDR, 0x4000_0000),
-            ),
-            (
-                "only cleaned",
-                on(off().of(DC_CVAC, 0x4000_0000)).access(LDR, 0x4000_0000),
-            ),
-            (
-                "invalidated before it was written",
-                on(Program::new()
-                    .of(DC_CIVAC, 0x4000_0000)
-                    .access(STR, 0x4000_0000))
-                .access(LDR, 0x4000_0000),
-            ),
-            (
-                "not finished when caches are on",
-                on(off().of(DC_CIVAC, 0x4000_0000)),
-            ),
-            (
-                "not finished when firmware is called",
-                Program::new().of(DC_CIVAC, 0x4000_0000).then(HVC),
-            ),
-            (
-                "another line",
-                on(off().of(DC_CIVAC, 0x4000_0040)).access(LDR, 0x4000_0000),
-            ),
-            (
-                "by another CPU",
-                off()
-                    .cpu(1)
-                    .write(SCTLR_EL2, 5)
-                    .then(ISB)
-                    .access(LDR, 0x4000_0000),
-            ),
-            (
-                "not cleaned for one without",
-                on(Program::new())
-                    .access(STR, 0x4000_0000)
-                    .cpu(1)
-                    .access(LDR, 0x4000_0000),
-            ),
-            (
-                "dirty beneath what is written without",
-                on(Program::new())
-                    .access(STR, 0x4000_0000)
-                    .cpu(1)
-                    .access(STR, 0x4000_0000),
-            ),
-            (
-                "a guest without caches, EL2 with",
-                on(Program::new())
-                    .then(ERET)
-                    .level(1)
-                    .access(STR, 0x4000_0000)
-                    .interrupt(2)
-                    .level(2)
-                    .access(LDR, 0x4000_0000),
-            ),
-        ]
-    }
-
-    #[cfg(test)]
-    fn keeps() -> Vec<Example> {
-        let off = || Program::new().access(STR, 0x4000_0000);
-        let on = |program: Program| program.write(SCTLR_EL2, 5).then(ISB);
-        vec![
-            (
-                "invalidated",
-                on(off().of(DC_CIVAC, 0x4000_0020).then(DSB_SY)).access(LDR, 0x4000_0000),
-            ),
-            (
-                "invalidated afterwards",
-                on(off()).of(DC_CIVAC, 0x4000_0000).access(LDR, 0x4000_0000),
-            ),
-            (
-                "finished",
-                Program::new()
-                    .of(DC_CIVAC, 0x4000_0000)
-                    .then(DSB_SY)
-                    .then(HVC),
-            ),
-            (
-                "interrupted",
-                Program::new()
-                    .of(DC_CIVAC, 0x4000_0000)
-                    .interrupt(2)
-                    .then(ERET)
-                    .then(DSB_SY)
-                    .then(HVC),
-            ),
-            (
-                "zeroed as a whole",
-                on(off())
-                    .access(DC_ZVA, 0x4000_0000)
-                    .access(LDR, 0x4000_0000),
-            ),
-            (
-                "written over before it is read",
-                on(off().access(STR, 0x4000_0008))
-                    .access(STR, 0x4000_0000)
-                    .access(LDR, 0x4000_0000)
-                    .access(STR, 0x4000_0008)
-                    .access(LDR, 0x4000_0008),
-            ),
-            (
-                "its neighbour is used",
-                on(off()).access(STR, 0x4000_0038).access(LDR, 0x4000_0038),
-            ),
-            ("read without", off().cpu(1).access(LDR, 0x4000_0000)),
-            (
-                "cleaned",
-                on(Program::new())
-                    .access(STR, 0x4000_0000)
-                    .of(DC_CVAC, 0x4000_0000)
-                    .cpu(1)
-                    .access(LDR, 0x4000_0000),
-            ),
-            ("another line", on(off()).access(LDR, 0x4000_0040)),
-            (
-                "read by both",
-                on(Program::new().access(LDR, 0x4000_0000)).access(LDR, 0x4000_0000),
-            ),
-            (
-                "a device",
-                on(Program::new().device(STR, 0x0900_0000)).device(LDR, 0x0900_0000),
-            ),
-        ]
-    }
+    const EXAMPLES: Examples = Examples {
+        words: &[("off", "str A")],
+        breaks: "
+            written before the caches are on: off; on; ldr A
+            its neighbour is written, and it is read: off; on; str 0x40000038; ldr A
+            only cleaned: off; dc cvac A; on; ldr A
+            invalidated before it was written: dc civac A; str A; on; ldr A
+            not finished when caches are on: off; dc civac A; on
+            not finished when firmware is called: dc civac A; hvc
+            another line: off; dc civac 0x40000040; on; ldr A
+            by another CPU: off; cpu 1; on; ldr A
+            not cleaned for one without: on; str A; cpu 1; ldr A
+            dirty beneath what is written without: on; str A; cpu 1; str A
+            a guest without caches, EL2 with: on; eret; el 1; str A; irq 2; el 2; ldr A
+        ",
+        keeps: "
+            invalidated: off; dc civac 0x40000020; dsb sy; on; ldr A
+            invalidated afterwards: off; on; dc civac A; ldr A
+            finished: dc civac A; dsb sy; hvc
+            interrupted: dc civac A; irq 2; eret; dsb sy; hvc
+            zeroed as a whole: off; on; zero A; ldr A
+            written over before it is read: off; str 0x40000008; on; str A; ldr A; str 0x40000008; ldr 0x40000008
+            its neighbour is used: off; on; str 0x40000038; ldr 0x40000038
+            read without: off; cpu 1; ldr A
+            cleaned: on; str A; dc cvac A; cpu 1; ldr A
+            another line: off; on; ldr 0x40000040
+            read by both: ldr A; on; ldr A
+            a device: device str 0x9000000; on; device ldr 0x9000000
+        ",
+    };
 }
 
 impl Coherence {
@@ -295,10 +182,7 @@ impl CachesAgree {
     fn finishes(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         let relies = match operation {
             Operation::Call | Operation::Return => true,
-            Operation::Write {
-                register: SCTLR_EL1 | SCTLR_EL2,
-                ..
-            } => value.is_some_and(|value| value & 5 == 5),
+            msr!(SCTLR_EL1 | SCTLR_EL2) => value.is_some_and(|value| value & 5 == 5),
             _ => false,
         };
         match operation {

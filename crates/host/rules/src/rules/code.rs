@@ -25,7 +25,7 @@ use crate::finding::Place;
 use crate::lines::Lines;
 use crate::rule::{About, Now, Rule, synchronises};
 #[cfg(test)]
-use crate::testing::*;
+use crate::testing::Examples;
 
 /// Stage of a line that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,181 +199,36 @@ impl Rule for CodeFetched {
     }
 
     #[cfg(test)]
-    fn breaks() -> Vec<Example> {
-        let stored = || on().access(STR, CODE);
-        vec![
-            ("at once", stored().fetches(CODE)),
-            (
-                "cleaned only",
-                stored().of(DC_CVAU, CODE).then(DSB_ISH).fetches(CODE),
-            ),
-            (
-                "invalidated before it is clean",
-                stored()
-                    .of(IC_IVAU, CODE)
-                    .of(DC_CVAU, CODE)
-                    .then(DSB_ISH)
-                    .then(ISB)
-                    .fetches(CODE),
-            ),
-            (
-                "no DSB",
-                stored()
-                    .of(DC_CVAU, CODE)
-                    .then(DSB_ISH)
-                    .of(IC_IVAU, CODE)
-                    .then(ISB)
-                    .fetches(CODE),
-            ),
-            (
-                "no synchronization",
-                stored()
-                    .of(DC_CVAU, CODE)
-                    .then(DSB_ISH)
-                    .then(IC_IALLU)
-                    .then(DSB_ISH)
-                    .fetches(CODE),
-            ),
-            (
-                "written again",
-                maintained(stored()).access(STR, CODE).fetches(CODE),
-            ),
-            (
-                "another line",
-                maintained(stored().access(STR, CODE + 64)).fetches(CODE + 64),
-            ),
-            (
-                "no DSB between DC and IC",
-                stored()
-                    .of(DC_CVAU, CODE)
-                    .of(IC_IVAU, CODE)
-                    .then(DSB_ISH)
-                    .then(ISB)
-                    .fetches(CODE),
-            ),
-            (
-                "a DSB of another CPU between them",
-                stored()
-                    .of(DC_CVAU, CODE)
-                    .cpu(1)
-                    .then(DSB_ISH)
-                    .then(IC_IALLU)
-                    .then(DSB_ISH)
-                    .then(ISB)
-                    .fetches(CODE),
-            ),
-            (
-                "without caches, no IC",
-                Program::new().access(STR, CODE).fetches(CODE),
-            ),
-            (
-                "without caches, no DSB before IC",
-                Program::new()
-                    .access(STR, CODE)
-                    .then(IC_IALLU)
-                    .then(DSB_ISH)
-                    .then(ISB)
-                    .fetches(CODE),
-            ),
-            (
-                "synchronised before the DSB",
-                stored()
-                    .of(DC_CVAU, CODE)
-                    .then(DSB_ISH)
-                    .of(IC_IVAU, CODE)
-                    .then(ISB)
-                    .then(DSB_ISH)
-                    .fetches(CODE),
-            ),
-            (
-                "by another CPU, which does not synchronise",
-                maintained(stored().cpu(1).then(ISB).cpu(0))
-                    .cpu(1)
-                    .fetches(CODE),
-            ),
-            (
-                "by another CPU, which synchronises before the DSB",
-                stored()
-                    .of(DC_CVAU, CODE)
-                    .then(DSB_ISH)
-                    .of(IC_IVAU, CODE)
-                    .cpu(1)
-                    .then(DSB_ISH)
-                    .then(ISB)
-                    .cpu(0)
-                    .then(DSB_ISH)
-                    .cpu(1)
-                    .fetches(CODE),
-            ),
-        ]
-    }
-
-    #[cfg(test)]
-    fn keeps() -> Vec<Example> {
-        let stored = || on().access(STR, CODE);
-        vec![
-            ("maintained", maintained(stored()).fetches(CODE)),
-            ("never written", on().fetches(CODE)),
-            (
-                "without caches, all at once",
-                Program::new()
-                    .access(STR, CODE)
-                    .then(DSB_SY)
-                    .then(IC_IALLU)
-                    .then(DSB_ISH)
-                    .then(ISB)
-                    .fetches(CODE),
-            ),
-            (
-                "by another CPU, which returns",
-                maintained(stored().cpu(1).then(ISB).cpu(0))
-                    .cpu(1)
-                    .then(ERET)
-                    .fetches(CODE),
-            ),
-            (
-                "by another CPU, which takes an exception",
-                maintained(stored().cpu(1).then(ISB).cpu(0))
-                    .cpu(1)
-                    .interrupt(2)
-                    .fetches(CODE),
-            ),
-            (
-                "by another CPU, which begins",
-                maintained(stored()).cpu(1).fetches(CODE),
-            ),
-            (
-                "invalidated by the CPU that fetches it",
-                stored()
-                    .of(DC_CVAU, CODE)
-                    .then(DSB_ISH)
-                    .cpu(1)
-                    .of(IC_IVAU, CODE)
-                    .then(DSB_ISH)
-                    .then(ISB)
-                    .fetches(CODE),
-            ),
-        ]
-    }
-}
-
-#[cfg(test)]
-const CODE: u64 = 0x4000_0000;
-
-/// EL2 with its caches on.
-#[cfg(test)]
-fn on() -> Program {
-    Program::new()
-        .write(crate::register::SCTLR_EL2, 5)
-        .then(ISB)
-}
-
-#[cfg(test)]
-fn maintained(program: Program) -> Program {
-    program
-        .of(DC_CVAU, CODE)
-        .then(DSB_ISH)
-        .of(IC_IVAU, CODE)
-        .then(DSB_ISH)
-        .then(ISB)
+    const EXAMPLES: Examples = Examples {
+        words: &[
+            ("stored", "on; str A"),
+            ("maintained", "dc cvau A; dsb ish; ic ivau A; dsb ish; isb"),
+            ("NEXT", "0x40000040"),
+        ],
+        breaks: "
+            at once: stored; fetch A
+            cleaned only: stored; dc cvau A; dsb ish; fetch A
+            invalidated before it is clean: stored; ic ivau A; dc cvau A; dsb ish; isb; fetch A
+            no DSB: stored; dc cvau A; dsb ish; ic ivau A; isb; fetch A
+            no synchronization: stored; dc cvau A; dsb ish; ic iallu; dsb ish; fetch A
+            written again: stored; maintained; str A; fetch A
+            another line: stored; str NEXT; maintained; fetch NEXT
+            no DSB between DC and IC: stored; dc cvau A; ic ivau A; dsb ish; isb; fetch A
+            a DSB of another CPU between them: stored; dc cvau A; cpu 1; dsb ish; ic iallu; dsb ish; isb; fetch A
+            without caches, no IC: str A; fetch A
+            without caches, no DSB before IC: str A; ic iallu; dsb ish; isb; fetch A
+            synchronised before the DSB: stored; dc cvau A; dsb ish; ic ivau A; isb; dsb ish; fetch A
+            by another CPU, which does not synchronise: stored; cpu 1; isb; cpu 0; maintained; cpu 1; fetch A
+            by another CPU, which synchronises before the DSB: stored; dc cvau A; dsb ish; ic ivau A; cpu 1; dsb ish; isb; cpu 0; dsb ish; cpu 1; fetch A
+        ",
+        keeps: "
+            maintained: stored; maintained; fetch A
+            never written: on; fetch A
+            without caches, all at once: str A; dsb sy; ic iallu; dsb ish; isb; fetch A
+            by another CPU, which returns: stored; cpu 1; isb; cpu 0; maintained; cpu 1; eret; fetch A
+            by another CPU, which takes an exception: stored; cpu 1; isb; cpu 0; maintained; cpu 1; irq 2; fetch A
+            by another CPU, which begins: stored; maintained; cpu 1; fetch A
+            invalidated by the CPU that fetches it: stored; dc cvau A; dsb ish; cpu 1; ic ivau A; dsb ish; isb; fetch A
+        ",
+    };
 }

@@ -16,7 +16,7 @@ use crate::access::Access;
 use crate::decode::Operation;
 use crate::rule::{About, Now, Rule, synchronises};
 #[cfg(test)]
-use crate::testing::*;
+use crate::testing::Examples;
 
 /// The registers of an exception, a pair in each access or one.
 const FEW: u32 = 32;
@@ -59,24 +59,15 @@ impl Rule for CounterInOrder {
     }
 
     #[cfg(test)]
-    fn breaks() -> Vec<Example> {
-        vec![("work, then the time", work().measure())]
-    }
-
-    #[cfg(test)]
-    fn keeps() -> Vec<Example> {
-        use crate::register::*;
-        vec![
-            ("ISB", work().then(ISB).measure()),
-            ("an exception", work().interrupt(2).measure()),
-            ("a deadline", work().read(CNTVCT_EL0)),
-        ]
-    }
-}
-
-#[cfg(test)]
-fn work() -> Program {
-    (0..=FEW).fold(Program::new(), |program, _| {
-        program.access(LDR, 0x4000_0000)
-    })
+    const EXAMPLES: Examples = Examples {
+        words: &[("work", "33 * ldr A")],
+        breaks: "
+            work, then the time: work; measure
+        ",
+        keeps: "
+            ISB: work; isb; measure
+            an exception: work; irq 2; measure
+            a deadline: work; mrs CNTVCT_EL0
+        ",
+    };
 }

@@ -11,7 +11,7 @@ use crate::decode::Operation;
 use crate::finding::Place;
 use crate::rule::{About, Now, Rule};
 #[cfg(test)]
-use crate::testing::*;
+use crate::testing::Examples;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -62,49 +62,23 @@ impl Rule for DeviceAccess {
     }
 
     #[cfg(test)]
-    fn breaks() -> Vec<Example> {
-        use crate::register::*;
-        vec![
-            ("MMU off", Program::new().access(LDR, 0x4000_0004)),
-            ("a pair", Program::new().access(STP, 0x4000_0004)),
-            (
-                "a device",
-                Program::new()
-                    .write(SCTLR_EL2, 5)
-                    .then(ISB)
-                    .device(LDR, 0x0900_0004),
-            ),
-            ("mapped as a device", mapped(DEVICE).access(LDR, 0x8014)),
-            (
-                "DC ZVA of what is mapped as a device",
-                mapped(DEVICE).access(DC_ZVA, 0x8000),
-            ),
-            ("DC ZVA", Program::new().of(DC_ZVA, 0x4000_0000)),
-        ]
-    }
-
-    #[cfg(test)]
-    fn keeps() -> Vec<Example> {
-        use crate::register::*;
-        let on = || Program::new().write(SCTLR_EL2, 5).then(ISB);
-        vec![
-            (
-                "aligned",
-                Program::new()
-                    .access(LDR, 0x4000_0008)
-                    .access(STP, 0x4000_0008),
-            ),
-            (
-                "mapped as memory, not cached",
-                mapped(UNCACHED).access(LDR, 0x8014).access(DC_ZVA, 0x8000),
-            ),
-            ("aligned, a device", mapped(DEVICE).access(LDR, 0x8018)),
-            (
-                "memory",
-                on().access(LDR, 0x4000_0004).of(DC_ZVA, 0x4000_0000),
-            ),
-        ]
-    }
+    const EXAMPLES: Examples = Examples {
+        words: &[("UNALIGNED", "0x40000004")],
+        breaks: "
+            MMU off: ldr UNALIGNED
+            a pair: stp UNALIGNED
+            a device: on; device ldr 0x9000004
+            mapped as a device: mapped DEVICE; ldr 0x8014
+            DC ZVA of what is mapped as a device: mapped DEVICE; zero 0x8000
+            DC ZVA: dc zva A
+        ",
+        keeps: "
+            aligned: ldr 0x40000008; stp 0x40000008
+            mapped as memory, not cached: mapped UNCACHED; ldr 0x8014; zero 0x8000
+            aligned, a device: mapped DEVICE; ldr 0x8018
+            memory: on; ldr UNALIGNED; dc zva A
+        ",
+    };
 }
 
 /// Whether all data at the level of `now` is Device memory.

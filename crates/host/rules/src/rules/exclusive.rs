@@ -13,7 +13,7 @@ use crate::attributes::{Type, Types};
 use crate::decode::Operation;
 use crate::rule::{About, Now, Rule};
 #[cfg(test)]
-use crate::testing::*;
+use crate::testing::Examples;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -57,57 +57,23 @@ impl Rule for ExclusiveMemory {
     }
 
     #[cfg(test)]
-    fn breaks() -> Vec<Example> {
-        use crate::register::*;
-        let on = || Program::new().write(SCTLR_EL2, 5).then(ISB);
-        vec![
-            ("MMU off", Program::new().access(LDAXR, 0x4000_0000)),
-            ("atomic, MMU off", Program::new().access(LDADD, 0x4000_0000)),
-            ("a device", on().device(LDADD, 0x0900_0000)),
-            ("mapped as a device", mapped(DEVICE).access(LDAXR, 0x8010)),
-            ("not cached", mapped(UNCACHED).access(STXR, 0x8010)),
-            (
-                "not shareable",
-                mapped(CACHED & !SHAREABLE).access(LDADD, 0x8010),
-            ),
-            (
-                "mapped again",
-                mapped(CACHED)
-                    .access(LDAXR, 0x8010)
-                    .entry(LEAF, 0)
-                    .then(DSB_ISH)
-                    .then(TLBI_ALLE2)
-                    .then(DSB_ISH)
-                    .entry(LEAF, DEVICE)
-                    .then(DSB_ISH)
-                    .then(ISB)
-                    .access(LDAXR, 0x8010),
-            ),
-            (
-                "EL1, its MMU off",
-                on().then(ERET).level(1).access(STXR, 0x4000_0000),
-            ),
-        ]
-    }
-
-    #[cfg(test)]
-    fn keeps() -> Vec<Example> {
-        use crate::register::*;
-        let on = || Program::new().write(SCTLR_EL2, 5).then(ISB);
-        vec![
-            (
-                "MMU on",
-                on().access(LDAXR, 0x4000_0000).access(STXR, 0x4000_0000),
-            ),
-            (
-                "write-back and shareable",
-                mapped(CACHED)
-                    .access(LDAXR, 0x8010)
-                    .access(STXR, 0x8010)
-                    .access(LDADD, 0x8010),
-            ),
-            ("a load of a device", mapped(DEVICE).access(LDR, 0x8010)),
-            ("a load", Program::new().access(LDR, 0x4000_0000)),
-        ]
-    }
+    const EXAMPLES: Examples = Examples {
+        words: &[("UNSHAREABLE", "0x8407")],
+        breaks: "
+            MMU off: ldaxr A
+            atomic, MMU off: ldadd A
+            a device: on; device ldadd 0x9000000
+            mapped as a device: mapped DEVICE; ldaxr 0x8010
+            not cached: mapped UNCACHED; stxr 0x8010
+            not shareable: mapped UNSHAREABLE; ldadd 0x8010
+            mapped again: mapped CACHED; ldaxr 0x8010; entry LEAF 0; dsb ish; tlbi alle2; dsb ish; entry LEAF DEVICE; dsb ish; isb; ldaxr 0x8010
+            EL1, its MMU off: on; eret; el 1; stxr A
+        ",
+        keeps: "
+            MMU on: on; ldaxr A; stxr A
+            write-back and shareable: mapped CACHED; ldaxr 0x8010; stxr 0x8010; ldadd 0x8010
+            a load of a device: mapped DEVICE; ldr 0x8010
+            a load: ldr A
+        ",
+    };
 }

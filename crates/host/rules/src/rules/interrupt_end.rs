@@ -19,12 +19,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::decode::Operation;
+use crate::decode::{Operation, mrs, msr};
 use crate::finding::Place;
 use crate::register::*;
 use crate::rule::{About, Now, Rule};
 #[cfg(test)]
-use crate::testing::*;
+use crate::testing::Examples;
 
 /// The first INTID that is not an interrupt.
 const SPECIAL: u64 = 1020;
@@ -88,20 +88,8 @@ impl Rule for InterruptEnded {
         match (operation, value) {
             (Operation::Read { register, .. } | Operation::Write { register, .. }, _)
                 if level.emulated && ACKNOWLEDGE_AND_END.contains(&register) => {}
-            (
-                Operation::Read {
-                    register: ICC_IAR1_EL1,
-                    ..
-                },
-                None,
-            ) if level.lost.len() < MOST => level.lost.push(level.depth),
-            (
-                Operation::Read {
-                    register: ICC_IAR1_EL1,
-                    ..
-                },
-                Some(intid),
-            ) if is_interrupt(intid) => {
+            (mrs!(ICC_IAR1_EL1), None) if level.lost.len() < MOST => level.lost.push(level.depth),
+            (mrs!(ICC_IAR1_EL1), Some(intid)) if is_interrupt(intid) => {
                 if level.active.len() == MOST {
                     let first = level.active.remove(0);
                     now.report_at::<Self>(
@@ -120,29 +108,11 @@ impl Rule for InterruptEnded {
                     depth,
                 });
             }
-            (
-                Operation::Write {
-                    register: ICC_EOIR1_EL1,
-                    ..
-                },
-                Some(intid),
-            ) if is_interrupt(intid) => {
+            (msr!(ICC_EOIR1_EL1), Some(intid)) if is_interrupt(intid) => {
                 level.ended(now, intid);
             }
-            (
-                Operation::Write {
-                    register: ICC_DIR_EL1,
-                    ..
-                },
-                Some(intid),
-            ) => level.deactivated(now, intid),
-            (
-                Operation::Write {
-                    register: SCTLR_EL1,
-                    ..
-                },
-                _,
-            ) if now.place.level == 2 => {
+            (msr!(ICC_DIR_EL1), Some(intid)) => level.deactivated(now, intid),
+            (msr!(SCTLR_EL1), _) if now.place.level == 2 => {
                 *self.interface(now, 1) = Interface::default();
             }
             (Operation::Return, _) => level.returns(now),
@@ -170,183 +140,41 @@ impl Rule for InterruptEnded {
     }
 
     #[cfg(test)]
-    fn breaks() -> Vec<Example> {
-        let taken = || Program::new().interrupt(2).reads(ICC_IAR1_EL1, 27);
-        vec![
-            ("never ended", taken().then(ERET)),
-            (
-                "ended twice",
-                taken().write(ICC_EOIR1_EL1, 27).write(ICC_EOIR1_EL1, 27),
-            ),
-            ("another one is ended", taken().write(ICC_EOIR1_EL1, 30)),
-            (
-                "deactivated first",
-                taken().write(ICC_DIR_EL1, 27).write(ICC_EOIR1_EL1, 27),
-            ),
-            ("more than there are priorities", {
-                (0..200).fold(Program::new().interrupt(2), |program, intid| {
-                    program.reads(ICC_IAR1_EL1, intid)
-                })
-            }),
-            ("not acknowledged", Program::new().write(ICC_EOIR1_EL1, 27)),
-            (
-                "of EL2, which has answered a guest's access",
-                Program::new()
-                    .level(1)
-                    .read(ICC_IAR1_EL1)
-                    .traps(2)
-                    .level(2)
-                    .then(ERET)
-                    .interrupt(2)
-                    .reads(ICC_IAR1_EL1, 27)
-                    .then(ERET),
-            ),
-            (
-                "after one that is unknown, which was spurious",
-                Program::new()
-                    .interrupt(2)
-                    .read(ICC_IAR1_EL1)
-                    .then(ERET)
-                    .interrupt(2)
-                    .reads(ICC_IAR1_EL1, 27)
-                    .then(ERET),
-            ),
-            (
-                "not acknowledged, after one that is unknown, which was spurious",
-                Program::new()
-                    .interrupt(2)
-                    .read(ICC_IAR1_EL1)
-                    .then(ERET)
-                    .interrupt(2)
-                    .write(ICC_EOIR1_EL1, 27),
-            ),
-            (
-                "besides one that is unknown",
-                taken()
-                    .read(ICC_IAR1_EL1)
-                    .write(ICC_EOIR1_EL1, 30)
-                    .then(ERET),
-            ),
-            (
-                "an LPI",
-                Program::new()
-                    .interrupt(2)
-                    .reads(ICC_IAR1_EL1, 8192)
-                    .then(ERET),
-            ),
-            (
-                "the first one first",
-                taken()
-                    .interrupt(2)
-                    .reads(ICC_IAR1_EL1, 30)
-                    .write(ICC_EOIR1_EL1, 27),
-            ),
-        ]
-    }
-
-    #[cfg(test)]
-    fn keeps() -> Vec<Example> {
-        let taken = || Program::new().interrupt(2).reads(ICC_IAR1_EL1, 27);
-        vec![
-            ("ended", taken().write(ICC_EOIR1_EL1, 27).then(ERET)),
-            (
-                "deactivated after its end, or by somebody else",
-                taken()
-                    .write(ICC_EOIR1_EL1, 27)
-                    .write(ICC_DIR_EL1, 27)
-                    .write(ICC_DIR_EL1, 30)
-                    .then(ERET),
-            ),
-            (
-                "spurious",
-                Program::new()
-                    .interrupt(2)
-                    .reads(ICC_IAR1_EL1, 1023)
-                    .then(ERET),
-            ),
-            (
-                "nested",
-                taken()
-                    .interrupt(2)
-                    .reads(ICC_IAR1_EL1, 30)
-                    .write(ICC_EOIR1_EL1, 30)
-                    .then(ERET)
-                    .write(ICC_EOIR1_EL1, 27)
-                    .then(ERET),
-            ),
-            (
-                "a guest's EOI that traps",
-                Program::new().level(1).write(ICC_EOIR1_EL1, 27).traps(2),
-            ),
-            (
-                "an acknowledge that traps, ended by itself",
-                Program::new()
-                    .level(1)
-                    .interrupt(1)
-                    .read(ICC_IAR1_EL1)
-                    .traps(2)
-                    .level(2)
-                    .then(ERET)
-                    .level(1)
-                    .write(ICC_EOIR1_EL1, 27)
-                    .then(ERET),
-            ),
-            (
-                "a guest that has a turn between",
-                Program::new()
-                    .level(1)
-                    .interrupt(1)
-                    .reads(ICC_IAR1_EL1, 27)
-                    .interrupt(2)
-                    .level(2)
-                    .write(VTTBR_EL2, 0x8000_0000)
-                    .then(ERET)
-                    .level(1)
-                    .then(ERET)
-                    .interrupt(2)
-                    .level(2)
-                    .write(VTTBR_EL2, 0)
-                    .then(ERET)
-                    .level(1)
-                    .write(ICC_EOIR1_EL1, 27)
-                    .then(ERET),
-            ),
-            (
-                "unknown what",
-                Program::new()
-                    .interrupt(2)
-                    .read(ICC_IAR1_EL1)
-                    .write(ICC_EOIR1_EL1, 27)
-                    .then(ERET),
-            ),
-            (
-                "unknown what, and an exception besides",
-                Program::new()
-                    .interrupt(2)
-                    .read(ICC_IAR1_EL1)
-                    .interrupt(2)
-                    .reads(ICC_IAR1_EL1, 30)
-                    .write(ICC_EOIR1_EL1, 30)
-                    .then(ERET)
-                    .write(ICC_EOIR1_EL1, 27)
-                    .then(ERET),
-            ),
-            (
-                "a vCPU that starts again",
-                Program::new()
-                    .level(1)
-                    .interrupt(1)
-                    .reads(ICC_IAR1_EL1, 27)
-                    .interrupt(2)
-                    .level(2)
-                    .write(SCTLR_EL1, 0)
-                    .then(ERET)
-                    .level(1)
-                    .interrupt(1)
-                    .then(ERET),
-            ),
-        ]
-    }
+    const EXAMPLES: Examples = Examples {
+        words: &[
+            ("acknowledge", "mrs ICC_IAR1_EL1 = $1"),
+            ("end", "msr ICC_EOIR1_EL1 $1"),
+            ("deactivate", "msr ICC_DIR_EL1 $1"),
+            ("enter", "irq 2; el 2; msr VTTBR_EL2 $1; eret; el 1"),
+            ("taken", "irq 2; acknowledge 27"),
+        ],
+        breaks: "
+            never ended: taken; eret
+            ended twice: taken; end 27; end 27
+            another one is ended: taken; end 30
+            deactivated first: taken; deactivate 27; end 27
+            more than there are priorities: irq 2; 200 * acknowledge #
+            not acknowledged: end 27
+            of EL2, which has answered a guest's access: el 1; mrs ICC_IAR1_EL1; traps 2; el 2; eret; irq 2; acknowledge 27; eret
+            after one that is unknown, which was spurious: irq 2; mrs ICC_IAR1_EL1; eret; irq 2; acknowledge 27; eret
+            not acknowledged, after one that is unknown, which was spurious: irq 2; mrs ICC_IAR1_EL1; eret; irq 2; end 27
+            besides one that is unknown: taken; mrs ICC_IAR1_EL1; end 30; eret
+            an LPI: irq 2; acknowledge 8192; eret
+            the first one first: taken; irq 2; acknowledge 30; end 27
+        ",
+        keeps: "
+            ended: taken; end 27; eret
+            deactivated after its end, or by somebody else: taken; end 27; deactivate 27; deactivate 30; eret
+            spurious: irq 2; acknowledge 1023; eret
+            nested: taken; irq 2; acknowledge 30; end 30; eret; end 27; eret
+            a guest's EOI that traps: el 1; end 27; traps 2
+            an acknowledge that traps, ended by itself: el 1; irq 1; mrs ICC_IAR1_EL1; traps 2; el 2; eret; el 1; end 27; eret
+            a guest that has a turn between: el 1; irq 1; acknowledge 27; enter 0x80000000; eret; enter 0; end 27; eret
+            unknown what: irq 2; mrs ICC_IAR1_EL1; end 27; eret
+            unknown what, and an exception besides: irq 2; mrs ICC_IAR1_EL1; irq 2; acknowledge 30; end 30; eret; end 27; eret
+            a vCPU that starts again: el 1; irq 1; acknowledge 27; irq 2; el 2; msr SCTLR_EL1 0; eret; el 1; irq 1; eret
+        ",
+    };
 }
 
 impl Interface {

@@ -10,12 +10,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::decode::Operation;
+use crate::decode::{Operation, mrs};
 use crate::finding::Place;
 use crate::register::*;
 use crate::rule::{About, Now, Rule};
 #[cfg(test)]
-use crate::testing::*;
+use crate::testing::Examples;
 
 /// State, HW and vINTID of a list register.
 const STATE: u64 = 3 << 62;
@@ -72,13 +72,7 @@ impl Rule for ListRegisters {
                 None if register == ICH_HCR_EL2 => self.enabled = value & ENABLED != 0,
                 None => {}
             },
-            (
-                Operation::Read {
-                    register: ICH_ELRSR_EL2,
-                    ..
-                },
-                empty,
-            ) => {
+            (mrs!(ICH_ELRSR_EL2), empty) => {
                 let empty = empty.unwrap_or(u64::MAX);
                 self.used.retain(|number, _| empty >> number & 1 == 0);
             }
@@ -95,70 +89,24 @@ impl Rule for ListRegisters {
     }
 
     #[cfg(test)]
-    fn breaks() -> Vec<Example> {
-        vec![
-            (
-                "one interrupt twice",
-                listed(PENDING | 27, PENDING | 27).then(ERET),
-            ),
-            (
-                "another one has become empty",
-                listed(PENDING | 27, PENDING | 27)
-                    .write(ICH_LR2_EL2, PENDING | 30)
-                    .then(ISB)
-                    .reads(ICH_ELRSR_EL2, 4)
-                    .then(ERET),
-            ),
-            (
-                "the hardware's, active and pending",
-                Program::new().write(ICH_LR0_EL2, STATE | HW | 27),
-            ),
-        ]
-    }
-
-    #[cfg(test)]
-    fn keeps() -> Vec<Example> {
-        vec![
-            (
-                "two interrupts",
-                listed(PENDING | 27, PENDING | 30).then(ERET),
-            ),
-            (
-                "one is empty",
-                listed(PENDING | 27, 0).write(ICH_LR1_EL2, 27).then(ERET),
-            ),
-            (
-                "the guest has ended it",
-                listed(PENDING | 27, 0)
-                    .then(ISB)
-                    .reads(ICH_ELRSR_EL2, 3)
-                    .write(ICH_LR1_EL2, PENDING | 27)
-                    .then(ERET),
-            ),
-            (
-                "it is read as empty",
-                listed(PENDING | 27, 0)
-                    .then(ISB)
-                    .reads(ICH_LR0_EL2, 27)
-                    .write(ICH_LR1_EL2, PENDING | 27)
-                    .then(ERET),
-            ),
-            (
-                "active and pending by software",
-                Program::new().write(ICH_LR0_EL2, STATE | 27),
-            ),
-        ]
-    }
-}
-
-#[cfg(test)]
-const PENDING: u64 = 1 << 62;
-
-/// Writes two list registers, of an interface in use.
-#[cfg(test)]
-fn listed(first: u64, second: u64) -> Program {
-    Program::new()
-        .write(ICH_HCR_EL2, ENABLED)
-        .write(ICH_LR0_EL2, first)
-        .write(ICH_LR1_EL2, second)
+    const EXAMPLES: Examples = Examples {
+        words: &[
+            ("listed", "msr ICH_HCR_EL2 1; msr ICH_LR0_EL2 $1; msr ICH_LR1_EL2 $2"),
+            ("PENDING", "0x4000000000000000"),
+            ("BOTH", "0xc000000000000000"),
+            ("HW", "0x2000000000000000"),
+        ],
+        breaks: "
+            one interrupt twice: listed PENDING|27 PENDING|27; eret
+            another one has become empty: listed PENDING|27 PENDING|27; msr ICH_LR2_EL2 PENDING|30; isb; mrs ICH_ELRSR_EL2 = 4; eret
+            the hardware's, active and pending: msr ICH_LR0_EL2 BOTH|HW|27
+        ",
+        keeps: "
+            two interrupts: listed PENDING|27 PENDING|30; eret
+            one is empty: listed PENDING|27 0; msr ICH_LR1_EL2 27; eret
+            the guest has ended it: listed PENDING|27 0; isb; mrs ICH_ELRSR_EL2 = 3; msr ICH_LR1_EL2 PENDING|27; eret
+            it is read as empty: listed PENDING|27 0; isb; mrs ICH_LR0_EL2 = 27; msr ICH_LR1_EL2 PENDING|27; eret
+            active and pending by software: msr ICH_LR0_EL2 BOTH|27
+        ",
+    };
 }

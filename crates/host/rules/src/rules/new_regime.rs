@@ -11,11 +11,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::decode::{Invalidated, Operation};
+use crate::decode::{Invalidated, Operation, msr};
 use crate::register::*;
 use crate::rule::{About, Now, Rule};
 #[cfg(test)]
-use crate::testing::*;
+use crate::testing::Examples;
 
 /// HCR_EL2.VM.
 const STAGE_2: u64 = 1;
@@ -69,20 +69,8 @@ impl Rule for TlbInvalidated {
                 Invalidated::Stage1 => drop(self.stage1.insert(self.vmid)),
                 Invalidated::Part | Invalidated::El3 => {}
             },
-            (
-                Operation::Write {
-                    register: VTTBR_EL2,
-                    ..
-                },
-                Some(value),
-            ) => self.vmid = value >> 48,
-            (
-                Operation::Write {
-                    register: SCTLR_EL2,
-                    ..
-                },
-                Some(value),
-            ) => {
+            (msr!(VTTBR_EL2), Some(value)) => self.vmid = value >> 48,
+            (msr!(SCTLR_EL2), Some(value)) => {
                 let (was, is) = (now.controls.translates(2), value & 1 != 0);
                 if is && !was && !self.el2 {
                     now.report::<Self>(
@@ -93,17 +81,12 @@ impl Rule for TlbInvalidated {
                 // Entries that were invalidated while it was on may have come back until it was off.
                 self.el2 &= !was && !is;
             }
-            (
-                Operation::Write {
-                    register: SCTLR_EL1,
-                    ..
-                },
-                Some(value),
-            ) if now.place.level == 1
-                && value & 1 != 0
-                && !now.controls.translates(1)
-                && !self.stage1.contains(&self.vmid)
-                && self.holds_old(self.vmid) =>
+            (msr!(SCTLR_EL1), Some(value))
+                if now.place.level == 1
+                    && value & 1 != 0
+                    && !now.controls.translates(1)
+                    && !self.stage1.contains(&self.vmid)
+                    && self.holds_old(self.vmid) =>
             {
                 now.report::<Self>(
                     None,
@@ -118,123 +101,32 @@ impl Rule for TlbInvalidated {
     }
 
     #[cfg(test)]
-    fn breaks() -> Vec<Example> {
-        vec![
-            (
-                "after a reset",
-                Program::found().write(SCTLR_EL2, 1).then(ISB),
-            ),
-            (
-                "after firmware",
-                Program::new()
-                    .write(SCTLR_EL2, 1)
-                    .then(ISB)
-                    .write(SCTLR_EL2, 0)
-                    .then(ISB)
-                    .write(SCTLR_EL2, 1),
-            ),
-            (
-                "while it was on",
-                Program::new()
-                    .write(SCTLR_EL2, 1)
-                    .then(ISB)
-                    .then(TLBI_ALLE2)
-                    .then(DSB_NSH)
-                    .then(ISB)
-                    .write(SCTLR_EL2, 0)
-                    .then(ISB)
-                    .write(SCTLR_EL2, 1),
-            ),
-            (
-                "of EL1 only",
-                Program::found().then(TLBI_ALLE1IS).write(SCTLR_EL2, 1),
-            ),
-            ("EL1", Program::found().level(1).write(SCTLR_EL1, 1)),
-            ("a guest", guest(Program::found(), 1)),
-            (
-                "a second VMID",
-                guest(invalidated(Program::found(), TLBI_VMALLS12E1, 1), 2),
-            ),
-            (
-                "a guest, of its stage 1 only",
-                guest(invalidated(Program::found(), TLBI_VMALLE1, 1), 1),
-            ),
-        ]
-    }
-
-    #[cfg(test)]
-    fn keeps() -> Vec<Example> {
-        let all = || Program::found().then(TLBI_ALLE1IS).then(DSB_ISH);
-        vec![
-            (
-                "invalidated",
-                Program::found()
-                    .then(TLBI_ALLE2)
-                    .then(DSB_NSH)
-                    .then(ISB)
-                    .write(SCTLR_EL2, 1)
-                    .then(ISB)
-                    .write(SCTLR_EL2, 5)
-                    .then(ISB),
-            ),
-            (
-                "off once more",
-                Program::found()
-                    .then(TLBI_ALLE2)
-                    .then(DSB_NSH)
-                    .then(ISB)
-                    .write(SCTLR_EL2, 0)
-                    .then(ISB)
-                    .write(SCTLR_EL2, 1)
-                    .then(ISB),
-            ),
-            ("all VMIDs", guest(guest(all(), 1), 2)),
-            (
-                "both stages of the VMID",
-                guest(invalidated(Program::found(), TLBI_VMALLS12E1, 1), 1),
-            ),
-            (
-                "EL1 itself",
-                Program::found()
-                    .level(1)
-                    .then(TLBI_VMALLE1)
-                    .then(DSB_NSH)
-                    .then(ISB)
-                    .write(SCTLR_EL1, 1)
-                    .then(ISB),
-            ),
-            (
-                "without stage 2",
-                set_up_without_stage_2(Program::found()).then(ERET),
-            ),
-        ]
-    }
-}
-
-/// `tlbi` of `vmid`, completed.
-#[cfg(test)]
-fn invalidated(program: Program, tlbi: u32, vmid: u64) -> Program {
-    program
-        .write(VTTBR_EL2, vmid << 48)
-        .then(ISB)
-        .then(tlbi)
-        .then(DSB_NSH)
-}
-
-/// A guest of `vmid`, with all registers that act on it.
-#[cfg(test)]
-fn guest(program: Program, vmid: u64) -> Program {
-    set_up_without_stage_2(program)
-        .write(VTTBR_EL2, vmid << 48)
-        .write(VTCR_EL2, 0)
-        .write(HCR_EL2, 1 << 31 | STAGE_2)
-        .then(ERET)
-}
-
-#[cfg(test)]
-fn set_up_without_stage_2(program: Program) -> Program {
-    super::unknown::OF_EL1
-        .iter()
-        .fold(program, |program, one| program.write(*one, 0))
-        .write(SPSR_EL2, 0x3c5)
+    const EXAMPLES: Examples = Examples {
+        words: &[
+            ("guest", "without_stage_2; msr VTTBR_EL2 $1; msr VTCR_EL2 0; msr HCR_EL2 0x80000001; eret"),
+            ("without_stage_2", "clear OF_EL1 but -; msr SPSR_EL2 0x3c5"),
+            ("invalidated", "msr VTTBR_EL2 VMID_1; isb; tlbi $1; dsb nsh"),
+            ("all", "found; tlbi alle1is; dsb ish"),
+            ("VMID_1", "0x1000000000000"),
+            ("VMID_2", "0x2000000000000"),
+        ],
+        breaks: "
+            after a reset: found; msr SCTLR_EL2 1; isb
+            after firmware: msr SCTLR_EL2 1; isb; msr SCTLR_EL2 0; isb; msr SCTLR_EL2 1
+            while it was on: msr SCTLR_EL2 1; isb; tlbi alle2; dsb nsh; isb; msr SCTLR_EL2 0; isb; msr SCTLR_EL2 1
+            of EL1 only: found; tlbi alle1is; msr SCTLR_EL2 1
+            EL1: found; el 1; msr SCTLR_EL1 1
+            a guest: found; guest VMID_1
+            a second VMID: found; invalidated vmalls12e1; guest VMID_2
+            a guest, of its stage 1 only: found; invalidated vmalle1; guest VMID_1
+        ",
+        keeps: "
+            invalidated: found; tlbi alle2; dsb nsh; isb; msr SCTLR_EL2 1; isb; on
+            off once more: found; tlbi alle2; dsb nsh; isb; msr SCTLR_EL2 0; isb; msr SCTLR_EL2 1; isb
+            all VMIDs: all; guest VMID_1; guest VMID_2
+            both stages of the VMID: found; invalidated vmalls12e1; guest VMID_1
+            EL1 itself: found; el 1; tlbi vmalle1; dsb nsh; isb; msr SCTLR_EL1 1; isb
+            without stage 2: found; without_stage_2; eret
+        ",
+    };
 }

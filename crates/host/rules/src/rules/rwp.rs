@@ -16,7 +16,7 @@ use crate::finding::Place;
 use crate::gic::Frame;
 use crate::rule::{About, Now, Rule};
 #[cfg(test)]
-use crate::testing::*;
+use crate::testing::Examples;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -74,77 +74,31 @@ impl Rule for WritesDone {
     }
 
     #[cfg(test)]
-    fn breaks() -> Vec<Example> {
-        let off = || on().gic(STR, DISTRIBUTOR, 0x184, 1);
-        vec![
-            ("a return", off().then(ERET)),
-            ("a wait", off().then(WFI)),
-            ("another register", off().gic(STR, DISTRIBUTOR, 0xc08, 1)),
-            (
-                "RWP is set still",
-                off().gic(LDR, DISTRIBUTOR, 0, 1 << 31).then(ERET),
-            ),
-            (
-                "RWP of another frame",
-                off().gic(LDR, REDISTRIBUTOR, 0, 0).then(ERET),
-            ),
-            (
-                "a redistributor",
-                on().gic(STR, REDISTRIBUTOR, 0x1_0180, 1)
-                    .gic(STR, REDISTRIBUTOR, 0x1_0280, 1),
-            ),
-            ("CTLR", on().gic(STR, DISTRIBUTOR, 0, 0).then(ERET)),
-            (
-                "in an exception",
-                on().interrupt(2).gic(STR, DISTRIBUTOR, 0x184, 1).then(ERET),
-            ),
-        ]
-    }
-
-    #[cfg(test)]
-    fn keeps() -> Vec<Example> {
-        vec![
-            (
-                "awaited",
-                on().gic(STR, DISTRIBUTOR, 0x184, 1)
-                    .gic(STR, DISTRIBUTOR, 0x188, 1)
-                    .gic(LDR, DISTRIBUTOR, 0, 1 << 31)
-                    .gic(LDR, DISTRIBUTOR, 0, 0)
-                    .gic(STR, DISTRIBUTOR, 0x284, 1)
-                    .then(ERET),
-            ),
-            (
-                "another frame is written",
-                on().gic(STR, REDISTRIBUTOR, 0x1_0180, 1)
-                    .gic(STR, DISTRIBUTOR, 0x104, 1)
-                    .gic(LDR, REDISTRIBUTOR, 0, 0),
-            ),
-            (
-                "an interrupt that comes between",
-                on().gic(STR, DISTRIBUTOR, 0x184, 1)
-                    .interrupt(2)
-                    .gic(STR, DISTRIBUTOR, 0x284, 1)
-                    .then(ERET)
-                    .gic(LDR, DISTRIBUTOR, 0, 0)
-                    .then(ERET),
-            ),
-            (
-                "nothing is disabled",
-                on().gic(STR, DISTRIBUTOR, 0x184, 0).then(ERET),
-            ),
-        ]
-    }
+    const EXAMPLES: Examples = Examples {
+        words: &[
+            ("ready", "msr HCR_EL2 0x10; isb"),
+            ("off", "ready; gicd str 0x184 1"),
+        ],
+        breaks: "
+            a return: off; eret
+            a wait: off; wfi
+            another register: off; gicd str 0xc08 1
+            RWP is set still: off; gicd ldr 0 0x80000000; eret
+            RWP of another frame: off; gicr ldr 0 0; eret
+            a redistributor: ready; gicr str 0x10180 1; gicr str 0x10280 1
+            CTLR: ready; gicd str 0 0; eret
+            in an exception: ready; irq 2; gicd str 0x184 1; eret
+        ",
+        keeps: "
+            awaited: ready; gicd str 0x184 1; gicd str 0x188 1; gicd ldr 0 0x80000000; gicd ldr 0 0; gicd str 0x284 1; eret
+            another frame is written: ready; gicr str 0x10180 1; gicd str 0x104 1; gicr ldr 0 0
+            an interrupt that comes between: ready; gicd str 0x184 1; irq 2; gicd str 0x284 1; eret; gicd ldr 0 0; eret
+            nothing is disabled: ready; gicd str 0x184 0; eret
+        ",
+    };
 }
 
 fn report(now: &Now<'_>, at: Place) {
     let what = "CTLR or ICENABLER of the interrupt controller is written, and RWP not read as 0 before what relies on it";
     now.report_at::<WritesDone>(at, Some(now.place), what);
-}
-
-/// EL2 with interrupts that end a wait.
-#[cfg(test)]
-fn on() -> Program {
-    Program::new()
-        .write(crate::register::HCR_EL2, 0x10)
-        .then(ISB)
 }

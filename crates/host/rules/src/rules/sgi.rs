@@ -25,13 +25,13 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::access::Access;
-use crate::decode::Operation;
+use crate::decode::{Operation, mrs, msr};
 use crate::finding::Place;
 use crate::register::*;
 use crate::rule::{About, Now, Rule};
 use crate::shared_state::lock;
 #[cfg(test)]
-use crate::testing::*;
+use crate::testing::Examples;
 
 /// Stores to keep.
 const STORES: usize = 16;
@@ -81,14 +81,8 @@ impl Rule for SgiAfterStores {
                     now.shared.sends.forget(now.cpu);
                 }
             }
-            Operation::Write {
-                register: ICC_SGI1R_EL1 | ICC_SGI0R_EL1 | ICC_ASGI1R_EL1,
-                ..
-            } => self.sends(now),
-            Operation::Read {
-                register: ICC_IAR1_EL1,
-                ..
-            } if now.shared.sends.count.load(Relaxed) != 0 => {
+            msr!(ICC_SGI1R_EL1 | ICC_SGI0R_EL1 | ICC_ASGI1R_EL1) => self.sends(now),
+            mrs!(ICC_IAR1_EL1) if now.shared.sends.count.load(Relaxed) != 0 => {
                 self.reads = READS;
             }
             _ => {}
@@ -115,107 +109,28 @@ impl Rule for SgiAfterStores {
     }
 
     #[cfg(test)]
-    fn breaks() -> Vec<Example> {
-        let received = |program: Program| {
-            program
-                .write(ICC_SGI1R_EL1, 1)
-                .cpu(1)
-                .reads(ICC_IAR1_EL1, 0)
-                .access(LDR, 0x4000_0000)
-        };
-        let cached = || {
-            Program::new()
-                .write(SCTLR_EL2, 5)
-                .then(ISB)
-                .cpu(1)
-                .write(SCTLR_EL2, 5)
-                .then(ISB)
-                .cpu(0)
-        };
-        vec![
-            ("no DSB", received(cached().access(STR, 0x4000_0000))),
-            (
-                "a doorbell",
-                cached()
-                    .access(STR, 0x4000_0000)
-                    .gic(STR, REDISTRIBUTOR, 0x1_0200, 1 << 25)
-                    .cpu(1)
-                    .reads(ICC_IAR1_EL1, 25)
-                    .access(LDR, 0x4000_0000),
-            ),
-            (
-                "a store after the DSB",
-                received(cached().then(DSB_ISHST).access(STR, 0x4000_0000)),
-            ),
-            (
-                "a DSB for itself",
-                received(cached().access(STR, 0x4000_0000).then(DSB_NSH)),
-            ),
-        ]
-    }
-
-    #[cfg(test)]
-    fn keeps() -> Vec<Example> {
-        let cached = || {
-            Program::new()
-                .write(SCTLR_EL2, 5)
-                .then(ISB)
-                .cpu(1)
-                .write(SCTLR_EL2, 5)
-                .then(ISB)
-                .cpu(0)
-        };
-        let sent = |program: Program| program.write(ICC_SGI1R_EL1, 1);
-        let read = |program: Program| {
-            program
-                .cpu(1)
-                .reads(ICC_IAR1_EL1, 1023)
-                .access(LDR, 0x4000_0000)
-        };
-        vec![
-            (
-                "DSB",
-                read(sent(cached().access(STR, 0x4000_0000).then(DSB_ISHST))),
-            ),
-            (
-                "a doorbell after a DSB",
-                read(cached().access(STR, 0x4000_0000).then(DSB_ISHST).gic(
-                    STR,
-                    REDISTRIBUTOR,
-                    0x1_0200,
-                    1 << 25,
-                )),
-            ),
-            (
-                "it reads something else",
-                read(sent(cached().access(STR, 0x4000_0008))),
-            ),
-            (
-                "before the interrupt",
-                sent(cached().access(STR, 0x4000_0000))
-                    .cpu(1)
-                    .access(LDR, 0x4000_0000),
-            ),
-            (
-                "the DSB came before the read",
-                read(sent(cached().access(STR, 0x4000_0000)).then(DSB_ISH)),
-            ),
-            (
-                "an SGI that traps, and its DSB",
-                read(sent(
-                    cached()
-                        .write(SCTLR_EL1, 5)
-                        .level(1)
-                        .access(STR, 0x4000_0000)
-                        .then(DSB_ISH)
-                        .write(ICC_SGI1R_EL1, 1)
-                        .traps(2)
-                        .level(2)
-                        .access(STR, 0x4000_0100),
-                )),
-            ),
-        ]
-    }
+    const EXAMPLES: Examples = Examples {
+        words: &[
+            ("cached", "on; cpu 1; on; cpu 0"),
+            ("received", "sent; cpu 1; mrs ICC_IAR1_EL1 = 0; ldr A"),
+            ("sent", "msr ICC_SGI1R_EL1 1"),
+            ("read", "cpu 1; mrs ICC_IAR1_EL1 = 1023; ldr A"),
+        ],
+        breaks: "
+            no DSB: cached; str A; received
+            a doorbell: cached; str A; gicr str 0x10200 0x2000000; cpu 1; mrs ICC_IAR1_EL1 = 25; ldr A
+            a store after the DSB: cached; dsb ishst; str A; received
+            a DSB for itself: cached; str A; dsb nsh; received
+        ",
+        keeps: "
+            DSB: cached; str A; dsb ishst; sent; read
+            a doorbell after a DSB: cached; str A; dsb ishst; gicr str 0x10200 0x2000000; read
+            it reads something else: cached; str 0x40000008; sent; read
+            before the interrupt: cached; str A; sent; cpu 1; ldr A
+            the DSB came before the read: cached; str A; sent; dsb ish; read
+            an SGI that traps, and its DSB: cached; msr SCTLR_EL1 5; el 1; str A; dsb ish; msr ICC_SGI1R_EL1 1; traps 2; el 2; str 0x40000100; sent; read
+        ",
+    };
 }
 
 impl SgiAfterStores {

@@ -16,12 +16,12 @@
 use std::collections::BTreeMap;
 
 use crate::access::Access;
-use crate::decode::{Operation, Wait};
+use crate::decode::{Operation, Wait, mrs, msr};
 use crate::finding::Place;
 use crate::register::*;
 use crate::rule::{About, Now, Rule, synchronises};
 #[cfg(test)]
-use crate::testing::*;
+use crate::testing::Examples;
 
 /// SCTLR_ELx.M and C.
 const MMU_AND_CACHES: u64 = 5;
@@ -52,9 +52,7 @@ impl Rule for Synchronised {
         if synchronises(operation) {
             return self.synchronise();
         }
-        if let Operation::Read {
-            register: PAR_EL1, ..
-        } = operation
+        if let mrs!(PAR_EL1) = operation
             && let Some(at) = self.translated
         {
             now.report::<Self>(
@@ -105,157 +103,39 @@ impl Rule for Synchronised {
     }
 
     #[cfg(test)]
-    fn breaks() -> Vec<Example> {
-        let on = |program: Program| program.write(SCTLR_EL2, 5).then(ISB);
-        vec![
-            (
-                "ELRSR after LR",
-                Program::new().write(ICH_LR1_EL2, 1).read(ICH_ELRSR_EL2),
-            ),
-            (
-                "HCR before WFI",
-                Program::new()
-                    .write(HCR_EL2, 0)
-                    .then(ISB)
-                    .write(HCR_EL2, 0x10)
-                    .then(WFI),
-            ),
-            (
-                "VTTBR before TLBI",
-                Program::new().write(VTTBR_EL2, 1).then(TLBI_ALLE1IS),
-            ),
-            (
-                "TTBR, MMU on",
-                on(Program::new())
-                    .write(TTBR0_EL2, 1)
-                    .access(LDR, 0x4000_0000),
-            ),
-            (
-                "MMU on",
-                Program::new().write(SCTLR_EL2, 5).access(LDR, 0x4000_0000),
-            ),
-            (
-                "TCR before the MMU",
-                Program::new()
-                    .write(TCR_EL2, 1)
-                    .write(SCTLR_EL2, 5)
-                    .then(ISB),
-            ),
-            ("VBAR", Program::new().write(VBAR_EL2, 0x800).interrupt(2)),
-            ("CPTR", Program::new().write(CPTR_EL2, 0x33ff).then(FADD)),
-            ("stream", Program::new().write(CNTHCTL_EL2, 4).then(WFE)),
-            (
-                "SRE",
-                Program::new()
-                    .write(ICC_SRE_EL2, 1)
-                    .write(ICC_PMR_EL1, 0xff),
-            ),
-            (
-                "a timer's time before its state",
-                Program::new()
-                    .write(CNTV_CTL_EL0, 1)
-                    .write(CNTV_CVAL_EL0, 9)
-                    .read(CNTV_CTL_EL0),
-            ),
-            (
-                "PMU",
-                Program::new()
-                    .write(PMCNTENSET_EL0, 1)
-                    .write(PMCR_EL0, 1)
-                    .read(PMCCNTR_EL0),
-            ),
-            (
-                "EOI mode",
-                Program::new().write(ICC_CTLR_EL1, 2).write(ICC_DIR_EL1, 27),
-            ),
-            (
-                "timer before WFI",
-                Program::new()
-                    .write(HCR_EL2, 0x10)
-                    .then(ISB)
-                    .write(Register::new(3, 4, 14, 2, 2), 9)
-                    .then(WFI),
-            ),
-            ("AT", Program::new().then(AT).read(PAR_EL1)),
-            (
-                "however many are written between",
-                (0..100)
-                    .fold(Program::new().write(VTTBR_EL2, 1), |program, n| {
-                        program.write(Register::new(3, 3, 15, n / 8, n % 8), 0)
-                    })
-                    .then(TLBI_ALLE1IS),
-            ),
-        ]
-    }
-
-    #[cfg(test)]
-    fn keeps() -> Vec<Example> {
-        vec![
-            (
-                "ISB",
-                Program::new()
-                    .write(ICH_LR1_EL2, 1)
-                    .then(ISB)
-                    .read(ICH_ELRSR_EL2),
-            ),
-            (
-                "an exception and its return",
-                Program::new()
-                    .write(ICH_LR0_EL2, 1)
-                    .then(ERET)
-                    .level(1)
-                    .interrupt(2)
-                    .level(2)
-                    .read(ICH_ELRSR_EL2),
-            ),
-            (
-                "the same register",
-                Program::new().write(ICH_LR0_EL2, 1).read(ICH_LR0_EL2),
-            ),
-            (
-                "another timer's state",
-                Program::new()
-                    .write(CNTP_CTL_EL0, 1)
-                    .then(ISB)
-                    .write(CNTV_CVAL_EL0, 9)
-                    .read(CNTP_CTL_EL0),
-            ),
-            (
-                "another level's",
-                Program::new().write(SCTLR_EL1, 5).access(LDR, 0x4000_0000),
-            ),
-            (
-                "SCTLR as it was",
-                Program::new()
-                    .write(SCTLR_EL2, 5)
-                    .then(ISB)
-                    .write(SCTLR_EL2, 7)
-                    .access(LDR, 0x4000_0000),
-            ),
-            (
-                "MMU off",
-                Program::new().write(TTBR0_EL2, 1).access(LDR, 0x4000_0000),
-            ),
-            (
-                "a write that traps",
-                Program::new()
-                    .level(1)
-                    .write(ICC_SRE_EL1, 1)
-                    .traps(2)
-                    .level(1)
-                    .read(ICC_PMR_EL1),
-            ),
-            ("AT", Program::new().then(AT).then(ISB).read(PAR_EL1)),
-            (
-                "from vectors to vectors",
-                Program::new()
-                    .write(VBAR_EL2, 0x800)
-                    .then(ISB)
-                    .write(VBAR_EL2, 0x1000)
-                    .interrupt(2),
-            ),
-        ]
-    }
+    const EXAMPLES: Examples = Examples {
+        words: &[],
+        breaks: "
+            ELRSR after LR: msr ICH_LR1_EL2 1; mrs ICH_ELRSR_EL2
+            HCR before WFI: msr HCR_EL2 0; isb; msr HCR_EL2 0x10; wfi
+            VTTBR before TLBI: msr VTTBR_EL2 1; tlbi alle1is
+            TTBR, MMU on: on; msr TTBR0_EL2 1; ldr A
+            MMU on: msr SCTLR_EL2 5; ldr A
+            TCR before the MMU: msr TCR_EL2 1; on
+            VBAR: msr VBAR_EL2 0x800; irq 2
+            CPTR: msr CPTR_EL2 0x33ff; fadd
+            stream: msr CNTHCTL_EL2 4; wfe
+            SRE: msr ICC_SRE_EL2 1; msr ICC_PMR_EL1 0xff
+            a timer's time before its state: msr CNTV_CTL_EL0 1; msr CNTV_CVAL_EL0 9; mrs CNTV_CTL_EL0
+            PMU: msr PMCNTENSET_EL0 1; msr PMCR_EL0 1; mrs PMCCNTR_EL0
+            EOI mode: msr ICC_CTLR_EL1 2; msr ICC_DIR_EL1 27
+            timer before WFI: msr HCR_EL2 0x10; isb; msr CNTHP_CVAL_EL2 9; wfi
+            AT: at; mrs PAR_EL1
+            however many are written between: msr VTTBR_EL2 1; 100 * msr S3_3_C15_C#/8_#%8 0; tlbi alle1is
+        ",
+        keeps: "
+            ISB: msr ICH_LR1_EL2 1; isb; mrs ICH_ELRSR_EL2
+            an exception and its return: msr ICH_LR0_EL2 1; eret; el 1; irq 2; el 2; mrs ICH_ELRSR_EL2
+            the same register: msr ICH_LR0_EL2 1; mrs ICH_LR0_EL2
+            another timer's state: msr CNTP_CTL_EL0 1; isb; msr CNTV_CVAL_EL0 9; mrs CNTP_CTL_EL0
+            another level's: msr SCTLR_EL1 5; ldr A
+            SCTLR as it was: on; msr SCTLR_EL2 7; ldr A
+            MMU off: msr TTBR0_EL2 1; ldr A
+            a write that traps: el 1; msr ICC_SRE_EL1 1; traps 2; el 1; mrs ICC_PMR_EL1
+            AT: at; isb; mrs PAR_EL1
+            from vectors to vectors: msr VBAR_EL2 0x800; isb; msr VBAR_EL2 0x1000; irq 2
+        ",
+    };
 }
 
 impl Synchronised {
@@ -308,11 +188,7 @@ fn is_translation(register: Register) -> bool {
 
 /// Whether `operation` turns on an MMU that `written` controls.
 fn enables(written: Register, now: &Now<'_>, operation: Operation, value: Option<u64>) -> bool {
-    let Operation::Write {
-        register: register @ (SCTLR_EL1 | SCTLR_EL2),
-        ..
-    } = operation
-    else {
+    let msr!(register @ (SCTLR_EL1 | SCTLR_EL2)) = operation else {
         return false;
     };
     let level = register.level();

@@ -21,14 +21,14 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::access::Access;
-use crate::decode::Operation;
+use crate::decode::{Operation, msr};
 use crate::finding::Place;
 use crate::register::*;
 use crate::rule::{About, Now, Rule, synchronises};
 use crate::shared_state::lock;
 use crate::tables::{ADDRESS, Change, TABLE, Tables, below_of, leads_on};
 #[cfg(test)]
-use crate::testing::*;
+use crate::testing::Examples;
 
 /// Bits of an entry whose change needs break-before-make: valid and type, the attribute index or memory
 /// type, the address.
@@ -108,20 +108,16 @@ impl Rule for BreakBeforeMake {
                     leave(now, level, root);
                 }
             }
-            Operation::Write {
-                register: register @ (SCTLR_EL1 | SCTLR_EL2),
-                ..
-            } if register.level() == now.place.level
-                && value.is_some_and(|value| value & 1 != 0) =>
+            msr!(register @ (SCTLR_EL1 | SCTLR_EL2))
+                if register.level() == now.place.level
+                    && value.is_some_and(|value| value & 1 != 0) =>
             {
                 let level = register.level();
                 begin(now, level, now.controls.root(level));
             }
-            Operation::Write {
-                register: register @ (TTBR0_EL1 | TTBR0_EL2),
-                ..
-            } if register.level() == now.place.level
-                && now.controls.translates(now.place.level) =>
+            msr!(register @ (TTBR0_EL1 | TTBR0_EL2))
+                if register.level() == now.place.level
+                    && now.controls.translates(now.place.level) =>
             {
                 let level = register.level();
                 let next = now.controls.root_from(level, value.unwrap_or(0));
@@ -161,140 +157,39 @@ impl Rule for BreakBeforeMake {
     }
 
     #[cfg(test)]
-    fn breaks() -> Vec<Example> {
-        vec![
-            ("another address at once", in_use().entry(0x5000, 0x9403)),
-            ("a block for a table", in_use().entry(0x4000, 0x8000_0401)),
-            (
-                "made without TLBI",
-                in_use()
-                    .entry(0x5000, 0)
-                    .then(DSB_ISH)
-                    .entry(0x5000, 0x9403),
-            ),
-            (
-                "TLBI not finished",
-                in_use()
-                    .entry(0x5000, 0)
-                    .then(DSB_ISH)
-                    .then(TLBI_ALLE1IS)
-                    .entry(0x5000, 0x9403),
-            ),
-            (
-                "a DSB for itself after a TLBI for all",
-                in_use()
-                    .entry(0x5000, 0)
-                    .then(DSB_ISH)
-                    .then(TLBI_ALLE1IS)
-                    .then(DSB_NSH)
-                    .entry(0x5000, 0x9403),
-            ),
-            (
-                "TLBI before the DSB",
-                in_use().entry(0x5000, 0).then(TLBI_ALLE1IS),
-            ),
-            ("replaced, without TLBI", replaced().entry(0x5000, 0x9403)),
-            (
-                "replaced, but on one CPU",
-                in_use()
-                    .cpu(1)
-                    .write(TTBR0_EL2, 0x2000)
-                    .write(TCR_EL2, 16)
-                    .then(ISB)
-                    .write(SCTLR_EL2, 5)
-                    .then(ISB)
-                    .write(TTBR0_EL2, 0x12000)
-                    .then(ISB)
-                    .then(TLBI_ALLE2)
-                    .then(DSB_NSH)
-                    .then(ISB)
-                    .entry(0x5000, 0x9403),
-            ),
-            (
-                "of the new tables",
-                replaced()
-                    .then(TLBI_ALLE2)
-                    .then(DSB_NSH)
-                    .then(ISB)
-                    .entry(0x15000, 0x9403),
-            ),
-            (
-                "a new entry without DSB",
-                in_use().entry(0x5008, 0x9403).then(ISB),
-            ),
-            (
-                "of a table that was added",
-                in_use()
-                    .entry(0x3008, 0x7003)
-                    .then(DSB_ISH)
-                    .then(ISB)
-                    .entry(0x7008, 0x9403)
-                    .then(ISB),
-            ),
-        ]
-    }
-
-    #[cfg(test)]
-    fn keeps() -> Vec<Example> {
-        let broken = || {
-            in_use()
-                .entry(0x5000, 0)
-                .then(DSB_ISH)
-                .then(TLBI_ALLE1IS)
-                .then(DSB_ISH)
-        };
-        vec![
-            (
-                "broken, then made",
-                broken().entry(0x5000, 0x9403).then(DSB_ISHST).then(ISB),
-            ),
-            (
-                "a new entry",
-                in_use().entry(0x5008, 0x9403).then(DSB_ISHST).then(ISB),
-            ),
-            (
-                "for itself",
-                in_use()
-                    .entry(0x5000, 0)
-                    .then(DSB_ISHST)
-                    .then(TLBI_ALLE2)
-                    .then(DSB_NSH)
-                    .then(ISB)
-                    .entry(0x5000, 0x9403)
-                    .then(DSB_ISHST)
-                    .then(ISB),
-            ),
-            (
-                "not in use any more",
-                replaced()
-                    .then(TLBI_ALLE2)
-                    .then(DSB_NSH)
-                    .then(ISB)
-                    .entry(0x5000, 0x9403)
-                    .then(ISB),
-            ),
-            (
-                "interrupted",
-                in_use()
-                    .entry(0x5008, 0x9403)
-                    .interrupt(2)
-                    .then(ERET)
-                    .then(DSB_ISHST)
-                    .then(ISB),
-            ),
-            ("permissions", in_use().entry(0x5000, 0x8403 | 1 << 7)),
-            (
-                "not in use",
-                tables()
-                    .entry(0x5000, 0x9403)
-                    .of(DC_CIVAC, 0x5000)
-                    .then(DSB_SY)
-                    .write(SCTLR_EL2, 5)
-                    .then(ISB),
-            ),
-            ("no table", in_use().entry(0x8000, 0x9403).then(ISB)),
-        ]
-    }
+    const EXAMPLES: Examples = Examples {
+        words: &[
+            ("tables", "memory 0x2000 0x3003; memory 0x3000 0x4003; memory 0x4000 0x5003; memory 0x5000 0x8403; from 0x2000"),
+            ("from", "msr TTBR0_EL2 $1; msr TCR_EL2 16; isb"),
+            ("own_tlbi", "tlbi alle2; dsb nsh; isb"),
+            ("in_use", "tables; on"),
+            ("replaced", "in_use; memory 0x12000 0x13003; memory 0x13000 0x14003; memory 0x14000 0x15003; memory 0x15000 0x8403; msr TTBR0_EL2 0x12000; isb"),
+            ("broken", "in_use; entry 0x5000 0; dsb ish; tlbi alle1is; dsb ish"),
+        ],
+        breaks: "
+            another address at once: in_use; entry 0x5000 0x9403
+            a block for a table: in_use; entry 0x4000 0x80000401
+            made without TLBI: in_use; entry 0x5000 0; dsb ish; entry 0x5000 0x9403
+            TLBI not finished: in_use; entry 0x5000 0; dsb ish; tlbi alle1is; entry 0x5000 0x9403
+            a DSB for itself after a TLBI for all: in_use; entry 0x5000 0; dsb ish; tlbi alle1is; dsb nsh; entry 0x5000 0x9403
+            TLBI before the DSB: in_use; entry 0x5000 0; tlbi alle1is
+            replaced, without TLBI: replaced; entry 0x5000 0x9403
+            replaced, but on one CPU: in_use; cpu 1; from 0x2000; on; msr TTBR0_EL2 0x12000; isb; own_tlbi; entry 0x5000 0x9403
+            of the new tables: replaced; own_tlbi; entry 0x15000 0x9403
+            a new entry without DSB: in_use; entry 0x5008 0x9403; isb
+            of a table that was added: in_use; entry 0x3008 0x7003; dsb ish; isb; entry 0x7008 0x9403; isb
+        ",
+        keeps: "
+            broken, then made: broken; entry 0x5000 0x9403; dsb ishst; isb
+            a new entry: in_use; entry 0x5008 0x9403; dsb ishst; isb
+            for itself: in_use; entry 0x5000 0; dsb ishst; tlbi alle2; dsb nsh; isb; entry 0x5000 0x9403; dsb ishst; isb
+            not in use any more: replaced; own_tlbi; entry 0x5000 0x9403; isb
+            interrupted: in_use; entry 0x5008 0x9403; irq 2; eret; dsb ishst; isb
+            permissions: in_use; entry 0x5000 0x8483
+            not in use: tables; entry 0x5000 0x9403; dc civac 0x5000; dsb sy; on
+            no table: in_use; entry 0x8000 0x9403; isb
+        ",
+    };
 }
 
 impl BreakBeforeMake {
@@ -391,35 +286,4 @@ fn add(now: &Now<'_>, tables: &mut Tables, (root, level, intermediate): Root) {
         }
     };
     tables.add(root, level, intermediate, (&read, &locate), &mut found);
-}
-
-/// Tables of EL2 with one page, not in use yet.
-#[cfg(test)]
-fn tables() -> Program {
-    Program::new()
-        .memory(0x2000, 0x3003)
-        .memory(0x3000, 0x4003)
-        .memory(0x4000, 0x5003)
-        .memory(0x5000, 0x8403)
-        .write(TTBR0_EL2, 0x2000)
-        .write(TCR_EL2, 16)
-        .then(ISB)
-}
-
-/// The tables, in use.
-#[cfg(test)]
-fn in_use() -> Program {
-    tables().write(SCTLR_EL2, 5).then(ISB)
-}
-
-/// The tables, replaced by others, of one page too.
-#[cfg(test)]
-fn replaced() -> Program {
-    in_use()
-        .memory(0x12000, 0x13003)
-        .memory(0x13000, 0x14003)
-        .memory(0x14000, 0x15003)
-        .memory(0x15000, 0x8403)
-        .write(TTBR0_EL2, 0x12000)
-        .then(ISB)
 }

@@ -7,12 +7,12 @@
 //!
 //! Not seen: an access to memory between TLBI and DSB that would use the old translation.
 
-use crate::decode::Operation;
+use crate::decode::{Operation, msr};
 use crate::finding::Place;
 use crate::register::*;
 use crate::rule::{About, Now, Rule, synchronises};
 #[cfg(test)]
-use crate::testing::*;
+use crate::testing::Examples;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl Rule for TlbiCompleted {
     fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         let enables = matches!(
             operation,
-            Operation::Write { register: SCTLR_EL1 | SCTLR_EL2, .. } if value.is_some_and(|value| value & 1 != 0)
+            msr!(SCTLR_EL1 | SCTLR_EL2) if value.is_some_and(|value| value & 1 != 0)
         );
         match operation {
             Operation::Tlbi { broadcast, .. } => {
@@ -62,63 +62,20 @@ impl Rule for TlbiCompleted {
     }
 
     #[cfg(test)]
-    fn breaks() -> Vec<Example> {
-        vec![
-            (
-                "ISB first",
-                Program::new().then(TLBI_ALLE2).then(ISB).then(DSB_NSH),
-            ),
-            ("ERET", Program::new().then(TLBI_ALLE1IS).then(ERET)),
-            (
-                "MMU on",
-                Program::new().then(TLBI_ALLE2).write(SCTLR_EL2, 1),
-            ),
-            (
-                "a DSB for itself",
-                Program::new().then(TLBI_ALLE1IS).then(DSB_NSH).then(ISB),
-            ),
-            (
-                "a DSB of stores",
-                Program::new().then(TLBI_ALLE1IS).then(DSB_ISHST).then(ISB),
-            ),
-        ]
-    }
-
-    #[cfg(test)]
-    fn keeps() -> Vec<Example> {
-        vec![
-            (
-                "own",
-                Program::new()
-                    .then(TLBI_ALLE2)
-                    .then(DSB_NSH)
-                    .then(ISB)
-                    .write(SCTLR_EL2, 1),
-            ),
-            (
-                "others'",
-                Program::new().then(TLBI_ALLE1IS).then(DSB_ISH).then(ISB),
-            ),
-            (
-                "interrupted",
-                Program::new()
-                    .level(1)
-                    .then(TLBI_ALLE1IS)
-                    .interrupt(2)
-                    .level(2)
-                    .then(ERET)
-                    .level(1)
-                    .then(DSB_ISH)
-                    .then(ISB),
-            ),
-            (
-                "all",
-                Program::new()
-                    .then(TLBI_ALLE1IS)
-                    .then(TLBI_ALLE2)
-                    .then(DSB_SY)
-                    .then(ERET),
-            ),
-        ]
-    }
+    const EXAMPLES: Examples = Examples {
+        words: &[],
+        breaks: "
+            ISB first: tlbi alle2; isb; dsb nsh
+            ERET: tlbi alle1is; eret
+            MMU on: tlbi alle2; msr SCTLR_EL2 1
+            a DSB for itself: tlbi alle1is; dsb nsh; isb
+            a DSB of stores: tlbi alle1is; dsb ishst; isb
+        ",
+        keeps: "
+            own: tlbi alle2; dsb nsh; isb; msr SCTLR_EL2 1
+            others': tlbi alle1is; dsb ish; isb
+            interrupted: el 1; tlbi alle1is; irq 2; el 2; eret; el 1; dsb ish; isb
+            all: tlbi alle1is; tlbi alle2; dsb sy; eret
+        ",
+    };
 }

@@ -21,7 +21,7 @@ use crate::decode::Operation;
 use crate::register::*;
 use crate::rule::{About, Now, Rule};
 #[cfg(test)]
-use crate::testing::*;
+use crate::testing::Examples;
 
 const ALL: u64 = u64::MAX;
 /// ENABLE, IMASK and ISTATUS of a timer; ISTATUS has no meaning without ENABLE.
@@ -92,10 +92,10 @@ pub const OF_EL1: &[Register] = &[
     CNTHCTL_EL2,
 ];
 /// Likewise with stage 2, HCR_EL2.VM.
-const OF_STAGE_2: &[Register] = &[VTTBR_EL2, VTCR_EL2];
+pub const OF_STAGE_2: &[Register] = &[VTTBR_EL2, VTCR_EL2];
 /// Likewise with a virtual CPU interface, ICH_HCR_EL2.En: of list registers those that every
 /// interface of the emulator has.
-const OF_INTERFACE: &[Register] = &[
+pub const OF_INTERFACE: &[Register] = &[
     ICH_VMCR_EL2,
     ICH_AP1R0_EL2,
     ICH_LR0_EL2,
@@ -186,86 +186,33 @@ impl Rule for WrittenBeforeRead {
     }
 
     #[cfg(test)]
-    fn breaks() -> Vec<Example> {
-        vec![
-            ("TPIDR_EL2", Program::new().read(TPIDR_EL2)),
-            (
-                "another CPU wrote its own",
-                Program::new()
-                    .cpu(1)
-                    .write(TPIDR_EL2, 8)
-                    .cpu(0)
-                    .read(TPIDR_EL2),
-            ),
-            ("EL1's own", Program::new().level(1).read(TPIDR_EL1)),
-            (
-                "a bit of a timer",
-                Program::new().read_before(CNTV_CTL_EL0, AND_1),
-            ),
-            (
-                "changed and written back",
-                Program::new()
-                    .read_before(SCTLR_EL2, ORR_1)
-                    .write(SCTLR_EL2, 1),
-            ),
-            (
-                "a control of EL1's",
-                set_up(0, 0, Some(CNTVOFF_EL2)).then(ERET),
-            ),
-            ("one of stage 2", set_up(1, 0, Some(VTCR_EL2)).then(ERET)),
-            (
-                "a list register",
-                set_up(1, 1, Some(ICH_LR3_EL2)).then(ERET),
-            ),
-        ]
-    }
-
-    #[cfg(test)]
-    fn keeps() -> Vec<Example> {
-        vec![
-            (
-                "written",
-                Program::new().write(TPIDR_EL2, 0).read(TPIDR_EL2),
-            ),
-            ("what an exception writes", Program::new().read(ESR_EL2)),
-            (
-                "EL2 saves what is EL1's",
-                Program::new().read(TPIDR_EL1).read(SPSR_EL1),
-            ),
-            (
-                "a bit that is known",
-                Program::new()
-                    .read_before(SCTLR_EL2, AND_1)
-                    .read_before(PMCR_EL0, AND_1)
-                    .read(ICC_PMR_EL1),
-            ),
-            (
-                "AT",
-                Program::new().level(1).then(AT).then(ISB).read(PAR_EL1),
-            ),
-            ("EL1 has all that acts on it", set_up(1, 1, None).then(ERET)),
-            (
-                "without stage 2 and interface it has less",
-                set_up(0, 0, Some(VTTBR_EL2)).then(ERET),
-            ),
-            (
-                "a return to EL2",
-                Program::new().write(SPSR_EL2, 9).then(ERET),
-            ),
-        ]
-    }
-}
-
-/// EL2 writes everything except `but`, to return to EL1.
-#[cfg(test)]
-fn set_up(stage_2: u64, interface: u64, but: Option<Register>) -> Program {
-    let all = [OF_EL1, OF_STAGE_2, OF_INTERFACE].into_iter().flatten();
-    let all = all.filter(|one| Some(**one) != but && **one != HCR_EL2);
-    all.fold(Program::new(), |program, one| program.write(*one, 0))
-        .write(HCR_EL2, 1 << 31 | stage_2)
-        .write(ICH_HCR_EL2, interface)
-        .write(ELR_EL2, 0x8000)
-        .write(SPSR_EL2, 0x3c5)
+    const EXAMPLES: Examples = Examples {
+        words: &[(
+            "set_up",
+            "clear OF_EL1 but $3; clear OF_STAGE_2 but $3; clear OF_INTERFACE but $3; \
+             msr HCR_EL2 0x80000000|$1; msr ICH_HCR_EL2 $2; msr ELR_EL2 0x8000; msr SPSR_EL2 0x3c5",
+        )],
+        breaks: "
+            TPIDR_EL2: mrs TPIDR_EL2
+            another CPU wrote its own: cpu 1; msr TPIDR_EL2 8; cpu 0; mrs TPIDR_EL2
+            EL1's own: el 1; mrs TPIDR_EL1
+            a bit of a timer: mrs CNTV_CTL_EL0 before and
+            changed and written back: mrs SCTLR_EL2 before orr; msr SCTLR_EL2 1
+            a control of EL1's: set_up 0 0 CNTVOFF_EL2; eret
+            one of stage 2: set_up 1 0 VTCR_EL2; eret
+            a list register: set_up 1 1 ICH_LR3_EL2; eret
+        ",
+        keeps: "
+            written: msr TPIDR_EL2 0; mrs TPIDR_EL2
+            what an exception writes: mrs ESR_EL2
+            EL2 saves what is EL1's: mrs TPIDR_EL1; mrs SPSR_EL1
+            a bit that is known: mrs SCTLR_EL2 before and; mrs PMCR_EL0 before and; mrs ICC_PMR_EL1
+            AT: el 1; at; isb; mrs PAR_EL1
+            EL1 has all that acts on it: set_up 1 1 -; eret
+            without stage 2 and interface it has less: set_up 0 0 VTTBR_EL2; eret
+            a return to EL2: msr SPSR_EL2 9; eret
+        ",
+    };
 }
 
 /// Returns the bit of a register in `written`, and which of its own bits are UNKNOWN.

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::decode::{Operation, Wait};
 use crate::rule::{About, Now, Rule};
 #[cfg(test)]
-use crate::testing::*;
+use crate::testing::Examples;
 
 /// HCR_EL2.IMO, TGE.
 const TO_EL2: u64 = 1 << 4 | 1 << 27;
@@ -83,59 +83,25 @@ impl Rule for WaitCanEnd {
     }
 
     #[cfg(test)]
-    fn breaks() -> Vec<Example> {
-        use crate::register::*;
-        vec![
-            ("WFI after reset", Program::new().then(WFI)),
-            (
-                "IMO was taken back",
-                Program::new()
-                    .write(HCR_EL2, 0x18)
-                    .write(HCR_EL2, 1 << 31)
-                    .then(ISB)
-                    .then(WFI),
-            ),
-            ("WFE, and nothing sends", Program::new().then(WFE)),
-            (
-                "one event ends one wait",
-                Program::new().then(SEVL).then(WFE).then(WFE),
-            ),
-        ]
-    }
-
-    #[cfg(test)]
-    fn keeps() -> Vec<Example> {
-        use crate::register::*;
-        let routed = |bits| Program::new().write(HCR_EL2, bits).then(ISB);
-        vec![
-            ("IMO", routed(0x18).then(WFI).then(WFE)),
-            ("TGE", routed(1 << 27).then(WFI)),
-            (
-                "SCR_EL3.IRQ",
-                Program::new()
-                    .level(3)
-                    .write(SCR_EL3, 2)
-                    .then(ISB)
-                    .then(ERET)
-                    .level(2)
-                    .then(WFI),
-            ),
-            (
-                "EL1 waits for itself or for EL2",
-                Program::new().level(1).then(WFI),
-            ),
-            ("a deadline", Program::new().then(WFIT)),
-            ("SEVL", Program::new().then(SEVL).then(WFE)),
-            (
-                "another CPU has sent",
-                Program::new().cpu(1).then(SEV).cpu(0).then(WFE),
-            ),
-            (
-                "the stream",
-                Program::new().write(CNTHCTL_EL2, 4).then(ISB).then(WFE),
-            ),
-        ]
-    }
+    const EXAMPLES: Examples = Examples {
+        words: &[("routed", "msr HCR_EL2 $1; isb")],
+        breaks: "
+            WFI after reset: wfi
+            IMO was taken back: msr HCR_EL2 0x18; msr HCR_EL2 0x80000000; isb; wfi
+            WFE, and nothing sends: wfe
+            one event ends one wait: sevl; wfe; wfe
+        ",
+        keeps: "
+            IMO: routed 0x18; wfi; wfe
+            TGE: routed 0x8000000; wfi
+            SCR_EL3.IRQ: el 3; msr SCR_EL3 2; isb; eret; el 2; wfi
+            EL1 waits for itself or for EL2: el 1; wfi
+            a deadline: wfit
+            SEVL: sevl; wfe
+            another CPU has sent: cpu 1; sev; cpu 0; wfe
+            the stream: msr CNTHCTL_EL2 4; isb; wfe
+        ",
+    };
 }
 
 fn ends_by_interrupt(now: &Now<'_>) -> bool {

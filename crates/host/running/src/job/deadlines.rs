@@ -147,16 +147,7 @@ mod tests {
 
     const MACHINE: Machine = Machine {
         cpus: 8,
-        wfxt: true,
-        lse: true,
-        ecv: true,
-        linux: false,
-        frequency: 1_000_000_000,
-        under: plan::Under::Rouse,
-        given: None,
-        cpus_at_once: true,
-        caches: true,
-        event_loses_irq: false,
+        ..Machine::COMPLETE
     };
 
     #[test]

@@ -2,9 +2,10 @@
 //! Tables that end too early or carry a wrong byte.
 
 use crate::tables::{
-    self, FADT, GTDT, Gicc, MADT, MachineTables, Memory, RSDP, SPCR, XSDT, pair, seal, small,
+    self, FADT, GTDT, Gicc, MADT, MachineTables, Memory, RAM, RSDP, SPCR, XSDT, pair, seal, small,
 };
-use acpi::{Error, Table};
+use acpi::{Error, Ram, Table, Tables};
+use platform::Room;
 
 /// Under Miri, which takes a thousand times as long, one place of so many.
 const STEP: usize = if cfg!(miri) { 97 } else { 1 };
@@ -196,4 +197,28 @@ fn a_damaged_console_costs_the_console_only() {
     let mut platform = found.platform;
     platform.uart = whole.platform.uart;
     assert_eq!(platform, whole.platform);
+}
+
+/// Memory that gives more bytes, or fewer, than it was asked for.
+struct Careless(Memory, usize);
+
+impl Tables for Careless {
+    fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
+        let piece = self.0.0.iter().find(|piece| piece.0 == address)?;
+        piece.1.get(..length.checked_add(self.1)?.saturating_sub(1))
+    }
+}
+
+#[test]
+fn memory_of_the_wrong_size_is_not_read() {
+    let mut ram = Ram::new();
+    ram.usable(RAM).unwrap();
+    for surplus in [0, 2] {
+        let careless = Careless(small().memory(), surplus);
+        let error = acpi::read(&careless, RSDP, &ram, "", &mut Room::new()).unwrap_err();
+        let expected = "ACPI: RSDP: 20 bytes at address 0x1000 are not readable memory";
+        assert_eq!(error.to_string(), expected);
+    }
+    let right = Careless(small().memory(), 1);
+    acpi::read(&right, RSDP, &ram, "", &mut Room::new()).unwrap();
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ACPI tables as machines have them, as none should have them, and damaged.
+//! ACPI tables as machines have them, as none should have them, and damaged; crates/test/fuzz has any bytes.
 
-mod arbitrary;
 mod contradictions;
 mod damage;
 mod layouts;

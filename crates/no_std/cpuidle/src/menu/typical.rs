@@ -163,75 +163,9 @@ impl Summary {
 mod tests {
     use super::*;
 
-    fn typical(samples: [u32; INTERVALS]) -> Option<u64> {
-        Intervals { samples, oldest: 0 }.typical()
-    }
-
-    /// 4 * 90 + 4 * 110: average 100, mean square (8100 + 12100) / 2 = 10100,
-    /// variance 100 <= 400.
-    #[test]
-    fn a_small_deviation_is_typical() {
-        assert_eq!(typical([90, 110, 90, 110, 90, 110, 90, 110]), Some(100));
-        // 900 and 1100: variance 10^4, 10^6 > 36 * 10^4.
-        assert_eq!(
-            typical([900, 1100, 900, 1100, 900, 1100, 900, 1100]),
-            Some(1000)
-        );
-    }
-
-    /// Six of 100 and two of 5000: average 1325, variance far too large. 5000 is
-    /// farther from it than 100, and both go: average 100, variance 0.
-    #[test]
-    fn outliers_are_left_out() {
-        assert_eq!(
-            typical([100, 5000, 100, 100, 100, 5000, 100, 100]),
-            Some(100)
-        );
-        // Two of 1 below: average (6 * 1000 + 2) / 8 = 750, 749 > 250.
-        assert_eq!(
-            typical([1000, 1, 1000, 1000, 1000, 1, 1000, 1000]),
-            Some(1000)
-        );
-    }
-
-    /// 100 200 400 800 1600 3200 6400 12800: average 3187. 12800 goes (9613 > 3087);
-    /// of 7, average 1814, mean square 7800000: 6400 goes. Six are left: average
-    /// 1050, mean square (10^4 + 4 * 10^4 + 16 * 10^4 + 64 * 10^4 + 256 * 10^4 + 1024 *
-    /// 10^4) / 6 = 2275000, variance 1172500; 1102500 > 36 * 1172500 is false.
-    #[test]
-    fn without_a_steady_stay_there_is_none() {
-        assert_eq!(
-            typical([100, 200, 400, 800, 1600, 3200, 6400, 12_800]),
-            None
-        );
-        let long = UNKNOWN;
-        let four = [100, long, 5000, long, 20_000, long, 70_000, long];
-        assert_eq!(typical(four), None);
-        // Three that do not differ are typical, whatever the rest was.
-        let three = [90, long, long, 90, long, long, 90, long];
-        assert_eq!(typical(three), Some(90));
-    }
-
-    /// Six of 1000 and two of 1: average 750, variance (6 * 250^2 + 2 * 749^2) / 8 =
-    /// 187125. The largest go: two are left, 1 and 1, whose variance is 0.
-    #[test]
-    fn early_releases_leave_out_only_the_largest() {
-        let samples = [1000, 1, 1000, 1000, 1000, 1, 1000, 1000];
-        let intervals = Intervals { samples, oldest: 0 };
-        assert_eq!(intervals.typical_of_low(), Some(1));
-        assert_eq!(intervals.typical(), Some(1000));
-        // Two of 5000 go, and the rest is steady.
-        let samples = [100, 5000, 100, 100, 100, 5000, 100, 100];
-        let intervals = Intervals { samples, oldest: 0 };
-        assert_eq!(intervals.typical_of_low(), Some(100));
-        // 100 is not below 100, but is below 101.
-        assert_eq!(intervals.typical_below(100), None);
-        assert_eq!(intervals.typical_below(101), Some(100));
-    }
-
     #[test]
     fn nothing_but_zero_is_nothing() {
-        assert_eq!(typical([0; INTERVALS]), None);
+        assert_eq!(Intervals::new().typical(), None);
         let mut intervals = Intervals::new();
         intervals.add_unknown();
         // The unknown stay does not count.

@@ -12,9 +12,7 @@ macro_rules! common_and {
                 key: "workload",
                 help: "What is run: ipi, pingpong, ipistorm, messaging, pipe, notify, io, timer, idle, frames, stream (the \
                        period of the event stream), overshoot (polls that end at their limit); on Linux, with --guest: linux-pipe, linux-futex, linux-eventfd, linux-membarrier, linux-seccomp-notify, linux-messaging, linux-timer, linux-idle",
-                kind: ValueKind::Words,
                 default: [Workload::Ipi, Workload::Pingpong],
-                neutral: Workload::Ipi,
                 turn: 0,
                 place: Place::Always,
                 show: Show::Title,
@@ -38,7 +36,6 @@ macro_rules! common_and {
             shape: Shape {
                 key: "shape",
                 help: "What workload ipi interrupts: dry (nothing), self, one, broadcast",
-                kind: ValueKind::Words,
                 default: *Shape::ALL,
                 neutral: Shape::One,
                 turn: 1,
@@ -55,9 +52,7 @@ macro_rules! common_and {
                 key: "wait",
                 help: "How the receiver waits: {words} (these are all; poll-wfi is the bare loop, without a governor), or the \
                        idle states of --states by governor:NAME, with NAME {governor}, or all",
-                kind: ValueKind::Words,
                 default: [Wait::Busy, Wait::Spin, Wait::Wfi, Wait::Wfe, Wait::Wfet, Wait::PollWfi],
-                neutral: Wait::Busy,
                 turn: 3,
                 place: Place::Always,
                 show: Show::Column,
@@ -76,9 +71,7 @@ macro_rules! common_and {
             trap: Trap {
                 key: "trap",
                 help: "Which waits of the guest trap: none, wfi, wfe, both",
-                kind: ValueKind::Words,
                 default: [Trap::None, Trap::Wfi],
-                neutral: Trap::None,
                 turn: 4,
                 place: Place::Always,
                 show: Show::Column,
@@ -106,9 +99,7 @@ macro_rules! common_and {
             deliver: Deliver {
                 key: "deliver",
                 help: "How interrupts reach the receiver: inject (by the hypervisor), direct (the guest owns the interface)",
-                kind: ValueKind::Words,
                 default: *Deliver::ALL,
-                neutral: Deliver::Inject,
                 turn: 5,
                 place: Place::Always,
                 show: Show::Column,
@@ -127,9 +118,7 @@ macro_rules! common_and {
             wake: Wake {
                 key: "wake",
                 help: "Whether a polling receiver is interrupted: ipi (always), elide (no)",
-                kind: ValueKind::Words,
                 default: *Wake::ALL,
-                neutral: Wake::Ipi,
                 turn: 6,
                 place: Place::Always,
                 show: Show::Column,
@@ -143,7 +132,6 @@ macro_rules! common_and {
             poll_limit_us: u32 {
                 key: "poll-limit-us",
                 help: "How long the guest polls before WFI, microseconds",
-                kind: ValueKind::Numbers,
                 range: (1, MAX_US),
                 default: [100],
                 neutral: 0,
@@ -157,10 +145,8 @@ macro_rules! common_and {
             host_poll_us: u32 {
                 key: "host-poll-us",
                 help: "How long the hypervisor polls on a trapped WFI, microseconds; 0 is off",
-                kind: ValueKind::Numbers,
                 range: (0, MAX_US),
                 default: [0, 50],
-                neutral: 0,
                 turn: 8,
                 place: Place::Always,
                 show: Show::Sweep { column: "host", chart: "Host poll limit", preferred: 0 },
@@ -174,9 +160,7 @@ macro_rules! common_and {
             host_poll: HostPoll {
                 key: "host-poll",
                 help: "How the hypervisor chooses that limit: fixed, adaptive (by KVM's rules)",
-                kind: ValueKind::Words,
                 default: [HostPoll::Fixed],
-                neutral: HostPoll::Fixed,
                 turn: 10,
                 place: Place::Unusual,
                 show: Show::Special("EL2"),
@@ -191,9 +175,7 @@ macro_rules! common_and {
             hint: Hint {
                 key: "hint",
                 help: "Whether a guest that polls tells the hypervisor, which then does not: silent, tell",
-                kind: ValueKind::Words,
                 default: [Hint::Silent],
-                neutral: Hint::Silent,
                 turn: 11,
                 place: Place::Unusual,
                 show: Show::Special("hint"),
@@ -207,7 +189,6 @@ macro_rules! common_and {
             event_stream_us: u32 {
                 key: "event-stream-us",
                 help: "Period of the event stream, microseconds; 0 is off",
-                kind: ValueKind::Numbers,
                 range: (0, MAX_US),
                 default: [100],
                 neutral: 0,
@@ -229,10 +210,8 @@ macro_rules! common_and {
                 key: "gap-us",
                 aliases: &["delay-us"],
                 help: "Pause between two wake-ups, microseconds; the period of timer (default 1000), idle (10000) and frames (16667)",
-                kind: ValueKind::Numbers,
                 range: (0, MAX_US),
                 default: [0],
-                neutral: 0,
                 turn: 2,
                 place: Place::Always,
                 show: Show::Sweep { column: "gap", chart: "Gap", preferred: 0 },
@@ -252,9 +231,7 @@ macro_rules! common_and {
                 help: "Atomic instructions of the guest: llsc (load and store exclusive), lse (single instructions, which \
                        FEAT_LSE has). Each is an image, so a boot has one of them, and `run` boots once for each (default the \
                        best that all CPUs have)",
-                kind: ValueKind::Words,
                 default: [Atomics::Llsc],
-                neutral: Atomics::Llsc,
                 turn: 11,
                 place: Place::Always,
                 show: Show::IfDifferent,
@@ -270,9 +247,7 @@ macro_rules! common_and {
                 help: "How Linux idles, with --guest: default (as it does by itself), nohlt (it polls), off (WFI, without \
                        cpuidle), haltpoll (that driver and governor), or by states that {governor} chooses among \
                        (governor:NAME). Each is a boot",
-                kind: ValueKind::Words,
                 default: [LinuxCpuidle::Default],
-                neutral: LinuxCpuidle::Default,
                 turn: 11,
                 place: Place::Unusual,
                 show: Show::IfDifferent,
@@ -282,9 +257,7 @@ macro_rules! common_and {
             wfi_barrier: WfiBarrier {
                 key: "wfi-barrier",
                 help: "The barrier before each WFI of the guest: none, dsb (DSB SY, as in Linux's idle loop)",
-                kind: ValueKind::Words,
                 default: [WfiBarrier::None],
-                neutral: WfiBarrier::None,
                 turn: 11,
                 place: Place::Unusual,
                 show: Show::Special("WFI behind"),
@@ -295,9 +268,7 @@ macro_rules! common_and {
                 key: "cache",
                 help: "Whether caches hold what a wake-up uses (ipi, pingpong): warm (as the one before left them), cold \
                        (cleaned and invalidated before each sample; needs a machine that models caches)",
-                kind: ValueKind::Words,
                 default: [Cache::Warm],
-                neutral: Cache::Warm,
                 turn: 11,
                 place: Place::Unusual,
                 show: Show::Special("caches"),
@@ -315,9 +286,7 @@ macro_rules! common_and {
                 key: "noise",
                 help: "What the CPUs do that take no part in what is measured: none, stream (through memory larger than \
                        caches), sgi (they interrupt each other), tlbi (broadcast TLB invalidates)",
-                kind: ValueKind::Words,
                 default: [Noise::None],
-                neutral: Noise::None,
                 turn: 11,
                 place: Place::Unusual,
                 show: Show::Special("noise"),
@@ -329,10 +298,8 @@ macro_rules! common_and {
                 key: "arrival-us",
                 help: "Mean time from one request of notify to the next, microseconds, whether the one before is answered or \
                        not (open loop); 0: when it is (closed loop)",
-                kind: ValueKind::Numbers,
                 range: (0, MAX_US),
                 default: [0],
-                neutral: 0,
                 turn: 11,
                 place: Place::Unusual,
                 show: Show::Sweep { column: "arrival", chart: "Time between requests", preferred: 0 },
@@ -342,10 +309,8 @@ macro_rules! common_and {
             service_us: u32 {
                 key: "service-us",
                 help: "How long the supervisor of notify works on a request, microseconds",
-                kind: ValueKind::Numbers,
                 range: (0, MAX_US),
                 default: [0],
-                neutral: 0,
                 turn: 11,
                 place: Place::Unusual,
                 show: Show::Sweep { column: "service", chart: "Service time", preferred: 0 },
@@ -356,9 +321,7 @@ macro_rules! common_and {
                 key: "hz",
                 help: "How often the scheduler's tick of a governed CPU comes, which also counts the time of --psd-ms and \
                        bounds polls: 100, 250 (default), 300, 1000",
-                kind: ValueKind::Numbers,
                 default: [Hz::HZ_250],
-                neutral: Hz::HZ_250,
                 turn: 11,
                 place: Place::Unusual,
                 show: Show::Special("hz"),
@@ -370,9 +333,7 @@ macro_rules! common_and {
                 help: "Idle states of a governed CPU, from shallow to deep: poll, wfi, standby, deep (a second standby), each \
                        as NAME or NAME:LATENCY:RESIDENCY in microseconds (poll+wfi:2:10+deep); or arm_poll_idle:US, that \
                        driver with its poll limit (default poll+wfi+standby)",
-                kind: ValueKind::Tables,
                 default: [States::DEFAULT],
-                neutral: States::DEFAULT,
                 turn: 11,
                 place: Place::Unusual,
                 show: Show::Special("states"),
@@ -388,9 +349,7 @@ macro_rules! common_and {
                 help: "A second guest on each CPU that takes part, which has it while WFI traps and waits, and in slices: \
                        none, work (it computes), cache (it goes through 256 KiB of memory), cache:16, cache:64, cache:1024, \
                        cache:4096 (KiB)",
-                kind: ValueKind::Words,
                 default: [Neighbour::None],
-                neutral: Neighbour::None,
                 turn: 11,
                 place: Place::Unusual,
                 show: Show::Special("neighbour"),
@@ -411,7 +370,6 @@ macro_rules! common_and {
                 key: "slice-us",
                 help: "How long a vCPU that does not wait has its CPU before its neighbour has it for as long, microseconds; \
                        0: it keeps it",
-                kind: ValueKind::Numbers,
                 range: (0, MAX_SLICE_US),
                 default: [4000],
                 neutral: 0,
@@ -424,9 +382,7 @@ macro_rules! common_and {
             yield_on: YieldOn {
                 key: "yield-on",
                 help: "What gives the CPU to the neighbour beside a trapped WFI: none, wfe (a WFE that traps, for a slice)",
-                kind: ValueKind::Words,
                 default: [YieldOn::None],
-                neutral: YieldOn::None,
                 turn: 11,
                 place: Place::Unusual,
                 show: Show::Special("yields on"),
@@ -442,9 +398,7 @@ macro_rules! common_and {
                 help: "Which CPUs the wake-up is between (pingpong, and ipi of one): sender,receiver by their numbers, several \
                        joined by + (4,5+0,4), or all: every two, each direction of ipi, of more than 4096 a sample; all:N for N \
                        at most, all:N@SEED for others of them (default 0,1)",
-                kind: ValueKind::Pairs,
                 default: [Pair::FIRST],
-                neutral: Pair::FIRST,
                 turn: 11,
                 place: Place::Unusual,
                 show: Show::IfDifferent,

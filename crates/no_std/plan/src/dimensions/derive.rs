@@ -19,13 +19,11 @@ macro_rules! dimensions {
         key: $key:literal,
         $(aliases: $aliases:expr,)?
         help: $help:literal,
-        kind: $kind:expr,
         $(range: $range:expr,)?
         default: $default:expr,
-        neutral: $neutral:expr,
+        $(neutral: $neutral:expr,)?
         turn: $turn:literal,
-        place: $place:expr,
-        show: $show:expr,
+        $(place: $place:expr, show: $show:expr,)?
         applies: $applies:expr,
         $(own_default: $own:expr,)?
         $(forced: $forced:expr,)?
@@ -52,15 +50,15 @@ macro_rules! dimensions {
             aliases: or!([$($aliases)?] &[]),
             help: $help,
             words: <$type as Value>::WORDS,
-            kind: $kind,
-            place: $place,
-            show: $show,
+            kind: <$type as Value>::KIND,
+            place: or!([$($place)?] Place::System),
+            show: or!([$($show)?] Show::IfDifferent),
 
             applies: $applies,
             contradicts: or!([$($contradicts)?] |_, _| None),
             set: |cell, key, word| {
                 // The neutral value may be outside of what can be asked for.
-                let neutral: $type = $neutral;
+                let neutral: $type = or!([$($neutral)?] ($default)[0]);
                 cell.$field = match <$type as Value>::read(key, word, or!([$($range)?] ())) {
                     Err(Error::Number { .. }) if is_text(word, &neutral) => neutral,
                     read => read?,
@@ -68,7 +66,7 @@ macro_rules! dimensions {
                 Ok(())
             },
             write: |cell, f| fmt::Display::fmt(&cell.$field, f),
-            is_neutral: |cell| cell.$field == $neutral,
+            is_neutral: |cell| cell.$field == or!([$($neutral)?] ($default)[0]),
             rank: |cell| Value::place(cell.$field),
         }),*];
 
@@ -78,7 +76,7 @@ macro_rules! dimensions {
         impl Default for Cell {
             /// Everything neutral.
             fn default() -> Self {
-                Self { $($field: $neutral,)* }
+                Self { $($field: or!([$($neutral)?] ($default)[0]),)* }
             }
         }
 
@@ -91,7 +89,7 @@ macro_rules! dimensions {
                     if APPLIES(self) {
                         FORCED(self).unwrap_or(self.$field)
                     } else {
-                        $neutral
+                        or!([$($neutral)?] ($default)[0])
                     }
                 },)* }
             }

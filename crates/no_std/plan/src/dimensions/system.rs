@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The second part of the table: dimensions of the workloads on the executor, which
-//! records and results have in `system`.
+//! records and results have in `system`, and tables show where they differ.
 
 /// Gives these entries to `with`.
 macro_rules! system {
@@ -11,38 +11,26 @@ macro_rules! system {
                 key: "groups",
                 aliases: &["clients"],
                 help: "Groups of messaging, pairs of pipe, pairs of client and server of notify, 1 to 16 (default 1)",
-                kind: ValueKind::Numbers,
                 range: (1, 16),
                 default: [1],
-                neutral: 1,
                 turn: 24,
-                place: Place::System,
-                show: Show::IfDifferent,
                 applies: |cell| cell.workload.has_groups(),
             }
             /// Which CPUs `ipistorm` calls.
             calls: Calls {
                 key: "calls",
                 help: "Which CPUs ipistorm calls: single (the CPU at --offset), mask (those of --mask), all",
-                kind: ValueKind::Words,
                 default: [Calls::Single],
-                neutral: Calls::Single,
                 turn: 23,
-                place: Place::System,
-                show: Show::IfDifferent,
                 applies: |cell| cell.storms(),
             }
             /// A call of one CPU goes to the caller's number plus this.
             offset: u32 {
                 key: "offset",
                 help: "A call of one CPU goes to the caller's number plus this (default 1)",
-                kind: ValueKind::Numbers,
                 range: (0, 511),
                 default: [1],
-                neutral: 1,
                 turn: 22,
-                place: Place::System,
-                show: Show::IfDifferent,
                 applies: |cell| cell.storms() && cell.calls == Calls::Single,
                 contradicts: |cell, machine| {
                     let (offset, cpus) = (cell.offset, machine.cpus);
@@ -54,12 +42,8 @@ macro_rules! system {
             mask: CpuSet {
                 key: "mask",
                 help: "CPUs that a call to many goes to (default all)",
-                kind: ValueKind::Cpus,
                 default: [CpuSet::ALL],
-                neutral: CpuSet::ALL,
                 turn: 21,
-                place: Place::System,
-                show: Show::IfDifferent,
                 applies: |cell| cell.storms() && cell.calls == Calls::Mask,
                 contradicts: |cell, machine| {
                     let none = cell.calls_itself_only(machine.cpus);
@@ -71,12 +55,8 @@ macro_rules! system {
             cpulist: CpuSet {
                 key: "cpulist",
                 help: "CPUs that call (ipistorm; default 0), or wake up by time (timer, idle; default all)",
-                kind: ValueKind::Cpus,
                 default: [CpuSet::ALL],
-                neutral: CpuSet::ALL,
                 turn: 20,
-                place: Place::System,
-                show: Show::IfDifferent,
                 applies: |cell| {
                     let linux = cell.workload.is_linux();
                     cell.storms() || (cell.workload.period_us().is_some() && !linux)
@@ -91,12 +71,8 @@ macro_rules! system {
             call_wait: Switch {
                 key: "call-wait",
                 help: "Whether the caller waits until the function has run: on, off",
-                kind: ValueKind::Words,
                 default: [Switch::On],
-                neutral: Switch::On,
                 turn: 19,
-                place: Place::System,
-                show: Show::IfDifferent,
                 applies: |cell| cell.storms(),
             }
             /// How a call reaches a CPU that polls; where every wake-up is an interrupt there
@@ -104,12 +80,8 @@ macro_rules! system {
             call_by: CallBy {
                 key: "call-by",
                 help: "How a call reaches a CPU that polls: notify, resched, ipi, skip-newidle, sm-idle",
-                kind: ValueKind::Words,
                 default: [CallBy::Notify],
-                neutral: CallBy::Notify,
                 turn: 18,
-                place: Place::System,
-                show: Show::IfDifferent,
                 applies: |cell| cell.storms(),
                 forced: |cell| (!cell.wake.elides()).then_some(CallBy::Ipi),
             }
@@ -117,12 +89,8 @@ macro_rules! system {
             crowd: CpuSet {
                 key: "crowd",
                 help: "CPUs on which two tasks are always ready, besides those that call (ipistorm; default none)",
-                kind: ValueKind::Cpus,
                 default: [CpuSet::NONE],
-                neutral: CpuSet::NONE,
                 turn: 18,
-                place: Place::System,
-                show: Show::IfDifferent,
                 applies: |cell| cell.storms(),
                 contradicts: |cell, machine| SkipReason::offline("crowd", cell.crowd, machine.cpus),
             }
@@ -130,39 +98,27 @@ macro_rules! system {
             device_us: u32 {
                 key: "device-us",
                 help: "How long the device of io takes to read, microseconds (default 20)",
-                kind: ValueKind::Numbers,
                 range: (1, 1_000_000),
                 default: [20],
-                neutral: 20,
                 turn: 17,
-                place: Place::System,
-                show: Show::IfDifferent,
                 applies: |cell| cell.workload == Workload::Io,
             }
             /// How many requests of a hundred are writes.
             writes: u32 {
                 key: "writes",
                 help: "How many requests of io in a hundred are writes, drawn at random (default 0)",
-                kind: ValueKind::Numbers,
                 range: (0, 100),
                 default: [0],
-                neutral: 0,
                 turn: 17,
-                place: Place::System,
-                show: Show::IfDifferent,
                 applies: |cell| cell.workload == Workload::Io,
             }
             /// How long the device takes to write, microseconds.
             write_us: u32 {
                 key: "write-us",
                 help: "How long the device of io takes to write, microseconds (default 20)",
-                kind: ValueKind::Numbers,
                 range: (1, 1_000_000),
                 default: [20],
-                neutral: 20,
                 turn: 17,
-                place: Place::System,
-                show: Show::IfDifferent,
                 applies: |cell| cell.workload == Workload::Io && cell.writes != 0,
             }
             /// How its times, or those from one request to the next, are distributed.
@@ -170,12 +126,8 @@ macro_rules! system {
                 key: "spread",
                 help: "How times of io's device (default fixed), or from one request to the next (exponential), are \
                        distributed: fixed, uniform, exponential",
-                kind: ValueKind::Words,
                 default: [Spread::Fixed],
-                neutral: Spread::Fixed,
                 turn: 16,
-                place: Place::System,
-                show: Show::IfDifferent,
                 applies: |cell| cell.workload == Workload::Io || cell.is_open(),
                 own_default: |cell| cell.is_open().then_some(Spread::Exponential),
             }
@@ -184,37 +136,25 @@ macro_rules! system {
                 key: "completion",
                 help: "How many requests of io in a hundred interrupt the CPU that submitted them, drawn at random; the \
                        others interrupt the next CPU (default 100, same; other is 0)",
-                kind: ValueKind::Numbers,
                 default: [Completion::SAME],
-                neutral: Completion::SAME,
                 turn: 15,
-                place: Place::System,
-                show: Show::IfDifferent,
                 applies: |cell| cell.workload == Workload::Io,
             }
             /// How long a CPU avoids deep idle states after a device request, milliseconds; 0 is off.
             psd_ms: u32 {
                 key: "psd-ms",
                 help: "How long a governed CPU stays shallow after it asked a device, milliseconds; 0 is off",
-                kind: ValueKind::Numbers,
                 range: (0, 1000),
                 default: [0],
-                neutral: 0,
                 turn: 14,
-                place: Place::System,
-                show: Show::IfDifferent,
                 applies: |cell| cell.workload == Workload::Io && cell.wait.governor().is_some(),
             }
             /// How shallow that is.
             psd_limit: PsdLimit {
                 key: "psd-limit",
                 help: "How shallow that is: poll (the shallowest state), wfi (no deeper than WFI, by a latency limit)",
-                kind: ValueKind::Words,
                 default: [PsdLimit::Poll],
-                neutral: PsdLimit::Poll,
                 turn: 14,
-                place: Place::System,
-                show: Show::IfDifferent,
                 applies: |cell| {
                     cell.workload == Workload::Io && cell.wait.governor().is_some() && cell.psd_ms != 0
                 },
@@ -224,25 +164,18 @@ macro_rules! system {
                 key: "standby-us",
                 help: "Exit latency of state standby where --states does not give it, microseconds; 0 is without that state \
                        (default 100)",
-                kind: ValueKind::Numbers,
                 range: (0, 10_000),
                 default: [States::STANDBY_US],
                 neutral: 0,
                 turn: 13,
-                place: Place::System,
-                show: Show::IfDifferent,
                 applies: |cell| cell.wait.governor().is_some() && cell.states.leaves_standby_open(),
             }
             /// CPUs that poll whatever the governor says.
             idle_poll: CpuSet {
                 key: "idle-poll",
                 help: "Governed CPUs that poll whatever the governor says (default none)",
-                kind: ValueKind::Cpus,
                 default: [CpuSet::NONE],
-                neutral: CpuSet::NONE,
                 turn: 12,
-                place: Place::System,
-                show: Show::IfDifferent,
                 applies: |cell| cell.wait.governor().is_some() && cell.workload.has_tasks(),
                 contradicts: |cell, machine| SkipReason::offline("idle-poll", cell.idle_poll, machine.cpus),
             }
@@ -250,12 +183,8 @@ macro_rules! system {
             idle_poll_by: IdlePollBy {
                 key: "idle-poll-by",
                 help: "How --idle-poll makes CPUs poll: posted (a switch; YIELD, with ticks), pointer (WFE, without)",
-                kind: ValueKind::Words,
                 default: [IdlePollBy::Posted],
-                neutral: IdlePollBy::Posted,
                 turn: 12,
-                place: Place::System,
-                show: Show::IfDifferent,
                 applies: |cell| {
                     let governed = cell.wait.governor().is_some();
                     governed && cell.workload.has_tasks() && !cell.idle_poll.is_empty()

@@ -32,33 +32,6 @@ fn run(limits: &Limits, repeats: bool, cost: impl Fn(u32) -> u64) -> (Pace, Vec<
 }
 
 #[test]
-fn a_quick_cell_has_all_its_samples_in_equal_shares() {
-    for budget in [0, 1_000_000] {
-        let (pace, passes) = run(&limits(2002, budget), false, |_| 100);
-        assert_eq!((pace.ended, pace.done), (Some(End::Samples), 2002));
-        assert_eq!(passes, [501, 501, 500, 500]);
-    }
-}
-
-#[test]
-fn a_slow_cell_has_fewer_in_equal_shares_and_keeps_to_its_time() {
-    let (pace, passes) = run(&limits(2000, 20_000_000), false, |_| 100_000);
-    assert_eq!(pace.ended, Some(End::Budget));
-    assert_eq!(passes, [50, 50, 50, 50]);
-}
-
-#[test]
-fn one_wake_up_may_take_longer_than_the_budget() {
-    let (pace, passes) = run(&limits(4, 10), false, |_| 1000);
-    assert_eq!((pace.ended, passes), (Some(End::Samples), vec![1; 4]));
-    let (pace, passes) = run(&limits(2000, 10), false, |_| 1000);
-    assert_eq!(
-        (pace.ended, passes),
-        (Some(End::Budget), vec![FIRST, 1, 1, 1])
-    );
-}
-
-#[test]
 fn the_pauses_that_were_asked_for_are_no_part_of_the_budget() {
     let paused = Limits {
         pause: 1_000_000,
@@ -86,41 +59,6 @@ fn what_repeats_ends_after_one_pass_in_each_direction() {
     };
     let (pace, _) = run(&exact, true, |_| 1);
     assert_eq!((pace.ended, pace.done), (Some(End::Samples), 2000));
-}
-
-#[test]
-fn raw_samples_and_named_numbers_are_all_taken() {
-    let settles = |text: &str| {
-        let plan = crate::Arguments::parse(text).unwrap().plan;
-        let machine = crate::Machine {
-            cpus: 2,
-            wfxt: true,
-            lse: true,
-            ecv: true,
-            linux: false,
-            frequency: 1_000_000_000,
-            under: crate::Under::Rouse,
-            given: None,
-            cpus_at_once: true,
-            caches: false,
-            event_loses_irq: false,
-        };
-        let cell = plan.cells(&machine).next().unwrap();
-        Limits::of(&plan, &cell, 1_000_000_000, true)
-    };
-    assert!(settles("").settle && settles("rouse.max-iterations=400").settle);
-    assert!(!settles("rouse.raw").settle && !settles("rouse.iterations=400").settle);
-    assert_eq!(settles("").budget, 10_000_000);
-    assert_eq!(settles("rouse.cell-ms=3").budget, 3_000_000);
-    assert_eq!(settles("rouse.cell-ms=0").budget, 0);
-    assert_eq!(settles("rouse.gap-us=7").pause, 7000);
-    let notify = |text: &str| settles(&format!("rouse.workload=notify {text}")).pause;
-    assert_eq!(notify("rouse.gap-us=7 rouse.service-us=4"), 11_000);
-    assert_eq!(
-        notify("rouse.gap-us=7 rouse.service-us=4 rouse.arrival-us=20"),
-        20_000
-    );
-    assert_eq!(notify("rouse.service-us=40 rouse.arrival-us=20"), 40_000);
 }
 
 proptest! {

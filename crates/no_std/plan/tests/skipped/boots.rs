@@ -13,7 +13,7 @@ fn boots_with_other_knobs_share_the_cells() {
     plan.set("host-poll", "fixed,adaptive").unwrap();
     let mut kvm = Machine {
         under: plan::Under::Kvm,
-        ..machine()
+        ..MACHINE
     };
     let all: Vec<Cell> = plan.cells(&kvm).collect();
     let mut parts = Vec::new();
@@ -57,7 +57,7 @@ fn a_boot_alone_has_what_its_trap_makes_no_difference_to() {
                 host_poll_us: 0,
                 alone: true,
             }),
-            ..machine()
+            ..MACHINE
         };
         let cells = plan.cells(&kvm).map(|cell| {
             let trap = cell
@@ -91,7 +91,7 @@ fn a_loop_that_keeps_its_turn_is_skipped_where_cpus_take_turns() {
         let machine = Machine {
             linux: true,
             cpus_at_once,
-            ..machine()
+            ..MACHINE
         };
         let plan = plan("rouse.workload=linux-membarrier rouse.trap=none");
         let cells: Vec<Cell> = plan.cells(&machine).collect();

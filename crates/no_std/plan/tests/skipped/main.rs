@@ -10,21 +10,7 @@ fn plan(text: &str) -> Plan {
     Arguments::parse(text).unwrap().plan
 }
 
-fn machine() -> Machine {
-    Machine {
-        cpus: 4,
-        wfxt: true,
-        lse: true,
-        ecv: true,
-        linux: false,
-        frequency: 1_000_000_000,
-        under: plan::Under::Rouse,
-        given: None,
-        cpus_at_once: true,
-        caches: true,
-        event_loses_irq: false,
-    }
-}
+const MACHINE: Machine = Machine::COMPLETE;
 
 #[test]
 fn reasons_name_the_remedy() {
@@ -89,12 +75,12 @@ fn reasons_name_the_remedy() {
 
 #[test]
 fn what_came_with_the_defaults_is_left_out() {
-    let shown = |text: &str| plan(text).cells(&machine()).count();
+    let shown = |text: &str| plan(text).cells(&MACHINE).count();
     assert_eq!(shown(""), 66);
     let bare = Machine {
         under: plan::Under::None,
         given: None,
-        ..machine()
+        ..MACHINE
     };
     let cells: Vec<Cell> = Plan::default().cells(&bare).collect();
     assert!(!cells.is_empty());
@@ -109,13 +95,13 @@ fn what_came_with_the_defaults_is_left_out() {
 fn without_lse_what_was_asked_of_it_is_skipped() {
     let without = Machine {
         lse: false,
-        ..machine()
+        ..MACHINE
     };
     let asked = plan("rouse.atomics=lse rouse.workload=pingpong");
-    let count = asked.cells(&machine()).count();
+    let count = asked.cells(&MACHINE).count();
     assert!(count > 0 && asked.cells(&without).count() == count);
-    for cell in asked.cells(&machine()) {
-        assert_eq!(cell.skip_reason(&machine()), None);
+    for cell in asked.cells(&MACHINE) {
+        assert_eq!(cell.skip_reason(&MACHINE), None);
         assert_eq!(cell.skip_reason(&without), Some(SkipReason::NoLse));
     }
     let other = plan("rouse.atomics=llsc rouse.workload=pingpong");
@@ -130,10 +116,7 @@ fn without_lse_what_was_asked_of_it_is_skipped() {
 fn of_several_reasons_the_first_is_told() {
     let reason = |text: &str| {
         let plan = plan(&format!("{text} rouse.deliver=inject rouse.trap=none"));
-        let machine = Machine {
-            cpus: 2,
-            ..machine()
-        };
+        let machine = Machine { cpus: 2, ..MACHINE };
         let cell = plan.cells(&machine).next().unwrap();
         cell.skip_reason(&machine)
     };
@@ -174,7 +157,7 @@ fn silenced(noise: &str, cpus: usize, cpus_at_once: bool, workload: &str) -> Opt
     let machine = Machine {
         cpus,
         cpus_at_once,
-        ..machine()
+        ..MACHINE
     };
     let cell = plan.cells(&machine).next().unwrap();
     cell.skip_reason(&machine)
@@ -213,7 +196,7 @@ fn every_cpu_measures_takes_part_or_stands_by() {
     let texts = ["rouse.workload=all rouse.shape=all rouse.wait=all rouse.noise=all"];
     for cell in texts
         .iter()
-        .flat_map(|text| plan(text).cells(&machine()).collect::<Vec<_>>())
+        .flat_map(|text| plan(text).cells(&MACHINE).collect::<Vec<_>>())
     {
         for cpus in 1..6 {
             let others = cell.members(cpus) + cell.bystanders(cpus);
@@ -226,7 +209,7 @@ fn every_cpu_measures_takes_part_or_stands_by() {
 fn an_open_loop_has_arrivals_in_place_of_pauses() {
     let cell = |text: &str| {
         let plan = plan(&format!("rouse.workload=notify rouse.wait=wfi {text}"));
-        let cell = plan.cells(&machine()).next().unwrap();
+        let cell = plan.cells(&MACHINE).next().unwrap();
         (cell, plan.drawn(&cell))
     };
     let (open, drawn) =
@@ -244,7 +227,7 @@ fn an_open_loop_has_arrivals_in_place_of_pauses() {
 fn ranks_are_those_of_a_plan() {
     let mut cells: Vec<Cell> =
         plan("rouse.workload=ipi,pingpong rouse.gap-us=5,10 rouse.mask=1,2 rouse.wait=all")
-            .cells(&machine())
+            .cells(&MACHINE)
             .collect();
     let sorted = cells.clone();
     cells.reverse();
@@ -272,9 +255,9 @@ fn tables_that_contradict_the_rest_are_skipped_by_name() {
     let why = |text: &str| {
         let common = "rouse.workload=pingpong rouse.wait=governor:teo rouse.deliver=inject";
         let plan = plan(&format!("{common} rouse.host-poll-us=0 {text}"));
-        let cells: Vec<Cell> = plan.cells(&machine()).collect();
+        let cells: Vec<Cell> = plan.cells(&MACHINE).collect();
         assert_eq!(cells.len(), 1, "{text}");
-        let reason = cells[0].skip_reason(&machine());
+        let reason = cells[0].skip_reason(&MACHINE);
         reason.map_or(String::new(), |reason| reason.to_string())
     };
     for (text, told) in [
@@ -320,7 +303,7 @@ fn a_table_without_poll_depends_on_no_event() {
         let text =
             format!("rouse.wait=governor:menu rouse.states={states} rouse.event-stream-us=50");
         let plan = plan(&text);
-        plan.cells(&machine()).next().unwrap()
+        plan.cells(&MACHINE).next().unwrap()
     };
     let depends = |states: &str| cell(states).depends_on().collect::<Vec<_>>();
     assert_eq!(depends("poll+wfi"), ["wfe_halts", "monitor_wakes_wfe"]);

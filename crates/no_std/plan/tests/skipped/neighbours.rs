@@ -7,7 +7,7 @@ use super::*;
 fn neighbours_are_rouses_and_interrupts_end_their_turns() {
     use plan::Under;
     let reasons = |text: &str, under| {
-        let machine = Machine { under, ..machine() };
+        let machine = Machine { under, ..MACHINE };
         let plan = plan(&format!(
             "rouse.workload=pingpong rouse.gap-us=50 rouse.trap=none {text}"
         ));
@@ -53,7 +53,7 @@ fn slices_and_yields_apply_beside_neighbours() {
         let plan = plan(&format!(
             "rouse.workload=pingpong rouse.wake=ipi rouse.deliver=inject {text}"
         ));
-        let cells: Vec<Cell> = plan.cells(&machine()).collect();
+        let cells: Vec<Cell> = plan.cells(&MACHINE).collect();
         let words = cells
             .iter()
             .map(|cell| (cell.slice_us, cell.yield_on == YieldOn::Wfe));

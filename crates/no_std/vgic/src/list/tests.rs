@@ -3,6 +3,7 @@
 //! guest is owed.
 
 use super::*;
+use ListOperation::{Acknowledge, Activate, Deactivate, End, Inject, Maintenance, Withdraw};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -82,7 +83,10 @@ enum ListOperation {
 
 /// The INTID that is mapped to a physical interrupt.
 const TIMER: u32 = 27;
-const TIMER_LINE: ListRegister = ListRegister::pending(TIMER, 0x50, Some(TIMER));
+const ACTIVE: State = State {
+    pending: false,
+    active: true,
+};
 
 fn hardware(intid: u32) -> Option<u32> {
     (intid == TIMER).then_some(intid)
@@ -112,35 +116,34 @@ impl World {
     fn step(&mut self, step: ListOperation) {
         let mut injected = false;
         match step {
-            ListOperation::Inject(intid) => injected = self.inject(intid),
-            ListOperation::Acknowledge => {
+            Inject(intid) => injected = self.inject(intid),
+            Acknowledge => {
                 if let Some(intid) = self.acknowledge() {
-                    let state = self.owed.entry(intid).or_default();
-                    assert!(state.pending, "{intid} was not pending");
-                    *state = State {
-                        pending: false,
-                        active: true,
-                    };
+                    let state = self.owed.insert(intid, ACTIVE);
+                    assert!(
+                        state.is_some_and(|one| one.pending),
+                        "{intid} was not pending"
+                    );
                 }
             }
-            ListOperation::End => {
+            End => {
                 if let Some(intid) = self.innermost() {
                     self.end(intid);
                 }
             }
-            ListOperation::Maintenance => {
+            Maintenance => {
                 if self.bank.asked.refill && !self.bank.is_waiting() {
                     self.list.refill(&mut self.bank);
                 }
             }
-            ListOperation::Withdraw(intid) => {
+            Withdraw(intid) => {
                 let had = self.list.withdraw(&mut self.bank, intid);
                 let state = self.owed.entry(intid).or_default();
                 assert_eq!(had.is_some(), state.pending);
                 state.pending = false;
             }
-            ListOperation::Activate(intid) => self.activate(intid),
-            ListOperation::Deactivate(intid) => {
+            Activate(intid) => self.activate(intid),
+            Deactivate(intid) => {
                 self.list
                     .set_active(&mut self.bank, intid, priority(intid), false);
                 self.owed.entry(intid).or_default().active = false;
@@ -210,12 +213,8 @@ impl World {
         for (&intid, &state) in &self.owed {
             assert_eq!(self.list.state(&self.bank, intid), state, "INTID {intid}");
         }
-        let listed: Vec<_> = self
-            .bank
-            .registers
-            .iter()
-            .filter(|one| is_used(one))
-            .collect();
+        let registers = self.bank.registers.iter();
+        let listed: Vec<_> = registers.filter(|one| is_used(one)).collect();
         for (n, one) in listed.iter().enumerate() {
             let twice = listed[n + 1..].iter().any(|two| two.intid() == one.intid());
             assert!(!twice, "{} is listed twice", one.intid());
@@ -226,15 +225,8 @@ impl World {
         let waits = !self.list.queue.is_empty();
         assert_eq!(self.list.straight, if waits { 0 } else { PRIVATE.into() });
         for (first, arrival) in self.list.firsts.iter().zip(&self.list.arrivals) {
-            let here = arrival.slot == 0;
-            assert_eq!(
-                *first,
-                if here {
-                    arrival.value
-                } else {
-                    ListRegister::EMPTY
-                }
-            );
+            let here = (arrival.slot == 0).then_some(arrival.value);
+            assert_eq!(*first, here.unwrap_or(ListRegister::EMPTY));
         }
         let mut queue = self.list.queue.iter();
         let asked = Asked {
@@ -248,14 +240,10 @@ impl World {
             assert!(bank.is_waiting(), "raised without end");
         }
         if injected {
-            let best = self
-                .owed
-                .iter()
-                .filter(|(_, state)| state.pending && !state.active);
+            let owed = self.owed.iter();
+            let best = owed.filter(|(_, state)| state.pending && !state.active);
             let best = best.map(|(&intid, _)| priority(intid)).min();
-            let pending = listed
-                .iter()
-                .filter(|one| one.is_pending() && !one.is_active());
+            let pending = listed.iter().filter(|one| one.is_waiting());
             assert_eq!(pending.map(|one| one.priority()).min(), best);
         }
     }
@@ -263,29 +251,26 @@ impl World {
     /// The guest handles what it gets until nothing comes any more.
     fn settle(&mut self) {
         for _ in 0..1000 {
-            self.step(ListOperation::End);
-            self.step(ListOperation::Maintenance);
-            self.step(ListOperation::Acknowledge);
+            self.step(End);
+            self.step(Maintenance);
+            self.step(Acknowledge);
         }
-        assert!(
-            self.owed.values().all(|state| *state == State::default()),
-            "lost: {:?}",
-            self.owed
-        );
+        let done = self.owed.values().all(|state| *state == State::default());
+        assert!(done, "lost: {:?}", self.owed);
     }
 }
 
 fn step() -> impl Strategy<Value = ListOperation> {
     prop_oneof![
-        4 => (0u32..40).prop_map(ListOperation::Inject),
-        3 => Just(ListOperation::Acknowledge),
-        3 => Just(ListOperation::End),
-        2 => Just(ListOperation::Maintenance),
-        1 => (0u32..40).prop_map(ListOperation::Withdraw),
-        1 => (0u32..40).prop_map(ListOperation::Activate),
-        1 => (0u32..40).prop_map(ListOperation::Deactivate),
-        1 => Just(ListOperation::Inject(TIMER)),
-        1 => prop_oneof![Just(ListOperation::Activate(TIMER)), Just(ListOperation::Withdraw(TIMER))],
+        4 => (0u32..40).prop_map(Inject),
+        3 => Just(Acknowledge),
+        3 => Just(End),
+        2 => Just(Maintenance),
+        1 => (0u32..40).prop_map(Withdraw),
+        1 => (0u32..40).prop_map(Activate),
+        1 => (0u32..40).prop_map(Deactivate),
+        1 => Just(Inject(TIMER)),
+        1 => prop_oneof![Just(Activate(TIMER)), Just(Withdraw(TIMER))],
     ]
 }
 
@@ -302,12 +287,12 @@ proptest! {
 #[test]
 fn short_sequences_exhaustively() {
     let steps = [
-        ListOperation::Inject(0),
-        ListOperation::Inject(1),
-        ListOperation::Inject(4),
-        ListOperation::Acknowledge,
-        ListOperation::End,
-        ListOperation::Maintenance,
+        Inject(0),
+        Inject(1),
+        Inject(4),
+        Acknowledge,
+        End,
+        Maintenance,
     ];
     const DEPTH: u32 = if cfg!(miri) { 2 } else { 7 };
     for count in 1..=2 {
@@ -329,13 +314,8 @@ fn a_hardware_interrupt_is_never_active_and_pending() {
     assert_eq!(world.bank.acknowledge(255), Some(27));
     // It came though it is active: the deactivation was still under way.
     world.list.inject(&mut world.bank, 27, 0x80, Some(27));
-    assert!(
-        world
-            .bank
-            .registers
-            .iter()
-            .all(|one| !(one.is_active() && one.is_pending()))
-    );
+    let both = |one: &ListRegister| one.is_active() && one.is_pending();
+    assert!(!world.bank.registers.iter().any(both));
     // Its end ends the physical one, whose line has it come again.
     assert_eq!(world.bank.asked, Asked::default());
     world.bank.end(27);
@@ -343,115 +323,19 @@ fn a_hardware_interrupt_is_never_active_and_pending() {
 }
 
 #[test]
-fn a_line_that_is_low_takes_its_interrupt_back_and_no_other() {
-    let low = |world: &mut World| world.list.lower(&mut world.bank, 1 << TIMER | 1 << 5);
-    let mut world = World::new(2);
-    world.step(ListOperation::Inject(5));
-    world.step(ListOperation::Inject(TIMER));
-    assert_eq!(low(&mut world), 1 << TIMER);
-    assert!(!world.list.state(&world.bank, TIMER).pending);
-    assert!(world.list.state(&world.bank, 5).pending);
-    // In the queue; and what software set.
-    for intid in [6, 7, 8] {
-        world.list.inject(&mut world.bank, intid, 0, None);
-    }
-    world.list.inject(&mut world.bank, TIMER, 0x80, Some(TIMER));
-    assert_eq!(low(&mut world), 1 << TIMER);
-    world.list.inject(&mut world.bank, TIMER, 0x80, Some(TIMER));
-    world.list.inject(&mut world.bank, TIMER, 0x80, None);
-    world.list.inject(&mut world.bank, TIMER, 0x80, Some(TIMER));
-    assert_eq!(low(&mut world), 0);
-    assert!(world.list.state(&world.bank, TIMER).pending);
-}
-
-#[test]
-fn what_software_sets_takes_the_place_of_the_line_in_any_state() {
-    let line = ListRegister::pending(TIMER, 0x80, Some(TIMER));
-    let set = ListRegister::pending(TIMER, 0x80, None);
-    // With a notice where the physical interrupt is active.
-    let both = set.with_notice();
-    let active = line.with_active();
-    assert_eq!(line.joined(line), line);
-    assert_eq!(active.joined(line), active);
-    assert_eq!(line.joined(set), both);
-    assert_eq!(set.joined(line), both);
-    assert_eq!(set.joined(set), set);
-    assert_eq!(active.joined(set), both.with_active());
-    assert_eq!(both.with_active().joined(set), both.with_active());
-    let taken = set.with_active().without_pending();
-    assert_eq!(taken.joined(line), taken.with_notice());
-}
-
-#[test]
-fn what_is_not_expected_does_not_arrive() {
-    let mut world = World::new(2);
-    assert!(!world.list.arrive(&mut world.bank, 3));
-    let value = ListRegister::pending(3, 0x40, None);
-    world.list.expect(3, Some(value));
-    assert!(world.list.arrive(&mut world.bank, 3));
-    assert_eq!(world.bank.registers[0], value);
-    assert!(
-        !world.list.arrive(&mut world.bank, 3),
-        "its register is used"
-    );
-    world.list.expect(3, None);
-    world.bank.registers[0] = ListRegister::EMPTY;
-    assert!(!world.list.arrive(&mut world.bank, 3));
-}
-
-#[test]
-fn draining_gives_back_everything_pending() {
-    let mut world = World::new(2);
-    for intid in 0..5 {
-        world
-            .list
-            .inject(&mut world.bank, intid, priority(intid), None);
-    }
-    world.bank.acknowledge(255);
-    let mut drained = Vec::new();
-    world
-        .list
-        .drain(&mut world.bank, |one| drained.push(one.intid()));
-    drained.sort_unstable();
-    assert_eq!(drained, [1, 2, 3, 4]);
-    assert!(!world.list.deliverable(&world.bank));
-    assert!(world.list.state(&world.bank, 0).active);
-}
-
-#[test]
-fn a_pending_hardware_interrupt_that_is_activated_is_only_active() {
-    let mut world = World::new(2);
-    world.step(ListOperation::Inject(TIMER));
-    world.step(ListOperation::Activate(TIMER));
-    let only = TIMER_LINE.with_active();
-    assert_eq!(world.list.queue[..], [only]);
-    assert_eq!(
-        world.list.deactivate(&mut world.bank, TIMER),
-        Some(only),
-        "its end is the physical one's"
-    );
-}
-
-#[test]
 fn a_more_urgent_one_takes_the_register_of_the_innermost() {
     let mut world = World::new(2);
     // Each is more urgent than the one before.
     for intid in [4, 3, 2, 1, 0] {
-        world.step(ListOperation::Inject(intid));
+        world.step(Inject(intid));
         assert_eq!(world.acknowledge(), Some(intid));
-        world.owed.insert(
-            intid,
-            State {
-                pending: false,
-                active: true,
-            },
-        );
+        world.owed.insert(intid, ACTIVE);
     }
     let listed: Vec<u32> = world.bank.registers.iter().map(|one| one.intid()).collect();
     assert_eq!((listed, world.list.queue.len()), (vec![4, 0], 3));
     for intid in [0, 1, 2, 3, 4] {
         assert_eq!(world.bank.asked.traps, intid < 4, "{intid}");
-        world.step(ListOperation::End);
+        world.step(End);
         assert!(!world.list.state(&world.bank, intid).active);
     }
 }
@@ -459,8 +343,8 @@ fn a_more_urgent_one_takes_the_register_of_the_innermost() {
 #[test]
 fn an_active_one_keeps_its_priority_in_its_register() {
     let mut world = World::new(2);
-    world.step(ListOperation::Inject(2));
-    world.step(ListOperation::Acknowledge);
+    world.step(Inject(2));
+    world.step(Acknowledge);
     // It comes again with another priority: hardware would not end it any more.
     world.list.inject(&mut world.bank, 2, 0x10, None);
     assert!(world.bank.asked.traps && world.list.state(&world.bank, 2).active);

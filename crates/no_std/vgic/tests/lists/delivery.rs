@@ -5,18 +5,14 @@ use std::cell::RefCell;
 
 use trap::interface::Register;
 use vgic::{
-    Access, Asked, Bank, Delivery, Distributor, Due, Interface, List, ListRegister, Private, Vcpu,
+    Asked, Bank, Delivery, Distributor, Due, Interface, List, ListRegister, Maintenance, Vcpu,
 };
 
-use super::{ACTIVE, PENDING, Registers, private};
+use super::{ACTIVE, FIRST, PENDING, Registers, private, set, word};
 
 const TIMERS: u32 = 1 << 27 | 1 << 30;
 /// ICH_VTR_EL2: 7 bits of priority, of which all preempt; 24 bits of INTID; A3V.
 const KIND: u64 = 6 << 29 | 6 << 26 | 1 << 23 | 1 << 21;
-const VCPU: Vcpu = Vcpu {
-    number: 0,
-    affinity: 0,
-};
 
 /// A CPU that notes what it is told.
 struct TestCpu {
@@ -73,7 +69,7 @@ impl Interface for TestCpu {
     }
 
     fn vcpu(&self) -> Vcpu {
-        VCPU
+        FIRST
     }
 
     fn enable(&mut self, on: u32, off: u32) {
@@ -125,14 +121,8 @@ impl vgic::Registers for TestCpu {
 /// Runs `test` on a CPU with four list registers, whose guest has enabled everything.
 fn on_a_cpu(test: impl FnOnce(Delivery<'_, TestCpu, &RefCell<Distributor>>)) {
     let distributor = RefCell::new(Distributor::new(1));
-    for (offset, value) in [(0, 2), (0x104, u32::MAX)] {
-        let write = Some(value.into());
-        let size = 4;
-        let _ = distributor.borrow_mut().access(Access {
-            offset,
-            size,
-            write,
-        });
+    for (offset, value) in [(0, 2), (0x104, u32::MAX.into())] {
+        super::write(&mut distributor.borrow_mut(), offset, value);
     }
     let (private, mut list) = (private(), List::new());
     let interface = TestCpu {
@@ -153,21 +143,6 @@ fn on_a_cpu(test: impl FnOnce(Delivery<'_, TestCpu, &RefCell<Distributor>>)) {
     });
 }
 
-fn disable(private: &Private, bits: u32) {
-    let frames = vgic::Redistributor {
-        private,
-        affinity: 0,
-        number: 0,
-        last: true,
-        lines: 0,
-    };
-    let _ = frames.access(Access {
-        offset: 0x1_0180,
-        size: 4,
-        write: Some(bits.into()),
-    });
-}
-
 #[test]
 fn what_comes_physically_is_listed_as_was_said() {
     on_a_cpu(|mut delivery| {
@@ -184,7 +159,7 @@ fn what_comes_physically_is_listed_as_was_said() {
         delivery.interface.bank.end(0);
         // 9 does not come physically; 6 is disabled.
         assert!(!delivery.arrive(9));
-        disable(delivery.private, 1 << 6);
+        set(delivery.private, 0x1_0180, 1 << 6);
         assert!(!delivery.evaluate());
         assert!(!delivery.arrive(6));
         assert_eq!(delivery.interface.bank.used(), []);
@@ -201,7 +176,7 @@ fn timers_that_can_be_delivered_are_enabled_and_others_end() {
         let _ = delivery.evaluate();
         // 27 is the guest's to end, 25 no timer's.
         assert_eq!(delivery.interface.active, 1 << 27 | 1 << 25);
-        disable(delivery.private, 1 << 27);
+        set(delivery.private, 0x1_0180, 1 << 27);
         let _ = delivery.evaluate();
         assert_eq!(delivery.interface.enabled, 1 << 30);
         assert_eq!(delivery.interface.active, 1 << 25);
@@ -229,6 +204,43 @@ fn a_look_at_the_lines_takes_back_those_that_are_low() {
 }
 
 #[test]
+fn states_are_published_after_a_look_at_the_lines() {
+    on_a_cpu(|mut delivery| {
+        delivery.interface.active = 1 << 27;
+        delivery.inject(27, Some(27));
+        delivery.interface.lines = 1 << 27;
+        delivery.publish();
+        assert!(delivery.deliverable() && delivery.interface.active != 0);
+        delivery.interface.lines = 0;
+        delivery.publish();
+        assert!(!delivery.deliverable() && delivery.interface.active == 0);
+    });
+}
+
+#[test]
+fn the_maintenance_interrupt_says_what_it_is_for() {
+    on_a_cpu(|mut delivery| {
+        assert_eq!(delivery.maintain(), Maintenance::Nothing);
+        for intid in 0..6 {
+            delivery.inject(intid, None);
+        }
+        assert_eq!(delivery.maintain(), Maintenance::Refilled);
+        delivery.interface.bank.values[0] = ListRegister(1 << 41 | 40);
+        assert_eq!(delivery.maintain(), Maintenance::Ended);
+    });
+}
+
+#[test]
+fn what_cannot_be_delivered_waits_unless_a_line_makes_it() {
+    on_a_cpu(|mut delivery| {
+        delivery.private.refresh(false);
+        assert!(!delivery.inject(5, None) && !delivery.inject(27, Some(27)));
+        assert_eq!(delivery.private.pending(), 1 << 5);
+        assert!(!delivery.deliverable());
+    });
+}
+
+#[test]
 fn an_active_interrupt_is_seen_wherever_it_is() {
     on_a_cpu(|mut delivery| {
         assert!(!delivery.has_active());
@@ -246,22 +258,7 @@ fn an_active_interrupt_is_seen_wherever_it_is() {
 #[test]
 fn what_is_unlisted_goes_where_it_came_from() {
     on_a_cpu(|mut delivery| {
-        let pending = |delivery: &Delivery<'_, TestCpu, &RefCell<Distributor>>| {
-            let (offset, size, write) = (0x204, 4, None);
-            let access = Access {
-                offset,
-                size,
-                write,
-            };
-            delivery.shared.borrow_mut().access(access).0
-        };
-        let write = Some(1 << 8);
-        let (offset, size) = (0x204, 4);
-        let _ = delivery.shared.borrow_mut().access(Access {
-            offset,
-            size,
-            write,
-        });
+        super::write(&mut delivery.shared.borrow_mut(), 0x204, 1 << 8);
         delivery.interface.active = TIMERS;
         delivery.inject(3, None);
         delivery.inject(27, Some(27));
@@ -275,7 +272,8 @@ fn what_is_unlisted_goes_where_it_came_from() {
             (delivery.interface.bank.used(), delivery.private.pending()),
             (vec![], 1 << 3)
         );
-        assert_eq!((pending(&delivery), delivery.interface.active), (1 << 8, 0));
+        let pending = super::read(&mut delivery.shared.borrow_mut(), 0x204);
+        assert_eq!((pending, delivery.interface.active), (1 << 8, 0));
         assert!(delivery.release_spis(), "it may be another's now");
         assert_eq!(delivery.audit(false, true), Ok(()));
         assert!(delivery.audit(true, false).is_err(), "3 is owed");
@@ -403,12 +401,7 @@ fn what_traps_is_acknowledged_and_ended_as_hardware_does() {
 fn what_was_set_active_is_anybodys_to_end() {
     on_a_cpu(|mut delivery| {
         let active = |delivery: &OnCpu<'_, '_>, write| {
-            let (offset, size) = (0x304, 4);
-            let access = Access {
-                offset,
-                size,
-                write,
-            };
+            let access = word(0x304, write);
             delivery.shared.borrow_mut().access(access).0
         };
         active(&delivery, Some(1 << 8));

@@ -8,7 +8,44 @@ mod spis;
 
 use std::cell::Cell;
 
-use vgic::{Access, Asked, Bank, ListRegister, Private, Redistributor};
+use vgic::{Access, Asked, Bank, Distributor, ListRegister, Private, Redistributor, Vcpu};
+
+const FIRST: Vcpu = Vcpu {
+    number: 0,
+    affinity: 0,
+};
+const PENDING: u64 = 0b01;
+const ACTIVE: u64 = 0b10;
+
+/// An access to the word at `offset`.
+const fn word(offset: u64, write: Option<u64>) -> Access {
+    let size = 4;
+    Access {
+        offset,
+        size,
+        write,
+    }
+}
+
+fn read(distributor: &mut Distributor, offset: u64) -> u64 {
+    distributor.access(word(offset, None)).0
+}
+
+fn write(distributor: &mut Distributor, offset: u64, value: u64) {
+    let _ = distributor.access(word(offset, Some(value)));
+}
+
+/// Writes a word of the redistributor of `private`.
+fn set(private: &Private, offset: u64, value: u32) {
+    let frames = Redistributor {
+        private,
+        affinity: 0,
+        number: 0,
+        last: true,
+        lines: 0,
+    };
+    let _ = frames.access(word(offset, Some(value.into())));
+}
 
 /// Some list registers, as ICH_LR<n>_EL2 and ICH_ELRSR_EL2 have them.
 struct Registers {
@@ -33,6 +70,12 @@ impl Registers {
         let values = self.values.iter().enumerate();
         let used = values.filter(|(_, one)| one.is_pending() || one.is_active());
         used.map(|(n, one)| (n, one.intid(), one.0 >> 62)).collect()
+    }
+
+    /// INTIDs and priorities, by register.
+    fn priorities(&self) -> Vec<(u32, u8)> {
+        let values = self.values.iter();
+        values.map(|one| (one.intid(), one.priority())).collect()
     }
 
     /// The guest acknowledges the interrupt of register `n`.
@@ -73,23 +116,10 @@ impl Bank for Registers {
     }
 }
 
-const PENDING: u64 = 0b01;
-const ACTIVE: u64 = 0b10;
 /// `private` with INTIDs 0 to 31 enabled and forwarded.
 fn private() -> Private {
     let private = Private::new();
-    let frames = Redistributor {
-        private: &private,
-        affinity: 0,
-        number: 0,
-        last: true,
-        lines: 0,
-    };
-    let _ = frames.access(Access {
-        offset: 0x1_0100,
-        size: 4,
-        write: Some(u32::MAX.into()),
-    });
+    set(&private, 0x1_0100, u32::MAX);
     private.refresh(true);
     private
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! SGIs and PPIs, and where they are listed.
 
-use vgic::{Access, Fault, List, ListRegister, State};
+use vgic::{Fault, List, ListRegister, State};
 
-use super::{ACTIVE, PENDING, Registers, private};
+use super::{ACTIVE, PENDING, Registers, private, set};
 
 #[test]
 fn an_sgi_takes_the_register_that_it_had() {
@@ -63,27 +63,10 @@ fn what_has_a_new_priority_counts_with_it() {
     list.sync(&mut bank, &private, true);
     assert_eq!(bank.used(), [(0, 1, PENDING), (1, 2, PENDING)]);
     bank.acknowledge(0);
-    let frames = vgic::Redistributor {
-        private: &private,
-        affinity: 0,
-        number: 0,
-        last: true,
-        lines: 0,
-    };
-    let _ = frames.access(Access {
-        offset: 0x1_0400,
-        size: 4,
-        write: Some(0x2040_6000),
-    });
-    bank.writes = 0;
+    set(&private, 0x1_0400, 0x2040_6000);
     list.sync(&mut bank, &private, true);
     // The active one keeps what it was acknowledged with; 3 is more urgent than 2 now.
-    let listed: Vec<(u32, u8)> = bank
-        .values
-        .iter()
-        .map(|one| (one.intid(), one.priority()))
-        .collect();
-    assert_eq!(listed, [(1, 0), (3, 0x20)]);
+    assert_eq!(bank.priorities(), [(1, 0), (3, 0x20)]);
     // Nothing is written where nothing changed.
     bank.writes = 0;
     list.sync(&mut bank, &private, true);
@@ -111,21 +94,8 @@ fn only_lines_that_are_low_are_taken_back() {
 #[test]
 fn what_was_asked_for_and_is_not_served_is_found() {
     let (private, list, bank) = (private(), List::new(), Registers::new(2));
-    let frames = vgic::Redistributor {
-        private: &private,
-        affinity: 0,
-        number: 0,
-        last: true,
-        lines: 0,
-    };
-    let found = |offset: u64, bits: u64| {
-        let write = Some(bits);
-        let size = 4;
-        let _ = frames.access(Access {
-            offset,
-            size,
-            write,
-        });
+    let found = |offset, bits| {
+        set(&private, offset, bits);
         list.audit_quiet(&bank, &private, false)
     };
     assert_eq!(found(0x1_0280, 0b11), Err(Fault::Requested(0b11)));

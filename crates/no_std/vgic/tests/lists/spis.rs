@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! SPIs, in the list that holds them and in the distributor.
 
-use vgic::{Access, Bank, Distributor, List, ListRegister, State, Vcpu};
+use vgic::{Access, Bank, Distributor, List, ListRegister, Vcpu};
 
-use super::{ACTIVE, PENDING, Registers};
+use super::{ACTIVE, FIRST, PENDING, Registers, read, word, write};
 
 const SECOND: Vcpu = Vcpu {
     number: 1,
     affinity: 0x100,
 };
 
-fn access(distributor: &mut Distributor, offset: u64, size: u32, write: Option<u64>) -> u64 {
-    let (value, _) = distributor.access(Access {
-        offset,
-        size,
-        write,
-    });
-    value
+/// Routes SPI `intid` to an affinity.
+fn route(distributor: &mut Distributor, intid: u64, affinity: u64) {
+    let access = Access {
+        size: 8,
+        ..word(0x6000 + 8 * intid, Some(affinity))
+    };
+    let _ = distributor.access(access);
 }
 
-fn read(distributor: &mut Distributor, offset: u64) -> u64 {
-    access(distributor, offset, 4, None)
-}
-
-fn write(distributor: &mut Distributor, offset: u64, value: u64) {
-    access(distributor, offset, 4, Some(value));
+fn set_priority(distributor: &mut Distributor, intid: u64, priority: u64) {
+    let access = Access {
+        size: 1,
+        ..word(0x400 + intid, Some(priority))
+    };
+    let _ = distributor.access(access);
 }
 
 /// A distributor whose SPIs 32 to 63 are enabled for the second vCPU.
@@ -33,7 +33,7 @@ fn distributor() -> Distributor {
     write(&mut distributor, 0x000, 2);
     write(&mut distributor, 0x104, u32::MAX.into());
     for intid in 32..64 {
-        access(&mut distributor, 0x6000 + 8 * intid, 8, Some(0x100));
+        route(&mut distributor, intid, 0x100);
     }
     distributor
 }
@@ -62,16 +62,11 @@ fn an_spi_that_is_pending_twice_reads_as_pending() {
 fn the_most_urgent_spis_are_listed_with_their_priorities() {
     let (mut distributor, mut list, mut bank) = (distributor(), List::new(), Registers::new(2));
     for (intid, priority) in [(33, 0xa0), (34, 0x20), (35, 0x60), (36, 0x60)] {
-        access(&mut distributor, 0x400 + intid, 1, Some(priority));
+        set_priority(&mut distributor, intid, priority);
         write(&mut distributor, 0x040, intid);
     }
     list.sync_spis(&mut bank, &mut distributor, SECOND);
-    let listed: Vec<(u32, u8)> = bank
-        .values
-        .iter()
-        .map(|one| (one.intid(), one.priority()))
-        .collect();
-    assert_eq!(listed, [(34, 0x20), (35, 0x60)]);
+    assert_eq!(bank.priorities(), [(34, 0x20), (35, 0x60)]);
     assert!(bank.asked.refill);
     assert_eq!(read(&mut distributor, 0x204), 0b1_1110);
     // The urgent one is handled; the next comes where it was.
@@ -80,7 +75,7 @@ fn the_most_urgent_spis_are_listed_with_their_priorities() {
     list.refill(&mut bank);
     assert_eq!(bank.used(), [(0, 36, PENDING), (1, 35, PENDING)]);
     // The waiting SPI becomes the most urgent and takes the place of the least.
-    access(&mut distributor, 0x400 + 33, 1, Some(0x10));
+    set_priority(&mut distributor, 33, 0x10);
     list.sync_spis(&mut bank, &mut distributor, SECOND);
     assert_eq!(bank.used(), [(0, 33, PENDING), (1, 35, PENDING)]);
     assert!(bank.asked.refill);
@@ -94,30 +89,21 @@ fn the_most_urgent_spis_are_listed_with_their_priorities() {
 #[test]
 fn an_spi_of_any_cpu_is_of_the_first_and_its_active_state_is_the_guests() {
     let (mut distributor, mut list, mut bank) = (distributor(), List::new(), Registers::new(4));
-    let first = Vcpu {
-        number: 0,
-        affinity: 0,
-    };
-    access(&mut distributor, 0x6000 + 8 * 50, 8, Some(1 << 31 | 0x100));
+    route(&mut distributor, 50, 1 << 31 | 0x100);
     write(&mut distributor, 0x040, 50);
     list.sync_spis(&mut bank, &mut distributor, SECOND);
     assert_eq!(bank.used(), []);
-    list.sync_spis(&mut bank, &mut distributor, first);
+    list.sync_spis(&mut bank, &mut distributor, FIRST);
     assert_eq!(bank.used(), [(0, 50, PENDING)]);
     bank.acknowledge(0);
-    assert_eq!(
-        list.state(&bank, 50),
-        State {
-            pending: false,
-            active: true
-        }
-    );
-    list.sync_spis(&mut bank, &mut distributor, first);
+    let state = list.state(&bank, 50);
+    assert!(state.active && !state.pending);
+    list.sync_spis(&mut bank, &mut distributor, FIRST);
     assert_eq!(read(&mut distributor, 0x304), 1 << 18);
     assert_eq!(read(&mut distributor, 0x204), 0);
     // Pending again meanwhile: the guest's end has to be signalled, and then it is listed again.
     write(&mut distributor, 0x040, 50);
-    list.sync_spis(&mut bank, &mut distributor, first);
+    list.sync_spis(&mut bank, &mut distributor, FIRST);
     assert_eq!(bank.used(), [(0, 50, PENDING | ACTIVE)]);
     bank.end(0);
     assert_eq!(bank.used(), [(0, 50, PENDING)]);
@@ -130,7 +116,7 @@ fn one_that_waits_for_another_vcpu_has_its_end_told() {
     list.sync_spis(&mut bank, &mut distributor, SECOND);
     bank.acknowledge(0);
     // It is routed to the first, and pending again.
-    access(&mut distributor, 0x6000 + 8 * 40, 8, Some(0));
+    route(&mut distributor, 40, 0);
     write(&mut distributor, 0x040, 40);
     assert!(!list.sync_spis(&mut bank, &mut distributor, SECOND));
     assert_eq!(bank.used(), [(0, 40, ACTIVE)]);
@@ -178,17 +164,13 @@ fn a_list_that_is_given_up_holds_nothing() {
 #[test]
 fn requests_to_one_vcpu_stay_when_another_lets_go() {
     let (mut distributor, mut list, mut bank) = (distributor(), List::new(), Registers::new(4));
-    let first = Vcpu {
-        number: 0,
-        affinity: 0,
-    };
     let (mut own, mut registers) = (List::new(), Registers::new(4));
     for intid in [33, 34] {
-        access(&mut distributor, 0x6000 + 8 * intid, 8, Some(0));
+        route(&mut distributor, intid, 0);
     }
     write(&mut distributor, 0x204, 0b1111);
     list.sync_spis(&mut bank, &mut distributor, SECOND);
-    own.sync_spis(&mut registers, &mut distributor, first);
+    own.sync_spis(&mut registers, &mut distributor, FIRST);
     assert_eq!(registers.used(), [(0, 33, PENDING), (1, 34, PENDING)]);
     registers.acknowledge(1);
     // The pending state of two and the active state of others is taken back.
@@ -196,7 +178,7 @@ fn requests_to_one_vcpu_stay_when_another_lets_go() {
     write(&mut distributor, 0x384, 0b1100);
     list.drain(&mut bank, |_| {});
     assert!(!distributor.release(SECOND));
-    own.sync_spis(&mut registers, &mut distributor, first);
+    own.sync_spis(&mut registers, &mut distributor, FIRST);
     assert_eq!(registers.used(), []);
     // The second has served its request: a new one is listed, and stays.
     write(&mut distributor, 0x204, 0b1001);
@@ -207,4 +189,32 @@ fn requests_to_one_vcpu_stay_when_another_lets_go() {
     }
     list.sync_spis(&mut bank, &mut distributor, SECOND);
     assert_eq!(bank.used(), [(0, 32, ACTIVE), (1, 35, ACTIVE)]);
+}
+
+#[test]
+fn what_cannot_be_delivered_leaves_the_list_and_comes_back() {
+    let (mut distributor, mut list, mut bank) = (distributor(), List::new(), Registers::new(4));
+    write(&mut distributor, 0x204, 1 << 8);
+    // Forwarding, the enable and the route of SPI 40.
+    for (offset, off, on) in [
+        (0x000, 0, 2),
+        (0x184, 1 << 8, 0),
+        (0x6000 + 8 * 40, 0, 0x100),
+    ] {
+        let on_at = if offset == 0x184 {
+            (0x104, 1 << 8)
+        } else {
+            (offset, on)
+        };
+        for (offset, value, used) in [(offset, off, false), (on_at.0, on_at.1, true)] {
+            write(&mut distributor, offset, value);
+            list.sync_spis(&mut bank, &mut distributor, SECOND);
+            assert_eq!(!bank.used().is_empty(), used, "{offset:#x}");
+            assert_eq!(read(&mut distributor, 0x204), 1 << 8, "{offset:#x}");
+        }
+    }
+    // What is cleared is gone.
+    write(&mut distributor, 0x284, 1 << 8);
+    list.sync_spis(&mut bank, &mut distributor, SECOND);
+    assert_eq!((bank.used(), read(&mut distributor, 0x204)), (vec![], 0));
 }

@@ -87,52 +87,6 @@ pub trait Protocol: Sized + 'static {
 pub struct Real;
 impl Protocol for Real {}
 
-/// POLLING is cleared by a load and a store: a request in between is lost.
-pub struct StopNotAtomic;
-impl Protocol for StopNotAtomic {
-    fn stop_polling(request: &Request) -> u32 {
-        let old = request.word().load(Acquire);
-        request.word().store(old & !POLLING, Release);
-        old & REQUESTS
-    }
-}
-
-/// POLLING is not cleared before the WFI.
-pub struct StopKeepsPolling;
-impl Protocol for StopKeepsPolling {
-    fn stop_polling(request: &Request) -> u32 {
-        request.pending()
-    }
-}
-
-/// The requests are looked at first and POLLING is cleared after.
-pub struct CheckBeforeClear;
-impl Protocol for CheckBeforeClear {
-    fn stop_polling(request: &Request) -> u32 {
-        let seen = request.pending();
-        request.stop_polling();
-        seen
-    }
-}
-
-/// A poll that found its request leaves POLLING set.
-pub struct FinishKeepsPolling;
-impl Protocol for FinishKeepsPolling {
-    fn finish_polling(request: &Request, bits: u32) -> u32 {
-        request.take(bits)
-    }
-}
-
-/// Requests are taken by a load and a store: one in between is lost.
-pub struct TakeNotAtomic;
-impl Protocol for TakeNotAtomic {
-    fn take(request: &Request, bits: u32) -> u32 {
-        let old = request.word().load(Acquire);
-        request.word().store(old & !bits, Release);
-        old & bits
-    }
-}
-
 /// Returns what a waker does about a word that was `old` before its request.
 fn notice(old: u32, bit: u32, polling: bool) -> Notice {
     if old & bit != 0 {
@@ -144,106 +98,108 @@ fn notice(old: u32, bit: u32, polling: bool) -> Notice {
     }
 }
 
-/// The waker decides on POLLING as it was before the request was set.
-pub struct LookBeforeRequest;
-impl Protocol for LookBeforeRequest {
-    fn wake(request: &Request, bit: u32, elide: bool) -> Notice {
-        let polling = elide && request.word().load(Acquire) & POLLING != 0;
-        notice(request.word().fetch_or(bit, AcqRel), bit, polling)
+/// Declares protocols that do one thing otherwise.
+macro_rules! mutants {
+    ($($(#[$doc:meta])* $name:ident { $($otherwise:tt)* })*) => {$(
+        $(#[$doc])*
+        pub struct $name;
+        impl Protocol for $name { $($otherwise)* }
+    )*};
+}
+
+mutants! {
+    /// POLLING is cleared by a load and a store: a request in between is lost.
+    StopNotAtomic {
+        fn stop_polling(request: &Request) -> u32 {
+            let old = request.word().load(Acquire);
+            request.word().store(old & !POLLING, Release);
+            old & REQUESTS
+        }
     }
-}
-
-/// The request is set without releasing what was stored before.
-pub struct RelaxedWake;
-impl Protocol for RelaxedWake {
-    fn wake(request: &Request, bit: u32, elide: bool) -> Notice {
-        let old = request.word().fetch_or(bit, Relaxed);
-        notice(old, bit, elide && old & POLLING != 0)
+    /// POLLING is not cleared before the WFI.
+    StopKeepsPolling {
+        fn stop_polling(request: &Request) -> u32 {
+            request.pending()
+        }
     }
-}
-
-/// Requests are taken after a halt without acquiring what was stored before.
-pub struct RelaxedTake;
-impl Protocol for RelaxedTake {
-    fn stop_polling(request: &Request) -> u32 {
-        request.word().fetch_and(!POLLING, Relaxed) & REQUESTS
+    /// The requests are looked at first and POLLING is cleared after.
+    CheckBeforeClear {
+        fn stop_polling(request: &Request) -> u32 {
+            let seen = request.pending();
+            request.stop_polling();
+            seen
+        }
     }
-    fn take(request: &Request, bits: u32) -> u32 {
-        request.word().fetch_and(!bits, Relaxed) & bits
+    /// A poll that found its request leaves POLLING set.
+    FinishKeepsPolling {
+        fn finish_polling(request: &Request, bits: u32) -> u32 {
+            request.take(bits)
+        }
     }
-}
-
-/// Requests are taken after a poll without acquiring what was stored before.
-pub struct RelaxedFinish;
-impl Protocol for RelaxedFinish {
-    fn finish_polling(request: &Request, bits: u32) -> u32 {
-        request.word().fetch_and(!(bits | POLLING), Relaxed) & bits
+    /// Requests are taken by a load and a store: one in between is lost.
+    TakeNotAtomic {
+        fn take(request: &Request, bits: u32) -> u32 {
+            let old = request.word().load(Acquire);
+            request.word().store(old & !bits, Release);
+            old & bits
+        }
     }
-}
-
-/// A halt is entered whatever the check finds.
-pub struct HaltsUnchecked;
-impl Protocol for HaltsUnchecked {
-    fn pending(_: &Request) -> u32 {
-        0
+    /// The waker decides on POLLING as it was before the request was set.
+    LookBeforeRequest {
+        fn wake(request: &Request, bit: u32, elide: bool) -> Notice {
+            let polling = elide && request.word().load(Acquire) & POLLING != 0;
+            notice(request.word().fetch_or(bit, AcqRel), bit, polling)
+        }
     }
-    fn stop_polling(request: &Request) -> u32 {
-        request.stop_polling();
-        0
+    /// The request is set without releasing what was stored before.
+    RelaxedWake {
+        fn wake(request: &Request, bit: u32, elide: bool) -> Notice {
+            let old = request.word().fetch_or(bit, Relaxed);
+            notice(old, bit, elide && old & POLLING != 0)
+        }
     }
-}
-
-/// Interrupts are not masked around check and WFI.
-pub struct NeverMasked;
-impl Protocol for NeverMasked {
-    const MASKING: Masking = Masking::Never;
-}
-
-/// Interrupts are masked only after the check.
-pub struct MaskedLate;
-impl Protocol for MaskedLate {
-    const MASKING: Masking = Masking::AfterCheck;
-}
-
-/// Interrupts are unmasked before the WFI, which sleeps on after the handler.
-pub struct UnmaskedEarly;
-impl Protocol for UnmaskedEarly {
-    const MASKING: Masking = Masking::UntilHalt;
-}
-
-/// Interrupts stay masked after the WFI, so that no handler runs.
-pub struct NeverUnmasked;
-impl Protocol for NeverUnmasked {
-    const MASKING: Masking = Masking::Forever;
-}
-
-/// A busy CPU clears the handler's flag without having seen it set.
-pub struct ClearedUnseen;
-impl Protocol for ClearedUnseen {
-    const CLEARING: Clearing = Clearing::Unseen;
-}
-
-/// A busy CPU clears the handler's flag after it took the requests.
-pub struct ClearedLate;
-impl Protocol for ClearedLate {
-    const CLEARING: Clearing = Clearing::AfterTake;
-}
-
-/// The CPU looks whether its tick came before it masks interrupts.
-pub struct TickCheckedEarly;
-impl Protocol for TickCheckedEarly {
-    const TICK: TickCheck = TickCheck::BeforeMask;
-}
-
-/// No DSB between the request and the interrupt, which orders nothing then.
-pub struct NoBarrier;
-impl Protocol for NoBarrier {
-    const BARRIER: Ordering = Relaxed;
-}
-
-/// No DSB between the request and the interrupt, which overtakes it. Only for
-/// wakers that do not elide: there it is certain beforehand that one is sent.
-pub struct InterruptOvertakes;
-impl Protocol for InterruptOvertakes {
-    const OVERTAKES: bool = true;
+    /// Requests are taken after a halt without acquiring what was stored before.
+    RelaxedTake {
+        fn stop_polling(request: &Request) -> u32 {
+            request.word().fetch_and(!POLLING, Relaxed) & REQUESTS
+        }
+        fn take(request: &Request, bits: u32) -> u32 {
+            request.word().fetch_and(!bits, Relaxed) & bits
+        }
+    }
+    /// Requests are taken after a poll without acquiring what was stored before.
+    RelaxedFinish {
+        fn finish_polling(request: &Request, bits: u32) -> u32 {
+            request.word().fetch_and(!(bits | POLLING), Relaxed) & bits
+        }
+    }
+    /// A halt is entered whatever the check finds.
+    HaltsUnchecked {
+        fn pending(_: &Request) -> u32 {
+            0
+        }
+        fn stop_polling(request: &Request) -> u32 {
+            request.stop_polling();
+            0
+        }
+    }
+    /// Interrupts are not masked around check and WFI.
+    NeverMasked { const MASKING: Masking = Masking::Never; }
+    /// Interrupts are masked only after the check.
+    MaskedLate { const MASKING: Masking = Masking::AfterCheck; }
+    /// Interrupts are unmasked before the WFI, which sleeps on after the handler.
+    UnmaskedEarly { const MASKING: Masking = Masking::UntilHalt; }
+    /// Interrupts stay masked after the WFI, so that no handler runs.
+    NeverUnmasked { const MASKING: Masking = Masking::Forever; }
+    /// A busy CPU clears the handler's flag without having seen it set.
+    ClearedUnseen { const CLEARING: Clearing = Clearing::Unseen; }
+    /// A busy CPU clears the handler's flag after it took the requests.
+    ClearedLate { const CLEARING: Clearing = Clearing::AfterTake; }
+    /// The CPU looks whether its tick came before it masks interrupts.
+    TickCheckedEarly { const TICK: TickCheck = TickCheck::BeforeMask; }
+    /// No DSB between the request and the interrupt, which orders nothing then.
+    NoBarrier { const BARRIER: Ordering = Relaxed; }
+    /// No DSB between the request and the interrupt, which overtakes it. Only for
+    /// wakers that do not elide: there it is certain beforehand that one is sent.
+    InterruptOvertakes { const OVERTAKES: bool = true; }
 }

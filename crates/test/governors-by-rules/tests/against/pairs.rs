@@ -53,34 +53,17 @@ pub const PAIRS: &[Pair] = &[
         others: &[
             ("menu of 6.15", |tick| menu(MenuRules::V6_15, tick)),
             ("menu with 6.15's maximum", |tick| {
-                let outliers = Outliers::BothEndsElseMaximum;
-                menu(
-                    MenuRules {
-                        outliers,
-                        ..MenuRules::V7_1
-                    },
-                    tick,
-                )
+                menu_but(MenuRules::V7_1, tick, |rules| {
+                    rules.outliers = Outliers::BothEndsElseMaximum
+                })
             }),
             ("menu without unknown samples", |tick| {
-                let unknown_samples = false;
-                menu(
-                    MenuRules {
-                        unknown_samples,
-                        ..MenuRules::V7_1
-                    },
-                    tick,
-                )
+                menu_but(MenuRules::V7_1, tick, |rules| rules.unknown_samples = false)
             }),
             ("menu without safe ticks", |tick| {
-                let two_ticks_are_safe = false;
-                menu(
-                    MenuRules {
-                        two_ticks_are_safe,
-                        ..MenuRules::V7_1
-                    },
-                    tick,
-                )
+                menu_but(MenuRules::V7_1, tick, |rules| {
+                    rules.two_ticks_are_safe = false
+                })
             }),
         ],
     },
@@ -100,14 +83,7 @@ pub const PAIRS: &[Pair] = &[
         others: &[
             ("menu of 6.6", |tick| menu(MenuRules::V6_6, tick)),
             ("menu without waits for I/O", |tick| {
-                let io_counts = false;
-                menu(
-                    MenuRules {
-                        io_counts,
-                        ..MenuRules::V6_2
-                    },
-                    tick,
-                )
+                menu_but(MenuRules::V6_2, tick, |rules| rules.io_counts = false)
             }),
         ],
     },
@@ -180,6 +156,11 @@ fn menu(rules: MenuRules, tick_ns: i64) -> ByRules {
     plain(Menu::new(rules, tick_ns))
 }
 
+fn menu_but(mut rules: MenuRules, tick_ns: i64, change: fn(&mut MenuRules)) -> ByRules {
+    change(&mut rules);
+    menu(rules, tick_ns)
+}
+
 fn haltpoll(parameters: HaltpollParameters, tick_ns: i64) -> ByRules {
     ByRules::Haltpoll(Haltpoll::new(parameters, tick_ns))
 }
@@ -200,58 +181,55 @@ pub struct IdleMachine {
     pub states: &'static [(bool, u64, u64)],
 }
 
+const fn machine(what: &'static str, hz: u32, states: &'static [(bool, u64, u64)]) -> IdleMachine {
+    IdleMachine { what, hz, states }
+}
+
+const POLL: (bool, u64, u64) = (true, 0, 0);
+
+const fn halt(latency_us: u64, residency_us: u64) -> (bool, u64, u64) {
+    (false, latency_us, residency_us)
+}
+
 pub const MACHINES: &[IdleMachine] = &[
-    IdleMachine {
-        what: "WFI alone",
-        hz: 250,
-        states: &[(false, 1, 2)],
-    },
-    IdleMachine {
-        what: "two states without polling",
-        hz: 250,
-        states: &[(false, 1, 1), (false, 150, 600)],
-    },
-    IdleMachine {
-        what: "poll and WFI",
-        hz: 250,
-        states: &[(true, 0, 0), (false, 1, 2)],
-    },
-    IdleMachine {
-        what: "poll, WFI and standby",
-        hz: 250,
-        states: &[(true, 0, 0), (false, 1, 2), (false, 100, 400)],
-    },
-    IdleMachine {
-        what: "poll and three states at 1000 Hz",
-        hz: 1000,
-        states: &[
-            (true, 0, 0),
-            (false, 2, 2),
-            (false, 10, 20),
-            (false, 133, 600),
+    machine("WFI alone", 250, &[halt(1, 2)]),
+    machine(
+        "two states without polling",
+        250,
+        &[halt(1, 1), halt(150, 600)],
+    ),
+    machine("poll and WFI", 250, &[POLL, halt(1, 2)]),
+    machine(
+        "poll, WFI and standby",
+        250,
+        &[POLL, halt(1, 2), halt(100, 400)],
+    ),
+    machine(
+        "poll and three states at 1000 Hz",
+        1000,
+        &[POLL, halt(2, 2), halt(10, 20), halt(133, 600)],
+    ),
+    machine(
+        "four states without polling at 100 Hz",
+        100,
+        &[
+            halt(1, 1),
+            halt(50, 150),
+            halt(300, 3_000),
+            halt(1_000, 20_000),
         ],
-    },
-    IdleMachine {
-        what: "four states without polling at 100 Hz",
-        hz: 100,
-        states: &[
-            (false, 1, 1),
-            (false, 50, 150),
-            (false, 300, 3_000),
-            (false, 1_000, 20_000),
+    ),
+    machine(
+        "poll and four states",
+        250,
+        &[
+            POLL,
+            halt(2, 10),
+            halt(50, 100),
+            halt(200, 5_000),
+            halt(900, 20_000),
         ],
-    },
-    IdleMachine {
-        what: "poll and four states",
-        hz: 250,
-        states: &[
-            (true, 0, 0),
-            (false, 2, 10),
-            (false, 50, 100),
-            (false, 200, 5_000),
-            (false, 900, 20_000),
-        ],
-    },
+    ),
 ];
 
 impl IdleMachine {

@@ -21,15 +21,12 @@ fn run(wait: Wait, unit: &str, median: u64) -> Run {
             ..stats
         },
     });
-    Run {
-        label: "x".into(),
-        results: Results {
-            unit: unit.into(),
-            cells: vec![cell],
-            ..Results::default()
-        },
-        commands: Vec::new(),
-    }
+    let results = Results {
+        unit: unit.into(),
+        cells: vec![cell],
+        ..Results::default()
+    };
+    Run::new("x", results)
 }
 
 fn runs(medians: &[u64]) -> Vec<Run> {

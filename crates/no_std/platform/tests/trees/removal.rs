@@ -6,28 +6,21 @@
 
 use std::fmt::Write;
 
-use platform::{Platform, Report, claims};
+use platform::{Report, claims};
 
-/// Reads a tree, into room that a test does not give back.
-fn read(tree: &[u8]) -> Result<Platform<'_>, platform::Error> {
-    Platform::from_fdt(tree, Box::leak(Box::default()))
-}
+use super::{read, word};
 
 fn report(tree: &[u8]) -> Report<'_> {
     Report::from_fdt(tree, claims::END)
 }
 
-const TREE: &[u8] = include_bytes!("virt.dtb");
+const TREE: &[u8] = include_bytes!("../virt.dtb");
 
 /// Tokens of the structure block (Devicetree Specification 0.4, 5.4.1).
 const BEGIN: u32 = 1;
 const END: u32 = 2;
 const PROPERTY: u32 = 3;
 const NOP: u32 = 4;
-
-fn word(bytes: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap())
-}
 
 /// A node or a property: its path, and the bytes that it takes.
 struct Part {

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Device trees with impossible contents.
 
-use platform::guest::GuestTree;
-use platform::{
-    Conduit, Cpu, Enable, Firmware, MAX_CPUS, Platform, Region, Room, Timer, Uart, UartKind,
-    Watchdog,
-};
+use platform::{Cpu, Enable, MAX_CPUS, Platform, Region, Room, UartKind, Watchdog};
 
-/// Reads a tree, into room that a test does not give back.
-fn read(tree: &[u8]) -> Result<Platform<'_>, platform::Error> {
-    Platform::from_fdt(tree, Box::leak(Box::default()))
-}
+use super::{cells, grown, guest_of, read, refused, with, word, written};
 
 /// A tree of two CPUs, with a serial port that is easily made a 16550.
 fn tree() -> Vec<u8> {
@@ -18,49 +11,7 @@ fn tree() -> Vec<u8> {
 }
 
 fn tree_of(cpus: &[u64]) -> Vec<u8> {
-    let region = |base, size| Region { base, size };
-    let mut buffer = vec![0; 0x4_0000];
-    let tree = GuestTree {
-        cpus: cpus.iter().copied(),
-        memory: region(0x4000_0000, 0x1000_0000),
-        distributor: region(0x800_0000, 0x1_0000),
-        redistributors: &[region(0x80a_0000, 0x4_0000)],
-        stride: None,
-        uart: Some(Uart {
-            kind: UartKind::Pl011,
-            base: 0x900_0000,
-        }),
-        timer: Timer {
-            virt: 27,
-            phys: 30,
-            hyp: Some(26),
-        },
-        conduit: Some(Conduit::Smc),
-        hypervisor: None,
-        described_by: Firmware::Fdt,
-        exits: None,
-        standby: false,
-        seed: None,
-        initrd: None,
-        bootargs: std::iter::empty(),
-    };
-    let size = tree.write(&mut buffer).unwrap();
-    buffer.truncate(size);
-    buffer
-}
-
-/// The tree with `from` replaced by as many bytes, once.
-fn with(tree: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
-    assert_eq!(from.len(), to.len());
-    let mut at = tree.windows(from.len()).enumerate();
-    let at = at.find(|(_, window)| window == &from).unwrap().0;
-    let mut tree = tree.to_vec();
-    tree[at..at + to.len()].copy_from_slice(to);
-    tree
-}
-
-fn cells(cells: &[u32]) -> Vec<u8> {
-    cells.iter().flat_map(|cell| cell.to_be_bytes()).collect()
+    written(&guest_of(cpus))
 }
 
 /// The tree with these properties in front of those of the node whose first
@@ -72,39 +23,24 @@ fn with_properties(of: &str, properties: &[(&str, Vec<u8>)]) -> Vec<u8> {
 /// `tree` with these properties in front of `compatible` = `of`.
 fn added(mut tree: Vec<u8>, of: &str, properties: &[(&str, Vec<u8>)]) -> Vec<u8> {
     for (name, value) in properties {
-        let word =
-            |tree: &[u8], at: usize| u32::from_be_bytes(tree[at..at + 4].try_into().unwrap());
-        let strings = word(&tree, 12);
-        let name_at = tree.len() as u32 - strings;
+        let mut property = cells(&[3, value.len() as u32, tree.len() as u32 - word(&tree, 12)]);
         tree.extend(name.bytes().chain([0]));
-        let mut property = cells(&[3, value.len() as u32, name_at]);
         property.extend(value);
         property.resize(property.len().next_multiple_of(4), 0);
         let text = tree
             .windows(of.len())
             .position(|window| window == of.as_bytes());
-        let at = text.unwrap() - 12;
-        let grown = property.len() as u32;
-        tree.splice(at..at, property);
         // Total size, offset and size of the strings, size of the structure.
-        for (field, more) in [(12, grown), (32, name.len() as u32 + 1), (36, grown)] {
-            let value = word(&tree, field) + more;
-            tree[field..field + 4].copy_from_slice(&value.to_be_bytes());
-        }
-        let total = tree.len() as u32;
-        tree[4..8].copy_from_slice(&total.to_be_bytes());
+        let (more, name) = (property.len(), name.len() + 1);
+        let fields = [(4, more + name), (12, more), (32, name), (36, more)];
+        tree = grown(&tree, text.unwrap() - 12, property, &fields);
     }
     tree
 }
 
-#[track_caller]
-fn refused(tree: &[u8], expected: &str) {
-    assert_eq!(read(tree).unwrap_err().to_string(), expected);
-}
-
 #[test]
 fn an_mpidr_is_an_affinity_and_one_cpus() {
-    let expected = "device tree: cpu: property 'reg' is missing or malformed";
+    let expected = "cpu: property 'reg' is missing or malformed";
     // The last CPU's reg, its end, and that of the CPUs.
     let cpu = |high, low| cells(&[high, low, 2, 2]);
     for (high, low) in [(0, 0x8000_0003), (0x100, 3)] {
@@ -112,13 +48,13 @@ fn an_mpidr_is_an_affinity_and_one_cpus() {
     }
     refused(
         &with(&tree(), &cpu(0, 3), &cpu(1, 0x1_0000)),
-        "device tree: cpu: reg: two CPUs have MPIDR 0x100010000",
+        "cpu: reg: two CPUs have MPIDR 0x100010000",
     );
 }
 
 #[test]
 fn a_timers_interrupts_are_ppis_and_its_own() {
-    let expected = "device tree: timer: property 'interrupts' is missing or malformed";
+    let expected = "timer: property 'interrupts' is missing or malformed";
     // PPI 11 is INTID 27.
     for other in [
         [0, 11, 4],
@@ -136,8 +72,7 @@ fn a_timers_interrupts_are_ppis_and_its_own() {
 
 #[test]
 fn the_maintenance_interrupt_is_a_ppi_and_its_own() {
-    let expected =
-        "device tree: interrupt-controller: property 'interrupts' is missing or malformed";
+    let expected = "interrupt-controller: property 'interrupts' is missing or malformed";
     for other in [[0, 9, 4], [1, 16, 4], [1, u32::MAX, 4], [1, 11, 4]] {
         refused(
             &with_properties("arm,gic-v3", &[("interrupts", cells(&other))]),
@@ -150,7 +85,7 @@ fn the_maintenance_interrupt_is_a_ppi_and_its_own() {
 
 #[test]
 fn a_stride_is_at_least_two_frames() {
-    let expected = "device tree: interrupt-controller: property 'redistributor-stride' is missing or malformed";
+    let expected = "interrupt-controller: property 'redistributor-stride' is missing or malformed";
     for other in [0, 0x1_0000, 0x2_8000] {
         let stride = [("redistributor-stride", cells(&[0, other]))];
         refused(&with_properties("arm,gic-v3", &stride), expected);
@@ -234,7 +169,7 @@ fn added_cpu(properties: &[(&str, Vec<u8>)]) -> Vec<u8> {
 fn an_older_interrupt_controller_is_named() {
     refused(
         &with_properties("arm,gic-v3", &[("compatible", b"arm,gic-400\0".to_vec())]),
-        "device tree: the interrupt controller is a GICv2, and Rouse needs a GICv3 or later; \
+        "the interrupt controller is a GICv2, and Rouse needs a GICv3 or later; \
          in QEMU use -machine virt,gic-version=3",
     );
 }
@@ -243,11 +178,11 @@ fn an_older_interrupt_controller_is_named() {
 fn a_reason_names_what_is_wrong() {
     refused(
         &with_properties("arm,gic-v3", &[("status", b"disabled\0".to_vec())]),
-        "device tree: the GICv3 has a status other than 'okay': the boot loader has to enable it",
+        "the GICv3 has a status other than 'okay': the boot loader has to enable it",
     );
     refused(
         &with_properties("arm,gic-v3", &[("#redistributor-regions", cells(&[0]))]),
-        "device tree: interrupt-controller: property '#redistributor-regions' is missing or malformed",
+        "interrupt-controller: property '#redistributor-regions' is missing or malformed",
     );
     // Linux boots with these.
     let timer = with(&tree(), b"arm,armv8-timer", b"arm,armv7-timer");
@@ -258,7 +193,7 @@ fn a_reason_names_what_is_wrong() {
 
 #[test]
 fn a_redistributor_has_two_frames() {
-    let expected = "device tree: interrupt-controller: property 'reg' is missing or malformed";
+    let expected = "interrupt-controller: property 'reg' is missing or malformed";
     let region = cells(&[0, 0x80a_0000, 0, 0x4_0000]);
     let small = cells(&[0, 0x80a_0000, 0, 0x1_0000]);
     refused(&with(&tree(), &region, &small), expected);
@@ -281,17 +216,11 @@ fn each_cpu_has_a_redistributor() {
 
 #[test]
 fn however_many_reservations_there_are_none_is_lost() {
-    let mut tree = tree();
     // The reservation map ends after the header; entries go in front of that.
-    let entries: Vec<u8> = (1..=1000)
-        .flat_map(|n| cells(&[0, n << 13, 0, 0x1000]))
-        .collect();
-    let grown = entries.len() as u32;
-    tree.splice(40..40, entries);
-    for field in [4, 8, 12] {
-        let value = u32::from_be_bytes(tree[field..field + 4].try_into().unwrap()) + grown;
-        tree[field..field + 4].copy_from_slice(&value.to_be_bytes());
-    }
+    let entries = (1..=1000).flat_map(|n| cells(&[0, n << 13, 0, 0x1000]));
+    let entries: Vec<u8> = entries.collect();
+    let fields = [4, 8, 12].map(|field| (field, entries.len()));
+    let tree = grown(&tree(), 40, entries, &fields);
     let reserved = read(&tree).unwrap().reserved;
     assert_eq!(reserved.len(), platform::MAX_RESERVED);
     for n in 1..=1000 {
@@ -344,30 +273,25 @@ fn the_cpu_that_runs_comes_first() {
 
 #[test]
 fn a_tree_that_is_deeper_than_any_machine_is_refused() {
-    let mut tree = tree();
-    let word = |tree: &[u8], at: usize| u32::from_be_bytes(tree[at..at + 4].try_into().unwrap());
+    let tree = tree();
     // In front of END, after the root's last child: the root ends later.
     let end = (word(&tree, 8) + word(&tree, 36)) as usize - 8;
     let depth = 2000;
     let mut nested: Vec<u8> = (0..depth).flat_map(|_| cells(&[1, 0x6100_0000])).collect();
     nested.extend((0..depth).flat_map(|_| cells(&[2])));
-    let grown = nested.len() as u32;
-    tree.splice(end..end, nested);
-    for field in [4, 12, 36] {
-        let value = word(&tree, field) + grown;
-        tree[field..field + 4].copy_from_slice(&value.to_be_bytes());
-    }
+    let fields = [4, 12, 36].map(|field| (field, nested.len()));
+    let tree = grown(&tree, end, nested, &fields);
     // Everything that is looked for comes first, but PSCI of another kind.
     let tree = with(&tree, b"arm,psci-1.0", b"arm,psci-9.0");
     let tree = with(&tree, b"arm,psci-0.2", b"arm,psci-9.2");
-    refused(&tree, "device tree: nodes nested more than 16 deep");
+    refused(&tree, "nodes nested more than 16 deep");
 }
 
 /// QEMU's `virt` with `secure=on`, whose tree has the RAM of the secure side as well: a
 /// disabled memory node (Devicetree Specification 0.4, 2.3.4) does not count.
 #[test]
 fn memory_that_is_disabled_is_not_used() {
-    let tree = include_bytes!("../../../test/fuzz/corpus/device-tree/virt-secure-smp8");
+    let tree = include_bytes!("../../../../test/fuzz/corpus/device-tree/virt-secure-smp8");
     let memory = read(tree).unwrap().memory;
     assert!(
         memory.iter().all(|bank| bank.base >= 0x4000_0000),
@@ -376,7 +300,7 @@ fn memory_that_is_disabled_is_not_used() {
 }
 
 /// QEMU's tree, which has a watchdog.
-const VIRT: &[u8] = include_bytes!("virt.dtb");
+const VIRT: &[u8] = include_bytes!("../virt.dtb");
 
 #[test]
 fn a_watchdog_is_known_by_its_control_frame() {

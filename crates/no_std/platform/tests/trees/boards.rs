@@ -2,41 +2,17 @@
 //! Reads trees of boards, for what QEMU's has not. `bus.dtb` is an Armada 3700's in short: its devices are
 //! on a bus that has other addresses.
 
-use platform::{Enable, Platform, Region, Report, Room, Timer, Uart, UartKind};
+use platform::{Enable, Platform, Report, Room, Timer, Uart, UartKind};
 
-const BUS: &[u8] = include_bytes!("bus.dtb");
+use super::{cells, grown, read, refused, region, with, word};
+
+const BUS: &[u8] = include_bytes!("../bus.dtb");
 /// QEMU's, with interrupts of 4 cells, and the timer's by `interrupts-extended` and in another order.
-const ODD: &[u8] = include_bytes!("../../../../tests/trees/odd.dtb");
-
-/// Reads a tree, into room that a test does not give back.
-fn read(tree: &[u8]) -> Result<Platform<'_>, platform::Error> {
-    Platform::from_fdt(tree, Box::leak(Box::default()))
-}
-
-/// The tree with `from` replaced by as many bytes, once.
-fn with(tree: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
-    assert_eq!(from.len(), to.len());
-    let at = tree.windows(from.len()).position(|window| window == from);
-    let at = at.unwrap();
-    let mut tree = tree.to_vec();
-    tree[at..at + to.len()].copy_from_slice(to);
-    tree
-}
-
-fn cells(cells: &[u32]) -> Vec<u8> {
-    cells.iter().flat_map(|cell| cell.to_be_bytes()).collect()
-}
-
-#[track_caller]
-fn refused(tree: &[u8], expected: &str) {
-    let expected = format!("device tree: {expected}");
-    assert_eq!(read(tree).unwrap_err().to_string(), expected);
-}
+const ODD: &[u8] = include_bytes!("../../../../../tests/trees/odd.dtb");
 
 #[test]
 fn addresses_are_those_of_cpus() {
     let platform = read(BUS).unwrap();
-    let region = |base, size| Region { base, size };
     assert_eq!(platform.gic.distributor, region(0xd1d0_0000, 0x1_0000));
     assert_eq!(platform.gic.redistributors, [region(0xd1d4_0000, 0x4_0000)]);
     let (kind, base) = (UartKind::Armada3700, 0xd001_2000);
@@ -205,17 +181,10 @@ fn names_have_any_length_and_spelling() {
     let long = format!("{}\0", "x".repeat(300));
     for name in [long.as_bytes(), b"\0", b" !/\xff\0", b"UPPER~case\0"] {
         // A property of the root, in front of all others.
-        let word =
-            |tree: &[u8], at: usize| u32::from_be_bytes(tree[at..at + 4].try_into().unwrap());
-        let mut tree = BUS.to_vec();
-        let strings = word(&tree, 32);
-        tree.extend(name);
-        let at = word(&tree, 8) as usize + 8;
-        tree.splice(at..at, cells(&[3, 0, strings]));
-        for (field, more) in [(4, 12 + name.len()), (12, 12), (32, name.len()), (36, 12)] {
-            let value = word(&tree, field) + more as u32;
-            tree[field..field + 4].copy_from_slice(&value.to_be_bytes());
-        }
+        let property = cells(&[3, 0, word(BUS, 32)]);
+        let fields = [(4, 12 + name.len()), (12, 12), (32, name.len()), (36, 12)];
+        let tree = [BUS, name].concat();
+        let tree = grown(&tree, word(BUS, 8) as usize + 8, property, &fields);
         assert_eq!(read(&tree).unwrap(), whole);
     }
 }
