@@ -64,7 +64,7 @@ use shell::failure::bad_input;
 use shell::folder::Folder;
 use shell::output::Output;
 use shell::side_by_side;
-use shell::terminal::{say, step};
+use shell::terminal::{note, say, step};
 
 pub struct Experiment {
     name: &'static str,
