@@ -15,8 +15,8 @@ use ::page::document::Document;
 use anyhow::{Result, bail};
 use results::compare::{ASPECTS, Comparison, differences};
 
-use crate::format::Format;
 use crate::report;
+pub use gate::cells;
 use gate::{Gate, Judgement};
 use shell::failure::bad_input;
 use shell::output::Output;
@@ -101,11 +101,7 @@ fn judge(args: &CompareArgs) -> Result<(Document, String, Judgement)> {
             gate.judge(&comparison, &not_allowed, &b)
         }
     };
-    let people = matches!(
-        args.format.format,
-        Format::Table | Format::Md | Format::Mail
-    );
-    let whole = args.format.wide || !people;
+    let whole = args.format.is_whole();
     let document = text::document(&comparison, &differs, &a, &b, see, whole);
     Ok((
         document,

@@ -42,6 +42,12 @@ pub struct FormatArgs {
 }
 
 impl FormatArgs {
+    /// Whether every cell and every column is wanted: people want those that differ.
+    pub fn is_whole(&self) -> bool {
+        let people = matches!(self.format, Format::Table | Format::Md | Format::Mail);
+        self.wide || !people
+    }
+
     /// Reserves standard output for the document, from now on.
     pub fn claim(&self) -> Result<()> {
         if self.format != Format::Table && !terminal::divert() {

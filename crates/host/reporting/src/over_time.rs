@@ -16,7 +16,7 @@ use page::table::names;
 use results::merge::{self, Run};
 use results::{Build, Cell};
 
-use crate::compare::CompareArgs;
+use crate::compare::{CompareArgs, cells};
 use crate::report;
 use crate::report::inputs::Input;
 use crate::saved_runs;
@@ -29,6 +29,9 @@ const CHARTS: usize = 24;
 
 /// Most characters of a note.
 const LONG: usize = 600;
+
+/// Rows of a table that fit a screen.
+const ROWS: usize = 24;
 
 /// A cell in all runs: its median in each that has it.
 struct CellOverTime<'r> {
@@ -90,7 +93,8 @@ pub fn over_time(args: &CompareArgs) -> Result<()> {
         .map(|out| Output::claim("--out", out))
         .transpose()?;
     args.format.claim()?;
-    args.format.show_document(&document(&runs, &rows))?;
+    let shown = document(&runs, &rows, args.format.is_whole());
+    args.format.show_document(&shown)?;
     report::keep(&page(&runs, &rows), out.zip(args.out.as_deref()))
 }
 
@@ -178,9 +182,22 @@ fn short_names(runs: &[Run]) -> Vec<String> {
     }
 }
 
-fn document(runs: &[Run], rows: &[CellOverTime<'_>]) -> Document {
+/// The sentence, the runs, the table. `whole`: of all cells; else of those that changed, the most first.
+fn document(runs: &[Run], rows: &[CellOverTime<'_>], whole: bool) -> Document {
     let scale = Scale::of(&runs[0].results);
-    let mut document = Document::default();
+    let (mut changed, same): (Vec<&CellOverTime<'_>>, Vec<&CellOverTime<'_>>) =
+        rows.iter().partition(|row| row.changed());
+    changed.sort_by(|one, other| other.change().total_cmp(&one.change()));
+    let mut document = Document::from(vec![
+        format!(
+            "{} of {} cells changed over {} runs; medians in {}.",
+            changed.len(),
+            rows.len(),
+            runs.len(),
+            scale.unit(&runs[0].results),
+        ),
+        String::new(),
+    ]);
     for (number, run) in (1..).zip(runs) {
         let results = &run.results;
         document.push(format!(
@@ -195,33 +212,40 @@ fn document(runs: &[Run], rows: &[CellOverTime<'_>]) -> Document {
         let own = results.notes.iter().filter(|note| !of_all(note));
         document.extend(own.map(|note| format!("   {}", Quoted::up_to(LONG, note))));
     }
-    let (changed, same): (Vec<&CellOverTime<'_>>, Vec<&CellOverTime<'_>>) =
-        rows.iter().partition(|row| row.changed());
-    document.extend([
-        String::new(),
-        format!(
-            "medians in {}; {} of {} cells changed",
-            scale.unit(&runs[0].results),
-            changed.len(),
-            rows.len()
-        ),
-    ]);
-    // Changed rows come first.
-    let all: Vec<&CellOverTime<'_>> = changed.into_iter().chain(same).collect();
-    let mut columns = names(all.iter().map(|row| row.cell).collect());
-    for number in 0..runs.len() {
-        let texts = all.iter().map(|row| match row.medians[number] {
+    document.push(String::new());
+    if whole {
+        let all: Vec<&CellOverTime<'_>> = changed.into_iter().chain(same).collect();
+        let words = names(all.iter().map(|row| row.cell).collect());
+        document.table(words.into_iter().chain(medians(&all, scale)).collect());
+        return document;
+    }
+    let more = changed.split_off(changed.len().min(ROWS)).len();
+    if !changed.is_empty() {
+        let words = [titles(&changed)].into_iter();
+        document.table(words.chain(medians(&changed, scale)).collect());
+    }
+    document.extend((more > 0).then(|| format!("and {more} more that changed: --wide")));
+    document.extend(
+        (!same.is_empty()).then(|| format!("{} without a change: --wide", cells(same.len()))),
+    );
+    document
+}
+
+/// A column for each run. A narrow terminal shows the first and the last.
+fn medians(rows: &[&CellOverTime<'_>], scale: Scale) -> Vec<Column> {
+    let runs = rows.first().map_or(0, |row| row.medians.len());
+    let column = |run: usize| {
+        let texts = rows.iter().map(|row| match row.medians[run] {
             Some((median, bounds)) => scale.of_cell(row.cell).show_figure((median, bounds)),
             None => "-".into(),
         });
-        columns.push(Column::numbers(
-            "run",
-            &(number + 1).to_string(),
-            texts.collect(),
-        ));
-    }
-    document.table(columns);
-    document
+        let column = Column::numbers("run", &(run + 1).to_string(), texts.collect());
+        match run == 0 || run + 1 == runs {
+            true => column.result(),
+            false => column,
+        }
+    };
+    (0..runs).map(column).collect()
 }
 
 fn page(runs: &[Run], rows: &[CellOverTime<'_>]) -> String {
@@ -247,7 +271,7 @@ fn page(runs: &[Run], rows: &[CellOverTime<'_>]) -> String {
                 }
             }
         }
-        section id="cells" { h2 { "All runs and cells" } (document(runs, rows).html()) }
+        section id="cells" { h2 { "All runs and cells" } (document(runs, rows, true).html()) }
         (page::machine(runs))
     };
     page::document("Over time", body)
@@ -341,7 +365,7 @@ mod tests {
             .map(|median| median.map(|(median, _)| median));
         assert!(medians.eq([Some(30), Some(40), None]));
         assert!(rows[0].changed());
-        let text = document(&runs, &rows).terminal(None).join("\n");
+        let text = document(&runs, &rows, true).terminal(None).join("\n");
         assert!(text.contains("1 of 1 cells changed"), "{text}");
         assert!(text.contains("wfi   30  40  -"), "{text}");
         let page = page(&runs, &rows);
