@@ -201,6 +201,23 @@ fn words_of_other_dimensions_are_what_the_documentation_says() {
             _ => None,
         };
         assert_eq!(workload.period_us(), period);
+        let is = |names: &str| names.split(' ').any(|one| one == name);
+        let two = "pingpong pipe linux-pipe linux-futex linux-eventfd linux-seccomp-notify";
+        let wakeups = [is(two), is("frames")].map(u32::from);
+        assert_eq!(
+            workload.wakeups(),
+            1 + wakeups[0] + 2 * wakeups[1],
+            "{name}"
+        );
+        assert_eq!(workload.is_marked(), is("ipi pingpong ipistorm"), "{name}");
+        let waits = "messaging io timer idle frames stream overshoot linux-timer linux-idle";
+        assert_eq!(workload.has_idle_time(), is(waits), "{name}");
+        assert_eq!(workload.has_blind_median(), is("messaging"), "{name}");
+        let (learning, alone) = (10 * wakeups[1], u32::from(alone.contains(&name)));
+        let unrecorded = (workload.learning(), workload.unrecorded());
+        assert_eq!(unrecorded, (learning, learning + 1 - alone), "{name}");
+        let times = if is("linux-messaging") { 30 } else { 1 };
+        assert_eq!(workload.times_as_long(), times, "{name}");
     }
     let traps = [
         (Trap::None, false, false),

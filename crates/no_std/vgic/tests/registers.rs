@@ -352,6 +352,8 @@ fn what_is_pending_is_taken_once_and_only_what_was_asked_for() {
     for intid in [1, 5, PRIVATE - 1] {
         private.set_pending(intid);
     }
+    // Also if it comes back while it is pending again.
+    private.give_back(1 << 1);
     assert_eq!(private.take_pending(1 << 5 | 1 << 6), 1 << 5);
     assert_eq!(private.take_pending(u32::MAX), 1 << 31 | 1 << 1);
     assert_eq!((private.pending(), private.take_pending(u32::MAX)), (0, 0));
