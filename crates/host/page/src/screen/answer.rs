@@ -58,7 +58,11 @@ fn added(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
             continue;
         };
         let by = scale.of_cell(cell).show_difference(own, floor);
-        let name = words::wait(cell, false) + &words::trap(cell);
+        let direct = match cell.what.deliver {
+            Deliver::Direct => ", direct",
+            Deliver::Inject => "",
+        };
+        let name = words::wait(cell, false) + &words::trap(cell) + direct;
         let of_under = unders.entry(cell.under).or_default();
         of_under.push(format!(
             "{} to {} ({name})",
