@@ -205,6 +205,13 @@ fn what_is_expected_of_a_pass_is_what_it_executes() {
         of("rouse.workload=timer rouse.wait=governor:menu rouse.standby-us=0 rouse.idle-poll=0"),
         60 + 25 + 500_000
     );
+    // A deep state is left by executing its latency.
+    assert_eq!(
+        of(
+            "rouse.workload=timer rouse.wait=governor:menu rouse.poll-limit-us=0 rouse.standby-us=60"
+        ),
+        60 + (150 + 60 * 500) / 6
+    );
     // Polls of others end by their wake-up, and a state that is deep is for long waits.
     for text in [
         "rouse.workload=pingpong rouse.wait=poll-wfi rouse.poll-limit-us=20",
