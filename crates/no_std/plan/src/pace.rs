@@ -228,10 +228,11 @@ impl Cell {
         let leaving = u64::from(self.states.leaving_us(self.standby_us));
         let path = self.path_ns(instructions) * share / 1000;
         let worked = path.saturating_add((polled + leaving) * share);
-        let likely = path.saturating_add(leaving.min(pause) * share).min(budget);
+        // What lies in a pause is no part of the cell's own time.
+        let likely = path.min(budget) + leaving.min(pause) * share;
         let (likely, paused) = match instructions {
             true => (likely / PATHS_ARE_FASTER, self.executed_pause_us()),
-            false => (likely, pause),
+            false => (path.min(budget), pause),
         };
         PassTime {
             expected_us: BLOCK_US + likely + (polled * share).min(budget) + paused * share,

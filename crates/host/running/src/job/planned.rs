@@ -158,6 +158,8 @@ fn name(cell: &Cell, varied: &[&Info]) -> String {
         let text = info.text(cell).to_string();
         match info.names(cell) {
             true => words.push(text),
+            // No pause and no poll is no news.
+            false if info.is_neutral(cell) => {}
             false => values.push(results::valued(info, &text)),
         }
     }
