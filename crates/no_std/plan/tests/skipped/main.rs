@@ -247,6 +247,43 @@ fn ranks_are_those_of_a_plan() {
         [7, 2, 0x4f]
     );
     assert_eq!(rank("wait", "governor:menu"), 9);
+    // The last set of CPUs that is its own number, and the first that is not.
+    let large = [rank("mask", "53"), rank("mask", "54")];
+    assert_eq!(large, [1 << 53, 55 << 54]);
+}
+
+#[test]
+fn all_pairs_are_those_that_are_not_named() {
+    let pairs = |pair: &str| {
+        let common = "rouse.workload=pingpong rouse.wait=wfi rouse.trap=none rouse.wake=ipi";
+        let plan = plan(&format!("{common} rouse.deliver=inject rouse.pair={pair}"));
+        let machine = Machine { cpus: 3, ..MACHINE };
+        let cells = plan.cells(&machine).map(|cell| cell.pair.to_string());
+        cells.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(pairs("all"), "0,1 0,2 1,2");
+    assert_eq!(pairs("0,2+all"), "0,2 0,1 1,2");
+}
+
+#[test]
+fn on_the_bare_machine_nothing_traps_injects_or_polls() {
+    let cell = Cell {
+        trap: Trap::Wfi,
+        deliver: Deliver::Inject,
+        host_poll_us: 5,
+        host_poll: HostPoll::Adaptive,
+        hint: Hint::Tell,
+        gap_us: 7,
+        ..Cell::default()
+    };
+    let (trap, deliver) = (Trap::None, Deliver::Direct);
+    let bare = Cell {
+        trap,
+        deliver,
+        gap_us: 7,
+        ..Cell::default()
+    };
+    assert_eq!(cell.on_bare_machine(), bare);
 }
 
 /// Whether a cell with this table can be run depends on what else is asked for.
