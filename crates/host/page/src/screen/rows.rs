@@ -99,7 +99,7 @@ type Name = (String, String, Vec<String>);
 /// Parts of a cell's name that are in its row, and those in its column.
 struct Layout {
     narrow: bool,
-    /// What the guest runs under is in the row.
+    /// The hypervisor is in the row.
     under: bool,
     /// It is in the column.
     under_is_column: bool,
