@@ -177,7 +177,6 @@ mod tests {
             (["run", "--wiat", "wfi"], "'--wait'"),
             (["run", "--metric", "x"], "insns, cycles, time"),
             (["run", "--timeout", "0"], "--timeout"),
-            (["run", "--jobs", "0"], "'--jobs <N>': use 1 or more"),
             (["run", "--debug", "--timeout=9"], "--timeout"),
             (["report", "--title", "x"], "provided: <INPUT>..."),
         ] {

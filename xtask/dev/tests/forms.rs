@@ -153,9 +153,12 @@ fn a_chart_is_a_file_that_is_not_replaced() {
     let names: Vec<String> = entries
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
-    assert!(names.contains(&"cost-pingpong.svg".to_owned()), "{names:?}");
+    assert!(
+        names.contains(&"answer-pingpong.svg".to_owned()),
+        "{names:?}"
+    );
     assert!(names.iter().all(|name| said.contains(&**name)), "{said}");
-    let kept = folder.join("cost-pingpong.svg");
+    let kept = folder.join("answer-pingpong.svg");
     assert!(fs::read_to_string(&kept).unwrap().ends_with("</svg>\n"));
     // One that is there keeps all the others from being written.
     for name in &names {
@@ -164,7 +167,7 @@ fn a_chart_is_a_file_that_is_not_replaced() {
     fs::write(&kept, "kept").unwrap();
     let output = report();
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("cost-pingpong.svg"));
+    assert!(text(&output.stderr).contains("answer-pingpong.svg"));
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
     assert_eq!(fs::read_to_string(&kept).unwrap(), "kept");
 }

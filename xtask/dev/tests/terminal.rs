@@ -79,7 +79,13 @@ const SCREENS: [(&str, &[&str]); 5] = [
     ),
     (
         "compare",
-        &["compare", "results/virt.json", "results/graviton2.json"],
+        &[
+            "compare",
+            "results/virt.json",
+            "results/graviton2.json",
+            "--out",
+            "/dev/null",
+        ],
     ),
     (
         "over-time",

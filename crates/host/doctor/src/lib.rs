@@ -118,7 +118,7 @@ fn document(findings: &[Finding]) -> Document {
         ..
     } in findings
     {
-        // What is indented goes on indented.
+        // Wrapped lines keep the indentation.
         document.push(format!("  {tool:longest$}  {state}"));
         if !remedy.is_empty() {
             document.push(format!("      to get it: {remedy}"));

@@ -258,7 +258,7 @@ impl Claim {
         format!("{}, {}: {effects}", named(&self.one), named(&self.other))
     }
 
-    /// Describes it in a line. What a claim lacks that is not judged is said once for all of them.
+    /// Describes it in a line. One line for all claims that are not judged names the lacking properties.
     pub fn line(&self) -> String {
         let why = self.why().filter(|_| self.missing.is_empty());
         let why = why.map(|why| format!("; {why}")).unwrap_or_default();

@@ -2,8 +2,8 @@
 //! How many claims a board can judge, before anything boots.
 //!
 //! A claim is not judged where its figures depend on what the machine lacks. Which figures these are follows from the cells
-//! alone, so the experiment's own conclusions are drawn here from made-up samples of the cells to come. What the machine lacks
-//! is what the kept run of the board in `results/` has found.
+//! alone, so the experiment's own conclusions are drawn here from made-up samples of the cells to come. The lacking
+//! properties are those that the kept run of the board in `results/` has found.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +25,7 @@ const SAMPLES: u64 = 10_000;
 /// A guest that is the neighbour of another one has done all of this.
 const NEIGHBOUR: [&str; 5] = ["ticks", "given", "taken", "work", "turns"];
 
-/// What the kept run of a board has found.
+/// Findings of the kept run of a board.
 pub struct Found(Results);
 
 impl Found {

@@ -45,8 +45,8 @@ impl Column {
         }
     }
 
-    /// One column of words with the texts of `columns` next to each other; texts without a value are left out.
-    pub fn joined(title: &str, columns: &[Self]) -> Self {
+    /// One column of words with the texts of `columns`, `between` them; texts without a value are left out.
+    pub fn joined(title: &str, columns: &[Self], between: &str) -> Self {
         let rows = columns.first().map_or(0, |column| column.texts.len());
         let text = |row: usize| {
             let has_value = |column: &&Self| !NO_VALUE.contains(&column.texts[row].as_str());
@@ -58,7 +58,7 @@ impl Column {
                     false => text.clone(),
                 }
             });
-            texts.collect::<Vec<_>>().join(" ")
+            texts.collect::<Vec<_>>().join(between)
         };
         Self::words(title, (0..rows).map(text).collect())
     }

@@ -129,7 +129,7 @@ fn lacks(results: &Results) -> Markup {
     }
 }
 
-/// What the fidelity probe `name` tests, in words.
+/// The subject of the fidelity probe `name`, in words.
 pub fn asked(name: &str) -> &str {
     let known = PROBES.iter().find(|(probe, ..)| *probe == name);
     known.map_or(name, |(_, text, _)| text)

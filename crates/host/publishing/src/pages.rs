@@ -106,7 +106,8 @@ mod tests {
                 .find(|file| file.ends_with(format!("{name}.html")));
             let page = fs::read_to_string(file.expect(name)).unwrap();
             assert!(
-                page.starts_with("<!DOCTYPE html>") && page.contains("<svg"),
+                page.starts_with("<!DOCTYPE html>")
+                    && (page.contains("<svg") || page.contains("class=\"fill")),
                 "{name}"
             );
         }

@@ -284,7 +284,7 @@ fn titles(rows: &[&CellOverTime<'_>]) -> Column {
     let mut columns = vec![Column::words("workload", workloads)];
     let others = names(cells).into_iter();
     columns.extend(others.filter(|column| column.title() != "workload"));
-    Column::joined("cell", &columns)
+    Column::joined("cell", &columns, " ")
 }
 
 /// The chart of a cell.

@@ -65,7 +65,7 @@ const COMMON: &[(&str, &str)] = &[
 /// Programs that break a rule, and such that keep it and look like breaking it: a line for each, of its name and steps
 /// with `; ` between them. [`Examples::step`] reads them.
 pub struct Examples {
-    /// What a word stands for; `$1` is the first word after it, and so on.
+    /// The text that a word stands for; `$1` is the first word after it, and so on.
     pub words: &'static [(&'static str, &'static str)],
     pub breaks: &'static str,
     pub keeps: &'static str,

@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn colours_are_what_was_chosen_whatever_the_stream_is() {
-        // That of a test is no terminal, or a terminal without them.
+        // A test has no terminal, or one without colours.
         set_colour(ColorChoice::Always);
         let always = has_colours();
         set_colour(ColorChoice::Never);

@@ -52,7 +52,7 @@ struct Sweep<'p, 'r> {
     info: &'static Info,
     name: &'static str,
     cells: Vec<&'r Cell>,
-    /// What was chosen of other dimensions.
+    /// Values chosen of other dimensions.
     chosen: String,
     /// Values of the dimension.
     values: Vec<u64>,

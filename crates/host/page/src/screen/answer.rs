@@ -42,7 +42,7 @@ pub fn sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String
 /// Ways of waiting to name in a sentence.
 const NAMED: usize = 3;
 
-/// What each hypervisor adds to the cells of the bare machine.
+/// The cost that each hypervisor adds to the cells of the bare machine.
 fn added(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
     let figure = |cell: &Cell| {
         let stats = cell.stats.filter(|stats| stats.supports(500))?;

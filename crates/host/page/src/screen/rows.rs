@@ -121,7 +121,7 @@ impl Layout {
         let under_is_column = unders && !narrow && columns.len() <= COLUMNS;
         let varied = DIMENSIONS.iter().filter(|info| varies(info, cells));
         let varied: Vec<&Info> = varied.collect();
-        // What varies slowest in a plan comes first.
+        // The dimension that varies slowest in a plan comes first.
         let swept = varied.iter().rev().copied().filter(is_swept);
         let swept: Vec<&Info> = swept.collect();
         Self {

@@ -48,9 +48,9 @@ fn chart(found: &Comparison<'_>, scale: Scale, unit: &str) -> Option<Markup> {
     changed.sort_by(|one, other| other.1.percent().abs().total_cmp(&one.1.percent().abs()));
     let cells = changed.iter().map(|(pair, _)| pair.cell).collect();
     let columns = text::subject(cells);
-    let rest = Column::joined("cell", &columns[1..]);
+    let rest = Column::joined("cell", &columns[1..], ", ");
     let labels = columns[0].texts().iter().zip(rest.texts());
-    let labels = labels.map(|(workload, rest)| (workload.clone(), rest.replace(' ', ", ")));
+    let labels = labels.map(|(workload, rest)| (workload.clone(), rest.clone()));
     let groups = changed.iter().zip(labels).take(MOST);
     let groups = groups.map(|((pair, total), label)| group(pair, total, label, scale));
     let groups: Vec<Bars> = groups.collect();
@@ -114,6 +114,7 @@ pub fn sample(runs: &[Run]) -> String {
     let mut after = before.clone();
     for cell in after.iter_mut().flat_map(|run| &mut run.results.cells) {
         cell.critical = None;
+        cell.pass_p50.clear();
         if let Some(stats) = &mut cell.stats {
             stats.p50 += stats.p50 / 20 + 1;
         }

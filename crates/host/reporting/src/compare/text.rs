@@ -81,7 +81,7 @@ fn differing(found: &Comparison<'_>, scale: Scale, units: &Units<'_>) -> Documen
     let mut document = Document::default();
     if !rows.is_empty() {
         let cells = found.pairs.iter().map(|pair| pair.cell).collect();
-        let mut columns = vec![Column::joined("cell", &subject(cells))];
+        let mut columns = vec![Column::joined("cell", &subject(cells), " ")];
         columns.extend(units.column());
         columns.extend(answer(found, scale));
         document.table(columns.iter().map(|column| column.select(&rows)).collect());

@@ -58,7 +58,7 @@ impl Job {
         Ok(cells.collect())
     }
 
-    /// What the progress of a boot shows.
+    /// The plan that the progress of a boot shows.
     pub fn planned(&self, variant: Variant) -> Result<Planned> {
         let cells = self.cells_of(variant)?;
         let seconds = sum(cells.iter().map(|cell| cell.seconds));

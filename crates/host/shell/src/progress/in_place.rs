@@ -70,7 +70,7 @@ fn boots() -> MutexGuard<'static, Vec<State>> {
 
 /// The line of `boots`, of which one is at `what`.
 fn line(boots: &[State], what: &str) -> Line {
-    // Those that have not reported anything have no title yet.
+    // A boot without a report has no title yet.
     let known: Vec<&State> = boots.iter().filter(|boot| !boot.title.is_empty()).collect();
     let titles: Vec<&str> = known.iter().map(|boot| boot.title.as_str()).collect();
     let head = match titles.as_slice() {

@@ -3,7 +3,7 @@
 
 use results::records::Size;
 
-/// What is known of a boot's cells before it.
+/// The cells of a boot, as far as they are known before it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Planned {
     /// Names of its cells, in their order.
