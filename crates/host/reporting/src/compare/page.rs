@@ -6,6 +6,7 @@ use page::document::Document;
 use page::scale::Scale;
 use page::table::Units;
 use page::{Bar, Bars, Column, Entry, Shared};
+use results::Cell;
 use results::compare::{Compared, Comparison, Differs, LEVEL, Pair, Verdict, differences};
 use results::merge::Run;
 use shell::command;
@@ -109,7 +110,9 @@ fn group(pair: &Pair<'_>, total: &Compared, label: (String, String), scale: Scal
 
 /// Returns the page of one of `runs` against itself with other medians, to look at it.
 pub fn sample(runs: &[Run]) -> String {
-    let before = runs.iter().filter(|run| run.results.cells.len() > 1);
+    let has_median = |cell: &&Cell| cell.stats.is_some_and(|stats| stats.supports(500));
+    let medians = |run: &&Run| run.results.cells.iter().filter(has_median).count();
+    let before = runs.iter().filter(|run| medians(run) > 1);
     let before: Vec<Run> = before.take(1).cloned().collect();
     let mut after = before.clone();
     for cell in after.iter_mut().flat_map(|run| &mut run.results.cells) {
