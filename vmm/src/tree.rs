@@ -61,7 +61,7 @@ pub fn blob(guest: &Guest<'_>) -> Result<Vec<u8>, Error> {
         tree.property_u64("linux,initrd-end", initrd.end)?;
     }
     if let Some(seed) = guest.seed {
-        // A kernel hashes it: that it differs is enough.
+        // A kernel hashes it, so any different number will do.
         tree.property_u64("rng-seed", seed)?;
     }
     tree.end_node(chosen)?;

@@ -40,6 +40,7 @@ pub const DEV: &str =
     "For maintainers: soak, publish, dist, build, book, pages, audit, completions, man";
 
 const COMPARE: &str = "\
+Runs:
   compare A B                    one run of each, or several that --repeat put into one folder
   compare A1 A2 A3 --with B1 B2 B3
   compare --over-time DIR        the same cells in many runs

@@ -63,7 +63,7 @@ impl Line {
         self.send(byte);
     }
 
-    /// Sends text that the guest has said by a call.
+    /// Sends text that the guest passed by a hypercall.
     pub fn called(&mut self, text: impl Iterator<Item = u8>) {
         for byte in text {
             if self.source != Source::Ours {

@@ -106,7 +106,7 @@ el2_from_neighbour:
 const _: () = assert!(offset_of!(General, pstate) == offset_of!(General, pc) + 8);
 const _: () = assert!(offset_of!(General, x) == 0);
 
-/// Has exceptions come back to where [`to_neighbour`] is called, from the next context
+/// Makes exceptions return to the caller of [`to_neighbour`], from the next context
 /// synchronization event on.
 #[inline(always)]
 pub fn take_vectors() {

@@ -85,7 +85,7 @@ impl Watch {
             let due = waiter.due.load(Acquire);
             let what = waiter.what.load(Relaxed);
             let now = clock::now();
-            // Read again: it may have come to an end, and wait for something else.
+            // Reads it again: the wait may have ended meanwhile, and another one begun.
             if due != 0 && now > due && waiter.due.load(Acquire) == due {
                 self.stall(number, What::decode(what), now - due + self.bound);
             }

@@ -77,7 +77,7 @@ impl Cpu {
         }
     }
 
-    /// Runs the guest once; why it ended, if it did.
+    /// Runs the guest until its next exit. Returns the cause of the end, if it ended.
     fn enter(&mut self, bus: &Bus) -> Option<Cause> {
         let served = match self.fd.run() {
             Ok(VcpuExit::MmioRead(address, data)) => match &mut self.exits {

@@ -23,7 +23,7 @@ impl<T> ByBoot<T> {
         Self { missing, ..self }
     }
 
-    /// Maps each figure; the results depend on the same.
+    /// Applies `of` to each figure, and keeps what they lack.
     pub fn map<U>(&self, of: impl Fn(&T) -> U) -> ByBoot<U> {
         let each = self.figures.iter();
         let figures = each.map(|(name, it)| (name.clone(), of(it))).collect();

@@ -20,7 +20,7 @@ pub enum Pattern {
     Periodic,
     /// About 16 requests in a row at a twentieth of the mean, then a long pause.
     Bursty,
-    /// One of the others each time, at random.
+    /// Each interval from a pattern drawn from the others at random.
     Mixed,
     /// Interrupts, mostly soon and sometimes very late (shape 1.5).
     Pareto,

@@ -13,7 +13,7 @@ pub struct Repeated {
 #[derive(Debug)]
 struct Times {
     count: u64,
-    /// The first and the last boot, from 1; 0 if they are not known.
+    /// Numbers of the first and the last boot, counted from 1; 0 if unknown.
     boots: (usize, usize),
 }
 

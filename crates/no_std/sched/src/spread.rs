@@ -63,8 +63,8 @@ mod tests {
     fn distributions_have_their_mean_and_range() {
         const MEAN: u64 = 100_000;
         const COUNT: u64 = 100_000;
-        // Evenly spaced, instead of at random: what is drawn is then the
-        // distribution itself.
+        // Draws evenly spaced numbers instead of random ones, which give
+        // the distribution itself.
         let all = || (0..COUNT).map(|n| u64::MAX / COUNT * n + u64::MAX / COUNT / 2);
         let mean = |of: fn(u64, u64) -> u64| all().map(|n| of(MEAN, n)).sum::<u64>() / COUNT;
         assert!(mean(uniform).abs_diff(MEAN) < 10);

@@ -62,7 +62,7 @@ pub fn is_hidden(c: char) -> bool {
             .any(|&(first, last)| (first..=last).contains(&c))
 }
 
-/// Writes `text`, with hidden characters as `\u{1b}`, unless `own` returns that one is meant.
+/// Writes `text`, with hidden characters escaped (`\u{1b}`), except those that `own` accepts.
 ///
 /// # Errors
 /// Errors of `to`.

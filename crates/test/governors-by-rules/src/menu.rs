@@ -30,7 +30,7 @@ pub enum Outliers {
 /// When a state is entered to avoid polling (M8a).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PollDetour {
-    /// Until 6.18: whenever the timer and the latency limit allow it.
+    /// Up to 6.18: whenever the timer and the latency limit allow it.
     Always,
     /// Since 6.19: only a state short enough.
     ShortStates,
