@@ -16,7 +16,7 @@ use running::options::Metric;
 use shell::command;
 use shell::failure::is_bad_input;
 use shell::interrupt;
-use shell::terminal::{note, print_document};
+use shell::terminal::{self, note, print_document};
 
 /// Version of the format; 1 was the list of experiments alone, whose claims had
 /// `text` and `ours` as texts; 2 lacked `tool`, `command`, `machine` and `runs`.
@@ -195,7 +195,7 @@ impl Done {
             Ok(report) => {
                 let mut document = Document::default();
                 report.show(&mut document);
-                print_document(&document, None);
+                print_document(&document, terminal::width());
                 self.reports.push(report);
                 false
             }

@@ -8,7 +8,11 @@ use super::report::Report;
 
 /// Returns the page, with everything that one can have.
 pub fn page() -> String {
-    let reports = ALL.iter().map(|experiment| Report {
+    page::html(&reports().collect::<Vec<_>>(), "cargo xtask experiment all")
+}
+
+fn reports() -> impl Iterator<Item = Report> {
+    ALL.iter().map(|experiment| Report {
         name: experiment.name,
         question: experiment.question,
         source: experiment.source,
@@ -20,8 +24,7 @@ pub fn page() -> String {
             "samples of poll-wfi depend on what this machine does not model: wfe_halts".into(),
         ],
         outcome: outcome(),
-    });
-    page::html(&reports.collect::<Vec<_>>(), "cargo xtask experiment all")
+    })
 }
 
 fn outcome() -> Outcome {
@@ -105,4 +108,26 @@ fn below_zero() -> Chart {
     table.row("pipe", vec!["-50 %".into(), "-14 %".into()]);
     let series = [Series::Here(0, "VM"), Series::Published(1, "metal")];
     Chart::bars(&table, "Changes", "change, %", &series, |_| true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::page::document::Document;
+    use results::goldens::golden;
+    use shell::places;
+
+    #[test]
+    fn golden_screens() {
+        let mut document = Document::default();
+        reports()
+            .take(1)
+            .for_each(|report| report.show(&mut document));
+        let screens = [80, 120, 200].map(|width| {
+            let lines = document.terminal(Some(width)).join("\n");
+            format!("{width} columns\n{lines}\n\n")
+        });
+        let path = "crates/host/experiments/tests/goldens/experiment.screens.txt";
+        golden(&places::inside(path), &screens.concat());
+    }
 }

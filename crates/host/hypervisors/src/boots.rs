@@ -186,6 +186,27 @@ impl ComparedCell {
         self.trapped && self.host_polls
     }
 
+    /// Its name without marks, explanations and other hypervisors' defaults.
+    pub fn short_name(&self) -> String {
+        let name = self.name.replace(['`', '*'], "");
+        let name = name.split([':', '(']).next().unwrap_or_default();
+        let name = name
+            .replace(", no polling", "")
+            .replace(", the hypervisor polls", ", EL2 polls");
+        name.trim_end().to_owned()
+    }
+
+    /// Whether it is the round trip out of trapped WFI, with nobody polling.
+    pub fn is_trapped_round_trip(&self) -> bool {
+        (self.workload, self.wait, self.trapped, self.host_polls)
+            == (Workload::Pingpong, Wait::Wfi, true, false)
+    }
+
+    /// Whether it is the round trip without interrupts and traps.
+    pub fn is_polled_round_trip(&self) -> bool {
+        (self.workload, self.wake, self.trapped) == (Workload::Pingpong, Wake::Elide, false)
+    }
+
     /// Whether it has the same words as `other`, whatever its name.
     pub fn is(&self, other: &Self) -> bool {
         Self {

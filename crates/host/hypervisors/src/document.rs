@@ -7,7 +7,8 @@ use plan::{Under, Word};
 
 use super::boots::{ComparedCell, ROWS};
 use super::numbers::{Number, Numbers};
-use page::grid::{self, Column};
+use page::document::Document;
+use page::grid::Column;
 
 /// The page, with placeholders for its tables.
 const PAGE: &str = include_str!("page.md");
@@ -64,44 +65,77 @@ pub fn table(numbers: &Numbers) -> String {
     )
 }
 
-/// Returns the table of medians for a terminal, with own parts and ratios next to each.
-pub fn terminal(numbers: &Numbers) -> Vec<String> {
-    let names = ROWS.iter().map(|row| row.name.replace(['`', '*'], ""));
-    let mut columns = vec![Column::words("", names.collect())];
-    for (under, title) in UNDERS {
-        if numbers.of_under(under).next().is_none() {
-            continue;
-        }
-        let column = |name: &str, of: &dyn Fn(&ComparedCell, &Number) -> Option<String>| {
+/// Returns the answer for a terminal: the comparison in words, the table of medians, and in a wide one each hypervisor's own part and
+/// its ratio to Rouse's.
+pub fn terminal(numbers: &Numbers) -> Document {
+    let mut document = Document::default();
+    document.extend(sentences(numbers));
+    document.extend([String::new(), "instructions, medians".to_owned()]);
+    let names = ROWS.iter().map(ComparedCell::short_name).collect();
+    let mut columns = vec![Column::words("", names)];
+    let mut further = Vec::new();
+    let measured = |under: &Under| numbers.of_under(*under).next().is_some();
+    let column =
+        |group: &str, title: &str, under, of: &dyn Fn(&ComparedCell, &Number) -> Option<String>| {
             let texts = ROWS.iter().map(|row| {
                 let number = numbers.get(row, under);
                 number
                     .and_then(|number| of(row, number))
                     .unwrap_or("-".into())
             });
-            Column::numbers(title, name, texts.collect())
+            Column::numbers(group, title, texts.collect())
         };
-        columns.push(column("p50", &|_, number| Some(thousands(number.p50))));
+    for (under, _) in UNDERS.into_iter().filter(|(under, _)| measured(under)) {
+        let median = column("", under.name(), under, &|_, number| {
+            Some(thousands(number.p50))
+        });
+        // A narrow terminal has room for those that people name first.
+        columns.push(match under {
+            Under::KvmNvhe | Under::KvmProtected => median,
+            Under::None | Under::Rouse | Under::Xen | Under::Kvm => median.result(),
+        });
         if under != Under::None {
-            columns.push(column("over none", &|row, number| {
+            further.push(column("over none", under.name(), under, &|row, number| {
                 over(numbers, row, number)
             }));
         }
+    }
+    for (under, _) in UNDERS.into_iter().filter(|(under, _)| measured(under)) {
         if !matches!(under, Under::None | Under::Rouse) {
-            columns.push(column("of rouse", &|row, number| {
+            further.push(column("of rouse", under.name(), under, &|row, number| {
                 of_rouse(numbers, row, number)
             }));
         }
     }
-    let mut lines = vec!["instructions, medians".to_owned()];
-    lines.extend(grid::lines(&columns));
-    lines.extend(
-        numbers
-            .below
-            .iter()
-            .map(|(under, told)| format!("{under}: {told}")),
+    document.table(columns.into_iter().chain(further).collect());
+    let below = numbers.below.iter();
+    document.extend(below.map(|(under, told)| format!("{under}: {told}")));
+    document
+}
+
+/// The two wake-ups that people compare.
+fn sentences(numbers: &Numbers) -> impl Iterator<Item = String> {
+    let sentence = |begin: &str, is: &dyn Fn(&ComparedCell) -> bool| {
+        let row = ROWS.iter().find(|row| is(row))?;
+        let each = UNDERS.into_iter().filter_map(|(under, _)| {
+            let number = numbers.get(row, under)?;
+            let times = of_rouse(numbers, row, number)
+                .filter(|_| !matches!(under, Under::None | Under::Rouse));
+            let times = times.map(|times| format!(" ({times})")).unwrap_or_default();
+            Some(format!("{} {}{times}", under.name(), thousands(number.p50)))
+        });
+        let each: Vec<String> = each.collect();
+        (!each.is_empty()).then(|| format!("{begin}: {}.", each.join(", ")))
+    };
+    let trapped = sentence(
+        "A round trip by IPIs out of trapped WFI, in instructions",
+        &ComparedCell::is_trapped_round_trip,
     );
-    lines
+    let polled = sentence(
+        "One that the guest polls for, without IPIs",
+        &ComparedCell::is_polled_round_trip,
+    );
+    trapped.into_iter().chain(polled)
 }
 
 fn over(numbers: &Numbers, row: &ComparedCell, number: &Number) -> Option<String> {
@@ -184,6 +218,24 @@ fn markdown(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use results::goldens::golden;
+    use shell::places;
+
+    #[test]
+    fn golden_screens() {
+        let kept = Numbers::read(&places::inside("docs/hypervisors.json")).unwrap();
+        let document = terminal(&kept);
+        let screens = [80, 120, 200].map(|width| {
+            let lines = document.terminal(Some(width));
+            assert!(
+                lines.iter().all(|line| line.chars().count() <= width),
+                "{lines:#?}"
+            );
+            format!("{width} columns\n\n{}\n\n", lines.join("\n"))
+        });
+        let path = "crates/host/hypervisors/tests/goldens/under-all.screens.txt";
+        golden(&places::inside(path), &screens.concat());
+    }
 
     #[test]
     fn each_mode_of_kvm_says_whether_its_default_was_measured() {

@@ -35,7 +35,7 @@ use shell::failure::bad_input;
 use shell::folder::Folder;
 use shell::output::Output;
 use shell::places;
-use shell::terminal::{note, print_lines, say, step};
+use shell::terminal::{self, note, print_document, print_lines, say, step};
 
 /// The page, and its numbers.
 const DOCUMENT: &str = "docs/hypervisors.md";
@@ -60,7 +60,7 @@ pub fn hypervisors(args: &Table) -> Result<()> {
     let mut folder = Folder::claim(args.out.as_deref(), "hypervisors")?;
     let (all, failures) = measure(&jobs, &folder)?;
     let numbers = Numbers::of(&all);
-    print_lines(document::terminal(&numbers));
+    print_document(&document::terminal(&numbers), terminal::width());
     if let Ok(kept) = Numbers::read(&places::inside(NUMBERS)) {
         print_lines(numbers.against(&kept, NEAR));
     }

@@ -84,40 +84,11 @@ impl Document {
     pub fn painted(&self, width: Option<usize>, paint: Paint<'_>) -> Vec<String> {
         let shown = self.for_people();
         let lines = shown.0.iter().flat_map(|block| match block {
-            Block::Line(line) => wrapped(line, width),
+            Block::Line(line) => grid::wrapped(line, width),
             Block::Table(columns) => grid::fitted(columns.iter().collect(), width, paint),
         });
         lines.collect()
     }
-}
-
-/// The line in parts of `width` characters at most, unless a word is longer; those after the first are indented like a list.
-fn wrapped(line: &str, width: Option<usize>) -> Vec<String> {
-    let Some(width) = width.filter(|width| line.chars().count() > *width) else {
-        return vec![line.to_owned()];
-    };
-    let begin = line.len() - line.trim_start().len();
-    let mut lines = vec![line[..begin].to_owned()];
-    let indent = match begin {
-        0 => String::new(),
-        _ => format!("{}  ", &line[..begin]),
-    };
-    let mut empty = true;
-    for word in line.split_whitespace() {
-        let last = lines.last_mut().map_or(0, |last| last.chars().count());
-        if !empty && last + 1 + word.chars().count() > width {
-            lines.push(indent.clone());
-            empty = true;
-        }
-        if let Some(last) = lines.last_mut() {
-            if !empty {
-                last.push(' ');
-            }
-            last.push_str(word);
-        }
-        empty = false;
-    }
-    lines
 }
 
 impl Extend<String> for Document {

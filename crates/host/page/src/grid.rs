@@ -96,10 +96,8 @@ pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>, paint: Paint<'_>)
         clauses.push(format!("left out: {}", names.join(", ")));
     }
     if !clauses.is_empty() {
-        lines.push(format!(
-            "({}; --wide shows all columns)",
-            clauses.join("; ")
-        ));
+        let note = format!("({}; --wide shows all columns)", clauses.join("; "));
+        lines.extend(wrapped(&note, Some(width)));
     }
     lines
 }
@@ -117,6 +115,35 @@ fn least(columns: &[&Column]) -> Option<usize> {
     empty
         .or_else(constant)
         .or_else(|| columns.iter().rposition(numbers))
+}
+
+/// The line in parts of `width` characters at most, unless a word is longer; those after the first are indented like a list.
+pub fn wrapped(line: &str, width: Option<usize>) -> Vec<String> {
+    let Some(width) = width.filter(|width| line.chars().count() > *width) else {
+        return vec![line.to_owned()];
+    };
+    let begin = line.len() - line.trim_start().len();
+    let mut lines = vec![line[..begin].to_owned()];
+    let indent = match begin {
+        0 => String::new(),
+        _ => format!("{}  ", &line[..begin]),
+    };
+    let mut empty = true;
+    for word in line.split_whitespace() {
+        let last = lines.last_mut().map_or(0, |last| last.chars().count());
+        if !empty && last + 1 + word.chars().count() > width {
+            lines.push(indent.clone());
+            empty = true;
+        }
+        if let Some(last) = lines.last_mut() {
+            if !empty {
+                last.push(' ');
+            }
+            last.push_str(word);
+        }
+        empty = false;
+    }
+    lines
 }
 
 /// Returns the name of a column without its group above it.
@@ -225,15 +252,16 @@ mod tests {
         assert_eq!(fitted(None), all);
         assert_eq!(fitted(Some(width)), all);
         let fewer = fitted(Some(width - 1));
-        assert!(fewer.last().unwrap().starts_with("(left out: exits wfi; "));
+        let note = fewer[4..].join(" ");
+        assert_eq!(note, "(left out: exits wfi; --wide shows all columns)");
         assert_eq!(fewer[1], "wait       p50    irq     sent");
-        for line in &fewer[..fewer.len() - 1] {
+        for line in &fewer {
             assert!(line.chars().count() < width, "{line}");
         }
         let few = fitted(Some(14));
         assert_eq!(few[0], "wait       p50");
         let end = "(in all rows: exits irq 2, IPIs/op sent 2; left out: exits wfi; --wide shows all columns)";
-        assert_eq!(few[3], end);
+        assert_eq!(few[3..].join(" "), end);
         // Words that differ identify a line, and stay.
         assert_eq!(fitted(Some(3))[..3], ["wait", "wfi", "poll-wfi"]);
     }
@@ -249,10 +277,10 @@ mod tests {
         let fitted = |width| fitted(columns.iter().collect(), Some(width), &plain);
         let end = |what: &str| format!("({what}; --wide shows all columns)");
         assert_eq!(fitted(20)[0], "wait       p90  %");
-        assert_eq!(*fitted(20).last().unwrap(), end("in all rows: trap none"));
+        assert_eq!(fitted(20)[3..].join(" "), end("in all rows: trap none"));
         assert_eq!(fitted(1)[0], "wait      %");
         let both = end("in all rows: trap none; left out: p90");
-        assert_eq!(*fitted(1).last().unwrap(), both);
+        assert_eq!(fitted(1)[3..].join(" "), both);
     }
 
     #[test]
