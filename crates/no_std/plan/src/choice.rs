@@ -109,8 +109,8 @@ impl Plan {
     }
 
     /// Records that image `own` runs the plan: if no word was requested, the plan gets the image's
-    /// word. If `lse` was requested and not every CPU has it (`lse`), the other image runs and
-    /// skips every cell.
+    /// word. If `lse` was requested and not every CPU has it (`lse` is false), the other image runs
+    /// and skips every cell.
     ///
     /// # Errors
     /// [`OtherImage`] if the image can't run the plan.
