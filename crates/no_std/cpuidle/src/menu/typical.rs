@@ -10,8 +10,8 @@
 //!
 //! Source: `get_typical_interval()`. It has no square root, so it compares
 //! variances. It keeps 32 bits of each stay in us, and computes with 64 bits; both wrap, in Linux
-//! and here. Until 6.14, a stay of 2^31 us (36 minutes) or more never counts; since 6.15, only 2^32
-//! - 1 does not, which stands for an unknown stay.
+//! and here. Until 6.14, a stay of 2^31 us (36 minutes) or more never counts; since 6.15, only
+//! `u32::MAX` does not, which stands for an unknown stay.
 
 /// Stays that are remembered.
 const INTERVALS: usize = 8;
