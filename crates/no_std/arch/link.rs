@@ -5,7 +5,7 @@ use std::env;
 use std::path::Path;
 
 fn main() {
-    // Where the package is now: this program is not compiled again when it is moved.
+    // Reads the package's path at run time: moving the package does not recompile this program.
     let package = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
     let folders = Path::new(&package).ancestors();
     let mut scripts = folders.map(|folder| folder.join("crates/no_std/arch/image.ld"));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The calls that a guest makes of the hypervisor.
+//! The calls that a guest makes to the hypervisor.
 
-/// The number of the first one: a fast call of 64 bits to a vendor-specific hypervisor service (DEN0028F, 2.4 and 2.5).
+/// The number of the first call: a 64-bit fast call to a vendor-specific hypervisor service
+/// (DEN0028F, 2.4 and 2.5).
 const FIRST: u32 = 0xc600_0001;
 
 numbered! {
-    /// A call: its arguments are in x1 and up, its answer in x0 and up. Numbers follow each other in this order, so that
-    /// two calls have never the same one; a new call is added at the end.
+    /// A call: its arguments are in x1 and up, its results in x0 and up. Calls are numbered in this
+    /// order, so no two calls share a number; add new calls at the end.
     Call {
         /// Sets knob x1 of the calling vCPU to x2; x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID).
         Set = "set",
@@ -24,37 +25,41 @@ numbered! {
         /// x0 = [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID); x1.. = the last [`EVENTS`](crate::EVENTS) events of vCPU x1
         /// (its number in the device tree) as pairs of time (virtual count) and [`Traced`](crate::Traced), the newest first.
         Trace = "trace",
-        /// Makes EL2 also note its trace events of the calling vCPU in the [`TimeLog`](crate::TimeLog) at guest
-        /// physical address x1, each as an [`event_word`](crate::event_word), until a call with x1 = 0 or until the
-        /// vCPU turns off. x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID).
+        /// Makes EL2 also record its trace events of the calling vCPU in the
+        /// [`TimeLog`](crate::TimeLog) at guest physical address x1, each as an
+        /// [`event_word`](crate::event_word), until a call with x1 = 0 or until the vCPU turns off.
+        /// x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID).
         Log = "log",
-        /// Compares what EL2 keeps of the calling vCPU's interrupts with its list
-        /// registers; x1 is one of [`audit`](crate::audit). x0 is [`SUCCESS`](crate::SUCCESS), or [`INVALID`](crate::INVALID) where they
-        /// contradict each other or the guest.
+        /// Compares EL2's record of the calling vCPU's interrupts with its list registers; x1 is
+        /// one of [`audit`](crate::audit). x0 is [`SUCCESS`](crate::SUCCESS), or
+        /// [`INVALID`](crate::INVALID) if they contradict each other or the guest.
         Audit = "audit",
         /// Prints the state of every CPU and ends the machine with exit status x1.
         Dump = "dump",
-        /// Leaves nothing of EL2's memory in a cache that the guest has a wake-up go through: of its
-        /// image if x1 is [`EVICT_IMAGE`](crate::EVICT_IMAGE), else of vCPU x1, its number in the device tree. Memory
-        /// keeps its contents. x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID). Other CPUs go on; EL2
-        /// takes no interrupt here meanwhile, which is as long as some thousands of cache lines take.
+        /// Evicts the EL2 memory that a wake-up uses from all caches: the memory of EL2's image if
+        /// x1 is [`EVICT_IMAGE`](crate::EVICT_IMAGE), otherwise that of vCPU x1 (its number in the
+        /// device tree). Memory keeps its contents. x0 is [`SUCCESS`](crate::SUCCESS) or
+        /// [`INVALID`](crate::INVALID). Other CPUs go on; EL2 takes no interrupt on this CPU
+        /// meanwhile, which takes as long as cleaning some thousands of cache lines.
         Evict = "evict",
-        /// Announces that pass x2 of cell x1 - 1 begins, or, if x1 is 0, that no cell runs. The deadline of a
-        /// cell counts from this call, and a report that it has passed names the cell by the words in x3 to
-        /// x10, packed as [`CellWords`](crate::CellWords). x0 is [`SUCCESS`](crate::SUCCESS).
+        /// Announces that pass x2 of cell x1 - 1 begins, or, if x1 is 0, that no cell runs. The
+        /// deadline of a cell counts from this call. The report of a missed deadline names the cell
+        /// with the words in x3 to x10, packed as [`CellWords`](crate::CellWords). x0 is
+        /// [`SUCCESS`](crate::SUCCESS).
         Cell = "cell",
-        /// Says that EL2's timer has interrupted the calling vCPU, which owns its interrupts: EL2 looks what
-        /// it was for, and takes it back. Once a guest has made this call, interrupt or not, EL2 counts on
-        /// it. x0 is [`SUCCESS`](crate::SUCCESS).
+        /// Reports that EL2's timer has interrupted the calling vCPU, which owns its interrupts:
+        /// EL2 checks the timer's purpose, and takes the interrupt back. Once a guest has made this
+        /// call, with or without an interrupt, EL2 relies on it. x0 is [`SUCCESS`](crate::SUCCESS).
         Timer = "timer",
         /// x0 = [`SUCCESS`](crate::SUCCESS), x1.. = [`Shared`](crate::Shared) of the calling vCPU since it started.
         Shared = "shared",
         /// Sends the calling vCPU's exits to the smallest possible vectors, the [`Floor`](crate::Floor) with number
-        /// x1. Exists only where the boot arguments allow it. x0 is [`SUCCESS`](crate::SUCCESS) or
+        /// x1. Exists only if the boot arguments allow it. x0 is [`SUCCESS`](crate::SUCCESS) or
         /// [`INVALID`](crate::INVALID).
         Floor = "floor",
-        /// Says x1 to x16 on the console as if the calling vCPU had written them to its UART, as [`ConsoleWords`](crate::ConsoleWords) has them. Two exits
-        /// a character are one for 128 of them. x0 is [`SUCCESS`](crate::SUCCESS).
+        /// Prints x1 to x16, packed as [`ConsoleWords`](crate::ConsoleWords), on the console as if
+        /// the calling vCPU had written them to its UART. This takes one exit per 128 characters
+        /// instead of two exits per character. x0 is [`SUCCESS`](crate::SUCCESS).
         Console = "console",
     }
 }

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-/// How a guest ended the machine, where it reported no exit status.
+/// How a guest ended the machine if it reported no exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// PSCI SYSTEM_OFF.
@@ -12,12 +12,12 @@ pub enum End {
     Reset,
     /// PSCI CPU_OFF of the last CPU that was on.
     NoCpu,
-    /// The hypervisor has stopped the last one: its exception vector faults itself.
+    /// The hypervisor has stopped the last CPU, whose exception vector itself faults.
     Stopped,
 }
 
 impl End {
-    /// All of them, with their names.
+    /// All kinds of end, with their names.
     const ALL: [(Self, &'static str); 4] = [
         (Self::Off, "off"),
         (Self::Reset, "reset"),
@@ -38,16 +38,16 @@ impl fmt::Display for End {
 pub struct Ended {
     /// How.
     pub how: End,
-    /// The number of the vCPU that did it.
+    /// The number of the vCPU that ended the machine.
     pub vcpu: usize,
-    /// Its affinity, as PSCI names CPUs.
+    /// Its affinity, in PSCI's format.
     pub mpidr: u64,
 }
 
 impl Ended {
     const STARTS: &str = "guest ended: ";
 
-    /// Reads a line of the console, from after `rouse: `.
+    /// Parses a line of the console from after `rouse: `.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let (how, by) = line.strip_prefix(Self::STARTS)?.split_once(" by vCPU ")?;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A page of registers by which programs of the guest, which can't make hypercalls, read what
-//! EL2 counts and set its knobs: a device of the guest's tree, mapped by `/dev/mem`.
+//! A page of registers through which programs of the guest, which can't make hypercalls, read EL2's
+//! counters and set its knobs: a device of the guest's tree, mapped through `/dev/mem`.
 //!
-//! Registers have 64 bits and are accessed as a whole. The accesses are not counted. Other offsets
-//! read as zero and ignore writes, a knob ignores a value that it can't take: so a write that
-//! matters is read back.
+//! Registers have 64 bits and are accessed as a whole. The counters do not include these accesses.
+//! Other offsets read as zero and ignore writes, and a knob ignores invalid values, so a program
+//! should read back a write that matters.
 
 use crate::{Counter, Knob, Shared};
 
@@ -13,37 +13,37 @@ pub const COMPATIBLE: &str = "rouse,exits";
 
 /// Bytes of a register.
 const REGISTER: u64 = 8;
-/// Where the counters of the neighbours begin.
+/// Offset of the neighbours' counters.
 const SHARED: u64 = 0x400;
-/// Where the knobs begin.
+/// Offset of the knobs.
 const KNOBS: u64 = 0x800;
 
-/// Where the sum of `counter` over all vCPUs is, bytes from the page's begin. Read only.
+/// Offset in the page of the sum of `counter` over all vCPUs. Read-only.
 #[must_use]
 pub const fn counter(counter: Counter) -> u64 {
     counter as u64 * REGISTER
 }
 
-/// Where the sum of `count` over the neighbours of all vCPUs is. Read only.
+/// Offset of the sum of `count` over the neighbours of all vCPUs. Read-only.
 #[must_use]
 pub const fn shared(count: Shared) -> u64 {
     SHARED + count as u64 * REGISTER
 }
 
-/// Where `knob` of the vCPU that accesses it is, as [`crate::KnobValue::encode`] has its value.
-/// [`Knob::Trap`] and [`Knob::Deliver`] read back as they are, the others as zero.
+/// Offset of `knob` of the accessing vCPU, with its value encoded by [`crate::KnobValue::encode`].
+/// [`Knob::Trap`] and [`Knob::Deliver`] read back their values, the others zero.
 #[must_use]
 pub const fn knob(knob: Knob) -> u64 {
     KNOBS + knob as u64 * REGISTER
 }
 
-/// Where [`AGREES`] is read if what EL2 keeps of the interrupts of the vCPU that reads agrees with its
-/// list registers, as by [`crate::Call::Audit`] in the mode [`crate::audit::RUNNING_TOLD`]; else
-/// [`CONTRADICTS`].
+/// Offset of a register that audits the reading vCPU, like [`crate::Call::Audit`] in the mode
+/// [`crate::audit::RUNNING_TOLD`]. It reads as [`AGREES`] if EL2's record of the vCPU's interrupts
+/// agrees with its list registers, otherwise as [`CONTRADICTS`].
 pub const AUDIT: u64 = 0xc00;
-/// It agrees. Where there is no such register zero is read, which is neither.
+/// EL2's record agrees. Without such a register, the offset reads as zero, which is neither value.
 pub const AGREES: u64 = 1;
-/// It does not, and what is wrong was printed.
+/// EL2's record does not agree, and EL2 has printed the mismatch.
 pub const CONTRADICTS: u64 = 2;
 
 /// Register at an offset.

@@ -3,24 +3,24 @@
 
 use crate::{Knob, Neighbour};
 
-/// A knob with the value that it is to have.
+/// A knob with its new value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnobValue {
     /// Which waits trap.
     Trap(Trap),
     /// Which side owns the CPU interface.
     Deliver(Deliver),
-    /// How long EL2 polls before it halts in a trapped WFI, ticks of the counter.
+    /// How long EL2 polls before it halts in a trapped WFI, in counter ticks.
     HostPoll(u64),
-    /// Whether that limit adapts instead.
+    /// Whether that limit is adaptive instead.
     HostPollAdaptive(bool),
     /// Whether the guest polls, so that EL2 does not.
     GuestPolls(bool),
-    /// Fields of CNTHCTL_EL2, in their places.
+    /// Fields of CNTHCTL_EL2, in their bit positions.
     EventStream(u64),
-    /// Whether events are noted.
+    /// Whether EL2 records events.
     Trace(bool),
-    /// Whether timers are looked at again when their interrupts are acknowledged.
+    /// Whether EL2 checks timers again when the guest acknowledges their interrupts.
     RecheckTimers(bool),
     /// The neighbour's work.
     Neighbour(Neighbour),
@@ -58,7 +58,7 @@ pub enum Deliver {
 }
 
 impl KnobValue {
-    /// Its number and the word that is passed.
+    /// The knob and the word to pass.
     #[must_use]
     pub const fn encode(self) -> (Knob, u64) {
         match self {
@@ -76,7 +76,7 @@ impl KnobValue {
         }
     }
 
-    /// The value that `word` means for `knob`; `None` if `word` is not valid.
+    /// The value of `word` for `knob`; `None` if `word` is not valid.
     #[must_use]
     pub const fn decode(knob: Knob, word: u64) -> Option<Self> {
         let on = word == 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interface of the two images and the packer: the hypercalls, the knobs,
-//! the counters and the header of the embedded guest.
+//! The interface between the two images and the packer: the hypercalls, the knobs, the counters and
+//! the header of the embedded guest.
 //!
 //! The hypercalls follow the SMC calling convention as 64-bit fast calls of
 //! the vendor-specific hypervisor service (DEN0028F, 6.1 and 6.2): function in
@@ -52,38 +52,38 @@ pub use time_log::{TimeLog, TimeNote, event_of, event_word};
 pub use uid::{hypervisor, uid};
 pub use watch::{Noted, OperationLog, WatchPoint};
 
-/// Asks which hypervisor this is; answers [`UID`] in w0 to w3.
+/// Asks which hypervisor this is; returns [`UID`] in w0 to w3.
 pub const CALL_UID: u32 = 0x8600_ff01;
-/// Asks that of the standard hypervisor service (DEN0028F, 6.1): Xen gives its own UID there, and
-/// has no vendor-specific service.
+/// Asks the standard hypervisor service for its UID (DEN0028F, 6.1): Xen returns its own UID there,
+/// and has no vendor-specific service.
 pub const CALL_UID_STANDARD: u32 = 0x8500_ff01;
-/// The answer of Rouse, in the byte order of the convention.
+/// The UID of Rouse, in the byte order of the convention.
 pub const UID: [u32; 4] = [0x7573_6f72, 0x2d65_2165, 0x9a1c_4be2, 0x31d7_05f3];
-/// The immediate of the instruction by which the measuring guest makes [`Call::Counters`],
-/// others having 0. It means nothing to the hypervisor. But it is in the syndrome, so a list of
-/// exceptions that an emulator writes shows from where to where the counters counted.
+/// The immediate of the instruction with which the measuring guest makes [`Call::Counters`]; other
+/// calls have 0. It means nothing to the hypervisor, but it is in the syndrome, so an emulator's
+/// list of exceptions shows between which exceptions the counters counted.
 pub const COUNTING: u16 = 1;
 /// Makes [`Call::Evict`] clean EL2's code, constants and variables.
 pub const EVICT_IMAGE: u64 = u64::MAX;
-/// Makes it invalidate the translations of both stages and of EL2, on every CPU, and clean the memory that such a
-/// call uses: EL2's code and the memory of the calling CPU.
+/// Makes [`Call::Evict`] invalidate the translations of both stages and of EL2, on every CPU, and
+/// clean the memory that such a call uses: EL2's code and the memory of the calling CPU.
 pub const EVICT_TRANSLATIONS: u64 = u64::MAX - 1;
-/// Events that [`Call::Trace`] answers: what the convention's registers hold.
+/// Events that [`Call::Trace`] returns: as many as the convention's registers hold.
 pub const EVENTS: usize = 8;
 
-/// Modes of [`Call::Audit`]: what it may expect of the guest.
+/// Modes of [`Call::Audit`]: its assumptions about the guest.
 pub mod audit {
-    /// Nothing: other vCPUs interrupt it meanwhile.
+    /// No assumption: other vCPUs interrupt it meanwhile.
     pub const RUNNING: u64 = 0;
-    /// Nothing is owed to it: it has ended every interrupt, and no vCPU sends.
+    /// No interrupt is outstanding: it has ended every interrupt, and no vCPU sends.
     pub const QUIET: u64 = 1;
-    /// Like [`QUIET`], and prints what is wrong.
+    /// Like [`QUIET`], but prints the mismatch.
     pub const QUIET_TOLD: u64 = 2;
-    /// Like [`RUNNING`], and prints what is wrong.
+    /// Like [`RUNNING`], but prints the mismatch.
     pub const RUNNING_TOLD: u64 = 3;
 }
 
-/// It was done.
+/// The call succeeded.
 pub const SUCCESS: i64 = 0;
 /// Unknown knob, or a value that it can't take.
 pub const INVALID: i64 = -3;
@@ -99,44 +99,44 @@ numbered! {
         Deliver = "deliver",
         /// Ticks of the counter that EL2 polls before it halts in a trapped WFI.
         HostPoll = "host-poll",
-        /// Whether the limit adapts instead, by KVM's rules and defaults.
+        /// Whether the limit is adaptive instead, by KVM's rules and defaults.
         HostPollAdaptive = "host-poll-adaptive",
         /// Whether the guest polls, so that EL2 does not.
         GuestPolls = "guest-polls",
         /// EL2's event stream: the EVNTEN, EVNTI and EVNTIS fields of
-        /// CNTHCTL_EL2, in their places.
+        /// CNTHCTL_EL2, in their bit positions.
         EventStream = "event-stream",
-        /// Whether events are noted with time stamps.
+        /// Whether EL2 records events with time stamps.
         Trace = "trace",
-        /// Whether EL2 looks again at the timer of an interrupt that came while IRQs were
-        /// masked, when the vCPU acknowledges it: an exit more for each. On after a reset.
+        /// Whether EL2 checks the timer again when the vCPU acknowledges a timer interrupt that
+        /// arrived while IRQs were masked: one more exit for each. On after a reset.
         RecheckTimers = "recheck-timers",
         /// The work of the vCPU's neighbour, as [`Neighbour::encode`] encodes it.
         Neighbour = "neighbour",
-        /// Ticks after which a vCPU that does not wait gives its CPU to its neighbour for as
-        /// long; 0: it keeps it.
+        /// Ticks after which a vCPU that does not wait gives its CPU to its neighbour for the same
+        /// time; 0 means that it keeps the CPU.
         Slice = "slice",
-        /// Whether a trapped WFE gives the CPU to the neighbour, for a slice at most.
+        /// Whether a trapped WFE gives the CPU to the neighbour, for at most a slice.
         YieldOnWfe = "yield-on-wfe",
     }
 }
 
 numbered! {
-    /// Vectors of EL2 that do what the architecture requires, and nothing else.
+    /// Vectors of EL2 that do only the minimum that the architecture requires.
     Floor {
         /// HVC, and back.
         Empty = "empty",
-        /// A write of ICC_SGI1R_EL1 is carried out.
+        /// Carries out a write of ICC_SGI1R_EL1.
         Send = "send",
-        /// An SGI is acknowledged, ended and listed.
+        /// Acknowledges, ends and lists an SGI.
         Receive = "receive",
-        /// A WFI is carried out, and then the same.
+        /// Carries out a WFI, then does the same as `receive`.
         Wait = "wait",
     }
 }
 
 numbered! {
-    /// Counts of EL2 per vCPU. Exits by cause first.
+    /// EL2's counters per vCPU. Exits by cause come first.
     Counter {
         /// Trapped WFI or WFIT, with the interrupt that ends its wait at EL2.
         Wfi = "exit.wfi",
@@ -144,8 +144,8 @@ numbered! {
         Wfe = "exit.wfe",
         /// Trapped write of an SGI register.
         Sgi = "exit.sgi",
-        /// Physical interrupt that came as an exception, maintenance not included: also EL2's own
-        /// timer, and one that was gone when it was acknowledged.
+        /// Physical interrupt that was taken as an exception, except maintenance; includes EL2's
+        /// own timer, and interrupts that were gone when acknowledged.
         Irq = "exit.irq",
         /// HVC.
         Hvc = "exit.hvc",
@@ -159,9 +159,9 @@ numbered! {
         Maintenance = "exit.maintenance",
         /// Anything else.
         Other = "exit.other",
-        /// Doorbells: interrupts by which EL2 made another CPU check its pending word.
+        /// Doorbells: interrupts with which EL2 made another CPU check its pending word.
         Kick = "el2.kick",
-        /// Doorbells that were not sent because one was on its way.
+        /// Doorbells that were not sent because one was already on its way.
         KickSaved = "el2.kick-saved",
         /// Virtual interrupts listed.
         Listed = "el2.listed",
@@ -171,7 +171,7 @@ numbered! {
         PollMiss = "el2.poll-miss",
         /// Times that EL2 halted.
         Halt = "el2.halt",
-        /// Halts that were not made by the path in assembly.
+        /// Halts that did not use the path in assembly.
         SlowHalt = "el2.slow-halt",
     }
 }
@@ -194,16 +194,16 @@ numbered! {
         Mmfr1 = "mmfr1",
         /// Address of the hypervisor's image.
         Base = "base",
-        /// Bytes that the hypervisor has for each vCPU: state and stack.
+        /// Bytes of the hypervisor's memory for each vCPU: state and stack.
         PerVcpu = "per-vcpu",
-        /// 1: the machine has a deadline, so that [`Call::Cell`] is of use.
+        /// 1 if the machine has a deadline, so that [`Call::Cell`] is useful.
         Deadline = "deadline",
-        /// SGIs that belong to the secure world, as bits: they can be injected, and not delivered
+        /// SGIs that belong to the secure world, as bits: they can be injected, but not delivered
         /// directly.
         SecureSgis = "secure-sgis",
-        /// SErrors that were pending when a CPU came to the hypervisor.
+        /// SErrors that were pending when a CPU entered the hypervisor.
         SerrorsLeft = "serrors-left",
-        /// SErrors taken at EL2 since then that had been corrected.
+        /// SErrors taken at EL2 since then for corrected errors.
         SerrorsCorrected = "serrors-corrected",
         /// SErrors since then after which the CPU could go on.
         SerrorsRestartable = "serrors-restartable",
@@ -211,13 +211,13 @@ numbered! {
 }
 
 numbered! {
-    /// Events that EL2 notes when it traces.
+    /// Events that EL2 records when it traces.
     Traced {
         /// Nothing yet.
         Nothing = "nothing",
         /// A synchronous exit; its data is the syndrome.
         Synchronous = "synchronous",
-        /// An exit by interrupt.
+        /// An exit caused by an interrupt.
         Interrupt = "interrupt",
         /// A physical SGI was sent; its data is the value written.
         Sent = "sent",
@@ -227,7 +227,7 @@ numbered! {
         Halt = "halt",
         /// EL2's poll or halt has ended.
         Awake = "awake",
-        /// Back to the guest.
+        /// EL2 returns to the guest.
         Resume = "resume",
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lays out the page of registers by which the monitor of `vmm/` reports to its guest how often
-//! KVM left the vCPU that reads, by cause.
+//! Layout of the page of registers in which the monitor in `vmm/` reports to its guest how often
+//! the reading vCPU exited from KVM, by cause.
 //!
 //! The registers have 64 bits and follow one another. A read of the first one latches all values
-//! of that vCPU, and returns its own; reads of the others return the latched values. At
-//! [`TOGETHER`] are the sums over all vCPUs, which a read of the first of them latches likewise.
-//! The counts leave out the accesses to the page themselves.
+//! of that vCPU, and returns its own; reads of the others return the latched values. The sums over
+//! all vCPUs are at [`TOGETHER`]; a read of the first sum latches them in the same way. The counts
+//! do not include accesses to the page itself.
 
 use crate::Counter;
 
@@ -22,11 +22,11 @@ pub const REGISTERS: [Counter; 8] = [
     Counter::Halt,
 ];
 
-/// Where the sums over all vCPUs begin, bytes from the page's begin: a program of Linux can't be
-/// on all CPUs when it reads.
+/// Offset in the page of the sums over all vCPUs: a Linux program can't be on all CPUs when it
+/// reads.
 pub const TOGETHER: u64 = 0x800;
 
-/// Where register `n` of them is, bytes from the page's begin.
+/// Offset in the page of the sums' register `n`.
 #[must_use]
 pub const fn together(n: usize) -> u64 {
     TOGETHER + n as u64 * size_of::<u64>() as u64

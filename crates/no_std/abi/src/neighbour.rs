@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The neighbour: a second guest of a CPU, which runs while the first one waits, or in slices
-//! of its time.
+//! The neighbour: a second guest of a CPU, which runs while the first guest waits, or in slices of
+//! its time.
 
 /// Work of the neighbour of a vCPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Neighbour {
-    /// No neighbour: the CPU is the vCPU's alone.
+    /// No neighbour: the vCPU has the CPU to itself.
     #[default]
     None,
     /// It computes, and touches nothing but a counter.
     Work,
-    /// It goes through so many KiB of its memory, line by line: a power of two, from 4 to
+    /// It goes through this many KiB of its memory, line by line: a power of two, from 4 to
     /// [`MAX_KIB`].
     Cache(u32),
-    /// It tries what it may not, and looks whether anything of its own changed. For tests.
+    /// It tries forbidden operations, and checks whether any of its own state changed. For tests.
     Hostile,
 }
 
-/// Most memory that a neighbour goes through, KiB.
+/// The most memory that a neighbour goes through, in KiB.
 pub const MAX_KIB: u32 = 4096;
 /// Least.
 pub const MIN_KIB: u32 = 4;
 
-/// Instructions of a unit of work, and cache lines that one of `cache` touches.
+/// Instructions in a unit of work, or cache lines in a unit of `cache`.
 pub const UNIT: u64 = 64;
 
-/// Longest slice, ms: other CPUs may have to wait for this one that long.
+/// Longest slice, in ms: other CPUs may have to wait for this CPU that long.
 pub const MAX_SLICE_MS: u64 = 100;
 
 impl Neighbour {
-    /// The word that is passed.
+    /// The word to pass.
     #[must_use]
     pub const fn encode(self) -> u64 {
         match self {
@@ -40,7 +40,7 @@ impl Neighbour {
         }
     }
 
-    /// Decodes `word`, if it means one.
+    /// Decodes `word`; `None` if it is not valid.
     #[must_use]
     pub const fn decode(word: u64) -> Option<Self> {
         let kib = word >> 8;
@@ -53,7 +53,7 @@ impl Neighbour {
         }
     }
 
-    /// Whether a neighbour may go through so many KiB.
+    /// Whether a neighbour may go through this many KiB.
     #[must_use]
     pub const fn may_touch(kib: u64) -> bool {
         kib >= MIN_KIB as u64 && kib <= MAX_KIB as u64 && kib.is_power_of_two()
@@ -72,19 +72,19 @@ impl Neighbour {
 numbered! {
     /// Counts of the neighbour of a vCPU.
     Shared {
-        /// Units that it has done, each [`UNIT`] instructions, or lines.
+        /// Units of work done, each [`UNIT`] instructions or lines.
         Work = "neighbour.work",
-        /// Ticks that it ran because the vCPU waited.
+        /// Ticks for which it ran because the vCPU waited.
         Given = "neighbour.given",
-        /// Ticks that it ran though the vCPU did not wait.
+        /// Ticks for which it ran although the vCPU did not wait.
         Taken = "neighbour.taken",
-        /// Turns, each a switch to it and one back.
+        /// Turns, each a switch to it and back.
         Turns = "neighbour.turns",
-        /// Of these, the slices in which the vCPU did not wait.
+        /// Turns that were slices in which the vCPU did not wait.
         Slices = "neighbour.slices",
         /// Its exceptions to EL2 except interrupts. `work` and `cache` take none.
         Trapped = "neighbour.trapped",
-        /// How often it found a register or a line of its memory that is not as it left it.
+        /// How often it found a register or a line of its memory changed.
         Damaged = "neighbour.damaged",
     }
 }

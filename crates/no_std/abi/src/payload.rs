@@ -3,8 +3,8 @@
 
 use core::fmt;
 
-/// Header in front of the guest's images, padded to [`PayloadHeader::SIZE`]. After it
-/// is the guest with load and store exclusive, padded to pages, and if they are there the
+/// Header in front of the guest's images, padded to [`PayloadHeader::SIZE`]. The guest with
+/// load-exclusive and store-exclusive follows it, padded to pages, and then, if they exist, the
 /// same guest with LSE atomics and the guest's initial RAM disk.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -17,32 +17,32 @@ pub struct PayloadHeader {
     pub lse: u64,
     /// Bytes of the initial RAM disk after that; 0 without one.
     pub initrd: u64,
-    /// Whose the guest is: `wire::Source` as a number.
+    /// The source of the guest: `wire::Source` as a number.
     pub source: u64,
 }
 
-/// Where a part lies: bytes after the header, and how many it has.
+/// Place of a part: its offset after the header, and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Offset of its first byte from the end of the header.
     pub offset: u64,
-    /// How many.
+    /// Its length in bytes.
     pub length: u64,
 }
 
 /// Images after a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Images {
-    /// The one that runs on every CPU.
+    /// The image that runs on every CPU.
     pub llsc: Extent,
-    /// The one with LSE atomics.
+    /// The image with LSE atomics.
     pub lse: Option<Extent>,
     /// The initial RAM disk.
     pub initrd: Option<Extent>,
 }
 
 impl Images {
-    /// Bytes of all of it.
+    /// Bytes of all parts.
     #[must_use]
     pub const fn length(&self) -> u64 {
         let last = match (self.initrd, self.lse) {
@@ -58,7 +58,7 @@ impl PayloadHeader {
     pub const MAGIC: u64 = 0x444c_5941_5045_5352;
     /// Bytes from the header to the image: a page.
     pub const SIZE: usize = 4096;
-    /// Where each part begins: on a multiple of this.
+    /// Each part begins at a multiple of this.
     pub const ALIGN: u64 = 4096;
 
     /// Returns the images after the header, which must be `room` bytes at most.
@@ -83,7 +83,7 @@ impl PayloadHeader {
 }
 
 impl Extent {
-    /// Returns the next extent, of `length` bytes, if that is any.
+    /// Returns the next extent, of `length` bytes, or `None` if that is 0.
     fn next(self, length: u64, room: u64) -> Result<Option<Self>, NoPayload> {
         if length == 0 {
             return Ok(None);
@@ -102,7 +102,7 @@ impl Extent {
 pub enum NoPayload {
     /// Not a header: nothing was packed.
     Magic,
-    /// Its length is this, which is nothing, or more than there is room for.
+    /// Its length is this, which is 0 or exceeds the available room.
     Length(u64),
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text that goes through registers.
+//! Text that is passed in registers.
 
 use core::fmt::{self, Write};
 
-/// Text of at most 8 bytes a register, in the order of memory of a little-endian machine. A 0 ends it.
+/// Text with up to 8 bytes per register, in the memory order of a little-endian machine. A 0 ends
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Words<const REGISTERS: usize>(pub [u64; REGISTERS]);
 
@@ -16,12 +17,12 @@ pub type ConsoleWords = Words<16>;
 const BYTES: usize = 8;
 
 impl<const REGISTERS: usize> Words<REGISTERS> {
-    /// Registers that hold it.
+    /// Number of registers that hold the text.
     pub const REGISTERS: usize = REGISTERS;
-    /// Bytes that there is room for.
+    /// Bytes that the registers can hold.
     pub const ROOM: usize = REGISTERS * BYTES;
 
-    /// Puts `byte` at place `at`, where nothing is yet and which is below [`ROOM`](Self::ROOM).
+    /// Puts `byte` at place `at`, which must be free and below [`ROOM`](Self::ROOM).
     pub fn put(&mut self, at: usize, byte: u8) {
         self.0[at / BYTES] |= u64::from(byte) << (at % BYTES * 8);
     }
@@ -40,7 +41,7 @@ impl<const REGISTERS: usize> Default for Words<REGISTERS> {
     }
 }
 
-/// Adds to the text, as far as there is room; cuts off the rest.
+/// Appends to the text; cuts off what does not fit.
 impl<const REGISTERS: usize> Write for Words<REGISTERS> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = self.bytes().count()..Self::ROOM;
@@ -51,7 +52,7 @@ impl<const REGISTERS: usize> Write for Words<REGISTERS> {
     }
 }
 
-/// Whatever a guest has put there, on one line, and no record.
+/// Prints arbitrary text from a guest on one line, and never as a record.
 impl<const REGISTERS: usize> fmt::Display for Words<REGISTERS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.bytes().try_for_each(|byte| match byte {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A log of what a CPU did when, in the guest's memory.
+//! A log of a CPU's activities with their times, in the guest's memory.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::Traced;
 
-/// Notes of one CPU, at one exception level, with their times. Only that CPU
-/// writes; any may read.
+/// Notes of one CPU, at one exception level, with their times. Only that CPU writes; any CPU may
+/// read.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct TimeLog {
@@ -20,8 +20,7 @@ pub struct TimeLog {
 pub struct TimeNote {
     /// Virtual count, ticks.
     pub time: u64,
-    /// The activity that begins then: a number with a meaning for each side, the guest's and that
-    /// of EL2.
+    /// The activity that begins then: a number whose meaning differs between the guest and EL2.
     pub word: u64,
 }
 
@@ -35,7 +34,7 @@ impl TimeLog {
     /// Notes that are kept.
     pub const KEPT: u64 = 1024;
 
-    /// None yet. So is memory that is all zero.
+    /// An empty log. Memory that is all zero is an empty log too.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -62,18 +61,18 @@ impl TimeLog {
         self.count.store(0, Release);
     }
 
-    /// How many notes there were. They are whole, and so is what their CPU stored before.
+    /// How many notes there were. They are complete, and so are their CPU's earlier stores.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count.load(Acquire)
     }
 
-    /// Note `number`, from 0; `None` if it is not there yet, or was overwritten.
+    /// Note `number`, from 0; `None` if it does not exist yet, or was overwritten.
     #[must_use]
     pub fn get(&self, number: u64) -> Option<TimeNote> {
         (number < self.count()).then_some(())?;
         let [time, word] = &self.entries[(number % Self::KEPT) as usize];
-        // Acquire, so that the count is read after them.
+        // Acquire, so that the count is read after time and word.
         let note = TimeNote {
             time: time.load(Acquire),
             word: word.load(Acquire),
@@ -108,7 +107,7 @@ mod tests {
             log.note(n * 3, event_word(Traced::Halt, n));
         }
         let kept: Vec<u64> = (0..count + 2).filter(|&n| log.get(n).is_some()).collect();
-        // One place is always the next note's.
+        // One place is always reserved for the next note.
         assert_eq!(kept, (11..count).collect::<Vec<u64>>());
         let note = log.get(20).unwrap();
         assert_eq!(

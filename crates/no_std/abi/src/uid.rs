@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which hypervisor answers: the UID of the vendor-specific hypervisor service (DEN0028F,
-//! 6.2).
+//! Identifies the hypervisor by the UID of its vendor-specific hypervisor service (DEN0028F, 6.2).
 
-/// Hypervisors by the UIDs that they document: KVM's hypercall documentation (Linux,
+/// Hypervisors by their documented UIDs: KVM's hypercall documentation (Linux,
 /// Documentation/virt/kvm/arm/hypercalls.rst) and Xen's public header arch-arm/smccc.h.
 const KNOWN: [(u128, &str); 2] = [
     (0x28b4_6fb6_2ec5_11e9_a9ca_4b56_4d00_3a74, "KVM"),
     (0xa718_12dc_c698_4369_9acf_79d1_8dde_e667, "Xen"),
 ];
 
-/// The UID that a call answered in w0 to w3, whose bytes stand there in ascending order;
-/// `None` for "not supported", which is -1 in w0.
+/// The UID that a call returned in w0 to w3, with its bytes in ascending order; `None` for "not
+/// supported", which is -1 in w0.
 #[must_use]
 pub fn uid(words: [u32; 4]) -> Option<u128> {
     let mut bytes = [0; 16];
@@ -33,7 +32,7 @@ mod tests {
 
     #[test]
     fn what_calls_answer_is_named() {
-        // The words that KVM leaves in the registers.
+        // The words that KVM returns in the registers.
         let kvm = [0xb66f_b428, 0xe911_c52e, 0x564b_caa9, 0x743a_004d];
         assert_eq!(uid(kvm).and_then(hypervisor), Some("KVM"));
         let xen = [0xdc12_18a7, 0x6943_98c6, 0xd179_cf9a, 0x67e6_de8d];

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the guest shows the hypervisor, and a dump, what its vCPUs do.
+//! How the guest shows the activities of its vCPUs to the hypervisor and in dumps.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Where a vCPU shows that it makes progress.
+/// Shows that a vCPU makes progress.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct WatchPoint {
     /// Wake-ups that it has received.
     pub progress: AtomicU64,
-    /// Wake-ups that were sent to it and that it has not received.
+    /// Wake-ups that were sent to it but not received.
     pub waiting: AtomicU64,
     /// Guest physical address of its request word, 32 bits.
     pub request: AtomicU64,
@@ -18,8 +18,8 @@ pub struct WatchPoint {
     pub log: AtomicU64,
 }
 
-/// The last operations of a vCPU in the guest's own words, for dumps. The vCPU
-/// alone notes.
+/// The last operations of a vCPU in the guest's own words, for dumps. Only the vCPU writes to the
+/// log.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct OperationLog {
@@ -27,14 +27,14 @@ pub struct OperationLog {
     entries: [[AtomicU64; 5]; OperationLog::KEPT],
 }
 
-/// One of them.
+/// An operation in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Noted {
     /// Virtual count when it began, ticks.
     pub time: u64,
     /// Its name, padded with zeros.
     pub name: [u8; 16],
-    /// Its number among those of the vCPU.
+    /// Its number among the vCPU's operations.
     pub step: u64,
     /// Its argument.
     pub data: u64,
@@ -47,10 +47,10 @@ impl Default for OperationLog {
 }
 
 impl OperationLog {
-    /// Operations that are kept.
+    /// Number of operations in the log.
     pub const KEPT: usize = 16;
 
-    /// None yet.
+    /// An empty log.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -59,7 +59,7 @@ impl OperationLog {
         }
     }
 
-    /// Notes an operation; of `name` the first 16 bytes are kept.
+    /// Records an operation, with the first 16 bytes of `name`.
     pub fn note(&self, time: u64, name: &str, step: u64, data: u64) {
         let mut bytes = [0; 16];
         let kept = name.len().min(bytes.len());
@@ -74,7 +74,7 @@ impl OperationLog {
         self.count.store(count + 1, Release);
     }
 
-    /// Returns the operations that are kept, the oldest first. Whole only while the vCPU notes
+    /// Returns the recorded operations, the oldest first. Consistent only while the vCPU records
     /// none.
     pub fn iter(&self) -> impl Iterator<Item = Noted> + '_ {
         let count = self.count.load(Acquire);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The CPUs that can be started, according to firmware (5.2.12.14).
+//! The CPUs that can be started according to firmware (5.2.12.14).
 
 use platform::{AFFINITY, Conduit, Cpu, Enable, Room};
 
@@ -10,11 +10,11 @@ use crate::notes::Tolerated;
 /// Counts of CPUs, from the GICC structures.
 #[derive(Debug, Default)]
 pub struct Cpus {
-    /// Ones that are off and could be added.
+    /// CPUs that are off and could be added.
     pub online_capable: usize,
-    /// Ones that can't be used.
+    /// CPUs that can't be used.
     pub unusable: usize,
-    /// Ones that are used, with a mailbox of the parking protocol.
+    /// CPUs in use that have a mailbox of the parking protocol.
     pub parked: usize,
 }
 
@@ -58,8 +58,8 @@ impl Cpus {
     ) -> Result<(), Error> {
         let enable = match psci {
             Some(_) => Enable::Psci,
-            // The only CPU runs already. The parking protocol, by which others
-            // would be started, is of machines older than GICv3.
+            // The only CPU is already running. The parking protocol, which would start other CPUs,
+            // belongs to machines older than GICv3.
             None if room.cpus.is_empty() => Enable::Held,
             None => {
                 let expected = "a single CPU, as the FADT's ARM_BOOT_ARCH names no PSCI";
@@ -74,7 +74,7 @@ impl Cpus {
     }
 }
 
-/// The affinity of an enabled CPU, which must be its alone among those in `room`.
+/// The affinity of an enabled CPU, which no CPU in `room` may share.
 fn affinity(gicc: &Gicc<'_>, room: &Room) -> Result<u64, Error> {
     let mpidr = gicc.mpidr()?;
     if mpidr & !AFFINITY != 0 {

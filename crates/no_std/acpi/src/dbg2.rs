@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The console: the SPCR's, or where there is no sound one that of the DBG2 ("Debug Port Table 2",
-//! Microsoft), whose first serial port it is.
+//! The console: the SPCR's or, without a sound SPCR, the first serial port of the DBG2 ("Debug Port
+//! Table 2", Microsoft).
 
 use platform::{Claims, Uart};
 
@@ -23,9 +23,9 @@ const SERIAL: u16 = 0x8000;
 /// The console of a machine.
 #[derive(Default)]
 pub struct Chosen {
-    /// The table that names it, and its interface type, also where that is not known here.
+    /// The table that names it, and its interface type, even if that is unknown here.
     pub interface: Option<(Table, u8)>,
-    /// The UART, if it is of a type that is known here.
+    /// The UART, if its type is known here.
     pub uart: Option<Uart>,
     /// Why the first table that should name one does not.
     pub wrong: Option<Error>,
@@ -59,7 +59,7 @@ pub fn console(
     }
 }
 
-/// The console that the table names, if one is a serial port.
+/// The console that the table names, if one of its ports is a serial port.
 fn read(dbg2: &View<'_>, claims: &mut Claims<'_>) -> Result<Option<Console>, Error> {
     let mut at = dbg2.u32(FIRST)? as usize;
     for _ in 0..dbg2.u32(COUNT)? {
@@ -71,7 +71,7 @@ fn read(dbg2: &View<'_>, claims: &mut Claims<'_>) -> Result<Option<Console>, Err
         let device = device.ok_or_else(|| dbg2.defect(at + LENGTH, expected, length))?;
         if device.u16(PORT_TYPE)? == SERIAL {
             let subtype = device.u16(PORT_SUBTYPE)?;
-            // No known type has a number that does not fit into the SPCR's field.
+            // All known types have numbers that fit into the SPCR's field.
             let interface = u8::try_from(subtype).unwrap_or(u8::MAX);
             let base = device.u16(BASE_ADDRESS_OFFSET)?;
             return at_gas(&device, base.into(), interface, claims).map(Some);

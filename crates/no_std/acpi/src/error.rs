@@ -5,7 +5,7 @@ use core::fmt;
 
 use platform::Region;
 
-/// A table, by its place in the specification.
+/// A table, with its section in the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
     /// Root System Description Pointer (5.2.5).
@@ -67,25 +67,25 @@ pub enum Error {
         table: Table,
         /// Its physical address.
         address: u64,
-        /// Bytes that were to be read there.
+        /// Bytes to be read there.
         length: usize,
     },
-    /// A value of a table is not what it has to be.
+    /// A table has a wrong value.
     Defect {
         /// The table.
         table: Table,
-        /// Where in the table, in bytes.
+        /// Offset in the table, in bytes.
         offset: usize,
-        /// Description of what has to be there.
+        /// Description of the expected value.
         expected: &'static str,
-        /// Value that is there.
+        /// The actual value.
         found: u64,
     },
     /// The caller's description of the RAM can't be used.
     Ram {
         /// The region in question.
         region: Region,
-        /// Description of what it has to be.
+        /// Description of the requirement.
         expected: &'static str,
     },
 }

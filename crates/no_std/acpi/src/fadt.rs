@@ -9,23 +9,23 @@ use crate::view::{REVISION, View};
 
 /// Offset of ARM_BOOT_ARCH.
 const ARM_BOOT_ARCH: usize = 129;
-/// Offset of the FADT Minor Version: bits 3:0 are it.
+/// Offset of the FADT Minor Version, in bits 3:0.
 const MINOR_VERSION: usize = 131;
 /// Offset of the Hypervisor Vendor Identity.
 const HYPERVISOR: usize = 268;
 /// PSCI is implemented.
 const PSCI_COMPLIANT: u16 = 1 << 0;
-/// PSCI is called by HVC and not by SMC.
+/// PSCI is called with HVC and not with SMC.
 const PSCI_USE_HVC: u16 = 1 << 1;
 
-/// Returns the name of the hypervisor below, where the table is long enough and names one:
-/// Hypervisor Vendor Identity, of revision 6.
+/// Returns the name of the hypervisor below, if the table is long enough and names one: Hypervisor
+/// Vendor Identity, since revision 6.
 pub fn hypervisor(fadt: &View<'_>) -> Option<Name> {
     name(&fadt.array::<8>(HYPERVISOR).ok()?)
 }
 
-/// How PSCI is called, where there is PSCI. Like Linux, accepts a table that is shorter or older
-/// than its revision requires if it has the flags and sets one.
+/// How PSCI is called, if there is PSCI. Like Linux, accepts a table that is too short or too old
+/// for its revision if it has the flags and sets one.
 pub fn psci(fadt: &View<'_>, tolerated: &mut Tolerated) -> Result<Option<Conduit>, Error> {
     fadt.at_least(MINOR_VERSION + 1, "132 bytes or more")?;
     let (major, minor) = (fadt.u8(REVISION)?, fadt.u8(MINOR_VERSION)? & 0xf);

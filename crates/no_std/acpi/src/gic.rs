@@ -27,7 +27,7 @@ const ITS: u64 = 2 * FRAME;
 /// for firmware that leaves it out.
 const MAINTENANCE: u32 = 25;
 
-/// The table's description of the interrupt controller, but for the ranges of redistributors.
+/// The table's description of the interrupt controller, without the ranges of redistributors.
 #[derive(Debug)]
 pub struct Described {
     pub distributor: Region,
@@ -40,7 +40,7 @@ pub struct Described {
     pub its_ignored: usize,
 }
 
-/// Puts the interrupt controller together; its ranges of redistributors go into `ranges`.
+/// Assembles the interrupt controller; its ranges of redistributors go into `ranges`.
 pub fn read(
     madt: &Madt<'_>,
     claims: &mut Claims<'_>,
@@ -53,10 +53,10 @@ pub fn read(
     let stride = if per_cpu {
         let size = match version {
             4 => GICV4_REDISTRIBUTOR,
-            // Without a version: what both have, and all that is used.
+            // Without a version: the size that both have; nothing else is used.
             _ => GICV3_REDISTRIBUTOR,
         };
-        // A range is one redistributor, whatever its GICR_TYPER reads.
+        // Each range is one redistributor, whatever its GICR_TYPER says.
         own_frames(madt, claims, size, ranges)?;
         Some(size)
     } else {
@@ -100,7 +100,7 @@ fn distributor(madt: &Madt<'_>, claims: &mut Claims<'_>) -> Result<(Region, u8),
     found.ok_or_else(|| madt.lacks("a GICD structure"))
 }
 
-/// Addresses of the translation services, and how many there are besides.
+/// Addresses of the translation services, and the number of further ones.
 fn translation_services(
     madt: &Madt<'_>,
     claims: &mut Claims<'_>,
@@ -138,7 +138,7 @@ fn described_ranges(
             let expected = "a multiple of 0x10000 and at least 0x20000";
             return Err(gicr.defect(GICR_LENGTH, expected, length));
         }
-        // One more than fit would leave CPUs without a redistributor.
+        // A range that does not fit would leave CPUs without a redistributor.
         if ranges.is_full() {
             return Err(gicr.defect(GICR_BASE, "no more than 512 GICR structures", base));
         }
@@ -147,8 +147,8 @@ fn described_ranges(
     Ok(())
 }
 
-/// The redistributors that the enabled CPUs' GICC structures name; those of
-/// CPUs that are off may not even answer.
+/// The redistributors that the GICC structures of enabled CPUs name; the redistributors of other
+/// CPUs may not even respond.
 fn own_frames(
     madt: &Madt<'_>,
     claims: &mut Claims<'_>,

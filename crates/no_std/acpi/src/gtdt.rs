@@ -16,7 +16,7 @@ const EL2: usize = 72;
 /// Number and offset of the platform timers.
 const PLATFORM_TIMERS: usize = 88;
 const PLATFORM_TIMERS_AT: usize = 92;
-/// Bytes in front of the first that there may be: those of revision 2.
+/// Bytes before the first possible platform timer: the length of revision 2.
 const FIRST: u32 = 96;
 /// Offset of the length of a platform timer, after its type.
 const LENGTH: usize = 1;
@@ -25,15 +25,15 @@ const WATCHDOG: u8 = 1;
 const WATCHDOG_SIZE: usize = 28;
 const WATCHDOG_CONTROL: usize = 12;
 const WATCHDOG_FLAGS: usize = 24;
-/// In the flags: it is the secure side's.
+/// Flag: the watchdog belongs to the secure side.
 const SECURE: u32 = 1 << 2;
 
-/// Adds the watchdogs to `watchdogs`. Without them the machine can still be used.
+/// Adds the watchdogs to `watchdogs`. The machine can be used even without them.
 ///
 /// # Errors
-/// The first defect of the platform timers; what is in front of that was added.
+/// The first defect of the platform timers; watchdogs before it were added.
 pub fn watchdogs(gtdt: &View<'_>, watchdogs: &mut Watchdogs) -> Result<(), Error> {
-    // A table that is too short for them has none.
+    // A table that is too short for platform timers has none.
     if gtdt.len() < FIRST as usize {
         return Ok(());
     }
@@ -64,10 +64,10 @@ pub fn watchdogs(gtdt: &View<'_>, watchdogs: &mut Watchdogs) -> Result<(), Error
 }
 
 /// The timers' INTIDs, which must differ from each other and from `maintenance`. Accepts a table
-/// that is shorter than its revision requires if it has those.
+/// that is too short for its revision if it has these fields.
 pub fn read(gtdt: &View<'_>, maintenance: u32, tolerated: &mut Tolerated) -> Result<Timer, Error> {
     tolerated.note(match gtdt.u8(REVISION)? {
-        // Revision 1, of ACPI 5.0, has another layout.
+        // Revision 1, in ACPI 5.0, has a different layout.
         revision @ 0..2 => return Err(gtdt.defect(REVISION, "revision 2 or later", revision)),
         2 => gtdt.at_least(96, "96 bytes or more in revision 2"),
         3.. => gtdt.at_least(104, "104 bytes or more since revision 3"),

@@ -39,7 +39,7 @@ pub use ram::Ram;
 
 use madt::Madt;
 
-/// Physical memory, as far as tables can lie in it.
+/// Access to the physical memory that can contain tables.
 pub trait Tables {
     /// The `length` bytes from physical address `address` on; `None` if they
     /// are not all readable memory. Tables and their fields have no alignment,
@@ -52,7 +52,7 @@ pub trait Tables {
 pub struct Description<'a> {
     /// The machine.
     pub platform: Platform<'a>,
-    /// Findings that have no place in it.
+    /// Findings that have no place in `platform`.
     pub notes: Notes,
 }
 
@@ -79,7 +79,8 @@ pub fn read<'a>(
     let timer = gtdt::read(&found.gtdt, gic.maintenance, &mut tolerated)?;
     let mut watchdogs = Watchdogs::default();
     let wrong_watchdogs = gtdt::watchdogs(&found.gtdt, &mut watchdogs).err();
-    // Without a console the machine can still be used, by one that the boot arguments name.
+    // Without a console in the tables, the machine can still be used with one that the boot
+    // arguments name.
     let console = dbg2::console(found.spcr, found.dbg2, &mut claims);
     let room: &Room = room;
     Ok(Description {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Looking at tables without believing them: for a survey of a machine, and for
-//! the console on which a defect is reported.
+//! Reads tables without trusting them: for a survey of a machine, and to find the console on which
+//! a defect is reported.
 
 use arrayvec::ArrayVec;
 use platform::claims::Claimed;
@@ -17,16 +17,15 @@ pub const MAX_LISTED: usize = 40;
 /// A table that the XSDT lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Its signature, as it stands there.
+    /// Its signature, as found.
     pub signature: [u8; 4],
-    /// Where it is, as long as it says.
+    /// Its address, and the length that it states.
     pub place: Region,
-    /// Its length and checksum are right.
+    /// Whether its length and checksum are right.
     pub sound: bool,
 }
 
-/// The tables that the RSDP at physical address `rsdp` leads to, as far as they
-/// can be followed, the XSDT first.
+/// The tables that can be reached from the RSDP at physical address `rsdp`, the XSDT first.
 #[must_use]
 pub fn list(tables: &impl Tables, rsdp: u64) -> ArrayVec<Listed, MAX_LISTED> {
     let mut found = ArrayVec::new();
@@ -40,15 +39,15 @@ pub fn list(tables: &impl Tables, rsdp: u64) -> ArrayVec<Listed, MAX_LISTED> {
     for offset in (HEADER..xsdt.len()).step_by(8) {
         let entry = xsdt.u64(offset).ok().and_then(|at| look(tables, at));
         if let Some(entry) = entry {
-            // Tables beyond the most are not worth a failure.
+            // Tables beyond the maximum are not worth a failure.
             let _ = found.try_push(entry);
         }
     }
     found
 }
 
-/// The UART that the SPCR names, or without a sound one the DBG2, whatever is wrong with other tables, on a
-/// machine whose physical addresses end at `end`.
+/// The UART that the SPCR names or, without a sound SPCR, the DBG2, whatever is wrong with other
+/// tables, on a machine whose physical addresses end at `end`.
 #[must_use]
 pub fn console(tables: &impl Tables, rsdp: u64, end: u64) -> Option<Uart> {
     let mut claimed = Claimed::new();
@@ -63,7 +62,7 @@ pub fn conduit(tables: &impl Tables, rsdp: u64) -> Option<Conduit> {
     fadt::psci(&sound(tables, rsdp, Table::Fadt)?, &mut Tolerated::new()).ok()?
 }
 
-/// The first table of that kind, if its length and checksum are right.
+/// The first table of this kind, if its length and checksum are right.
 fn sound<'t>(tables: &'t impl Tables, rsdp: u64, table: Table) -> Option<View<'t>> {
     let listed = list(tables, rsdp);
     let found = |listed: &&Listed| Table::of(listed.signature) == table;

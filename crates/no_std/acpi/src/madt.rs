@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The MADT's interrupt controller structures, as far as they are a GIC's (5.2.12).
+//! The MADT's interrupt controller structures for GICs (5.2.12).
 
 use crate::error::Error;
 use crate::view::{HEADER, View};
@@ -19,7 +19,7 @@ pub const GICC_MPIDR: usize = 68;
 const GICC_PARKED: usize = 24;
 /// Flags: the CPU is ready for use.
 const ENABLED: u32 = 1 << 0;
-/// Flags: the CPU is not, and can be made so at run time.
+/// Flags: the CPU is not ready, and can be made ready at run time.
 const ONLINE_CAPABLE: u32 = 1 << 3;
 
 impl Gicc<'_> {
@@ -73,7 +73,7 @@ pub enum Structure<'t> {
     Other,
 }
 
-/// The table, all of whose structures have the length of their type.
+/// The table; each of its structures has the length of its type.
 #[derive(Clone, Copy, Debug)]
 pub struct Madt<'t> {
     view: View<'t>,

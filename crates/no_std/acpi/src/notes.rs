@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Notes from the tables besides the machine, for the first boot on it.
+//! Notes from the tables besides the machine itself, for the first boot on it.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ use platform::claims::MAX_ITS;
 
 use crate::error::{Error, Table};
 
-/// Defects with which a machine can be used.
+/// Defects that do not prevent the use of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tolerated {
     /// The first one.
@@ -27,7 +27,7 @@ impl Tolerated {
         }
     }
 
-    /// Notes what may be a defect.
+    /// Records a possible defect.
     pub(crate) fn note(&mut self, checked: Result<(), Error>) {
         if let Err(defect) = checked {
             self.first.get_or_insert(defect);
@@ -47,32 +47,32 @@ pub struct Notes {
     pub damaged: usize,
     /// GIC version of the GICD structure: 3, 4, or 0 for "look it up yourself".
     pub gic_version: u8,
-    /// The redistributors are described CPU by CPU (GICC) and not in ranges (GICR).
+    /// Whether the redistributors are described per CPU (GICC) and not in ranges (GICR).
     pub redistributor_per_cpu: bool,
-    /// No CPU names a maintenance interrupt, and the usual INTID was taken.
+    /// Whether no CPU names a maintenance interrupt, so that the usual INTID is assumed.
     pub maintenance_assumed: bool,
     /// CPUs that are off and could be added at run time; they are not used.
     pub online_capable: usize,
-    /// CPUs that are described and unusable, such as harvested cores.
+    /// CPUs that are described but unusable, such as harvested cores.
     pub unusable: usize,
-    /// CPUs, of those in use, with a mailbox of the parking protocol.
+    /// CPUs in use that have a mailbox of the parking protocol.
     pub parked: usize,
     /// Physical addresses of the interrupt translation services.
     pub its: ArrayVec<u64, MAX_ITS>,
     /// Interrupt translation services beyond [`MAX_ITS`].
     pub its_ignored: usize,
-    /// Defects that do no harm.
+    /// Harmless defects.
     pub tolerated: Tolerated,
-    /// The table that names the console, and its interface type, also where that is not known here.
+    /// The table that names the console, and its interface type, even if that is unknown here.
     pub uart_type: Option<(Table, u8)>,
     /// Why the console of the first table that names one is not used.
     pub wrong_console: Option<Error>,
-    /// The first defect of the GTDT's platform timers, after which watchdogs are not known.
+    /// The first defect of the GTDT's platform timers; watchdogs after it are unknown.
     pub wrong_watchdogs: Option<Error>,
 }
 
 impl fmt::Display for Notes {
-    /// One line: whose tables they are, and what is uncommon about them.
+    /// Prints one line: who made the tables, and what is unusual about them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (oem, table) = (Text(&self.oem), Text(&self.oem_table));
         write!(f, "ACPI: {oem}/{table}, GIC v{}", self.gic_version)?;
@@ -117,7 +117,7 @@ impl fmt::Display for Notes {
     }
 }
 
-/// Characters of an identifier, which is padded.
+/// Characters of a padded identifier.
 struct Text<'a>(&'a [u8]);
 
 impl fmt::Display for Text<'_> {

@@ -5,7 +5,7 @@ use platform::{Platform, Region, Reserved};
 
 use crate::error::Error;
 
-/// RAM that may be used, and parts of it that are in use.
+/// Usable RAM, and the parts of it that are already in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ram {
     pub(crate) memory: platform::Ram,
@@ -19,8 +19,8 @@ impl Ram {
         Self::default()
     }
 
-    /// Adds RAM. A region directly after the one added before becomes part
-    /// of it; of more regions than fit, the largest are kept.
+    /// Adds RAM. A region directly after the previously added one becomes part of it. If there are
+    /// more regions than fit, the largest are kept.
     ///
     /// # Errors
     /// [`Error::Ram`] if the region does not end within the address space.
@@ -53,13 +53,13 @@ impl Ram {
         Ok(())
     }
 
-    /// Makes this the RAM of `platform`, in place of that of its description;
-    /// keeps its reserved regions.
+    /// Makes this the RAM of `platform`, in place of the RAM in its description; keeps its reserved
+    /// regions.
     pub fn describe(self, platform: &mut Platform<'_>) {
         platform.memory = self.memory;
     }
 
-    /// The usable RAM, of which there must be some.
+    /// The usable RAM, which must not be empty.
     ///
     /// # Errors
     /// [`Error::Ram`] without usable RAM.

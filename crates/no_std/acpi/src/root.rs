@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From the RSDP to the tables that are read (5.2.5, 5.2.8).
+//! Follows the RSDP to the tables that are read (5.2.5, 5.2.8).
 
 use crate::Tables;
 use crate::error::{Error, Table};
 use crate::view::{HEADER, View};
 
-/// Bytes of the RSDP that the first checksum covers: those of ACPI 1.0.
+/// Bytes of the RSDP that the first checksum covers: its size in ACPI 1.0.
 const RSDP_FIRST: usize = 20;
 /// Bytes of the RSDP of revision 2.
 const RSDP_SIZE: usize = 36;
-/// The longest RSDP that is believed.
+/// The longest plausible RSDP.
 const RSDP_MAX: usize = 4096;
 /// Offsets of its fields.
 const RSDP_CHECKSUM: usize = 8;
@@ -25,7 +25,7 @@ pub struct CheckedTables<'t> {
     pub fadt: View<'t>,
     pub madt: View<'t>,
     pub gtdt: View<'t>,
-    /// Its defect is why there is no console.
+    /// The SPCR, or the defect because of which it names no console.
     pub spcr: Result<Option<View<'t>>, Error>,
     /// The DBG2, if it is there and sound.
     pub dbg2: Option<View<'t>>,
@@ -72,7 +72,7 @@ pub fn find<'t>(tables: &'t impl Tables, rsdp: u64) -> Result<CheckedTables<'t>,
         }
         *slot = Some(View::whole(tables, table, address));
     }
-    // The SPCR may be missing. But a damaged table may be the SPCR.
+    // The SPCR may be missing, but a damaged table may be the SPCR.
     let spcr = match (spcr, damage) {
         (Some(spcr), _) => spcr.map(Some),
         (None, Some(error)) => Err(error),
@@ -89,7 +89,7 @@ pub fn find<'t>(tables: &'t impl Tables, rsdp: u64) -> Result<CheckedTables<'t>,
     })
 }
 
-/// Which table the XSDT's entry at `offset` leads to.
+/// The table that the XSDT's entry at `offset` leads to.
 fn signature(
     tables: &impl Tables,
     xsdt: &View<'_>,

@@ -6,7 +6,7 @@ use platform::{Claims, Uart, UartKind};
 use crate::error::Error;
 use crate::view::{REVISION, View};
 
-/// Offset of the Interface Type; its values are those of the DBG2 table.
+/// Offset of the Interface Type, which has the same values as in the DBG2 table.
 const INTERFACE: usize = 36;
 /// Offset of the Base Address, a Generic Address Structure, and offsets in that.
 const BASE_ADDRESS: usize = 40;
@@ -20,7 +20,7 @@ const ADDRESS: usize = 4;
 pub struct Console {
     /// Interface Type.
     pub interface: u8,
-    /// The UART, if there is one of a type that is known here.
+    /// The UART, if there is one of a known type.
     pub uart: Option<Uart>,
 }
 
@@ -28,7 +28,7 @@ pub struct Console {
 pub fn read(spcr: &View<'_>, claims: &mut Claims<'_>) -> Result<Console, Error> {
     spcr.at_least(80, "80 bytes or more")?;
     let revision = spcr.u8(REVISION)?;
-    // Revision 1 has no interface types but two, which mean other registers.
+    // Revision 1 has only two interface types, which mean other registers.
     if revision < 2 {
         return Err(spcr.defect(REVISION, "revision 2 or later", revision));
     }
@@ -59,8 +59,8 @@ pub fn at_gas(
         0x00 | 0x01 | 0x12 => ns16550(view, gas)?,
         0x0c => UartKind::Imx,
         0x11 | 0x13 => UartKind::Geni,
-        // Some firmware gives a wrong access size here; all of the PL011's
-        // registers and of its SBSA subset take 32-bit accesses.
+        // Some firmware gives a wrong access size here; all registers of the PL011 and of its SBSA
+        // subset take 32-bit accesses.
         _ => UartKind::Pl011,
     };
     let uart = Uart { kind, base };
@@ -88,7 +88,7 @@ fn ns16550(view: &View<'_>, gas: usize) -> Result<UartKind, Error> {
     };
     let size = view.u8(gas + ACCESS_SIZE)?;
     let width = match size {
-        // Undefined: bytes, as the 16550 has always had them.
+        // Undefined: byte accesses, as on the original 16550.
         0 | 1 => 1,
         3 => 4,
         _ => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bytes of a table, with bounds: nothing is read that the table does not have.
+//! Bounded access to the bytes of a table: reads never go beyond the table.
 
 use platform::claims::FRAME;
 use platform::{Claims, Region, Unfit};
@@ -7,7 +7,7 @@ use platform::{Claims, Region, Unfit};
 use crate::Tables;
 use crate::error::{Error, Table};
 
-/// Bytes of the header that every table but the RSDP begins with (5.2.6).
+/// Bytes of the header with which every table except the RSDP begins (5.2.6).
 pub const HEADER: usize = 36;
 /// Offset of the Revision in it.
 pub const REVISION: usize = 8;
@@ -20,15 +20,15 @@ pub const OEM_TABLE_ID: usize = 16;
 const LENGTH: usize = 4;
 /// Offset of the Checksum in it.
 const CHECKSUM: usize = 9;
-/// No table read here comes near this size, so a greater one is damage; what
-/// lies after a table may be devices, which a checksum should not read.
+/// No table read here comes near this size, so a greater length is damage. After a table, there may
+/// be devices, which a checksum should not read.
 const MAX_LENGTH: usize = 1 << 24;
 
-/// Part of a table, or the whole.
+/// A part or the whole of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'t> {
     table: Table,
-    /// Where in the table `bytes` begins.
+    /// Offset of `bytes` in the table.
     start: usize,
     bytes: &'t [u8],
 }
@@ -76,8 +76,8 @@ impl<'t> View<'t> {
         Ok(whole)
     }
 
-    /// Refuses the view if its bytes do not sum to 0 modulo 256; `offset` is
-    /// where the checksum stands. The error shows the sum.
+    /// Refuses the view if its bytes do not sum to 0 modulo 256; `offset` is the offset of the
+    /// checksum. The error shows the sum.
     pub fn sums_to_zero(&self, offset: usize, expected: &'static str) -> Result<(), Error> {
         let sum = self.bytes.iter().fold(0_u8, |sum, b| sum.wrapping_add(*b));
         match sum {
@@ -119,7 +119,7 @@ impl<'t> View<'t> {
         }
     }
 
-    /// Takes `region`, whose base stands at `offset` and has to be a multiple of `align`.
+    /// Claims `region`, whose base is the field at `offset` and has to be a multiple of `align`.
     pub fn claim(
         &self,
         offset: usize,

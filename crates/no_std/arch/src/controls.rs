@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets the control registers of this CPU by which EL2 decides about EL1. All are UNKNOWN after a
-//! reset unless noted, so each is written before EL1 runs. The hypervisor writes them for a vCPU,
-//! a guest that is started at EL2 for itself.
+//! Sets the control registers of this CPU with which EL2 controls EL1. All are UNKNOWN after a
+//! reset unless noted, so each is written before EL1 runs. The hypervisor writes them for a vCPU; a
+//! guest that starts at EL2 writes them for itself.
 //!
 //! Section numbers are those of DDI 0487K.a.
 
@@ -18,7 +18,7 @@ use crate::regs::{CNTHCTL_EL2, HSTR_EL2, PMCR_EL0, VPIDR_EL2};
 pub struct Controls {
     /// CPTR_EL2 with E2H = 0 (D24.2.35).
     pub cptr: u64,
-    /// MDCR_EL2 (D24.3.17) besides HPMN: all event counters are EL1's.
+    /// MDCR_EL2 (D24.3.17) without HPMN: all event counters belong to EL1.
     pub mdcr: u64,
     /// CNTHCTL_EL2 with E2H = 0 (D24.12.10).
     pub cnthctl: u64,
@@ -29,7 +29,7 @@ pub struct Controls {
 }
 
 impl Controls {
-    /// Writes them on this CPU, all but HCR_EL2. Must be followed by a context
+    /// Writes the registers on this CPU, except HCR_EL2. Must be followed by a context
     /// synchronization event.
     pub fn write(&self) {
         CPTR_EL2.set(self.cptr);
@@ -45,14 +45,14 @@ impl Controls {
             Optional::Hcrx => Some(self.hcrx),
             Optional::Mpam2 => self.mpam,
             Optional::MpamHcr => self.mpam.map(|_| 0),
-            // Nothing traps that only fine-grained traps could trap; what they could let
-            // through, the bits whose names begin with n, is not. No partition is another's.
+            // Fine-grained traps trap nothing, but the features of bits whose names begin with n
+            // stay trapped. No memory partition is mapped to another.
             _ => Some(0),
         });
     }
 }
 
-/// MDCR_EL2.HPMN: all event counters are EL1's.
+/// MDCR_EL2.HPMN: all event counters belong to EL1.
 fn counters() -> u64 {
     let pmu = ID_AA64DFR0_EL1.get() >> 8 & 0xf;
     if matches!(pmu, 0 | 0xf) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The registers of a guest at EL1, for a CPU that has more than one guest: saved and loaded as
-//! a whole.
+//! The registers of a guest at EL1, saved and loaded as a whole, for a CPU with more than one
+//! guest.
 //!
-//! Registers that EL2 keeps from a guest by a trap are not among them, and neither are the general
-//! registers, PC and PSTATE (the exception has them), floating point ([`Fp`]), and the timers,
-//! which go on.
+//! They do not include registers that trap to EL2, the general registers, PC and PSTATE (saved on
+//! the exception), floating point ([`Fp`]), and the timers, which go on.
 
 use aarch64_cpu::registers::*;
 
@@ -13,7 +12,7 @@ use crate::regs::{CNTKCTL_EL1, MDSCR_EL1, VDISR_EL2};
 /// Declares [`El1`].
 macro_rules! el1 {
     ($($field:ident = $register:ident,)*) => {
-        /// Registers that EL1 and EL0 have for themselves.
+        /// Registers that belong to EL1 and EL0.
         #[derive(Clone, Debug)]
         #[repr(C)]
         #[expect(missing_docs, reason = "each is the register of its name")]
@@ -32,7 +31,7 @@ macro_rules! el1 {
                 $(self.$field = $register.get();)*
             }
 
-            /// Writes them to the CPU. Must be followed by the return to EL1, or an ISB.
+            /// Writes the values to the CPU. Must be followed by the return to EL1, or an ISB.
             #[inline(always)]
             pub fn load(&self) {
                 $($register.set(self.$field);)*
@@ -68,15 +67,15 @@ el1! {
     mdscr = MDSCR_EL1,
 }
 
-/// The errors that EL1 has deferred, which its accesses to DISR_EL1 are for while HCR_EL2.AMO is
-/// set (DDI 0487K.a, DISR_EL1); 0 without FEAT_RAS.
+/// The errors that EL1 has deferred, which it accesses as DISR_EL1 while HCR_EL2.AMO is set (DDI
+/// 0487K.a, DISR_EL1); 0 without FEAT_RAS.
 #[inline(always)]
 #[must_use]
 pub fn deferred_errors() -> u64 {
     if has_ras() { VDISR_EL2.get() } else { 0 }
 }
 
-/// Sets them.
+/// Sets the errors that EL1 has deferred.
 #[inline(always)]
 pub fn set_deferred_errors(value: u64) {
     if has_ras() {
@@ -89,8 +88,8 @@ fn has_ras() -> bool {
     ID_AA64PFR0_EL1.get() >> 28 & 0xf != 0
 }
 
-/// The registers of floating point and SIMD. This image is compiled without them, so they are
-/// always a guest's.
+/// The registers of floating point and SIMD. This image is compiled without them, so they always
+/// belong to a guest.
 #[derive(Clone, Debug)]
 #[repr(C, align(16))]
 pub struct Fp {
@@ -110,7 +109,7 @@ impl Fp {
         }
     }
 
-    /// Reads them from the CPU, as they are now. They must not trap at EL2 (CPTR_EL2.TFP).
+    /// Reads the current values from the CPU. The registers must not trap at EL2 (CPTR_EL2.TFP).
     pub fn save(&mut self) {
         // SAFETY: it stores 528 bytes, the size of this, to this.
         unsafe {
@@ -143,7 +142,7 @@ impl Fp {
         }
     }
 
-    /// Makes them those of the CPU. They must not trap at EL2.
+    /// Writes the values to the CPU. The registers must not trap at EL2.
     pub fn load(&self) {
         // SAFETY: it loads 528 bytes, the size of this, from this, into registers that no
         // compiled code of this image uses.

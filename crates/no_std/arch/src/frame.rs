@@ -13,12 +13,12 @@ pub struct Frame {
     _align: u64,
 }
 
-// Layout that `frame_macros` is written for.
+// The layout that `frame_macros` assumes.
 const _: () = assert!(offset_of!(Frame, x) == 0 && size_of::<Frame>() == 256);
 
-/// Assembler macros on a [`Frame`] at the stack pointer: `save_caller` makes it
-/// and saves what a function may clobber (x0 to x18 and x30; `save_caller_rest`
-/// all of these but x0 to x3), `save_rest` completes it; `restore_rest` and `restore_caller` undo them in turn.
+/// Assembler macros on a [`Frame`] at the stack pointer: `save_caller` creates it and saves the
+/// registers that a function may clobber (x0 to x18 and x30; `save_caller_rest` saves these except
+/// x0 to x3), and `save_rest` completes it. `restore_rest` and `restore_caller` undo both.
 #[macro_export]
 macro_rules! frame_macros {
     () => {
@@ -73,7 +73,7 @@ macro_rules! frame_macros {
         ldr     x29, [sp, #232]
     .endm
 
-    // Unexpected: the handler gets frame and number of the vector.
+    // Unexpected exception: the handler gets the frame and the number of the vector.
     .macro unexpected handler, number
         save_caller
         save_rest

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GICv3 CPU interface as either exception level drives it
-//! (IHI 0069H, chapter 4.6 and 12.2). The interface is a set of banked
-//! registers of this PE, so these are functions and not a type.
+//! The GICv3 CPU interface, as used by either exception level (IHI 0069H, chapters 4.6 and 12.2).
+//! The interface is a set of banked registers of this PE, so these are functions and not a type.
 
 use crate::insn;
 use crate::regs::*;
@@ -33,14 +32,14 @@ pub fn deactivate(intid: u32) {
 ///
 /// Stores made before the call are visible to the receiver's handler: the
 /// barrier is required, as a system-register write is not ordered after
-/// stores otherwise (IHI 0069H, 12.1.6). The ISB after it has the write performed
-/// now: what follows may be a long time without one, and the receiver waits.
+/// stores otherwise (IHI 0069H, 12.1.6). The ISB after it makes the write take effect now: the code
+/// that follows may have no ISB for a long time, and the receiver is waiting.
 #[inline(always)]
 pub fn send_sgi(intid: u32, mpidr: u64) {
     send_sgi_value(sgi_value(intid, mpidr));
 }
 
-/// Like [`send_sgi`], with a value that [`sgi_value`] made.
+/// Like [`send_sgi`], with a value from [`sgi_value`].
 #[inline(always)]
 pub fn send_sgi_value(value: u64) {
     insn::dsb_ishst();
@@ -48,8 +47,8 @@ pub fn send_sgi_value(value: u64) {
     insn::isb();
 }
 
-/// Sends SGI `intid` to the PEs with affinities `mpidrs`: one write for each run of them that a
-/// target list can name together, which are 16 with the same Aff3 to Aff1 at most.
+/// Sends SGI `intid` to the PEs with affinities `mpidrs`: one write for each run of PEs that fits a
+/// target list, which names at most 16 with the same Aff3 to Aff1.
 #[inline]
 pub fn send_sgi_to(intid: u32, mpidrs: impl Iterator<Item = u64>) {
     /// ICC_SGI1R_EL1.TargetList (IHI 0069H, 12.2.20).
@@ -94,11 +93,11 @@ pub const fn sgi_value(intid: u32, mpidr: u64) -> u64 {
         | 1 << (aff0 & 15)
 }
 
-/// Enables the interface for Group 1 with every priority let through.
-/// `split_eoi` sets EOImode 1: an end of interrupt does not deactivate.
+/// Enables the interface for Group 1, with no priority masked. `split_eoi` sets EOImode 1: an end
+/// of interrupt does not deactivate.
 pub fn enable(split_eoi: bool) {
-    // System registers, no bypass. Nothing of what is UNKNOWN at reset stays: neither CBPR nor
-    // PMHE in ICC_CTLR_EL1 (IHI 0069H, 12.2).
+    // System registers, no bypass. This overwrites every field that is UNKNOWN at reset, such as
+    // CBPR and PMHE in ICC_CTLR_EL1 (IHI 0069H, 12.2).
     ICC_SRE_EL1.set(7);
     insn::isb();
     ICC_PMR_EL1.set(0xff);
@@ -109,11 +108,11 @@ pub fn enable(split_eoi: bool) {
 }
 
 /// Clears the active priorities of this PE's interface. They are UNKNOWN after a reset, and
-/// firmware may have left an interrupt active, which would block all of the same or lower
-/// priority (IHI 0069H, 4.8.5). The number of registers follows from the bits of preemption
-/// (12.2.1). Clears the registers of Group 0 if that is this level's: see [`has_group0`].
+/// firmware may have left an interrupt active, which would block all interrupts of the same or
+/// lower priority (IHI 0069H, 4.8.5). The number of registers follows from the bits of preemption
+/// (12.2.1). Clears the registers of Group 0 if this level controls that group: see [`has_group0`].
 pub fn forget_active(group0: bool) {
-    /// ICC_CTLR_EL1.PRIbits (10:8): one less than there are.
+    /// ICC_CTLR_EL1.PRIbits (10:8): one less than the number of bits.
     const FIRST: u64 = 5;
     let bits = (ICC_CTLR_EL1.get() >> 8 & 7) + 1;
     if group0 {
@@ -136,11 +135,11 @@ pub fn forget_active(group0: bool) {
     }
 }
 
-/// Whether Group 0 is this level's too. Where EL3 has FIQs for itself (SCR_EL3.FIQ), it is
-/// not, and an access to a register of Group 0 traps to EL3. Then priorities read shifted
-/// (IHI 0069H, 4.8.1): the smallest nonzero priority reads back as 0.
+/// Whether this level also controls Group 0. If EL3 keeps FIQs for itself (SCR_EL3.FIQ), it does
+/// not, and an access to a register of Group 0 traps to EL3. Priorities then read shifted (IHI
+/// 0069H, 4.8.1): the smallest nonzero priority reads back as 0.
 ///
-/// Changes the priority mask for a moment, so interrupts have to be masked.
+/// Briefly changes the priority mask, so interrupts have to be masked.
 #[must_use]
 pub fn has_group0() -> bool {
     // PRIbits (10:8): one less than the implemented bits, which are the upper ones.

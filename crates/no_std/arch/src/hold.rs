@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CPUs that a loader lets in together with the first one: where they are held,
-//! and how they are let go.
+//! Holds and releases CPUs that a loader starts together with the first one.
 //!
-//! They run with MMU and caches off, so the CPU that releases one writes through to
-//! memory. One slot serves all: CPUs are let go one after another, each by its
-//! affinity. They look at it without WFE: nothing but an event would end that, and
-//! simulators were seen to lose one that comes while a CPU goes to sleep.
+//! They run with MMU and caches off, so the CPU that releases one writes through to memory. One
+//! slot serves all: CPUs are released one after another, each by its affinity. They poll the slot
+//! without WFE: only an event would end a WFE, and some simulators lose an event that arrives while
+//! a CPU goes to sleep.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::insn;
 
-/// The slot that held CPUs look at; [`crate::held_entry`] has their code.
+/// The slot that held CPUs poll; [`crate::held_entry`] has their code.
 #[repr(C, align(64))]
 pub struct Release {
     /// Affinity of the CPU that may go, or all ones.
@@ -36,7 +35,7 @@ impl Release {
         }
     }
 
-    /// Lets the held CPU `mpidr` go, with x0 = `context`.
+    /// Releases the held CPU `mpidr`, with x0 = `context`.
     pub fn let_go(&self, mpidr: u64, context: u64) {
         self.context.store(context, Ordering::Relaxed);
         insn::dmb_ish();
@@ -47,8 +46,8 @@ impl Release {
     }
 }
 
-/// Emits `held: release => then`: the symbol `$held`, where CPUs wait until the [`Release`] `$release` names
-/// them, and then go on at `$then` with x0 = the context. Needs no stack; clobbers
+/// Emits `held: release => then`: the symbol `$held`, where each CPU waits until the [`Release`]
+/// `$release` names it, and then goes on at `$then` with x0 = the context. Needs no stack; clobbers
 /// x0 to x3.
 #[macro_export]
 macro_rules! held_entry {

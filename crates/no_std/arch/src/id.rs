@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The identification registers of AArch64 state, all of them: their space is
-//! one block, and what is not allocated in it reads as zero (DDI 0487K.a, C5.1.6).
+//! All identification registers of AArch64 state: their space is one block, and unallocated
+//! encodings in it read as zero (DDI 0487K.a, C5.1.6).
 
-/// Reads `S3_0_C0_C<m>_<op2>` for the named ones.
+/// Reads `S3_0_C0_C<m>_<op2>` for the named registers.
 macro_rules! identification {
     ($($name:ident = $encoding:literal,)*) => {
         /// Every register by name, with its value.
@@ -51,14 +51,15 @@ pub fn pmu_version() -> u64 {
     features.map_or(0, |(_, value)| value >> 8 & 0xf)
 }
 
-/// FEAT_RAS, of the CPU that asks: ID_AA64PFR0_EL1.RAS, bits 31:28.
+/// Whether the calling CPU has FEAT_RAS: ID_AA64PFR0_EL1.RAS, bits 31:28.
 #[must_use]
 pub fn has_ras() -> bool {
     let features = registers().find(|(name, _)| *name == "ID_AA64PFR0_EL1");
     features.is_some_and(|(_, value)| value >> 28 & 0xf != 0)
 }
 
-/// FEAT_LSE, of the CPU that asks: ID_AA64ISAR0_EL1.Atomic, bits 23:20 (DDI 0487K.a, D23.2.72).
+/// Whether the calling CPU has FEAT_LSE: ID_AA64ISAR0_EL1.Atomic, bits 23:20 (DDI 0487K.a,
+/// D23.2.72).
 #[must_use]
 pub fn has_lse() -> bool {
     let features = registers().find(|(name, _)| *name == "ID_AA64ISAR0_EL1");

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The headers of an image and the self-relocation that it starts with.
 //!
-//! An image is a position-independent executable linked at address 0 whose
-//! first page are headers. The 64 bytes that boot loaders expect of an arm64
-//! Image (Linux, `Documentation/arch/arm64/booting.rst`) begin with an
-//! instruction whose first two bytes read `MZ`, and end with the offset of a
-//! PE header, if the image is a UEFI application too: firmware and boot loaders
-//! each find in the one file what they look for.
+//! An image is a position-independent executable linked at address 0. Its first page contains
+//! headers. The 64 bytes that boot loaders expect of an arm64 Image (Linux,
+//! `Documentation/arch/arm64/booting.rst`) begin with an instruction whose first two bytes read
+//! `MZ`, and end with the offset of a PE header if the image is also a UEFI application. So
+//! firmware and boot loaders each find the header that they expect in one file.
 //!
 //! The linker leaves one table of relative relocations; either entry applies it
 //! before any Rust code runs.
@@ -14,17 +13,16 @@
 /// SCTLR_EL1 with the MMU off: its RES1 bits (DDI 0487K.a, D23.2.139).
 pub const SCTLR_EL1_RES1: u64 = 0x30d0_0800;
 
-/// CPUs that the start code distinguishes if a loader enters it on all of them: 32 clusters of
-/// 16, by Aff1 and Aff0 of MPIDR_EL1. A loader that enters it on one CPU may use any.
+/// Number of CPUs that the start code distinguishes if a loader enters it on all of them: 32
+/// clusters of 16, by Aff1 and Aff0 of MPIDR_EL1. A loader that enters it on one CPU may use any.
 #[doc(hidden)]
 pub const CLAIMANTS: usize = 512;
 
 /// Emits the headers and the start code of an image.
 ///
-/// `$then` is the symbol that the start code branches to on the CPU that came
-/// first, relocated, with x0 as the loader left it. `$held` is where every
-/// other CPU goes that the loader let in at the same time. Both run without a
-/// stack. Clobbers x1 to x8 and x13.
+/// `$then` is the symbol that the start code branches to on the first CPU, after relocation, with
+/// x0 as the loader left it. Every other CPU that the loader starts at the same time goes to
+/// `$held`. Both run without a stack. Clobbers x1 to x8 and x13.
 ///
 /// `_image_relocate` relocates the image and leaves x0 and the stack alone;
 /// clobbers x1 to x5 and x8.
@@ -59,9 +57,9 @@ macro_rules! image_start {
             "#,
             $crate::plain_data!(),
             r#"
-            // PSCI and spin-table loaders let in only one CPU, others let in all of them, and
-            // one may go on. With the MMU off an exclusive need not work (DDI 0487K.a, B2.12.1:
-            // data is Device memory), so it is found by loads and stores: Lamport's fast
+            // PSCI and spin-table loaders start only one CPU here; others start all of them, and
+            // only one may go on. With the MMU off, exclusives need not work (DDI 0487K.a, B2.12.1:
+            // data accesses are to Device memory), so loads and stores choose it: Lamport's fast
             // mutual exclusion (ACM TOCS 5(1), 1987, algorithm 2), which the winner never leaves.
             mrs     x1, mpidr_el1           // not 0: bit 31 is RES1
             adrp    x2, __boot_claim        // the CPU that came last, the last let by, the winner
@@ -82,8 +80,8 @@ macro_rules! image_start {
             ldr     x6, [x2]
             cmp     x6, x1
             b.eq    7f
-            // Several at once. When all are decided, it is the one that was let by last, unless
-            // one found itself alone.
+            // Several CPUs came at once. When all have decided, the winner is the last to pass,
+            // unless one found itself alone.
             strb    wzr, [x3, x4]
             dmb     sy
             mov     x5, #0
@@ -125,10 +123,10 @@ macro_rules! image_start {
 }
 
 /// Prepares this PE for data accesses at the start of an image, at EL2 or EL1, before the first
-/// one: SCTLR_ELx with its RES1 bits alone (DDI 0487K.a, D23.2.139 and D23.2.140; those of
-/// EL2 with E2H=0), so MMU, caches and alignment checks off, and little-endian: EE is UNKNOWN
-/// after a reset or chosen by the machine, and a loader may have run with the other one.
-/// Assembler text without a literal, which would be data; clobbers x1.
+/// access. Sets only the RES1 bits of SCTLR_ELx (DDI 0487K.a, D23.2.139 and D23.2.140; for EL2,
+/// with E2H=0), so that MMU, caches and alignment checks are off, and data is little-endian: EE is
+/// UNKNOWN after a reset or chosen by the machine, and a loader may have run big-endian. Assembler
+/// text without a literal, which would be data; clobbers x1.
 #[macro_export]
 macro_rules! plain_data {
     () => {
@@ -178,10 +176,9 @@ macro_rules! relocation {
 /// The PE header of an arm64 UEFI application (Microsoft, "PE Format"; UEFI
 /// Specification 2.10, 2.1.1), in the section `.head`, as assembler text.
 ///
-/// File and memory have the same layout: a section of code and one of all the
-/// rest, so that firmware which maps code read-only can load it. The packer
-/// appends the payload to the second. There are no base relocations: the image
-/// relocates itself.
+/// File and memory have the same layout: one section of code and one of everything else, so that
+/// firmware that maps code read-only can load it. The packer appends the payload to the second.
+/// There are no base relocations: the image relocates itself.
 #[macro_export]
 macro_rules! pe_header {
     () => {

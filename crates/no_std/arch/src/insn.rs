@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One wrapper per instruction; nothing here has a second line of behaviour.
+//! One wrapper per instruction, without further behaviour.
 //!
 //! Barriers and waits are written without `nomem`, so the compiler moves no
 //! memory access across them: code before a barrier in the source is before
@@ -29,7 +29,7 @@ plain! {
     sev = "sev";
     /// Sets the event register of this PE.
     sevl = "sevl";
-    /// Hints that this PE spins; under an emulator it lets the others run.
+    /// Hints that this PE is spinning; an emulator then lets the others run.
     yield_now = "yield";
     /// Synchronises the context: later instructions see earlier register writes.
     isb = "isb";
@@ -72,7 +72,7 @@ plain! {
     tlbi_vmalle1 = "tlbi vmalle1";
 }
 
-/// Empties the event register of this PE: the WFE finds it set, whatever it was before, and neither
+/// Clears the event register of this PE: the WFE always finds the register set, and so neither
 /// waits nor traps (DDI 0487K.a, D1.7.1). Any exception return may set it again.
 #[inline(always)]
 pub fn forget_events() {
@@ -80,8 +80,8 @@ pub fn forget_events() {
     wfe();
 }
 
-/// Executes 1, 5, 6, 9, 10, 13, 14, ... instructions for a `count` of 0, 1, 2, and so on, and those
-/// of the call. No number but one divides all the differences of these lengths.
+/// Executes 1, 5, 6, 9, 10, 13, 14, ... instructions for a `count` of 0, 1, 2, and so on, plus the
+/// call. No number except 1 divides all differences of these lengths.
 #[inline(never)]
 pub fn rounds(count: u64) {
     // SAFETY: counts a register down; no memory, no stack.
@@ -91,8 +91,8 @@ pub fn rounds(count: u64) {
     }
 }
 
-/// Executes 256 instructions that do nothing, one after another: an emulator is done with them sooner than with as
-/// many of a loop.
+/// Executes 256 NOPs in a row: an emulator executes them faster than as many instructions of a
+/// loop.
 #[inline(never)]
 pub fn nops() {
     // SAFETY: no effect but that time passes.
@@ -118,7 +118,7 @@ pub fn hang() -> ! {
 /// for it.
 #[inline(always)]
 pub fn tlbi_vaae1is(address: u64) {
-    /// Bits 55:12 of the address, in a register in which other fields are 0.
+    /// Mask for bits 55:12 of the address, in a register whose other fields are 0.
     const PAGE: u64 = (1 << 44) - 1;
     // SAFETY: translations are read again from tables that it does not change; it changes
     // no register and accesses no memory.
@@ -138,8 +138,8 @@ pub fn wfet(deadline: u64) {
     }
 }
 
-/// Hints that the line of `place` will be written to: a core may fetch it for itself alone
-/// (DDI 0487K.a, C6.2, PRFM (immediate)).
+/// Hints that the line of `place` will be written: a core may fetch it exclusively (DDI 0487K.a,
+/// C6.2, PRFM (immediate)).
 #[inline(always)]
 pub fn prefetch_to_write<T>(place: &T) {
     // SAFETY: a hint: it changes no register, accesses no memory and never faults.
@@ -160,9 +160,9 @@ pub fn wfit(deadline: u64) {
     }
 }
 
-/// Writes ICC_SGI1R_EL1, out of x1: where the write traps, a hypervisor has the
-/// registers that a call may change at hand, and a choice of the compiler would
-/// make the same send cost more in one place than in another.
+/// Writes ICC_SGI1R_EL1 from x1. If the write traps, a hypervisor already has the registers that a
+/// call may change; if the compiler chose the register, the same send could cost more in one place
+/// than in another.
 #[inline(always)]
 pub fn write_sgi(value: u64) {
     // SAFETY: sends an interrupt; changes no register and accesses no memory.
@@ -196,7 +196,7 @@ pub unsafe fn dc_civac(address: usize) {
     unsafe { asm!("dc civac, {0}", in(reg) address, options(nostack, preserves_flags)) }
 }
 
-/// Functions that turn translation and caches on after the last store without them.
+/// Defines functions that turn on translation and caches after the last store without them.
 macro_rules! clean_and_set_sctlr {
     ($($name:ident, $register:literal;)*) => {$(
         /// Cleans and invalidates the data cache from `start` to `end`, by lines of `line`
@@ -204,8 +204,8 @@ macro_rules! clean_and_set_sctlr {
         #[doc = concat!("`sctlr` to ", $register, ". Between the first line and the write nothing is stored.")]
         ///
         /// # Safety
-        /// The range must be mapped before and after; translation and caches as `sctlr` has them
-        /// must leave the running code and its stack where they are.
+        /// The range must be mapped before and after. The translation and caches that `sctlr` sets
+        /// must leave the running code and its stack in place.
         #[inline(always)]
         pub unsafe fn $name(start: u64, end: u64, line: u64, sctlr: u64) {
             // SAFETY: the caller vouches for the range and for what `sctlr` does; the maintenance
@@ -238,7 +238,7 @@ clean_and_set_sctlr! {
     clean_and_set_sctlr_el2, "SCTLR_EL2";
 }
 
-/// Defines a function that asks a running translation about an address.
+/// Defines a function that asks the active translation regime about an address.
 macro_rules! can_read {
     ($name:ident, $operation:literal, $level:literal) => {
         #[doc = concat!("Whether the running translation of ", $level, " lets ", $level, " read at `address`.")]
@@ -299,7 +299,7 @@ pub unsafe fn dc_zva(address: usize) {
 /// Copies 64 bytes from `from` to `to`.
 ///
 /// # Safety
-/// Both must be mapped as normal memory, or multiples of 8; nothing may use what is at `to`.
+/// Both must be mapped as normal memory, or be multiples of 8. Nothing may use the memory at `to`.
 #[inline(always)]
 pub unsafe fn copy_line(from: usize, to: usize) {
     // SAFETY: the caller says that the one may be read and the other written.

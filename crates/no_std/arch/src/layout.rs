@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the linker and the packer put the parts of this image.
+//! The addresses at which the linker and the packer put the parts of this image.
 
 use core::ops::Range;
 
@@ -22,7 +22,7 @@ macro_rules! symbol_addresses {
 symbol_addresses! {
     /// Load address; the image is linked at 0, so it is also the relocation offset.
     base = _head;
-    /// Where the packer put what travels with the image, after a header.
+    /// Where the packer put the image's payload, after a header.
     payload = __payload;
     /// End of the code.
     text_end = __text_end;

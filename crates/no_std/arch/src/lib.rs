@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gives both images, the hypervisor at EL2 and the guest at EL1, what they need of the
-//! architecture: one-instruction wrappers ([`insn`]), the system registers that
-//! `aarch64-cpu` lacks ([`regs`]), the position-independent entry ([`image`])
-//! with its [`layout`], what EL2 decides about EL1 ([`controls`]) and what firmware may keep of it ([`optional`]), the saving of registers ([`frame`]) and the GICv3 CPU interface ([`gic_cpu`]).
+//! Gives both images, the hypervisor at EL2 and the guest at EL1, their access to the architecture:
+//! one-instruction wrappers ([`insn`]), the system registers that `aarch64-cpu` lacks ([`regs`]),
+//! the position-independent entry ([`image`]) with its [`layout`], EL2's controls of EL1
+//! ([`controls`]), the registers that firmware may withhold ([`optional`]), the saving of registers
+//! ([`frame`]) and the GICv3 CPU interface ([`gic_cpu`]).
 //!
 //! On other hosts the crate is empty, so that the workspace's host tests build.
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much memory an image takes besides its own, for the tool that packs and boots
-//! it: symbols whose addresses are numbers of bytes. They take no room in the image.
+//! How much additional memory an image needs, for the tool that packs and boots it: symbols whose
+//! addresses are numbers of bytes. They take no space in the image.
 
-/// Declares what an image needs: `needs!(symbol = bytes, ...)`.
+/// Declares the needs of an image: `needs!(symbol = bytes, ...)`.
 ///
 /// | symbol | bytes |
 /// |---|---|

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers of EL2 that firmware may keep: EL3 gets an access of one whose feature it has not
-//! turned on (DDI 0487K.a, SCR_EL3: TCR2En, SCTLR2En, HXEn, FGTEn, FGTEn2; MPAM3_EL3.TRAPLOWER), and
-//! hands an UNDEFINED back to EL2, if it does not end the machine. The values of all but MPAM's are
-//! then treated as 0. So such a register is left alone, and it is known which those are.
+//! Registers of EL2 that firmware may withhold. If EL3 has not turned on a register's feature (DDI
+//! 0487K.a, SCR_EL3: TCR2En, SCTLR2En, HXEn, FGTEn, FGTEn2; MPAM3_EL3.TRAPLOWER), an access traps
+//! to EL3, which returns an UNDEFINED exception to EL2 or even ends the machine. The hardware then
+//! treats the values of all these registers except MPAM's as 0. So such a register is left alone,
+//! and this module records which ones are.
 
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -17,12 +18,12 @@ use crate::regs::{MPAMIDR_EL1, feature_register};
 /// Declares the registers: name, encoding, and whether this CPU has it.
 macro_rules! optional {
     ($($variant:ident = $name:literal, $n:literal $m:literal $op2:literal, $there:ident;)*) => {
-        /// One of them.
+        /// An optional register.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Optional { $(#[doc = $name] $variant,)* }
 
         impl Optional {
-            /// All, in the order in which they are tried.
+            /// All optional registers, in the order in which they are tried.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
             /// Its name in the architecture.
@@ -31,7 +32,7 @@ macro_rules! optional {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// The instruction that writes it out of X0.
+            /// The instruction that writes it from X0.
             const fn instruction(self) -> u32 {
                 match self { $(Self::$variant => MSR | $n << 12 | $m << 8 | $op2 << 5,)* }
             }
@@ -43,8 +44,9 @@ macro_rules! optional {
                 match self { $(Self::$variant => $there(&features),)* }
             }
 
-            /// Writes it, which this CPU has and which is not left alone; with vectors in place that
-            /// ask [`left_alone`]. Must be followed by a context synchronization event.
+            /// Writes it. This CPU must have it, it must not be left alone, and vectors that call
+            /// [`left_alone`] must be in place. Must be followed by a context synchronization
+            /// event.
             #[inline(always)]
             pub fn set(self, value: u64) {
                 match self { $(Self::$variant => {
@@ -57,8 +59,9 @@ macro_rules! optional {
                 })* }
             }
 
-            /// Writes each of which `value` gives one, as [`Self::set`], if this CPU has it and it is
-            /// not left alone. In most machines none is, and a CPU that is turned on does not ask for each.
+            /// Writes each register for which `value` returns a value, like [`Self::set`], if this
+            /// CPU has it and it is not left alone. In most machines, no register is left alone,
+            /// and a starting CPU does not check each.
             #[inline(always)]
             pub fn write_all(value: impl Fn(Self) -> Option<u64>) {
                 let some_left = SOME_LEFT.load(Relaxed);
@@ -100,7 +103,7 @@ optional! {
     MpamHcr = "MPAMHCR_EL2", 10 4 0, has_mpam_hcr;
 }
 
-/// The feature registers of this CPU that tell which of them it has.
+/// The feature registers that show which optional registers this CPU has.
 struct Features {
     /// ID_AA64MMFR0_EL1.FGT: FEAT_FGT (1), FEAT_FGT2 (2).
     traps: u64,
@@ -148,7 +151,7 @@ const fn has_monitor_traps(features: &Features) -> bool {
     features.traps > 0 && features.pfr0 >> 44 & 0xf != 0
 }
 
-/// FEAT_MPAM, by its number or its fraction.
+/// FEAT_MPAM, by its major or minor version.
 #[inline(always)]
 fn has_mpam(features: &Features) -> bool {
     features.pfr0 >> 40 & 0xf != 0 || ID_AA64PFR1_EL1.get() >> 16 & 0xf != 0
@@ -159,18 +162,18 @@ fn has_mpam_hcr(features: &Features) -> bool {
     has_mpam(features) && !Optional::Mpam2.is_left() && MPAMIDR_EL1.get() & MPAM_HAS_HCR != 0
 }
 
-/// A value whose lines have nothing else: no write through caches to a neighbour makes them dirty after they were cleaned.
-/// 2 KiB is the largest granule that CTR_EL0.CWG names.
+/// A value with its own cache lines: no cached write to adjacent data makes them dirty after they
+/// were cleaned. 2 KiB is the largest granule that CTR_EL0.CWG names.
 #[derive(Debug)]
 #[repr(C, align(2048))]
 pub struct Apart<T>(pub T);
 
-/// Which of them are left alone, in the order of [`Optional::ALL`]. A byte each, as the start of a
-/// CPU reads it with the MMU off; it has to be cleaned for that.
+/// Which registers are left alone, in the order of [`Optional::ALL`]. Each is a byte, because the
+/// start of a CPU reads it with the MMU off; it has to be cleaned for that.
 pub static LEFT: Apart<[AtomicBool; Optional::ALL.len()]> =
     Apart([const { AtomicBool::new(false) }; Optional::ALL.len()]);
 
-/// One of them is.
+/// Whether any register is left alone.
 static SOME_LEFT: AtomicBool = AtomicBool::new(false);
 
 impl Optional {
@@ -187,8 +190,9 @@ impl Optional {
     }
 }
 
-/// For the vectors of EL2, where it has taken an exception of unknown reason itself: whether that
-/// was an access of one of these registers. It is left alone then, and to return goes on after it.
+/// For the vectors of EL2, after an exception with unknown reason from EL2 itself: returns whether
+/// an access to one of these registers caused it. If so, the register is left alone from now on,
+/// and the exception return skips the access.
 pub extern "C" fn left_alone() -> bool {
     let at = ELR_EL2.get();
     // SAFETY: the instruction that was fetched there last, at a multiple of 4.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A variable of the image for what is too large for a stack and is needed before there are
-//! exclusive accesses: those take translation and caches.
+//! A variable of the image for data that is too large for a stack and is needed before exclusive
+//! accesses work: those need translation and caches.
 
 use core::cell::UnsafeCell;
 
-/// Such a variable, which is given away once.
+/// Such a variable, whose reference can be taken once.
 #[derive(Debug)]
 pub struct Place<T>(UnsafeCell<T>);
 
@@ -12,12 +12,12 @@ pub struct Place<T>(UnsafeCell<T>);
 unsafe impl<T: Send> Sync for Place<T> {}
 
 impl<T> Place<T> {
-    /// With `value` in it.
+    /// A variable that contains `value`.
     pub const fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }
 
-    /// Gives it away.
+    /// Returns the only reference to it.
     ///
     /// # Safety
     /// It must be called once.

@@ -3,7 +3,7 @@
 //! form: a constant per register with `get()` and `set()`.
 //!
 //! They are named by encoding (`S<op0>_<op1>_C<n>_C<m>_<op2>`), so that no
-//! assembler extension is needed. Field constants stand next to the register.
+//! assembler extension is needed. Field constants are next to their register.
 
 /// Declares registers with their encoding and access.
 macro_rules! registers {
@@ -80,9 +80,9 @@ registers! {
     /// System-register enable at EL2: SRE (0), DFB (1), DIB (2), Enable for EL1 (3).
     ICC_SRE_EL2 = "S3_4_C12_C9_5", read write;
 
-    /// Empty list registers, a bit each.
+    /// Empty list registers, one bit each.
     ICH_ELRSR_EL2 = "S3_4_C12_C11_5", read;
-    /// List registers with an EOI maintenance interrupt, a bit each.
+    /// List registers with an EOI maintenance interrupt, one bit each.
     ICH_EISR_EL2 = "S3_4_C12_C11_3", read;
     /// Active priorities, Group 1, of the physical interface.
     ICC_AP1R0_EL1 = "S3_0_C12_C9_0", read write;
@@ -108,7 +108,7 @@ registers! {
 
     /// Identification that the guest reads as MIDR_EL1.
     VPIDR_EL2 = "S3_4_C0_C0_0", read write;
-    /// EL2 control of the EL1 view of the counter and of the EL2 event stream.
+    /// EL2 control of EL1's view of the counter, and of the EL2 event stream.
     CNTHCTL_EL2 = "S3_4_C14_C1_0", read write;
     /// EL2 physical timer, control.
     CNTHP_CTL_EL2 = "S3_4_C14_C2_1", read write;
@@ -121,7 +121,7 @@ registers! {
     /// The SError that an error synchronization barrier has deferred: A (31), and its syndrome.
     /// Needs FEAT_RAS; UNKNOWN after a reset.
     DISR_EL1 = "S3_0_C12_C1_1", read write;
-    /// EL1's register in place of it while HCR_EL2.AMO is set (FEAT_RAS).
+    /// The register that EL1 accesses as DISR_EL1 while HCR_EL2.AMO is set (FEAT_RAS).
     VDISR_EL2 = "S3_4_C12_C1_1", read write;
     /// OS lock access: OSLK (0).
     OSLAR_EL1 = "S2_0_C1_C0_4", write;
@@ -131,9 +131,9 @@ registers! {
     MDSCR_EL1 = "S2_0_C0_C2_2", read write;
     /// Active priorities, Group 0.
     ICC_AP0R0_EL1 = "S3_0_C12_C8_4", read write;
-    /// Active priorities, Group 0, where there are 6 or 7 bits of preemption.
+    /// Active priorities, Group 0, if there are 6 or 7 bits of preemption.
     ICC_AP0R1_EL1 = "S3_0_C12_C8_5", write;
-    /// Active priorities, Group 0, where there are 7.
+    /// Active priorities, Group 0, if there are 7 bits of preemption.
     ICC_AP0R2_EL1 = "S3_0_C12_C8_6", write;
     /// Like ICC_AP0R2_EL1.
     ICC_AP0R3_EL1 = "S3_0_C12_C8_7", write;
@@ -143,9 +143,9 @@ registers! {
     ICC_AP1R2_EL1 = "S3_0_C12_C9_2", write;
     /// Like ICC_AP0R2_EL1, Group 1.
     ICC_AP1R3_EL1 = "S3_0_C12_C9_3", write;
-    /// Like ICC_AP0R1_EL1, of the guest's interface.
+    /// Like ICC_AP0R1_EL1, for the guest's interface.
     ICH_AP0R1_EL2 = "S3_4_C12_C8_1", read write;
-    /// Like ICC_AP0R2_EL1, of the guest's interface.
+    /// Like ICC_AP0R2_EL1, for the guest's interface.
     ICH_AP0R2_EL2 = "S3_4_C12_C8_2", read write;
     /// Like ICH_AP0R2_EL2.
     ICH_AP0R3_EL2 = "S3_4_C12_C8_3", read write;
@@ -181,7 +181,7 @@ pub fn feature_register(crm: u32, op2: u32) -> u64 {
     }
 }
 
-/// A system register is named in the instruction, so numbers need a branch.
+/// The instruction encodes the system register, so numbers need a branch.
 macro_rules! feature_registers {
     ($crm:literal, $op2:expr) => {
         match $op2 {
@@ -226,7 +226,7 @@ pub fn set_ich_lr(n: usize, value: u64) {
     list_registers!(write n, value);
 }
 
-/// A system register is named in the instruction, so an index needs a branch.
+/// The instruction encodes the system register, so an index needs a branch.
 macro_rules! list_registers {
     (read $n:expr) => {
         list_registers!(@each $n, read)

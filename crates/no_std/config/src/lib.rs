@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The text file next to a boot image, by which one says what to do without a
-//! build: boot arguments, for people to edit.
+//! The text file next to a boot image, which configures a run without a build: it contains boot
+//! arguments, and people can edit it.
 //!
 //! ```text
 //! # What is measured; `cargo xtask run --help` says what there is.
@@ -8,11 +8,10 @@
 //! rouse.trap=all      # this too
 //! ```
 //!
-//! The words of all lines, in their order, are the boot arguments. Words are
-//! divided by spaces, tabs and line ends; a `#` where a word could begin starts a
-//! comment, which goes to the end of its line. Everything is printable ASCII,
-//! comments too: a file of another kind, or in another encoding, is noticed
-//! rather than obeyed in parts. Lines end as any system ends them, `\n` or `\r\n`.
+//! The words of all lines, in their order, are the boot arguments. Words are separated by spaces,
+//! tabs and line ends. A `#` at the start of a word begins a comment, which goes to the end of its
+//! line. Everything, including comments, must be printable ASCII, so that a file of another kind or
+//! encoding is rejected rather than partly obeyed. Lines end with `\n` or `\r\n`.
 //!
 //! The crate touches no register and allocates nothing.
 
@@ -21,17 +20,17 @@
 
 use core::fmt;
 
-/// Where the file is on the EFI system partition, as UEFI writes paths.
+/// The path of the file on the EFI system partition, in UEFI's syntax.
 pub const PATH: &str = r"\ROUSE.TXT";
 
-/// The most bytes that a file may have.
+/// The maximum size of a file in bytes.
 pub const LIMIT: usize = 4096;
 
-/// Reads a file's bytes into `room`: its words, with one space between two.
-/// [`LIMIT`] bytes of room are always enough.
+/// Reads a file's words into `room`, separated by single spaces. [`LIMIT`] bytes of room are always
+/// enough.
 ///
 /// # Errors
-/// Says which byte of the file is wrong, and what would be right.
+/// [`Error`] shows which byte of the file is wrong, and the remedy.
 pub fn parse<'a>(file: &[u8], room: &'a mut [u8]) -> Result<&'a str, Error> {
     let mut place = Place { line: 1, column: 1 };
     let mut words = Words { room, length: 0 };
@@ -75,7 +74,7 @@ struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// Adds a byte, the first of a word or not, if there is room.
+    /// Adds a byte, which is the `first` of a word or not, if there is room.
     fn put(&mut self, first: bool, byte: u8) -> Option<()> {
         if first && self.length > 0 {
             self.push(b' ')?;
@@ -95,7 +94,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// A place in the file, as editors show it.
+/// A place in the file, counted like in editors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Line, from 1.
@@ -122,7 +121,7 @@ impl Place {
 /// The defect of a file, and where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The byte that can't be taken.
+    /// The invalid byte.
     pub place: Place,
     /// Its defect.
     pub defect: Defect,
@@ -133,7 +132,7 @@ pub struct Error {
 pub enum Defect {
     /// It is not printable ASCII.
     Byte(u8),
-    /// It is one more than a file may have.
+    /// It exceeds the maximum size of a file.
     TooLong,
     /// The caller's room ends before it.
     NoRoom,

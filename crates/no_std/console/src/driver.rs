@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Drives each UART for polled output: asks whether it takes a byte, gives it one, and asks whether
-//! everything is sent. Speed, format and FIFOs are as firmware left them.
+//! Drives each UART for polled output: checks whether it accepts a byte, sends one, and checks
+//! whether everything has been sent. Speed, format and FIFOs are as firmware left them.
 
 use platform::UartKind;
 
@@ -15,37 +15,35 @@ pub trait Registers {
     fn write(&mut self, offset: usize, width: u8, value: u32);
 }
 
-/// PL011 (DDI 0183G, 3.3.1 and 3.3.3): data; flags, of which these are "transmit FIFO full" and
-/// "still sending".
+/// PL011 (DDI 0183G, 3.3.1 and 3.3.3): data; flags, including "transmit FIFO full" and "still
+/// sending".
 const PL011_DATA: usize = 0x00;
 const PL011_FLAGS: usize = 0x18;
 pub const PL011_FULL: u32 = 1 << 5;
 pub const PL011_BUSY: u32 = 1 << 3;
 
-/// 16550: data; line status, of which these are THRE and TEMT.
+/// 16550: data; line status, with THRE and TEMT.
 const NS16550_DATA: usize = 0;
 const NS16550_LINE_STATUS: usize = 5;
 pub const NS16550_EMPTY: u32 = 1 << 5;
 pub const NS16550_IDLE: u32 = 1 << 6;
 
-/// i.MX UART (i.MX 8M reference manual, UART): UTXD; USR2, of which this is TXDC; UTS, of which
-/// this is TXFULL.
+/// i.MX UART (i.MX 8M reference manual, UART): UTXD; USR2, with TXDC; UTS, with TXFULL.
 const IMX_DATA: usize = 0x40;
 const IMX_STATUS_2: usize = 0x98;
 const IMX_IDLE: u32 = 1 << 3;
 const IMX_TEST: usize = 0xb4;
 const IMX_FULL: u32 = 1 << 4;
 
-/// LPUART (i.MX 8QuadXPlus reference manual, LPUART), from BAUD on: STAT, of which these are TDRE
-/// and TC; DATA.
+/// LPUART (i.MX 8QuadXPlus reference manual, LPUART), from BAUD on: STAT, with TDRE and TC; DATA.
 const LPUART_STATUS: usize = 0x4;
 const LPUART_EMPTY: u32 = 1 << 23;
 const LPUART_IDLE: u32 = 1 << 22;
 const LPUART_DATA: usize = 0xc;
 
-/// GENI (Linux, include/linux/soc/qcom/geni-se.h, for the facts): status, of which this says that a
-/// command of the main sequencer is running; how many bytes one sends; the command, with the
-/// opcode in bits 31:27; its FIFO.
+/// GENI (Linux, include/linux/soc/qcom/geni-se.h, for the facts): status, with the bit for a
+/// running command of the main sequencer; the number of bytes that a command sends; the command,
+/// with the opcode in bits 31:27; its FIFO.
 const GENI_STATUS: usize = 0x40;
 const GENI_ACTIVE: u32 = 1 << 0;
 const GENI_LENGTH: usize = 0x270;
@@ -53,14 +51,14 @@ const GENI_COMMAND: usize = 0x600;
 const GENI_SEND: u32 = 1 << 27;
 const GENI_FIFO: usize = 0x700;
 
-/// Armada 3700 (its functional specification, UART 1): TSH; STAT, of which these are "transmit
-/// FIFO full" and "transmitter empty".
+/// Armada 3700 (its functional specification, UART 1): TSH; STAT, with "transmit FIFO full" and
+/// "transmitter empty".
 const ARMADA_DATA: usize = 0x4;
 const ARMADA_STATUS: usize = 0xc;
 const ARMADA_FULL: u32 = 1 << 11;
 const ARMADA_IDLE: u32 = 1 << 6;
 
-/// Whether it takes a byte.
+/// Whether it accepts a byte.
 pub fn is_ready(kind: UartKind, registers: &impl Registers) -> bool {
     let word = |offset| registers.read(offset, 4);
     match kind {
@@ -77,7 +75,7 @@ pub fn is_ready(kind: UartKind, registers: &impl Registers) -> bool {
     }
 }
 
-/// Gives it a byte, which it takes.
+/// Sends a byte, which the UART must be ready for.
 pub fn send(kind: UartKind, registers: &mut impl Registers, byte: u8) {
     let byte = u32::from(byte);
     match kind {
@@ -86,7 +84,7 @@ pub fn send(kind: UartKind, registers: &mut impl Registers, byte: u8) {
         UartKind::Imx => registers.write(IMX_DATA, 4, byte),
         UartKind::Lpuart { offset } => registers.write(usize::from(offset) + LPUART_DATA, 4, byte),
         UartKind::Geni => {
-            // A command for each byte: however many a word of the FIFO holds, this is the first.
+            // One command per byte: however many bytes a word of the FIFO holds, this is the first.
             registers.write(GENI_LENGTH, 4, 1);
             registers.write(GENI_COMMAND, 4, GENI_SEND);
             registers.write(GENI_FIFO, 4, byte);
@@ -95,7 +93,7 @@ pub fn send(kind: UartKind, registers: &mut impl Registers, byte: u8) {
     }
 }
 
-/// Whether everything that it took is sent.
+/// Whether it has sent all accepted bytes.
 pub fn is_idle(kind: UartKind, registers: &impl Registers) -> bool {
     let word = |offset| registers.read(offset, 4);
     match kind {

@@ -4,11 +4,11 @@
 
 const DATA: u64 = 0x00;
 const FLAGS: u64 = 0x18;
-/// UARTRIS, UARTMIS, UARTICR: interrupts as they are, those of them that are not masked, and to clear.
+/// UARTRIS, UARTMIS, UARTICR: raw interrupts, unmasked interrupts, and interrupts to clear.
 const RAISED: u64 = 0x3c;
 const SHOWN: u64 = 0x40;
 const CLEAR: u64 = 0x44;
-/// Where UARTIMSC is in [`KEPT`].
+/// Index of UARTIMSC in [`KEPT`].
 const MASK: usize = 6;
 /// UARTFR: transmit FIFO empty (7), receive FIFO empty (4).
 const IDLE: u64 = 0x90;
@@ -17,7 +17,7 @@ const SENT: u16 = 1 << 5;
 /// Peripheral and PrimeCell identification, from 0xfe0 on (DDI 0183G, 3.3.15).
 const IDENTIFICATION: [u8; 8] = [0x11, 0x10, 0x14, 0x00, 0x0d, 0xf0, 0x05, 0xb1];
 
-/// A register that keeps what is written.
+/// A register that keeps written values.
 struct Kept {
     offset: u64,
     /// The bits that it has.
@@ -53,7 +53,7 @@ pub struct Pl011 {
 }
 
 impl Pl011 {
-    /// Returns the registers as they are after a reset.
+    /// Returns the registers in their reset state.
     #[must_use]
     pub const fn new() -> Self {
         let mut kept = [0; KEPT.len()];
@@ -77,7 +77,7 @@ impl Pl011 {
         }
     }
 
-    /// A write of the register at `offset`; the character that it sends, if it does.
+    /// Writes the register at `offset`; returns the character that the write sends, if any.
     pub fn write(&mut self, offset: u64, value: u64) -> Option<u8> {
         match offset {
             DATA => {
@@ -101,7 +101,7 @@ impl Default for Pl011 {
     }
 }
 
-/// Which of [`KEPT`] is at `offset`.
+/// Index in [`KEPT`] of the register at `offset`.
 fn find(offset: u64) -> Option<usize> {
     KEPT.iter().position(|kept| kept.offset == offset)
 }

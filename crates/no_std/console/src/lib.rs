@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Polled output to a UART of a kind that [`platform::UartKind`] names.
 //!
-//! The port is used as firmware left it: speed and format are not touched. It
-//! works with the MMU off, which is why it is so plain, and a port that never
-//! becomes ready loses characters instead of stopping the machine.
+//! The port stays as firmware left it, with its speed and format. The code works with the MMU off,
+//! which is why it is so plain. A port that never becomes ready loses characters instead of
+//! stopping the machine.
 
 #![cfg_attr(not(test), no_std)]
 
@@ -18,20 +18,20 @@ use core::hint::spin_loop;
 use driver::Registers;
 use platform::Uart;
 
-/// Looks at the status register before a byte is given up: more than a byte
-/// takes at 9600 baud on any machine where a device read takes 20 ns.
+/// Reads of the status register before a byte is given up: more than a byte takes at 9600 baud if a
+/// device read takes at least 20 ns.
 const PATIENCE: u32 = 200_000;
 
-/// End of transmission: the character that ends a machine without firmware to turn it
-/// off. Arm's models and gem5 can be configured to stop when their UART gets it.
+/// End of transmission: the character that ends a machine that has no firmware to turn it off.
+/// Arm's models and gem5 can be configured to stop when their UART gets it.
 pub const END: char = '\u{4}';
 
-/// An output port. It has no lock: code that shares it brings one.
+/// An output port. It has no lock: code that shares it must provide one.
 #[derive(Debug)]
 pub struct Port {
     uart: Uart,
     lost: u64,
-    /// The last byte was given up.
+    /// Whether the last byte was given up.
     stalled: bool,
 }
 
@@ -56,9 +56,9 @@ impl Port {
         self.lost
     }
 
-    /// Sends one byte; waits until the port takes it, within bounds. Does not wait
-    /// again for a port that did not take the last byte: only its first byte
-    /// costs time, however long the output is.
+    /// Sends one byte; waits a bounded time until the port accepts it. Does not wait again for a
+    /// port that did not accept the last byte, so only the first lost byte costs time, however long
+    /// the output is.
     pub fn byte(&mut self, byte: u8) {
         for _ in 0..self.patience() {
             if driver::is_ready(self.uart.kind, &self.registers()) {
@@ -72,7 +72,7 @@ impl Port {
         self.lost += 1;
     }
 
-    /// Waits, within bounds, until all bytes have left the UART: those in its FIFO are lost
+    /// Waits a bounded time until all bytes have left the UART: bytes in its FIFO would be lost
     /// when the machine is turned off.
     pub fn drain(&mut self) {
         /// Bytes that a FIFO holds.
@@ -87,13 +87,13 @@ impl Port {
         Mmio(self.uart.base as usize)
     }
 
-    /// Looks at the status register that the next byte is worth.
+    /// The most reads of the status register for the next byte.
     const fn patience(&self) -> u32 {
         if self.stalled { 1 } else { PATIENCE }
     }
 }
 
-/// Registers as physical addresses have them.
+/// Registers at physical addresses.
 struct Mmio(usize);
 
 impl Registers for Mmio {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parts of the costs of paths: the paths that are counted, the instructions that mark them in the
-//! guest, and the trace in which the recorder writes down what was executed between two marks.
+//! Parts of the costs of paths: the counted paths, the instructions that mark them in the guest,
+//! and the trace in which the recorder stores the instructions between two marks.
 //!
 //! The guest executes a mark before and after each pass of a path, at EL1 only.
 //! A mark is `MOVZ XZR, #imm16`: it changes nothing (DDI 0487K.a, C6.2.255;

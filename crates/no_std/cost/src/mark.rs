@@ -5,17 +5,17 @@ use crate::Path;
 
 /// MOVZ XZR, #0.
 const MOVZ: u32 = 0xd280_001f;
-/// Where its immediate is.
+/// Mask of its immediate.
 const IMMEDIATE: u32 = 0xffff << 5;
 /// Upper byte of every mark's immediate.
 const MAGIC: u16 = 0x5200;
 
-/// Which end of a path.
+/// One end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
-    /// It begins after the mark.
+    /// The path begins after the mark.
     Begin,
-    /// It has ended before the mark.
+    /// The path has ended before the mark.
     End,
 }
 
@@ -41,7 +41,7 @@ impl Mark {
         MOVZ | (self.immediate() as u32) << 5
     }
 
-    /// The mark that `instruction` is, if it is one.
+    /// The mark that `instruction` encodes, if any.
     #[must_use]
     pub fn decode(instruction: u32) -> Option<Self> {
         let immediate = (instruction >> 5) as u16;

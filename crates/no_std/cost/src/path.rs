@@ -3,8 +3,7 @@
 
 macro_rules! paths {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $about:literal;)*) => {
-        /// A path: something that the guest does, or that happens to it, again and
-        /// again between two marks.
+        /// A path: an action of the guest, or an event in it, that repeats between two marks.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Path { $($(#[$doc])* $variant,)* }
@@ -31,13 +30,14 @@ macro_rules! paths {
 paths! {
     /// A call of a function that does not exist.
     Hypercall = "hypercall", "null hypercall";
-    /// A call of SMCCC_VERSION, which is answered.
+    /// A call of SMCCC_VERSION, which exists.
     Service = "service", "hypercall that is answered";
     /// A wake-up, up to the return from the write of ICC_SGI1R_EL1.
     SgiSend = "sgi-send", "SGI to another CPU, at the sender";
-    /// That SGI, at a target that runs.
+    /// That SGI, at a running target.
     SgiReceive = "sgi-receive", "the same, at a target that runs";
-    /// Like [`Path::SgiSend`], of an SGI that goes by the target's pending word and a doorbell.
+    /// Like [`Path::SgiSend`], for an SGI that goes through the target's pending word and a
+    /// doorbell.
     DoorbellSend = "doorbell-send", "SGI by pending word and doorbell, at the sender";
     /// The doorbell interrupt, and the listing of the SGI.
     DoorbellReceive = "doorbell-receive", "the same, at a target that runs";
@@ -47,7 +47,7 @@ paths! {
     Wfi = "wfi", "WFI, from entry to return, ended by an SGI";
     /// The SGI that ends it, up to the return from the write of ICC_SGI1R_EL1.
     WfiSend = "wfi-send", "the SGI that ends it, at the sender";
-    /// Like [`Path::Wfi`], on a CPU with a neighbour, which has it meanwhile.
+    /// Like [`Path::Wfi`], on a CPU with a neighbour, which runs meanwhile.
     Switch = "switch", "the same, which gives the CPU to a neighbour: to it and back";
     /// WFE with nothing to wait for.
     Wfe = "wfe", "WFE";
@@ -59,26 +59,26 @@ paths! {
     Mmio = "mmio", "read of the distributor";
     /// CPU_ON, at the caller.
     CpuOn = "cpu-on", "CPU_ON, at the caller";
-    /// CPU_ON, at the CPU that is started.
+    /// CPU_ON, at the started CPU.
     CpuStart = "cpu-start", "the same, at the CPU that is started";
-    /// The least: HVC to a vector that returns.
+    /// The floor: HVC to a vector that only returns.
     FloorCall = "floor-call", "floor: HVC to a vector that only returns";
-    /// The least of [`Path::SgiSend`].
+    /// The floor of [`Path::SgiSend`].
     FloorSend = "floor-send", "floor of sgi-send: what the architecture requires";
-    /// The least of [`Path::SgiReceive`].
+    /// The floor of [`Path::SgiReceive`].
     FloorReceive = "floor-receive", "floor of sgi-receive: what the architecture requires";
-    /// The least of [`Path::Wfi`].
+    /// The floor of [`Path::Wfi`].
     FloorWait = "floor-wait", "floor of wfi: what the architecture requires";
 }
 
-/// Names that older baselines have.
+/// Names in older baselines.
 const FORMER: [(&str, Path); 2] = [
     ("mail-send", Path::DoorbellSend),
     ("mail-receive", Path::DoorbellReceive),
 ];
 
 impl Path {
-    /// Whether it is the least that another one can cost.
+    /// Whether it is the floor of another path: the lowest possible cost.
     #[must_use]
     pub const fn is_floor(self) -> bool {
         matches!(
@@ -87,7 +87,8 @@ impl Path {
         )
     }
 
-    /// The least that it could cost, if that is measured: the exit with what the architecture requires.
+    /// The floor of its cost, if that is measured: the exit with the minimum that the architecture
+    /// requires.
     #[must_use]
     pub const fn floor(self) -> Option<Self> {
         Some(match self {
@@ -99,7 +100,7 @@ impl Path {
             Self::Hypercall | Self::Service | Self::Wfe | Self::Mmio | Self::CpuOn => {
                 Self::FloorCall
             }
-            // A start has no exit of which it is the least, and a switch has two.
+            // A start has no exit with a floor, and a switch has two.
             Self::CpuStart | Self::Switch => return None,
             Self::FloorCall | Self::FloorSend | Self::FloorReceive | Self::FloorWait => {
                 return None;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The trace: entries of 16 bytes, little endian.
 //!
-//! A window, which is one pass of a path on one CPU, is a [`TraceEntry::Window`] and
-//! then as many entries as that says.
+//! A window, which is one pass of a path on one CPU, is a [`TraceEntry::Window`] followed by the
+//! number of entries that it states.
 
 /// An exception level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,18 +36,18 @@ impl Level {
 pub enum TraceEntry {
     /// An instruction was executed.
     Executed {
-        /// At which level.
+        /// The exception level.
         level: Level,
         /// The instruction.
         word: u32,
         /// Its address.
         pc: u64,
     },
-    /// The instruction before read or wrote memory.
+    /// The previous instruction read or wrote memory.
     Accessed {
         /// It was a store.
         store: bool,
-        /// Bytes, as a power of two.
+        /// Binary logarithm of the number of bytes.
         size: u8,
         /// Virtual address.
         address: u64,
@@ -61,12 +61,12 @@ pub enum TraceEntry {
         /// Entries.
         count: u64,
     },
-    /// A CPU went on in a loop for this many more instructions, which are left out.
+    /// A CPU stayed in a loop for this many more instructions, which are left out.
     LeftOut {
         /// Instructions.
         count: u64,
     },
-    /// A CPU has executed its first instruction at EL1 after this many at EL2.
+    /// A CPU has executed its first instruction at EL1 after this many instructions at EL2.
     Entered {
         /// Number of the CPU.
         cpu: u16,
@@ -108,7 +108,7 @@ impl TraceEntry {
         bytes
     }
 
-    /// Back; `None` if no entry has these bytes.
+    /// Decodes an entry; `None` if no entry has these bytes.
     #[must_use]
     pub fn from_bytes(bytes: [u8; Self::SIZE]) -> Option<Self> {
         let [kind, byte, h0, h1, w0, w1, w2, w3, double @ ..] = bytes;

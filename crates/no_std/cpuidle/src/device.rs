@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Everything about idling that one CPU has.
+//! The idle states, governor, limits and statistics of one CPU.
 
 use crate::{
     Choice, FOREVER, Governor, Moment, Outcome, Psd, Selected, Setup, Statistics, Table, TableError,
@@ -7,9 +7,9 @@ use crate::{
 
 /// States, governor, limits and statistics of one CPU.
 ///
-/// The idle loop asks [`Device::select`], enters the state and reports by
-/// [`Device::reflect`], each time; whatever submits I/O calls
-/// [`Device::submitted`], and [`Device::completed`] when its wait is over.
+/// Each time, the idle loop calls [`Device::select`], enters the state and reports the outcome to
+/// [`Device::reflect`]. Code that submits I/O calls [`Device::submitted`], and
+/// [`Device::completed`] when its wait is over.
 #[derive(Clone, Copy, Debug)]
 pub struct Device {
     states: Table,
@@ -34,9 +34,9 @@ impl Device {
         }
     }
 
-    /// Sets the latency limit of this CPU, ns; the stricter of it and
-    /// [`Moment::latency_limit_ns`] holds. 0 makes the CPU poll if it can,
-    /// [`FOREVER`] takes the limit back.
+    /// Sets the latency limit of this CPU, in ns; the stricter of it and
+    /// [`Moment::latency_limit_ns`] applies. 0 makes the CPU poll if it can, and [`FOREVER`]
+    /// removes the limit.
     pub const fn set_latency_limit(&mut self, limit_ns: u64) {
         self.latency_limit_ns = limit_ns;
     }
@@ -67,7 +67,7 @@ impl Device {
         self.governor.select(&self.states, &moment, next_timer)
     }
 
-    /// Counts and learns from what became of the choice.
+    /// Counts the outcome of the choice and learns from it.
     #[inline]
     pub fn reflect(&mut self, outcome: &Outcome) {
         let Outcome {
@@ -92,7 +92,7 @@ impl Device {
         self.io_waiters = self.io_waiters.saturating_add(1);
     }
 
-    /// A task waits no longer.
+    /// A task has stopped waiting.
     #[inline]
     pub const fn completed(&mut self) {
         self.io_waiters = self.io_waiters.saturating_sub(1);

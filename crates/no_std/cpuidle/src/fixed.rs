@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `fixed:<us>`: polls for a fixed time, then halts.
 //!
-//! Equals `arm_poll_idle` (H. Okanovic, April 2024) where there is no other
-//! choice: [`Table::poll_limit_ns`] does not cut its poll limit, so that the
-//! limit under test is the one that is used. Like there, it halts in the
-//! shallowest halting state.
+//! Behaves like `arm_poll_idle` (H. Okanovic, April 2024) with no other governor:
+//! [`Table::poll_limit_ns`] does not cut its poll limit, so the limit under test is the one in use.
+//! Like `arm_poll_idle`, it halts in the shallowest halting state.
 
 use crate::{Choice, Governor, Moment, Outcome, Table, Wake};
 
@@ -26,8 +25,8 @@ impl Fixed {
     }
 }
 
-/// Polls for `limit_ns` unless that is 0, else halts; halting keeps the latency
-/// limit, and where no halt does, the CPU goes on polling.
+/// Polls for `limit_ns`, or halts if that is 0. Halting respects the latency limit; if no halting
+/// state does, the CPU goes on polling.
 pub(crate) fn poll_or_halt(states: &Table, moment: &Moment, limit_ns: u64) -> Choice {
     if let Some(state) = states.poll().filter(|_| limit_ns != 0) {
         return Choice {

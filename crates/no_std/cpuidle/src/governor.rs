@@ -10,20 +10,19 @@ pub struct Moment {
     pub now_ns: u64,
     /// Time to the next tick, ns; of no meaning if `tick_stopped`.
     pub next_tick_ns: u64,
-    /// The tick was stopped before, and the CPU has not run a task since; or
-    /// the CPU has no tick.
+    /// The tick was stopped and the CPU has not run a task since, or the CPU has no tick.
     pub tick_stopped: bool,
-    /// The CPU has to be back within this time of an event, ns; [`FOREVER`] if
-    /// there is no limit. The limit of Linux's PM QoS.
+    /// The CPU has to be back within this time after an event, in ns; [`FOREVER`] if there is no
+    /// limit. This is the limit of Linux's PM QoS.
     pub latency_limit_ns: u64,
     /// How busy the CPU was lately, in 1024ths of its capacity.
     pub utilisation: u32,
-    /// Tasks of the CPU that wait for a device.
+    /// Number of the CPU's tasks that wait for a device.
     pub io_waiters: u32,
 }
 
 impl Moment {
-    /// At `now_ns`, on a CPU that has no tick, no limit and no load.
+    /// The moment `now_ns` on a CPU with no tick, no limit and no load.
     #[must_use]
     pub const fn at(now_ns: u64) -> Self {
         Self {
@@ -42,10 +41,10 @@ impl Moment {
 pub struct Choice {
     /// Index of the state.
     pub state: usize,
-    /// The tick is not needed while the CPU is in it.
+    /// Whether the CPU needs no tick while it is in the state.
     pub stop_tick: bool,
-    /// How long to poll at most, ns, if the state polls. After that the governor
-    /// gets [`Wake::PollTimeout`] and chooses again.
+    /// The longest time to poll, in ns, if the state polls. After that, the governor gets
+    /// [`Wake::PollTimeout`] and chooses again.
     pub poll_limit_ns: u64,
 }
 
@@ -74,11 +73,11 @@ pub enum Wake {
     Request,
     /// Some other interrupt.
     Interrupt,
-    /// The timer that the governor got.
+    /// The timer whose time `next_timer` returned.
     Timer,
     /// The scheduler tick.
     Tick,
-    /// Nothing: the poll was as long as it may be.
+    /// Nothing: the poll reached its limit.
     PollTimeout,
 }
 
@@ -87,7 +86,7 @@ pub enum Wake {
 pub struct Outcome {
     /// Index of the state that was entered.
     pub state: usize,
-    /// Time from entering to having left it, exit latency included, ns.
+    /// Time from entering the state until it was left, including the exit latency, in ns.
     pub residency_ns: u64,
     /// Cause of the stay's end.
     pub wake: Wake,
@@ -95,9 +94,9 @@ pub struct Outcome {
 
 /// Chooses idle states for one CPU.
 pub trait Governor {
-    /// Chooses the state to enter. `next_timer` answers the time to the next
-    /// timer other than the tick, ns, or [`FOREVER`]; to find that out may be
-    /// expensive, so it is asked only if it matters.
+    /// Chooses the state to enter. `next_timer` returns the time to the next timer other than the
+    /// tick, in ns, or [`FOREVER`]. Finding that time may be expensive, so governors call it only
+    /// if it matters.
     fn select(
         &mut self,
         states: &Table,
@@ -105,9 +104,9 @@ pub trait Governor {
         next_timer: impl FnOnce() -> u64,
     ) -> Choice;
 
-    /// Learns from what became of the last choice.
+    /// Learns from the outcome of the last choice.
     fn reflect(&mut self, states: &Table, outcome: &Outcome);
 
-    /// The state that was chosen was not entered: there was something to do, or it was refused.
+    /// The chosen state was not entered: there was something to do, or firmware refused it.
     fn refused(&mut self) {}
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `haltpoll`: polls for as long as the last waits would have needed.
+//! `haltpoll`: polls for as long as the last waits would have required.
 //!
 //! The governor of Linux guests (`Documentation/virt/guest-halt-polling.rst`).
 //! [`wait::governor::Guest`] makes the limit grow and shrink; this module applies it to
 //! states. It uses two of them, polling and the next one, and ignores latency limits
-//! above 0. A latency limit of 0 makes it poll; if its own limit is 0, it then polls up to the
-//! table's limit, and keeps that as its own, since Linux's poll loop stores the limit that it
-//! computes in place of the governor's.
+//! above 0. A latency limit of 0 makes it poll. If its own limit is 0, it then polls up to the
+//! table's limit and keeps that as its own limit, since Linux's poll loop overwrites the governor's
+//! limit with the one that it computes.
 //!
 //! Where state 0 does not poll, which Linux's governor does not expect, it halts in that state.
 
@@ -19,7 +19,7 @@ use crate::{Choice, Governor, Moment, Outcome, Table, Wake};
 pub struct Haltpoll(Guest);
 
 impl Haltpoll {
-    /// With limit 0: the first wait halts. Times of `tunables` are ns.
+    /// A governor with limit 0: its first wait halts. The times of `tunables` are in ns.
     #[must_use]
     pub const fn new(tunables: Tunables) -> Self {
         Self(Guest::new(tunables))

@@ -6,17 +6,17 @@ use core::fmt;
 /// Declares the frequencies, each once.
 macro_rules! frequencies {
     ($($name:ident = $hz:literal,)*) => {
-        /// Frequency of the scheduler's tick, one of those that Linux is built with (`CONFIG_HZ`).
+        /// Frequency of the scheduler's tick: one of the possible values of Linux's `CONFIG_HZ`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Hz(u32);
 
         impl Hz {
             $(#[doc = concat!($hz, " ticks per second.")] pub const $name: Self = Self($hz);)*
 
-            /// Every one, the slowest first.
+            /// Every frequency, the slowest first.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// Their numbers, as text.
+            /// The numbers of all frequencies, as text.
             pub const WORDS: &'static [&'static str] = &[$(stringify!($hz)),*];
         }
     };

@@ -2,17 +2,16 @@
 //! `ladder`: one state deeper after some long stays, one shallower after a short
 //! one.
 //!
-//! The oldest governor of Linux (`drivers/cpuidle/governors/ladder.c`), made for
-//! CPUs with a periodic tick: it predicts nothing and asks for no timer. A stay,
-//! less the exit latency, that is longer than the exit latency counts for
-//! promotion, and [`PROMOTIONS`] of them with none shorter between promote; one
-//! shorter than it demotes (`DEMOTION_COUNT` is 1). It climbs to the very next state, and
-//! only if that is enabled and keeps the latency limit.
+//! The oldest governor of Linux (`drivers/cpuidle/governors/ladder.c`), made for CPUs with a
+//! periodic tick: it predicts nothing and asks for no timer. A stay counts towards promotion if it
+//! is longer than the exit latency even after that is subtracted. [`PROMOTIONS`] such stays without
+//! a shorter one in between promote; one shorter stay demotes (`DEMOTION_COUNT` is 1). The governor
+//! only climbs to the very next state, and only if that is enabled and within the latency limit.
 //!
-//! It stays on halting states only; a latency limit of 0 makes it poll, and the next nonzero
-//! stay leads back. A refused entry is a stay of 0. It may step down to a disabled state,
-//! which [`Selected`](crate::Selected) replaces. It never keeps the tick. All this equals
-//! Linux 6.2 to 7.1.
+//! It only uses halting states, except that a latency limit of 0 makes it poll; the next nonzero
+//! stay leads back. A refused entry counts as a stay of 0. It may step down to a disabled state,
+//! which [`Selected`](crate::Selected) replaces. It never keeps the tick. All this equals Linux 6.2
+//! to 7.1.
 
 use crate::{Choice, Governor, MAX_STATES, Moment, Outcome, Table};
 
@@ -22,16 +21,16 @@ const PROMOTIONS: u32 = 4;
 /// The governor.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ladder {
-    /// Where it stands; nothing before the first choice.
+    /// The current state; `None` before the first choice.
     rung: Option<usize>,
-    /// Long stays in each state since a short one or since it was left.
+    /// Long stays in each state since the last short stay, or since the state was left.
     promotions: [u32; MAX_STATES],
     /// Length of the last stay, ns.
     residency_ns: u64,
 }
 
 impl Ladder {
-    /// One that stands at the bottom.
+    /// A governor that starts at the bottom.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -41,7 +40,7 @@ impl Ladder {
         }
     }
 
-    /// Where the last stay, in `rung`, leads to.
+    /// The state that the last stay, in `rung`, leads to.
     fn step(&mut self, states: &Table, limit_ns: u64, rung: usize, bottom: usize) -> usize {
         let exit_ns = states.at(rung).exit_latency_ns;
         let keeps = |index: usize| states.at(index).exit_latency_ns <= limit_ns;

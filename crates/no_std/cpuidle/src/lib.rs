@@ -3,9 +3,9 @@
 //!
 //! The framework is that of Linux's cpuidle (`Documentation/admin-guide/pm/cpuidle.rst`):
 //! a [`Table`] of [`State`]s, each with an exit latency and a target residency;
-//! a [`Governor`] that chooses one when the CPU has nothing to do and learns
-//! from how long it then stayed; [`Statistics`] of how good the choices were. A
-//! [`Device`] has one of each, for one CPU:
+//! a [`Governor`] that chooses a state when the CPU has nothing to do and learns from the length of
+//! the stay; [`Statistics`] of how good the choices were. A [`Device`] has one of each, for one
+//! CPU:
 //!
 //! ```
 //! use cpuidle::{Device, StateKind, Moment, Name, Outcome, Setup, State, Table, Wake};
@@ -24,7 +24,7 @@
 //! assert_eq!(idle.statistics().of(0).usage, 1);
 //! ```
 //!
-//! A [`Period`] is the idle loop around that, generic over the CPU, its [`Driver`].
+//! A [`Period`] is the idle loop around a device, generic over the CPU, which is its [`Driver`].
 //!
 //! All times are nanoseconds; [`FOREVER`] is a time that does not come. The crate has
 //! no floating point, no allocation and no clock: the clock is the

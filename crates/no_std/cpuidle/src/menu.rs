@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `menu`: predicts how long the stay will be, and takes the state that pays in
-//! it.
+//! `menu`: predicts the length of the stay, and chooses the state that pays off in it.
 //!
-//! The default governor of Linux. Two predictions, and the shorter one holds:
+//! The default governor of Linux. It uses the shorter of two predictions:
 //!
-//! - the time to the next timer, times a factor learnt from how much of that time
-//!   was really slept; one factor for each power of ten from 10 us to 100 ms;
+//! - the time to the next timer, times a factor learnt from the share of that time that the CPU
+//!   really slept; one factor for each power of ten from 10 us to 100 ms;
 //! - the [typical interval](typical), if the last eight stays have one.
 //!
-//! It changed much over the years, so it is here in the versions of [three releases](Release).
+//! It has changed much over the years, so this module has the versions of [three
+//! releases](Release).
 //!
-//! Sources: Linux, `drivers/cpuidle/governors/menu.c`, with its constants. Like there,
-//! factors begin at 1 and intervals at 0, and a choice made without asking for the timer
-//! is charged to the last factor.
+//! Sources: Linux, `drivers/cpuidle/governors/menu.c`, with its constants. As in Linux, factors
+//! begin at 1 and intervals at 0, and a choice made without asking for the timer is charged to the
+//! last factor.
 
 use crate::tick::{KTIME_MAX, SAFE_TICKS, SHORT_NS, next_event, until_timer};
 use crate::{Choice, FOREVER, Governor, Moment, Outcome, Table, Wake};
@@ -23,27 +23,27 @@ mod typical;
 /// A factor of 1 is `RESOLUTION * DECAY`.
 const RESOLUTION: u64 = 1024;
 const DECAY: u64 = 8;
-/// Timers of the buckets' upper ends, ns; the last bucket has none.
+/// Upper ends of the buckets as times to the timer, in ns; the last bucket has none.
 const BUCKET_ENDS_NS: [u64; 5] = [10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 const BUCKETS: usize = BUCKET_ENDS_NS.len() + 1;
-/// From here on a stay is as good as its timer, ns.
+/// A stay of at least this length, in ns, counts as one that lasted until its timer.
 const MAX_INTERESTING_NS: u64 = 50_000_000;
 /// Assumed length of a stay that only the tick ended, ns.
 const UNENDED_NS: u64 = MAX_INTERESTING_NS / 10 * 9;
-/// By how many times of it a task that waits for I/O shortens the tolerated latency.
+/// Each task that waits for I/O adds this to the divisor of the tolerated latency.
 const PER_WAITER: u64 = 10;
 
-/// Whose rules hold.
+/// The Linux release whose rules apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Release {
     /// Linux 6.2 (early 2023): tasks that wait for I/O have factors of their own, and
     /// tolerate a share of the prediction as latency.
     V6_2,
-    /// Linux 6.14 (early 2025): I/O counts no more; a short typical interval saves the
-    /// question for the timer.
+    /// Linux 6.14 (early 2025): I/O no longer counts; a short typical interval makes asking for the
+    /// timer unnecessary.
     V6_14,
-    /// Linux 7.1 (2026), as it is now: outliers leave at both ends, the latency is not
-    /// bounded by the prediction, and a poll gives way to short states only.
+    /// Linux 7.1 (2026), the current rules: outliers are dropped at both ends, the prediction does
+    /// not bound the latency, and a poll gives way to short states only.
     Now,
 }
 
@@ -51,13 +51,13 @@ pub enum Release {
 #[derive(Clone, Copy, Debug)]
 pub struct Menu {
     release: Release,
-    /// The second half is for times with a task that waits for I/O, if that counts.
+    /// The second half is for choices while a task waits for I/O, if that counts.
     factors: [u32; 2 * BUCKETS],
     intervals: typical::Intervals,
-    /// Time to the timer at the last choice, ns; [`KTIME_MAX`] if not asked for.
+    /// Time to the timer at the last choice, in ns; [`KTIME_MAX`] if the governor did not ask.
     next_timer_ns: u64,
     bucket: usize,
-    /// The result of the last choice is not known.
+    /// Whether the result of the last choice is unknown.
     open: bool,
 }
 
@@ -66,14 +66,14 @@ pub struct Menu {
 struct Forecast {
     /// Length of the stay.
     stay_ns: u64,
-    /// Time to the next timer other than the tick; [`KTIME_MAX`] if not asked for.
+    /// Time to the next timer other than the tick; [`KTIME_MAX`] if the governor did not ask.
     timer_ns: u64,
-    /// Time to the next event that is programmed, the tick among them.
+    /// Time to the next programmed event, including the tick.
     event_ns: u64,
 }
 
 impl Menu {
-    /// One that has learnt nothing.
+    /// A governor that has learnt nothing.
     #[must_use]
     pub const fn new(release: Release) -> Self {
         Self {
@@ -86,7 +86,7 @@ impl Menu {
         }
     }
 
-    /// Whether it is asked where there is but one state.
+    /// Whether it is asked even if there is only one state.
     pub(crate) const fn is_asked_of_one(&self) -> bool {
         match self.release {
             Release::V6_2 | Release::V6_14 => true,
@@ -121,7 +121,7 @@ impl Menu {
         forecast
     }
 
-    /// With what was learnt about timers as far away as this one.
+    /// The forecast by the factor learnt for timers as far away as this one.
     fn by_timer(&mut self, moment: &Moment, timer_ns: u64) -> Forecast {
         self.bucket = bucket(timer_ns) + self.waiters(moment).min(1) as usize * BUCKETS;
         let corrected_us = scaled_us(timer_ns, self.factors[self.bucket % self.factors.len()]);
@@ -137,7 +137,7 @@ impl Menu {
         }
     }
 
-    /// The typical interval, ns, if it is so short that the timer does not matter.
+    /// The typical interval, in ns, if it is so short that the timer does not matter.
     fn short(&self, moment: &Moment) -> Option<u64> {
         let typical_us = match self.release {
             Release::V6_2 => None,
@@ -149,7 +149,7 @@ impl Menu {
         (typical_ns <= SHORT_NS).then_some(typical_ns)
     }
 
-    /// Tasks that wait for I/O, where that matters.
+    /// Number of tasks that wait for I/O, if that matters.
     fn waiters(&self, moment: &Moment) -> u32 {
         match self.release {
             Release::V6_2 => moment.io_waiters,
@@ -181,7 +181,7 @@ impl Menu {
     }
 }
 
-/// Without a tick nothing but the timer corrects a wrong prediction.
+/// Whether the timer is far away: without a tick, only the timer corrects a wrong prediction.
 const fn is_far(timer_ns: u64, states: &Table) -> bool {
     timer_ns > states.tick_ns().saturating_mul(SAFE_TICKS)
 }
@@ -226,7 +226,7 @@ impl Governor for Menu {
     fn reflect(&mut self, states: &Table, outcome: &Outcome) {
         let measured_ns = self.measured(states, outcome);
         let timer_ns = self.next_timer_ns;
-        // A stay from 50 ms on is as good as its timer, so there is no overflow.
+        // A stay of 50 ms or more counts as one until its timer, so there is no overflow.
         let part = match (RESOLUTION * measured_ns.min(MAX_INTERESTING_NS)).checked_div(timer_ns) {
             Some(part) if measured_ns < MAX_INTERESTING_NS => part,
             _ => RESOLUTION,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The list of the governors, and one of them chosen at run time.
 //!
-//! An enum and not a trait object, so that `select` is a jump table and its
-//! branches can be compiled into the idle loop.
+//! The choice is an enum and not a trait object, so that `select` is a jump table and its branches
+//! can be compiled into the idle loop.
 
 use core::fmt;
 
@@ -40,30 +40,30 @@ macro_rules! governors {
 }
 
 governors! {
-    /// Timers and typical intervals, as it is now.
+    /// Timers and typical intervals, the current version.
     Menu = "menu",
     /// Timers and typical intervals, as in early 2025.
     Menu614 = "menu-6.14",
     /// Timers and typical intervals, as in early 2023.
     Menu62 = "menu-6.2",
-    /// Timer events, as it is now.
+    /// Timer events, the current version.
     Teo = "teo",
     /// Timer events, as in early 2023.
     Teo62 = "teo-6.2",
-    /// Timer events with util-awareness, as it was posted.
+    /// Timer events with util-awareness, as posted.
     TeoUtilV6 = "teo-util-v6",
-    /// Timer events with util-awareness, with its correction.
+    /// Timer events with util-awareness, corrected.
     TeoUtil65 = "teo-util-6.5",
     /// One state deeper or shallower at a time.
     Ladder = "ladder",
-    /// Polls as long as it has paid.
+    /// Polls for as long as that has paid off.
     Haltpoll = "haltpoll",
     /// Polls for a fixed time.
     Fixed = "fixed",
 }
 
 impl Name {
-    /// Whether it polls up to a limit that is given to it.
+    /// Whether it polls up to a configured limit.
     #[must_use]
     pub const fn limited(self) -> bool {
         match self {
@@ -87,7 +87,7 @@ impl fmt::Display for Name {
     }
 }
 
-/// A governor with what it is given: `teo`, `fixed:50`.
+/// A governor with its configuration: `teo`, `fixed:50`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Setup {
     name: Name,
@@ -99,14 +99,15 @@ impl Setup {
     /// Longest poll limit, us: a second.
     pub const MAX_LIMIT_US: u32 = 1_000_000;
 
-    /// Governor `name`; `limit_us`, at most [`Self::MAX_LIMIT_US`], is for those that take a limit.
+    /// Governor `name`. `limit_us`, at most [`Self::MAX_LIMIT_US`], applies to governors that take
+    /// a limit.
     #[must_use]
     pub const fn new(name: Name, limit_us: u32) -> Self {
         let limit_us = if name.limited() { limit_us } else { 0 };
         Self { name, limit_us }
     }
 
-    /// Every governor, with this limit where one takes it.
+    /// Every governor, with this limit if it takes one.
     pub fn all(limit_us: u32) -> impl Iterator<Item = Self> {
         Name::ALL.iter().map(move |&name| Self::new(name, limit_us))
     }
@@ -144,9 +145,9 @@ impl fmt::Display for Setup {
 
 /// A governor that was chosen by name.
 ///
-/// It chooses like the one of Linux, except that Linux's governors return a disabled state where
-/// they see no other, and state 0 whether or not it is enabled. Here a disabled state is never
-/// entered: the shallowest enabled state replaces it.
+/// It chooses like Linux's governor, except that those return a disabled state if they see no
+/// other, and state 0 whether or not it is enabled. Here a disabled state is never entered: the
+/// shallowest enabled state replaces it.
 #[derive(Clone, Copy, Debug)]
 pub enum Selected {
     /// `menu`, `menu-6.14` or `menu-6.2`.
@@ -183,7 +184,7 @@ impl Selected {
 }
 
 impl Selected {
-    /// Since Linux 7.0 a governor with one state gets no call, neither select nor reflect.
+    /// Since Linux 7.0, the kernel calls neither select nor reflect of a governor with one state.
     const fn has_no_choice(&self, states: &Table) -> bool {
         let asked = match self {
             Self::Menu(governor) => governor.is_asked_of_one(),

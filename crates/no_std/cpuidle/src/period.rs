@@ -2,13 +2,13 @@
 //! The idle loop of a CPU with a governor: one stay in an idle state after another,
 //! until there is something to do.
 //!
-//! The steps and their order stand here; how each is done is the CPU's matter,
-//! a [`Driver`]. The guest's is a CPU, that of `cargo xtask governors` a trace.
+//! This module has the steps and their order; a [`Driver`], the CPU, implements each step. The
+//! guest's driver is a real CPU, the driver of `cargo xtask governors` a trace.
 
 use crate::{Choice, Device, Moment, Outcome, StateKind, Wake};
 
-/// Requirements of an idle period on its CPU: in Linux, what a cpuidle driver does and
-/// the clock, timers and tick around it.
+/// The operations that an idle period needs from its CPU: in Linux, a cpuidle driver and the clock,
+/// timers and tick around it.
 pub trait Driver {
     /// Event that ends an idle period: a request, or whatever else there is to do.
     type Event: Copy;
@@ -19,16 +19,16 @@ pub trait Driver {
     /// Ticks of the clock in nanoseconds.
     fn ns(&self, ticks: u64) -> u64;
 
-    /// Period of the scheduler tick, ns; it comes at multiples of that.
+    /// Period of the scheduler tick, in ns; ticks come at its multiples.
     fn tick_ns(&self) -> u64;
 
-    /// How busy the CPU was lately; [`Moment::utilisation`].
+    /// How busy the CPU was lately; see [`Moment::utilisation`].
     fn utilisation(&self) -> u32;
 
     /// Time from `now` to the next timer other than the tick, ns, or [`FOREVER`](crate::FOREVER).
     fn next_timer_ns(&self, now: u64) -> u64;
 
-    /// Works on the states and the governor of the CPU.
+    /// Calls `work` with the device of the CPU.
     fn with_device<R>(&self, work: impl FnOnce(&mut Device) -> R) -> R;
 
     /// Arms the tick for `in_ns` nanoseconds after `now`, or stops it.
@@ -37,19 +37,20 @@ pub trait Driver {
     /// Whether the tick came since the last call.
     fn take_tick(&self) -> bool;
 
-    /// Polls for at most [`Choice::poll_limit_ns`]; the event that it saw.
+    /// Polls for at most [`Choice::poll_limit_ns`]; returns the event that it saw.
     fn poll(&self, choice: &Choice) -> Option<Self::Event>;
 
-    /// Enters the chosen state, which is `way` and does not poll, until an interrupt, and leaves
-    /// it; the event that is there then, and whether the state was entered at all.
+    /// Enters the chosen state, which `way` describes and which does not poll, until an interrupt,
+    /// and leaves it. Returns the event that is there then, and whether the state was entered at
+    /// all.
     fn halt(&self, choice: &Choice, way: Way) -> (Option<Self::Event>, bool);
 
-    /// Returns the kind of wake-up that `event` is.
+    /// Returns the cause that `event` counts as.
     fn cause(&self, event: Self::Event) -> Wake;
 }
 
-/// Parameters of entering a state. (A copy of the whole [`State`](crate::State) would be one of
-/// memory, in every stay.)
+/// Parameters for entering a state. (Copying the whole [`State`](crate::State) would go through
+/// memory in every stay.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// How the CPU waits in it.
@@ -61,12 +62,12 @@ pub struct Way {
 /// From having nothing to do to having something to do again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Period {
-    /// The governor has stopped the tick, which starts again with the next period.
+    /// Whether the governor has stopped the tick, which starts again with the next period.
     tick_stopped: bool,
 }
 
 impl Period {
-    /// The CPU has just run a task.
+    /// The period of a CPU that has just run a task.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -74,8 +75,8 @@ impl Period {
         }
     }
 
-    /// One stay in the state that the governor chooses, or an attempt; the event that
-    /// ended the period, or `None` if it goes on.
+    /// Makes one stay, or attempt at one, in the state that the governor chooses. Returns the event
+    /// that ended the period, or `None` if it goes on.
     #[inline(always)]
     pub fn stay<D: Driver>(&mut self, cpu: &D) -> Option<D::Event> {
         let (choice, way) = self.select(cpu);
@@ -105,7 +106,7 @@ impl Period {
         event
     }
 
-    /// Asks the governor, and sets the tick as it wants it.
+    /// Asks the governor, and sets the tick according to its choice.
     #[inline(always)]
     fn select<D: Driver>(&mut self, cpu: &D) -> (Choice, Way) {
         let now = cpu.now();

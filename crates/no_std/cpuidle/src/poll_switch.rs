@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which CPUs poll whatever their governor chooses, and the text that sets and shows it:
-//! an attribute of each CPU (D. Bristot de Oliveira, "sched/idle: Make idle poll dynamic
-//! per-cpu", January 2023; there a file in sysfs).
+//! Switches that make CPUs poll whatever their governor chooses, and the text that sets and shows
+//! them: an attribute of each CPU (D. Bristot de Oliveira, "sched/idle: Make idle poll dynamic
+//! per-cpu", January 2023; there, a file in sysfs).
 
 use core::error::Error;
 use core::fmt;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-/// The switch of each of `CPUS` CPUs, on lines of their own. At first all are off.
+/// The switch of each of `CPUS` CPUs, on separate cache lines. At first, all are off.
 ///
-/// One load answers for a CPU, and the number of its users, by which the patch counts its
-/// static key, is the number of those that are on.
+/// One load reads a CPU's switch. The number of users, which the patch counts in its static key, is
+/// the number of switches that are on.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct PollSwitch<const CPUS: usize>([AtomicBool; CPUS]);
 
-/// A text that is neither yes nor no.
+/// The error for a text that means neither yes nor no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalid;
 
@@ -41,17 +41,17 @@ impl<const CPUS: usize> PollSwitch<CPUS> {
         Self([const { AtomicBool::new(false) }; CPUS])
     }
 
-    /// Writes `text` to the attribute of `cpu`, below `CPUS`; returns whether the switch moved.
-    /// A CPU sees it when it idles next, or, if it polls, at its next check.
+    /// Writes `text` to the attribute of `cpu`, below `CPUS`; returns whether the switch changed.
+    /// The CPU sees the change when it next idles or, if it polls, at its next check.
     ///
     /// # Errors
-    /// If the text means neither yes nor no; then nothing changes.
+    /// [`Invalid`] if the text means neither yes nor no; then nothing changes.
     pub fn store(&self, cpu: usize, text: &[u8]) -> Result<bool, Invalid> {
         let on = truth(text)?;
         Ok(self.0[cpu].swap(on, AcqRel) != on)
     }
 
-    /// Returns the text that a read of the attribute of `cpu` gives.
+    /// Returns the text that a read of the attribute of `cpu` returns.
     #[must_use]
     pub fn show(&self, cpu: usize) -> &'static str {
         match self.is_on(cpu) {
@@ -60,14 +60,14 @@ impl<const CPUS: usize> PollSwitch<CPUS> {
         }
     }
 
-    /// Whether `cpu` is to poll.
+    /// Whether `cpu` should poll.
     #[must_use]
     #[inline(always)]
     pub fn is_on(&self, cpu: usize) -> bool {
         self.0[cpu].load(Relaxed)
     }
 
-    /// How many CPUs are.
+    /// How many CPUs should poll.
     #[must_use]
     pub fn users(&self) -> u32 {
         self.0.iter().map(|on| u32::from(on.load(Acquire))).sum()
@@ -75,7 +75,7 @@ impl<const CPUS: usize> PollSwitch<CPUS> {
 }
 
 /// Parses a text by the rules of Linux's `kstrtobool`: its first character decides, or its first
-/// two if that is `o`, in either case. Ignores the rest, a line's end for instance.
+/// two if the first is `o`; case does not matter. Ignores the rest, for instance a line end.
 fn truth(text: &[u8]) -> Result<bool, Invalid> {
     match text {
         [b'y' | b'Y' | b't' | b'T' | b'1', ..] => Ok(true),

@@ -4,16 +4,15 @@
 //!
 //! C. I. King, "cpuidle: psd: add power sleep demotion prevention for
 //! fast I/O devices", March 2025. A submission opens a window of
-//! `psd_cpu_lat_timeout_ms`; as long as it is open, the shallowest state is
-//! forced. Both ends are ticks ("jiffies"), so that neither submission nor
-//! idle loop reads a finer clock. The window begins with the tick that it was
-//! opened in, and its length is rounded up to ticks: 3 ms last 2 to 3 ms at
-//! 1000 Hz, and 0 to 10 ms at 100 Hz.
+//! `psd_cpu_lat_timeout_ms`; while it is open, the CPU only uses the shallowest state. Both ends
+//! are ticks ("jiffies"), so that neither the submission nor the idle loop reads a finer clock. The
+//! window begins with the tick in which it was opened, and its length is rounded up to ticks: 3 ms
+//! last 2 to 3 ms at 1000 Hz, and 0 to 10 ms at 100 Hz.
 //!
-//! There it was a line in `menu`. Here the window is a latency limit, in the way
-//! the reviewers asked for: it works with every governor, which learns from the
-//! stays as from others, and [`Psd::with_limit`] makes R. Wysocki's alternative of
-//! it, a limit just above the exit latency of the first halting state.
+//! In the patch, it was a line in `menu`. Here, the window is a latency limit, as the reviewers
+//! requested: it works with every governor, which learns from these stays as from others.
+//! [`Psd::with_limit`] makes it R. Wysocki's alternative, a limit just above the exit latency of
+//! the first halting state.
 
 /// The window of one CPU.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +20,7 @@ pub struct Psd {
     timeout_ms: u32,
     tick_ns: u64,
     limit_ns: u64,
-    /// Tick before which the window is open.
+    /// The window is open before this tick.
     deadline: u64,
 }
 
@@ -29,7 +28,7 @@ impl Psd {
     /// Default of `psd_cpu_lat_timeout_ms`.
     pub const DEFAULT_MS: u32 = 3;
 
-    /// A window of `timeout_ms` (0: off), counted in ticks of `tick_ns`; closed.
+    /// A closed window with a length of `timeout_ms` (0: off), counted in ticks of `tick_ns`.
     #[must_use]
     pub const fn new(timeout_ms: u32, tick_ns: u64) -> Self {
         Self::with_limit(timeout_ms, tick_ns, 0)
@@ -58,7 +57,7 @@ impl Psd {
         self.timeout_ms != 0 && now_ns / self.tick_ns < self.deadline
     }
 
-    /// The latency limit that applies where `limit_ns` would without the window.
+    /// The latency limit that applies in place of `limit_ns` because of the window.
     #[must_use]
     pub const fn applied(&self, now_ns: u64, limit_ns: u64) -> u64 {
         if self.limit_ns < limit_ns && self.is_open(now_ns) {

@@ -8,7 +8,7 @@ pub enum StateKind {
     Poll,
     /// WFI.
     Wfi,
-    /// PSCI CPU_SUSPEND to a standby state: WFI that takes long to leave.
+    /// PSCI CPU_SUSPEND to a standby state: like WFI, but slow to leave.
     Standby,
 }
 
@@ -19,16 +19,16 @@ pub struct State {
     pub name: &'static str,
     /// How the CPU waits in it.
     pub kind: StateKind,
-    /// Time from the event that ends it to the first instruction, ns.
+    /// Time from the event that ends the stay to the first instruction, in ns.
     pub exit_latency_ns: u64,
-    /// Shortest stay that makes it cheaper than the next shallower state, ns.
+    /// Shortest stay for which it is cheaper than the next shallower state, in ns.
     pub target_residency_ns: u64,
-    /// It may be chosen.
+    /// Whether governors may choose it.
     pub enabled: bool,
 }
 
 impl State {
-    /// An enabled state; times in ns.
+    /// An enabled state; the times are in ns.
     #[must_use]
     pub const fn new(name: &'static str, kind: StateKind, exit: u64, residency: u64) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl State {
         }
     }
 
-    /// The CPU looks at its request word in it.
+    /// Whether the CPU looks at its request word in this state.
     #[must_use]
     pub const fn polls(&self) -> bool {
         matches!(self.kind, StateKind::Poll)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables by name: `poll+wfi+standby`, `wfi:2:10+deep`, `arm_poll_idle:100`.
 //!
-//! A table is a list of states from shallow to deep, each with times of its own or with
-//! the default ones, or the two states of a driver. Such a text is an option, a boot argument and a
-//! word in results, and the guest and the replay read it here.
+//! A table is a list of states from shallow to deep, each with its own times or the default ones,
+//! or the two states of a driver. The text is an option, a boot argument and a word in results. The
+//! guest and the replay read it with this module.
 
 mod parse_error;
 
@@ -13,7 +13,7 @@ use core::fmt;
 
 use crate::{State, StateKind, Table};
 
-/// Longest exit latency, target residency and poll limit, us: a second.
+/// Longest exit latency, target residency and poll limit, in us: a second.
 const MAX_US: u32 = 1_000_000;
 /// Name of the driver.
 const DRIVER: &str = "arm_poll_idle";
@@ -43,7 +43,7 @@ labels! {
     Wfi = "wfi", Wfi;
     /// PSCI CPU_SUSPEND.
     Standby = "standby", Standby;
-    /// The same, with a longer exit latency.
+    /// PSCI CPU_SUSPEND with a longer exit latency.
     Deep = "deep", Standby;
 }
 
@@ -52,9 +52,9 @@ impl Label {
         Self::WORDS[self as usize]
     }
 
-    /// The default times. Those of `wfi` are of the size that small cores state for it; a
-    /// standby state pays from three exit latencies on, since tables of common cores have
-    /// two to four.
+    /// The default times. The times of `wfi` have the magnitude that small cores state for it. A
+    /// standby state pays off from three exit latencies on, since tables of common cores have two
+    /// to four.
     const fn times(self, standby_us: u32) -> Times {
         let (exit_us, residency_us) = match self {
             Self::Poll => (0, 0),
@@ -80,12 +80,12 @@ struct Times {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ListedState {
     label: Label,
-    /// `None`: the default ones.
+    /// `None` means the default times.
     times: Option<Times>,
 }
 
 impl ListedState {
-    /// With the default times.
+    /// A state with the default times.
     const fn plain(label: Label) -> Option<Self> {
         Some(Self { label, times: None })
     }
@@ -125,8 +125,8 @@ impl States {
     ///
     /// # Errors
     ///
-    /// Names the mistake, and a remedy. Whether default times of `standby` fit the others
-    /// is not known before [`Self::table`].
+    /// [`Misread`] names the mistake and a remedy. Only [`Self::table`] checks whether the default
+    /// times of `standby` fit the others.
     pub fn parse(text: &str) -> Result<Self, Misread<'_>> {
         if let Some(rest) = text.strip_prefix(DRIVER) {
             let limit = match rest.strip_prefix(':') {
@@ -148,15 +148,15 @@ impl States {
             }
         }
         let states = Self(What::Listed(list));
-        // Without it the others have to be right among themselves.
+        // Without it, the other states must be consistent.
         match states.without_default_standby().table(0, 1) {
             Err(broken) if !broken.is_empty() => Err(Misread::Broken(broken)),
             _ => Ok(states),
         }
     }
 
-    /// The table of a CPU whose tick comes every `tick_ns`, and whose `standby` takes
-    /// `standby_us` to leave by default; 0 takes that state out.
+    /// The table of a CPU whose tick comes every `tick_ns` and whose `standby` state takes
+    /// `standby_us` to leave by default; 0 removes that state.
     ///
     /// # Errors
     ///
@@ -186,13 +186,13 @@ impl States {
         Table::new(states, tick_ns).map_err(|error| Broken::new(error, states))
     }
 
-    /// Whether one of them polls.
+    /// Whether one of the states polls.
     #[must_use]
     pub fn polls(&self) -> bool {
         self.has(StateKind::Poll)
     }
 
-    /// Whether WFI is one of them.
+    /// Whether WFI is one of the states.
     #[must_use]
     pub fn halts_by_wfi(&self) -> bool {
         self.has(StateKind::Wfi)
@@ -204,8 +204,8 @@ impl States {
         *self != self.without_default_standby()
     }
 
-    /// The longest exit latency of a state that is left slowly, us, where `standby` takes
-    /// `standby_us` by default.
+    /// The longest exit latency of the slow states, in us, if `standby` takes `standby_us` by
+    /// default.
     #[must_use]
     pub fn leaving_us(&self, standby_us: u32) -> u32 {
         let slow = self
@@ -218,7 +218,7 @@ impl States {
         exits.max().unwrap_or(0)
     }
 
-    /// Where it stands among others: by its states, then by their times as far as they fit.
+    /// The sort key of the table: by its states, then by as many of their times as fit.
     #[must_use]
     pub fn rank(&self) -> u64 {
         match self.0 {

@@ -7,18 +7,17 @@ use crate::{MAX_STATES, Table};
 /// The counts of one state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateCounts {
-    /// Times it was entered.
+    /// How often it was entered.
     pub usage: u64,
-    /// Times that entering it was refused, by firmware or because a request came
-    /// first.
+    /// How often an entry was refused, by firmware or because a request came first.
     pub rejected: u64,
-    /// Time in it, exit latency included, ns.
+    /// Time spent in it, including the exit latency, in ns.
     pub time_ns: u64,
-    /// Too deep: the stay was shorter than its target residency, and a shallower
-    /// state is enabled.
+    /// Stays for which it was too deep: shorter than its target residency, with a shallower state
+    /// enabled.
     pub above: u64,
-    /// Too shallow: the stay less the exit latency reached the target residency of
-    /// the next deeper enabled state.
+    /// Stays for which it was too shallow: without the exit latency, they reached the target
+    /// residency of the next deeper enabled state.
     pub below: u64,
 }
 

@@ -5,22 +5,21 @@ use core::fmt;
 
 use crate::{State, StateKind};
 
-/// States that a table has room for.
+/// The most states in a table.
 pub const MAX_STATES: usize = 8;
 
-/// Limits between which a poll is worth its name, as fractions and values of
-/// Linux's `drivers/cpuidle/poll_state.c`.
+/// Bounds of a useful poll, from Linux's `drivers/cpuidle/poll_state.c`.
 const POLL_MAX_OF_TICK: u64 = 16;
 const POLL_MIN_NS: u64 = 10_000;
 
-/// Fault of a table; the number is that of the state.
+/// Fault of a table, with the number of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum TableError {
     /// No state, or more than [`MAX_STATES`].
     Count(usize),
     /// The tick's period is 0.
     NoTick,
-    /// A polling state that is not the first.
+    /// A polling state is not the first state.
     PollNotFirst(usize),
     /// Its exit latency or target residency is below that of the state before it.
     NotDeeper(usize),
@@ -66,12 +65,12 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// The first rule of [`TableError`] that is broken.
+    /// The first broken rule, as a [`TableError`].
     pub fn new(states: &[State], tick_ns: u64) -> Result<Self, TableError> {
         if tick_ns == 0 {
             return Err(TableError::NoTick);
         }
-        // A state that is never there is never enabled.
+        // Fills unused places; it is never enabled.
         let nothing = State {
             enabled: false,
             ..State::new("", StateKind::Standby, u64::MAX, u64::MAX)
@@ -93,8 +92,8 @@ impl Table {
     }
 
     /// The two states of `arm_poll_idle` (H. Okanovic, "arm64:
-    /// cpuidle: Add arm_poll_idle", April 2024): exit latency and residency of
-    /// WFI are the poll limit, so that any governor which expects less polls.
+    /// cpuidle: Add arm_poll_idle", April 2024): exit latency and residency of WFI equal the poll
+    /// limit, so that a governor that expects a shorter stay polls.
     ///
     /// # Errors
     ///
@@ -122,7 +121,7 @@ impl Table {
         Ok(())
     }
 
-    /// Computes what depends on which states are enabled.
+    /// Recomputes the values that depend on which states are enabled.
     fn refresh(&mut self) -> Result<(), TableError> {
         let first = self.states().iter().position(|state| state.enabled);
         self.shallowest = first.ok_or(TableError::NoneEnabled)?;
@@ -164,10 +163,9 @@ impl Table {
         self.tick_ns
     }
 
-    /// How long the polling state polls by itself, ns: up to the residency of the
-    /// first halting state that is worth it (10 us), but no longer than a
-    /// sixteenth of the tick. A poll limit above that is not reached; 100 us is
-    /// out of reach at 1000 Hz.
+    /// The longest time that the polling state polls by itself, in ns: up to the residency of the
+    /// first halting state that is worth polling for (10 us), but no longer than a sixteenth of the
+    /// tick. Longer poll limits are out of reach, for instance 100 us at 1000 Hz.
     #[must_use]
     #[inline(always)]
     pub const fn poll_limit_ns(&self) -> u64 {
@@ -181,9 +179,9 @@ impl Table {
         self.shallowest
     }
 
-    /// Whether a CPU that has to be back within `limit_ns` may enter `index`: it
-    /// is enabled and left in time. It may always enter the shallowest: it has to
-    /// wait somehow.
+    /// Whether a CPU that has to be back within `limit_ns` may enter state `index`: it is enabled,
+    /// and can be left in time. The CPU may always enter the shallowest state, since it has to wait
+    /// somehow.
     #[must_use]
     #[inline(always)]
     pub const fn allows(&self, index: usize, limit_ns: u64) -> bool {
@@ -191,8 +189,8 @@ impl Table {
         index == self.shallowest || (state.enabled && state.exit_latency_ns <= limit_ns)
     }
 
-    /// The deepest state that is allowed and pays in a stay of `stay_ns`, or else
-    /// the shallowest.
+    /// The deepest state that is allowed and pays off in a stay of `stay_ns`, otherwise the
+    /// shallowest.
     #[must_use]
     pub fn deepest(&self, stay_ns: u64, limit_ns: u64) -> usize {
         let pays = |&index: &usize| self.at(index).target_residency_ns <= stay_ns;
@@ -214,8 +212,7 @@ impl Table {
         (index.saturating_add(1)..self.count).find(|&index| self.at(index).enabled)
     }
 
-    /// The shallowest allowed state that does not poll, or else the shallowest
-    /// of all.
+    /// The shallowest allowed state that does not poll, otherwise the shallowest of all.
     #[must_use]
     pub fn first_halt(&self, limit_ns: u64) -> usize {
         let halts = |&index: &usize| !self.at(index).polls() && self.allows(index, limit_ns);

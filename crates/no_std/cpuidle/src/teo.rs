@@ -1,43 +1,40 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `teo`: the timer-events-oriented governor, as it is in Linux 7.1.
+//! `teo`: the timer-events-oriented governor of Linux 7.1.
 //!
-//! R. Wysocki's governor (2018) starts from what is certain, the next timer, and
-//! asks how often the CPU was woken before it. Each state has a bin of stays,
-//! from its target residency to that of the next. A wake-up that falls into the
-//! bin of the timer, and nearer to it than half the exit latency, is a *hit* of that bin;
-//! any other is an *intercept* of the bin of the stay. Both decay by an eighth with each wake-up
-//! and grow by [`PULSE`].
+//! R. Wysocki's governor (2018) starts from a certainty, the next timer, and asks how often the CPU
+//! was woken before it. Each state has a bin for stays from its target residency up to the next
+//! state's. A wake-up in the bin of the timer, nearer to the timer than half the exit latency, is a
+//! *hit* of that bin; any other is an *intercept* of the bin of the stay. Both decay by an eighth
+//! with each wake-up and grow by [`PULSE`].
 //!
-//! **Choosing.** The candidate is the deepest state. If more than half of what
-//! could speak against it does (intercepts of shallower bins against everything
-//! but their hits), it becomes the deepest state that more than half of those
-//! intercepts would have paid for, and no deeper than the bin that has most of
-//! them. Then the latency limit; and only then, unless short stays dominate
-//! anyway, the next timer is asked for: finding it is the expensive part.
+//! **Choosing.** The candidate is the deepest state. If the intercepts of shallower bins are more
+//! than half of all events other than hits of those bins, the candidate becomes the deepest state
+//! that would have paid off in more than half of those intercepts, but no deeper than the bin with
+//! the most intercepts. Then the latency limit applies. Only then, unless short stays dominate
+//! anyway, does the governor ask for the next timer, which is the expensive part.
 //!
-//! **The tick.** A CPU that expects to wake within the tick keeps it, as a net
-//! under a wrong choice. A wake-up by the tick says nothing about other wake-ups:
-//! it counts as a hit if the tick is the main waker (of the deepest bin), or if
-//! intercepts within a tick are rare (of the timer's). If they are frequent, two thirds
-//! or more, the tick is kept on. Where it is stopped already, a shallow state is safe
-//! only if a timer ends it within [`SAFE_TICKS`].
+//! **The tick.** A CPU that expects to wake within the tick keeps it, as a safety net for a wrong
+//! choice. A wake-up by the tick says nothing about other wake-ups. It counts as a hit of the
+//! deepest bin if the tick is the main waker, or as a hit of the timer's bin if intercepts within a
+//! tick are rare. If they are frequent, two thirds or more, the tick stays on. If the tick is
+//! already stopped, a shallow state is safe only if a timer ends it within [`SAFE_TICKS`].
 //!
-//! Source: Linux 7.1, `drivers/cpuidle/governors/teo.c`, with all its constants. Like there,
-//! state 0 is chosen where the latency limit allows no state, whether it is enabled or not
+//! Source: Linux 7.1, `drivers/cpuidle/governors/teo.c`, with all its constants. As in Linux, the
+//! governor chooses state 0, enabled or not, if the latency limit allows no state
 //! ([`Selected`](crate::Selected) replaces disabled states), and a stay that never happened
 //! precedes the very first choice.
 
 use crate::tick::{KTIME_MAX, SAFE_TICKS, SHORT_NS, next_event, until_timer};
 use crate::{Choice, FOREVER, Governor, MAX_STATES, Moment, Outcome, Table, Wake};
 
-/// Growth of a metric at an event.
+/// Growth of a metric per event.
 pub(crate) const PULSE: u32 = 1024;
-/// Binary logarithm of the part that a metric loses at each event.
+/// A metric loses 1 / 2^this at each event.
 const DECAY_SHIFT: u32 = 3;
-/// Latency limits below this count as nothing.
+/// Latency limits below this count as 0.
 const LATENCY_THRESHOLD_NS: u64 = SHORT_NS / 2;
 
-/// Metrics of stays between one residency and the next.
+/// Metrics of the stays between one state's residency and the next state's.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bin {
     hits: u32,
@@ -56,9 +53,9 @@ pub struct Teo {
     short_idles: u32,
     /// Wake-ups by the tick.
     total_tick: u32,
-    /// Time to the timer at the last choice, ns; [`KTIME_MAX`] if not asked for.
+    /// Time to the timer at the last choice, in ns; [`KTIME_MAX`] if the governor did not ask.
     sleep_length_ns: u64,
-    /// Nothing was chosen yet.
+    /// Whether nothing was chosen yet.
     fresh: bool,
 }
 
@@ -69,7 +66,7 @@ impl Default for Teo {
 }
 
 impl Teo {
-    /// One that has learnt nothing.
+    /// A governor that has learnt nothing.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -98,7 +95,7 @@ impl Teo {
         decay(&mut self.total_tick);
     }
 
-    /// How long a stay was for what is learnt from it, ns; counts short ones.
+    /// The length of a stay to learn from, in ns; also counts short stays.
     fn measured(&mut self, outcome: &Outcome, exit_latency_ns: u64) -> u64 {
         if outcome.wake == Wake::PollTimeout {
             return KTIME_MAX;
@@ -110,8 +107,7 @@ impl Teo {
         measured_ns
     }
 
-    /// The bin in which a wake-up by the tick counts as a hit, if in any; `timer` is the
-    /// timer's bin.
+    /// The bin in which a wake-up by the tick counts as a hit, if any; `timer` is the timer's bin.
     fn hit_of_tick(&mut self, states: &Table, wake: Wake, timer: usize) -> Option<usize> {
         if wake != Wake::Tick {
             return None;
@@ -126,7 +122,7 @@ impl Teo {
         }
     }
 
-    /// Returns how deep it is worth to go by the wake-ups so far.
+    /// Returns the deepest state that is worth entering according to the wake-ups so far.
     fn by_experience(&self, states: &Table) -> usize {
         let deepest = states.deepest(FOREVER, FOREVER);
         let (mut intercepts, mut hits) = (0, 0);
@@ -148,7 +144,8 @@ impl Teo {
         states.shallowest()
     }
 
-    /// The bin with most intercepts, the deepest of several; not that of the last state.
+    /// The bin with the most intercepts, except the last state's; if there are several, the
+    /// deepest.
     fn most_intercepts(&self, states: &Table) -> usize {
         let (mut most, mut intercepts) = (0, 0);
         let bins = self.bins.iter().take(states.count() - 1);
@@ -160,8 +157,8 @@ impl Teo {
         most
     }
 
-    /// Whether it doesn't matter when the next timer is: the stay will be short in
-    /// most cases, or has to be shallow in all.
+    /// Whether the time of the next timer doesn't matter: the stay will mostly be short, or the
+    /// state has to be shallow in any case.
     fn timer_does_not_matter(&self, states: &Table, moment: &Moment, state: usize) -> bool {
         let shallow = state == 0 || states.at(state).target_residency_ns < SHORT_NS;
         let short = 2 * self.short_idles >= self.total;
@@ -170,14 +167,14 @@ impl Teo {
     }
 }
 
-/// Takes an eighth away; what is too small for that, altogether.
+/// Reduces the metric by an eighth, or to 0 if it is too small for that.
 const fn decay(metric: &mut u32) {
     let part = *metric >> DECAY_SHIFT;
     *metric = if part == 0 { 0 } else { *metric - part };
 }
 
-/// The stay without what leaving it took, of which half the exit latency is an
-/// estimate, ns.
+/// The length of the stay without the time to leave the state, estimated as half the exit latency,
+/// in ns.
 pub(crate) const fn without_exit(residency_ns: u64, exit_latency_ns: u64) -> u64 {
     if residency_ns >= exit_latency_ns {
         residency_ns - exit_latency_ns / 2
@@ -186,8 +183,7 @@ pub(crate) const fn without_exit(residency_ns: u64, exit_latency_ns: u64) -> u64
     }
 }
 
-/// The bins of the timer and of the stay, where a stay can't be deeper than the
-/// timer.
+/// The bins of the timer and of the stay; the stay's bin can't be deeper than the timer's.
 pub(crate) fn bins_of(states: &Table, sleep_length_ns: u64, measured_ns: u64) -> (usize, usize) {
     let bin = |time_ns| {
         let reached = |state: &&crate::State| state.target_residency_ns <= time_ns;
@@ -197,8 +193,8 @@ pub(crate) fn bins_of(states: &Table, sleep_length_ns: u64, measured_ns: u64) ->
     (bin(sleep_length_ns), bin(measured_ns.min(sleep_length_ns)))
 }
 
-/// The deepest state but the first, of those before `end`, that keeps the latency limit,
-/// or else the first.
+/// The deepest state before `end`, other than the first, that respects the latency limit, otherwise
+/// the first.
 pub(crate) fn bound(states: &Table, end: usize, limit_ns: u64) -> usize {
     let keeps = |&index: &usize| {
         let state = states.at(index);
@@ -215,7 +211,7 @@ impl Governor for Teo {
         next_timer: impl FnOnce() -> u64,
     ) -> Choice {
         if self.fresh {
-            // No stay of state 0, whose timer was due at once.
+            // A fictitious stay in state 0 whose timer was due at once.
             self.fresh = false;
             let none = Outcome {
                 state: 0,
@@ -227,7 +223,8 @@ impl Governor for Teo {
         self.sleep_length_ns = KTIME_MAX;
         let only = states.shallowest();
         if states.deeper(only).is_none() {
-            // No choice, so no need for the timer; the tick stays if the state is shallow.
+            // There is no choice, so no need for the timer; the tick stays on if the state is
+            // shallow.
             let stay_ns = states.at(only).target_residency_ns;
             return Choice::with_tick(states, moment, only, stay_ns, states.tick_ns() / 2);
         }

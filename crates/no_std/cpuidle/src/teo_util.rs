@@ -3,31 +3,31 @@
 //! 2023, without and with K. Puchalski's util-awareness.
 //!
 //! "cpuidle: teo: Introduce util-awareness" (version 6, January 2023) came with
-//! Linux 6.3: a CPU whose run queue was used to more than 1/64 of its
-//! capacity will be woken soon, so it takes the next shallower state that does not
-//! poll, or with two states the shallowest that does not. The posted version still expects
-//! the same stay, so it may stop the tick for a shallow state; 6.5 corrected that in July
-//! 2023. Linux 6.11 removed the util-awareness because
-//! the bias is always towards shallow and a threshold of utilisation says nothing
-//! about the length of the stay; and with only poll and WFI it never polls at all.
+//! Linux 6.3: a CPU whose run queue was utilised above 1/64 of its capacity will be woken soon, so
+//! it takes the next shallower state that does not poll or, with two states, the shallowest that
+//! does not. The posted version still expects the same stay, so it may stop the tick for a shallow
+//! state; 6.5 corrected that in July
+//! 2023. Linux 6.11 removed the util-awareness because its bias is always towards shallow states,
+//!       and a threshold of utilisation says nothing about the length of the stay. With only poll
+//!       and WFI, it never polls at all.
 //! The patch was measured against `teo-6.2`.
 //!
-//! Besides the bins that [`Teo`](crate::Teo) has, this version keeps the bins of
-//! the last [`RECENT`] wake-ups: more than half of them intercepted is as good a
-//! reason to go shallower as more than half of the decayed sums. The bins'
-//! increments do not depend on how close the timer was, the timer is always asked for,
-//! and a wake-up by the tick counts as one at the timer if that was beyond it.
+//! Besides the bins of [`Teo`](crate::Teo), this version keeps the bins of the last [`RECENT`]
+//! wake-ups: if more than half of them were intercepts, that is as good a reason for a shallower
+//! state as more than half of the decayed sums. The bins' increments do not depend on how close the
+//! timer was, the governor always asks for the timer, and a wake-up by the tick counts as one by
+//! the timer if the timer was later.
 //!
-//! The sources contradict each other on what "shallower" means ("one state", "to
-//! C0"); this follows the code: closest shallower that does not poll. With two states the
-//! code does not look at the latency limit, and neither does this. There the first choice of
-//! all is preceded by a hit in the first bin; nothing depends on that one, so it is left out.
+//! The sources contradict each other on the meaning of "shallower" ("one state", "to C0"). This
+//! module follows the code: the closest shallower state that does not poll. With two states, the
+//! code ignores the latency limit, and so does this module. In the code, a hit in the first bin
+//! precedes the very first choice; nothing depends on that hit, so it is left out here.
 
 use crate::teo::{PULSE, bins_of, bound, without_exit};
 use crate::tick::{KTIME_MAX, next_event, until_timer};
 use crate::{Choice, FOREVER, Governor, MAX_STATES, Moment, Outcome, Table, Wake};
 
-/// Binary logarithm of the part that a metric loses at each event.
+/// A metric loses 1 / 2^this at each event.
 const DECAY_SHIFT: u32 = 3;
 /// Wake-ups that are remembered one by one (`NR_RECENT`).
 const RECENT: usize = 9;
@@ -36,18 +36,18 @@ const CAPACITY: u32 = 1024;
 /// The share of its capacity above which a CPU is utilised: 1/64.
 const UTIL_THRESHOLD: u32 = CAPACITY >> 6;
 
-/// Treatment of a CPU that is utilised.
+/// Treatment of a utilised CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Util {
     /// Nothing: Linux 6.2.
     Ignored,
-    /// A shallower state, with the stay expected as before: version 6 of the patch.
+    /// A shallower state, with the same expected stay: version 6 of the patch.
     Posted,
-    /// A shallower state, and the stay that goes with it: Linux 6.5.
+    /// A shallower state, with its own expected stay: Linux 6.5.
     Corrected,
 }
 
-/// Metrics of stays between one residency and the next.
+/// Metrics of the stays between one state's residency and the next state's.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bin {
     hits: u32,
@@ -63,9 +63,9 @@ pub struct TeoUtil {
     bins: [Bin; MAX_STATES],
     /// Sum over the bins' hits and intercepts.
     total: u32,
-    /// Bins of the last intercepts; nothing for a hit.
+    /// Bins of the last intercepts; `None` for a hit.
     recent: [Option<u8>; RECENT],
-    /// Where the oldest of them is.
+    /// Place of the oldest of them.
     oldest: usize,
     /// Time to the timer at the last choice, ns.
     sleep_length_ns: u64,
@@ -79,7 +79,8 @@ struct Early {
 }
 
 impl Early {
-    /// These sums are more than half of each one that speaks.
+    /// Whether `intercepts` and `recent` are each more than half of their sum, as far as it was
+    /// kept as a reason.
     fn outweighed_by(self, intercepts: u32, recent: u32) -> bool {
         self.intercepts.is_none_or(|all| 2 * intercepts > all)
             && self.recent.is_none_or(|all| 2 * recent > all)
@@ -87,7 +88,7 @@ impl Early {
 }
 
 impl TeoUtil {
-    /// One that has learnt nothing.
+    /// A governor that has learnt nothing.
     #[must_use]
     pub const fn new(util: Util) -> Self {
         Self {
@@ -144,7 +145,7 @@ impl TeoUtil {
             if enabled && time_ok {
                 suitable = span;
             } else if enabled && suitable.0 == candidate {
-                // Too shallow, and so are the rest.
+                // This state is too shallow, and so are the rest.
                 break;
             }
         }
@@ -163,8 +164,9 @@ impl TeoUtil {
     }
 }
 
-/// Returns the length of a stay in the bin of `index`, if nothing else is known, ns. A residency
-/// after the last state reads as 0 there, and so here: half the residency of the last.
+/// Returns the length to expect of a stay in the bin of `index`, in ns. After the last state, Linux
+/// reads a residency of 0, and so does this function: the result is half the residency of the last
+/// state.
 fn middle_of_bin(states: &Table, index: usize) -> u64 {
     let residency = |index: usize| {
         let state = states.states().get(index);
@@ -173,14 +175,14 @@ fn middle_of_bin(states: &Table, index: usize) -> u64 {
     residency(index).midpoint(residency(index + 1))
 }
 
-/// Whether a CPU may be left where it expects to stay `span_ns`: without a tick
-/// nothing may come to take it out of too shallow a state.
+/// Whether a CPU may enter a state in which it expects to stay `span_ns`: without a tick, possibly
+/// nothing takes it out of a state that is too shallow.
 const fn time_ok(states: &Table, moment: &Moment, span_ns: u64) -> bool {
     !moment.tick_stopped || span_ns >= states.tick_ns()
 }
 
-/// The closest shallower state that does not poll and pays in `duration_ns`, or
-/// else the shallowest that does not poll.
+/// The closest shallower state that does not poll and pays off in `duration_ns`, otherwise the
+/// shallowest that does not poll.
 fn shallower_halt(states: &Table, state: usize, duration_ns: u64) -> usize {
     let halts = |&index: &usize| states.at(index).enabled && !states.at(index).polls();
     let mut found = state;

@@ -3,8 +3,8 @@
 
 use crate::{Choice, FOREVER, Moment, Table};
 
-/// Residencies and latencies below which knowing the next timer isn't worth what
-/// finding it out costs (`RESIDENCY_THRESHOLD_NS` of Linux).
+/// For residencies and latencies below this, knowing the next timer isn't worth the cost of finding
+/// it (`RESIDENCY_THRESHOLD_NS` of Linux).
 pub const SHORT_NS: u64 = 15_000;
 
 /// A timer that is within this many ticks ends a stay soon enough even if the
@@ -17,10 +17,9 @@ impl Choice {
         Self::of(states, state, false)
     }
 
-    /// `state` for a stay that is expected to last `duration_ns`. The tick is
-    /// stopped if it would cut that short, and never for a poll. If it goes on, a
-    /// state that does not pay before `next_event_ns`, the tick or a timer, is
-    /// exchanged for a shallower one.
+    /// `state` for a stay that is expected to last `duration_ns`. Stops the tick if it would cut
+    /// that stay short, but never for a poll. If the tick goes on, a shallower state replaces one
+    /// that does not pay off before `next_event_ns`, the time of the tick or a timer.
     pub(crate) fn with_tick(
         states: &Table,
         moment: &Moment,
@@ -38,16 +37,16 @@ impl Choice {
     }
 }
 
-/// A time that does not come, as Linux has it (`KTIME_MAX`), ns.
+/// Linux's value for a time that never comes (`KTIME_MAX`), in ns.
 pub const KTIME_MAX: u64 = i64::MAX as u64;
 
-/// The answer of `next_timer` as Linux's governors get it: its clock ends at [`KTIME_MAX`],
-/// and no timer is one that is due then.
+/// The result of `next_timer` in the form that Linux's governors get: its clock ends at
+/// [`KTIME_MAX`], and a missing timer counts as due then.
 pub fn until_timer(moment: &Moment, next_timer: impl FnOnce() -> u64) -> u64 {
     next_timer().min(KTIME_MAX.saturating_sub(moment.now_ns))
 }
 
-/// Time to whatever comes first, ns.
+/// Time to the timer or the tick, whichever comes first, in ns.
 pub const fn next_event(moment: &Moment, next_timer_ns: u64) -> u64 {
     if moment.tick_stopped || next_timer_ns < moment.next_tick_ns {
         next_timer_ns

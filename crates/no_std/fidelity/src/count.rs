@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a counter counts instructions.
 //!
-//! Two loops differ by a known number of instructions. A counter of instructions differs
-//! by just that, one of time hardly ever does. One trial shows little here too: an
-//! emulator that runs all CPUs in one thread, and counts the instructions of all, may
-//! leave this CPU between the loops' two readings whenever its host wants something of it,
-//! and another CPU that has not come to rest adds its own. So most trials decide.
+//! Two loops differ by a known number of instructions. A counter of instructions differs by exactly
+//! that number; a counter of time hardly ever does. Here too, one trial shows little: an emulator
+//! that runs all CPUs in one thread and counts the instructions of all may switch away from this
+//! CPU between the two readings of a loop, and another CPU that is not yet at rest adds its own
+//! instructions. So the majority of trials decides.
 
 /// Trials.
 const TRIALS: usize = 8;
 
-/// Whether the difference that `trial` finds is `expected`, the instructions of the one loop
-/// less those of the other, in more than half of the trials.
+/// Whether `trial` returns the difference `expected`, one loop's instructions minus the other's, in
+/// more than half of the trials.
 pub fn counts_instructions(expected: u64, mut trial: impl FnMut() -> u64) -> bool {
     let exact = (0..TRIALS).filter(|_| trial() == expected).count();
     exact > TRIALS / 2

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From trials to an answer.
 //!
-//! Even a valid trial can be wrong, if the CPU was descheduled at just the few
-//! instructions that matter. So [`AGREE`] valid trials in a row have to agree. Void
-//! trials are repeated, every [`DOUBLED`] of them with twice the time; after [`TRIES`]
-//! trials there is no answer. Trials in doubt each have another length, and [`DOUBTS`] in
-//! a row, with no other trial between them, are an answer.
+//! Even a valid trial can be wrong, if the CPU was descheduled exactly at the few instructions that
+//! matter. So [`AGREE`] valid trials in a row have to agree. Void trials are repeated, every
+//! [`DOUBLED`] of them with twice the time; after [`TRIES`] trials there is no answer. Trials in
+//! doubt all have different lengths, and [`DOUBTS`] of them in a row, with no other trial in
+//! between, are an answer.
 
 /// Valid trials in a row that make an answer.
 const AGREE: u32 = 3;
-/// Trials in doubt in a row, with nothing between them, that make an answer.
+/// Trials in doubt in a row, with no other trial in between, that make an answer.
 const DOUBTS: u32 = 5;
 /// Most trials.
 const TRIES: u32 = 40;
 /// Trials after which the bound is doubled: if a woken CPU runs only after milliseconds,
 /// an alarm of 2 ms rings first.
 const DOUBLED: u32 = 5;
-/// When the first trial ends at the latest, microseconds.
+/// The latest end of the first trial, in microseconds.
 const BOUND_US: u32 = 2000;
-/// How much longer each trial up to the next doubling is, microseconds: a host that
-/// resumes CPUs after a whole number of milliseconds can match one of them, not all.
+/// How much longer each trial is until the next doubling, in microseconds: a host that resumes CPUs
+/// after a whole number of milliseconds can match one of them, not all.
 const LONGER_US: u32 = 300;
 
 /// Result of one trial, with the length of the wait.
@@ -35,8 +35,7 @@ pub enum Verdict {
     Void(&'static str),
 }
 
-/// Result of the trials, with the length of the shortest of those that agree: the one with the
-/// least disturbance.
+/// Result of the trials, with the length of the shortest agreeing trial, which was disturbed least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// Yes.
@@ -63,20 +62,20 @@ pub fn settle(mut trial: impl FnMut(u32) -> Verdict) -> Finding {
 /// Results of the trials so far.
 #[derive(Default)]
 struct TrialResults {
-    /// Result of the last valid one.
+    /// Result of the last valid trial.
     last: Option<bool>,
     /// Valid trials in a row that agreed.
     agreed: u32,
-    /// Trials in doubt since the last other one.
+    /// Trials in doubt since the last other trial.
     doubts: u32,
-    /// The shortest of those that agree.
+    /// The shortest agreeing trial.
     shortest: u64,
-    /// Why the last other one showed nothing.
+    /// Why the last void trial showed nothing.
     why: Option<&'static str>,
 }
 
 impl TrialResults {
-    /// Enters a trial; the answer, if it makes one.
+    /// Enters a trial; returns the answer, if the trial completes one.
     fn enter(&mut self, verdict: Verdict) -> Option<Finding> {
         let (yes, ticks) = match verdict {
             Verdict::Yes(ticks) => (true, ticks),
@@ -102,7 +101,7 @@ impl TrialResults {
         })
     }
 
-    /// Enters a trial in doubt. The results of valid ones stay.
+    /// Enters a trial in doubt. The results of valid trials stay.
     fn doubt(&mut self, ticks: u64) -> Option<Finding> {
         self.why = Some("the CPU may have been away until the alarm rang");
         self.doubts += 1;

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! By how many ticks a counter advances at a time.
 //!
-//! CNTFRQ_EL0 holds the frequency of a counter, not its step: a counter of 1 GHz may be one
-//! of 25 MHz that adds 40, and one that saves power adds more at a time, at a lower rate (DDI
-//! 0487K.a, D12.1.2, the system counter). No register has the step. So this module evaluates
-//! some thousand reads of the counter.
+//! CNTFRQ_EL0 holds the frequency of a counter, not its step: a 1 GHz counter may run at 25 MHz and
+//! add 40 at a time, and a counter that saves power adds more at a time, at a lower rate (DDI
+//! 0487K.a, D12.1.2, the system counter). No register holds the step, so this module evaluates some
+//! thousand reads of the counter.
 
 /// Readings.
 const READINGS: u64 = 4096;
-/// Between two of them lie 0 to one less than this of what the reader waits for.
+/// The reader waits 0 to one less than this number of rounds between two readings.
 const SPACINGS: u64 = 8;
 
-/// The step of the counter that `read` reads, ticks, or `None` if it stands. `read` is given how
-/// many rounds of something short it has to wait before it reads.
+/// The step of the counter that `read` reads, in ticks, or `None` if the counter stands still. The
+/// argument of `read` is the number of short rounds to wait before the reading.
 ///
-/// If two readings found the same count a reading is shorter than a step. Then the step is the
-/// smallest increment: also of a counter whose steps are not all alike, as the 41 or 42 ticks of
-/// one that makes 1 GHz from 24 MHz. If no two did, increments are steps times some number that
-/// readings have chosen, and the step is their greatest common divisor. Readings that are all
-/// equally long would choose always the same, hence the rounds. Preemption meanwhile
-/// changes neither.
+/// If two readings found the same count, a reading is shorter than a step. The step is then the
+/// smallest increment, even if steps differ, such as the 41 or 42 ticks of a counter that makes 1
+/// GHz from 24 MHz. If no two readings were equal, each increment is a multiple of the step that
+/// depends on the time between readings, and the step is the greatest common divisor. Equally long
+/// readings would always give the same multiple, hence the rounds. Preemption changes neither
+/// result.
 pub fn counter_step(mut read: impl FnMut(u64) -> u64) -> Option<u64> {
     let mut before = read(0);
     let (mut smallest, mut divisor, mut same) = (u64::MAX, 0, false);
@@ -38,7 +38,7 @@ pub fn counter_step(mut read: impl FnMut(u64) -> u64) -> Option<u64> {
     (divisor != 0).then_some(step)
 }
 
-/// The greatest common divisor; of 0 and another number it is that number.
+/// The greatest common divisor; if one number is 0, the other number.
 fn common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);

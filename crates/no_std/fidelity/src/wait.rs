@@ -7,9 +7,9 @@ use super::Verdict;
 const BY_OTHER: &str = "something else ended the wait";
 /// The verdict on a wait whose end nothing in the trial explains.
 pub const UNEXPLAINED: Verdict = Verdict::Void(BY_OTHER);
-/// After the action too little time was left to show that the wait goes on.
+/// After the action, too little time was left to show that the wait goes on.
 const ACTED_LATE: &str = "the other CPU acted late";
-/// The end is later than it may be: the CPU may have been descheduled.
+/// The end is too late: the CPU may have been descheduled.
 const ENDED_LATE: &str = "the wait ended late";
 
 /// A wait that an alarm bounds. All times are in one unit, from one clock.
@@ -17,13 +17,13 @@ const ENDED_LATE: &str = "the wait ended late";
 pub struct Wait {
     /// Time from setting the alarm until it is due.
     pub bound: u64,
-    /// Anything shorter does not count as a wait.
+    /// A shorter time does not count as a wait.
     pub at_once: u64,
     /// When it began.
     pub start: u64,
     /// When it was over.
     pub end: u64,
-    /// When the alarm was to ring.
+    /// When the alarm was due.
     pub due: u64,
     /// When it rang, if it did.
     pub rang: Option<u64>,
@@ -43,7 +43,7 @@ pub enum End {
 pub struct Action {
     /// When it began to act.
     pub from: u64,
-    /// When it had acted.
+    /// When the action was complete.
     pub until: u64,
 }
 
@@ -53,7 +53,7 @@ impl Wait {
         self.end - self.start
     }
 
-    /// Whether it was over at once.
+    /// Whether the wait was over at once.
     pub fn is_at_once(&self) -> bool {
         self.ticks() < self.at_once
     }
@@ -63,15 +63,15 @@ impl Wait {
         self.start + self.bound / 2 <= when
     }
 
-    /// Whether the alarm ended it long after `when`, at which something else was to,
-    /// and very soon after the alarm was due.
+    /// Whether the alarm ended it long after `when`, the time at which another cause should have
+    /// ended it, and very soon after the alarm was due.
     fn outlasted(&self, when: u64) -> bool {
         when < self.due && self.end_is_close(when, self.due)
     }
 
-    /// Whether it ended after `due` by at most a sixteenth of the time from `when` to
-    /// `due`: the smaller that part, the less likely a CPU that was descheduled at `when`
-    /// resumes in it.
+    /// Whether it ended at most a sixteenth of the time from `when` to `due` after `due`: the
+    /// smaller that fraction, the less likely it is that a CPU descheduled at `when` resumes within
+    /// it.
     fn end_is_close(&self, when: u64, due: u64) -> bool {
         self.end >= due && self.end - due <= due.saturating_sub(when) / 16
     }
@@ -81,7 +81,7 @@ impl Wait {
     /// late, this CPU may have been descheduled the whole time, with the wait long over.
     ///
     /// # Errors
-    /// Why the cause is not known.
+    /// The reason why the cause is unknown.
     pub fn ended(&self) -> Result<End, &'static str> {
         match self.rang {
             Some(at) if at <= self.end => {
@@ -98,7 +98,7 @@ impl Wait {
     }
 }
 
-/// A WFE with an empty event register waits, by a wait with nothing to end it.
+/// Judges whether a WFE with an empty event register waits, from a wait with nothing to end it.
 ///
 /// Yes if the alarm ended it, no if it was over at once. If a longer wait was not ended
 /// by the alarm, WFE did not wait and the CPU was descheduled, or another event came.
@@ -111,7 +111,7 @@ pub fn wfe(wait: &Wait) -> Verdict {
     }
 }
 
-/// Judges whether something leaves an event, by a wait after it with nothing else to end it.
+/// Judges whether an operation leaves an event, from a wait after it with nothing else to end it.
 ///
 /// Yes if it was over at once, no if the alarm ended it.
 pub fn first_event(wait: &Wait) -> Verdict {
@@ -122,8 +122,8 @@ pub fn first_event(wait: &Wait) -> Verdict {
     }
 }
 
-/// Whether an action of the second CPU ends a wait, on a machine whose WFE waits;
-/// `before` is the verdict if the wait ended before the action.
+/// Judges whether an action of the second CPU ends a wait, on a machine whose WFE waits; `before`
+/// is the verdict if the wait ended before the action.
 ///
 /// Yes if the wait ended after the action and before the alarm rang: nothing else could
 /// have ended it. If the alarm ended it long after the action, then either the action
@@ -140,16 +140,16 @@ pub fn by_action(wait: &Wait, action: Option<Action>, before: Verdict) -> Verdic
     }
 }
 
-/// The deadline of a WFET in a trial of this bound: 100 us of the first. It grows with the
-/// bound, so that lateness of milliseconds becomes small compared with it.
+/// The deadline of a WFET in a trial of this bound: 100 us in the first trial. It grows with the
+/// bound, so that a lateness of milliseconds becomes small in comparison.
 pub fn deadline(bound: u64) -> u64 {
     bound / 20
 }
 
-/// WFET waits until its deadline, `asked` after its start.
+/// Judges whether WFET waits until its deadline, `asked` after its start.
 ///
-/// No if it ended before the deadline. Yes if it ended soon after it; later, the CPU may
-/// have been descheduled. If the alarm ended it, either there was no deadline, or this
+/// No if it ended before the deadline. Yes if it ended soon after the deadline; if it ended later,
+/// the CPU may have been descheduled. If the alarm ended it, either there was no deadline, or this
 /// CPU was descheduled until the alarm rang.
 pub fn wfet(wait: &Wait, asked: u64) -> Verdict {
     let ticks = wait.ticks();
@@ -163,11 +163,11 @@ pub fn wfet(wait: &Wait, asked: u64) -> Verdict {
     }
 }
 
-/// A WFET that ran into its deadline leaves an event, by `wait` around two of them,
-/// each of `asked`, that took `first` and `second`.
+/// Judges whether a WFET that reached its deadline leaves an event. `wait` spans two WFETs, each of
+/// `asked`, that took `first` and `second`.
 ///
-/// The first one has to have run into it. Yes if the second is over at once; no
-/// if it was not over before its own deadline.
+/// The first WFET must have reached its deadline. Yes if the second was over at once; no if it was
+/// not over before its own deadline.
 pub fn timeout_is_event(wait: &Wait, asked: u64, first: u64, second: u64) -> Verdict {
     match wait.ended() {
         Err(why) => Verdict::Void(why),
@@ -180,9 +180,9 @@ pub fn timeout_is_event(wait: &Wait, asked: u64, first: u64, second: u64) -> Ver
 }
 
 impl Wait {
-    /// A masked interrupt, the alarm's, ends a WFE; where it does not, `rescue` is when a
-    /// second CPU began to send events. `pending`: whether the interrupt was there at
-    /// the end.
+    /// Judges whether a masked interrupt, the alarm's, ends a WFE. If it does not, `rescue` has the
+    /// time when a second CPU began to send events. `pending` says whether the interrupt was
+    /// pending at the end.
     ///
     /// Yes if the wait ended when the alarm was due and no event was sent: nothing else
     /// could have ended it. If it ended soon after the first event, with the interrupt

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The physical GICv3, as far as it is memory-mapped: distributor and
-//! redistributors. (The CPU interface is registers: `arch::gic_cpu`.)
+//! The memory-mapped parts of the physical GICv3: distributor and redistributors. (The CPU
+//! interface uses system registers: `arch::gic_cpu`.)
 //!
-//! Register layouts and set-up sequences come from `arm-gic`; what is ours is
-//! finding the redistributor that belongs to a CPU, which on real machines is
-//! neither contiguous nor ordered: see [`locate`].
+//! Register layouts and set-up sequences come from `arm-gic`; this crate adds the search for a
+//! CPU's redistributor, since redistributors on real machines are neither contiguous nor ordered:
+//! see [`locate`].
 
 #![cfg_attr(not(test), no_std)]
 
@@ -39,8 +39,7 @@ const PPI_NUM: u32 = 27;
 const EXTENDED: u32 = 1056;
 /// GICD_CTLR.DS: one security state.
 const GICD_CTLR_DS: u32 = 1 << 6;
-/// Looks at a register until it shows what it is about to: more than any implementation
-/// takes.
+/// Reads of a register before giving up on an expected value: more than any implementation takes.
 const PATIENCE: u32 = 1_000_000;
 /// Offset of GICR_ISPENDR0 from the start of the redistributor: SGI frame, 0x200.
 const GICR_ISPENDR0: u64 = 0x1_0200;
@@ -57,8 +56,7 @@ const GICR_ISENABLER0: u64 = 0x1_0100;
 /// Offset of GICR_ICENABLER0 likewise.
 const GICR_ICENABLER0: u64 = 0x1_0180;
 
-/// The redistributor that was found last: where the search for the next one begins. Any
-/// address would do.
+/// The redistributor that was found last, where the next search begins. Any address would do.
 static FOUND: AtomicU64 = AtomicU64::new(0);
 
 /// Why the GIC could not be set up.
@@ -66,7 +64,7 @@ static FOUND: AtomicU64 = AtomicU64::new(0);
 pub enum Error {
     /// No redistributor frame carries the CPU's affinity.
     NoRedistributor {
-        /// Affinity that was looked for.
+        /// Affinity that was searched for.
         mpidr: u64,
     },
     /// An address of the description is zero.
@@ -84,8 +82,8 @@ impl fmt::Display for Error {
     }
 }
 
-/// Enables the distributor: affinity routing and Group 1, and every SPI disabled, neither
-/// pending nor active, level-triggered and in Group 1, whatever firmware left.
+/// Enables the distributor: affinity routing and Group 1, and every SPI disabled, neither pending
+/// nor active, level-triggered and in Group 1, regardless of firmware's settings.
 ///
 /// # Errors
 /// [`Error::NullAddress`].
@@ -106,7 +104,7 @@ pub unsafe fn enable_distributor(gic: &Gic<'_>) -> Result<(), Error> {
 /// Identification registers of the distributor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// GICD_TYPER2: bit 8 (nASSGIcap, GICv4.1) shows that SGIs can be delivered without
+    /// GICD_TYPER2: bit 8 (nASSGIcap, GICv4.1) shows that SGIs can be delivered without the
     /// hypervisor.
     pub typer2: u32,
     /// GICD_PIDR2: bits 7:4 are the version of the architecture.
@@ -179,14 +177,14 @@ impl Redistributor {
     /// No other code may use this redistributor during the call.
     pub unsafe fn set_up(&self) {
         let mut device = self.device();
-        // "Already awake" is how some firmware leaves it and is fine.
+        // Some firmware leaves it awake, so "already awake" is fine.
         let _ = device.mark_core_awake();
         device.configure_default_settings();
     }
 
-    /// Clears firmware's state: no SGI or PPI is enabled, pending or active. One left
-    /// active would never come. For the first start of a CPU only: interrupts that are pending
-    /// or active when it starts again are its own.
+    /// Clears firmware's state: no SGI or PPI is enabled, pending or active. An interrupt that is
+    /// left active would never come again. For the first start of a CPU only: if it starts again,
+    /// its pending and active interrupts are its own.
     ///
     /// # Panics
     /// Like [`Self::disable_all`].
@@ -202,7 +200,7 @@ impl Redistributor {
         }
     }
 
-    /// Disables PPI `intid`, an extended one (1056 to 1119) too.
+    /// Disables PPI `intid`, which may be an extended one (1056 to 1119).
     ///
     /// # Panics
     /// Like [`Self::disable_all`].
@@ -220,11 +218,11 @@ impl Redistributor {
         self.write(GICR_ISENABLER0, bits);
     }
 
-    /// Disables the SGIs and PPIs of `bits`, and waits until the write has its effect: one
-    /// of them may come until then (IHI 0069H, 12.11, GICR_CTLR.RWP).
+    /// Disables the SGIs and PPIs of `bits`, and waits until the write takes effect: until then,
+    /// they may still arrive (IHI 0069H, 12.11, GICR_CTLR.RWP).
     ///
     /// # Panics
-    /// Panics if the register never shows it.
+    /// Panics if the register never shows that.
     pub fn disable_all(&self, bits: u32) {
         self.write(GICR_ICENABLER0, bits);
         self.await_disabled();
@@ -240,7 +238,7 @@ impl Redistributor {
         self.write(GICR_ISPENDR0, bits);
     }
 
-    /// Takes the pending state from the SGIs and PPIs of `bits`.
+    /// Clears the pending state of the SGIs and PPIs of `bits`.
     pub fn clear_pending(&self, bits: u32) {
         self.write(GICR_ICPENDR0, bits);
     }
@@ -250,7 +248,7 @@ impl Redistributor {
         self.write(GICR_ISACTIVER0, bits);
     }
 
-    /// Takes the active state from the SGIs and PPIs of `bits`.
+    /// Clears the active state of the SGIs and PPIs of `bits`.
     pub fn clear_active(&self, bits: u32) {
         self.write(GICR_ICACTIVER0, bits);
     }
@@ -267,7 +265,7 @@ impl Redistributor {
         self.read(GICR_ISENABLER0)
     }
 
-    /// The priority of SGI or PPI `intid` (0 to 31), as far as it is implemented.
+    /// The implemented bits of the priority of SGI or PPI `intid` (0 to 31).
     #[must_use]
     pub fn priority(&self, intid: u32) -> u8 {
         let word = self.read(GICR_IPRIORITYR0 + u64::from(intid & !3));
@@ -280,9 +278,9 @@ impl Redistributor {
         self.read(GICR_ISACTIVER0)
     }
 
-    /// Returns which of `bits` stay active. A deactivation by the CPU interface takes effect
-    /// here some time later (IHI 0069H, 12.1.6), so this looks more than once before it
-    /// believes that one is active.
+    /// Returns which of `bits` stay active. A deactivation through the CPU interface takes effect
+    /// here some time later (IHI 0069H, 12.1.6), so this reads more than once before it reports an
+    /// interrupt as active.
     #[must_use]
     pub fn still_active(&self, bits: u32) -> u32 {
         /// Reads of a device: some microseconds.
@@ -307,7 +305,7 @@ impl Redistributor {
         } else {
             IntId::ppi(intid - 16)
         };
-        // Only an INTID that is not private is refused, and this one is private.
+        // Only INTIDs that are not private are refused, and this one is private.
         let _ = self.device().set_interrupt_priority(intid, priority);
     }
 

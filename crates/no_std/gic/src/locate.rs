@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which redistributor belongs to which CPU.
+//! Finds the redistributor of a CPU.
 //!
 //! The architecture promises only that GICR_TYPER names the affinity of the
 //! frame's CPU (IHI 0069H, 12.11). Frames may be missing where a core was
 //! harvested, `Last` may be set in the middle of a range or nowhere, and the
-//! distance between frames depends on each frame's own VLPIS bit. So the walk
-//! is bounded by the described range alone and believes affinities only. A range
-//! need not be a multiple of that distance: where less of it is left than the
-//! frame before took, nothing answers.
+//! distance between frames depends on each frame's own VLPIS bit. So only the described range
+//! bounds the walk, and it trusts only affinities. A range need not be a multiple of that distance:
+//! if less of it is left than the previous frame took, nothing responds there.
 //!
-//! Machines with many CPUs mostly have the frames in the order in which the CPUs are
-//! started, so the walk begins after the frame that was found last, and goes on from the start.
-//! Otherwise n CPUs would read n * n / 2 frames, each of them an exit for a guest. A walk from the
-//! start ends at the CPU's frame. One from another frame may have passed it, and a range may be
-//! described larger than it is filled: after the frame that is the last one a read can abort. So
-//! that one ends where `Last` is set.
+//! Most machines with many CPUs have the frames in the order in which the CPUs start, so the walk
+//! begins after the last frame found, and goes on from the start. Otherwise, n CPUs would read n *
+//! n / 2 frames, and each read is an exit for a guest. A walk from the start ends at the CPU's
+//! frame. A walk from another frame may have passed it, and a range may be described larger than it
+//! is filled, so a read after the last frame can abort. So such a walk ends where `Last` is set.
 
 use platform::{Gic, Region};
 
@@ -39,8 +37,7 @@ const fn affinity(typer: u64) -> u64 {
 }
 
 /// Address of the redistributor of the CPU with affinity `mpidr`. `typer` reads GICR_TYPER
-/// of the frame at an address. The walk begins at `first`, if that is one that was found
-/// before.
+/// of the frame at an address. The walk begins at `first`, if that is a previously found frame.
 #[must_use]
 pub fn locate(gic: &Gic<'_>, mpidr: u64, first: u64, typer: impl Fn(u64) -> u64) -> Option<u64> {
     let ranges = gic.redistributors;
@@ -58,7 +55,7 @@ pub fn locate(gic: &Gic<'_>, mpidr: u64, first: u64, typer: impl Fn(u64) -> u64)
     all.find_map(|range| search(gic, range, range.base, mpidr, 0, &typer))
 }
 
-/// Searches `range` from the frame `first` on, up to one whose GICR_TYPER has a bit of `end`.
+/// Searches `range` from the frame `first` on, up to a frame whose GICR_TYPER has a bit of `end`.
 fn search(
     gic: &Gic<'_>,
     range: &Region,

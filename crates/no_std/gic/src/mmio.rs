@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads and stores of device registers: one instruction each, by one register that holds the address.
+//! Loads and stores of device registers: one instruction each, with one register that holds the
+//! address.
 //!
-//! A volatile access may become one that writes the address back, in a loop above all. If that takes a
-//! stage-2 abort, as in a guest, it has no syndrome (DDI 0487K.a, ISS encoding for a Data Abort, ISV),
-//! and can't be emulated.
+//! The compiler may turn a volatile access into one with address write-back, especially in a loop.
+//! If that takes a stage-2 abort, as in a guest, there is no syndrome (DDI 0487K.a, ISS encoding
+//! for a Data Abort, ISV), and the access can't be emulated.
 
 use core::ptr::NonNull;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One SPI, by the registers of the distributor (IHI 0069H, 12.9).
+//! One SPI, controlled through the registers of the distributor (IHI 0069H, 12.9).
 
 use platform::Gic;
 
@@ -21,7 +21,7 @@ const IROUTER: u64 = 0x6000;
 /// GICD_CTLR, and its RWP: a write of GICD_ICENABLER is under way.
 const CTLR: u64 = 0;
 const RWP: u32 = 1 << 31;
-/// GICD_TYPER: ITLinesNumber, bits 4:0, registers of 32 INTIDs besides the first.
+/// GICD_TYPER: ITLinesNumber, bits 4:0, the number of registers of 32 INTIDs after the first.
 const TYPER: u64 = 4;
 const ICACTIVER: u64 = 0x380;
 
@@ -31,14 +31,14 @@ const ESPI_RANGE: u32 = 27;
 /// The first extended SPI.
 const EXTENDED: u32 = 4096;
 
-/// Where the register for extended SPIs is whose like for the others is at `register`: GICD_IGROUPR0E
-/// at 0x1000, and the others in the same order, with room for four times as many (IHI 0069H, 12.8).
+/// Offset of the extended SPIs' counterpart of `register`: GICD_IGROUPR0E is at 0x1000, and the
+/// others follow in the same order, with room for four times as many (IHI 0069H, 12.8).
 const fn extended(register: u64) -> u64 {
     0x1000 + 4 * (register - IGROUPR)
 }
 
-/// How many SPIs are enabled. For a machine's own distributor: a hypervisor may not emulate
-/// the loads that a compiler makes of it.
+/// How many SPIs are enabled. For a physical distributor only: a hypervisor may be unable to
+/// emulate the loads that the compiler generates.
 ///
 /// # Safety
 /// The description must be true and mapped as device memory.
@@ -51,7 +51,7 @@ pub unsafe fn enabled_spis(gic: &Gic) -> u32 {
     enabled.sum()
 }
 
-/// Disables every SPI, and takes pending and active states from it.
+/// Disables every SPI, and clears its pending and active states.
 ///
 /// # Safety
 /// The description must be true and mapped as device memory, and no other code may
@@ -89,7 +89,7 @@ unsafe fn await_disabled(distributor: u64) {
     assert!(done, "GIC: GICD_CTLR.RWP stays set");
 }
 
-/// An SPI, 32 to 1019; to disable, one of the extended as well, from 4096 on.
+/// An SPI, 32 to 1019. To disable it, it may also be an extended SPI, from 4096 on.
 #[derive(Clone, Copy, Debug)]
 pub struct Spi {
     distributor: u64,
@@ -108,8 +108,8 @@ impl Spi {
         Self { distributor, intid }
     }
 
-    /// Puts it into Group 1, which it shares a register for with 31 others:
-    /// no other CPU may change their group meanwhile.
+    /// Puts it into Group 1. It shares the group register with 31 other SPIs: no other CPU may
+    /// change their group meanwhile.
     pub fn set_group1(&self) {
         let (word, bit) = (self.word(IGROUPR), self.bit());
         // SAFETY: `new` was promised that the frame is mapped.
@@ -130,12 +130,12 @@ impl Spi {
         unsafe { store_8(register, priority) }
     }
 
-    /// Lets it through.
+    /// Enables it.
     pub fn enable(&self) {
         self.write(ISENABLER);
     }
 
-    /// Holds it back.
+    /// Disables it.
     pub fn disable(&self) {
         self.write(ICENABLER);
         // SAFETY: `new` was promised that the frame is mapped.
@@ -147,7 +147,7 @@ impl Spi {
         self.write(ISPENDR);
     }
 
-    /// Takes its pending state back.
+    /// Clears its pending state.
     pub fn clear_pending(&self) {
         self.write(ICPENDR);
     }
@@ -157,7 +157,7 @@ impl Spi {
         self.write(ISACTIVER);
     }
 
-    /// Takes its active state back.
+    /// Clears its active state.
     pub fn clear_active(&self) {
         self.write(ICACTIVER);
     }

@@ -130,8 +130,8 @@ impl Histogram {
         self.max
     }
 
-    /// The value below or at which `per_mille` thousandths of the values lie
-    /// (nearest rank); 0 when empty.
+    /// The value that `per_mille` thousandths of the values do not exceed (nearest rank); 0 when
+    /// empty.
     #[must_use]
     pub fn quantile(&self, per_mille: u64) -> u64 {
         let found = nearest_rank(self.buckets(), self.count, per_mille);
@@ -145,8 +145,8 @@ impl Histogram {
             .filter(|&(_, count)| count != 0)
     }
 
-    /// The range of buckets that may have counted: from the one of the first value to the
-    /// one of the last, so that nothing reads the thousands of others.
+    /// The range of buckets that may have counted, from the smallest value's to the largest
+    /// value's, so that nothing reads the thousands of others.
     fn used(&self) -> Range<usize> {
         match self.count {
             0 => 0..0,
@@ -155,17 +155,17 @@ impl Histogram {
     }
 }
 
-/// The rank, from 1, of a percentile among `count` values in order: that of the least value which
-/// `per_mille` thousandths of them do not exceed (nearest rank). Every percentile and every median
-/// of Rouse is the value of this rank.
+/// The rank, from 1, of a percentile among `count` values in order: the rank of the smallest value
+/// that `per_mille` thousandths of them do not exceed (nearest rank). Every percentile and every
+/// median in Rouse is the value with this rank.
 #[must_use]
 pub const fn rank(count: u64, per_mille: u64) -> u64 {
     let rank = (count * per_mille).div_ceil(1000);
     if rank == 0 { 1 } else { rank }
 }
 
-/// The percentile of `values` in ascending order, which are `count` as often as each comes; `None`
-/// when empty.
+/// The percentile of `values` in ascending order, each with its number of occurrences, which add up
+/// to `count`; `None` when empty.
 pub fn nearest_rank<N: Into<u64>>(
     values: impl IntoIterator<Item = (u64, N)>,
     count: u64,

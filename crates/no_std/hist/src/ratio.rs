@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values of one clock in units of another: an exact ratio, found by watching
-//! both.
+//! Converts values of one clock to units of another: an exact ratio, found by reading both.
 //!
-//! Samples are kept as they were read, and converted where they are written. The
-//! conversion is monotone, so quantiles stay quantiles.
+//! Samples are stored as read, and converted when written. The conversion is monotone, so quantiles
+//! stay quantiles.
 
 use core::fmt;
 
 use crate::of_sorted;
 
-/// By how much two measurements of one ratio may differ: 1 in this. Each is known
-/// to a reading only, and on a core that executes out of order readings take
-/// different times.
+/// Two measurements of a ratio may differ by 1 in this number. Each is only as precise as a
+/// reading, and on an out-of-order core, readings take different times.
 const STEADY: u128 = 100;
-/// By how much a ratio may differ from a whole number that it is taken for: 1 in
-/// this. It is that of all parts, so it is known that much better.
+/// A ratio that counts as a whole number may differ from it by 1 in this number. The ratio covers
+/// all parts, so it is more precise.
 const WHOLE: u128 = 500;
 
-/// How far two clocks went in the same time.
+/// The progress of two clocks in the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ratio {
-    /// Units of the clock that values are wanted in.
+    /// Units of the clock to convert to.
     pub wanted: u64,
-    /// Units of the clock that values were read from.
+    /// Units of the clock that the values were read from.
     pub read: u64,
 }
 
@@ -36,8 +34,8 @@ pub enum Unusable {
 }
 
 impl Ratio {
-    /// Converts a value of the read clock to units of the wanted one, rounded to
-    /// the nearest and saturating.
+    /// Converts a value of the read clock to units of the wanted clock, rounded to the nearest and
+    /// saturating.
     #[must_use]
     pub fn convert(&self, value: u64) -> u64 {
         let (wanted, read) = (u128::from(self.wanted), u128::from(self.read.max(1)));
@@ -45,7 +43,7 @@ impl Ratio {
         u64::try_from(converted).unwrap_or(u64::MAX)
     }
 
-    /// Whether both clocks go alike.
+    /// Whether both clocks run at the same rate.
     #[must_use]
     pub const fn is_one(&self) -> bool {
         self.wanted == self.read
@@ -75,8 +73,8 @@ impl Ratio {
         Ok(whole)
     }
 
-    /// The ratio by which values are converted: the whole number that it nearly is, or itself.
-    /// Clocks that go alike are to be seen to do so, however they were read.
+    /// The ratio to convert values with: the nearest whole number if it is close enough, otherwise
+    /// itself. Clocks with the same rate should show that, despite imprecise readings.
     #[must_use]
     pub fn nearly_whole(self) -> Self {
         let nearest = Self {
@@ -89,9 +87,9 @@ impl Ratio {
         }
     }
 
-    /// The median of ratios measured one after another, in hertz of the wanted clock where
-    /// the other has `read_hz`. One reading in which something else ran does not change it.
-    /// `None` where a clock stood, or without ratios.
+    /// The median of ratios measured one after another, in hertz of the wanted clock if the other
+    /// clock has `read_hz`. A single disturbed reading does not change it. `None` if a clock stood
+    /// still, or without ratios.
     #[must_use]
     pub fn middle<const N: usize>(mut parts: [Self; N], read_hz: u64) -> Option<u64> {
         let stands = |part: &Self| part.wanted == 0 || part.read == 0;
@@ -114,7 +112,7 @@ impl Ratio {
     }
 }
 
-/// With three decimals, cut off.
+/// Prints three decimals, truncated.
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let thousandths = u128::from(self.wanted) * 1000 / u128::from(self.read.max(1));

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether values repeat: those of a pass against those of the pass before.
+//! Whether the values of a pass repeat those of the previous pass.
 //!
-//! A pass repeats another if both have [`ENOUGH`] values and each of
-//! [`QUANTILES`], which is what tables print, falls into the same bucket in both.
-//! A bucket is one value below 1024, and 0.2 % wide above.
+//! A pass repeats another if both have [`ENOUGH`] values and each of [`QUANTILES`], which tables
+//! print, falls into the same bucket in both. A bucket is one value below 1024, and 0.2 % wide
+//! above.
 //!
-//! Why passes are compared and not samples: samples that follow each other are
-//! alike, so the spread within a pass shows little of how well its median is
-//! known. Passes are apart in time, with all other cells between them.
+//! The comparison is between passes and not samples, because successive samples are alike, so the
+//! spread within a pass says little about the precision of its median. Passes are apart in time,
+//! with all other cells between them.
 //!
-//! Why ending a cell for this does not push its median: the two passes are
-//! treated alike and only compared with each other, never with a third number, so
-//! the rule does not depend on whether their values are high or low. The median
-//! of both together lies between their medians, which are in one bucket: it is the
-//! median that each pass has found by itself.
+//! Ending a cell for this reason does not bias its median: the two passes are treated alike and
+//! only compared with each other, never with a third number, so the rule does not depend on whether
+//! their values are high or low. The median of both together lies between their medians, which are
+//! in the same bucket, so it is the median that each pass has found by itself.
 
 use crate::{Histogram, index, lowest, nearest_rank};
 
-/// Quantiles that are printed of a distribution, in thousandths.
+/// The quantiles of a distribution that are printed, in thousandths.
 pub const QUANTILES: [(&str, u64); 4] = [("p50", 500), ("p90", 900), ("p99", 990), ("p999", 999)];
 
 /// Values that a pass must have to be judged. The 99th percentile of fewer values is their
@@ -36,8 +35,8 @@ impl Histogram {
         self.max = other.max;
     }
 
-    /// Whether the values counted since this histogram was `before` repeat those
-    /// that it had counted by then.
+    /// Whether the values counted since this histogram equalled `before` repeat the values counted
+    /// until then.
     ///
     /// # Panics
     /// Panics if a bucket of `before` counted more than that of `self`: `before`

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pages for both images: the pool that they come from, the memory of the
-//! translation tables, what both levels' maps have in common, and cache
-//! maintenance by address.
+//! Pages for both images: their pool, the memory of the translation tables, the common parts of
+//! both levels' maps, and cache maintenance by address.
 
 #![no_std]
 #![cfg(target_arch = "aarch64")]
@@ -19,7 +18,7 @@ use platform::Region;
 /// Page size, bytes.
 pub const PAGE: u64 = 4096;
 
-/// A stretch of RAM that is handed out page by page and never taken back.
+/// A region of RAM that is handed out page by page and never taken back.
 #[derive(Debug)]
 pub struct Pool {
     base: u64,
@@ -40,7 +39,7 @@ impl Pool {
         }
     }
 
-    /// Returns the part that was taken so far.
+    /// Returns the part taken so far.
     #[must_use]
     pub const fn taken(&self) -> Region {
         Region {
@@ -49,8 +48,9 @@ impl Pool {
         }
     }
 
-    /// Takes `bytes` bytes, rounded up to pages, zeroed. Lines of them that firmware has left in a cache would
-    /// overwrite them where caches are off (DDI 0487K.a, B2.11), so they are cleaned before.
+    /// Takes `bytes` bytes, rounded up to pages, zeroed. If firmware left their lines in a cache,
+    /// these could overwrite the memory while caches are off (DDI 0487K.a, B2.11), so they are
+    /// cleaned first.
     ///
     /// # Panics
     /// Panics if the pool is exhausted: it was sized too small.
@@ -62,7 +62,7 @@ impl Pool {
         base
     }
 
-    /// The same, with whatever is there.
+    /// Like [`Self::take`], but keeps whatever the memory contains.
     ///
     /// # Panics
     /// Panics if the pool is exhausted.
@@ -114,8 +114,8 @@ pub enum Use {
     Device,
 }
 
-/// A stage-1 translation regime, as the start code of every CPU loads it; the
-/// registers are those of the image's exception level.
+/// A stage-1 translation regime, which the start code of every CPU loads. The registers belong to
+/// the image's exception level.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Regime {
@@ -158,8 +158,8 @@ impl<A: PagingAttributes> Translation<A> for Tables<'_> {
     }
 
     unsafe fn deallocate_table(&mut self, _table: NonNull<PageTable<A>>) {
-        // Tables are built once and live as long as the machine; one that the
-        // library replaces by a block during the build stays unused.
+        // Tables are built once and live as long as the machine. If the library replaces a table by
+        // a block during the build, the table's page stays unused.
     }
 
     fn physical_to_virtual(&self, pa: PhysicalAddress) -> NonNull<PageTable<A>> {
@@ -167,7 +167,7 @@ impl<A: PagingAttributes> Translation<A> for Tables<'_> {
     }
 }
 
-/// Bytes of the smallest line of all data caches: CTR_EL0.DminLine, in words (DDI 0487K.a,
+/// Bytes of the smallest line in all data caches: CTR_EL0.DminLine, in words (DDI 0487K.a,
 /// D23.2.34).
 #[must_use]
 pub fn line() -> u64 {
@@ -187,17 +187,16 @@ pub fn clean(region: Region) {
     insn::dsb_sy();
 }
 
-/// Leaves nothing of `regions` in any cache, data or code, of any CPU: the next access
-/// reads memory, or a cache after the point of coherency. Contents stay.
+/// Evicts `regions` from every data and instruction cache of every CPU: the next access reads
+/// memory, or a cache after the point of coherency. Contents stay.
 ///
 /// An operation by address to the point of coherency is done in the caches of every PE of
 /// the shareability domain of its memory, which is inner shareable here, and so is `IC
-/// IALLUIS` (DDI 0487K.a, D7.5, A64 cache maintenance instructions). `DC CIVAC` is complete
-/// with a DSB ([`clean`] ends with one), and is done first: an instruction cache that is
-/// invalidated before could be filled from a unified one that still has the line. `IC
-/// IALLUIS` is complete with the next DSB, and this PE fetches again after the ISB (the same,
-/// ordering and completion of cache maintenance). TLBs, branch predictors and the lines of
-/// translation tables stay as they are.
+/// IALLUIS` (DDI 0487K.a, D7.5, A64 cache maintenance instructions). `DC CIVAC` is complete with a
+/// DSB ([`clean`] ends with one), and comes first: an instruction cache invalidated earlier could
+/// be filled again from a unified cache that still has the line. `IC IALLUIS` is complete with the
+/// next DSB, and this PE fetches again after the ISB (the same, ordering and completion of cache
+/// maintenance). TLBs, branch predictors and the lines of translation tables stay as they are.
 pub fn evict(regions: impl IntoIterator<Item = Region>) {
     regions.into_iter().for_each(clean);
     insn::ic_ialluis();
@@ -205,11 +204,12 @@ pub fn evict(regions: impl IntoIterator<Item = Region>) {
     insn::isb();
 }
 
-/// Copies `from` to `to`, a line a turn: an image is large, and `memcpy` for a target without vector registers takes nearly three times
-/// as many instructions.
+/// Copies `from` to `to`, one line per iteration: an image is large, and `memcpy` for a target
+/// without vector registers takes nearly three times as many instructions.
 ///
 /// # Safety
-/// Both must be mapped as normal memory, what is at `to` the caller's, and they must not overlap.
+/// Both must be mapped as normal memory and must not overlap, and the memory at `to` must belong to
+/// the caller.
 pub unsafe fn copy(from: Region, to: u64) {
     const LINE: u64 = 64;
     let lines = from.size / LINE * LINE;
@@ -240,8 +240,9 @@ pub fn zero(region: Region) {
     // Both are powers of two, so a step has whole lines, and a page whole steps and blocks.
     const STEP: u64 = 8;
     let line = line().min(block).min(PAGE / STEP);
-    // RAM is large, and each boot does this once: a page at a time, which is still in the nearest cache
-    // when it is cleaned, by loops of little more than their one operation.
+    // RAM is large, and each boot does this once. So the code works page by page, since a page is
+    // still in the nearest cache when it is cleaned, in loops with little more than their one
+    // operation.
     let mut page = region.base;
     while page < region.end() {
         let end = page + PAGE;
@@ -264,11 +265,11 @@ pub fn zero(region: Region) {
     insn::dsb_sy();
 }
 
-/// Zeroes a page, `STEP` blocks a turn.
+/// Zeroes a page, `STEP` blocks per iteration.
 ///
 /// # Safety
-/// The page must be mapped as normal memory, and nothing may use it. `block` must be DCZID_EL0's, and so many of them be a part
-/// of a page.
+/// The page must be mapped as normal memory, and nothing may use it. `block` must be the block size
+/// of DCZID_EL0, and `STEP` blocks must divide a page.
 #[inline(always)]
 unsafe fn zero_page<const STEP: u64>(page: u64, block: u64) {
     let mut address = page;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Divides the time of two CPUs within samples into parts.
 //!
-//! The guest notes when a CPU begins and ends to poll and to halt. EL2 notes when an exit
-//! begins and ends, and what it does in it. Each keeps its notes in a [`TimeLog`] per CPU.
-//! [`Account`] follows both logs of both CPUs. The time between two notes is one part, and
-//! only what lies within a sample is counted. So the parts of a sample are together as long
-//! as the sample, once for each CPU, and contain nothing of the time between samples.
+//! The guest records when a CPU begins and ends a poll or a halt. EL2 records when an exit begins
+//! and ends, and its activity in between. Each keeps its notes in a [`TimeLog`] per CPU.
+//! [`Account`] follows both logs of both CPUs. The time between two notes is one part, and only
+//! time within a sample counts. So the parts of a sample add up to the length of the sample, once
+//! for each CPU, and include no time between samples.
 //!
-//! Logs are read while CPUs still write them. So each CPU is followed only up to a time
-//! before which its notes are certainly complete. If notes were overwritten before they were
-//! read, the samples that they belong to are left out as a whole and counted as lost.
+//! Logs are read while CPUs still write them. So each CPU is followed only up to a time before
+//! which its notes are certainly complete. If notes were overwritten before they were read, their
+//! samples are left out completely and counted as lost.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -31,7 +31,7 @@ pub const CAUSES: [&str; 9] = [
 /// How many parts there are.
 pub const COUNT: usize = 3 + CAUSES.len();
 
-/// Activity of a CPU at a time.
+/// Activity of a CPU at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// It runs the guest.
@@ -40,7 +40,7 @@ pub enum Part {
     Poll,
     /// It is halted, by the guest or by EL2.
     Wfi,
-    /// EL2 works on an exit by this one of [`CAUSES`].
+    /// EL2 handles an exit with this index in [`CAUSES`].
     El2(usize),
 }
 
@@ -62,12 +62,12 @@ impl Part {
 pub struct Totals {
     /// Ticks by part, of all CPUs.
     pub parts: [u64; COUNT],
-    /// Ticks of the samples, once for each CPU: what the parts sum up to. Counted from the
+    /// Ticks of the samples, once for each CPU, which the parts should add up to. Computed from the
     /// samples alone.
     pub ticks: u64,
     /// Samples.
     pub samples: u64,
-    /// Samples that are not among them because notes were overwritten, or out of order.
+    /// Samples left out because notes were overwritten or out of order.
     pub lost: u64,
 }
 
@@ -81,7 +81,7 @@ impl Totals {
     };
 }
 
-/// A sample that not all CPUs have been followed to the end of.
+/// A sample whose end not all CPUs have reached yet.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     start: u64,
@@ -90,7 +90,7 @@ struct Window {
     lost: bool,
 }
 
-/// Samples that can be under way: a CPU that takes part in each is at most in the next one.
+/// The most samples in progress: a CPU that takes part in each sample is at most in the next one.
 const WINDOWS: usize = 4;
 
 /// Follows both CPUs.
@@ -102,8 +102,8 @@ pub struct Account<'l> {
 }
 
 impl<'l> Account<'l> {
-    /// Follows CPUs that note in these logs, the guest in the first and EL2 in the second of each,
-    /// from empty logs on. `halts`: a WFI of the guest halts the CPU, and does not trap.
+    /// Follows CPUs with these logs, which must be empty: the first log of each is the guest's, the
+    /// second EL2's. `halts` means that a WFI of the guest halts the CPU and does not trap.
     #[must_use]
     pub fn new(logs: [[&'l TimeLog; 2]; CPUS], halts: bool) -> Self {
         Self {
@@ -113,7 +113,7 @@ impl<'l> Account<'l> {
         }
     }
 
-    /// A sample was taken from `start` to `end`, in ticks, after all before it.
+    /// Adds a sample from `start` to `end`, in ticks, which is later than all previous ones.
     pub fn sample(&mut self, start: u64, end: u64) {
         if self.windows.is_full() {
             // Its CPUs lag by more than they can.
@@ -140,13 +140,13 @@ impl<'l> Account<'l> {
         }
     }
 
-    /// Until when all notes of `cpu` are there, though it goes on.
+    /// The time until which all notes of `cpu` exist, although it goes on.
     #[must_use]
     pub fn noted_until(&self, cpu: usize) -> u64 {
         self.sides[cpu].noted_until()
     }
 
-    /// Everything, after both CPUs have ended and were followed to the end.
+    /// The totals, after both CPUs have ended and were followed to the end.
     #[must_use]
     pub fn totals(mut self) -> Totals {
         self.totals.lost += self.windows.len() as u64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One CPU, by its two logs.
+//! One CPU, followed through its two logs.
 
 use abi::{TimeLog, TimeNote, Traced, event_of};
 
@@ -13,7 +13,7 @@ pub enum Guest {
     Run,
     /// It polls.
     Poll,
-    /// It executes WFI, or asks for a state like it.
+    /// It executes WFI, or requests a similar state.
     Wfi,
 }
 
@@ -40,14 +40,14 @@ const EL2: usize = 1;
 #[derive(Debug)]
 pub struct Side<'l> {
     logs: [&'l TimeLog; 2],
-    /// The notes that are next.
+    /// The next note of each log.
     next: [u64; 2],
     /// Notes were lost, so the activity is not known.
     unknown: [bool; 2],
     halts: bool,
     guest: Guest,
     exit: Option<Exit>,
-    /// Up to here it was followed.
+    /// The time up to which it was followed.
     since: u64,
 }
 
@@ -70,9 +70,8 @@ impl<'l> Side<'l> {
         self.since >= time
     }
 
-    /// The time of the newest note that is certainly there. A CPU makes its notes
-    /// in order. So those of EL2 before its newest one are there, and so are those of the
-    /// guest, if they are read later.
+    /// The time of the newest note that certainly exists. A CPU makes its notes in order, so EL2's
+    /// notes before its newest one exist, and so do the guest's, if they are read later.
     pub fn noted_until(&self) -> u64 {
         let newest = self.logs[EL2].count().checked_sub(1);
         let newest = newest.and_then(|number| self.logs[EL2].get(number));
@@ -99,7 +98,7 @@ impl<'l> Side<'l> {
         }
     }
 
-    /// The next note, of the log that has the earlier one.
+    /// The next note: the earlier one of both logs.
     fn earliest(&mut self, windows: &mut [Window]) -> Option<(usize, TimeNote)> {
         let [guest, el2] = [GUEST, EL2].map(|log| self.peek(log, windows));
         match (guest, el2) {
@@ -109,8 +108,8 @@ impl<'l> Side<'l> {
         }
     }
 
-    /// The next note of `log`. Where it was overwritten the samples that it may belong to are
-    /// lost, and it goes on with one that is not about to be.
+    /// The next note of `log`. If that was overwritten, the samples that it may belong to are lost,
+    /// and reading goes on with a note that is not about to be overwritten.
     fn peek(&mut self, log: usize, windows: &mut [Window]) -> Option<TimeNote> {
         loop {
             let count = self.logs[log].count();
@@ -126,7 +125,7 @@ impl<'l> Side<'l> {
         }
     }
 
-    /// It did what it does until `to`.
+    /// Counts the time until `to` as its current activity.
     fn spend(&mut self, to: u64, windows: &mut [Window]) {
         let part = self.part().index();
         for window in windows {
@@ -152,7 +151,7 @@ impl<'l> Side<'l> {
         }
     }
 
-    /// Takes over the state by the note `word` of `log`.
+    /// Updates the activity according to the note `word` of `log`.
     fn turn(&mut self, log: usize, word: u64) {
         if log == GUEST {
             self.unknown[GUEST] = false;

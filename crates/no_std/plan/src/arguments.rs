@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The boot arguments that are ours: words that begin with `rouse.`.
 //!
-//! Hypervisor, guest and host read them by this one type, so that all three know
-//! the same words and refuse the same mistakes. Words with another prefix belong to
-//! whatever else is booted.
+//! Hypervisor, guest and host all read them with this type, so they know the same words and refuse
+//! the same mistakes. Words with other prefixes belong to whatever else is booted.
 //!
-//! Some words are for the hypervisor alone: it leaves them out of what the guest gets
-//! ([`guest_part`]). `rouse.fault=` is not one of them: it asks the hypervisor or the
-//! guest to fail, and some faults of the hypervisor are triggered by the guest.
+//! Some words are for the hypervisor alone, which does not pass them to the guest ([`guest_part`]).
+//! `rouse.fault=` is not one of them: it asks the hypervisor or the guest to fail, and some faults
+//! of the hypervisor are triggered by the guest.
 
 use core::fmt;
 
@@ -31,14 +30,14 @@ macro_rules! arguments {
             $($(#[$own_doc])* pub $own: $own_type,)*
         }
 
-        /// Names of the arguments outside the plan, but for [`HYPERVISORS`].
+        /// Names of the arguments outside the plan, except [`HYPERVISORS`].
         const KEYS: &[&str] = &[$($key),*];
-        /// Names of those that are for the hypervisor alone.
+        /// Names of the arguments that are for the hypervisor alone.
         const HYPERVISORS: &[&str] = &[$($own_key),*];
 
         impl<'a, P: Part<'a>> Arguments<'a, P> {
-            /// Takes one argument. Outside the plan the first of a name counts, in the
-            /// plan the last.
+            /// Takes one argument. If a name repeats, its first value counts outside the plan, its
+            /// last value within the plan.
             fn take(&mut self, key: &'a str, value: &'a str) -> Result<(), Error<'a>> {
                 match key {
                     $($key => first(&mut self.$field, $read(key, value)?),)*
@@ -58,7 +57,7 @@ fn first<T: Default + PartialEq>(field: &mut T, read: T) {
     }
 }
 
-/// Asks the hypervisor to print what the machine is.
+/// Asks the hypervisor to print a description of the machine.
 pub const SURVEY: &str = "survey";
 /// The key of [`Arguments::fault`].
 const FAULT: &str = "fault";
@@ -76,13 +75,13 @@ pub const CELL_DEADLINE: &str = "cell-deadline";
 pub const SEED: &str = "seed";
 /// Gives the guest's CPUs a standby state.
 pub const GUEST_STANDBY: &str = "guest-standby";
-/// Keeps a CPU for the deadlines.
+/// Reserves a CPU that enforces the deadlines.
 pub const KEEP_CPU: &str = "keep-cpu";
-/// Waits that trap in a boot, where cells can't turn that.
+/// Waits that trap in a boot, where cells can't change that.
 pub(crate) const GIVEN_TRAP: &str = "given-trap";
-/// How long what is below polls, likewise.
+/// How long the layer below polls in a boot, where cells can't change that.
 pub(crate) const GIVEN_HOST_POLL_US: &str = "given-host-poll-us";
-/// Says that no other boot has another trap.
+/// Says that no other boot has a different trap.
 pub(crate) const GIVEN_ALONE: &str = "given-alone";
 /// The boot arguments begin after this word.
 pub const OPTIONS: &str = "options";
@@ -94,70 +93,71 @@ const NEIGHBOUR: &str = "neighbour";
 
 arguments! {
     guest {
-        /// The check that is run instead of the plan, or `all`.
+        /// The check to run instead of the plan, or `all`.
         check: Option<&'a str> = "check", text;
-        /// The paths that are run once each instead, for a tracer: `all`, or names with commas.
+        /// The paths to run once each instead, for a tracer: `all`, or comma-separated names.
         cost: Option<&'a str> = "cost", text;
-        /// Few passes of each path, with short pauses, for a simulator of cores.
+        /// Runs few passes of each path, with short pauses, for a simulator of cores.
         cost_brief: bool = COST_BRIEF, on;
         /// Caches and TLBs are emptied before each pass of a path.
         cost_cold: bool = COST_COLD, on;
-        /// A failure that is asked for.
+        /// A failure to cause on purpose.
         fault: Option<Fault> = FAULT, word;
-        /// The class of hostile guests that is run instead, or `all`.
+        /// The class of hostile guests to run instead, or `all`.
         hostile: Option<&'a str> = "hostile", text;
         /// Layer below the guest, where that layer does not name itself.
         under: Option<Under> = "under", word;
         /// Waits that trap in this boot, under that layer.
         given_trap: Option<Trap> = GIVEN_TRAP, word;
-        /// How long that polls on a trapped WFI, microseconds.
+        /// How long that layer polls on a trapped WFI, in microseconds.
         given_host_poll_us: Option<u64> = GIVEN_HOST_POLL_US, count;
-        /// No other boot has another trap.
+        /// No other boot has a different trap.
         given_alone: bool = GIVEN_ALONE, on;
         /// Seed of random choices.
         seed: Option<u64> = SEED, count;
-        /// Wake-ups of a soak, which is run instead.
+        /// Wake-ups of a soak that runs instead of the plan.
         soak: Option<u64> = "soak", count;
-        /// Likewise, without other operations.
+        /// Wake-ups of a soak without other operations.
         stress: Option<u64> = "stress", count;
-        /// Seconds of a soak of Linux, by the program that measures it otherwise.
+        /// Seconds of a soak of Linux, run by the program that otherwise measures it.
         linux_soak: Option<u64> = "linux-soak", count;
     }
     hypervisor {
-        /// The hypervisor prints what the machine is.
+        /// The hypervisor prints a description of the machine.
         survey: bool = SURVEY, on;
-        /// Registers that the hypervisor leaves as firmware has them, by name.
+        /// Names of registers that the hypervisor leaves as firmware set them.
         leave: Option<&'a str> = "leave", text;
-        /// Generic watchdogs stay as firmware has them.
+        /// Generic watchdogs stay as firmware set them.
         keep_watchdogs: bool = "keep-watchdogs", on;
-        /// Seconds that the run may take, from the hypervisor's start; 0 is any.
+        /// Seconds that the run may take from the hypervisor's start; 0 means no limit.
         deadline: Option<u64> = DEADLINE, count;
-        /// Seconds that a pass of a cell may take, with its report; 0 is any.
+        /// Seconds that a pass of a cell may take, including its report; 0 means no limit.
         cell_deadline: Option<u64> = CELL_DEADLINE, count;
-        /// One CPU is the hypervisor's own and has no vCPU, so that a deadline ends any guest.
+        /// One CPU is reserved for the hypervisor and has no vCPU, so that a deadline ends any
+        /// guest.
         keep_cpu: bool = KEEP_CPU, on;
-        /// A vCPU may take the least vectors that there can be, to which the cost of exits is compared.
+        /// A vCPU may use the smallest possible vectors, as a baseline for the cost of exits.
         floor: bool = FLOOR, on;
-        /// Here the boot arguments begin, where a boot manager may put something in front.
+        /// The boot arguments begin here; a boot manager may put other text in front.
         options: bool = OPTIONS, on;
         /// The guest's tree has a standby state, so that a kernel's governor has a choice.
         guest_standby: bool = GUEST_STANDBY, on;
-        /// The console, as `platform::uart::Named` reads it.
+        /// The console, in the form that `platform::uart::Named` reads.
         uart: Option<&'a str> = "uart", text;
     }
 }
 
-/// The programs of the guest, which have an image each.
+/// The programs of the guest. Each has its own image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
-    /// It measures the cells of the plan.
+    /// Measures the cells of the plan.
     Measuring,
-    /// It runs checks, soaks, hostile guests, paths with their costs, faults.
+    /// Runs checks, soaks, hostile guests, paths with their costs, and faults.
     Trials,
 }
 
-/// The images that a boot takes as they are built for tests: with what no measurement uses, planted faults above all
-/// (Cargo's feature `planted`).
+/// The images of a boot that must be built for tests (Cargo's feature `planted`): they contain code
+/// that no measurement uses, mostly planted faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Planted {
     /// The hypervisor.
@@ -177,7 +177,7 @@ impl Planted {
 /// The booted image does not have the program that the arguments ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfit {
-    /// The one that it should have.
+    /// The program that it should have.
     asked: Program,
 }
 
@@ -221,13 +221,14 @@ impl<'a> Part<'a> for Plan {
     }
 }
 
-/// For the hypervisor, which measures nothing: their names are known or not, their
-/// values are the guest's. But which image of the guest it is depends on one.
+/// The hypervisor's view of the plan's arguments. The hypervisor measures nothing, so it checks
+/// only their names and leaves their values to the guest; but one of them decides which image of
+/// the guest runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// The atomic instructions that the guest is to be compiled to, if that was asked for.
+    /// The atomic instructions that the guest must be compiled to, if the arguments name them.
     pub atomics: Option<Atomics>,
-    /// KiB that a neighbour goes through at most, if one was asked for.
+    /// The most memory that a neighbour goes through, in KiB, if the arguments ask for one.
     pub neighbours: Option<u32>,
 }
 
@@ -272,7 +273,8 @@ impl<'a> Arguments<'a> {
 }
 
 impl<'a, P: Part<'a>> Arguments<'a, P> {
-    /// Likewise, with what can be read although something is wrong: where to report that.
+    /// Like [`Arguments::parse`], but also returns the arguments that could be read despite an
+    /// error, so that the error can be reported on the console they name.
     #[must_use]
     pub fn read(text: &'a str) -> (Self, Option<Error<'a>>) {
         let mut arguments = Self::default();
@@ -286,7 +288,7 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
         (arguments, wrong)
     }
 
-    /// The images that have to be built for tests, so that these have an effect.
+    /// The images that have to be built for tests if these arguments are to have an effect.
     #[must_use]
     pub fn planted(&self) -> Planted {
         let of_fault = self.fault.map_or(Planted::NOTHING, Fault::planted);
@@ -296,7 +298,7 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
         }
     }
 
-    /// Whether it is a trial that has vCPUs be next to a neighbour which tries what it may not.
+    /// Whether it is a trial in which vCPUs have a neighbour that tries forbidden operations.
     fn has_hostile_neighbours(&self) -> bool {
         let Self {
             check,
@@ -309,8 +311,8 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
         may && self.plan.has_neighbours()
     }
 
-    /// Why an image that is built for measurements can't be booted with these: `image` says whether it would have to be
-    /// another one.
+    /// Why an image that is built for measurements can't be booted with these arguments. `image`
+    /// returns whether a different image would be needed.
     #[must_use]
     pub fn unplanted(&self, image: impl Fn(Planted) -> bool) -> Option<Error<'static>> {
         let fault = self.fault.filter(|fault| image(fault.planted()));
@@ -326,7 +328,7 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
         }
     }
 
-    /// The program of the guest that these ask for.
+    /// The program of the guest that these arguments ask for.
     #[must_use]
     pub fn program(&self) -> Program {
         let is_trial = !self.measures() || self.fault.is_some_and(Fault::is_trial);
@@ -347,7 +349,7 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
         }
     }
 
-    /// Whether the plan is what is run.
+    /// Whether the boot runs the plan.
     #[must_use]
     pub const fn measures(&self) -> bool {
         let Self {
@@ -366,16 +368,16 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
 
 /// Every name that an argument can have.
 pub fn keys() -> impl Iterator<Item = &'static str> {
-    // Not from the table, which has everything else of the dimensions with it.
+    // Not from the table, which would pull in everything else about the dimensions.
     let names = dimensions::NAMES.iter().chain(Plan::OTHERS);
     names.chain(KEYS).chain(HYPERVISORS).copied()
 }
 
-/// Returns the guest's part of `bootargs`: all but the words of the hypervisor, with the spaces
-/// between them as they were. Concatenated, the pieces are the text.
+/// Returns the guest's part of `bootargs`: everything except the hypervisor's words, with the
+/// original spaces. The text is the concatenation of the pieces.
 pub fn guest_part(bootargs: &str) -> impl Iterator<Item = &str> + Clone {
     let mut text = bootargs.trim_ascii_end();
-    // No spaces are left of words that were taken from the end.
+    // Words removed from the end leave no spaces.
     while let Some(word) = text.split_ascii_whitespace().next_back()
         && is_hypervisors(word)
     {

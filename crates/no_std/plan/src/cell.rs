@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Derives properties of a cell from all its dimensions, and the reason why it can't be run.
+//! Derives a cell's properties from all its dimensions, and the reason why it can't run.
 
 use core::fmt;
 
@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl Cell {
-    /// Returns the cell for a guest without hypervisor: nothing traps, nothing is injected, and
-    /// nothing polls below it.
+    /// Returns the cell for a guest without a hypervisor: nothing traps, nothing is injected, and
+    /// no layer below polls.
     #[must_use]
     pub fn on_bare_machine(&self) -> Self {
         Self {
@@ -26,8 +26,8 @@ impl Cell {
         }
     }
 
-    /// Returns the cell, but for a wait that is not its own: Linux decides by itself how it idles,
-    /// so nothing that follows from the wait that others have applies to it.
+    /// Returns the cell with the wait that it really has: Linux decides by itself how it idles, so
+    /// nothing that follows from the waits of other guests applies to it.
     pub(crate) fn as_it_waits(mut self) -> Self {
         if self.workload.is_linux() {
             self.wait = Self::default().wait;
@@ -35,7 +35,8 @@ impl Cell {
         self
     }
 
-    /// Whether it may execute WFI. `overshoot` ends where others would; Linux idles by it.
+    /// Whether it may execute WFI. `overshoot` ends where other workloads would execute it; Linux
+    /// idles with it.
     pub(crate) fn halts(&self) -> bool {
         if self.workload.is_linux() {
             return true;
@@ -92,14 +93,14 @@ impl Cell {
         }
     }
 
-    /// Whether it is between two CPUs, those of [`Cell::pair`].
+    /// Whether it runs between two CPUs, those of [`Cell::pair`].
     #[must_use]
     pub fn has_pair(&self) -> bool {
         let wakes = !self.workload.has_tasks() && !self.workload.is_alone();
         wakes && self.partners() == Some(1)
     }
 
-    /// The pairs of `cpus` CPUs that it can be between. A round trip goes both ways.
+    /// The pairs of `cpus` CPUs that it can run between. A round trip goes both ways.
     #[must_use]
     pub fn pairs(&self, cpus: usize) -> Pairs {
         let directed = self.workload != Workload::Pingpong;
@@ -136,21 +137,20 @@ impl Cell {
         }
     }
 
-    /// Whether requests come when it is time for them, whatever became of those before.
+    /// Whether requests arrive on schedule, whatever happened to earlier requests.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.workload == Workload::Notify && self.arrival_us != 0
     }
 
-    /// Whether a sample may contain time in which every CPU is idle, or pauses for the
-    /// next request: it is a time then, of a counter of instructions too.
+    /// Whether a sample may contain time in which every CPU is idle or pauses for the next request.
+    /// It is then a time even if the counter counts instructions.
     #[must_use]
     pub fn has_idle_time(&self) -> bool {
         self.workload.has_idle_time() || self.is_open()
     }
 
-    /// The pause that was asked for with each wake-up, microseconds: the part of its time
-    /// without work.
+    /// The pause requested with each wake-up, in microseconds: the part of its time without work.
     pub(crate) fn pause_us(&self) -> u64 {
         let device = match self.workload {
             Workload::Io => self.request_us(),
@@ -158,23 +158,23 @@ impl Cell {
         };
         let [gap, device, service, arrival] =
             [self.gap_us, device, self.service_us, self.arrival_us].map(u64::from);
-        // A request is served while the next one is waited for.
+        // The CPU serves a request while it waits for the next one.
         gap + device + service.max(arrival)
     }
 
-    /// How long the device of `io` takes on average, microseconds.
+    /// How long the device of `io` takes on average, in microseconds.
     fn request_us(&self) -> u32 {
         let [reads, writes] = [100 - self.writes, self.writes].map(u64::from);
         let sum = reads * u64::from(self.device_us) + writes * u64::from(self.write_us);
         (sum / 100) as u32
     }
 
-    /// Whether CPUs call functions on others.
+    /// Whether CPUs call functions on other CPUs.
     pub(crate) fn storms(&self) -> bool {
         self.workload == Workload::Ipistorm
     }
 
-    /// Whether one of the callers would have no CPU of the mask to call but itself.
+    /// Whether one of the callers is the only CPU in its own mask.
     pub(crate) fn calls_itself_only(&self, cpus: usize) -> bool {
         let mut callers = self.cpulist.iter(cpus);
         callers.any(|me| self.mask.iter(cpus).all(|cpu| cpu == me))
@@ -199,8 +199,8 @@ impl Cell {
         (!near).then_some(made.max(1) as u32)
     }
 
-    /// Names the probes of what the machine has to model for the cell to show what its wait is
-    /// meant to do.
+    /// Names the probes of the features that the machine has to model for the cell to show the
+    /// intended effect of its wait.
     pub fn depends_on(&self) -> impl Iterator<Item = &'static str> {
         let wait = match self.wait.governor() {
             Some(_) if !self.polls() => &[],
@@ -214,7 +214,8 @@ impl Cell {
         wait.chain(caches)
     }
 
-    /// Why the cell is not run on `machine`; of several reasons the one with precedence.
+    /// Why the cell does not run on `machine`; if there are several reasons, the one with
+    /// precedence.
     #[must_use]
     pub fn skip_reason(&self, machine: &Machine) -> Option<SkipReason> {
         let mut first: Option<SkipReason> = None;
@@ -229,7 +230,7 @@ impl Cell {
         first
     }
 
-    /// Dimension `key` by its text; `None` without a dimension of this name.
+    /// The text of dimension `key`; `None` if there is no dimension of this name.
     #[must_use]
     pub fn word(&self, key: &str) -> Option<impl fmt::Display + '_> {
         Some(Info::find(key)?.text(self))
@@ -244,14 +245,14 @@ impl Cell {
         info.set(self, word)
     }
 
-    /// Where the values stand among the others: ordered by this, cells are in the
-    /// order of a plan whose lists are in the order of the words and numbers.
+    /// The sort key of the cell: it puts cells in the order of a plan whose lists are in the order
+    /// of the words and numbers.
     #[must_use]
     pub fn rank(&self) -> [u64; COUNT] {
         SLOWEST_FIRST.map(|dimension| DIMENSIONS[dimension].rank(self))
     }
 
-    /// Returns the dimensions of the workloads on the executor that apply.
+    /// Returns the applicable dimensions of the workloads on the executor.
     pub fn system(&self) -> impl Iterator<Item = &'static Info> {
         let system = DIMENSIONS.iter().filter(|info| info.place == Place::System);
         system.filter(|info| info.applies(self))
@@ -278,8 +279,8 @@ impl fmt::Display for Title<'_> {
 }
 
 impl Info {
-    /// Whether `cell` is called by it, in one line. A decision of Linux itself is not a part
-    /// of its name.
+    /// Whether `cell` has this dimension in its one-line name. A decision of Linux itself is not
+    /// part of the name.
     #[must_use]
     pub fn names(&self, cell: &Cell) -> bool {
         match (self.place, self.show) {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The dimensions that a boot fixes, not a cell: the guest has an image for
-//! each word of `atomics`, and a kernel decides at its boot how it idles.
+//! The dimensions that a boot fixes for all its cells: the guest has an image for each word of
+//! `atomics`, and a kernel decides at its boot how it idles.
 //!
-//! The host boots once for each choice that is asked for ([`Plan::choices`]), with the part of
-//! the plan that is its own ([`Plan::chosen`]). The hypervisor chooses the image
-//! ([`Names::atomics`](crate::Names)). The guest says in every cell which one it is
+//! The host boots once for each requested choice ([`Plan::choices`]), with that choice's part of
+//! the plan ([`Plan::chosen`]). The hypervisor chooses the image
+//! ([`Names::atomics`](crate::Names)). The guest reports in every cell which image it is
 //! ([`Plan::runs_on`]). Linux learns from its command line how to idle.
 
 use core::fmt;
 
 use crate::{Atomics, Dimension, LinuxCpuidle, List, Plan, Value};
 
-/// Dimensions of which a boot has one value.
+/// The dimensions that have one value per boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The atomic instructions of the guest, if they were asked for; else the best that the
+    /// The atomic instructions of the guest, if they were requested; otherwise the best that the
     /// machine has.
     pub atomics: Option<Atomics>,
     /// How Linux idles, where it is the guest.
@@ -22,7 +22,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// No choice was asked for.
+    /// No choice was requested.
     pub const NONE: Self = Self {
         atomics: None,
         cpuidle: LinuxCpuidle::Default,
@@ -30,7 +30,7 @@ impl Choice {
 }
 
 impl fmt::Display for Choice {
-    /// Writes the values that were asked for, each after a comma: `, atomics lse`.
+    /// Writes the requested values, each after a comma: `, atomics lse`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(atomics) = self.atomics {
             write!(f, ", atomics {atomics}")?;
@@ -42,7 +42,7 @@ impl fmt::Display for Choice {
     }
 }
 
-/// The guest's image is not one that the plan can be measured by.
+/// The guest's image can't measure the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OtherImage {
     /// The plan names several words.
@@ -66,8 +66,8 @@ impl fmt::Display for OtherImage {
 }
 
 impl Plan {
-    /// The choices that are asked for, each of which needs a boot: of the guest's image, or,
-    /// with `linux` as the guest, of how that idles.
+    /// The requested choices, each of which needs a boot: the guest's image or, if `linux` is the
+    /// guest, how Linux idles.
     #[must_use]
     pub fn choices(&self, linux: bool) -> List<Choice> {
         let choose = |cpuidle: &LinuxCpuidle| Choice {
@@ -101,18 +101,19 @@ impl Plan {
         plan
     }
 
-    /// The words that are asked for, each of which needs a boot; empty: the machine's best.
+    /// The requested words, each of which needs a boot; empty means the machine's best.
     pub fn atomics(&self) -> impl Iterator<Item = Atomics> + '_ {
         let asked = &self.lists.atomics;
         let values = asked.values.iter().copied();
         values.filter(|_| asked.named)
     }
 
-    /// Says that image `own` runs the plan: what nothing was asked of has its word. Asked for
-    /// `lse` where not every CPU has it (`lse`), the other image runs, to skip every cell.
+    /// Records that image `own` runs the plan: if no word was requested, the plan gets the image's
+    /// word. If `lse` was requested and not every CPU has it (`lse` is false), the other image runs
+    /// and skips every cell.
     ///
     /// # Errors
-    /// [`OtherImage`]: it can't.
+    /// [`OtherImage`] if the image can't run the plan.
     pub fn runs_on(&mut self, own: Atomics, lse: bool) -> Result<(), OtherImage> {
         let mut asked = self.atomics();
         let (first, others) = (asked.next(), asked.count());

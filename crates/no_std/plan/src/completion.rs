@@ -7,18 +7,18 @@ use crate::error::Error;
 use crate::value::number;
 use crate::{Value, ValueKind};
 
-/// How many requests of a hundred a device completes on the CPU that submitted them; the
-/// others it completes on the next CPU, which wakes the one that submitted.
+/// How many of a hundred requests a device completes on the CPU that submitted them. It completes
+/// the others on the next CPU, which wakes the submitting CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion(u32);
 
 impl Completion {
-    /// Every one on the CPU that submitted it.
+    /// Every request completes on the CPU that submitted it.
     pub const SAME: Self = Self(100);
-    /// None.
+    /// No request completes on the CPU that submitted it.
     pub const OTHER: Self = Self(0);
 
-    /// The ends, by the words that stood for them when there was nothing between.
+    /// Both ends of the range, with the words that stood for them before other percentages existed.
     const ENDS: [(&str, Self); 2] = [("same", Self::SAME), ("other", Self::OTHER)];
 
     /// Per cent, 0 to 100.

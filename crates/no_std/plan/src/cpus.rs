@@ -12,7 +12,7 @@ const WORDS: usize = MAX_CPUS / BITS;
 
 const _: () = assert!(MAX_CPUS.is_multiple_of(BITS));
 
-/// CPUs, by their position in the device tree: those below [`MAX_CPUS`].
+/// CPUs, by their position in the device tree, which is below [`MAX_CPUS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuSet([u64; WORDS]);
 
@@ -24,19 +24,19 @@ impl CpuSet {
     /// The first CPU.
     pub const FIRST: Self = Self::one(0);
 
-    /// One CPU, of those below [`MAX_CPUS`].
+    /// The set of one CPU, which is below [`MAX_CPUS`].
     #[must_use]
     pub const fn one(cpu: usize) -> Self {
         Self::NONE.with(cpu)
     }
 
-    /// Whether `cpu` is in it.
+    /// Whether the set contains `cpu`.
     #[must_use]
     pub const fn has(&self, cpu: usize) -> bool {
         cpu < MAX_CPUS && self.0[cpu / BITS] >> (cpu % BITS) & 1 != 0
     }
 
-    /// It and `cpu`, one of those below [`MAX_CPUS`].
+    /// The set with `cpu` added, which is below [`MAX_CPUS`].
     #[must_use]
     #[inline(always)]
     pub const fn with(mut self, cpu: usize) -> Self {
@@ -44,7 +44,7 @@ impl CpuSet {
         self
     }
 
-    /// Whether no CPU is in it.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::NONE
@@ -53,8 +53,8 @@ impl CpuSet {
     /// Iterates over its members among `cpus` CPUs.
     #[inline]
     pub fn iter(&self, cpus: usize) -> impl Iterator<Item = usize> + Clone + use<> {
-        // From one bit to the next, since callers measure this too; skips words beyond the
-        // CPUs of the machine.
+        // Goes from set bit to set bit, since callers measure this code too. Skips words beyond the
+        // machine's CPUs.
         let words = self.0;
         let mut left = words[0];
         let mut base = 0;
@@ -72,15 +72,15 @@ impl CpuSet {
         })
     }
 
-    /// The first one that a machine of `cpus` CPUs does not have; `all` is
-    /// whatever it has.
+    /// The first CPU of the set that a machine of `cpus` CPUs does not have. `all` never has such a
+    /// CPU.
     #[must_use]
     pub fn beyond(&self, cpus: usize) -> Option<usize> {
         (cpus..MAX_CPUS).find(|&cpu| *self != Self::ALL && self.has(cpu))
     }
 
-    /// Where it stands among others: as the numbers do whose bits they are. It is that number
-    /// where it is small, else its length and as many of its highest bits as have room.
+    /// The sort key of the set, ordered like the number that has the same bits: that number if it
+    /// is small, otherwise its length and as many of its highest bits as fit.
     pub(crate) fn place(&self) -> u64 {
         let Some(top) = (0..MAX_CPUS).rev().find(|&cpu| self.has(cpu)) else {
             return 0;
@@ -108,7 +108,7 @@ impl CpuSet {
         }
     }
 
-    /// Reads hexadecimal digits, the last of which has the first four CPUs.
+    /// Reads hexadecimal digits; the last digit holds the first four CPUs.
     fn parse_mask(digits: &str) -> Option<Self> {
         const PER_DIGIT: usize = 4;
         let mut set = Self::NONE;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The dimensions: everything that distinguishes one cell from another, once.
+//! The dimensions: everything that distinguishes one cell from another, declared once.
 //!
-//! An entry has the values, the default, when the dimension
-//! applies and what contradicts it, and its name in options, records, results and
-//! charts. Its neutral value is the first of the default unless it names another. Options, boot arguments, the product of the lists, records, results,
-//! columns and charts follow from the table, which has two parts: `common` and
-//! `system`.
+//! An entry has the dimension's values, its default, when it applies, what contradicts it, and its
+//! name in options, records, results and charts. The neutral value is the first default value
+//! unless the entry names another. Options, boot arguments, the product of the lists, records,
+//! results, columns and charts follow from the table, which has two parts: `common` and `system`.
 
 mod common;
 mod derive;
@@ -24,15 +23,15 @@ use common::common_and;
 use derive::{dimensions, is_text, or};
 use system::system;
 
-/// Longest limit or gap, microseconds: ten seconds.
+/// Longest limit or gap, in microseconds: ten seconds.
 const MAX_US: u32 = 10_000_000;
 
-/// Longest slice, microseconds: a tenth of a second, for which other CPUs may have to wait.
+/// Longest slice, in microseconds: a tenth of a second. Other CPUs may have to wait for its end.
 const MAX_SLICE_US: u32 = 100_000;
 
 system! { common_and }
 
-/// The dimensions by how slowly their values take turns, the slowest first.
+/// The dimensions, ordered by how slowly their values change from cell to cell, the slowest first.
 pub(crate) const SLOWEST_FIRST: [usize; COUNT] = {
     let mut order = [0; COUNT];
     let mut n = 0;

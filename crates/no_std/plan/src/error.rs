@@ -43,7 +43,7 @@ pub enum Error<'a> {
         /// Values that the dimension has.
         known: &'static [&'static str],
     },
-    /// Not a number, or outside of the range.
+    /// Not a number, or out of range.
     Number {
         /// Dimension.
         key: &'a str,
@@ -75,28 +75,28 @@ pub enum Error<'a> {
         /// Mistake in the table.
         why: Misread<'a>,
     },
-    /// More values than a list holds.
+    /// More values than a list can hold.
     TooMany {
         /// Dimension.
         key: &'a str,
-        /// Values that a list holds.
+        /// The most values that a list can hold.
         most: usize,
     },
-    /// Not a part of a number of parts.
+    /// Not a valid part, like `2/3`.
     Shard {
         /// Value as given.
         word: &'a str,
         /// The part that comes nearest.
         nearest: Shard,
     },
-    /// Several words, of what a boot has one of.
+    /// Several words for a dimension that has one value per boot.
     Several {
         /// Dimension.
         key: &'a str,
         /// Words as given.
         words: &'a str,
     },
-    /// It asks for what only images for tests have.
+    /// It asks for a feature that only test images have.
     Unplanted {
         /// Argument.
         key: &'static str,
@@ -132,7 +132,7 @@ impl fmt::Display for Error<'_> {
                 write!(f, "{key}: there is no `{word}`; use all")?;
                 let mut last = "";
                 for known in *known {
-                    // A family's own `all` stands before its members.
+                    // A family's own `all` comes before its members.
                     let family = family(known);
                     if family != last {
                         write!(f, ", {family}all")?;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The plan of a measurement: the cells that it measures.
 //!
-//! [`DIMENSIONS`] is the one table of what distinguishes cells: words, values, defaults, when each
-//! applies and what contradicts it, and its name in options, records, results, tables and charts.
-//! CONTRIBUTING.md describes how one is added.
+//! [`DIMENSIONS`] is the one table of everything that distinguishes cells. It has each dimension's
+//! words, values and default, when it applies, what contradicts it, and its name in options,
+//! records, results, tables and charts. CONTRIBUTING.md describes how to add a dimension.
 //!
 //! A [`Plan`] holds a list of values per dimension. It travels to the guest as
 //! boot arguments (`rouse.wait=wfi,wfe`), is read there by the same code that
 //! printed it ([`Arguments`]), and is expanded on both sides into the same
-//! [`Cell`]s: the product of the lists. Where a combination makes no sense or the
-//! machine can't do it, [`Cell::skip_reason`] returns why; such a cell is listed as
-//! skipped if its dimension was named, and left out if it only came with the
-//! defaults.
+//! [`Cell`]s: the product of the lists. If a combination makes no sense or the machine can't run
+//! it, [`Cell::skip_reason`] returns why. Such a cell is listed as skipped if its dimension was
+//! named, and left out if it only came with the defaults.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -62,29 +61,28 @@ pub const PREFIX: &str = "rouse.";
 pub struct Plan {
     /// The values of each dimension.
     pub lists: Lists,
-    /// Whether cells are run once more with time stamps; one value.
+    /// Whether cells run once more with time stamps; always a single value.
     pub stages: Dimension<Stages>,
     /// Wake-ups per cell at most.
     pub iterations: u32,
-    /// A cell may end before, once its passes repeat each other.
+    /// A cell may end early, once its passes repeat each other.
     pub settle: bool,
-    /// Time that a cell may take besides the pauses asked for, milliseconds of the
-    /// guest; 0 for no bound. `None` is the default of [`Limits::of`].
+    /// Time that a cell may take besides the requested pauses, in milliseconds of the guest; 0 for
+    /// no bound. `None` is the default of [`Limits::of`].
     pub cell_ms: Option<u32>,
-    /// The part of the cells that is meant.
+    /// The part of the cells to measure.
     pub shard: Shard,
-    /// Every sample is to be reported, not only their histogram.
+    /// Whether to report every sample, not only the histogram.
     pub raw: bool,
-    /// Only what the table needs is reported: no histograms, no stages.
+    /// Whether to report only the table's figures, without histograms and stages.
     pub compact: bool,
-    /// Samples are reported in cycles of the core, if the guest can measure how many
-    /// a tick of the counter has.
+    /// Whether to report samples in core cycles, if the guest can measure how many cycles a counter
+    /// tick has.
     pub cycles: bool,
-    /// Cells that need caches are measured whether the machine models any or not: for
-    /// trying what they do.
+    /// Whether to measure cells that need caches even if the machine models none, to try them out.
     pub assume_caches: bool,
-    /// The machine is known to lose an interrupt that is acknowledged while an
-    /// event comes; see [`Machine::event_loses_irq`].
+    /// Whether the machine is known to lose an interrupt that is acknowledged while an event
+    /// arrives; see [`Machine::event_loses_irq`].
     pub event_loses_irq: bool,
 }
 
@@ -98,9 +96,9 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Most parts that the cells can be dealt out to.
+    /// The most parts that the cells can be dealt out to.
     pub const MOST: u32 = 10_000;
-    /// The one part that is everything.
+    /// The single part that has every cell.
     pub const WHOLE: Self = Self { index: 1, of: 1 };
 
     /// Part `further` of this part.
@@ -112,7 +110,7 @@ impl Shard {
         }
     }
 
-    /// Whether listed cell `number`, from 0, is of this part.
+    /// Whether listed cell `number`, from 0, belongs to this part.
     const fn has(self, number: usize) -> bool {
         number % self.of as usize == self.index as usize - 1
     }
@@ -137,8 +135,8 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// The cells, in order. Both sides expand the same plan to the same list,
-    /// given the same machine.
+    /// The cells, in order. Given the same machine, both sides expand the same plan to the same
+    /// list.
     pub fn cells<'p>(&'p self, machine: &'p Machine) -> impl Iterator<Item = Cell> + 'p {
         let expanded = (0..self.combinations()).map(|number| self.combination(number));
         expanded
@@ -152,8 +150,9 @@ impl Plan {
             .filter(|cell| self.is_of_boot(cell, machine))
     }
 
-    /// Whether `cell` belongs to this boot because its knobs are those that the cell wants; other
-    /// boots have others. The first boot reports the cells that no boot can run.
+    /// Whether `cell` belongs to this boot because the boot has the knob settings that the cell
+    /// wants; other boots have other settings. The first boot reports the cells that no boot can
+    /// run.
     fn is_of_boot(&self, cell: &Cell, machine: &Machine) -> bool {
         let Some(given) = machine.given else {
             return true;
@@ -167,9 +166,9 @@ impl Plan {
         }
     }
 
-    /// Whether `cell` runs once more with time stamps. Of the pairs of `all` only the first two
-    /// CPUs and separately named pairs do: a map shows no stages, and to stamp all would double
-    /// its time.
+    /// Whether `cell` runs once more with time stamps. Of the pairs of `all`, only the first two
+    /// CPUs and separately named pairs do: a map shows no stages, and stamping every pair would
+    /// double its time.
     #[must_use]
     pub fn takes_stamps(&self, cell: &Cell) -> bool {
         let wanted = self.stages.values.contains(&Stages::On) && !self.compact;
@@ -177,7 +176,7 @@ impl Plan {
         wanted && cell.workload == Workload::Pingpong && named
     }
 
-    /// Whether the CPU in `place` among those that run may send for a cell: it measures then.
+    /// Whether the running CPU in `place` may be the sender of a cell, and so measure it.
     #[must_use]
     pub fn may_measure(&self, place: usize) -> bool {
         place == 0
@@ -189,7 +188,7 @@ impl Plan {
                 .any(|pair| pair.may_begin_at(place))
     }
 
-    /// How many requests one block of `cell` makes at most whose times are drawn before it.
+    /// The most requests that one block of `cell` can make with times drawn in advance.
     #[must_use]
     pub fn drawn(&self, cell: &Cell) -> u64 {
         let made = self.iterations.div_ceil(PASSES) + cell.workload.unrecorded();
@@ -209,8 +208,8 @@ impl Plan {
         (0..self.combinations()).any(|number| info.applies(&self.combination(number)))
     }
 
-    /// Combination `number` of the product, with what does not apply to it
-    /// set to its neutral value.
+    /// Combination `number` of the product, with inapplicable dimensions set to their neutral
+    /// values.
     fn combination(&self, mut number: usize) -> Cell {
         let mut at = self.lists.lengths();
         for &dimension in SLOWEST_FIRST.iter().rev() {
@@ -221,14 +220,14 @@ impl Plan {
         self.lists.cell(&at)
     }
 
-    /// `cell` between each of the wanted pairs of CPUs: for `all`, those that are not also named,
-    /// whatever the number of CPUs is.
+    /// `cell` between each of the wanted pairs of CPUs. For `all`, skips pairs that are also named,
+    /// whatever the number of CPUs.
     fn in_pairs(&self, cell: Cell, machine: &Machine) -> impl Iterator<Item = Cell> + use<'_> {
         let named = &self.lists.pair.values;
         let is_all = |pair: &&Pair| matches!(pair, Pair::All { .. });
         let first_of_all = named.iter().find(is_all).copied();
         let (one, most, seed) = match cell.pair {
-            // With one CPU there is no pair; the skip reason reports that.
+            // With one CPU, there is no pair; the skip reason reports that.
             Pair::All { .. } if machine.cpus < 2 => (Some(Pair::FIRST), 0, 0),
             Pair::All { most, seed } if first_of_all == Some(cell.pair) => (None, most, seed),
             Pair::All { .. } => (None, 0, 0),
@@ -243,10 +242,10 @@ impl Plan {
 
     /// Whether no earlier combination is the same cell.
     ///
-    /// Cells repeat where a dimension does not apply and is set to its neutral
-    /// value. Whether it applies depends on what does, so that the repeated
-    /// cell is found by going back in one dimension alone. The guest does this at
-    /// boot, on simulators too, so it must not look at all earlier combinations.
+    /// Cells repeat where a dimension does not apply and is set to its neutral value. Whether a
+    /// dimension applies depends only on applicable ones, so going back in one dimension is enough
+    /// to find the repeated cell. The guest does this at boot, even on simulators, so it must not
+    /// look at all earlier combinations.
     fn first_of_its_kind(&self, number: usize, cell: &Cell) -> bool {
         let lengths = self.lists.lengths();
         let mut stride = 1;
@@ -257,8 +256,7 @@ impl Plan {
         })
     }
 
-    /// Whether a cell appears at all: it can run, or what stands against it
-    /// was asked for.
+    /// Whether a cell appears at all: it can run, or the obstacle was explicitly requested.
     fn is_listed(&self, cell: &Cell, machine: &Machine) -> bool {
         if self.repeats_delivery(cell, machine) {
             return false;
@@ -278,8 +276,8 @@ impl Plan {
             | SkipReason::NoTarget
             | SkipReason::NoCaller
             | SkipReason::Offline { .. } => true,
-            // Combinations that came with the defaults are dropped: these workloads plan the waits
-            // that make sense.
+            // Drops combinations that came with the defaults: these workloads plan the waits that
+            // make sense.
             SkipReason::StreamAlone | SkipReason::NoLimit => {
                 (lists.wait.named || cell.wait == Wait::Wfe)
                     && (lists.trap.named || cell.trap == Trap::None)
@@ -294,7 +292,7 @@ impl Plan {
             }
             SkipReason::NoBystander => lists.shape.named || cell.workload != Workload::Ipi,
             SkipReason::NoCaches => lists.cache.named,
-            // How long what is not there polls makes no other cell.
+            // The poll time of a missing layer does not make a different cell.
             SkipReason::NoHypervisor => {
                 let polls = cell.host_poll_us != 0 && !lists.host_poll_us.named;
                 (lists.trap.named || lists.deliver.named) && !polls
@@ -308,8 +306,8 @@ impl Plan {
         }
     }
 
-    /// Whether the default leaves it out to stay readable: a broadcast is shown to CPUs that halt,
-    /// and EL2 polls in `pingpong` alone, unless more is asked for.
+    /// Whether the default leaves the cell out to stay readable: unless more is requested,
+    /// broadcasts go only to CPUs that halt, and EL2 polls only in `pingpong`.
     fn is_left_out(&self, cell: &Cell) -> bool {
         let lists = &self.lists;
         let broadcast = cell.shape == Shape::Broadcast && cell.wait != Wait::Wfi;
@@ -317,8 +315,8 @@ impl Plan {
         broadcast && !lists.shape.named || host_polls && !lists.host_poll_us.named
     }
 
-    /// Whether `cell` only repeats, with the other delivery, a cell that delivers nothing or that
-    /// Linux runs.
+    /// Whether `cell` only repeats another cell with the other delivery: one that delivers nothing,
+    /// or that Linux runs.
     fn repeats_delivery(&self, cell: &Cell, machine: &Machine) -> bool {
         let first = if machine.under.injects() {
             Deliver::Inject

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interprets a number that is refused: `1e20`, `2.5`, `-1`.
+//! Interprets a refused number: `1e20`, `2.5`, `-1`.
 
-/// The whole number that `word` comes nearest to from below, as far as 64 bits go; 0 for
-/// negative ones. `None` if it is not a number.
+/// `word` rounded down to a whole number, at most the largest 64-bit value; 0 if it is negative.
+/// `None` if it is not a number.
 ///
 /// ```
 /// assert_eq!(plan::magnitude("1e3"), Some(1000));
@@ -23,7 +23,7 @@ pub fn magnitude(word: &str) -> Option<u64> {
     if is_negative {
         return Some(0);
     }
-    // How many digits stand before the point once it has moved.
+    // How many digits are before the point after the exponent has moved it.
     let point = i64::try_from(whole.len()).ok()? + shift(exponent)?;
     let mut value: u64 = 0;
     let mut digits = digits();
@@ -44,7 +44,7 @@ pub fn magnitude(word: &str) -> Option<u64> {
     Some(value)
 }
 
-/// An exponent; one out of bounds is a very large one.
+/// Reads an exponent; an out-of-range one becomes a very large one.
 fn shift(exponent: &str) -> Option<i64> {
     const FAR: i64 = 1 << 32;
     let (sign, digits) = match exponent.strip_prefix('-') {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The known word that is nearest to an unknown one.
 
-/// Longest word of which the end counts too.
+/// Longest word that is compared to its end.
 const MOST: usize = 40;
 
-/// The one of `known` that takes the fewest changes of single letters; the first of
-/// several. `None` if `known` is empty.
+/// The word in `known` that takes the fewest single-letter changes; if several do, the first.
+/// `None` if `known` is empty.
 #[must_use]
 pub fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     known.min_by_key(|known| distance(word, known))
 }
 
-/// How many letters must be put in, left out, changed or swapped with their neighbours
-/// to make one word the other (optimal string alignment).
+/// How many letters must be inserted, deleted, changed or swapped with their neighbours to turn one
+/// word into the other (optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let (a, b) = (&a[..a.len().min(MOST)], &b[..b.len().min(MOST)]);
-    // Row n: the distances of the first n letters of `a` from all beginnings of `b`.
+    // Row n holds the distances of the first n letters of `a` from all prefixes of `b`.
     let mut rows = [[0; MOST + 1]; 3];
     rows[0] = core::array::from_fn(|letters| letters);
     for n in 1..=a.len() {

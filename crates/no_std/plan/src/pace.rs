@@ -4,17 +4,17 @@
 //! A cell ends when it is [settled](End::Settled), has its
 //! [samples](End::Samples), or has used up its [budget](End::Budget) of time.
 //!
-//! The budget never depends on measured values but on how long a measurement takes, and
-//! it applies before the wake-ups, not among them: a first short block measures the cost
-//! of one, and that decides once how many each pass makes. So all passes have equally
-//! many, forwards and backwards ones alike, and no sample is taken or dropped because of
-//! its value. Only a cell whose cost grows later makes its later passes shorter.
+//! The budget depends on how long a measurement takes, never on measured values, and it applies
+//! before the wake-ups, not among them. A first short block measures the cost of one wake-up, which
+//! decides once how many wake-ups each pass makes. So all passes, forwards or backwards, have
+//! equally many, and no sample is taken or dropped because of its value. Only a cell whose cost
+//! grows later has shorter later passes.
 
 use crate::{Cell, End, Plan, Workload};
 
-/// Interleaved passes over the cells; the wake-ups of a cell are divided
-/// among them. Passes run forwards, backwards, backwards, forwards
-/// ([`is_forwards`]), so that a drift of the machine meets every cell alike.
+/// Interleaved passes over the cells, which divide the wake-ups of a cell among them. Passes run
+/// forwards, backwards, backwards, forwards ([`is_forwards`]), so that a drift of the machine
+/// affects every cell equally.
 pub const PASSES: u32 = 4;
 
 /// Whether pass `pass` runs the cells forwards.
@@ -23,17 +23,17 @@ pub const fn is_forwards(pass: u32) -> bool {
     matches!(pass % 4, 0 | 3)
 }
 
-/// Passes after which a cell can be found settled: as many forwards as backwards.
+/// Passes after which a cell can count as settled: as many forwards as backwards.
 pub const BALANCED: u32 = 2;
 
-/// Wake-ups of the block that measures the cost of one: with one of each other pass enough for
-/// a median, whatever each costs.
+/// Wake-ups of the block that measures the cost of one. With one wake-up from each other pass, they
+/// are enough for a median, whatever each costs.
 const FIRST: u32 = 20;
 
-/// Time that a cell may take unless some is named, milliseconds of the guest, where
-/// it counts instructions: one is 10^6 of them, which take an emulator long.
+/// Default time of a cell in milliseconds of the guest, if its counter counts instructions: a
+/// millisecond is 10^6 of them, which an emulator runs slowly.
 const MS_OF_INSTRUCTIONS: u32 = 10;
-/// Likewise where it counts time.
+/// Default time of a cell in milliseconds, if the counter counts time.
 const MS_OF_TIME: u32 = 500;
 
 /// Bounds of a cell's wake-ups and time.
@@ -41,19 +41,19 @@ const MS_OF_TIME: u32 = 500;
 pub struct Limits {
     /// Wake-ups at most.
     pub iterations: u32,
-    /// It may end before, once it is settled.
+    /// It may end early, once it is settled.
     pub settle: bool,
-    /// Ticks that it may take besides the pauses that were asked for; 0 for no bound.
+    /// Ticks that it may take besides the requested pauses; 0 for no bound.
     pub budget: u64,
     /// Ticks of such a pause.
     pub pause: u64,
-    /// Wake-ups that a block makes besides those that were asked for.
+    /// Wake-ups that a block makes besides the requested ones.
     pub unrecorded: u32,
 }
 
 impl Limits {
-    /// Computes the limits of `cell` where the counter has `frequency` and counts `instructions`,
-    /// or time.
+    /// Computes the limits of `cell` for a counter of `frequency` that counts `instructions` or
+    /// time.
     #[must_use]
     pub fn of(plan: &Plan, cell: &Cell, frequency: u64, instructions: bool) -> Self {
         let ticks = |us: u64| (u128::from(us) * u128::from(frequency) / 1_000_000) as u64;
@@ -73,14 +73,14 @@ impl Limits {
         }
     }
 
-    /// How many wake-ups pass `pass` makes if time does not matter.
+    /// How many wake-ups pass `pass` makes if time is no limit.
     #[must_use]
     pub const fn share(&self, pass: u32) -> u32 {
         self.iterations / PASSES + (pass < self.iterations % PASSES) as u32
     }
 }
 
-/// How far a cell is.
+/// Progress of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
     /// Wake-ups so far.
@@ -91,15 +91,15 @@ pub struct Pace {
     pub ended: Option<End>,
     /// Wake-ups of this pass so far.
     in_pass: u32,
-    /// Ticks so far, pauses left out.
+    /// Ticks so far, without pauses.
     used: u64,
-    /// Wake-ups of a pass at most, once that is known.
+    /// The most wake-ups of a pass, once known.
     per_pass: Option<u32>,
 }
 
 impl Pace {
-    /// How many wake-ups the next block makes; `None` when the pass is over. Each
-    /// pass makes one at least.
+    /// How many wake-ups the next block makes; `None` when the pass is over. Each pass makes at
+    /// least one.
     #[must_use]
     pub fn next(&self, limits: &Limits) -> Option<u32> {
         let left = limits.share(self.passes).saturating_sub(self.in_pass);
@@ -112,7 +112,8 @@ impl Pace {
         let Some(per_pass) = self.per_pass else {
             return Some(left.min(FIRST));
         };
-        // One block for each pass, or the rest of it after the one that measured the cost.
+        // A pass is one block, except that the first pass has a block that measures the cost and
+        // one for the rest.
         if self.in_pass > 0 && (self.passes > 0 || self.in_pass > FIRST) {
             return None;
         }
@@ -137,7 +138,7 @@ impl Pace {
         }
     }
 
-    /// Ends the pass. `repeats`: it has the same distribution as the earlier ones.
+    /// Ends the pass. `repeats` says that it has the same distribution as the earlier passes.
     pub fn end_pass(&mut self, limits: &Limits, repeats: bool) {
         self.passes += 1;
         self.in_pass = 0;
@@ -152,28 +153,29 @@ impl Pace {
         };
     }
 
-    /// How many wake-ups fit into `ticks`, at what they cost so far.
+    /// How many wake-ups fit into `ticks` at their cost so far.
     fn fitting(&self, ticks: u64) -> u32 {
         let cost = (self.used / u64::from(self.done.max(1))).max(1);
         (ticks / cost).try_into().unwrap_or(u32::MAX)
     }
 }
 
-/// A guess of the guest's time that a pass over a cell takes, microseconds: at least 1.
+/// An estimate of the guest time that a pass over a cell takes, in microseconds: at least 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PassTime {
-    /// What is likely.
+    /// The likely time.
     pub expected_us: u64,
-    /// What it takes if every pause is executed and the cell's time is used up.
+    /// The time if every pause is executed and the cell's time is used up.
     pub most_us: u64,
 }
 
-/// An emulator that counts instructions executes a path several times as fast as the pauses, mostly YIELD and reads of
-/// the counter, by which times become seconds.
+/// An emulator that counts instructions executes a path several times as fast as the pauses, which
+/// are mostly YIELD and reads of the counter, and which determine how guest time relates to
+/// seconds.
 const PATHS_ARE_FASTER: u64 = 6;
 
 impl Cell {
-    /// A guess of a wake-up's path without pauses, nanoseconds of the guest.
+    /// An estimate of a wake-up's path without pauses, in nanoseconds of the guest.
     fn path_ns(&self, instructions: bool) -> u64 {
         match (self.workload.is_linux(), instructions) {
             (true, _) => 20_000,
@@ -182,7 +184,7 @@ impl Cell {
         }
     }
 
-    /// How long a wake-up polls although nothing will end the poll but its limit, microseconds.
+    /// How long a wake-up polls when only the limit can end the poll, in microseconds.
     fn polled_us(&self) -> u32 {
         match self.workload {
             Workload::Overshoot => self.poll_limit_us,
@@ -191,8 +193,8 @@ impl Cell {
         }
     }
 
-    /// The part of a pause in which CPUs execute instructions, microseconds: a CPU that halts executes none, and a
-    /// counter of instructions skips the time.
+    /// The part of a pause in which CPUs execute instructions, in microseconds: a CPU that halts
+    /// executes none, and a counter of instructions skips that time.
     fn executed_pause_us(&self) -> u64 {
         let all = self.pause_us();
         let idles = self.workload.has_tasks() || self.workload.is_linux();
@@ -212,7 +214,8 @@ impl Cell {
         all.min(u64::from(self.service_us) + u64::from(guest) + u64::from(host))
     }
 
-    /// Guesses the time of a pass over it, where the counter has `frequency` and counts `instructions`, or time.
+    /// Estimates the time of a pass over the cell for a counter of `frequency` that counts
+    /// `instructions` or time.
     #[must_use]
     pub fn pass_time(&self, limits: &Limits, frequency: u64, instructions: bool) -> PassTime {
         /// Time to begin and to report a pass.
@@ -224,11 +227,11 @@ impl Cell {
             budget => us(budget) / u64::from(PASSES),
         };
         let (pause, polled) = (self.pause_us(), u64::from(self.polled_us()));
-        // The exit latency that is added where governors may choose a deep state.
+        // The additional exit latency where governors may choose a deep state.
         let leaving = u64::from(self.states.leaving_us(self.standby_us));
         let path = self.path_ns(instructions) * share / 1000;
         let worked = path.saturating_add((polled + leaving) * share);
-        // What lies in a pause is no part of the cell's own time.
+        // Time within a pause is not part of the cell's own time.
         let likely = path.min(budget) + leaving.min(pause) * share;
         let (likely, paused) = match instructions {
             true => (likely / PATHS_ARE_FASTER, self.executed_pause_us()),

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which two CPUs a wake-up is between: `4,5`, or `all` for every two that there are.
+//! The two CPUs of a wake-up: `4,5`, or `all` for every pair of CPUs.
 //!
-//! CPUs are numbers as the guest has them: places in its description. `all` becomes pairs once
-//! it is known how many CPUs there are, by the same code on both sides. Where they are more
-//! than [`MOST`], or than was asked for (`all:100`), it is a sample: the pairs, in the order of
-//! the map's rows, are divided into as many stretches of one length as are to be measured, and
-//! one pair is drawn from each. So senders have as many pairs as each other, give or take one,
-//! and the receivers of each are spread over all of its row. The seed (`all:100@7`) decides
-//! what is drawn, and nothing else.
+//! CPUs have the guest's numbers: their places in its description. `all` becomes pairs once the
+//! number of CPUs is known, by the same code on both sides. If there are more pairs than [`MOST`],
+//! or than were requested (`all:100`), `all` is a sample: the pairs, in the order of the map's
+//! rows, are divided into as many equal stretches as there are pairs to measure, and one pair is
+//! drawn from each. So each sender has the same number of pairs, give or take one, and its
+//! receivers are spread over its whole row. Only the seed (`all:100@7`) decides which pairs are
+//! drawn.
 
 use core::fmt;
 
 use platform::MAX_CPUS;
 
-/// Most pairs of `all` without a number: those of 64 CPUs in both directions are fewer.
+/// The most pairs of `all` without a number: 64 CPUs have fewer, even in both directions.
 pub const MOST: u32 = 4096;
 
-/// The CPUs that a wake-up is between.
+/// The CPUs of a wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pair {
-    /// Two CPUs, which differ.
+    /// Two different CPUs.
     Of {
-        /// The one that wakes the other, and measures.
+        /// The CPU that wakes the other, and measures.
         from: u16,
-        /// The one that is woken.
+        /// The CPU that is woken.
         to: u16,
     },
-    /// Every two, or a sample of them.
+    /// Every pair of CPUs, or a sample of them.
     All {
-        /// Pairs at most.
+        /// The most pairs.
         most: u32,
-        /// Seed by which they are drawn, if they are more.
+        /// Seed of the sample, if there are more pairs than that.
         seed: u32,
     },
 }
@@ -47,7 +47,8 @@ impl Pair {
     /// Sender and receiver.
     ///
     /// # Panics
-    /// Panics if it is not two CPUs. The pair of a cell of [`Plan::cells`](crate::Plan::cells) is.
+    /// Panics if it is not two CPUs. In a cell of [`Plan::cells`](crate::Plan::cells), it always
+    /// is.
     #[must_use]
     pub const fn cpus(self) -> [usize; 2] {
         match self {
@@ -64,7 +65,7 @@ impl Pair {
         }
     }
 
-    /// One of both that a machine of `cpus` CPUs does not have.
+    /// A CPU of the pair that a machine of `cpus` CPUs does not have.
     pub(crate) fn beyond(self, cpus: usize) -> Option<usize> {
         match self {
             Self::Of { from, to } => [from, to].map(usize::from).into_iter().find(|&n| n >= cpus),
@@ -95,7 +96,7 @@ impl Pair {
         (most != 0).then_some(Self::All { most, seed })
     }
 
-    /// Where it stands among others: by rows of a map, a row for each sender.
+    /// The sort key of the pair: by the rows of a map, which has a row for each sender.
     pub(crate) const fn place(self) -> u64 {
         match self {
             Self::Of { from, to } => (from as u64) << 16 | to as u64,
@@ -121,12 +122,12 @@ impl fmt::Display for Pair {
     }
 }
 
-/// Every two of a number of CPUs: from each to each, or each two once.
+/// All pairs of a number of CPUs: in both directions, or each pair once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pairs {
     /// CPUs.
     pub cpus: usize,
-    /// Both directions of each two.
+    /// Both directions of each pair.
     pub directed: bool,
 }
 
@@ -143,7 +144,7 @@ impl Pairs {
         }
     }
 
-    /// Pair `number` of all, by rows.
+    /// Pair `number`, counted by rows.
     fn at(self, number: u64) -> Pair {
         let others = self.cpus as u64 - 1;
         let (from, to) = if self.directed {
@@ -158,10 +159,10 @@ impl Pairs {
         }
     }
 
-    /// Sender and receiver of pair `number` where each two are there once.
+    /// Sender and receiver of pair `number` if each pair counts once.
     fn at_of_triangle(self, number: u64) -> (u64, u64) {
         let cpus = self.cpus as u64;
-        // Rows get shorter, so the pairs in front of a row are a square function of its number.
+        // Rows get shorter, so the number of pairs before a row is quadratic in the row's number.
         let before = |row: u64| row * (2 * cpus - row - 1) / 2;
         let (mut low, mut high) = (0, cpus - 1);
         while high - low > 1 {
@@ -175,7 +176,8 @@ impl Pairs {
         (low, low + 1 + number - before(low))
     }
 
-    /// Draws at most `most` of them by `seed`, evenly spread; all if they are not more.
+    /// Draws at most `most` pairs by `seed`, evenly spread; all pairs if there are no more than
+    /// that.
     pub fn sample(self, most: u32, seed: u32) -> impl Iterator<Item = Pair> {
         let all = self.count();
         let taken = all.min(most.into());
@@ -186,8 +188,8 @@ impl Pairs {
     }
 }
 
-/// A number that looks like chance: the finaliser of SplitMix64 (G. L. Steele, D. Lea, C. H.
-/// Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
+/// A number that looks random: the finaliser of SplitMix64 (G. L. Steele, D. Lea, C. H. Flood,
+/// "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
 const fn scattered(number: u64) -> u64 {
     let z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

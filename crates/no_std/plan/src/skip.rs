@@ -21,22 +21,25 @@ pub struct Machine {
     pub ecv: bool,
     /// Frequency of the counter, Hz.
     pub frequency: u64,
-    /// Linux is the guest, with the program that measures it.
+    /// The guest is Linux with the program that measures it.
     pub linux: bool,
     /// Layer below the guest.
     pub under: Under,
-    /// Settings that a whole boot has alike, where cells can't turn them; other boots have others.
+    /// Settings that are fixed for a whole boot, where cells can't change them; other boots have
+    /// other settings.
     pub given: Option<Given>,
-    /// CPUs run at once, and not one after another.
+    /// CPUs run at the same time, and not one after another.
     pub cpus_at_once: bool,
-    /// Data that was cleaned out of the caches takes longer to load.
+    /// Data takes longer to load after it was cleaned out of the caches.
     pub caches: bool,
-    /// An event that comes while an interrupt is acknowledged loses the interrupt.
+    /// An event that arrives while an interrupt is acknowledged makes the machine lose the
+    /// interrupt.
     pub event_loses_irq: bool,
 }
 
 impl Machine {
-    /// Four CPUs at once, 1 GHz and every feature, on Rouse: for whoever asks what a plan has without a machine.
+    /// Four simultaneous CPUs, 1 GHz and every feature, on Rouse: for callers that expand a plan
+    /// without a machine.
     pub const COMPLETE: Self = Self {
         cpus: 4,
         wfxt: true,
@@ -58,21 +61,21 @@ impl Machine {
 pub struct Given {
     /// Waits of the guest that trap.
     pub trap: Trap,
-    /// How long it polls on a trapped WFI, microseconds; 0 is off.
+    /// How long it polls on a trapped WFI, in microseconds; 0 is off.
     pub host_poll_us: u32,
-    /// No other boot has another trap, so that this one has every cell to which it makes no
+    /// No other boot has a different trap, so this one runs every cell to which the trap makes no
     /// difference.
     pub alone: bool,
 }
 
 impl Given {
-    /// Whether `cell` wants them so.
+    /// Whether `cell` wants these settings.
     #[must_use]
     pub fn suits(&self, cell: &Cell) -> bool {
         self.traps_of(cell) && self.host_poll_us == cell.host_poll_us
     }
 
-    /// Whether as much of `cell` traps as it wants.
+    /// Whether this boot traps exactly the waits that `cell` wants to trap.
     pub(crate) fn traps_of(&self, cell: &Cell) -> bool {
         let Self { trap, alone, .. } = *self;
         if !alone {
@@ -102,66 +105,64 @@ impl fmt::Display for Given {
     }
 }
 
-/// Why a cell is not run. Of several reasons the first in this order is reported.
+/// Why a cell does not run. If there are several reasons, the first in this order is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum SkipReason {
-    /// The workload is of another guest.
+    /// The workload belongs to another guest.
     OtherGuest {
-        /// Linux runs, and it is of Rouse's own guest; else the other way round.
+        /// Linux runs, and the workload belongs to Rouse's own guest; if false, the other way
+        /// round.
         linux: bool,
     },
-    /// `stream`, and something else than an untrapped WFE: EL2 ends a trapped one
-    /// at once.
+    /// `stream` without an untrapped WFE: EL2 ends a trapped WFE at once.
     StreamAlone,
-    /// `overshoot`, and the wait has no poll with a limit of its own.
+    /// `overshoot`, and the wait has no poll with its own limit.
     NoLimit,
     /// `elide`, and neither the wait nor a state of its table polls.
     NeverPolls,
     /// The trap is of an instruction that the wait does not execute.
     NothingTraps,
-    /// The layer below traps this, and only its boot changes that.
+    /// The layer below traps this, and only a reboot of that layer changes it.
     TrapIsGiven(Trap),
     /// Shapes `dry` and `self` have no receiver that waits.
     ShapeNeedsBusy,
     /// It needs EL2, and the guest runs on the bare machine.
     NoHypervisor,
-    /// The guest is to own its CPU interface, and what it runs under does not let it.
+    /// The guest should own its CPU interface, and the layer below does not allow it.
     NotDirect(Under),
-    /// The hypervisor would have to poll for a fixed time, or know that the guest polls, and
-    /// has only its own rules.
+    /// The hypervisor would have to poll for a fixed time or know that the guest polls, but it
+    /// follows only its own rules.
     OwnRules(Under),
-    /// The hypervisor is to poll, and this one never does.
+    /// The hypervisor should poll, and this one never does.
     NoHostPoll(Under),
-    /// There is to be a neighbour, and only Rouse has some.
+    /// There should be a neighbour, and only Rouse provides one.
     NoNeighbour(Under),
-    /// A neighbour, and interrupts are delivered directly.
+    /// There should be a neighbour, and interrupts are delivered directly.
     NeighbourInjects,
-    /// A WFE is to give the CPU away, and nothing takes it back.
+    /// A WFE should give the CPU away, and nothing takes it back.
     YieldsForEver,
     /// One of WFI and WFE should trap without the other, and this hypervisor traps both or neither.
     TrapsTogether(Under),
-    /// WFE without an event stream: an event that is lost would never be made
-    /// good.
+    /// WFE without an event stream: nothing would make up for a lost event.
     Unbounded,
     /// The counter can't make an event stream near that period.
     StreamPeriod {
-        /// The nearest that it can, microseconds.
+        /// The nearest possible period, in microseconds.
         nearest_us: u32,
     },
     /// The times of `standby` do not fit its table.
     States(Broken),
     /// There is no second CPU.
     OneCpu,
-    /// Atomic instructions, and a CPU has no FEAT_LSE.
+    /// The cell needs atomic instructions, and a CPU has no FEAT_LSE.
     NoLse,
-    /// WFET, and the machine has no FEAT_WFxT.
+    /// The cell needs WFET, and the machine has no FEAT_WFxT.
     NoWfxt,
-    /// Interrupts come to a CPU that waits for events, and the machine would lose
-    /// some of them.
+    /// Interrupts arrive at a CPU that waits for events, and the machine would lose some of them.
     LosesInterrupts,
-    /// `cold`, and the machine was not found to model caches.
+    /// `cold`, and no probe found that the machine models caches.
     NoCaches,
-    /// A CPU that was named does not run.
+    /// A named CPU does not run.
     Offline {
         /// The dimension that names it.
         key: &'static str,
@@ -170,7 +171,7 @@ pub enum SkipReason {
         /// Number of CPUs.
         cpus: usize,
     },
-    /// A workload that wakes up by time, and no time between two wake-ups.
+    /// The workload wakes up by time, and there is no time between two wake-ups.
     NoPeriod,
     /// The caller would call itself.
     OffsetToSelf {
@@ -183,36 +184,37 @@ pub enum SkipReason {
     NoTarget,
     /// The list of callers is empty.
     NoCaller,
-    /// A call that waits by a loop for another CPU, and CPUs take turns: the loop keeps its turn.
+    /// A call waits in a loop for another CPU, and CPUs take turns: the loop would not give up its
+    /// turn.
     LoopTakesTurns,
-    /// Noise, and CPUs take turns: it can't disturb, and what it executes would be in
-    /// the samples.
+    /// Noise, and CPUs take turns: noise can't disturb the others, and its instructions would count
+    /// in the samples.
     NoiseTakesTurns,
-    /// Noise, and the workload has every CPU take part, however many there are.
+    /// Noise, and the workload uses every CPU, however many there are.
     NoBystander,
     /// Noise, and too few CPUs take no part.
     FewBystanders {
         /// Noise that they are to make.
         noise: Noise,
-        /// CPUs that would do.
+        /// Number of CPUs that would be enough.
         cpus: usize,
     },
 }
 
 impl SkipReason {
-    /// A CPU of the set that does not run.
+    /// The reason for a CPU of the set that does not run.
     pub(crate) fn offline(key: &'static str, set: CpuSet, cpus: usize) -> Option<Self> {
         let cpu = set.beyond(cpus)?;
         Some(Self::Offline { key, cpu, cpus })
     }
 
-    /// A CPU of the pair that does not run.
+    /// The reason for a CPU of the pair that does not run.
     pub(crate) fn offline_of(key: &'static str, pair: Pair, cpus: usize) -> Option<Self> {
         let cpu = pair.beyond(cpus)?;
         Some(Self::Offline { key, cpu, cpus })
     }
 
-    /// Whether it takes precedence over `other`, which is found before it.
+    /// Whether it takes precedence over `other`, which was found first.
     pub(crate) fn is_told_before(&self, other: &Self) -> bool {
         core::mem::discriminant(self) != core::mem::discriminant(other) && self < other
     }

@@ -9,7 +9,7 @@ use crate::{PASSES, PREFIX, Plan, Shard, magnitude};
 
 /// Most wake-ups per cell: a bucket of the histogram counts up to 2^32.
 const MAX_ITERATIONS: u32 = 1_000_000_000;
-/// Longest time of a cell, milliseconds: an hour.
+/// Longest time of a cell, in milliseconds: an hour.
 const MAX_CELL_MS: u32 = 3_600_000;
 
 impl Plan {
@@ -28,15 +28,15 @@ impl Plan {
     ];
 
     /// Sets dimension `key` to the comma-separated `values`, or one of
-    /// [`Self::OTHERS`]. `all` is every word that there is, but for those of a family
-    /// like `governor:menu`: they are `governor:all`.
+    /// [`Self::OTHERS`]. `all` means every word except the members of a family like
+    /// `governor:menu`; `governor:all` means those.
     ///
     /// # Errors
     /// [`Error`] names what is wrong.
     pub fn set<'a>(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>> {
         match key {
             "stages" => self.stages.read(key, values, ())?,
-            // A number that is named is meant; a maximum may not be needed.
+            // `iterations` asks for exactly that number; a maximum may not be reached.
             "iterations" | "max-iterations" => {
                 self.iterations = number(key, values, PASSES, MAX_ITERATIONS)?;
                 self.settle = key == "max-iterations";
@@ -61,7 +61,7 @@ impl Plan {
 
 fn shard(word: &str) -> Result<Shard, Error<'_>> {
     let (index, of) = word.split_once('/').unwrap_or((word, ""));
-    // To a word that is not a number, 1 is as near as any other.
+    // If the word is not a number, 1 is as near as any other number.
     let within = |word, max: u32| {
         let value = magnitude(word).unwrap_or(1).clamp(1, max.into());
         u32::try_from(value).unwrap_or(max)
@@ -85,7 +85,7 @@ impl fmt::Display for Shard {
     }
 }
 
-/// Prints what differs from the default, in the form that
+/// Prints the differences from the default, in the form that
 /// [`Arguments::parse`](crate::Arguments::parse) reads.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

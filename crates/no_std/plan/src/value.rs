@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values that a dimension can have: words, numbers, sets of CPUs, pairs of them, tables of idle
+//! Values that a dimension can have: words, numbers, sets of CPUs, pairs of CPUs, tables of idle
 //! states.
 
 use core::fmt;
@@ -9,7 +9,7 @@ use arrayvec::ArrayVec;
 use crate::error::Error;
 use crate::{CpuSet, Hz, Pair, States, ValueKind, Word};
 
-/// The values of a dimension; the most that can be named of one.
+/// A list of a dimension's values, with room for the most that can be named.
 pub type List<T> = ArrayVec<T, MOST>;
 
 /// The most values that a list holds: no dimension has more words.
@@ -17,31 +17,30 @@ pub const MOST: usize = 24;
 
 /// A value of a dimension.
 pub trait Value: Copy + PartialEq + fmt::Display + 'static {
-    /// Range that it must be within.
+    /// Range of valid values.
     type Range: Copy;
 
     /// Type of the values, for the host.
     const KIND: ValueKind;
 
-    /// Its words; empty without words.
+    /// Its words; empty if it has no words.
     const WORDS: &'static [&'static str] = &[];
 
-    /// Separator of two of them.
+    /// Separator between two values.
     const SEPARATOR: char = ',';
 
     /// Reads one.
     ///
     /// # Errors
-    /// Says what would be right.
+    /// [`Error`] names the valid values.
     fn read<'a>(key: &'a str, word: &'a str, range: Self::Range) -> Result<Self, Error<'a>>;
 
-    /// The values that `word` stands for if it is one of the words that stand for
-    /// several, one after another.
+    /// The values that `word` stands for, if it stands for several.
     fn several(_word: &str) -> impl Iterator<Item = Self> {
         core::iter::empty()
     }
 
-    /// Where it stands among the others.
+    /// The sort key of the value.
     fn place(self) -> u64;
 }
 
@@ -105,7 +104,7 @@ impl Value for Pair {
 
     const KIND: ValueKind = ValueKind::Pairs;
 
-    /// A comma is within a pair; CPUs of a set are joined in the same way.
+    /// A pair contains a comma, so pairs are joined by `+`, like the CPUs of a set.
     const SEPARATOR: char = '+';
 
     fn read<'a>(key: &'a str, word: &'a str, (): ()) -> Result<Self, Error<'a>> {
@@ -184,7 +183,7 @@ pub(crate) fn on<'a>(key: &'a str, value: &str) -> Result<bool, Error<'a>> {
 pub struct Dimension<T> {
     /// Values, never empty.
     pub values: List<T>,
-    /// They were asked for, so what can't be run is to be listed as skipped.
+    /// They were requested, so cells that can't run are listed as skipped.
     pub named: bool,
 }
 
@@ -196,7 +195,7 @@ impl<T: Value> Dimension<T> {
         }
     }
 
-    /// Reads `values`, which are separated by [`Value::SEPARATOR`], each once.
+    /// Reads `values`, separated by [`Value::SEPARATOR`], and drops repetitions.
     pub(crate) fn read<'a>(
         &mut self,
         key: &'a str,
@@ -215,7 +214,7 @@ impl<T: Value> Dimension<T> {
         Ok(())
     }
 
-    /// Adds a value that is not there yet.
+    /// Adds a value unless the list has it.
     fn add<'a>(&mut self, key: &'a str, value: T) -> Result<(), Error<'a>> {
         if self.values.contains(&value) {
             return Ok(());
@@ -224,7 +223,7 @@ impl<T: Value> Dimension<T> {
         pushed.map_err(|_| Error::TooMany { key, most: MOST })
     }
 
-    /// Prints what was named, as a boot argument.
+    /// Prints the values as a boot argument if they were named.
     pub(crate) fn show(&self, f: &mut fmt::Formatter<'_>, key: &str) -> fmt::Result {
         if !self.named {
             return Ok(());

@@ -30,14 +30,14 @@ const PLAIN: Nature = Nature {
     needs_sev: false,
 };
 
-/// Declares the ways that need no governor, with what is asked about each: [`Nature`].
+/// Declares the ways without a governor, with the [`Nature`] of each.
 macro_rules! ways {
     ($($(#[$doc:meta])* $name:ident = $word:literal: { $($field:ident: $value:expr),* },)*) => {
         /// How the receiving vCPU waits.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Wait {
             $($(#[$doc])* $name,)*
-            /// By the idle states, which a governor chooses: `governor:teo`.
+            /// In idle states that a governor chooses: `governor:teo`.
             Governed(Governor),
         }
 
@@ -97,7 +97,7 @@ macro_rules! ways {
 }
 
 ways! {
-    /// It does not: it runs something else until it is interrupted.
+    /// It does not wait: it runs something else until it is interrupted.
     Busy = "busy": {},
     /// Reads the request word again and again.
     Spin = "spin": { polls: true, keeps_a_limit: true },
@@ -111,10 +111,10 @@ ways! {
     Wfet = "wfet": { polls: true, uses_events: true, keeps_a_limit: true, needs_wfxt: true },
     /// WFI.
     Wfi = "wfi": { halts: true },
-    /// Polls by the best method present up to a limit, then WFI: the bare loop, without a
-    /// governor.
+    /// Polls with the best available method up to a limit, then executes WFI: the bare loop,
+    /// without a governor.
     PollWfi = "poll-wfi": { polls: true, uses_events: true, halts: true, limited: true, keeps_a_limit: true },
-    /// Like `poll-wfi`, with the limit adapted to what the last waits would have needed.
+    /// Like `poll-wfi`, with the limit adapted to the time that the last waits would have needed.
     Haltpoll = "haltpoll": { polls: true, uses_events: true, halts: true, limited: true, own_limit_us: Some(200) },
 }
 
@@ -124,7 +124,7 @@ impl fmt::Display for Wait {
     }
 }
 
-/// Probes of what a poll by the best method depends on.
+/// Probes of the features that a poll with the best method depends on.
 const BEST: &[&str] = &["wfe_halts", "monitor_wakes_wfe"];
 
 impl Wait {
@@ -163,27 +163,27 @@ impl Wait {
         self.nature().limited
     }
 
-    /// Its largest poll limit, microseconds, where that is its own unless one is
-    /// named: for `haltpoll` the published default of `guest_halt_poll_ns`.
+    /// Its own largest poll limit, in microseconds, which applies unless the plan names one: for
+    /// `haltpoll`, the published default of `guest_halt_poll_ns`.
     #[must_use]
     pub const fn own_limit_us(self) -> Option<u32> {
         self.nature().own_limit_us
     }
 
-    /// Whether its poll can be held to a limit that is always the same, whatever
-    /// comes after the poll: what workload `overshoot` needs.
+    /// Whether its poll can keep a constant limit, whatever comes after the poll. Workload
+    /// `overshoot` needs that.
     #[must_use]
     pub const fn keeps_a_limit(self) -> bool {
         self.nature().keeps_a_limit
     }
 
-    /// Whether nothing but the event stream bounds it where an event is lost.
+    /// Whether only the event stream ends the wait if an event is lost.
     #[must_use]
     pub const fn needs_stream(self) -> bool {
         self.nature().needs_stream
     }
 
-    /// Whether it cannot do without FEAT_WFxT.
+    /// Whether it needs FEAT_WFxT.
     #[must_use]
     pub const fn needs_wfxt(self) -> bool {
         self.nature().needs_wfxt
@@ -195,8 +195,8 @@ impl Wait {
         self.nature().needs_sev
     }
 
-    /// Names the probes of what the machine has to model for `workload` to show what this wait is
-    /// meant to do.
+    /// Names the probes of the features that the machine has to model for `workload` to show the
+    /// intended effect of this wait.
     #[must_use]
     pub const fn depends_on(self, workload: Workload) -> &'static [&'static str] {
         match self {
@@ -208,7 +208,7 @@ impl Wait {
             Self::WfeSev => &["wfe_halts", "sev_wakes_wfe", "event_stream_period_ok"],
             Self::Wfet => &["wfet_halts", "monitor_wakes_wfe"],
             Self::PollWfi | Self::Haltpoll | Self::Governed(_) => BEST,
-            // A CPU that looks again and again sees something new only after another CPU ran.
+            // A CPU that checks repeatedly sees something new only after another CPU ran.
             Self::Busy | Self::Spin | Self::Yield if !workload.is_alone() => &["cpus_run_at_once"],
             Self::Busy | Self::Spin | Self::Yield | Self::Wfi => &[],
         }

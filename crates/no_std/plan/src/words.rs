@@ -57,16 +57,16 @@ pub trait Word: Copy + PartialEq + fmt::Display + 'static {
         Self::ALL.iter().copied().find(|value| value.name() == text)
     }
 
-    /// Whether `text` names it, or all of its family: `all`, `governor:all` for
-    /// `governor:menu`, and `linux-all` for `linux-pipe`.
+    /// Whether `text` names it or its whole family: `all`, `governor:all` for `governor:menu`, and
+    /// `linux-all` for `linux-pipe`.
     #[must_use]
     fn is_meant_by(self, text: &str) -> bool {
         self.name() == text || text.strip_suffix("all") == Some(family(self.name()))
     }
 }
 
-/// Prefix of a family's names, like `governor:`, or `linux-` of the workloads of another program;
-/// nothing for others.
+/// Prefix of a family's names, like `governor:`, or `linux-` for the workloads of another program;
+/// empty if `name` has no family.
 pub(crate) fn family(name: &str) -> &str {
     const LINUX: &str = "linux-";
     match name.split_once(':') {
@@ -81,9 +81,9 @@ words! {
     End {
         /// Its passes repeat each other.
         Settled = "settled",
-        /// It has all wake-ups that were asked for.
+        /// It has all requested wake-ups.
         Samples = "samples",
-        /// It has had its time.
+        /// It has used up its time.
         Budget = "budget",
     }
 
@@ -99,33 +99,33 @@ words! {
 
     /// How a function call reaches a CPU that polls.
     CallBy {
-        /// By a bit of its own: the CPU leaves the poll, calls, and does not schedule.
+        /// By a separate bit: the CPU leaves the poll, calls, and does not schedule.
         Notify = "notify",
         /// By the bit that asks it to schedule, so that it also does.
         Resched = "resched",
-        /// By interrupt, always.
+        /// Always by an interrupt.
         Ipi = "ipi",
-        /// Like `resched`, but the scheduler does not search for work where there was none.
+        /// Like `resched`, but the scheduler does not search for work if there was none.
         SkipNewidle = "skip-newidle",
-        /// Like `resched`, but the idle loop returns at once where nothing is to run.
+        /// Like `resched`, but the idle loop returns at once if there is nothing to run.
         SmIdle = "sm-idle",
     }
 
     /// How a governed CPU is made to poll.
     IdlePollBy {
-        /// By a switch that the idle loop looks at, like in the patch of January 2023. It polls by
-        /// YIELD, and the scheduler's tick goes on.
+        /// By a switch that the idle loop checks, as in the patch of January 2023. The CPU polls
+        /// with YIELD, and the scheduler's tick goes on.
         Posted = "posted",
-        /// By a pointer to what it does when it idles. It polls by the best instruction that
-        /// there is, without a tick, and looks each 100 us whether it still is to.
+        /// By a pointer to the CPU's idle function. The CPU polls with the best available
+        /// instruction, without a tick, and checks every 100 us whether it should go on.
         Pointer = "pointer",
     }
 
-    /// How the times of a device, or those between requests, are distributed.
+    /// How the times of a device, or between requests, are distributed.
     Spread {
-        /// All alike.
+        /// All times are equal.
         Fixed = "fixed",
-        /// From half to one and a half times the mean, all as likely.
+        /// Uniformly from half to one and a half times the mean.
         Uniform = "uniform",
         /// Exponentially.
         Exponential = "exponential",
@@ -143,7 +143,7 @@ words! {
     Noise {
         /// Nothing: they halt.
         None = "none",
-        /// They read and write memory, more than caches hold.
+        /// They read and write more memory than caches hold.
         Stream = "stream",
         /// They send each other SGIs.
         Sgi = "sgi",
@@ -161,7 +161,7 @@ words! {
 
     /// Which CPUs are interrupted in workload `ipi`.
     Shape {
-        /// None: what the measurement itself costs.
+        /// None, to show the cost of the measurement itself.
         Dry = "dry",
         /// The sender.
         Itself = "self",
@@ -199,27 +199,27 @@ words! {
         Elide = "elide",
     }
 
-    /// How EL2 chooses how long it polls before it halts for a trapped WFI.
+    /// How EL2 chooses its poll time before it halts for a trapped WFI.
     HostPoll {
-        /// For `host-poll-us`.
+        /// For the time of `host-poll-us`.
         Fixed = "fixed",
         /// By KVM's rules, which grow and shrink the limit.
         Adaptive = "adaptive",
     }
 
-    /// Whether a guest that polls says so to EL2, which then does not poll too.
+    /// Whether a polling guest tells EL2, which then does not poll too.
     Hint {
-        /// It does not.
+        /// It does not tell EL2.
         Silent = "silent",
-        /// It does, by hypercall.
+        /// It tells EL2 through a hypercall.
         Tell = "tell",
     }
 
-    /// Whether caches hold what a wake-up uses.
+    /// Whether caches hold the data of a wake-up.
     Cache {
-        /// Whatever the wake-up before left in them.
+        /// They hold whatever the previous wake-up left in them.
         Warm = "warm",
-        /// None does: cleaned and invalidated before each sample.
+        /// They don't: the data is cleaned and invalidated before each sample.
         Cold = "cold",
     }
 
@@ -227,19 +227,19 @@ words! {
     WfiBarrier {
         /// Nothing.
         None = "none",
-        /// DSB SY, as Linux does: what it wrote before is complete when it halts.
+        /// DSB SY, as in Linux: its earlier writes are complete when it halts.
         Dsb = "dsb",
     }
 
     /// The atomic instructions that the guest is compiled to.
     Atomics {
-        /// Load and store exclusive, in loops.
+        /// Load-exclusive and store-exclusive, in loops.
         Llsc = "llsc",
-        /// Single instructions, which FEAT_LSE has.
+        /// The single instructions of FEAT_LSE.
         Lse = "lse",
     }
 
-    /// Whether cells are run once more with time stamps, to show where the time goes.
+    /// Whether cells run once more with time stamps, to show where the time goes.
     Stages {
         /// They are.
         On = "on",
@@ -255,17 +255,17 @@ words! {
         None = "none",
         /// Xen, whose first domain is the guest.
         Xen = "xen",
-        /// KVM at EL2 together with its host (VHE).
+        /// KVM together with its host at EL2 (VHE).
         Kvm = "kvm",
-        /// KVM's part at EL2 alone, its host at EL1.
+        /// KVM with only its own part at EL2 and its host at EL1.
         KvmNvhe = "kvm-nvhe",
-        /// Likewise, and keeps the host out of guests (pKVM).
+        /// Like `kvm-nvhe`, but it also keeps the host out of guests (pKVM).
         KvmProtected = "kvm-protected",
     }
 }
 
 impl Default for Under {
-    /// What results that lack it had below.
+    /// The layer below in results that do not name it.
     fn default() -> Self {
         Self::Rouse
     }
@@ -290,14 +290,14 @@ impl Under {
         }
     }
 
-    /// Whether it is not Rouse but another hypervisor, with knobs that are set at its boot, on
-    /// a machine that is the same whatever the board.
+    /// Whether it is a hypervisor other than Rouse, whose knobs are set at boot and whose virtual
+    /// machine is the same on every board.
     #[must_use]
     pub const fn is_other(self) -> bool {
         self.vendor().is_some()
     }
 
-    /// The name of another hypervisor than Rouse, as `abi::hypervisor` has it.
+    /// The name of a hypervisor other than Rouse, as in `abi::hypervisor`.
     #[must_use]
     pub const fn vendor(self) -> Option<&'static str> {
         match self {
@@ -307,8 +307,8 @@ impl Under {
         }
     }
 
-    /// The mode of KVM, by the word of Linux's `kvm-arm.mode=`, if it is KVM; empty for the
-    /// one that Linux chooses.
+    /// The mode of KVM as a word of Linux's `kvm-arm.mode=`, if it is KVM; empty for the mode that
+    /// Linux chooses.
     #[must_use]
     pub const fn kvm_mode(self) -> Option<&'static str> {
         match self {
@@ -321,7 +321,7 @@ impl Under {
 }
 
 impl Noise {
-    /// How many CPUs it takes at least.
+    /// The fewest CPUs that it needs.
     #[must_use]
     pub const fn takes(self) -> usize {
         match self {
@@ -331,8 +331,8 @@ impl Noise {
         }
     }
 
-    /// Memory that it goes through, bytes: more than the caches hold that the CPUs of a
-    /// server share (32 MiB in Graviton3 and Altra, 36 in Graviton4).
+    /// Bytes of memory that it goes through: more than the shared caches of a server hold (32 MiB
+    /// in Graviton3 and Altra, 36 in Graviton4).
     #[must_use]
     pub const fn memory(self) -> u64 {
         match self {
@@ -374,7 +374,7 @@ impl Deliver {
 }
 
 impl Wake {
-    /// Whether a receiver that polls is spared the interrupt.
+    /// Whether a polling receiver gets no interrupt.
     #[must_use]
     pub const fn elides(self) -> bool {
         match self {
@@ -385,7 +385,7 @@ impl Wake {
 }
 
 impl Shape {
-    /// Whether a CPU waits that is not the sender.
+    /// Whether a CPU other than the sender waits.
     #[must_use]
     pub const fn has_receiver(self) -> bool {
         match self {

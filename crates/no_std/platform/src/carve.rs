@@ -1,40 +1,39 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Divides RAM: finds the free part outside all regions in use, and decides what it is used
-//! for.
+//! Divides RAM: finds the free part outside all regions in use, and decides who gets it.
 
 use core::fmt;
 
 use crate::{Region, Reserved};
 
-/// The guest's RAM begins and ends on blocks of stage 2.
+/// The guest's RAM begins and ends at multiples of this, the block size of stage 2.
 pub const GUEST_ALIGN: u64 = 2 << 20;
 
-/// The most RAM that the guest gets, on machines that have it: more would only
-/// take time to prepare.
+/// The most RAM that the guest gets: more would only take time to prepare.
 pub const GUEST_MOST: u64 = 4 << 30;
 
 /// Bytes of page tables in the hypervisor's RAM.
 const TABLES: u64 = 0x4_0000;
-/// Bytes for each CPU besides: what the hypervisor has for it, and a page table, as its
-/// redistributor may be far from the others'.
+/// Additional bytes for each CPU: the hypervisor's data for it, and a page table, since its
+/// redistributor may be far from the others.
 pub const PER_CPU: u64 = 0xb000;
 
-/// Bytes of the hypervisor's RAM on a machine with `cpus` CPUs, without their neighbours'.
+/// Bytes of the hypervisor's RAM on a machine with `cpus` CPUs, without the RAM of their
+/// neighbours.
 #[must_use]
 pub const fn pool(cpus: u64) -> u64 {
     TABLES + cpus * PER_CPU
 }
 
-/// Which RAM is whose.
+/// The owners of the RAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Division {
-    /// The hypervisor's page tables, and what it has for each CPU.
+    /// The hypervisor's page tables and per-CPU data.
     pub hypervisor: Region,
     /// The guest's RAM.
     pub guest: Region,
 }
 
-/// Whose RAM there is not, and how many bytes in one piece that would be at least.
+/// The RAM that is missing, and the fewest contiguous bytes that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Short {
     /// The hypervisor's.
@@ -57,10 +56,10 @@ impl fmt::Display for Short {
 }
 
 /// Divides the part of `memory` outside all of `taken`: the hypervisor gets
-/// `hypervisor` bytes, a multiple of 4096, the guest the largest remaining region.
+/// `hypervisor` bytes, a multiple of 4096, the guest gets the largest remaining region.
 ///
 /// # Errors
-/// [`Short`] names the one of the two for which there is not enough.
+/// [`Short`] names the RAM for which there is not enough.
 pub fn divide(memory: &[Region], taken: &[Region], hypervisor: u64) -> Result<Division, Short> {
     const PAGE: u64 = 4096;
     let free = largest_free(memory, taken, PAGE).filter(|free| free.size >= hypervisor);

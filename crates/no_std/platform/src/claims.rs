@@ -8,13 +8,13 @@ use arrayvec::ArrayVec;
 
 use crate::{MAX_CPUS, Region};
 
-/// Where physical addresses end at most: 48 bits are what the map of EL2 covers.
+/// The highest possible end of physical addresses: the map of EL2 covers 48 bits.
 pub const END: u64 = 1 << 48;
 /// Frames of the GIC begin on a multiple of this, and have this size (IHI 0069H, 12.10).
 pub const FRAME: u64 = 0x1_0000;
 /// The most interrupt translation services that are claimed.
 pub const MAX_ITS: usize = 16;
-/// Devices are mapped by pages.
+/// Devices are mapped in pages.
 const PAGE: u64 = 0x1000;
 
 /// Distributor, redistributors, translation services and UART.
@@ -23,20 +23,20 @@ pub type Claimed = ArrayVec<Region, { MAX_CPUS + MAX_ITS + 2 }>;
 /// Why registers can't be at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// It is 0 or no multiple of this.
+    /// It is 0 or not a multiple of this.
     Unaligned(u64),
     /// They end above what a CPU can address.
     TooHigh,
     /// They are in RAM.
     InRam,
-    /// They are another device's as well.
+    /// They overlap another device's registers.
     Shared,
-    /// There are more devices than are counted here.
+    /// There are more devices than fit here.
     TooMany,
 }
 
 impl Unfit {
-    /// Why `region` can't be there, if that is so.
+    /// Returns the reason if `region` can't be there.
     #[must_use]
     pub fn of(region: Region, align: u64, end: u64, ram: &[Region]) -> Option<Self> {
         let Region { base, size } = region;
@@ -65,7 +65,7 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// The blocks so far.
+/// The claimed blocks so far.
 #[derive(Debug)]
 pub struct Claims<'a> {
     ram: &'a [Region],
@@ -74,8 +74,8 @@ pub struct Claims<'a> {
 }
 
 impl<'a> Claims<'a> {
-    /// No device yet, on a machine with this RAM whose physical addresses end at `end`; they are
-    /// noted in `claimed`.
+    /// No claims yet, on a machine with this RAM whose physical addresses end at `end`. Claims go
+    /// into `claimed`.
     pub fn new(ram: &'a [Region], end: u64, claimed: &'a mut Claimed) -> Self {
         claimed.clear();
         Self { ram, end, claimed }
@@ -84,7 +84,7 @@ impl<'a> Claims<'a> {
     /// Takes `region`, whose base has to be a multiple of `align`.
     ///
     /// # Errors
-    /// [`Unfit`].
+    /// [`Unfit`] if the region can't be there.
     pub fn take(&mut self, region: Region, align: u64) -> Result<Region, Unfit> {
         if let Some(unfit) = Unfit::of(region, align, self.end, self.ram) {
             return Err(unfit);

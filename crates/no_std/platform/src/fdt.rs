@@ -14,7 +14,7 @@ use crate::{
 use devices::{distributor, gic, redistributors, timer, uart, usable_uart};
 use nodes::Nodes;
 
-/// A property of `/chosen` in our own trees that were made from ACPI tables, and its
+/// A property of `/chosen` in those of our own trees that were made from ACPI tables, and its
 /// value.
 pub const DESCRIBED_BY: &str = "rouse,described-by";
 pub const ACPI: &str = "acpi";
@@ -23,8 +23,8 @@ impl<'a> Platform<'a> {
     /// Reads the machine from the flattened device tree `blob`; its lists go into `room`.
     ///
     /// # Errors
-    /// An [`Error`] that names the node and property that is missing or has
-    /// another form than its binding requires.
+    /// An [`Error`] that names the node and property that is missing or does not have the form
+    /// required by its binding.
     pub fn from_fdt(blob: &'a [u8], room: &'a mut Room) -> Result<Self, Error> {
         let tree = Tree::new(blob)?;
         let memory = memory(tree, room.end);
@@ -34,7 +34,7 @@ impl<'a> Platform<'a> {
         missing.map_or(Ok(platform), Err)
     }
 
-    /// Like [`Self::from_fdt`], of a machine that has this RAM; ignores the tree's RAM.
+    /// Like [`Self::from_fdt`], for a machine with this RAM; ignores the tree's RAM.
     ///
     /// # Errors
     /// Like [`Self::from_fdt`].
@@ -83,8 +83,8 @@ impl<'a> Platform<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Reads what there is of it in the flattened device tree `blob`, as far as that has the form of
-    /// one, for a machine whose physical addresses end at `end`.
+    /// Reads as much of the report as possible from the flattened device tree `blob`, even if that
+    /// is damaged, for a machine whose physical addresses end at `end`.
     #[must_use]
     pub fn from_fdt(blob: &'a [u8], end: u64) -> Self {
         let nodes = Tree::as_far_as_it_goes(blob).map(Nodes::of);
@@ -93,13 +93,13 @@ impl<'a> Report<'a> {
         Self {
             uart: nodes.and_then(|nodes| usable_uart(nodes, end, &memory(nodes.tree, end))),
             psci: nodes.and_then(|nodes| psci(nodes).ok().flatten()),
-            // Where the structure does not lead to them they may be there all the same.
+            // The boot arguments may be there even if the structure does not lead to them.
             bootargs: bootargs.or_else(|| uart_argument(blob)).unwrap_or(""),
         }
     }
 }
 
-/// The boot argument that names a UART, wherever in `blob` it stands.
+/// The boot argument that names a UART, anywhere in `blob`.
 fn uart_argument(blob: &[u8]) -> Option<&str> {
     const KEY: &[u8] = b"rouse.uart=";
     let start = blob.windows(KEY.len()).position(|bytes| bytes == KEY)?;
@@ -118,18 +118,18 @@ fn chosen<'a>(nodes: &Nodes<'a>, name: &str) -> Option<&'a str> {
     nodes.chosen?.string(name)
 }
 
-/// Returns the `compatible` of the node by which hypervisors describe themselves (Linux bindings:
+/// Returns the `compatible` of the node with which hypervisors describe themselves (Linux bindings:
 /// arm/xen.txt, and Devicetree Specification, 2.3.1, for the property).
 fn hypervisor(nodes: &Nodes<'_>) -> Option<Name> {
     name(nodes.hypervisor?.property("compatible")?)
 }
 
-/// The `compatible` of the monitor's page of `vmm/`: a name, and the version of what is in it.
+/// The `compatible` of the page of the monitor in `vmm/`: a name, and the version of the contents.
 pub const MONITOR: &str = "rouse,kvm-exits-2";
-/// With whatever version.
+/// The name with any version.
 const MONITORS: &str = "rouse,kvm-exits";
 
-/// The page by which a monitor reports how often vCPUs exited, where the tree `blob` has one.
+/// The page in which a monitor reports how often vCPUs exited, if the tree `blob` has one.
 #[must_use]
 pub fn monitor(blob: &[u8]) -> Option<Region> {
     let mut nodes = Tree::new(blob).ok()?.nodes();
@@ -140,8 +140,8 @@ pub fn monitor(blob: &[u8]) -> Option<Region> {
     nodes.find(is)?.regions().next()
 }
 
-/// Returns the `compatible` of such a page in the tree `blob` if it is of another version than
-/// [`MONITOR`]: the monitor is older than the guest, or newer.
+/// Returns the `compatible` of such a page in the tree `blob` if its version differs from
+/// [`MONITOR`]: the monitor is older or newer than the guest.
 #[must_use]
 pub fn other_monitor(blob: &[u8]) -> Option<&str> {
     let root = Tree::new(blob).ok()?.nodes().next()?;
@@ -216,7 +216,7 @@ fn enable(cpu: Node<'_>, end: u64) -> Result<Enable, Error> {
         Some("psci") => Ok(Enable::Psci),
         Some("spin-table") => {
             let release = cpu.property("cpu-release-addr").and_then(address);
-            // Trees have 0 where the loader is to write it.
+            // Trees have 0 here if the loader has to write the address.
             let Some(release) = release.filter(|release| *release != 0) else {
                 return Err(Error::NoReleaseAddress);
             };
@@ -229,14 +229,14 @@ fn enable(cpu: Node<'_>, end: u64) -> Result<Enable, Error> {
                 None => Ok(Enable::SpinTable(release)),
             }
         }
-        // Without a method the CPU is either running or let in by the loader
-        // together with the first one.
+        // Without a method, the CPU either is running or entered together with the first one.
         None => Ok(Enable::Held),
         Some(_) => Err(Error::EnableMethod),
     }
 }
 
-/// The nodes of RAM. The secure side's RAM is described as well, for it, and disabled for us.
+/// The nodes of RAM. The tree also describes the secure side's RAM, for that side, and marks it as
+/// disabled for us.
 fn banks(tree: Tree<'_>) -> impl Iterator<Item = Node<'_>> {
     let children = tree
         .nodes()
@@ -279,7 +279,7 @@ fn reserved(nodes: &Nodes<'_>) -> Result<Reserved, Error> {
         .reserved_memory
         .into_iter()
         .flat_map(|node| node.children());
-    // One without `reg` is yet to be placed (reserved-memory binding).
+    // A region without `reg` has yet to be placed (reserved-memory binding).
     let placed = |node: &Node<'_>| node.property("reg").is_some() && !node.is_off();
     for node in children.filter(placed) {
         let regions = node.local_regions().ok_or(Error::Property {

@@ -2,7 +2,7 @@
 //! The device tree of a guest: its CPUs, its RAM, its GIC and UART, the timer and
 //! PSCI, and nothing else of the machine.
 //!
-//! It is written front to back into a caller's buffer without allocation (`guest/writer.rs`).
+//! `guest/writer.rs` writes it front to back into a caller's buffer, without allocation.
 
 mod writer;
 
@@ -23,7 +23,7 @@ pub struct GuestTree<'a, C, B> {
     pub distributor: Region,
     /// Ranges of redistributor frames.
     pub redistributors: &'a [Region],
-    /// Distance between redistributors, where their own registers do not give it.
+    /// Distance between redistributors, if their own registers do not give it.
     pub stride: Option<u64>,
     /// Console, if there is one.
     pub uart: Option<Uart>,
@@ -31,19 +31,19 @@ pub struct GuestTree<'a, C, B> {
     pub timer: Timer,
     /// How the guest calls PSCI, if there is one.
     pub conduit: Option<Conduit>,
-    /// Name of the hypervisor below, if the guest is to know it.
+    /// Name of the hypervisor below, if the guest should know it.
     pub hypervisor: Option<&'a str>,
-    /// By what the machine describes itself.
+    /// The kind of description that the machine's firmware provides.
     pub described_by: Firmware,
-    /// The page of EL2's counters and knobs, and what it is compatible with, if there is one.
+    /// The `compatible` and the address of the page of EL2's counters and knobs, if there is one.
     pub exits: Option<(&'a str, Region)>,
     /// Whether its CPUs have a standby state besides WFI.
     pub standby: bool,
-    /// Seed of its kernel's random numbers, if that is to be known (`rng-seed`).
+    /// Seed of its kernel's random numbers (`rng-seed`), if it should be known.
     pub seed: Option<u64>,
     /// Its initial RAM disk, if there is one.
     pub initrd: Option<Region>,
-    /// Boot arguments, as pieces to be put one after the other.
+    /// Boot arguments, as pieces to concatenate.
     pub bootargs: B,
 }
 
@@ -64,10 +64,10 @@ where
     C: Iterator<Item = u64> + Clone,
     B: Iterator<Item = &'p str> + Clone,
 {
-    /// Writes the tree into `buffer` and returns how many bytes it has.
+    /// Writes the tree into `buffer` and returns its size in bytes.
     ///
     /// # Errors
-    /// [`BufferTooSmall`], with the buffer's contents undefined.
+    /// [`BufferTooSmall`]; the contents of the buffer are then undefined.
     pub fn write(&self, buffer: &mut [u8]) -> Result<usize, BufferTooSmall> {
         let mut w = Writer::new(buffer)?;
         w.begin("")?;
@@ -96,7 +96,7 @@ where
         w.finish()
     }
 
-    /// Writes the nodes of what the guest can call.
+    /// Writes the nodes of the services that the guest can call.
     fn below(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
         if let Some(conduit) = self.conduit {
             w.begin("psci")?;
@@ -128,7 +128,7 @@ where
             }
         }
         if let Some(seed) = self.seed {
-            // A kernel hashes it: that it differs is enough.
+            // The kernel hashes it, so it only has to differ.
             w.cells("rng-seed", &[(seed >> 32) as u32, seed as u32])?;
         }
         if self.described_by == Firmware::Acpi {
@@ -186,8 +186,8 @@ where
         w.end()?;
         w.begin("timer")?;
         w.strings("compatible", &["arm,armv8-timer"])?;
-        // Secure physical (a guest has none, the binding wants the place),
-        // non-secure physical, virtual, hypervisor.
+        // Secure physical (which a guest lacks, but the binding needs the place), non-secure
+        // physical, virtual, hypervisor.
         let mut interrupts: ArrayVec<u32, 12> = ArrayVec::new();
         let timer = self.timer;
         for intid in [29, timer.phys, timer.virt].into_iter().chain(timer.hyp) {
@@ -200,9 +200,8 @@ where
 }
 
 /// The standby state (Devicetree binding `idle-states`): CPU_SUSPEND with power state 0, a
-/// retention state of the core that comes back where it was called (DEN0022, 5.4.2, original
-/// format). Its times force a governor to choose: it pays where a CPU idles for
-/// 200 us.
+/// retention state of the core that returns to the caller (DEN0022, 5.4.2, original format). Its
+/// times force a governor to choose: it pays off if a CPU idles for 200 us.
 fn standby(w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
     w.begin("idle-states")?;
     w.strings("entry-method", &["psci"])?;

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The header of an arm64 Image: where a kernel has to be put, and how much memory
-//! from there is its own (Linux, Documentation/arch/arm64/booting.rst, "Call the
-//! kernel image").
+//! The header of an arm64 Image: where a kernel has to be loaded, and how much memory from there
+//! belongs to it (Linux, Documentation/arch/arm64/booting.rst, "Call the kernel image").
 
 use core::fmt;
 
 /// Bytes of the header.
 pub const HEADER: usize = 64;
-/// An Image stands its `text_offset` after a multiple of this.
+/// An Image is loaded at its `text_offset` after a multiple of this.
 pub const ALIGN: u64 = 2 << 20;
-/// Where the header has its fields.
+/// Offsets of the header's fields.
 const TEXT_OFFSET: usize = 8;
 const IMAGE_SIZE: usize = 16;
 const FLAGS: usize = 24;
 const MAGIC: usize = 56;
-/// The offset of kernels from before the header had a size, whatever the header
+/// The offset of kernels older than the header's size field. It applies whatever the header
 /// contains, in either byte order.
 const OLD_OFFSET: u64 = 0x8_0000;
 /// Flag: the kernel is big-endian.
@@ -22,8 +21,9 @@ const BIG_ENDIAN: u64 = 1;
 /// Flag: the multiple of [`ALIGN`] may be anywhere. Otherwise it has to be as near to the start of RAM as
 /// possible, since the kernel may not use what is below it.
 const ANYWHERE: u64 = 1 << 3;
-/// Bytes at the start of RAM in which QEMU has the first instructions of a machine (hw/arm/boot.c, `BOOTLOADER_MAX_SIZE`). An
-/// image that would lie there, QEMU puts [`ALIGN`] further. Here it is put there too: images may be linked for either place.
+/// Bytes at the start of RAM in which QEMU puts a machine's first instructions (hw/arm/boot.c,
+/// `BOOTLOADER_MAX_SIZE`). QEMU moves an image that would overlap them up by [`ALIGN`]. So does
+/// this crate, because images may be linked for either place.
 const LOADER: u64 = 0x1000;
 /// Bytes of the smallest page that a kernel may have.
 const PAGE: u64 = 0x1000;
@@ -33,23 +33,23 @@ const PAGE: u64 = 0x1000;
 pub struct Image {
     /// Bytes between a multiple of [`ALIGN`] and the image.
     pub text_offset: u64,
-    /// Bytes from the start of the image that are the kernel's, its zeroed memory
-    /// included; 0 with an old header without a size.
+    /// Bytes from the start of the image that belong to the kernel, including its zeroed memory; 0
+    /// if an old header has no size.
     pub size: u64,
     /// The size of its pages, if the header gives it.
     pub granule: Option<Granule>,
-    /// Whether it may be anywhere in RAM, and not only as near to its start as possible.
+    /// Whether it may be anywhere in RAM, and not only as near to the start of RAM as possible.
     pub anywhere: bool,
 }
 
-/// Where in RAM an image and its device tree are put, in bytes from its start.
+/// The places of an image and its device tree, in bytes from the start of RAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// The image.
     pub image: u64,
-    /// The device tree: before the image, or where there is no room, after it.
+    /// The device tree: before the image or, if there is no room, after it.
     pub tree: u64,
-    /// The end of both, with all memory that is the image's.
+    /// The end of both, including all memory that belongs to the image.
     pub end: u64,
 }
 
@@ -65,7 +65,7 @@ pub enum Granule {
 }
 
 impl Granule {
-    /// Its size.
+    /// Its size in KiB.
     #[must_use]
     pub const fn kib(self) -> u32 {
         match self {
@@ -75,8 +75,8 @@ impl Granule {
         }
     }
 
-    /// Whether a PE has it for its stage 1, by ID_AA64MMFR0_EL1: without the granule
-    /// TGran16 reads 0, the other two 15 (DDI 0487K.a, D23.2.79).
+    /// Whether a PE with this ID_AA64MMFR0_EL1 has it for stage 1: without the granule, TGran16
+    /// reads 0, and the other two read 15 (DDI 0487K.a, D23.2.79).
     #[must_use]
     pub const fn is_in(self, mmfr0: u64) -> bool {
         match self {
@@ -94,7 +94,7 @@ pub enum Error {
     NoImage,
     /// It is big-endian.
     BigEndian,
-    /// Its first instruction would not be where instructions can be.
+    /// Its first instruction would be at an impossible address.
     Offset(u64),
 }
 
@@ -150,8 +150,8 @@ impl Image {
         })
     }
 
-    /// Where the image, a file of `length` bytes, is put, and a device tree of at most `tree` bytes, which are no
-    /// more than [`ALIGN`].
+    /// Places the image, a file of `length` bytes, and a device tree of at most `tree` bytes, which
+    /// must not exceed [`ALIGN`].
     #[must_use]
     pub fn placed(&self, length: u64, tree: u64) -> Placed {
         let base = match self.anywhere || self.text_offset < LOADER {
@@ -176,8 +176,8 @@ impl Image {
         }
     }
 
-    /// Bytes that have to be there from the multiple of [`ALIGN`] on which the image,
-    /// a file of `length` bytes, is placed.
+    /// Bytes of RAM that the image, a file of `length` bytes, needs from its multiple of [`ALIGN`]
+    /// on.
     #[must_use]
     pub fn span(&self, length: u64) -> u64 {
         self.text_offset.saturating_add(self.size.max(length))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which CPU has an affinity, in a time that does not depend on how many there
-//! are: a hash table with open addressing, a quarter full at most.
+//! Finds the CPU with an affinity in a time that does not depend on the number of CPUs: a hash
+//! table with open addressing, at most a quarter full.
 
 use crate::MAX_CPUS;
 
@@ -14,8 +14,7 @@ const _: () = assert!(SLOTS.is_power_of_two() && MAX_CPUS < FREE as usize);
 pub struct Index([u16; SLOTS]);
 
 impl Index {
-    /// Indexes CPUs with these affinities, in the order of their numbers, at most
-    /// [`MAX_CPUS`].
+    /// Indexes at most [`MAX_CPUS`] CPUs with these affinities, in the order of their numbers.
     #[must_use]
     pub fn new(affinities: impl Iterator<Item = u64>) -> Self {
         let mut slots = [FREE; SLOTS];
@@ -29,8 +28,8 @@ impl Index {
         Self(slots)
     }
 
-    /// The number of the CPU with `affinity`; `of` returns the affinity of a number,
-    /// for those that share its place.
+    /// The number of the CPU with `affinity`. `of` returns the affinity of a CPU number, to
+    /// distinguish CPUs that share a place.
     #[inline]
     pub fn find(&self, affinity: u64, of: impl Fn(usize) -> u64) -> Option<usize> {
         let mut slot = first(affinity);
@@ -47,9 +46,9 @@ impl Index {
     }
 }
 
-/// Where to look first: the upper bits of a product with 2^64 divided by the
-/// golden ratio, which scatters what differs in few bits (Knuth, The Art of
-/// Computer Programming, volume 3, 6.4).
+/// The first place to look: the upper bits of the product with 2^64 divided by the golden ratio,
+/// which scatters values that differ in few bits (Knuth, The Art of Computer Programming, volume 3,
+/// 6.4).
 fn first(affinity: u64) -> usize {
     (affinity.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SLOTS.trailing_zeros())) as usize
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why the hypervisor can't run on a machine whose description is sound: the image asks before it
-//! takes a machine over, and `doctor` before anybody carries a disk to it.
+//! Why the hypervisor can't run on a machine with a sound description. The image checks this before
+//! it takes over a machine, and `doctor` checks it before anybody carries a disk to the machine.
 
 use crate::claims::FRAME;
 use crate::{Gic, Platform};
@@ -9,8 +9,8 @@ use crate::{Gic, Platform};
 const REDISTRIBUTOR: u64 = 2 * FRAME;
 
 impl Platform<'_> {
-    /// Returns what the hypervisor needs and the machine's description lacks, except RAM:
-    /// [`crate::carve::divide`] checks whether there is enough of that.
+    /// Returns a hypervisor's need that the machine's description does not meet, except RAM:
+    /// [`crate::carve::divide`] checks whether there is enough.
     #[must_use]
     pub fn lacks(&self) -> Option<&'static str> {
         if self.timer.hyp.is_none() {
@@ -22,7 +22,7 @@ impl Platform<'_> {
 }
 
 impl Gic<'_> {
-    /// The most redistributors that there is room for where they are described.
+    /// The most redistributors that fit into the described ranges.
     fn frames(&self) -> u64 {
         let stride = self.stride.unwrap_or(REDISTRIBUTOR).max(1);
         let in_range =

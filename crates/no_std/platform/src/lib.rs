@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine as its firmware describes it, in one plain structure.
 //!
-//! [`Platform::from_fdt`] reads a device tree; nothing of a machine is known
-//! otherwise: not where RAM is, nor how CPUs are numbered, nor which UART is
-//! there. [`guest`] writes the device tree that a guest gets, which shows it
-//! its own part of the machine and nothing else.
+//! [`Platform::from_fdt`] reads a device tree, the only source of facts about the machine, such as
+//! the place of RAM, the numbers of CPUs and the kind of UART. [`guest`] writes the device tree for
+//! a guest, which shows the guest its own part of the machine and nothing else.
 //!
 //! The crate touches no register and allocates nothing.
 
@@ -35,7 +34,8 @@ pub use tree::{MAGIC as TREE_MAGIC, Node, Tree};
 pub use uart::{Uart, UartKind};
 pub use watchdog::{MAX_WATCHDOGS, Watchdog, Watchdogs};
 
-/// The most CPUs a machine can have here; more are ignored. QEMU's `virt` has as many.
+/// The most CPUs of a machine that are used; more are ignored. It is also the limit of QEMU's
+/// `virt`.
 pub const MAX_CPUS: usize = 512;
 
 /// Aff3, Aff2, Aff1 and Aff0 of MPIDR_EL1 (DDI 0487K.a, D23.2.98).
@@ -105,7 +105,7 @@ pub struct Cpu {
     pub enable: Enable,
 }
 
-/// By which instruction PSCI is called.
+/// The instruction that calls PSCI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conduit {
     /// SMC.
@@ -121,8 +121,8 @@ pub struct Gic<'a> {
     pub distributor: Region,
     /// Ranges of redistributor frames.
     pub redistributors: &'a [Region],
-    /// Distance between frames where the description gives one; otherwise each
-    /// frame's own GICR_TYPER.VLPIS decides between 0x20000 and 0x40000.
+    /// Distance between frames if the description gives one. Otherwise, each frame's
+    /// GICR_TYPER.VLPIS decides between 0x20000 and 0x40000.
     pub stride: Option<u64>,
     /// INTID of the maintenance interrupt.
     pub maintenance: u32,
@@ -147,12 +147,13 @@ impl Timer {
     }
 }
 
-/// A machine. Lists with an entry for each CPU lie in a [`Room`]: this is small, and may be moved.
+/// A machine. Lists with an entry for each CPU are in a [`Room`], so this struct is small and may
+/// be moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform<'a> {
     /// CPUs in the order of the description, after the one that [`Room::begin_with`] named.
     pub cpus: &'a [Cpu],
-    /// CPUs that were described and do not fit [`MAX_CPUS`].
+    /// Number of described CPUs beyond [`MAX_CPUS`].
     pub cpus_ignored: usize,
     /// RAM.
     pub memory: Ram,
@@ -166,22 +167,22 @@ pub struct Platform<'a> {
     pub watchdogs: Watchdogs,
     /// Console, where one is named.
     pub uart: Option<Uart>,
-    /// How PSCI is called, where there is PSCI.
+    /// How PSCI is called, if there is PSCI.
     pub psci: Option<Conduit>,
     /// Command line.
     pub bootargs: &'a str,
     /// The description's name of the hypervisor below, if it names one: the tree's
     /// `/hypervisor`, or the FADT's Hypervisor Vendor Identity.
     pub hypervisor: Option<Name>,
-    /// By what it was described.
+    /// The kind of its description.
     pub described_by: Firmware,
 }
 
 /// A name that firmware gives, of printable ASCII.
 pub type Name = ArrayString<32>;
 
-/// `bytes` as a name: up to the first zero, without spaces around, cut where it is too
-/// long, and with a dot for what can't be printed. `None` if nothing is left.
+/// `bytes` as a name: up to the first zero, without surrounding spaces, truncated if too long, and
+/// with dots in place of unprintable characters. `None` if nothing is left.
 #[must_use]
 pub fn name(bytes: &[u8]) -> Option<Name> {
     let end = bytes.iter().position(|&byte| byte == 0);
@@ -194,7 +195,7 @@ pub fn name(bytes: &[u8]) -> Option<Name> {
     (!name.is_empty()).then_some(name)
 }
 
-/// By what firmware describes a machine.
+/// The kind of description that firmware gives of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Firmware {
     /// A flattened device tree.
@@ -203,13 +204,12 @@ pub enum Firmware {
     Acpi,
 }
 
-/// Means to report that a machine can't be used: read without any other
-/// demand on its description.
+/// The means to report that a machine can't be used, read with no other demands on its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report<'a> {
     /// Console, where one is named.
     pub uart: Option<Uart>,
-    /// How PSCI is called, to end the machine, where that is known.
+    /// How PSCI is called to turn off the machine, if that is known.
     pub psci: Option<Conduit>,
     /// The boot arguments; empty without any.
     pub bootargs: &'a str,
@@ -220,11 +220,12 @@ pub struct Report<'a> {
 pub enum Error {
     /// The tree's structure is damaged at this offset.
     Malformed(usize),
-    /// Version of the format, and the oldest one that it is compatible with: 17 is not between them.
+    /// Version of the format, and the oldest version that it is compatible with; 17 is not in that
+    /// range.
     Version(u32, u32),
     /// No node of this kind.
     NoNode(&'static str),
-    /// The node lacks the property, or its value has another form than required.
+    /// The node lacks the property, or its value does not have the required form.
     Property {
         /// Kind of node.
         node: &'static str,
@@ -240,11 +241,11 @@ pub enum Error {
         /// Why they can't.
         why: Unfit,
     },
-    /// Nodes are nested more than this deep.
+    /// Nodes are nested deeper than this.
     TooDeep(usize),
-    /// A CPU names a way of starting it that is not known here.
+    /// A CPU names an unknown way of starting it.
     EnableMethod,
-    /// A CPU is started by a spin table whose place a boot loader has yet to write.
+    /// A CPU is started by a spin table whose address a boot loader has yet to write.
     NoReleaseAddress,
     /// The interrupt controller is a GICv2.
     GicV2,
@@ -252,9 +253,9 @@ pub enum Error {
     GicV5,
     /// The GICv3 has a status other than `okay`.
     GicOff,
-    /// Two CPUs have one MPIDR.
+    /// Two CPUs have the same MPIDR.
     SharedMpidr(u64),
-    /// The interrupt controller is this.
+    /// The interrupt controller is this one, which is not supported.
     Controller(Name),
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parts of the RAM that are in use, any number of them.
+//! Parts of the RAM that are in use; any number of them.
 
 use core::ops::Deref;
 
@@ -7,11 +7,11 @@ use arrayvec::ArrayVec;
 
 use crate::Region;
 
-/// The most that are kept apart.
+/// The most parts that are kept separately.
 pub const MAX_RESERVED: usize = 64;
 
-/// Parts of the RAM that are in use, in their order. No part is ever lost: beyond
-/// [`MAX_RESERVED`], those with the smallest gap merge, gap included.
+/// Parts of the RAM that are in use, in their order. No part is ever lost: beyond [`MAX_RESERVED`],
+/// the two parts with the smallest gap merge, and the gap becomes part of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reserved(ArrayVec<Region, { MAX_RESERVED + 1 }>);
 
@@ -30,7 +30,7 @@ impl Reserved {
         let list = &mut self.0;
         let at = list.partition_point(|other| other.base < region.base);
         list.insert(at, region);
-        // The one before may reach into it, and it into those after.
+        // The previous region may reach into the new one, and the new one into later ones.
         let mut at = at.saturating_sub(1);
         while at + 1 < list.len() {
             if list[at].end() >= list[at + 1].base {
@@ -49,7 +49,7 @@ impl Reserved {
     }
 }
 
-/// Makes the region at `at` and the one after it one.
+/// Merges the region at `at` with the next one.
 fn join(list: &mut ArrayVec<Region, { MAX_RESERVED + 1 }>, at: usize) {
     let after = list.remove(at + 1);
     let end = list[at].end().max(after.end());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the long lists of a description are.
+//! Storage for the long lists of a description.
 //!
-//! They are as long as a machine has CPUs, which is more than a stack should hold. So a
-//! reader writes them here, into a variable of its caller's, and refers to them.
+//! Each list has an entry per CPU, which is more than a stack should hold. So a reader writes them
+//! into its caller's variable and refers to them.
 
 use arrayvec::ArrayVec;
 
@@ -14,15 +14,15 @@ use crate::{Cpu, Enable, MAX_CPUS, Region};
 pub struct Room {
     /// The CPUs, in the order of the description.
     pub cpus: ArrayVec<Cpu, MAX_CPUS>,
-    /// CPUs that were described and do not fit.
+    /// Number of described CPUs that do not fit.
     pub ignored: usize,
     /// Ranges of redistributor frames.
     pub redistributors: ArrayVec<Region, MAX_CPUS>,
-    /// Addresses that devices have been given.
+    /// Addresses that devices have claimed.
     pub claimed: Claimed,
     /// Where physical addresses end.
     pub end: u64,
-    /// Affinity of the CPU that has to be the first, if any.
+    /// Affinity of the CPU that has to be first, if any.
     first: Option<u64>,
 }
 
@@ -40,8 +40,7 @@ impl Room {
         }
     }
 
-    /// Puts the running CPU, of affinity `mpidr`, first in the list that will be
-    /// read.
+    /// Makes the running CPU, with affinity `mpidr`, the first in the list that will be read.
     pub const fn begin_with(&mut self, mpidr: u64) -> &mut Self {
         self.first = Some(mpidr);
         self
@@ -53,7 +52,7 @@ impl Room {
         self
     }
 
-    /// Empties the lists, for a description that is about to be read.
+    /// Empties the lists before a description is read.
     pub fn clear(&mut self) {
         self.cpus.clear();
         self.redistributors.clear();
@@ -67,14 +66,14 @@ impl Room {
         }
     }
 
-    /// Puts the CPU of [`Self::begin_with`] in front, once all are read. If it is not among
-    /// them, because the machine has more than [`MAX_CPUS`], it replaces the last one.
+    /// Moves the CPU of [`Self::begin_with`] to the front, after all are read. If the list lacks
+    /// that CPU, because the machine has more than [`MAX_CPUS`], it replaces the last one.
     pub fn sort(&mut self) {
         let Some(mpidr) = self.first else { return };
         match self.cpus.iter().position(|cpu| cpu.mpidr == mpidr) {
             Some(index) => self.cpus[..=index].rotate_right(1),
             None => {
-                // It runs: it will not have to be started.
+                // It is running, and does not have to be started.
                 let enable = Enable::Held;
                 if self.cpus.is_full() {
                     self.cpus.pop();

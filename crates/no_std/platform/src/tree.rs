@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The structure of a flattened device tree (Devicetree Specification, release 0.4, chapter 5).
 //!
-//! Tokens, lengths and nesting are checked, and nothing else: names have any length and
-//! spelling, as loaders and `dtc` leave them.
+//! The checks cover tokens, lengths and nesting, and nothing else: names may have any length and
+//! spelling, as loaders and `dtc` write them.
 
 use crate::{Error, Region};
 
-/// How deep nodes are nested at most: more than in any machine's tree, and few
-/// enough for the stack of EL2.
+/// Maximum nesting of nodes: deeper than in any machine's tree, and small enough for the stack of
+/// EL2.
 pub const MAX_DEPTH: usize = 16;
 
 /// First word of a tree (5.2).
 pub const MAGIC: u32 = 0xd00d_feed;
-/// The version that is read, and that others have to be compatible with (5.2).
+/// The supported version, which others have to be compatible with (5.2).
 const VERSION: u32 = 17;
 
 /// Tokens of the structure (5.4.1).
@@ -22,7 +22,7 @@ const PROPERTY: u32 = 3;
 const NOP: u32 = 4;
 const END: u32 = 9;
 
-/// A tree. Damaged parts of its structure are passed over.
+/// A tree. Iteration skips damaged parts of its structure.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree<'a> {
     blob: &'a [u8],
@@ -51,10 +51,10 @@ pub fn cell(bytes: &[u8], index: usize) -> Option<u32> {
 }
 
 impl<'a> Tree<'a> {
-    /// The tree in `blob`, which is well-formed as a whole.
+    /// The tree in `blob`, which must be entirely well-formed.
     ///
     /// # Errors
-    /// [`Error::Malformed`], with the place; [`Error::TooDeep`].
+    /// [`Error::Malformed`] with the place, or [`Error::TooDeep`].
     pub fn new(blob: &'a [u8]) -> Result<Self, Error> {
         let tree = Self::as_far_as_it_goes(blob).ok_or(Error::Malformed(0))?;
         let field = |index| cell(blob, index).unwrap_or(0) as usize;
@@ -62,7 +62,7 @@ impl<'a> Tree<'a> {
             let end = start.checked_add(size);
             end.is_some_and(|end| end <= blob.len())
         };
-        // Fields 5 and 6: its version, and the oldest one that it is compatible with.
+        // Fields 5 and 6: its version, and the oldest version that it is compatible with.
         if field(5) < VERSION as usize || field(6) > VERSION as usize {
             return Err(Error::Version(field(5) as u32, field(6) as u32));
         }
@@ -78,7 +78,7 @@ impl<'a> Tree<'a> {
         tree.check().map(|()| tree)
     }
 
-    /// The tree in `blob` as far as it has the form of one; `None` if it does not begin as one.
+    /// The well-formed parts of the tree in `blob`; `None` if `blob` does not begin like a tree.
     pub fn as_far_as_it_goes(blob: &'a [u8]) -> Option<Self> {
         if cell(blob, 0)? != MAGIC {
             return None;
@@ -87,7 +87,7 @@ impl<'a> Tree<'a> {
         let ends = |start: usize, size: usize| start.saturating_add(size).min(blob.len());
         let (structure, strings) = (field(2)?, field(3)?);
         let strings = &blob[strings..ends(strings, field(8)?)];
-        // Without the rest that ends no name.
+        // Excludes a last name that has no end.
         let names = strings.iter().rposition(|&byte| byte == 0);
         Some(Self {
             blob,
@@ -107,7 +107,7 @@ impl<'a> Tree<'a> {
         entries.take_while(|entry| entry.base != 0 || entry.size != 0)
     }
 
-    /// All nodes, each before those in it; the root comes first.
+    /// All nodes, each before its children; the root comes first.
     pub fn nodes(&self) -> Nodes<'a> {
         Nodes {
             tree: *self,
@@ -117,7 +117,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The node at `path` from the root on; each of its names may lack the unit address.
+    /// The node at `path`, from the root; each name in `path` may lack the unit address.
     pub fn find(&self, path: &str) -> Option<Node<'a>> {
         let names = path.split('/').filter(|name| !name.is_empty());
         let mut node = self.nodes().next()?;
@@ -129,12 +129,12 @@ impl<'a> Tree<'a> {
         Some(node)
     }
 
-    /// The node that others refer to by `phandle` (2.3.3).
+    /// The node that others refer to with `phandle` (2.3.3).
     pub fn by_phandle(&self, phandle: u32) -> Option<Node<'a>> {
         self.nodes().find(|node| node.phandle() == Some(phandle))
     }
 
-    /// Checks that it ends where its header puts the end, not before.
+    /// Checks that it ends where its header says, not earlier.
     fn check(&self) -> Result<(), Error> {
         let (mut at, mut depth, mut after_node) = (self.structure, 0, false);
         loop {
@@ -147,7 +147,7 @@ impl<'a> Tree<'a> {
                 Item::Begin(_) => (depth, after_node) = (depth + 1, false),
                 Item::End if depth == 0 => return Err(damaged),
                 Item::End => (depth, after_node) = (depth - 1, true),
-                // They come before the nodes in theirs (5.4.2).
+                // Properties come before the child nodes (5.4.2).
                 Item::Property(name, _)
                     if depth == 0 || after_node || name >= self.strings.len() =>
                 {
@@ -161,8 +161,8 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Like [`Self::item`], or guesses the damaged item: a refusal may need items after
-    /// the damage. A tree that was checked has no such place.
+    /// Like [`Self::item`], but guesses a damaged item, since the report of a refusal may need
+    /// items after the damage. A checked tree has no damaged items.
     fn step(&self, at: usize) -> Option<(Item<'a>, usize)> {
         let tokens = [PROPERTY, BEGIN_NODE, END_NODE].into_iter();
         let before = |next: usize| {
@@ -185,7 +185,7 @@ impl<'a> Tree<'a> {
             .or_else(|| Some((Item::Nop, later()?)))
     }
 
-    /// Whether it is hardly a part of something else.
+    /// Whether it is probably an item, and not a part of something else.
     fn is_likely(&self, item: &Item<'_>) -> bool {
         match item {
             Item::Begin(name) => !name.is_empty() && name.iter().all(u8::is_ascii_graphic),
@@ -197,12 +197,12 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Returns what stands at offset `at`, and where the next token is.
+    /// Returns the item at offset `at`, and the offset of the next token.
     fn item(&self, at: usize) -> Option<(Item<'a>, usize)> {
         self.item_of(cell(self.blob.get(at..self.end)?, 0)?, at)
     }
 
-    /// Returns what `token` stands for at offset `at`, and where the next one is.
+    /// Returns the item of `token` at offset `at`, and the offset of the next token.
     fn item_of(&self, token: u32, at: usize) -> Option<(Item<'a>, usize)> {
         let rest = self.blob.get(at..self.end)?;
         let padded = |size: usize| size.checked_next_multiple_of(4)?.checked_add(at);
@@ -225,20 +225,20 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Where the nodes begin in which one is, from the root on.
+/// The starts of a node's ancestors, from the root on.
 #[derive(Clone, Copy, Debug, Default)]
 struct Path {
     depth: usize,
     at: [usize; MAX_DEPTH + 1],
 }
 
-/// Nodes, each before those in it.
+/// An iterator over nodes, each before its children.
 #[derive(Clone, Debug)]
 pub struct Nodes<'a> {
     tree: Tree<'a>,
     at: usize,
     path: Path,
-    /// The walk ends at a node that is less deep.
+    /// The walk ends at a node less deep than this.
     least: usize,
 }
 
@@ -284,7 +284,7 @@ pub struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// How many nodes it is in.
+    /// Number of its ancestors.
     pub const fn depth(&self) -> usize {
         self.path.depth
     }
@@ -295,7 +295,7 @@ impl<'a> Node<'a> {
         &self.name[..end.unwrap_or(self.name.len())]
     }
 
-    /// The nodes in it, without those in them.
+    /// Its child nodes, without their own children.
     pub fn children(&self) -> impl Iterator<Item = Self> + use<'a> {
         let mut path = self.path;
         path.depth += 1;
@@ -370,12 +370,12 @@ impl<'a> Node<'a> {
         cell(self.property(name)?, 0)
     }
 
-    /// The number by which others refer to it.
+    /// The number with which other nodes refer to it.
     pub fn phandle(&self) -> Option<u32> {
         self.cell("phandle").or_else(|| self.cell("linux,phandle"))
     }
 
-    /// The node that it is in.
+    /// Its parent node.
     pub fn parent(&self) -> Option<Self> {
         let mut path = self.path;
         path.depth = path.depth.checked_sub(1)?;
@@ -387,19 +387,19 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// Whether it must not be used: it has a `status` other than `okay`, or `ok`, which Linux takes
-    /// as well (2.3.4).
+    /// Whether it must not be used: it has a `status` other than `okay`, or `ok`, which Linux also
+    /// accepts (2.3.4).
     pub fn is_off(&self) -> bool {
         self.property("status").is_some() && !matches!(self.string("status"), Some("okay" | "ok"))
     }
 
-    /// Whether it must not be used, or what it is on must not.
+    /// Whether it or one of its ancestors must not be used.
     pub fn is_off_or_below_off(&self) -> bool {
         core::iter::successors(Some(*self), Self::parent).any(|node| node.is_off())
     }
 
-    /// Whether this node of a CPU has failed, or is disabled and not started by PSCI: with that,
-    /// `disabled` is a CPU that waits to be started (3.8.1).
+    /// Whether this CPU node has failed, or is disabled and not started through PSCI. With PSCI,
+    /// `disabled` means that the CPU waits to be started (3.8.1).
     pub fn is_dead_cpu(&self) -> bool {
         match self.string("status") {
             Some("disabled") => self.string("enable-method") != Some("psci"),
@@ -408,7 +408,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The regions of its `reg`, as its parent sees them; `None` if it has another form.
+    /// The regions of its `reg`, as its parent sees them; `None` if `reg` is malformed.
     pub fn local_regions(&self) -> Option<impl Iterator<Item = Region> + use<'a>> {
         let parent = self.parent()?;
         let (address, size) = (parent.address_cells(), parent.size_cells());
@@ -423,7 +423,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// The regions of its `reg`, as CPUs see them; those that they can't reach end the list.
+    /// The regions of its `reg`, as CPUs see them. The list ends at a region that they can't reach.
     pub fn regions(&self) -> impl Iterator<Item = Region> + use<'a> {
         let bus = self.parent();
         let regions = self.local_regions().into_iter().flatten();
@@ -433,7 +433,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// Translates `address` of this bus to the one that CPUs see (2.3.8).
+    /// Translates `address` on this bus to the address that CPUs see (2.3.8).
     fn to_cpu(self, mut address: u64) -> Option<u64> {
         let mut bus = self;
         while let Some(parent) = bus.parent() {
@@ -453,8 +453,8 @@ impl<'a> Node<'a> {
         Some(address)
     }
 
-    /// Cells of an address and of a size in its children (2.3.5). Caps them at 8, which is as
-    /// wrong as 0.
+    /// Cells of an address and of a size in its children (2.3.5), capped at 8, which is as invalid
+    /// as 0.
     fn address_cells(&self) -> usize {
         self.cell("#address-cells").unwrap_or(2).min(8) as usize
     }
@@ -463,13 +463,13 @@ impl<'a> Node<'a> {
         self.cell("#size-cells").unwrap_or(1).min(8) as usize
     }
 
-    /// Where its first property is.
+    /// Offset of its first property.
     const fn start(&self) -> usize {
         self.path.at[self.path.depth]
     }
 }
 
-/// A number of some cells; `None` if it has more than 64 bits.
+/// A number that takes several cells; `None` if it has more than 64 bits.
 fn number(cells: &[u8]) -> Option<u64> {
     let (high, low) = cells.split_at(cells.len().saturating_sub(8));
     let fits = high.iter().all(|&byte| byte == 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The console UART, which ones are known, and naming one in the boot arguments.
+//! The console UART, the known kinds, and how boot arguments name one.
 
 use crate::Region;
 use crate::claims::{END, Unfit};
@@ -29,10 +29,10 @@ pub enum UartKind {
     Imx,
     /// Low-power UART of i.MX and Layerscape, in its 32-bit form.
     Lpuart {
-        /// Where BAUD, the first register that all forms have, is.
+        /// Offset of BAUD, the first register that all forms have.
         offset: u8,
     },
-    /// Qualcomm GENI: a serial engine as a UART.
+    /// Qualcomm GENI: a serial engine in UART mode.
     Geni,
     /// First UART of a Marvell Armada 3700.
     Armada3700,
@@ -40,11 +40,11 @@ pub enum UartKind {
 
 /// A 16550 with registers of 4 bytes.
 const WIDE_16550: UartKind = UartKind::Ns16550 { shift: 2, width: 4 };
-/// One with registers of a byte.
+/// A 16550 with registers of one byte.
 const NS16550: UartKind = UartKind::Ns16550 { shift: 0, width: 1 };
 
-/// Programming models by `compatible`, with a 16550's default form. The first name of a kind is
-/// that of our own trees.
+/// Programming models by `compatible`, with a 16550's default form. Our own trees use the first
+/// name of each kind.
 const COMPATIBLE: &[(&str, UartKind)] = &[
     ("arm,pl011", UartKind::Pl011),
     ("arm,sbsa-uart", UartKind::Pl011),
@@ -89,7 +89,7 @@ impl UartKind {
         };
         let shift = shift.unwrap_or(usual.into());
         let width = width.unwrap_or(wide.into());
-        // Others are not known, and would be written to wrong addresses.
+        // Other forms are unknown, and writes would go to wrong addresses.
         let known = matches!((shift, width), (0..=4, 1) | (2..=4, 4));
         known.then_some(Self::Ns16550 {
             shift: shift as u8,
@@ -106,7 +106,8 @@ impl UartKind {
         COMPATIBLE.iter().find(same).map_or("", |(name, _)| name)
     }
 
-    /// Bytes from its first register to the end of the last that is used, and of an access.
+    /// Bytes from its first register to the end of the last register in use, and bytes of an
+    /// access.
     const fn extent(self) -> (u64, u64) {
         match self {
             Self::Pl011 => (0x1000, 4),
@@ -136,14 +137,13 @@ impl Uart {
     }
 }
 
-/// A UART that the boot arguments name, for machines whose description has no UART,
-/// or a wrong one.
+/// A UART named by the boot arguments, for machines whose description has no UART or a wrong one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
-    /// At an address, ready to be used.
+    /// A UART at an address, ready for use.
     Ready(Uart),
-    /// A 16550 on PCI with its registers in I/O space, that firmware may not
-    /// have given an address.
+    /// A 16550 on PCI with its registers in I/O space. Firmware may not have assigned it an
+    /// address.
     Pci {
         /// Physical address of the function's configuration space.
         configuration: u64,
@@ -156,8 +156,8 @@ impl Named {
     /// Reads the value of the boot argument `rouse.uart`: `pl011,ADDRESS`, likewise `imx`, `geni`,
     /// `armada3700`; `lpuart,ADDRESS[,OFFSET]` with the offset of BAUD, 16 by default;
     /// `16550,ADDRESS[,SHIFT[,WIDTH]]`, where shift 0 and width 1 are the
-    /// defaults; or `pci,CONFIGURATION,WINDOW`. `None` if it makes no sense: there is
-    /// no console yet to report it.
+    /// defaults; or `pci,CONFIGURATION,WINDOW`. `None` if it is invalid: there is no console yet to
+    /// report that.
     #[must_use]
     pub fn parse(value: &str) -> Option<Self> {
         let mut parts = value.split(',');

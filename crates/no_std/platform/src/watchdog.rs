@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the generic watchdogs that firmware describes, and which of them may be touched. A watchdog resets the
-//! machine unless it is refreshed.
+//! Finds the generic watchdogs that firmware describes, and decides which of them may be touched. A
+//! watchdog resets the machine unless it is refreshed.
 //!
-//! Arm Base System Architecture, DEN0094, chapter on the Generic Watchdog: each has a refresh and
-//! a control frame, of at least 4 KiB. Firmware that leaves one running ends the run.
+//! Arm Base System Architecture, DEN0094, chapter on the Generic Watchdog: each has a refresh frame
+//! and a control frame of at least 4 KiB. If firmware leaves a watchdog running, it will end the
+//! run.
 
 use arrayvec::ArrayVec;
 
 use crate::{Platform, Region};
 
-/// The most watchdogs that are kept; more are only counted.
+/// The most watchdogs that are recorded; further ones are only counted.
 pub const MAX_WATCHDOGS: usize = 8;
 
 /// Bytes of a frame.
 const FRAME: u64 = 0x1000;
-/// Where physical addresses end that are used here.
+/// The end of the physical addresses in use.
 const END: u64 = 1 << 48;
 
 /// One watchdog.
@@ -22,14 +23,14 @@ const END: u64 = 1 << 48;
 pub struct Watchdog {
     /// Physical address of its control frame.
     pub control: u64,
-    /// The description keeps it from us: it is the secure side's, or disabled.
+    /// Whether the description keeps it from us: it belongs to the secure side, or is disabled.
     pub kept: bool,
 }
 
 /// The watchdogs of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watchdogs {
-    /// Watchdogs that there is room for.
+    /// The recorded watchdogs.
     pub found: ArrayVec<Watchdog, MAX_WATCHDOGS>,
     /// How many more are described.
     pub ignored: usize,
@@ -45,7 +46,7 @@ impl Watchdogs {
 }
 
 impl Platform<'_> {
-    /// Why `watchdog` must not be touched, if that is so. A description that is wrong here justifies
+    /// Returns the reason if `watchdog` must not be touched. A wrong description here justifies
     /// neither refusing the machine nor writing to another device.
     #[must_use]
     pub fn why_not(&self, watchdog: &Watchdog) -> Option<&'static str> {

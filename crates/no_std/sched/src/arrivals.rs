@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requests that come when it is time for them, whatever became of those before: an
-//! open loop.
+//! Requests that arrive on schedule, whatever happened to earlier requests: an open loop.
 //!
-//! The wait of a request counts from the time at which it was meant to come. If the
-//! one that sends is late, or those before are still being served, that is in it.
+//! The wait of a request counts from its scheduled time, so it includes delays of the sender and
+//! the service of earlier requests.
 
 use core::iter;
 
-/// The times at which requests are meant to come, each later than the one before by
-/// an `interval`.
+/// The scheduled times of requests, each later than the previous one by an `interval`.
 pub fn times(mut interval: impl FnMut() -> u64) -> impl Iterator<Item = u64> {
     let mut at = 0u64;
     iter::from_fn(move || {
@@ -17,18 +15,18 @@ pub fn times(mut interval: impl FnMut() -> u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// How many requests wait while one after the other is served.
+/// Counts the requests that wait while they are served one after another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// Requests whose time had come when one was last taken.
+    /// Requests that were due when one was last taken.
     due: usize,
-    /// Most that were there at once.
+    /// The most that were there at once.
     longest: usize,
 }
 
 impl Queue {
-    /// Takes request `number`, from 0 on, at `now`; `time` returns when a request is meant
-    /// to come, or `None` after the last.
+    /// Takes request `number`, from 0 on, at `now`; `time` returns the scheduled time of a request,
+    /// or `None` after the last.
     #[inline(always)]
     pub fn take(&mut self, number: usize, now: u64, time: impl Fn(usize) -> Option<u64>) {
         self.due = self.due.max(number);
@@ -38,8 +36,7 @@ impl Queue {
         self.longest = self.longest.max(self.due - number);
     }
 
-    /// The most requests that had come and were not yet served, the one that is taken
-    /// among them.
+    /// The most requests that had arrived and were not yet served, including the one being taken.
     #[must_use]
     pub const fn longest(&self) -> usize {
         self.longest

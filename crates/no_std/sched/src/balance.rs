@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The search for work that a CPU makes before it idles ("newidle balance"), as Linux 6.7
-//! has it: domain by domain, each twice as large as the one before, it picks the CPU with
-//! the most that waits. It is left early by three exits:
+//! The search for work that a CPU makes before it idles ("newidle balance"), as in Linux 6.7:
+//! domain by domain, each twice as large as the previous one, it picks the CPU with the most
+//! waiting tasks. Three exits end it early:
 //!
 //! | exit | when |
 //! |---|---|
@@ -9,19 +9,19 @@
 //! | not worth it | the CPU idles on average for less than the first domain's search takes |
 //! | not worth going on | ... for less than the searches so far and the next domain's take |
 //!
-//! The cost of a search is measured: of each domain the longest so far, which decays by 3 of
-//! 256 once a second. (Until 5.15 there was a fixed limit, `sysctl_sched_migration_cost`, in
-//! place of the second exit. It is left as the least bound of the average.)
+//! The cost of a search is measured: it is the longest search of each domain so far, and decays by
+//! 3/256 once a second. (Until 5.15, a fixed limit, `sysctl_sched_migration_cost`, took the place
+//! of the second exit. It remains as the smallest bound of the average.)
 
 /// Assumed cost of moving a task, ns: Linux's `sysctl_sched_migration_cost`. An average
 /// of idle times goes up to twice that, or to twice what the searches take if that is more.
 pub const MIGRATION_NS: u64 = 500_000;
-/// After so long without a longer search the cost of a domain decays, ns.
+/// The cost of a domain decays after this time without a longer search, in ns.
 const DECAY_NS: u64 = 1_000_000_000;
 /// Domains of 2, 4, ... up to 64 CPUs.
 const DOMAINS: usize = 6;
 
-/// State of a CPU's run queue, as known from outside.
+/// State of a CPU's run queue, as seen by other CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
     /// Tasks that run or wait to.
@@ -40,12 +40,12 @@ impl Queue {
 /// Result of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SearchResult {
-    /// Run queues that were looked at.
+    /// Number of run queues that were checked.
     pub looked: u32,
-    /// The CPU that has a task waiting, if any; of several the one with the
-    /// most, and of those the one with the highest load.
+    /// A CPU with a waiting task, if any: the CPU with the most waiting tasks, and among equals the
+    /// one with the highest load.
     pub busiest: Option<usize>,
-    /// Whether any CPU has a task waiting; `None` if not all were looked at.
+    /// Whether any CPU has a waiting task; `None` if not all were checked.
     pub overloaded: Option<bool>,
 }
 
@@ -54,12 +54,12 @@ pub struct SearchResult {
 struct Cost {
     /// The longest, ns.
     max_ns: u64,
-    /// When that was set or decayed, ns.
+    /// When that was last set or decayed, in ns.
     at_ns: u64,
 }
 
 impl Cost {
-    /// A search took `ns` and ended at `now_ns`; whether the cost decayed.
+    /// Records a search that took `ns` and ended at `now_ns`; returns whether the cost decayed.
     fn note(&mut self, ns: u64, now_ns: u64) -> bool {
         let decays = ns <= self.max_ns && now_ns.saturating_sub(self.at_ns) > DECAY_NS;
         if ns > self.max_ns {
@@ -74,7 +74,7 @@ impl Cost {
 /// Decides whether a CPU searches, and how far.
 #[derive(Clone, Debug)]
 pub struct Newidle {
-    /// How long it idles before it gets a task, on average, ns.
+    /// The average time that it idles before it gets a task, in ns.
     idle_ns: u64,
     /// Bound of that: the longest search, ns.
     max_ns: u64,
@@ -107,22 +107,23 @@ impl Newidle {
         self.idle_ns
     }
 
-    /// It got a task after it had idled for `ns`: an eighth of that is in the average.
+    /// Records that it got a task after it had idled for `ns`, which enters the average with a
+    /// weight of an eighth.
     pub fn idled(&mut self, ns: u64) {
         let average = self.idle_ns - self.idle_ns / 8 + ns / 8;
         self.idle_ns = average.min(2 * self.max_ns);
     }
 
-    /// Whether to search at all; `overloaded`: whether a CPU has a task waiting.
+    /// Whether to search at all. `overloaded` says whether any CPU has a waiting task.
     #[must_use]
     pub const fn is_worth(&self, overloaded: bool) -> bool {
         overloaded && self.idle_ns >= self.domains[0].max_ns
     }
 
-    /// Searches for `me`, one of `cpus` (up to 64); `queue` answers what a CPU has, `now` the
-    /// time in ns.
+    /// Searches for `me`, one of `cpus` (up to 64); `queue` returns the state of a CPU's queue,
+    /// `now` the time in ns.
     ///
-    /// If no CPU of a domain has a task waiting, the next larger domain follows.
+    /// If no CPU of a domain has a waiting task, the next larger domain follows.
     pub fn search(
         &mut self,
         me: usize,
@@ -160,7 +161,7 @@ impl Newidle {
     }
 }
 
-/// Looks at the CPUs of the domain of `size` that `me` is in.
+/// Checks the CPUs of the domain of `size` that contains `me`.
 fn look(
     me: usize,
     size: usize,

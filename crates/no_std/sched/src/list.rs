@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A list that many CPUs push to and one empties at once, without a lock: the
-//! stack of R. K. Treiber ("Systems Programming: Coping with Parallelism", IBM
-//! RJ 5118, 1986), which has no ABA problem as long as no CPU pops one element.
+//! A list without a lock that many CPUs push to and one CPU empties at once: the stack of R. K.
+//! Treiber ("Systems Programming: Coping with Parallelism", IBM RJ 5118, 1986), which has no ABA
+//! problem as long as no CPU pops a single element.
 //!
-//! Elements are numbers, and each brings a link of its own, so that there are
-//! no pointers and a push can't fail. An element is in at most one list per
-//! link, and must not be pushed again before it has been taken.
+//! Elements are numbers, and each has its own link, so there are no pointers and a push can't fail.
+//! An element is in at most one list per link, and must not be pushed again before it has been
+//! taken.
 
 #[cfg(loom)]
 use loom::sync::atomic::AtomicU32;
@@ -14,7 +14,7 @@ use loom::sync::atomic::AtomicU32;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-/// No element. It is 0, so that zeroed memory is links to nothing.
+/// No element. It is 0, so that zeroed memory contains links that lead nowhere.
 const NONE: u32 = 0;
 
 /// Link from an element to the next one.
@@ -54,7 +54,7 @@ macro_rules! constructors {
 constructors!(Link List);
 
 impl List {
-    /// Adds element `number`, whose link is `link`; whether the list was empty.
+    /// Adds element `number`, whose link is `link`; returns whether the list was empty.
     ///
     /// Earlier stores are visible to the CPU that takes the element. The
     /// operation is sequentially consistent, as is [`Self::take`]: where one
@@ -75,15 +75,15 @@ impl List {
         }
     }
 
-    /// Whether nothing is in it.
+    /// Whether it is empty.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.load(SeqCst) == NONE
     }
 
-    /// Empties it and answers the elements in the order in which they came;
-    /// `link` finds the link of an element.
+    /// Empties it and returns the elements in the order in which they came; `link` finds the link
+    /// of an element.
     #[inline]
     pub fn take<'l, F: Fn(u32) -> &'l Link>(&self, link: F) -> Taken<F> {
         let mut newest = self.0.swap(NONE, SeqCst);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How busy a CPU was lately: the share of time that it ran, where time counts
-//! half as much for every 32 periods of 1024 us that have gone by. These are the
-//! decay and the range of Linux's per-entity load tracking (P. Turner, 2011;
-//! `Documentation/scheduler/sched-capacity.rst`), kept here as one average that is
-//! brought up to date when the CPU changes between running and idle.
+//! How busy a CPU was lately: the share of time that it ran, where the weight of time halves with
+//! every 32 periods of 1024 us that have passed. This module uses the decay and the range of
+//! Linux's per-entity load tracking (P. Turner, 2011;
+//! `Documentation/scheduler/sched-capacity.rst`), for one average, which is updated when the CPU
+//! changes between running and idle.
 
 /// The average of a CPU that never idles.
 pub const FULL: u32 = 1024;
-/// Periods in which the past comes to count half.
+/// Periods after which the past counts half.
 const HALF: u32 = 32;
 /// Length of a period, nanoseconds.
 pub const PERIOD_NS: u64 = 1024 * 1000;
@@ -27,7 +27,7 @@ const FRACTIONS: [u64; HALF as usize] = {
     fractions
 };
 
-/// `value` after `periods` have gone by.
+/// `value` after `periods` have passed.
 #[must_use]
 pub const fn decayed(value: u64, periods: u64) -> u64 {
     let halves = periods / HALF as u64;
@@ -43,7 +43,7 @@ pub const fn decayed(value: u64, periods: u64) -> u64 {
 pub struct Load {
     /// Average, in 2^20ths of [`FULL`].
     average: u64,
-    /// Nanoseconds of the current period, and of them those that it ran.
+    /// Nanoseconds of the current period so far, and how many of them the CPU ran.
     elapsed: u64,
     ran: u64,
 }
@@ -59,7 +59,7 @@ impl Load {
         }
     }
 
-    /// Notes `nanoseconds` during which the CPU ran, or did not.
+    /// Records `nanoseconds` during which the CPU ran or did not.
     pub const fn note(&mut self, nanoseconds: u64, running: bool) {
         let mut left = nanoseconds;
         if self.elapsed + left >= PERIOD_NS {
@@ -68,7 +68,7 @@ impl Load {
             self.ran += if running { rest } else { 0 };
             self.close(1, self.ran);
             left -= rest;
-            // ... and whole ones follow, all alike.
+            // ... and whole periods follow, all alike.
             let whole = left / PERIOD_NS;
             if whole != 0 {
                 self.close(whole, if running { PERIOD_NS } else { 0 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random numbers that can be drawn again.
+//! Reproducible random numbers.
 
 /// Marsaglia's xorshift64* (S. Vigna, "An experimental exploration of Marsaglia's
 /// xorshift generators, scrambled", 2016): nothing depends on its quality.
@@ -14,8 +14,8 @@ impl Random {
         Self(seed.max(1))
     }
 
-    /// The generator of step `step` of stream `stream`: what it draws depends on
-    /// these and the seed alone, and not on what was drawn before.
+    /// The generator of step `step` of stream `stream`: its numbers depend only on these and the
+    /// seed, not on earlier draws.
     #[must_use]
     pub fn at(seed: u64, stream: u64, step: u64) -> Self {
         Self::new(mix(mix(mix(seed) ^ stream) ^ step))
@@ -36,13 +36,13 @@ impl Random {
         (self.draw() >> 32) % limit.max(1)
     }
 
-    /// Whether it is that one time in `times`.
+    /// Returns `true` one time in `times`.
     #[inline]
     pub fn one_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// One of `choice`.
+    /// A random element of `choice`.
     pub fn of<T: Copy>(&mut self, choice: &[T]) -> T {
         choice[self.below(choice.len() as u64) as usize]
     }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Times that are distributed in a known way, made of numbers in which all 64 bits
-//! are random.
+//! Times with known distributions, computed from numbers in which all 64 bits are random.
 
-/// Evenly distributed from half of `mean` to one and a half of it.
+/// A uniformly distributed time, from half of `mean` to one and a half times `mean`.
 #[must_use]
 pub const fn uniform(mean: u64, random: u64) -> u64 {
     mean / 2 + ((mean as u128 * (random >> 32) as u128) >> 32) as u64
 }
 
-/// Exponentially distributed, at most 22 times `mean`.
+/// An exponentially distributed time, at most 22 times `mean`.
 #[must_use]
 pub const fn exponential(mean: u64, random: u64) -> u64 {
     /// ln 2 with 32 fractional bits.
@@ -19,9 +18,8 @@ pub const fn exponential(mean: u64, random: u64) -> u64 {
     ((mean as u128 * nats) >> 32) as u64
 }
 
-/// Binary logarithm of `value`, which is not 0, with 16 fractional bits: a
-/// digit per squaring (B. J. McCartney's method, as in D. E. Knuth, TAOCP 1,
-/// 1.2.2, exercise 25).
+/// Binary logarithm of `value`, which is not 0, with 16 fractional bits: one digit per squaring (B.
+/// J. McCartney's method, as in D. E. Knuth, TAOCP 1, 1.2.2, exercise 25).
 const fn log2(value: u64) -> u64 {
     let whole = value.ilog2();
     let mut digits = whole as u64;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Deadlines of one CPU in a binary heap of fixed size (J. W. J. Williams,
-//! "Algorithm 232: Heapsort", CACM 7, 1964): the next one is known without a
-//! search, and adding and taking cost the logarithm of their number.
+//! "Algorithm 232: Heapsort", CACM 7, 1964): the next one is known without a search, and the cost
+//! of adding and taking is logarithmic.
 
 /// Up to `N` deadlines, each with the number of its waiter.
 #[derive(Debug)]
@@ -52,8 +52,8 @@ impl<const N: usize> Timers<N> {
         true
     }
 
-    /// Takes the earliest that is not after `now`; of equal deadlines the one
-    /// of the smallest number.
+    /// Takes the earliest deadline that is not after `now`; among equal deadlines, the one with the
+    /// smallest number.
     pub fn expire(&mut self, now: u64) -> Option<u32> {
         let (deadline, waiter) = *self.entries[..self.used].first()?;
         if deadline > now {

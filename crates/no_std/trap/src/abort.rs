@@ -3,7 +3,7 @@
 
 use crate::esr::Esr;
 
-/// The fault (DFSC) without its level, and a translation fault.
+/// Mask for the fault (DFSC) without its level, and a translation fault.
 const DFSC: u32 = 0x3c;
 const TRANSLATION: u32 = 0x04;
 
@@ -21,7 +21,8 @@ pub struct Access {
 }
 
 impl Access {
-    /// Decodes the ISS of a translation fault; `None` for another fault, and where it doesn't describe the access.
+    /// Decodes the ISS of a translation fault; `None` for another fault, or if it doesn't describe
+    /// the access.
     #[must_use]
     pub const fn decode(esr: Esr) -> Option<Self> {
         /// ISV: the rest is valid; S1PTW: a table walk faulted.
@@ -45,7 +46,7 @@ impl Access {
     pub const fn loaded(&self, raw: u64) -> u64 {
         let unused = 64 - 8 * self.size;
         if !self.sign_extend {
-            // A zero-extended value is alike in a W and in an X register.
+            // A zero-extended value is the same in a W and in an X register.
             return raw << unused >> unused;
         }
         let value = ((raw << unused) as i64 >> unused) as u64;
@@ -64,8 +65,8 @@ impl Access {
     }
 }
 
-/// Whether the abort is a stage-2 translation fault, the only one with an address:
-/// for others HPFAR_EL2 is not valid (D24.2.64).
+/// Whether the abort is a stage-2 translation fault, the only fault with an address: for others,
+/// HPFAR_EL2 is not valid (D24.2.64).
 #[must_use]
 pub const fn is_translation_fault(esr: Esr) -> bool {
     esr.iss() & DFSC == TRANSLATION
@@ -77,7 +78,7 @@ pub const fn is_maintenance(esr: Esr) -> bool {
     esr.iss() & 1 << 8 != 0
 }
 
-/// Whether it was a store, as far as it was one or a load (WnR).
+/// Whether it was a store, provided that it was a load or store (WnR).
 #[must_use]
 pub const fn is_write(esr: Esr) -> bool {
     esr.iss() & 1 << 6 != 0
@@ -90,7 +91,7 @@ pub const fn is_table_walk(esr: Esr) -> bool {
 }
 
 /// The guest physical address of a stage-2 fault: HPFAR_EL2.FIPA (43:4) is the
-/// page, FAR_EL2 has the offset in it (D23.2.58).
+/// page, and FAR_EL2 has the offset in it (D23.2.58).
 #[must_use]
 pub const fn address(hpfar: u64, far: u64) -> u64 {
     (hpfar >> 4 & 0xff_ffff_ffff) << 12 | far & 0xfff

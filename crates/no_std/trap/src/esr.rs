@@ -5,7 +5,7 @@
 pub const UNKNOWN: u32 = 0x00;
 /// Class: WFI, WFE, WFIT or WFET.
 pub const WFX: u32 = 0x01;
-/// Class: floating point or SIMD, which traps.
+/// Class: trapped floating point or SIMD.
 pub const FP: u32 = 0x07;
 /// Class: HVC from AArch64.
 pub const HVC64: u32 = 0x16;
@@ -26,14 +26,14 @@ pub const IL: u64 = 1 << 25;
 pub struct Esr(pub u64);
 
 impl Esr {
-    /// EC, bits 31:26: what kind of exception it is.
+    /// EC, bits 31:26: the class of the exception.
     #[must_use]
     #[inline(always)]
     pub const fn class(self) -> u32 {
         (self.0 >> 26 & 0x3f) as u32
     }
 
-    /// ISS, bits 24:0: what depends on the class.
+    /// ISS, bits 24:0: details that depend on the class.
     #[must_use]
     #[inline(always)]
     pub const fn iss(self) -> u32 {
@@ -41,7 +41,7 @@ impl Esr {
     }
 }
 
-/// A register's name in the places of the ISS.
+/// A register's encoding in the bit positions of the ISS.
 #[must_use]
 pub const fn encoding(op0: u32, op1: u32, crn: u32, crm: u32, op2: u32) -> u32 {
     op0 << 20 | op2 << 17 | op1 << 14 | crn << 10 | crm << 1

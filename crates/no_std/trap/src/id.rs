@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Computes what a guest reads in the feature registers, ID_AA64PFR0_EL1 to
-//! ID_AA64MMFR4_EL1 and their AArch32 companions (op0 3, op1 0, CRn 0, CRm 1 to
-//! 7; D24.3): what the CPU has, without what EL2 keeps from it. A feature whose
-//! registers trap must not be announced, or a guest that believes it ends in an
-//! undefined instruction.
+//! Computes the values that a guest reads from the feature registers, ID_AA64PFR0_EL1 to
+//! ID_AA64MMFR4_EL1 and their AArch32 companions (op0 3, op1 0, CRn 0, CRm 1 to 7; D24.3): the
+//! CPU's features without those that EL2 withholds. A feature whose registers trap must not be
+//! announced, or a guest that uses it takes an undefined instruction.
 //!
-//! Fields are let through by name, so that what comes with later versions of the
-//! architecture is hidden until it is let through here.
+//! Fields are shown by name, so that features of later versions of the architecture stay hidden
+//! until they are added here.
 
 use crate::esr::encoding;
 
-/// The field of four bits whose lowest is `low`.
+/// The four-bit field whose lowest bit is `low`.
 const fn field(low: u32) -> u64 {
     0xf << low
 }
 
-/// Maximum of a field, where that is less than the CPU has.
+/// Maximum of a field, if the CPU's value may be larger.
 struct Limit {
     low: u32,
     most: u64,
@@ -43,7 +42,7 @@ impl View {
 /// DFR0.DoubleLock: no double lock.
 const NO_DOUBLE_LOCK: u64 = 0xf << 36;
 
-/// Every register of which something is shown.
+/// Every register with fields to show.
 const VIEWS: [View; 11] = [
     // PFR0: EL0 and EL1 in AArch64 only; FP, AdvSIMD, GIC, DIT, CSV2, CSV3. Not:
     // EL2, EL3, RAS (error records trap), SVE, SEL2, MPAM, AMU, RME.
@@ -60,8 +59,8 @@ const VIEWS: [View; 11] = [
             | field(60),
         limits: &[Limit { low: 0, most: 1 }, Limit { low: 4, most: 1 }],
     },
-    // PFR1: BT, SSBS, CSV2_frac. Not: MTE, SME, NMI, GCS, THE and the fractions
-    // of what PFR0 hides.
+    // PFR1: BT, SSBS, CSV2_frac. Not: MTE, SME, NMI, GCS, THE and the fractional fields of features
+    // that PFR0 hides.
     View::new(4, 1, field(0) | field(4) | field(32)),
     // DFR0: DebugVer, PMUVer, BRPs, WRPs, CTX_CMPs. Not: trace, SPE, BRBE.
     View::new(
@@ -80,19 +79,19 @@ const VIEWS: [View; 11] = [
         2,
         0x0fff_ffff | field(28) | field(40) | field(48) | field(52),
     ),
-    // MMFR0: all of it.
+    // MMFR0: everything.
     View::new(7, 0, u64::MAX),
     // MMFR1: everything but limited ordering regions.
     View::new(7, 1, !field(16)),
     // MMFR2: everything but nested virtualization.
     View::new(7, 2, !field(24)),
-    // MMFR3: Spec_FPACC. Anything that TCR2_EL1 and SCTLR2_EL1 turn on traps.
+    // MMFR3: Spec_FPACC. Not: features of TCR2_EL1 and SCTLR2_EL1, which trap.
     View::new(7, 3, field(60)),
-    // MMFR4: E2H0, of which a guest at EL1 sees nothing else.
+    // MMFR4: E2H0, which has no other effect for a guest at EL1.
     View::new(7, 4, field(24)),
 ];
 
-/// Whether the register belongs to those that this module is about.
+/// Whether the register is one of this module's feature registers.
 #[must_use]
 pub const fn is_feature_register(name: u32) -> bool {
     let crm = name >> 1 & 15;
@@ -100,12 +99,12 @@ pub const fn is_feature_register(name: u32) -> bool {
     rest == encoding(3, 0, 0, 0, 0) && crm >= 1 && crm <= 7
 }
 
-/// Returns what the guest reads where the CPU has `value` in the feature register `name`.
+/// Returns the value that the guest reads if the CPU has `value` in the feature register `name`.
 #[must_use]
 pub fn seen(name: u32, value: u64) -> u64 {
     let (crm, op2) = (name >> 1 & 15, name >> 17 & 7);
     let Some(view) = VIEWS.iter().find(|view| (view.crm, view.op2) == (crm, op2)) else {
-        // Not allocated, or all of it is hidden.
+        // Unallocated, or completely hidden.
         return 0;
     };
     let mut seen = value & view.shown;
@@ -121,8 +120,8 @@ pub fn seen(name: u32, value: u64) -> u64 {
     seen
 }
 
-/// `seen` in the feature register `name`, where the memory copy instructions are UNDEFINED at EL1:
-/// without ID_AA64ISAR2_EL1.MOPS.
+/// The value `seen` of the feature register `name` if the memory copy instructions are UNDEFINED at
+/// EL1: without ID_AA64ISAR2_EL1.MOPS.
 #[must_use]
 pub const fn without_copies(name: u32, seen: u64) -> u64 {
     match name == encoding(3, 0, 0, 6, 2) {

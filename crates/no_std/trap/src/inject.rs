@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Builds a synchronous exception that EL2 gives to EL1
-//! (the pseudocode AArch64.TakeException; D1.3, exceptions).
+//! Builds a synchronous exception that EL2 injects into EL1 (the pseudocode AArch64.TakeException;
+//! D1.3, exceptions).
 
 use crate::esr::{Esr, IL, INST_ABORT_LOWER};
 
@@ -55,16 +55,15 @@ pub const fn exception_entry(spsr: u64, vbar: u64, sctlr: u64) -> Entry {
 /// Syndrome of an undefined instruction: class 0.
 pub const UNDEFINED_ESR: u64 = IL;
 
-/// Syndrome of the synchronous external abort that a stage-2 abort `esr`
-/// becomes; `from_el0`: it was taken from EL0; `walk`: the level of the guest's
-/// own table that could not be read, if it was a walk.
+/// Syndrome of the synchronous external abort that a stage-2 abort `esr` becomes. `from_el0` says
+/// that it was taken from EL0; `walk` is the level of the guest's own table that could not be read,
+/// if it was a table walk.
 #[must_use]
 pub const fn external_abort_esr(esr: Esr, from_el0: bool, walk: Option<u32>) -> u64 {
-    /// DFSC and IFSC: synchronous external abort, not on a table walk, and on
-    /// one of level 0.
+    /// DFSC and IFSC: synchronous external abort, not on a table walk, and on a walk at level 0.
     const EXTERNAL: u64 = 0x10;
     const EXTERNAL_WALK: u64 = 0x14;
-    /// WnR and CM of a data abort: the guest may look at them.
+    /// WnR and CM of a data abort, which the guest may read.
     const KEPT: u64 = 1 << 6 | 1 << 8;
     /// Distance from "from a lower level" to "from the same level".
     const SAME_LEVEL: u64 = 1;

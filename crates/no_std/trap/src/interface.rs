@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The registers of the interrupt controller's CPU interface (IHI 0069H, 12.2), by their names
+//! The registers of the interrupt controller's CPU interface (IHI 0069H, 12.2), by their encoding
 //! in a syndrome.
 
 use crate::esr::encoding;
 
-/// A register that traps by ICH_HCR_EL2.TALL1 or TC (IHI 0069H, 12.4.5), except those that send
-/// SGIs; and ICC_BPR0_EL1, which ICC_CTLR_EL1.CBPR makes one of Group 1.
+/// A register that traps because of ICH_HCR_EL2.TALL1 or TC (IHI 0069H, 12.4.5), except those that
+/// send SGIs; and ICC_BPR0_EL1, which also serves Group 1 if ICC_CTLR_EL1.CBPR is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Register {
     /// ICC_IAR1_EL1.
@@ -50,7 +50,7 @@ const NAMES: [(u32, Register); 14] = [
 ];
 
 impl Register {
-    /// The register of this name.
+    /// The register with this encoding.
     #[must_use]
     pub fn named(name: u32) -> Option<Self> {
         let named = NAMES.iter().find(|(one, _)| *one == name);

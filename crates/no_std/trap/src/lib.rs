@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decoding what trapped to EL2, and what an exception that EL2 gives to EL1
-//! looks like. Section numbers are those of DDI 0487K.a.
+//! Decodes traps to EL2, and builds exceptions that EL2 injects into EL1. Section numbers are those
+//! of DDI 0487K.a.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SErrors: how bad one is by its syndrome, and whether EL2 may go on after it.
+//! SErrors: how severe one is according to its syndrome, and whether EL2 may go on after it.
 //!
-//! The syndrome is that of ESR_EL2 (D23.2.39, ISS encoding for an SError exception). DISR_EL1 has
-//! the same fields in the same places, for an SError that an error synchronization barrier has
-//! deferred. The chapter on the RAS PE architecture, PE error state classification, defines the
-//! kinds of errors.
+//! The syndrome is in ESR_EL2 (D23.2.39, ISS encoding for an SError exception). For an SError that
+//! an error synchronization barrier has deferred, DISR_EL1 has the same fields in the same places.
+//! The chapter on the RAS PE architecture, PE error state classification, defines the kinds of
+//! errors.
 
 use core::fmt;
 
 use crate::esr::Esr;
 
-/// IDS: the rest of the syndrome is the implementation's own.
+/// IDS: the rest of the syndrome is IMPLEMENTATION DEFINED.
 const IDS: u32 = 1 << 24;
 /// DFSC of an SError that AET describes. Needs FEAT_RAS; 0 is uncategorized.
 const DFSC_ASYNCHRONOUS: u32 = 0b01_0001;
-/// DFSC of an SError of which nothing is known.
+/// DFSC of an SError about which nothing is known.
 const DFSC_UNCATEGORIZED: u32 = 0;
 /// DISR_EL1.A: an error synchronization barrier has deferred an SError.
 const DEFERRED: u64 = 1 << 31;
@@ -22,46 +22,47 @@ const DEFERRED: u64 = 1 << 31;
 /// Kind of an SError, by its syndrome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// CE: it was corrected.
+    /// CE: the error was corrected.
     Corrected,
-    /// UEO: nothing has used what is wrong, and the CPU can go on from where it was.
+    /// UEO: nothing has used the wrong data, and the CPU can go on from where it was.
     Restartable,
     /// UER: nothing has used the wrong data, but the next instruction would. The PE can go on
     /// only once the error is repaired.
     Recoverable,
-    /// UEU: what is wrong was used, within the CPU.
+    /// UEU: wrong data was used, within the CPU.
     Unrecoverable,
-    /// UC: what is wrong may be anywhere.
+    /// UC: wrong data may be anywhere.
     Uncontainable,
-    /// The syndrome has no word for it. So it is with each that is taken without FEAT_RAS.
+    /// The syndrome does not classify it. This applies to each SError taken without FEAT_RAS.
     Uncategorized,
     /// The syndrome is IMPLEMENTATION DEFINED.
     OwnSyndrome,
-    /// The syndrome has a value that means nothing yet.
+    /// The syndrome has a reserved value.
     Reserved,
 }
 
-/// Where an SError was taken, or when.
+/// Where or when an SError was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// It was pending when the CPU came to the hypervisor.
+    /// It was pending when the CPU entered the hypervisor.
     AtStart,
     /// The guest was interrupted.
     InGuest,
-    /// EL2 was.
+    /// EL2 was interrupted.
     InEl2,
 }
 
-/// Action that may come next.
+/// The action to take next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// The interrupted code goes on.
     GoOn,
-    /// The guest can't go on. EL2 can.
+    /// EL2 can go on, the guest can't.
     EndGuest,
-    /// Neither can go on: it is not known whose error it was. A guest can have one of these at will.
+    /// Neither can go on: it is unknown whose error it was. A guest can cause such an error at
+    /// will.
     EndBoth,
-    /// EL2 can't be relied on any more.
+    /// EL2 is no longer reliable.
     Fail,
 }
 
@@ -96,7 +97,7 @@ pub const fn deferred(disr: u64) -> Option<Esr> {
 }
 
 impl Verdict {
-    /// Each of them.
+    /// Every verdict.
     pub const ALL: [Self; 8] = [
         Self::Corrected,
         Self::Restartable,
@@ -108,16 +109,17 @@ impl Verdict {
         Self::Reserved,
     ];
 
-    /// Whether it can go on where the SError was taken.
+    /// Decides how to go on after the SError.
     ///
-    /// The exits have no error synchronization barrier (ESB, or SCTLR_EL2.IESB), which would cost
-    /// each of them. So an error of EL2's may be taken when the guest runs already, and of what was
-    /// used within the CPU it is not known by which of both. Nor is it where the syndrome does not say what
-    /// it was, as of a guest's own exclusive access to memory that it has made Non-cacheable. Where
-    /// nothing was used, EL2 has nothing of it, and what comes next is the guest's.
+    /// The exits have no error synchronization barrier (ESB, or SCTLR_EL2.IESB), which would make
+    /// each of them slower. So an error of EL2 may be taken when the guest is already running, and
+    /// if wrong data was used within the CPU, it is unknown whether EL2 or the guest used it. The
+    /// same holds if the syndrome does not classify the error, for instance after a guest's
+    /// exclusive access to memory that it has made Non-cacheable. If nothing was used, EL2 is not
+    /// affected, and the next instruction is the guest's.
     ///
-    /// An SError pending at the start is of software that is gone: nothing of that is used any
-    /// more, and RAM that is still wrong reports again once it is read.
+    /// An SError that is pending at the start was caused by software that is gone: nothing uses its
+    /// data any more, and RAM that is still wrong reports its error again when it is read.
     #[must_use]
     pub const fn next(self, taken: Taken) -> Next {
         match (self, taken) {

@@ -6,7 +6,7 @@
 pub struct Sgi {
     /// 0 to 15.
     pub intid: u32,
-    /// IRM: all PEs but the sender.
+    /// IRM: all PEs except the sender.
     broadcast: bool,
     /// Aff3, Aff2 and Aff1 in the places of MPIDR_EL1.
     cluster: u64,
@@ -31,8 +31,8 @@ impl Sgi {
         }
     }
 
-    /// The affinities that it names, existing or not; `None` if it goes to all
-    /// PEs but the sender.
+    /// The affinities that it names, existing or not; `None` if it goes to all PEs except the
+    /// sender.
     #[must_use]
     pub fn named(&self) -> Option<impl Iterator<Item = u64> + use<>> {
         let (mut left, first) = (self.list, self.cluster | self.range);
@@ -44,8 +44,8 @@ impl Sgi {
         (!self.broadcast).then(|| core::iter::from_fn(next))
     }
 
-    /// Whether the PE with affinity `target` (in the layout of MPIDR_EL1) gets
-    /// it, sent by the one with affinity `sender`.
+    /// Whether the PE with affinity `target` (in the layout of MPIDR_EL1) gets it if the PE with
+    /// affinity `sender` sends it.
     #[must_use]
     pub const fn targets(&self, target: u64, sender: u64) -> bool {
         if self.broadcast {

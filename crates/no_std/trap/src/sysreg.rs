@@ -15,11 +15,11 @@ pub const ICC_SGI0R_EL1: u32 = encoding(3, 0, 12, 11, 7);
 /// Result of a trapped access to another register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// A read gives this, a write is ignored.
+    /// A read returns this; a write is ignored.
     Constant(u64),
-    /// A read gives what [`crate::id::seen`] leaves of it.
+    /// A read returns the value as filtered by [`crate::id::seen`].
     Feature,
-    /// The OS lock, which is the guest's own.
+    /// The guest's own OS lock.
     OsLock,
     /// The virtual interrupt controller handles it.
     Interface(Register),
@@ -34,13 +34,13 @@ pub fn answer(access: SystemRegister) -> Answer {
         // System registers on, bypass off, whatever is written: there is no
         // other interface (IHI 0069H, 12.2, ICC_SRE_EL1).
         ICC_SRE_EL1 => Answer::Constant(0b111),
-        // This CPU has neither bits of its own there nor power of its own.
+        // This CPU implements no bits there, and no power control.
         ACTLR_EL1 | OSDLR_EL1 | DBGPRCR_EL1 => Answer::Constant(0),
         MDRAR_EL1 if access.read => Answer::Constant(0),
         // SGIs of Group 0 and of the secure Group 1: this guest has neither, and
         // a write that selects no CPU is ignored (IHI 0069H, 12.2).
         ICC_SGI0R_EL1 | ICC_ASGI1R_EL1 if !access.read => Answer::Constant(0),
-        // There is no Group 0: nothing to acknowledge, none is enabled, no priority is active.
+        // There is no Group 0: nothing to acknowledge, nothing enabled, no active priority.
         ICC_IAR0_EL1 | ICC_HPPIR0_EL1 if access.read => Answer::Constant(1023),
         ICC_EOIR0_EL1 if !access.read => Answer::Constant(0),
         ICC_IGRPEN0_EL1 | ICC_AP0R0_EL1 | ICC_AP0R1_EL1 | ICC_AP0R2_EL1 | ICC_AP0R3_EL1 => {
@@ -56,7 +56,7 @@ pub fn answer(access: SystemRegister) -> Answer {
     }
 }
 
-/// Of Group 0.
+/// Registers of Group 0.
 const ICC_IAR0_EL1: u32 = encoding(3, 0, 12, 8, 0);
 const ICC_EOIR0_EL1: u32 = encoding(3, 0, 12, 8, 1);
 const ICC_HPPIR0_EL1: u32 = encoding(3, 0, 12, 8, 2);
@@ -66,7 +66,7 @@ const ICC_AP0R2_EL1: u32 = encoding(3, 0, 12, 8, 6);
 const ICC_AP0R3_EL1: u32 = encoding(3, 0, 12, 8, 7);
 const ICC_IGRPEN0_EL1: u32 = encoding(3, 0, 12, 12, 6);
 
-/// The bits of the ISS that name the register: all but direction and Rt.
+/// The bits of the ISS that encode the register: all except direction and Rt.
 const NAME: u32 = 0x3f_fc1e;
 
 /// ICC_SRE_EL1.
@@ -86,7 +86,7 @@ const DBGPRCR_EL1: u32 = encoding(2, 0, 1, 4, 4);
 /// A trapped access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemRegister {
-    /// Which register, as [`encoding`] has it.
+    /// The register, as encoded by [`encoding`].
     pub encoding: u32,
     /// MRS rather than MSR.
     pub read: bool,

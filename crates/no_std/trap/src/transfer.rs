@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The loads and stores of general registers that a data abort's syndrome does not describe (ISV = 0): those that
-//! write their base register back, and pairs. Everything else without a description is distinguished from them:
-//! SIMD and FP registers, exclusive and atomic accesses, tags.
+//! The loads and stores of general registers that a data abort's syndrome does not describe (ISV =
+//! 0): those with base register write-back, and pairs. Other instructions without a description are
+//! rejected: SIMD and FP registers, exclusive and atomic accesses, tags.
 
 use crate::abort::Access;
 
-/// A load or store by its instruction (C4.1.94, "Loads and Stores").
+/// A load or store, decoded from its instruction (C4.1.94, "Loads and Stores").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// The one of the first register.
+    /// The access of the first register.
     pub access: Access,
-    /// The register of the second, at the address after it.
+    /// The register of the second access, at the next address.
     pub second: Option<u32>,
     /// The base register; 31 is the stack pointer.
     pub base: u32,
-    /// Added to the base for the address.
+    /// Offset from the base to the address.
     pub offset: i64,
-    /// Added to the base in the end.
+    /// Offset that is finally added to the base.
     pub write_back: i64,
 }
 
 impl Transfer {
-    /// Decodes an instruction. `None` for any other, and where the result would be CONSTRAINED UNPREDICTABLE.
+    /// Decodes an instruction. `None` for any other, or if the result would be CONSTRAINED
+    /// UNPREDICTABLE.
     #[must_use]
     pub const fn decode(instruction: u32) -> Option<Self> {
         match instruction >> 24 & 0x3f {
@@ -64,7 +65,7 @@ impl Transfer {
         })
     }
 
-    /// Load/store pair, in each of its four forms of address.
+    /// Load/store pair, in each of its four addressing modes.
     const fn pair(instruction: u32) -> Option<Self> {
         let form = instruction >> 23 & 3;
         let write = instruction >> 22 & 1 == 0;
@@ -98,7 +99,7 @@ impl Transfer {
         })
     }
 
-    /// The access of each register, and how far after the first it is.
+    /// The access of each register, and its distance from the first.
     pub fn accesses(&self) -> impl Iterator<Item = (u64, Access)> + use<> {
         let first = self.access;
         let second = self.second.map(|register| Access { register, ..first });
@@ -110,11 +111,12 @@ impl Transfer {
             .map(move |(access, at)| (at * size, access))
     }
 
-    /// Whether it is what an abort at `far` with WnR = `write` is of, its base register being `base`: another CPU may
-    /// have changed the instruction meanwhile. All of it has to be in one page, and aligned, as accesses to devices are.
+    /// Whether it matches an abort at `far` with WnR = `write` if its base register is `base`:
+    /// another CPU may have changed the instruction meanwhile. The whole transfer has to be in one
+    /// page, and aligned like accesses to devices.
     #[must_use]
     pub const fn fits(&self, far: u64, write: bool, base: u64) -> bool {
-        /// Bits of an address without its tag, and those within the smallest page.
+        /// Masks: bits of an address without its tag, and bits within the smallest page.
         const ADDRESS: u64 = (1 << 56) - 1;
         const PAGE: u64 = 0xfff;
         let start = base.wrapping_add_signed(self.offset);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the level at which a guest's own table walk left its memory. The syndrome of
-//! the abort that the guest gets needs it, and the syndrome that EL2 got has the level
-//! of the stage-2 walk instead (D24.2.40, D8.2).
+//! Finds the level at which a guest's own table walk left its memory. The guest's abort needs that
+//! level in its syndrome, but EL2's syndrome has the level of the stage-2 walk instead (D24.2.40,
+//! D8.2).
 
 /// The registers of the guest's translation regime.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ struct Half {
 }
 
 impl Half {
-    /// The half that `va` is in; `None` if the registers make no sense.
+    /// The half that contains `va`; `None` if the registers make no sense.
     fn of(regime: &Regime, va: u64) -> Option<Self> {
         let upper = va >> 55 & 1 != 0;
         let (size, granule, ttbr) = if upper {
@@ -58,7 +58,7 @@ impl Half {
         4 - (self.bits - self.page).div_ceil(self.stride())
     }
 
-    /// Where the descriptor for `va` of `level` is in `table`.
+    /// The address of the descriptor for `va` of `level` in `table`.
     const fn descriptor(&self, table: u64, va: u64, level: u32) -> u64 {
         let shift = self.page + (3 - level) * self.stride();
         let index = (va & ((1 << self.bits) - 1)) >> shift & ((1 << self.stride()) - 1);
@@ -67,7 +67,7 @@ impl Half {
 }
 
 /// The level at which a walk for `va` reads a descriptor in the page at `ipa`.
-/// `read` reads the guest's memory. `None` if it does not, which can be if the
+/// `read` reads the guest's memory. `None` if the walk does not read there, which can happen if the
 /// tables have changed meanwhile.
 #[must_use]
 pub fn level(regime: &Regime, va: u64, ipa: u64, read: impl Fn(u64) -> Option<u64>) -> Option<u32> {

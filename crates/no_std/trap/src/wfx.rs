@@ -19,9 +19,9 @@ pub enum Kind {
 pub struct Wfx {
     /// Which instruction.
     pub kind: Kind,
-    /// General register that holds the deadline, ticks of the virtual count;
-    /// 31 reads as zero. `None` without timeout, or where the PE did not report
-    /// the register (RV = 0): then the wait has no deadline that could be kept.
+    /// General register that holds the deadline, in ticks of the virtual count; 31 reads as zero.
+    /// `None` without timeout, or if the PE did not report the register (RV = 0): then no deadline
+    /// can be kept.
     pub deadline_register: Option<u32>,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether the rules of [`List`] hold, for tests and hypercalls: nothing here is
-//! needed to deliver an interrupt.
+//! Checks whether the rules of [`List`] hold, for tests and hypercalls. Delivering an interrupt
+//! needs nothing from here.
 
 use core::fmt;
 
@@ -19,7 +19,7 @@ pub enum Fault {
     Queued(u32),
     /// This INTID does not exist.
     Unknown(u32),
-    /// This SPI is listed, and the distributor does not know it.
+    /// This SPI is listed, and the distributor does not record that.
     NotHeld(u32),
     /// This INTID waits for a list register, and nothing will list it.
     Forgotten(u32),
@@ -61,7 +61,7 @@ impl fmt::Display for Fault {
 
 impl List {
     /// Rules that hold at any time while `vcpu` injects and is at EL2.
-    /// `asked`: what the bank does.
+    /// `asked` is what the bank currently does.
     ///
     /// # Errors
     /// The first rule that does not hold.
@@ -112,9 +112,9 @@ impl List {
         Ok(())
     }
 
-    /// Like [`Self::audit`], where the guest has ended every interrupt and no vCPU
-    /// sends: nothing may be left. Where hardware delivers (`direct`) it may send,
-    /// and only list registers and queue have to be empty.
+    /// Like [`Self::audit`], for a time when the guest has ended every interrupt and no vCPU sends:
+    /// nothing may be left. If hardware delivers (`direct`), vCPUs may send, and only list
+    /// registers and queue have to be empty.
     ///
     /// # Errors
     /// The first rule that does not hold.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers that are arrays: of bytes, of which an access sees a part, or of bits.
+//! Registers that are arrays of bytes, which accesses may see in part, or of bits.
 
 use crate::Access;
 

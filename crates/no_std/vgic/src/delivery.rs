@@ -19,13 +19,12 @@ use crate::private::Private;
 /// A CPU's means for the interrupts of its vCPU: list registers, and the physical
 /// interrupts of the guest's timers. Each INTID is a bit.
 pub trait Interface: Bank {
-    /// SGIs that come physically, as themselves; the others come by request of another
-    /// CPU.
+    /// SGIs that arrive as physical SGIs; the others arrive as requests from another CPU.
     const SGIS: u32;
 
-    /// List registers whose interrupt has ended and had to signal it (ICH_EISR_EL2).
+    /// List registers whose interrupt has ended and signals that (ICH_EISR_EL2).
     fn ended(&self) -> u32;
-    /// The last request of [`Bank::ask`], as the CPU has it.
+    /// The last request of [`Bank::ask`], as the CPU's register holds it.
     fn asked(&self) -> Asked;
     /// PPIs that are mapped to a physical interrupt of the same number.
     fn timers(&self) -> u32;
@@ -35,7 +34,7 @@ pub trait Interface: Bank {
     fn vcpu(&self) -> Vcpu;
     /// Enables the physical interrupts of `on` and disables those of `off`.
     fn enable(&mut self, on: u32, off: u32);
-    /// Ends physical interrupts by register (GICR_ICACTIVER0).
+    /// Ends physical interrupts by a register write (GICR_ICACTIVER0).
     fn clear_active(&mut self, intids: u32);
     /// Ends physical interrupt `intid`, which this CPU has taken (ICC_DIR_EL1).
     fn deactivate(&mut self, intid: u32);
@@ -45,7 +44,7 @@ pub trait Interface: Bank {
 
 /// The distributor, which every vCPU of a guest shares.
 pub trait Shared {
-    /// Runs `use_it` on the distributor, alone.
+    /// Runs `use_it` with exclusive access to the distributor.
     fn with<R>(&self, use_it: impl FnOnce(&mut Distributor) -> R) -> R;
 }
 
@@ -58,11 +57,11 @@ impl Shared for &RefCell<Distributor> {
 /// Purpose of a maintenance interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maintenance {
-    /// Nothing of this: something else made it pending.
+    /// None of these: something else made it pending.
     Nothing,
     /// An interrupt that waited for a list register has one now.
     Refilled,
-    /// The guest has ended what another vCPU waits for: [`Delivery::evaluate`] is due.
+    /// The guest has ended an interrupt that another vCPU waits for: [`Delivery::evaluate`] is due.
     Ended,
 }
 
@@ -80,9 +79,9 @@ pub struct Delivery<'a, I, S> {
 }
 
 impl<I: Interface, S: Shared> Delivery<'_, I, S> {
-    /// Lists SGI or PPI `intid`, which came physically, if that is all there is to do;
-    /// returns whether it was. A hypervisor may have this in assembly, and go on with
-    /// [`Self::inject`] where it returns `false`.
+    /// Lists SGI or PPI `intid`, which arrived physically, if nothing more is needed; returns
+    /// whether it did. A hypervisor may implement this in assembly, and go on with [`Self::inject`]
+    /// if it returns `false`.
     #[inline(always)]
     pub fn arrive(&mut self, intid: u32) -> bool {
         self.list.arrive(&mut self.interface, intid)
@@ -99,8 +98,8 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
                 return true;
             }
             None if hw.is_none() => self.private.set_pending(intid),
-            // Another CPU has just disabled it. It stays active physically until
-            // `evaluate`, which is on its way, lets its line speak again.
+            // Another CPU has just disabled it. It stays physically active until the pending
+            // `evaluate` lets its line interrupt again.
             None => {}
         }
         false
@@ -113,12 +112,13 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         self.list.deliverable(&self.interface)
     }
 
-    /// Whether the guest has an interrupt active.
+    /// Whether the guest has an active interrupt.
     pub fn has_active(&self) -> bool {
         self.list.has_active(&self.interface)
     }
 
-    /// Serves the maintenance interrupt, but for [`Self::evaluate`] where that is due.
+    /// Serves the maintenance interrupt, except that the caller has to call [`Self::evaluate`] if
+    /// that is due.
     pub fn maintain(&mut self) -> Maintenance {
         if self.interface.ended() != 0 {
             Maintenance::Ended
@@ -130,9 +130,9 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         }
     }
 
-    /// Brings the list registers in line with the registers of the virtual interrupt
-    /// controller, after one was written. Answers whether every other vCPU has to do the
-    /// same, because something was let go of that may be theirs.
+    /// Brings the list registers in line with the registers of the virtual interrupt controller
+    /// after a write. Returns whether every other vCPU has to do the same, because an interrupt was
+    /// released that may now be theirs.
     #[must_use]
     pub fn evaluate(&mut self) -> bool {
         let (private, interface) = (self.private, &mut self.interface);
@@ -149,7 +149,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         others
     }
 
-    /// Serves what others asked of the vCPU's SGIs and PPIs.
+    /// Serves the requests of other CPUs about the vCPU's SGIs and PPIs.
     pub(crate) fn sync(&mut self) {
         let forward = self.shared.with(|distributor| distributor.forwards());
         self.list.sync(&mut self.interface, self.private, forward);
@@ -162,33 +162,33 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
             .set_active(&mut self.interface, intid, priority, true);
     }
 
-    /// Enables the physical interrupts of the timers that can be delivered: a level is
-    /// to wait in the machine, where it is gone when it is low.
+    /// Enables the physical interrupts of those timers whose interrupts can be delivered. Otherwise
+    /// a level should wait in the machine, where it disappears when the line is low.
     pub fn follow_timers(&mut self) {
         let timers = self.interface.timers();
         let ready = self.private.all_ready() & timers;
         self.interface.enable(ready, timers & !ready);
     }
 
-    /// The physical interrupt of a timer is active from when it was taken until its
-    /// virtual one ends. This one may have been ended by register or taken back, or be a
-    /// software interrupt meanwhile, whose end does not reach the physical one. So the
-    /// physical interrupts of those that are not `listed` end here, and come again if
-    /// their lines are high.
+    /// The physical interrupt of a timer is active from the time it is taken until its virtual
+    /// interrupt ends. The virtual interrupt may have been ended by a register write or taken back,
+    /// or it may now be a software interrupt, whose end does not reach the physical one. So the
+    /// physical interrupts of timers that are not `listed` end here, and come again if their lines
+    /// are high.
     fn release_timers(&mut self, listed: u32) {
         let timers = self.interface.timers();
         self.interface.clear_active(timers & !listed);
     }
 
-    /// Reads the lines: for each that is low now, takes its interrupt out of the list and
-    /// deactivates the physical one, so that the line can interrupt again.
+    /// Reads the lines. For each line that is now low, takes its interrupt out of the list and
+    /// deactivates the physical interrupt, so that the line can interrupt again.
     pub fn sample(&mut self) {
         let low = self.interface.timers() & !self.interface.lines();
         let lowered = self.list.lower(&mut self.interface, low);
         ones(lowered.into()).for_each(|intid| self.interface.deactivate(intid));
     }
 
-    /// Lets other vCPUs read what is pending and active here.
+    /// Publishes the pending and active state of this vCPU to the others.
     pub fn publish(&mut self) {
         self.sample();
         let (list, interface) = (&*self.list, &self.interface);
@@ -198,7 +198,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
             .with(|distributor| list.publish_spis(interface, distributor, vcpu));
     }
 
-    /// Moves what is listed and pending back to the registers.
+    /// Moves listed pending interrupts back to the registers.
     pub fn unlist(&mut self) {
         let (private, shared) = (self.private, &self.shared);
         self.list.drain(&mut self.interface, |one| match one.hw() {
@@ -210,7 +210,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         self.release_timers(0);
     }
 
-    /// Lets go of the SPIs that were listed here, after [`Self::unlist`]; whether another
+    /// Releases the SPIs that were listed here, after [`Self::unlist`]; returns whether another
     /// vCPU may be waiting for one of them.
     #[must_use]
     pub fn release_spis(&mut self) -> bool {
@@ -218,8 +218,9 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         self.shared.with(|distributor| distributor.release(vcpu))
     }
 
-    /// Checks that the list registers agree with the recorded state. `quiet`: the guest has
-    /// no interrupt due. `direct`: hardware delivers, so no list register may be in use.
+    /// Checks that the list registers agree with the recorded state. `quiet` means that no
+    /// interrupt is due for the guest; `direct` means that hardware delivers, so no list register
+    /// may be in use.
     ///
     /// # Errors
     /// The first violated rule.
@@ -234,7 +235,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         }
     }
 
-    /// Physical interrupts that are active though the guest has not got them: the hypervisor
+    /// Physical interrupts that are active although the guest does not have them. The hypervisor
     /// ends its own before it returns.
     pub fn stray(&self) -> u32 {
         let listed = ones(self.interface.timers().into()).filter(|&intid| {
@@ -246,8 +247,8 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     }
 }
 
-/// Says what is to be listed when one of the interrupts arrives that come physically:
-/// what [`Delivery::arrive`] does without asking.
+/// Sets the values to list when the physically arriving interrupts arrive; [`Delivery::arrive`]
+/// uses them without further checks.
 fn expect<I: Interface>(list: &mut List, interface: &I, private: &Private) {
     let timers = interface.timers();
     for intid in ones((I::SGIS | timers).into()) {

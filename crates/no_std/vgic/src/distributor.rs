@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The registers of the distributor (12.9), with SPIs 32 to 95.
 //!
-//! No SPI is mapped to a physical interrupt: guests make SPIs pending by
-//! register, as drivers and tests do to try out routing.
+//! No SPI is mapped to a physical interrupt: guests make SPIs pending by register writes, as
+//! drivers and tests do to try out routing.
 
 mod offsets;
 
@@ -11,9 +11,9 @@ use crate::redistributor::{gather, spread};
 use crate::{Access, IIDR, PIDR2, PIDR2_OFFSET, PRIVATE};
 use offsets::{array, configuration, route, spi, spi_bit};
 
-/// SPIs there are.
+/// Number of SPIs.
 pub const SPIS: usize = 64;
-/// GICD_CTLR: EnableGrp1 (1) is what a guest can change. There is no Group 0.
+/// GICD_CTLR: a guest can change only EnableGrp1 (1). There is no Group 0.
 const CTLR_ENABLES: u64 = 0b10;
 /// GICD_CTLR: DS (6) and ARE (4) are fixed.
 const CTLR_FIXED: u64 = 1 << 6 | 1 << 4;
@@ -31,7 +31,7 @@ pub(crate) struct Spi {
     pub priority: u8,
 }
 
-/// A vCPU, as far as SPIs are concerned.
+/// The properties of a vCPU that matter for SPIs.
 #[derive(Clone, Copy, Debug)]
 pub struct Vcpu {
     /// Its number.
@@ -54,7 +54,7 @@ pub struct Distributor {
     /// In the list of the vCPU that `holder` names; see [`crate::spi`].
     pub(crate) listed: u64,
     pub(crate) holder: [u16; SPIS],
-    /// Requests to the holder: take the pending state, the active state back.
+    /// Requests to the holder: take back the pending state, the active state.
     pub(crate) withdraw: u64,
     pub(crate) deactivate: u64,
     /// States that the holders last saw in their lists.
@@ -91,7 +91,7 @@ impl Distributor {
     }
 
     /// Whether SPI n may be delivered to `vcpu`: enabled, forwarded
-    /// and routed there. SPIs that may go to any go to the first vCPU.
+    /// and routed there. SPIs that may go to any vCPU go to the first one.
     pub(crate) const fn deliverable(&self, n: usize, vcpu: Vcpu) -> bool {
         let ready = self.enabled & !self.active;
         let routed = match self.route[n] & ANY {
@@ -101,8 +101,8 @@ impl Distributor {
         self.forwards() && ready >> n & 1 != 0 && routed
     }
 
-    /// Takes the most urgent SPI to deliver to `vcpu`, whose list holds it
-    /// from now on. An SPI that another vCPU holds has to wait.
+    /// Takes the most urgent SPI to deliver to `vcpu`, whose list then holds it. An SPI that
+    /// another vCPU holds has to wait.
     pub(crate) fn take(&mut self, vcpu: Vcpu) -> Option<Spi> {
         let held_elsewhere =
             |n: usize| self.listed >> n & 1 != 0 && usize::from(self.holder[n]) != vcpu.number;
@@ -120,14 +120,14 @@ impl Distributor {
         })
     }
 
-    /// Makes an SPI pending again that was taken and not delivered, unless
-    /// software wants its pending state back.
+    /// Makes an SPI that was taken and not delivered pending again, unless software has cleared its
+    /// pending state.
     pub const fn give_back(&mut self, intid: u32) {
         self.pending |= 1 << (intid - PRIVATE) & !self.withdraw;
     }
 
-    /// Takes the active state from SPI `intid` that software has set by register; whether
-    /// it had that.
+    /// Clears the active state of SPI `intid` if software set it by a register write; returns
+    /// whether it did.
     pub(crate) fn deactivate(&mut self, intid: u32) -> bool {
         let bit = spi(intid.into()).map_or(0, |n| 1 << n);
         let was = self.active & bit != 0;
@@ -163,13 +163,12 @@ impl Distributor {
         }
     }
 
-    /// Whether anything is pending that no vCPU holds.
+    /// Whether an SPI is pending that no vCPU holds.
     pub(crate) const fn waits(&self) -> bool {
         self.pending & !self.listed != 0
     }
 
-    /// Does the access; answers what a read gives (0 for a write), and whether
-    /// every vCPU has to sync.
+    /// Does the access; returns the value read (0 for a write), and whether every vCPU has to sync.
     #[must_use]
     pub fn access(&mut self, access: Access) -> (u64, bool) {
         match access.write {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The virtual GICv3 of a guest, as pure logic.
 //!
-//! A virtual interrupt is in one of three places. Software has made it pending
-//! and it can't be delivered yet: a bit in [`Private`] (SGIs and PPIs of one
-//! vCPU) or [`Distributor`] (SPIs). It can be delivered: in a list register, or
-//! in the queue for them, both in [`List`]. The guest handles it: active, in either.
-//! [`List::sync`] moves interrupts between the first two when
-//! a register changed; the CPU interface does the rest by itself. [`Delivery`] puts the
-//! parts together, on any CPU. [`switch`] has hardware deliver in its place, and back.
+//! A virtual interrupt is in one of three states. If software has made it pending and it can't be
+//! delivered yet, it is a bit in [`Private`] (SGIs and PPIs of one vCPU) or [`Distributor`] (SPIs).
+//! If it can be delivered, it is in a list register or in the queue for them, both in [`List`].
+//! While the guest handles it, it is active in one of these. [`List::sync`] moves interrupts
+//! between the first two states after a register changed; the CPU interface does the rest by
+//! itself. [`Delivery`] puts the parts together, on any CPU. [`switch`] makes hardware deliver
+//! instead, and back.
 //!
 //! The guest sees a GIC with one security state (GICD_CTLR.DS = 1) and
 //! affinity routing always on. There is no Group 0: IGROUPR reads as ones, GICD_CTLR.EnableGrp0
-//! and ICC_IGRPEN0_EL1 as zero. A machine with two security states has it for secure software
-//! alone, so where hardware delivers, no guest could get one of its interrupts. A guest that
-//! writes no IGROUPR, whose reset value is UNKNOWN (12.9), gets its interrupts nevertheless.
+//! and ICC_IGRPEN0_EL1 as zero. A machine with two security states reserves Group 0 for secure
+//! software, so no guest could get one of its interrupts when hardware delivers. A guest that
+//! writes no IGROUPR, whose reset value is UNKNOWN (12.9), still gets its interrupts.
 //!
 //! Numbers of sections are those of IHI 0069H.
 
@@ -45,12 +45,12 @@ pub use private::Private;
 pub use redistributor::Redistributor;
 pub use trapped::{Due, Registers};
 
-/// SGIs and PPIs: the INTIDs that each vCPU has of its own.
+/// Number of SGIs and PPIs: the INTIDs that are private to each vCPU.
 pub const PRIVATE: u32 = 32;
-/// All INTIDs that there are.
+/// Number of all INTIDs.
 pub const INTIDS: u32 = PRIVATE + distributor::SPIS as u32;
 
-/// Implementer of GICD_IIDR and GICR_IIDR: not one that Arm has assigned.
+/// Implementer in GICD_IIDR and GICR_IIDR: a value that Arm has not assigned.
 const IIDR: u64 = 0;
 /// GICD_PIDR2 and GICR_PIDR2: GICv3.
 const PIDR2: u64 = 0x3b;

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which interrupts are in list registers, and which wait in the queue for one.
 //!
-//! A guest must not see how many list registers there are. So a pending interrupt takes the
-//! register of an active one where every register holds one. An active interrupt in the queue
-//! stays there until it ends, and till then each access of the guest to its CPU interface traps:
-//! hardware would not know what an end of it is about (12.4.5, EOIcount). An active one is in the
-//! queue also if a register can't hold what is known of it. Hardware deactivates by ICC_EOIR1_EL1
-//! what has the priority that runs (12.2, ICV_EOIR1_EL1), so the priority of an active one must not change
-//! there, and one that software has set active has none that runs.
+//! A guest must not see how many list registers there are. So if every register holds an active
+//! interrupt, a pending one takes the register of one of these. An active interrupt in the queue
+//! stays there until it ends, and until then each access of the guest to its CPU interface traps:
+//! hardware would not know which interrupt an end refers to (12.4.5, EOIcount). An active interrupt
+//! is also in the queue if a register can't represent its state: on a write of ICC_EOIR1_EL1,
+//! hardware deactivates the interrupt with the running priority (12.2, ICV_EOIR1_EL1), so the
+//! priority of an active interrupt must not change in a register, and an interrupt that software
+//! has set active has no running priority.
 //!
 //! Rules that always hold between two calls:
 //! - no INTID is in two list registers, nor in a list register and in the queue;
 //! - the most urgent interrupt that can be acknowledged is in a list register;
-//! - while such a one is in the queue, the bank is asked for the maintenance interrupt when no
-//!   register is pending any more;
-//! - while an active one is in the queue, the bank is asked for the traps.
+//! - while such an interrupt is in the queue, the bank is asked for a maintenance interrupt once no
+//!   register is pending;
+//! - while an active interrupt is in the queue, the bank is asked for the traps.
 //!
-//! Each private INTID remembers where it was last, and what a register is to
-//! hold when it comes: an SGI that comes again and again takes the same register
-//! without a search, by a load, a look whether the register is empty, and a
-//! write ([`List::arrive`]). A hypervisor may do that in assembly; the
-//! offsets that it needs are constants of [`List`].
+//! Each private INTID remembers its last register, and the value for the register when the
+//! interrupt arrives. So an SGI that arrives repeatedly takes the same register without a search,
+//! with a load, a check that the register is empty, and a write ([`List::arrive`]). A hypervisor
+//! may do that in assembly, with the offsets that are constants of [`List`].
 //!
 //! Registers are slow to read, so each operation reads what it needs once.
 
@@ -37,17 +37,16 @@ use crate::lr::{Asked, Bank, ListRegister};
 use crate::lr_cache::{Listed, mask};
 use crate::{INTIDS, PRIVATE};
 
-/// Most interrupts without a register: every INTID that there is.
+/// The most interrupts without a register: every INTID.
 const QUEUE: usize = INTIDS as usize;
 
 /// Handling of a private INTID that arrives.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Arrival {
-    /// Value for a register; [`ListRegister::EMPTY`] if that is not all
-    /// that there is to do.
+    /// Value for a register; [`ListRegister::EMPTY`] if more has to be done.
     value: ListRegister,
-    /// The register where it is, if it is listed, or was last.
+    /// The register where it is, or where it was last.
     slot: u64,
 }
 
@@ -55,12 +54,13 @@ struct Arrival {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct List {
-    /// Private INTIDs below it need no check of the queue: all of them, or 0 while an interrupt waits.
+    /// Private INTIDs below this need no check of the queue: all of them, or none (0) while an
+    /// interrupt waits.
     straight: u64,
     asked: Asked,
-    /// SPIs are active that no list holds, and this CPU may end them.
+    /// There are active SPIs that no list holds, and this CPU may end them.
     pub(crate) others: bool,
-    /// Of each, the value again if its register is the first, or else [`ListRegister::EMPTY`].
+    /// Copy of each INTID's value if its register is the first, otherwise [`ListRegister::EMPTY`].
     firsts: [ListRegister; PRIVATE as usize],
     arrivals: [Arrival; PRIVATE as usize],
     /// Interrupts that are pending or active and have no register.
@@ -99,26 +99,27 @@ impl List {
         &self.queue
     }
 
-    /// Offset of the INTID, 64 bits, below which a private interrupt may be listed without a look at what waits.
+    /// Offset of the INTID, 64 bits, below which a private interrupt may be listed without a check
+    /// of the queue.
     pub const STRAIGHT: usize = offset_of!(Self, straight);
-    /// Offset of what the first register is to hold when INTID 0 arrives, 64 bits; 0 if it goes to another one, or
-    /// that is not all that there is to do. The value for the next INTID follows.
+    /// Offset of the first register's value for an arriving INTID 0, 64 bits; 0 if the INTID goes
+    /// to another register or more has to be done. The value for the next INTID follows.
     pub const FIRSTS: usize = offset_of!(Self, firsts);
-    /// Offset of what a register is to hold when INTID 0 arrives, 64 bits; 0 if that is not all that there is to do.
+    /// Offset of a register's value for an arriving INTID 0, 64 bits; 0 if more has to be done.
     pub const ARRIVALS: usize = offset_of!(Self, arrivals) + offset_of!(Arrival, value);
     /// Offset of the number of that register, 64 bits.
     pub const ARRIVAL_SLOTS: usize = offset_of!(Self, arrivals) + offset_of!(Arrival, slot);
-    /// Bytes from an INTID to the next one in both, as a power of two.
+    /// Binary logarithm of the bytes from one INTID to the next, in both.
     pub const ARRIVAL_SHIFT: u32 = size_of::<Arrival>().trailing_zeros();
 
-    /// Sets the value to list when private `intid` arrives; `None` if more has to
-    /// be done, or nothing.
+    /// Sets the value to list when private `intid` arrives; `None` if more, or nothing, has to be
+    /// done.
     pub fn expect(&mut self, intid: u32, value: Option<ListRegister>) {
         self.arrivals[intid as usize].value = value.unwrap_or(ListRegister::EMPTY);
         self.note_first(intid as usize);
     }
 
-    /// Brings [`Self::FIRSTS`] in line with the rest.
+    /// Updates the entry of `intid` at [`Self::FIRSTS`].
     fn note_first(&mut self, intid: usize) {
         let Arrival { value, slot } = self.arrivals[intid];
         self.firsts[intid] = if slot == 0 {
@@ -129,8 +130,8 @@ impl List {
     }
 
     /// Lists private `intid` with the value of [`List::expect`], if its register is
-    /// empty and nothing waits; returns whether it did. Equals the assembly, for a
-    /// hypervisor without it.
+    /// empty and nothing waits; returns whether it did. Does the same as the assembly, for
+    /// hypervisors without that.
     #[inline(always)]
     pub fn arrive(&mut self, bank: &mut impl Bank, intid: u32) -> bool {
         let Arrival { value, slot } = self.arrivals[intid as usize];
@@ -195,7 +196,7 @@ impl List {
         self.queue.iter().position(|one| one.intid() == intid)
     }
 
-    /// Sets what is at `at` in the queue, which it leaves without any state.
+    /// Replaces the entry at `at` in the queue, or removes it if `value` has no state.
     fn set_queued(&mut self, at: usize, value: ListRegister) {
         if value == ListRegister::EMPTY {
             self.queue.swap_remove(at);
@@ -204,8 +205,8 @@ impl List {
         }
     }
 
-    /// Lists what can be acknowledged, as far as there is room for it or it is more urgent
-    /// than what is listed. To be called on the maintenance interrupt.
+    /// Lists interrupts that can be acknowledged, if there is room or they are more urgent than
+    /// listed ones. Must be called on the maintenance interrupt.
     #[inline(always)]
     pub fn refill(&mut self, bank: &mut impl Bank) {
         match self.queue.is_empty() {
@@ -216,7 +217,7 @@ impl List {
 
     #[inline(never)]
     fn refill_from_queue(&mut self, bank: &mut impl Bank) {
-        // While a register is free, it does not matter what the others hold.
+        // While a register is free, the contents of the others do not matter.
         let mut free = bank.empty() & mask(bank.count());
         while let Some(next) = self.most_urgent() {
             if free == 0 {
@@ -229,14 +230,14 @@ impl List {
         self.revise(bank);
     }
 
-    /// Moves what is at `next` in the queue to a free register.
+    /// Moves the entry at `next` in the queue to a free register.
     fn list(&mut self, bank: &mut impl Bank, slot: usize, next: usize) {
         let waiting = self.queue.swap_remove(next);
         bank.write(slot, waiting);
         self.remember(waiting.intid(), slot);
     }
 
-    /// Like [`Self::refill`]; `listed` is what was read of the registers.
+    /// Like [`Self::refill`]; `listed` has the values read from the registers.
     fn refill_from(&mut self, listed: &mut Listed, bank: &mut impl Bank) {
         while let Some(next) = self.most_urgent() {
             let waiting = self.queue[next];
@@ -250,7 +251,7 @@ impl List {
         self.revise(bank);
     }
 
-    /// Brings what is asked of the bank in line with the queue. To be called after each change.
+    /// Brings the requests to the bank in line with the queue. Must be called after each change.
     fn revise(&mut self, bank: &mut impl Bank) {
         self.straight = if self.queue.is_empty() {
             PRIVATE.into()
@@ -268,7 +269,7 @@ impl List {
         }
     }
 
-    /// Notes where `intid` is.
+    /// Records the register of `intid`.
     fn remember(&mut self, intid: u32, slot: usize) {
         if let Some(arrival) = self.arrivals.get_mut(intid as usize) {
             arrival.slot = slot as u64;
@@ -276,7 +277,7 @@ impl List {
         }
     }
 
-    /// The most urgent one that waits for a register.
+    /// The most urgent interrupt that waits for a register.
     fn most_urgent(&self) -> Option<usize> {
         let queue = self.queue.iter().enumerate();
         queue
@@ -285,7 +286,7 @@ impl List {
             .map(|(index, _)| index)
     }
 
-    /// Takes the pending state from `intid`; what had it.
+    /// Clears the pending state of `intid`; returns the value that had it.
     pub fn withdraw(&mut self, bank: &mut impl Bank, intid: u32) -> Option<ListRegister> {
         if let Some(at) = self.find(intid) {
             let old = self.queue[at];
@@ -300,9 +301,9 @@ impl List {
         old.is_pending().then_some(old)
     }
 
-    /// Removes the interrupts that no longer have a cause: those of `low`, whose
-    /// lines are low, that are pending without having been set by software. Returns
-    /// them; their physical interrupts are active, and the caller deactivates those.
+    /// Removes the interrupts that no longer have a cause: interrupts of `low`, whose lines are
+    /// low, that are pending and were not set by software. Returns them; their physical interrupts
+    /// are active, and the caller has to deactivate these.
     #[must_use]
     pub fn lower(&mut self, bank: &mut impl Bank, low: u32) -> u32 {
         let mut lowered = 0;
@@ -318,8 +319,8 @@ impl List {
         lowered
     }
 
-    /// Requests the maintenance interrupt when the guest ends `intid`: ICH_EISR_EL2
-    /// then shows it, and [`Self::sync_spis`] is due, not [`Self::refill`].
+    /// Requests a maintenance interrupt for the time when the guest ends `intid`: ICH_EISR_EL2 then
+    /// shows it, and [`Self::sync_spis`] is due, not [`Self::refill`].
     pub(crate) fn notice_end(&mut self, bank: &mut impl Bank, intid: u32) {
         if let Some(at) = self.find(intid) {
             self.queue[at] = self.queue[at].with_notice();
@@ -346,7 +347,7 @@ impl List {
         used != 0 && any_pending(bank, used)
     }
 
-    /// Takes every pending interrupt out and gives it to `each`.
+    /// Removes every pending interrupt and passes it to `each`.
     pub fn drain(&mut self, bank: &mut impl Bank, mut each: impl FnMut(ListRegister)) {
         for (slot, old) in Listed::read(bank).registers {
             if old.is_pending() {

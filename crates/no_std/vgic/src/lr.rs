@@ -9,7 +9,7 @@ const PENDING: u64 = 1 << 62;
 const ACTIVE: u64 = 1 << 63;
 const HW: u64 = 1 << ListRegister::HW_BIT;
 const GROUP1: u64 = 1 << 60;
-/// Where HW is 0: maintenance interrupt when it is deactivated.
+/// If HW is 0: requests a maintenance interrupt when it is deactivated.
 const EOI: u64 = 1 << 41;
 
 impl ListRegister {
@@ -19,8 +19,7 @@ impl ListRegister {
     /// Number of the HW bit: the interrupt is mapped to a physical one.
     pub const HW_BIT: u32 = 61;
 
-    /// A pending Group 1 interrupt; with `hw` its deactivation deactivates that
-    /// physical INTID.
+    /// A pending Group 1 interrupt. With `hw`, its deactivation deactivates that physical INTID.
     #[must_use]
     #[inline(always)]
     pub const fn pending(intid: u32, priority: u8, hw: Option<u32>) -> Self {
@@ -67,48 +66,48 @@ impl ListRegister {
         self.0 & ACTIVE != 0
     }
 
-    /// With the pending state. Not for hardware interrupts that are active:
-    /// those must not be in both states (12.4.6, State).
+    /// Adds the pending state. Not for active hardware interrupts, which must not be in both states
+    /// (12.4.6, State).
     #[must_use]
     #[inline(always)]
     pub const fn with_pending(self) -> Self {
         Self(self.0 | PENDING)
     }
 
-    /// With another priority.
+    /// Replaces the priority.
     #[must_use]
     pub const fn with_priority(self, priority: u8) -> Self {
         Self(self.0 & !(0xff << 48) | (priority as u64) << 48)
     }
 
-    /// Without the pending state; without any state it is empty.
+    /// Removes the pending state; returns the empty value if no state is left.
     #[must_use]
     pub const fn without_pending(self) -> Self {
         Self(self.0 & !PENDING).normal()
     }
 
-    /// With the active state. A hardware interrupt must not keep the pending
-    /// one: the physical GIC has that, and shows it again (12.4.6, State).
+    /// Adds the active state. A hardware interrupt must not keep the pending state: the physical
+    /// GIC keeps it, and shows it again (12.4.6, State).
     #[must_use]
     pub const fn with_active(self) -> Self {
         let dropped = if self.0 & HW == 0 { 0 } else { PENDING };
         Self(self.0 & !dropped | ACTIVE)
     }
 
-    /// Without the active state; without any state it is empty.
+    /// Removes the active state; returns the empty value if no state is left.
     #[must_use]
     pub const fn without_active(self) -> Self {
         Self(self.0 & !ACTIVE).normal()
     }
 
-    /// With the request for a maintenance interrupt when it is deactivated.
-    /// Nothing for hardware interrupts, which have no such request.
+    /// Requests a maintenance interrupt when it is deactivated. Does nothing for hardware
+    /// interrupts, which have no such request.
     #[must_use]
     pub const fn with_notice(self) -> Self {
         Self(self.0 | if self.0 & HW == 0 { EOI } else { 0 })
     }
 
-    /// Whether it has to signal its deactivation, and is not active.
+    /// Whether it requests a signal of its deactivation, and is not active.
     #[must_use]
     pub const fn says_so(self) -> bool {
         self.without_active().0 == 0 && self.0 & EOI != 0
@@ -120,7 +119,7 @@ impl ListRegister {
         self.is_pending() && !self.is_active()
     }
 
-    /// Returns it as an acknowledge leaves it.
+    /// Returns its value after an acknowledge.
     #[must_use]
     pub const fn acknowledged(self) -> Self {
         Self(self.0 & !PENDING | ACTIVE)
@@ -135,11 +134,11 @@ impl ListRegister {
     /// Merges this interrupt, which is pending or active, with `new`, which arrives for
     /// the same INTID.
     ///
-    /// A hardware interrupt stands for the level of a line. Where software has set
-    /// the state of such an INTID, the register holds a software interrupt, which
-    /// the level neither begins nor ends, and the physical interrupt stays active: the
-    /// CPU that took it deactivates it when the register shows that this one has ended.
-    /// Two pending states become one: one acknowledge takes both.
+    /// A hardware interrupt represents the level of a line. If software has set the state of such
+    /// an INTID, the register holds a software interrupt, which the level neither starts nor ends.
+    /// The physical interrupt then stays active until the register shows that the software
+    /// interrupt has ended; the CPU that took it deactivates it then. Two pending states become
+    /// one, and one acknowledge takes both.
     #[must_use]
     pub const fn joined(self, new: Self) -> Self {
         match (self.0 & HW != 0, new.0 & HW != 0) {
@@ -162,10 +161,10 @@ impl ListRegister {
 /// Requests of a list to its CPU (ICH_HCR_EL2, 12.4.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// The maintenance interrupt while no list register is in the pending state (NPIE).
+    /// A maintenance interrupt while no list register is in the pending state (NPIE).
     pub refill: bool,
-    /// A trap of each access to the CPU interface (TALL1 and TC): it is to go to
-    /// [`crate::Delivery::access`].
+    /// A trap on each access to the CPU interface (TALL1 and TC), which [`crate::Delivery::access`]
+    /// handles.
     pub traps: bool,
 }
 
@@ -178,12 +177,11 @@ pub trait Bank {
     fn empty(&self) -> u32;
     /// Register `n`.
     fn read(&self, n: usize) -> ListRegister;
-    /// Sets register `n`, as everything that follows sees it. [`Self::empty`] reads
-    /// another register, so that takes a context synchronization event (DDI 0487K.a,
-    /// D24.1.2.2).
+    /// Sets register `n`, visibly to everything that follows. That takes a context synchronization
+    /// event, since [`Self::empty`] reads another register (DDI 0487K.a, D24.1.2.2).
     fn write(&mut self, n: usize, value: ListRegister);
-    /// Sets register `n` where such an event comes before any of them is looked at again: the
-    /// return to the guest, for instance.
+    /// Sets register `n` if such an event, for instance the return to the guest, comes before the
+    /// next read of any of them.
     fn write_last(&mut self, n: usize, value: ListRegister) {
         self.write(n, value);
     }

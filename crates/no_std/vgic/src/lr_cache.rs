@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The list registers as an operation sees them: read once, as they are slow to
-//! read, and written through.
+//! A write-through cache of the list registers for one operation, which reads each once, since they
+//! are slow to read.
 
 use arrayvec::ArrayVec;
 
@@ -8,28 +8,28 @@ use crate::bits::ones;
 use crate::lr::Bank;
 use crate::lr::ListRegister;
 
-/// The first `count` registers, a bit each.
+/// The first `count` registers, one bit each.
 pub const fn mask(count: usize) -> u32 {
     (1 << count) - 1
 }
 
 /// The registers that are in use, read once.
 pub struct Listed {
-    /// Number and value, in no order.
+    /// Number and value, in no particular order.
     pub registers: ArrayVec<(usize, ListRegister), 16>,
-    /// Registers that are free, a bit each.
+    /// Free registers, one bit each.
     empty: u32,
 }
 
 impl Listed {
-    /// Reads what `bank` holds.
+    /// Reads the registers of `bank`.
     pub fn read(bank: &impl Bank) -> Self {
         let mut listed = Self::new();
         listed.fill(bank);
         listed
     }
 
-    /// Nothing, before [`Self::fill`].
+    /// An empty cache, before [`Self::fill`].
     pub const fn new() -> Self {
         Self {
             registers: ArrayVec::new_const(),
@@ -49,7 +49,7 @@ impl Listed {
         }
     }
 
-    /// Sets a register, here and there.
+    /// Sets a register, in the cache and in `bank`.
     pub fn set(&mut self, bank: &mut impl Bank, slot: usize, value: ListRegister) {
         bank.write(slot, value);
         if self.empty >> slot & 1 == 0 {
@@ -69,9 +69,10 @@ impl Listed {
         registers.find(|(_, one)| one.intid() == intid).copied()
     }
 
-    /// A register for `waiting`, and its contents: empty; the least urgent interrupt that
-    /// is pending, or will be when it ends, if that is less urgent; or, where no interrupt can
-    /// be acknowledged, the most urgent active one, which ends first.
+    /// A register for `waiting`, and its contents: an empty register; or one with the least urgent
+    /// interrupt that is pending, or will be when it ends, if that is less urgent; or, if no
+    /// interrupt can be acknowledged, the one with the most urgent active interrupt, which ends
+    /// first.
     pub fn room(&self, waiting: ListRegister) -> Option<(usize, ListRegister)> {
         if self.empty != 0 {
             return Some((self.empty.trailing_zeros() as usize, ListRegister::EMPTY));

@@ -3,8 +3,8 @@
 //!
 //! Any CPU may write a vCPU's redistributor, and the vCPU's own CPU reads it on
 //! every interrupt, so the registers are atomics and the owner takes no lock.
-//! A change that touches list registers is left as a request ([`Requests`]), which the owner
-//! serves in [`List::sync`].
+//! A change that affects list registers becomes a request ([`Requests`]), which the owner serves in
+//! [`List::sync`].
 
 use core::fmt;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -22,19 +22,19 @@ use crate::requests::Requests;
 pub struct Private {
     /// Enabled.
     pub(crate) enabled: AtomicU32,
-    /// Pending: what is not in a list register.
+    /// Pending and not in a list register.
     pub(crate) pending: Requests,
-    /// Active: what the owner has not yet seen.
+    /// Active, as far as the owner has not yet seen it.
     pub(crate) active: Requests,
-    /// Edge-triggered PPIs, by bit; SGIs always are.
+    /// Edge-triggered PPIs, one bit each; SGIs are always edge-triggered.
     pub(crate) edge: AtomicU32,
     pub(crate) priority: [AtomicU8; PRIVATE as usize],
     /// GICR_WAKER.ProcessorSleep.
     pub(crate) sleeping: AtomicU32,
     /// Enabled and forwarded by the distributor, as of the owner's last look at both.
     ready: AtomicU32,
-    /// State that the owner last saw in its list registers; pending without what is so
-    /// because of its line.
+    /// State that the owner last saw in its list registers; the pending state excludes interrupts
+    /// that are pending because of their lines.
     pub(crate) listed_pending: AtomicU32,
     pub(crate) listed_active: AtomicU32,
 }
@@ -71,9 +71,9 @@ impl Private {
         (ready >> intid & 1 != 0).then(|| self.priority[intid as usize].load(Relaxed))
     }
 
-    /// Looks at the registers again; answers the INTIDs that can be delivered.
-    /// `forward` is GICD_CTLR.EnableGrp1. To be called by the owner, or for it
-    /// while it does not deliver.
+    /// Reads the registers again; returns the INTIDs that can be delivered. `forward` is
+    /// GICD_CTLR.EnableGrp1. The owner must call this, or another CPU while the owner does not
+    /// deliver.
     pub fn refresh(&self, forward: bool) -> u32 {
         let ready = if forward {
             self.enabled.load(Acquire)
@@ -102,14 +102,14 @@ impl Private {
         self.priority[intid as usize].load(Relaxed)
     }
 
-    /// Lets other vCPUs see what is pending and active where hardware delivers.
+    /// Publishes the pending and active state to other vCPUs when hardware delivers.
     pub fn publish(&self, pending: u32, active: u32) {
         self.listed_pending.store(pending, Release);
         self.listed_active.store(active, Release);
     }
 
-    /// Takes the requests to withdraw, to deactivate and to activate over, in
-    /// this order: where hardware delivers they are its to serve.
+    /// Takes over the requests to withdraw, to deactivate and to activate, in this order, so that
+    /// hardware serves them when it delivers.
     #[must_use]
     pub fn take_requests(&self) -> [u32; 3] {
         [
@@ -147,19 +147,19 @@ impl Private {
         self.pending.set(1 << intid);
     }
 
-    /// The owner gives pending INTIDs back, but for those that were withdrawn meanwhile.
+    /// The owner gives back pending INTIDs, except those that were withdrawn meanwhile.
     pub fn give_back(&self, bits: u32) {
         self.pending.give_back(bits);
     }
 
-    /// Takes the pending INTIDs of `of` over: they are the caller's to deliver.
+    /// Takes over the pending INTIDs in `of`, which the caller has to deliver.
     #[must_use]
     pub fn take_pending(&self, of: u32) -> u32 {
         self.pending.take_set(of)
     }
 }
 
-/// For dumps: the bitmaps, by the names of their registers.
+/// For dumps: the bitmaps, named like their registers.
 impl fmt::Display for Private {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -173,9 +173,9 @@ impl fmt::Display for Private {
 
 impl List {
     /// Brings the list registers of the vCPU that owns `private` in line with
-    /// its registers; `forward` is GICD_CTLR.EnableGrp1. Returns the INTIDs that are
-    /// listed, or wait for a register: the physical interrupt of any other must not
-    /// be active, or it would not come again.
+    /// its registers; `forward` is GICD_CTLR.EnableGrp1. Returns the INTIDs that are listed or wait
+    /// for a register. The physical interrupt of any other INTID must not be active, or it would
+    /// not come again.
     pub fn sync(&mut self, bank: &mut impl Bank, private: &Private, forward: bool) -> u32 {
         let [withdraw, deactivate, activate] = private.take_requests();
         for intid in ones(withdraw.into()) {
@@ -191,7 +191,7 @@ impl List {
         let pending = self.private(bank).pending;
         for intid in ones((pending & !ready).into()) {
             let one = self.withdraw(bank, intid);
-            // A line makes its interrupt pending again by itself, if it is high.
+            // A high line makes its interrupt pending again by itself.
             if one.is_some_and(|one| one.hw().is_none()) {
                 private.give_back(1 << intid);
             }

@@ -12,7 +12,7 @@ const SGI_FRAME: u64 = 0x1_0000;
 /// ICFGR0: every SGI is edge-triggered (0b10).
 const SGIS_EDGE: u64 = 0xaaaa_aaaa;
 
-/// A vCPU's redistributor, for the time of an access.
+/// A vCPU's redistributor, for the duration of an access.
 #[derive(Clone, Copy, Debug)]
 pub struct Redistributor<'a> {
     /// Its registers.
@@ -21,7 +21,7 @@ pub struct Redistributor<'a> {
     pub affinity: u64,
     /// Number of the vCPU.
     pub number: usize,
-    /// It is the last one of the machine.
+    /// Whether it is the machine's last one.
     pub last: bool,
     /// The INTIDs whose lines are high. They are pending, enabled or not, and no write
     /// changes that (12.11, GICR_ICPENDR0).
@@ -29,8 +29,7 @@ pub struct Redistributor<'a> {
 }
 
 impl Redistributor<'_> {
-    /// Does the access; answers what a read gives (0 for a write), and whether
-    /// the owner has to sync.
+    /// Does the access; returns the value read (0 for a write), and whether the owner has to sync.
     #[must_use]
     pub fn access(&self, access: Access) -> (u64, bool) {
         if access.offset >= SGI_FRAME {
@@ -43,7 +42,7 @@ impl Redistributor<'_> {
         match access.write {
             None => (self.read(access), false),
             Some(value) => {
-                // GICR_WAKER is the one register of this frame that keeps something.
+                // GICR_WAKER is the only register of this frame that keeps a value.
                 if access.offset == 0x14 {
                     self.private.sleeping.store(value as u32 >> 1 & 1, Release);
                 }
@@ -81,7 +80,7 @@ impl Redistributor<'_> {
         let private = self.private;
         let Some(value) = access.write else {
             let value = match access.offset {
-                // Every one is in Group 1.
+                // Every INTID is in Group 1.
                 0x080 => u32::MAX.into(),
                 0x100 | 0x180 => private.enabled.load(Acquire).into(),
                 0x200 | 0x280 => {
@@ -133,7 +132,7 @@ impl Redistributor<'_> {
     }
 }
 
-/// Sixteen bits as the upper bits of sixteen pairs, as ICFGR has them.
+/// Sixteen bits as the upper bits of sixteen pairs, the format of ICFGR.
 pub fn spread(bits: u32) -> u64 {
     (0..16).fold(0, |pairs, n| {
         pairs | u64::from(bits >> n & 1) << (2 * n + 1)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A state that any CPU sets and clears by register while its holder keeps it elsewhere,
-//! in list registers or in the machine: two bitmaps that change in one step.
+//! A state that any CPU sets and clears by register writes while its holder keeps it elsewhere, in
+//! list registers or in the machine: two bitmaps that change in one step.
 //!
-//! With two words a CPU that sets what it has just cleared could be served half: the
-//! holder takes the set from after the clear, and the clear with its next look.
+//! With two words, a CPU that clears a bit and sets it again could be served in the wrong order:
+//! the holder could take the later set first, and the clear on its next read.
 
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire};
@@ -14,7 +14,7 @@ use crate::sync::Ordering::{AcqRel, Acquire};
 pub struct Requests(AtomicU64);
 
 impl Requests {
-    /// None.
+    /// No requests.
     pub fn new() -> Self {
         Self(AtomicU64::new(0))
     }
@@ -29,12 +29,12 @@ impl Requests {
         self.change(|set, clear| (set & !bits, clear | bits));
     }
 
-    /// The holder gives `bits` back, but for those that it is to clear.
+    /// The holder gives back `bits`, except those that it has to clear.
     pub fn give_back(&self, bits: u32) {
         self.change(|set, clear| (set | bits & !clear, clear));
     }
 
-    /// The holder takes over what is set, of `of`.
+    /// The holder takes over the set bits in `of`.
     pub fn take_set(&self, of: u32) -> u32 {
         // The common case has no request. A CPU that sets one sends EVALUATE afterwards.
         if self.to_set() & of == 0 {
@@ -43,7 +43,7 @@ impl Requests {
         self.change(|set, clear| (set & !of, clear)).0 & of
     }
 
-    /// The holder takes over what it is to clear.
+    /// The holder takes over the bits that it has to clear.
     pub fn take_clear(&self) -> u32 {
         if self.to_clear() == 0 {
             return 0;
@@ -51,24 +51,24 @@ impl Requests {
         self.change(|set, _| (set, 0)).1
     }
 
-    /// Returns what is set and not yet at the holder.
+    /// Returns the bits that are set and not yet at the holder.
     pub fn to_set(&self) -> u32 {
         halves(self.0.load(Acquire)).0
     }
 
-    /// Returns what the holder is to clear.
+    /// Returns the bits that the holder has to clear.
     pub fn to_clear(&self) -> u32 {
         halves(self.0.load(Acquire)).1
     }
 
-    /// Changes both; what they were.
+    /// Changes both; returns their old values.
     fn change(&self, to: impl Fn(u32, u32) -> (u32, u32)) -> (u32, u32) {
         let changed = |now| {
             let (set, clear) = halves(now);
             let (set, clear) = to(set, clear);
             Some(u64::from(clear) << 32 | u64::from(set))
         };
-        // The function always changes it, so what it was comes either way.
+        // The function always returns a new value; both results hold the old one.
         let (Ok(was) | Err(was)) = self.0.fetch_update(AcqRel, Acquire, changed);
         halves(was)
     }

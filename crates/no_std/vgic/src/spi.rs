@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! SPIs in the lists of vCPUs.
 //!
-//! The distributor knows which vCPU holds an SPI; only that one can take it out
-//! of its list again, when software disables it, routes it elsewhere or takes
-//! its state back. An SPI is in one list at a time: the vCPU that it is
-//! routed to next has to wait until the holder has let go of it. A guest that handles
-//! it ends it without an exit. So its list register is made to raise the maintenance
-//! interrupt then, and the holder syncs.
+//! The distributor records which vCPU holds an SPI. Only the holder can take it out of its list
+//! again, when software disables it, routes it elsewhere or clears its state. An SPI is in one list
+//! at a time: the vCPU that it is next routed to has to wait until the holder has released it. A
+//! guest ends an SPI without an exit, so the list register raises a maintenance interrupt at that
+//! time, and the holder syncs.
 
 use crate::PRIVATE;
 use crate::bits::ones;
@@ -16,8 +15,8 @@ use crate::lr::Bank;
 
 impl List {
     /// Brings the SPIs in this list, that of `vcpu`, in line with the
-    /// distributor. Answers whether others have to sync as well, because
-    /// something was let go of that may be theirs.
+    /// distributor. Returns whether others have to sync as well, because an SPI was released that
+    /// may now be theirs.
     pub fn sync_spis(
         &mut self,
         bank: &mut impl Bank,
@@ -42,7 +41,7 @@ impl List {
         released && distributor.waits()
     }
 
-    /// Looks at SPI n, which this list holds; whether it holds it no more.
+    /// Checks SPI n, which this list holds; returns whether it has released it.
     fn review(
         &mut self,
         bank: &mut impl Bank,
@@ -52,7 +51,7 @@ impl List {
     ) -> bool {
         let (bit, intid) = (1 << n, PRIVATE + n as u32);
         if self.state(bank, intid).active {
-            // Set active by register, which it was: the guest ends it here.
+            // A register write set it active: the guest ends it here.
             distributor.active &= !bit;
         }
         if distributor.withdraw & bit != 0 {
@@ -73,7 +72,7 @@ impl List {
         idle
     }
 
-    /// Lets other vCPUs see which SPIs are pending and active here.
+    /// Publishes to other vCPUs which SPIs are pending and active here.
     pub fn publish_spis(&self, bank: &impl Bank, distributor: &mut Distributor, vcpu: Vcpu) {
         distributor.listed_pending &= distributor.listed;
         distributor.listed_active &= distributor.listed;

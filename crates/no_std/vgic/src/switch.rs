@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who delivers a vCPU's interrupts, the hypervisor or hardware, and how that changes while
+//! Whether the hypervisor or hardware delivers a vCPU's interrupts, and how that changes while
 //! other CPUs write the vCPU's registers and send to it.
 //!
-//! One lock covers both a look at the physical redistributor and what is decided by it:
-//! - the vCPU's own CPU holds it from the look whether an interrupt is active until the new
-//!   owner is known and has everything that the old one held;
+//! One lock covers both a read of the physical redistributor and the decision that depends on it:
+//! - the vCPU's own CPU holds it from its check for active interrupts until the new owner is known
+//!   and has everything that the old one held;
 //! - any CPU holds it while it writes the physical redistributor for the guest, and writes
 //!   only if hardware delivers.
 //!
 //! State that the owner holds moves from holder to holder, and never becomes a request
-//! ([`crate::Private`]): a request is newer than what it is about. A switch to hardware
-//! serves the requests from before on the lists, after it has said that hardware delivers. A CPU that has
-//! not seen that has already gone on, and may have sent an interrupt that is
-//! pending in the machine; those that have seen it wait for the lock, and have not.
+//! ([`crate::Private`]), because a request is newer than the state that it changes. A switch to
+//! hardware first announces that hardware delivers, then serves the earlier requests on the lists.
+//! A CPU that has not seen the announcement has already gone on, and may have sent an interrupt
+//! that is pending in the machine; CPUs that have seen it wait for the lock, and have sent none.
 
 use crate::bits::ones;
 use crate::delivery::{Delivery, Interface, Shared};
@@ -25,11 +25,11 @@ pub const SGIS: u32 = 0xffff;
 /// Bit of the word: the vCPU's registers changed.
 pub const EVALUATE: u32 = 1 << 16;
 
-/// The physical redistributor of a vCPU's CPU (IHI 0069H, 12.11). INTIDs are a bit each.
+/// The physical redistributor of a vCPU's CPU (IHI 0069H, 12.11). Each INTID is a bit.
 pub trait Physical {
-    /// PPIs with a line that is the guest's.
+    /// PPIs whose line belongs to the guest.
     fn timers(&self) -> u32;
-    /// SGIs that are there; others belong to the secure world.
+    /// Available SGIs; the others belong to the secure world.
     fn sgis(&self) -> u32;
     /// GICR_ISPENDR0.
     fn pending(&self) -> u32;
@@ -45,7 +45,7 @@ pub trait Physical {
     fn clear_active(&self, intids: u32);
     /// Writes GICR_ISENABLER0.
     fn enable(&self, intids: u32);
-    /// Writes GICR_ICENABLER0 and waits until it counts.
+    /// Writes GICR_ICENABLER0 and waits until it takes effect.
     fn disable(&self, intids: u32);
     /// Writes a byte of GICR_IPRIORITYR. Called under the lock only.
     fn set_priority(&self, intid: u32, priority: u8);
@@ -56,16 +56,16 @@ pub trait Physical {
 pub enum Sent {
     /// It is done.
     Done,
-    /// It is in the word; with `ring` the sender has to interrupt the vCPU's CPU, more urgently
-    /// than SGIs do.
+    /// It is in the word. With `ring`, the sender has to interrupt the vCPU's CPU, at a higher
+    /// priority than SGIs.
     Left {
-        /// No other sender is about to, or may be too late.
+        /// No other sender is about to interrupt it, or might do so too late.
         ring: bool,
     },
 }
 
-/// The owner of a vCPU's CPU interface and physical redistributor, and what others ask of the
-/// vCPU's CPU.
+/// The owner of a vCPU's CPU interface and physical redistributor, and the requests to the vCPU's
+/// CPU.
 #[derive(Debug)]
 pub struct Switch {
     word: AtomicU32,
@@ -92,26 +92,26 @@ impl Switch {
         }
     }
 
-    /// Whether hardware delivers: on the vCPU's CPU. Any other can't act on it.
+    /// Whether hardware delivers. For the vCPU's CPU only; no other CPU can act on it.
     #[must_use]
     #[inline(always)]
     pub fn is_direct(&self) -> bool {
         self.direct.load(Relaxed)
     }
 
-    /// Returns the word by which others ask something of the vCPU's CPU.
+    /// Returns the word through which other CPUs send requests to the vCPU's CPU.
     #[must_use]
     pub const fn word(&self) -> &AtomicU32 {
         &self.word
     }
 
-    /// Takes over what others ask, on the vCPU's CPU.
+    /// Takes over the others' requests, on the vCPU's CPU.
     #[must_use]
     pub fn take(&self) -> u32 {
         self.word.swap(0, SeqCst)
     }
 
-    /// Asks for `bits`, from any CPU. `forward`: GICD_CTLR.EnableGrp1, looked at last.
+    /// Requests `bits`, from any CPU. `forward` reads GICD_CTLR.EnableGrp1, as the last step.
     #[must_use]
     pub fn send(
         &self,
@@ -121,19 +121,19 @@ impl Switch {
         forward: impl Fn() -> bool,
     ) -> Sent {
         loop {
-            // strict sgi-after-stores: who rings has a DSB. An SGI of the vCPU's own is not about this, unless
-            // the guest has put a DSB between.
+            // strict sgi-after-stores: a sender that rings executes a DSB. The vCPU's own SGIs are
+            // not affected unless the guest has put a DSB in between.
             let first = self.word.fetch_or(bits, SeqCst) == 0;
             if !self.direct.load(SeqCst) {
-                // Another sender's interrupt may come after an SGI of this one, which is after the
-                // registers.
+                // Another sender's interrupt may arrive after an SGI from this sender, which comes
+                // after the registers.
                 let ring = first || bits & EVALUATE != 0;
                 return Sent::Left { ring };
             }
-            // Nobody takes an interrupt there. A vCPU that switches says so and then empties its
-            // word: one of the two CPUs finds the bits. Another sender may have found this
-            // one's, and not have got far: the registers have to be there when this
-            // comes back, as what comes next may be an SGI.
+            // Nobody takes an interrupt there. A vCPU that switches announces that and then empties
+            // its word, so one of the two CPUs finds the bits. Another sender may have found the
+            // bits of this one, and not have finished: the registers have to be written when this
+            // returns, since an SGI may come next.
             bits = bits & EVALUATE | self.word.swap(0, SeqCst);
             let mut lines_set = self.lines_set.lock();
             if self.direct.load(SeqCst) {
@@ -146,7 +146,7 @@ impl Switch {
         }
     }
 
-    /// Writes the vCPU's registers to the machine if hardware delivers; whether it does.
+    /// Writes the vCPU's registers to the machine if hardware delivers; returns whether it does.
     pub fn write(
         &self,
         private: &Private,
@@ -162,8 +162,7 @@ impl Switch {
     }
 
     /// Makes hardware deliver; runs on the vCPU's CPU. Returns the unserved bits of the
-    /// word; `None` while the guest has an interrupt active: then the caller has to serve
-    /// the word.
+    /// word; `None` while the guest has an active interrupt: then the caller has to serve the word.
     #[must_use]
     pub fn to_hardware<I: Interface, S: Shared>(
         &self,
@@ -186,8 +185,8 @@ impl Switch {
         Some(bits & !(SGIS | EVALUATE))
     }
 
-    /// Makes the hypervisor deliver; runs on the vCPU's CPU. `None` while the guest has an
-    /// interrupt active. Afterwards [`Delivery::evaluate`] is due.
+    /// Makes the hypervisor deliver; runs on the vCPU's CPU. `None` while the guest has an active
+    /// interrupt. Afterwards, [`Delivery::evaluate`] is due.
     #[must_use]
     pub fn to_hypervisor<I: Interface, S: Shared>(
         &self,
@@ -202,7 +201,7 @@ impl Switch {
         Some(())
     }
 
-    /// Makes the hypervisor deliver, also while an interrupt is active, which stays active.
+    /// Makes the hypervisor deliver, even while an interrupt is active; it stays active.
     pub fn reclaim<I: Interface, S: Shared>(
         &self,
         delivery: &mut Delivery<'_, I, S>,
@@ -215,26 +214,26 @@ impl Switch {
         self.take_back(&mut lines_set, delivery, physical);
     }
 
-    /// Takes what is pending out of the machine, under the lock.
+    /// Takes pending interrupts out of the machine, under the lock.
     fn take_back<I: Interface, S: Shared>(
         &self,
         lines_set: &mut u32,
         delivery: &Delivery<'_, I, S>,
         physical: &impl Physical,
     ) {
-        // Timers' interrupts that software set are still the guest's; with a high level they can't
-        // be distinguished, and count as the level's.
+        // Timers' interrupts that software set still belong to the guest. If the level is high,
+        // they can't be distinguished, and count as caused by the level.
         let set = core::mem::take(lines_set) & !delivery.interface.lines();
         let pending = physical.pending() & (SGIS | set);
         physical.clear_pending(pending);
-        // From here on an interrupt of a sender that sees this comes after all requests of that
-        // sender: it stays in the machine, for the hypervisor to take.
+        // From here on, an interrupt from a sender that sees this comes after all requests from
+        // that sender, and stays in the machine for the hypervisor to take.
         self.direct.store(false, SeqCst);
         delivery.private.give_back(pending);
     }
 }
 
-/// SGIs and PPIs that the guest has.
+/// SGIs and PPIs that belong to the guest.
 fn guests(physical: &impl Physical) -> u32 {
     physical.sgis() | physical.timers()
 }
@@ -247,8 +246,8 @@ fn set_sgis(bits: u32, private: &Private, physical: &impl Physical) {
     ones(others.into()).for_each(|intid| private.set_pending(intid));
 }
 
-/// Writes the registers to the machine, under the lock: the last CPU to write has also read them
-/// last.
+/// Writes the registers to the machine, under the lock, so that the last CPU to write has also read
+/// them last.
 fn write(lines_set: &mut u32, private: &Private, physical: &impl Physical, forward: bool) {
     let guests = guests(physical);
     let ready = private.refresh(forward) & guests;
@@ -261,7 +260,7 @@ fn write(lines_set: &mut u32, private: &Private, physical: &impl Physical, forwa
     physical.clear_active(deactivate);
     physical.set_active(activate);
     let pending = private.take_pending(guests);
-    // Noted, because the machine does not distinguish set interrupts from those of a line.
+    // Recorded, because the machine does not distinguish set interrupts from those of a line.
     *lines_set = *lines_set & !withdraw | pending & physical.timers();
     physical.set_pending(pending);
     physical.enable(ready);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Atomics and a lock, which are loom's where a model is checked (`tests/switching`), and not in the tests of the parts.
+//! Atomics and a lock. They are loom's when a model is checked (`tests/switching`), but not in the
+//! unit tests.
 
 #[cfg(any(not(loom), test))]
 pub use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -14,7 +15,7 @@ pub use self::model::Mutex;
 
 #[cfg(all(loom, not(test)))]
 mod model {
-    /// A lock as [`spin`]'s.
+    /// A lock with the interface of [`spin`]'s.
     #[derive(Debug)]
     pub struct Mutex<T>(loom::sync::Mutex<T>);
 

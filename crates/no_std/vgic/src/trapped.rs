@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The CPU interface where accesses to it trap: emulates what hardware does with the list registers
-//! (chapter 6; 12.2, the ICV registers), and handles active interrupts outside of them.
+//! The CPU interface while accesses to it trap: emulates the hardware's use of the list registers
+//! (chapter 6; 12.2, the ICV registers), and handles active interrupts outside them.
 
 use trap::interface::Register;
 
@@ -23,11 +23,11 @@ pub trait Registers {
     fn ranges(&self) -> u64;
     /// The guest's settings of it (ICH_VMCR_EL2).
     fn settings(&self) -> u64;
-    /// Sets that.
+    /// Sets the guest's settings.
     fn set_settings(&mut self, settings: u64);
-    /// Priorities that run, a bit each (ICH_AP1R\<n\>_EL2).
+    /// Running priorities, one bit each (ICH_AP1R\<n\>_EL2).
     fn active_priorities(&self, n: usize) -> u32;
-    /// Sets those.
+    /// Sets the running priorities.
     fn set_active_priorities(&mut self, n: usize, bits: u32);
 }
 
@@ -56,14 +56,14 @@ impl Field {
 }
 
 impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
-    /// Emulates an access that trapped: a read, or a write of a value. Returns the read value, 0 for
-    /// a write, and the work that is due; `None` if there is no such register.
+    /// Emulates a trapped access: a read, or a write of a value. Returns the value read (0 for a
+    /// write) and the work that is due; `None` if there is no such register.
     pub fn access(&mut self, register: Register, write: Option<u64>) -> Option<(u64, Due)> {
         if let Some(value) = write {
             return self.write(register, value).map(|due| (0, due));
         }
         let control = || {
-            // CBPR (0), EOImode (1), and as in ICH_VTR_EL2 PRIbits, IDbits, SEIS and A3V.
+            // CBPR (0), EOImode (1), and PRIbits, IDbits, SEIS and A3V as in ICH_VTR_EL2.
             let kind = self.interface.kind();
             let fixed = (kind >> 29 & 7) << 8 | (kind >> 23 & 7) << 11 | (kind >> 21 & 1) << 15;
             let fixed = fixed | (kind >> 22 & 1) << 14 | self.interface.ranges();
@@ -119,7 +119,7 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         Some(Due::Nothing)
     }
 
-    /// The interrupt that ICC_IAR1_EL1 gives, which is active then.
+    /// The interrupt that a read of ICC_IAR1_EL1 returns, which becomes active.
     fn acknowledge(&mut self) -> u32 {
         let Some((slot, one)) = self.highest() else {
             return NONE;
@@ -138,8 +138,8 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         one.intid()
     }
 
-    /// ICC_EOIR1_EL1: priority drop, and with EOImode 0 deactivation. Where no priority is
-    /// active it does nothing.
+    /// ICC_EOIR1_EL1: priority drop and, with EOImode 0, deactivation. Does nothing if no priority
+    /// is active.
     fn end(&mut self, intid: u32) -> Due {
         let words = 0..self.words();
         let mut words = words.map(|n| (n, self.interface.active_priorities(n)));
@@ -156,8 +156,8 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         }
     }
 
-    /// ICC_DIR_EL1, or the second half of [`Self::end`]. An SPI that software has set active
-    /// by register is anybody's to end.
+    /// ICC_DIR_EL1, or the second half of [`Self::end`]. Any vCPU may end an SPI that software has
+    /// set active by a register write.
     fn deactivate(&mut self, intid: u32) -> Due {
         if let Some(old) = self.list.deactivate(&mut self.interface, intid) {
             if let Some(physical) = old.hw() {
@@ -178,8 +178,8 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         }
     }
 
-    /// The most urgent interrupt that can be acknowledged, and its register. None where Group 1
-    /// is disabled.
+    /// The most urgent interrupt that can be acknowledged, and its register. None if Group 1 is
+    /// disabled.
     fn highest(&self) -> Option<(usize, ListRegister)> {
         let interface = &self.interface;
         let used = !interface.empty() & mask(interface.count());
@@ -189,7 +189,7 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         best.filter(|_| self.get(Field::ENABLE) != 0)
     }
 
-    /// The priority that runs.
+    /// The running priority.
     fn running(&self) -> u32 {
         let words = (0..self.words()).map(|n| (n as u32, self.interface.active_priorities(n)));
         let mut words = words.filter(|(_, word)| *word != 0);

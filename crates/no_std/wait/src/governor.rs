@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long to poll before halting, adapted to what the last waits needed.
+//! How long to poll before halting, adapted to the needs of the last waits.
 //!
 //! [`Guest`] is the `haltpoll` governor of Linux, [`Host`] the halt polling of
 //! KVM, with their published rules and defaults (Linux,
@@ -16,9 +16,9 @@ pub struct Tunables {
     pub max: u64,
     /// Factor of growth.
     pub grow: u64,
-    /// Limit to start growing from.
+    /// Limit from which growth starts.
     pub grow_start: u64,
-    /// Divisor of shrinking; 0 shrinks to nothing at once.
+    /// Divisor for shrinking; 0 shrinks to 0 at once.
     pub shrink: u64,
 }
 
@@ -48,7 +48,7 @@ impl Tunables {
         }
     }
 
-    /// With a largest limit of `max` instead, unless that is 0.
+    /// Replaces the largest limit by `max`, unless that is 0.
     #[must_use]
     pub fn with_max(self, max: u64) -> Self {
         if max == 0 {
@@ -71,7 +71,7 @@ impl Tunables {
         if grown < self.max { grown } else { self.max }
     }
 
-    /// A limit below `grow_start` becomes 0: polling that short never pays.
+    /// Shrinks `limit`. A result below `grow_start` becomes 0: such short polls never pay off.
     const fn shrunk(&self, limit: u64) -> u64 {
         let shrunk = match limit.checked_div(self.shrink) {
             Some(shrunk) => shrunk,
@@ -107,7 +107,7 @@ impl Guest {
         if self.missed { 0 } else { self.limit }
     }
 
-    /// The limit as it is kept, whether or not this wait halts at once.
+    /// The stored limit, whether or not this wait halts at once.
     #[must_use]
     pub const fn kept_limit(&self) -> u64 {
         self.limit
@@ -120,12 +120,12 @@ impl Guest {
         }
     }
 
-    /// After a poll that ended with a request, or did not.
+    /// Adapts after a poll that ended with a request (`hit`) or without.
     pub const fn polled(&mut self, hit: bool) {
         self.missed = !hit;
     }
 
-    /// After a halt that lasted `blocked`.
+    /// Adapts after a halt that lasted `blocked`.
     pub const fn halted(&mut self, blocked: u64) {
         self.missed = false;
         if blocked > self.limit && blocked <= self.tunables.max {
@@ -136,7 +136,7 @@ impl Guest {
     }
 }
 
-/// The hypervisor's.
+/// The hypervisor's governor.
 #[derive(Clone, Copy, Debug)]
 pub struct Host {
     tunables: Tunables,
@@ -156,7 +156,7 @@ impl Host {
         self.limit
     }
 
-    /// After a wait of `total`, poll and halt together.
+    /// Adapts after a wait that lasted `total`, poll and halt together.
     pub const fn waited(&mut self, total: u64) {
         if total <= self.limit {
             return;

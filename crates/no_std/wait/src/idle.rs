@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The idle loops: the ways of waiting for a request.
 //!
-//! Every one is a loop over the same four steps: promise to look (set POLLING), look
-//! and pause, withdraw the promise, halt. [`Poll`] does only the first three,
-//! [`Halt`] only the last, [`PollHalt`] and [`Haltpoll`] all four. How a poll pauses
-//! is a [`Pause`].
+//! Each is a loop over the same four steps: promise to look (set POLLING), look and pause, withdraw
+//! the promise, halt. [`Poll`] does only the first three, [`Halt`] only the last, [`PollHalt`] and
+//! [`Haltpoll`] all four. A [`Pause`] determines how a poll pauses.
 //!
-//! Polls run with interrupts unmasked: a masked interrupt does not wake a WFE
-//! (DDI 0487K.a, D1.7.1), and would wait for the end of the poll. A halt is
-//! entered with interrupts masked, after the word has shown no request, and a
-//! pending interrupt ends it masked or not; see [`request`](crate::request).
+//! Polls run with interrupts unmasked: a masked interrupt does not wake a WFE (DDI 0487K.a,
+//! D1.7.1), and would wait for the end of the poll. A CPU enters a halt with interrupts masked,
+//! after the word has shown no request, and a pending interrupt ends the halt, masked or not; see
+//! [`request`](crate::request).
 //!
-//! The loops are generic over the CPU, [`Target`]: `tests/wakeup` model-checks the
-//! loops that the guest runs.
+//! The loops are generic over the CPU, a [`Target`], so that `tests/wakeup` model-checks the loops
+//! that the guest runs.
 
 mod step;
 
@@ -24,19 +23,19 @@ use crate::target::{Measure, Target};
 
 /// A way of waiting on a CPU of type `T`.
 pub trait Idle<T> {
-    /// Waits until a wanted request is there, and takes it.
+    /// Waits for a wanted request, and takes it.
     fn wait(&mut self, cpu: &T) -> u32;
 
-    /// Whether a waker that leaves the interrupt out has to send an event instead. It
-    /// follows from the type, so a waker needs no test for it at run time.
+    /// Whether a waker that omits the interrupt has to send an event instead. The type determines
+    /// this, so a waker needs no run-time test.
     #[inline(always)]
     fn needs_event(&self) -> bool {
         false
     }
 }
 
-/// Not idle at all: does something else, here nothing worth mentioning, and looks
-/// at what its own interrupt handler left.
+/// Not idle at all: does other work, here almost none, and checks the flag that its own interrupt
+/// handler sets.
 #[derive(Clone, Copy, Debug)]
 pub struct Busy {
     /// Request bits that end the wait.
@@ -67,7 +66,7 @@ pub struct Poll<P> {
     pub wanted: u32,
     /// Ticks after which a pause with a deadline returns.
     pub bound: u64,
-    /// The time that polls take is counted.
+    /// Whether to count the time of polls.
     pub timed: bool,
 }
 
@@ -91,7 +90,7 @@ impl<T: Target, P: Pause> Idle<T> for Poll<P> {
     }
 }
 
-/// Polls up to a limit and does not halt: the wait ends with or without a request.
+/// Polls up to a limit and never halts: the wait ends with or without a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Limited<P> {
     /// How it pauses.
@@ -117,7 +116,7 @@ impl<T: Target, P: Pause> Idle<T> for Limited<P> {
 pub struct Halt {
     /// Request bits that end the wait.
     pub wanted: u32,
-    /// The time that halts take is counted.
+    /// Whether to count the time of halts.
     pub timed: bool,
 }
 
@@ -148,7 +147,7 @@ pub struct PollHalt<P> {
     pub wanted: u32,
     /// Poll limit, ticks.
     pub limit: u64,
-    /// The time that polls and halts take is counted.
+    /// Whether to count the time of polls and halts.
     pub timed: bool,
 }
 
@@ -177,7 +176,7 @@ pub struct Haltpoll<P> {
 }
 
 impl<P: Pause> Haltpoll<P> {
-    /// With limit 0: the first wait halts. Times of `tunables` are ticks.
+    /// Starts with limit 0, so the first wait halts. The times of `tunables` are in ticks.
     pub const fn new(pause: P, wanted: u32, tunables: Tunables, timed: bool) -> Self {
         Self {
             pause,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How an idle CPU waits, as far as it is logic.
+//! The logic of how an idle CPU waits.
 //!
-//! - [`request`]: the word by which CPUs wake each other, and when an interrupt may be
-//!   left out.
-//! - [`poll`]: the timed conditional wait, of which every polling way of waiting is made.
+//! - [`request`]: the word through which CPUs wake each other, and when to omit the interrupt.
+//! - [`poll`]: the timed conditional wait, the basis of every polling way of waiting.
 //! - [`idle`]: the ways of waiting, on any CPU that is a [`target`].
 //! - [`post`]: how a parked CPU gets work.
 //! - [`governor`]: adapts the length of polls.

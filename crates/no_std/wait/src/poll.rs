@@ -3,10 +3,9 @@
 //! absolute deadline has passed.
 //!
 //! The shape is that of the timed conditional load proposed for Linux
-//! (`smp_cond_load_relaxed_timeout`, A. Arora, 2025): look, pause by the best
-//! instruction there is, read the clock only now and then, and look a last
-//! time after the deadline, so that a request that came while the clock was
-//! read is not missed.
+//! (`smp_cond_load_relaxed_timeout`, A. Arora, 2025): look, pause with the best available
+//! instruction, read the clock only now and then, and look a last time after the deadline, so as
+//! not to miss a request that arrived while the clock was read.
 
 use core::cell::Cell;
 
@@ -15,22 +14,21 @@ use crate::target::Target;
 
 /// How a CPU looks and pauses.
 pub trait Pause {
-    /// Pauses between two readings of the clock. An instruction that waits
-    /// by itself needs one; YIELD takes 20 to 30 cycles, and reading the clock
-    /// about as much.
+    /// Pauses between two readings of the clock. One is enough for an instruction that waits by
+    /// itself; YIELD takes 20 to 30 cycles, about as long as reading the clock.
     const PER_CLOCK: u32;
-    /// The pause uses its deadline.
+    /// Whether the pause uses its deadline.
     const TIMED: bool = false;
-    /// Nothing ends the pause but an event: a waker that leaves the interrupt out
-    /// has to send one.
+    /// Whether only an event ends the pause, so that a waker that omits the interrupt has to send
+    /// one.
     const NEEDS_EVENT: bool = false;
 
-    /// The request word; where the pause relies on the monitor, an exclusive
-    /// load that arms it.
+    /// Reads the request word. If the pause relies on the monitor, this is an exclusive load that
+    /// arms it.
     fn look(&self, request: &Request) -> u32;
 
-    /// Waits a little, until the word may have changed or `deadline` has
-    /// passed. May return at any time, must return in bounded time.
+    /// Waits a little, until the word may have changed or `deadline` has passed. It may return at
+    /// any time, and must return in bounded time.
     fn pause(&self, deadline: u64);
 
     /// Pauses since the last call, if they are counted.
@@ -75,8 +73,8 @@ impl<P: Pause> Pause for Counted<P> {
     }
 }
 
-/// Waits until the request word of `cpu` shows one of the bits `wanted`, which are
-/// answered, or the clock has reached `deadline`, in ticks: then 0.
+/// Waits until the request word of `cpu` shows one of the bits `wanted`, and returns these, or
+/// until the clock has reached `deadline`, in ticks, and returns 0.
 #[inline(always)]
 pub fn until<T: Target, P: Pause>(cpu: &T, pause: &P, wanted: u32, deadline: u64) -> u32 {
     loop {
@@ -94,8 +92,8 @@ pub fn until<T: Target, P: Pause>(cpu: &T, pause: &P, wanted: u32, deadline: u64
 }
 
 /// Waits without a limit until the request word of `cpu` shows one of the bits
-/// `wanted`, which are answered. No clock is read, but for the deadline of a pause
-/// that has one: `bound` ticks ahead.
+/// `wanted`, and returns these. Reads the clock only for the deadline of a pause that has one:
+/// `bound` ticks ahead.
 #[inline(always)]
 pub fn forever<T: Target, P: Pause>(cpu: &T, pause: &P, wanted: u32, bound: u64) -> u32 {
     loop {

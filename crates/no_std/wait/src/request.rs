@@ -4,9 +4,9 @@
 //! Request bits and the polling flag share one word, because the two sides
 //! race. The waker sets its request and learns in the same atomic operation
 //! whether the target was polling; the target withdraws its promise to look
-//! and learns in the same atomic operation whether a request came first. With
-//! two words each could miss the other's store (the store-buffer pattern), and
-//! the target would sleep on a request that is not announced.
+//! and learns in the same atomic operation whether a request came first. With two words, each could
+//! miss the other's store (the store-buffer pattern), and the target would sleep despite a request
+//! that nobody announces.
 //!
 //! | target | waker |
 //! |---|---|
@@ -45,12 +45,12 @@ pub enum Notice {
     Send,
     /// Nothing: the target polls and will see the request.
     Elided,
-    /// Nothing: the same request was already there, and the waker that set it
-    /// notifies the target.
+    /// Nothing: the same request was already pending, and the waker that set it notifies the
+    /// target.
     Coalesced,
 }
 
-/// The request word of one CPU, on a cache line of its own.
+/// The request word of one CPU, on its own cache line.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Request(AtomicU32);
@@ -83,9 +83,8 @@ impl Request {
         &self.0
     }
 
-    /// The waker's side: adds request `bit`; `elide`: leave out the interrupt
-    /// where the target polls. Everything stored before is visible
-    /// to the target once it took the request.
+    /// The waker's side: adds request `bit`. `elide` omits the interrupt if the target polls. All
+    /// earlier stores are visible to the target once it has taken the request.
     #[inline(always)]
     pub fn wake(&self, bit: u32, elide: bool) -> Notice {
         let old = self.0.fetch_or(bit, AcqRel);
@@ -98,10 +97,9 @@ impl Request {
         }
     }
 
-    /// The waker's side, for a request of which only a target that polls learns
-    /// by the word: adds request `bit` if the target polls, and answers whether
-    /// it does. If not, the word is as it was, and the caller sends an interrupt
-    /// whose handler knows what to do without the bit.
+    /// The waker's side, for a request that goes through the word only if the target polls: adds
+    /// request `bit` if the target polls, and returns whether it does. If not, the word is
+    /// unchanged, and the caller sends an interrupt whose handler does not need the bit.
     #[must_use]
     #[inline(always)]
     pub fn wake_polling(&self, bit: u32) -> bool {
@@ -111,32 +109,32 @@ impl Request {
         self.0.fetch_update(AcqRel, Acquire, add).is_ok()
     }
 
-    /// The target's side: the requests that are there.
+    /// The target's side: the pending requests.
     #[must_use]
     #[inline(always)]
     pub fn pending(&self) -> u32 {
         self.0.load(Acquire) & REQUESTS
     }
 
-    /// Promises to look at the word; answers the requests that were already there.
+    /// Promises to look at the word; returns the requests that were already pending.
     #[inline(always)]
     pub fn start_polling(&self) -> u32 {
         self.0.fetch_or(POLLING, AcqRel) & REQUESTS
     }
 
-    /// Withdraws the promise; answers the requests that came before that.
+    /// Withdraws the promise; returns the requests that came before that.
     #[inline(always)]
     pub fn stop_polling(&self) -> u32 {
         self.0.fetch_and(!POLLING, AcqRel) & REQUESTS
     }
 
-    /// Withdraws the promise and takes the requests of `bits`, in one.
+    /// Withdraws the promise and takes the requests of `bits` in one operation.
     #[inline(always)]
     pub fn finish_polling(&self, bits: u32) -> u32 {
         self.0.fetch_and(!(bits | POLLING), AcqRel) & bits
     }
 
-    /// Takes the requests of `bits`: they are the caller's to serve.
+    /// Takes the requests of `bits`, which the caller has to serve.
     #[inline(always)]
     pub fn take(&self, bits: u32) -> u32 {
         self.0.fetch_and(!bits, AcqRel) & bits

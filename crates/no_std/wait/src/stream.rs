@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which counter bit makes the event stream nearest to a period.
+//! Finds the counter bit that makes the event stream nearest to a period.
 //!
-//! An event is made at each rising edge of one bit of the counter, so the
-//! period is a power of two of ticks. The rule is that of Linux's generic
-//! timer driver (`arch_timer_configure_evtstream`): the nearest power of two to
-//! half the period, one bit up if the next lower bit of it is set. Only bits
-//! 0 to 15 can be chosen, or 8 to 23 with FEAT_ECV (EVNTIS; DDI 0487K.a, D13.8.2).
+//! Each rising edge of one counter bit makes an event, so the period is a power of two of ticks.
+//! The rule is that of Linux's generic timer driver (`arch_timer_configure_evtstream`): the nearest
+//! power of two to half the period, one bit up if the next lower bit of it is set. Only bits 0 to
+//! 15 can be chosen, or 8 to 23 with FEAT_ECV (EVNTIS; DDI 0487K.a, D13.8.2).
 
 /// A choice of counter bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +13,7 @@ pub struct Stream {
     pub bit: u32,
     /// With FEAT_ECV, whether the field counts from bit 8 (EVNTIS).
     pub scaled: bool,
-    /// The period asked for can't be made and this is the nearest one.
+    /// Whether the requested period is impossible and this is the nearest one.
     pub clamped: bool,
 }
 
@@ -26,14 +25,14 @@ const EVNTIS: u64 = 1 << 17;
 pub const FIELDS: u64 = EVNTEN | 1 << 3 | 0xf << EVNTI_SHIFT | EVNTIS;
 
 impl Stream {
-    /// The stream nearest to `period_us` microseconds of a counter of
-    /// `frequency` Hz; `None` for 0, which is off.
+    /// The stream nearest to a period of `period_us` microseconds for a counter of `frequency` Hz;
+    /// `None` for 0, which is off.
     #[must_use]
     pub const fn nearest(period_us: u32, frequency: u64, ecv: bool) -> Option<Self> {
         if period_us == 0 {
             return None;
         }
-        // Ticks of half a period: what a bit stays high.
+        // Ticks of half a period: the time that a bit stays high.
         let half = frequency as u128 * period_us as u128 / 2_000_000;
         let bit = if half == 0 {
             0
@@ -56,7 +55,7 @@ impl Stream {
         2 << self.bit
     }
 
-    /// The register fields that make it.
+    /// The register fields for this stream.
     #[must_use]
     pub const fn fields(self) -> u64 {
         let (field, scale) = if self.scaled {

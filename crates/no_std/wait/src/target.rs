@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Defines what an idle loop needs of the CPU that runs it.
+//! Defines the operations that an idle loop needs from its CPU.
 //!
-//! A guest implements [`Target`] by its instructions, a model by the machine that
-//! it checks. The loops of [`idle`](crate::idle) are compiled against either, so
-//! the loop that is checked is the loop that runs.
+//! A guest implements [`Target`] with its instructions, a model with the machine that it checks.
+//! The loops of [`idle`](crate::idle) are compiled against either, so the checked loop is the loop
+//! that runs.
 
 use crate::request::Request;
 
-/// The count `ticks` after `count`. A count beyond the counter's range never comes, rather than being
-/// in the past. The loops of this crate add without this function: the plan bounds their limits to
-/// seconds (`poll-limit-us`), and the loops are what is measured.
+/// The count `ticks` after `count`. The result saturates, so that a count beyond the counter's
+/// range never comes, rather than being in the past. The loops of this crate add without this
+/// function: the plan bounds their limits to seconds (`poll-limit-us`), and the loops are being
+/// measured.
 #[must_use]
 #[inline(always)]
 pub const fn after(count: u64, ticks: u64) -> u64 {
@@ -21,11 +22,11 @@ pub const fn after(count: u64, ticks: u64) -> u64 {
 pub enum Measure {
     /// Polls that reached their limit.
     PollTimeouts,
-    /// Ticks that polls went on past their limit.
+    /// Ticks by which polls exceeded their limit.
     Overshoot,
     /// Ticks spent polling.
     PollTicks,
-    /// Pauses of polls, where the way to pause counts them.
+    /// Pauses of polls, if the way to pause counts them.
     Pauses,
     /// Halts that were entered.
     Halts,
@@ -44,16 +45,16 @@ pub trait Target {
     /// Masks interrupts.
     fn mask_irq(&self);
 
-    /// Lets them in again.
+    /// Unmasks interrupts.
     fn unmask_irq(&self);
 
     /// Halts until an interrupt is pending, masked or not. May return earlier.
     fn wfi(&self);
 
-    /// Does nothing, and lets others run where CPUs share a thread.
+    /// Does nothing, but lets others run if CPUs share a thread.
     fn yield_now(&self);
 
-    /// The time, ticks, by a clock that never goes back.
+    /// The time, in ticks, by a clock that never goes back.
     fn now(&self) -> u64;
 
     /// Whether the interrupt handler has set its flag since
@@ -63,17 +64,16 @@ pub trait Target {
     /// Clears that flag.
     fn clear_interrupted(&self);
 
-    /// Adds so many to the count of a measure. By default nothing is counted.
+    /// Adds `many` to the count of a measure. By default, nothing is counted.
     #[inline(always)]
     fn count(&self, _measure: Measure, _many: u64) {}
 
     /// Whether an interrupt came since the last call.
     #[inline(always)]
     fn take_interrupted(&self) -> bool {
-        // Handler and loop run on one CPU, so plain accesses do. But this clears the
-        // flag only if it was seen set, or it would lose a handler that sets it
-        // between the check and the clear. If it was set already, the caller is
-        // about to act upon it.
+        // Handler and loop run on one CPU, so plain accesses are enough. But this clears the flag
+        // only if it was seen set; otherwise, it would lose an interrupt whose handler sets it
+        // between the check and the clear. If it was already set, the caller is about to act on it.
         let was = self.interrupted();
         if was {
             self.clear_interrupted();

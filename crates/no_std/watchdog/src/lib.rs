@@ -3,8 +3,8 @@
 //!
 //! Arm Base System Architecture, DEN0094, chapter on the Generic Watchdog: WCS is at offset 0 of
 //! the control frame, 32 bits wide. Bit 0 enables the watchdog; bits 1 and 2 are set while its
-//! first signal, an interrupt, and its second one, mostly a reset, are asserted. A write of WCS is
-//! a refresh, and clears both.
+//! first signal (an interrupt) and its second signal (usually a reset) are asserted. A write to WCS
+//! is a refresh, and clears both bits.
 
 #![cfg_attr(not(test), no_std)]
 
@@ -24,7 +24,7 @@ pub enum State {
     Off(u32),
     /// It ran with the first WCS, and is off with the second.
     Stopped(u32, u32),
-    /// It ran with the first WCS, and goes on with the second.
+    /// It ran with the first WCS, and keeps running with the second.
     Stays(u32, u32),
 }
 
@@ -46,8 +46,8 @@ impl fmt::Display for State {
     }
 }
 
-/// Stops the watchdog whose control frame is at `control`, if it runs. Also writes one that is
-/// off with a signal asserted: the signal is an interrupt that stays pending.
+/// Stops the watchdog whose control frame is at `control`, if it runs. Also writes WCS if the
+/// watchdog is off with a signal asserted: the signal is an interrupt that stays pending.
 ///
 /// # Safety
 /// A control frame must be there that this side may use, as Device memory, and nothing else may

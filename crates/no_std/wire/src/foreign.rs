@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The text of a guest that is not ours, on a line that is ours too.
+//! The text of a guest that is not ours, on a console that we also use.
 //!
-//! A line of EL2 or of our guest has [`OURS`] in it, or [`MARK`]. Whoever passes a foreign guest's text on
-//! breaks both, wherever they stand, by a backslash before their last character: so a reader finds
-//! there what we have written and nothing else, on any console and in any log of it.
+//! A line of EL2 or of our guest contains [`OURS`] or [`MARK`]. Code that passes on a foreign
+//! guest's text breaks both, wherever they occur, with a backslash before their last character. So
+//! a reader finds only our own marks, on any console and in any log of it.
 
 use crate::MARK;
 
@@ -12,20 +12,20 @@ pub const OURS: &str = "rouse: ";
 /// Character that breaks them.
 pub const BREAK: u8 = b'\\';
 
-/// Whose text a guest's output is.
+/// The author of a guest's output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Source {
-    /// Our guest's, which is read as that.
+    /// Our guest, whose marks all count.
     #[default]
     Ours,
-    /// Another kernel's, on which our program measures: its records count.
+    /// Another kernel on which our program measures: its records count.
     Program,
-    /// Another one's, of which nothing counts.
+    /// Another guest: none of its marks count.
     Foreign,
 }
 
 impl Source {
-    /// All of them.
+    /// All sources.
     pub const ALL: [Self; 3] = [Self::Ours, Self::Program, Self::Foreign];
 
     /// Its word.
@@ -53,7 +53,7 @@ impl Source {
             .unwrap_or(&Self::Foreign)
     }
 
-    /// Marks that may not pass: none, one or both.
+    /// Marks that must not pass: none, one or both.
     const fn marks(self) -> &'static [&'static str] {
         match self {
             Self::Ours => &[],
@@ -63,7 +63,7 @@ impl Source {
     }
 }
 
-/// Breaks the marks in the text of one source, as it comes.
+/// Breaks the marks in the text of one source, byte by byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Guard {
     source: Source,
@@ -72,7 +72,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// For text of `source`.
+    /// A guard for text from `source`.
     #[must_use]
     pub const fn new(source: Source) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl Guard {
         }
     }
 
-    /// Passes one byte on: what has to be written before it, if anything.
+    /// Passes on one byte; returns the byte to write before it, if any.
     #[must_use]
     pub fn pass(&mut self, byte: u8) -> Option<u8> {
         // A reader may drop it, and then joins the text around it.
@@ -91,7 +91,7 @@ impl Guard {
         let mut whole = false;
         for (mark, seen) in self.source.marks().iter().zip(&mut self.seen) {
             let mark = mark.as_bytes();
-            // No mark has its first character a second time, so after a mismatch only this one can
+            // No mark contains its first character twice, so after a mismatch, only this byte can
             // begin another match.
             *seen = match byte {
                 _ if byte == mark[*seen] => *seen + 1,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The record lines by which measurements leave the guest.
+//! The record lines with which measurements leave the guest.
 //!
 //! ```text
 //! @r1 17 stat id=3 name=total count=2000 min=540 #0c5f2a91
@@ -7,9 +7,9 @@
 //!
 //! A line carries the format's version, a sequence number that grows by one
 //! from line to line, a kind, fields, and the CRC-32 of everything before
-//! ` #`. A console that drops or mixes characters is so noticed, and a missing
-//! line leaves a hole in the sequence. Values have no spaces: what may not
-//! stand in a line is written `%xx`. `docs/records.md` lists the kinds.
+//! ` #`. So a reader notices a console that drops or mixes characters, and a missing line leaves a
+//! gap in the sequence. Values have no spaces: characters that must not appear in a line are
+//! written as `%xx`. `docs/records.md` lists the kinds.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -88,7 +88,7 @@ impl Write for Line {
     }
 }
 
-/// Whether a byte stands in a value as it is.
+/// Whether a byte appears unescaped in a value.
 const fn plain(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'%' | b'#' | b'=')
 }
@@ -128,7 +128,7 @@ pub enum Damage {
     NotARecord,
     /// Its checksum is missing or wrong.
     Checksum,
-    /// The checksum is right and the form is not: no [`Line`] is like that.
+    /// The checksum is right but the form is wrong: no [`Line`] looks like that.
     Form,
 }
 
@@ -143,8 +143,8 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Reads a line. Text before the mark is other output without a line end
-    /// and ignored, and so is what follows the checksum.
+    /// Reads a line. Ignores text before the mark, which is other output without a line end, and
+    /// text after the checksum.
     ///
     /// # Errors
     /// [`Damage`]: the defect.
@@ -212,7 +212,7 @@ impl Display for Unescape<'_> {
             let code = rest.get(at + 1..at + 3);
             match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
                 Some(byte) if byte.is_ascii() => f.write_char(char::from(byte))?,
-                // Not ASCII: the writers' texts are, so keep a visible mark.
+                // Not ASCII, although writers only use ASCII: show a visible mark.
                 _ => f.write_char('\u{fffd}')?,
             }
             rest = rest.get(at + 3..).unwrap_or("");

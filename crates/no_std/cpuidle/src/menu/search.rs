@@ -5,19 +5,19 @@ use super::{Forecast, Release};
 use crate::tick::SHORT_NS;
 use crate::{Moment, Table};
 
-/// Whether the first state is taken without more ado: no latency is allowed, or the next
-/// state does not pay before the timer or takes too long to leave. Whether the next state
-/// is enabled does not count, as in `menu_select()`.
+/// Whether the governor takes the first state at once: the limit allows no latency, or the next
+/// state does not pay off before the timer or takes too long to leave. As in `menu_select()`, it
+/// does not matter whether the next state is enabled.
 pub fn first_at_once(states: &Table, moment: &Moment, forecast: &Forecast) -> bool {
     let limit_ns = moment.latency_limit_ns;
-    // A state beyond the table never pays.
+    // A state beyond the table never pays off.
     let next = states.at(1);
     let needless = forecast.timer_ns < next.target_residency_ns || limit_ns < next.exit_latency_ns;
     limit_ns == 0 || states.count() == 1 || (states.at(0).enabled && needless)
 }
 
-/// The state, and the stay that it stands for, ns; `limit_ns` is how long it may take
-/// to leave it.
+/// The state, and the stay that it stands for, in ns; `limit_ns` is the longest allowed time to
+/// leave it.
 pub fn state(
     release: Release,
     states: &Table,
@@ -32,7 +32,7 @@ pub fn state(
         let deeper = states.at(index);
         let in_time = deeper.exit_latency_ns <= limit_ns;
         if deeper.target_residency_ns > stay_ns {
-            // Before, the last of these rules did not ask for the latency.
+            // In earlier releases, the last of these rules ignored the latency.
             if release == Release::Now && !in_time {
                 break;
             }
@@ -50,8 +50,8 @@ pub fn state(
     (state, stay_ns)
 }
 
-/// Whether `next` takes the place of a poll although it does not pay in the stay that
-/// is predicted: it does before the timer.
+/// Whether `next` replaces a poll although it does not pay off in the predicted stay: it pays off
+/// before the timer.
 fn leaves_poll(
     release: Release,
     states: &Table,
@@ -62,7 +62,7 @@ fn leaves_poll(
     let deeper = states.at(next);
     let allowed = match release {
         Release::V6_2 | Release::V6_14 => in_time,
-        // Polling is worth it only if a halt would take long to pay.
+        // Polling is worth it only if a halt would take long to pay off.
         Release::Now => {
             deeper.target_residency_ns < SHORT_NS && deeper.exit_latency_ns <= forecast.stay_ns
         }
@@ -70,7 +70,7 @@ fn leaves_poll(
     states.at(state).polls() && deeper.target_residency_ns <= forecast.timer_ns && allowed
 }
 
-/// The stay is too short for `next`: the state, and the stay that it stands for, ns.
+/// For a stay that is too short for `next`: the state, and the stay that it stands for, in ns.
 fn too_short(
     states: &Table,
     moment: &Moment,
@@ -84,10 +84,10 @@ fn too_short(
     let deeper_pays = states.at(next).target_residency_ns <= forecast.event_ns;
     match (stay_ns < tick_ns, moment.tick_stopped) {
         (true, _) => (state, stay_ns),
-        // Longer than a tick but too short for the next state: with the tick on,
-        // there will be another choice soon.
+        // The stay is longer than a tick but too short for the next state: with the tick on, there
+        // will be another choice soon.
         (false, false) => (state, residency_ns),
-        // Without it, better deep than stuck.
+        // Without the tick, too deep is better than stuck.
         (false, true) if residency_ns < tick_ns && deeper_pays => (next, stay_ns),
         (false, true) => (state, stay_ns),
     }

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Detection of a typical interval among the last stays.
 //!
-//! The average is typical if the deviation is small, at most 20 us or at most a
-//! sixth of the average. If it is not, outliers are left out, and it is tried again as
-//! long as more than three quarters of the samples are there.
+//! The average is typical if the deviation is small: at most 20 us, or at most a sixth of the
+//! average. Otherwise, outliers are dropped and the test repeats, as long as more than three
+//! quarters of the samples remain.
 //!
-//! Until Linux 6.14 the outliers are the largest samples. Since 6.15 they are those
-//! farthest from the average, with what lies beyond.
+//! Until Linux 6.14, the outliers are the largest samples. Since 6.15, they are the samples
+//! farthest from the average.
 //!
 //! Source: `get_typical_interval()`. It has no square root, so it compares
-//! variances. It keeps 32 bits of each stay in us, and computes with 64: both wrap, there
-//! and here. Until 6.14 a stay of 2^31 us (36 minutes) or more never counts; since 6.15
-//! only 2^32 - 1 does not, which stands for an unknown stay.
+//! variances. It keeps 32 bits of each stay in us, and computes with 64 bits; both wrap, in Linux
+//! and here. Until 6.14, a stay of 2^31 us (36 minutes) or more never counts; since 6.15, only
+//! `u32::MAX` does not, which stands for an unknown stay.
 
 /// Stays that are remembered.
 const INTERVALS: usize = 8;
-/// Variance that is always small, us^2.
+/// Variances up to this always count as small, in us^2.
 const SMALL_VARIANCE: u64 = 400;
-/// Square of the ratio of average and deviation that is small.
+/// Square of the ratio of average to deviation from which the deviation counts as small.
 const SMALL_RATIO: u64 = 36;
-/// A sample that is not known.
+/// An unknown sample.
 const UNKNOWN: u32 = u32::MAX;
-/// The first of the large samples that never count until 6.14, us.
+/// Until 6.14, samples from this value on never count, in us.
 const LARGE_US: u64 = 1 << 31;
 
 /// The last stays, us.
@@ -49,7 +49,7 @@ impl Intervals {
         }
     }
 
-    /// Remembers a stay in place of the oldest; of its us, 32 bits.
+    /// Remembers a stay in place of the oldest, as 32 bits of its us.
     pub const fn add(&mut self, stay_ns: u64) {
         self.put((stay_ns / 1000) as u32);
     }
@@ -89,7 +89,7 @@ impl Intervals {
         self.without_largest(|kept| kept.max == 0)
     }
 
-    /// Like [`Self::typical_of_low`], if a stay of that kind may be below `bound_us`.
+    /// Like [`Self::typical_of_low`], if such a stay may be below `bound_us`.
     pub fn typical_below(&self, bound_us: u64) -> Option<u64> {
         self.without_largest(|kept| kept.min >= bound_us)
     }
@@ -114,7 +114,7 @@ impl Intervals {
         }
     }
 
-    /// Samples from `low` up to but without `high`.
+    /// Samples from `low` up to, but excluding, `high`.
     fn within(&self, low: u64, high: u64) -> impl Iterator<Item = u64> {
         let samples = self.samples.into_iter().map(u64::from);
         samples.filter(move |sample| (low..high).contains(sample))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a text is not a table, and which text would be one.
+//! Why a text is not a table, and a valid text in its place.
 
 use core::fmt;
 
@@ -11,9 +11,9 @@ use crate::{State, TableError};
 pub enum Misread<'a> {
     /// There is no such state.
     Unknown(&'a str),
-    /// A state is there twice.
+    /// A state appears twice.
     Twice(&'static str),
-    /// The times of a state are not two numbers that can be.
+    /// The times of a state are not two possible numbers.
     Times(&'a str),
     /// The limit of `arm_poll_idle` is not a possible number.
     Limit(&'a str),
@@ -45,11 +45,11 @@ impl fmt::Display for Misread<'_> {
     }
 }
 
-/// The rule of a table that a list of states breaks, and where.
+/// The table rule that a list of states breaks, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub struct Broken {
     error: TableError,
-    /// The state, and the one before it.
+    /// The state and its predecessor.
     names: [&'static str; 2],
 }
 

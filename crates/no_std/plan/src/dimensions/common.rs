@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first part of the table: dimensions that have a field of their own in records
-//! and results.
+//! The first part of the table: dimensions that have their own field in records and results.
 
-/// Makes what follows from the table out of these entries and those of `system`, which
-/// come after them.
+/// Generates everything that follows from the table from these entries and the later ones of
+/// `system`.
 macro_rules! common_and {
     ($($system:tt)*) => {
         dimensions! {

@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-/// The first if it is there, else the second.
+/// The first operand if there is one, otherwise the second.
 macro_rules! or {
     ([$given:expr] $default:expr) => {
         $given
@@ -29,8 +29,8 @@ macro_rules! dimensions {
         $(forced: $forced:expr,)?
         $(contradicts: $contradicts:expr,)?
     })*) => {
-        /// One combination: what is measured as a unit. A dimension that does not
-        /// apply has its neutral value.
+        /// One combination, which is measured as a unit. A dimension that does not apply has its
+        /// neutral value.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Cell { $($(#[$doc])* pub $field: $type,)* }
 
@@ -38,7 +38,7 @@ macro_rules! dimensions {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Lists { $($(#[$doc])* pub $field: Dimension<$type>,)* }
 
-        /// Their names.
+        /// Names of the dimensions.
         pub(crate) const NAMES: &[&str] = &[$($key),*];
 
         /// How many dimensions there are.
@@ -57,7 +57,7 @@ macro_rules! dimensions {
             applies: $applies,
             contradicts: or!([$($contradicts)?] |_, _| None),
             set: |cell, key, word| {
-                // The neutral value may be outside of what can be asked for.
+                // The neutral value may be one that can't be requested.
                 let neutral: $type = or!([$($neutral)?] ($default)[0]);
                 cell.$field = match <$type as Value>::read(key, word, or!([$($range)?] ())) {
                     Err(Error::Number { .. }) if is_text(word, &neutral) => neutral,
@@ -70,11 +70,11 @@ macro_rules! dimensions {
             rank: |cell| Value::place(cell.$field),
         }),*];
 
-        /// How slowly the values of each take turns.
+        /// How slowly the values of each dimension change from cell to cell.
         const TURNS: [u8; COUNT] = [$($turn),*];
 
         impl Default for Cell {
-            /// Everything neutral.
+            /// Every dimension has its neutral value.
             fn default() -> Self {
                 Self { $($field: or!([$($neutral)?] ($default)[0]),)* }
             }
@@ -102,7 +102,7 @@ macro_rules! dimensions {
         }
 
         impl Lists {
-            /// Sets dimension `key`; `None` without a dimension of this name.
+            /// Sets dimension `key`; `None` if there is no dimension of this name.
             pub(crate) fn set<'a>(
                 &mut self,
                 key: &'a str,
@@ -114,7 +114,7 @@ macro_rules! dimensions {
                 }
             }
 
-            /// Prints what was named.
+            /// Prints the named values.
             pub(crate) fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 $(self.$field.show(f, $key)?;)*
                 Ok(())
@@ -125,7 +125,7 @@ macro_rules! dimensions {
                 [$(self.$field.values.len()),*]
             }
 
-            /// The cell of these values, by their places in the lists.
+            /// The cell whose values are at these places in the lists.
             pub(crate) fn cell(&self, at: &[usize; COUNT]) -> Cell {
                 let mut at = at.iter().copied();
                 let cell = Cell { $($field: self.$field.values[at.next().unwrap_or(0)],)* };
@@ -146,7 +146,7 @@ pub(super) use {dimensions, or};
 
 /// Whether `value` prints as `text`.
 pub fn is_text(text: &str, value: &impl fmt::Display) -> bool {
-    /// Text that is not matched yet.
+    /// Text that remains to be matched.
     struct Rest<'t>(&'t str);
     impl fmt::Write for Rest<'_> {
         fn write_str(&mut self, part: &str) -> fmt::Result {

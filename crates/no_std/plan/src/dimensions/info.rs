@@ -8,16 +8,16 @@ use crate::error::Error;
 use crate::words;
 use crate::{Machine, SkipReason};
 
-/// A dimension, as the host's options, records, tables and charts need it.
+/// A dimension, described for the host's options, records, tables and charts.
 #[derive(Debug)]
 pub struct Info {
-    /// Its name: option, boot argument, and with `_` for `-` the field of records
-    /// and results.
+    /// Its name: the option, the boot argument and, with `_` for `-`, the field of records and
+    /// results.
     pub key: &'static str,
     /// Other names of the option.
     pub aliases: &'static [&'static str],
     /// Help of the option: its purpose, words, unit and default. `{words}` stands for the words,
-    /// `{governor}` for those of that family; see [`Info::family`].
+    /// `{governor}` for the words of that family; see [`Info::family`].
     pub help: &'static str,
     /// Its words; empty if its values are not words.
     pub words: &'static [&'static str],
@@ -29,7 +29,7 @@ pub struct Info {
     pub show: Show,
     /// Whether it makes a difference to the cell.
     pub(super) applies: fn(&Cell) -> bool,
-    /// Returns the reason that forbids its value, if it applies.
+    /// Returns the reason that forbids its value, if there is one. The dimension must apply.
     pub(super) contradicts: fn(&Cell, &Machine) -> Option<SkipReason>,
     pub(super) set: for<'a> fn(&mut Cell, &'a str, &'a str) -> Result<(), Error<'a>>,
     pub(super) write: fn(&Cell, &mut fmt::Formatter<'_>) -> fmt::Result,
@@ -42,11 +42,11 @@ pub struct Info {
 pub enum ValueKind {
     /// One of some words.
     Words,
-    /// Numbers of microseconds, of milliseconds, of hertz, or of things.
+    /// Numbers: microseconds, milliseconds, hertz, or counts.
     Numbers,
     /// Sets of CPUs: `0-3+6`, `0x4f`, `all`, `none`.
     Cpus,
-    /// Two CPUs, sender and receiver: `4,5`. Several are joined by `+`. `all` is every two.
+    /// Two CPUs, sender and receiver: `4,5`. Several pairs are joined by `+`. `all` is every pair.
     Pairs,
     /// Tables of idle states: `poll+wfi:2:10`, `arm_poll_idle:100`.
     Tables,
@@ -57,10 +57,10 @@ pub enum ValueKind {
 pub enum Place {
     /// A field of every cell.
     Always,
-    /// A field of the cells in which it is not neutral.
+    /// A field of those cells that have a value other than the neutral one.
     Unusual,
-    /// In `system`, for the cells that it applies to: what belongs to the
-    /// workloads on the executor.
+    /// In `system`, for the cells that it applies to: the dimensions of the workloads on the
+    /// executor.
     System,
 }
 
@@ -71,17 +71,19 @@ pub enum Show {
     Title,
     /// A column of words.
     Column,
-    /// A column of words where they distinguish cells.
+    /// A column of words, if they distinguish cells.
     IfDifferent,
-    /// Likewise; and charts, under this name, where it is not neutral.
+    /// A column of words if they distinguish cells; charts also show it under this name if it is
+    /// not neutral.
     Special(&'static str),
-    /// A column of microseconds where it is not 0 everywhere, and a chart over it.
+    /// A column of microseconds if it is not always 0, and a chart over its values.
     Sweep {
         /// Title of the column.
         column: &'static str,
         /// Title of the chart.
         chart: &'static str,
-        /// The value of which other charts show the cells; the nearest if it is not there.
+        /// Other charts show the cells with this value, or with the nearest one if there is no such
+        /// cell.
         preferred: u32,
     },
 }
@@ -93,8 +95,8 @@ impl Info {
         DIMENSIONS.iter().find(|info| info.key == key)
     }
 
-    /// The words of a family, like `governor:`, without what they begin with; of no
-    /// family if it is empty.
+    /// The words of a family like `governor:`, without that prefix; the words without a family if
+    /// `family` is empty.
     pub fn family(&self, family: &str) -> impl Iterator<Item = &'static str> {
         let words = self.words.iter().copied();
         words.filter_map(move |word| {
@@ -131,16 +133,16 @@ impl Info {
         Text { info: self, cell }
     }
 
-    /// Where the value of `cell` stands among the others: of numbers the number.
+    /// The sort key of the value in `cell`; for a number, the number itself.
     #[must_use]
     pub fn rank(&self, cell: &Cell) -> u64 {
         (self.rank)(cell)
     }
 
-    /// Sets it in `cell` to what [`Self::text`] printed.
+    /// Sets it in `cell` to a value that [`Self::text`] printed.
     ///
     /// # Errors
-    /// [`Error`] names the word, and what is known.
+    /// [`Error`] names the word and the valid values.
     pub fn set<'a>(&'a self, cell: &mut Cell, word: &'a str) -> Result<(), Error<'a>> {
         (self.set)(cell, self.key, word)
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The second part of the table: dimensions of the workloads on the executor, which
-//! records and results have in `system`, and tables show where they differ.
+//! The second part of the table: dimensions of the workloads on the executor. Records and results
+//! have them in `system`, and tables show them if they differ.
 
-/// Gives these entries to `with`.
+/// Passes these entries to the macro `with`.
 macro_rules! system {
     ($with:ident) => {
         $with! {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How Linux idles: what its command line chooses.
+//! How Linux idles, as its command line chooses.
 
 use core::fmt;
 
@@ -10,13 +10,13 @@ words! {
     LinuxCpuidle {
         /// By Linux's own choice.
         Default = "default",
-        /// It polls, and never executes WFI.
+        /// Linux polls, and never executes WFI.
         Nohlt = "nohlt",
-        /// By its own loop with WFI: no part of cpuidle runs.
+        /// In its own loop with WFI: no part of cpuidle runs.
         Off = "off",
-        /// By cpuidle's driver and governor of the name, which poll first.
+        /// With cpuidle's driver and governor `haltpoll`, which poll first.
         Haltpoll = "haltpoll",
-        /// By states of the machine, which this governor chooses.
+        /// In states of the machine that governor `ladder` chooses.
         Ladder = "governor:ladder",
         /// Likewise.
         Menu = "governor:menu",
@@ -38,8 +38,8 @@ impl LinuxCpuidle {
         }
     }
 
-    /// Whether a governor is to choose among states of the machine, of which one below WFI has
-    /// to be there.
+    /// Whether a governor has to choose among states of the machine, which then needs a state below
+    /// WFI.
     #[must_use]
     pub const fn needs_states(self) -> bool {
         match self {

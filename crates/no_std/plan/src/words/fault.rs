@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The failures that can be asked for, by the one who makes them, and when.
+//! The failures that can be requested, grouped by who causes them and when.
 //!
-//! Images that measure make none of them: see [`Planted`].
+//! Images for measurements cause none of them: see [`Planted`].
 
 use core::fmt;
 
 use super::{Word, words};
 use crate::Planted;
 
-/// Declares the kinds of an enum, each an enum of words, and the enum, which has all their words.
+/// Declares an enum and its kinds. Each kind is an enum of words, and the enum has the words of all
+/// kinds.
 macro_rules! kinds {
     ($(#[$doc:meta])* $name:ident {$(
         $(#[$kdoc:meta])* $kind:ident($of:ident) { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }
@@ -36,17 +37,17 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A failure that is asked for, to see what it looks like and that it is noticed.
+    /// A failure on purpose, to see how it looks and that it is noticed.
     Fault {
-        /// Faults that firmware leaves, in its tables or services.
+        /// Faults of firmware, in its tables or services.
         Firmware(FirmwareFault) {
             /// Firmware's SPCR has a wrong checksum.
             SpcrDamaged = "spcr-damaged",
-            /// The SPCR is shorter than what it has to have.
+            /// The SPCR is shorter than its required fields.
             SpcrShort = "spcr-short",
-            /// The SPCR's console is at address 0, which says that there is none.
+            /// The SPCR's console is at address 0, which means that there is no console.
             SpcrNowhere = "spcr-nowhere",
-            /// The SPCR's console is of a type that is not known.
+            /// The SPCR's console has an unknown type.
             SpcrUnknown = "spcr-unknown",
             /// There is no SPCR.
             SpcrMissing = "spcr-missing",
@@ -56,56 +57,56 @@ kinds! {
             NoWatchdog = "no-watchdog",
             /// Firmware leaves a generic watchdog running.
             WatchdogRuns = "watchdog-runs",
-            /// Firmware's GTDT says that the watchdog is the secure side's.
+            /// Firmware's GTDT says that the watchdog belongs to the secure side.
             WatchdogSecure = "watchdog-secure",
-            /// Firmware's GTDT says that the watchdog's frame is where RAM is.
+            /// Firmware's GTDT puts the watchdog's frame in RAM.
             WatchdogInRam = "watchdog-in-ram",
         }
         /// Faults that the machine seems to have.
         Machine(MachineFault) {
-            /// Each CPU has an SError pending that firmware left.
+            /// Firmware has left an SError pending on each CPU.
             SerrorLeft = "serror-left",
-            /// A CPU that is started never arrives.
+            /// A started CPU never arrives.
             SecondarySilent = "secondary-silent",
             /// The counter stands still.
             CounterStands = "counter-stands",
             /// Firmware refuses to turn the machine off.
             PowerOffFails = "power-off-fails",
-            /// Another's data is in the guest's RAM before the guest is.
+            /// The guest's RAM contains foreign data before the guest is loaded.
             RamDirty = "ram-dirty",
         }
         /// Faults of EL2 before the guest runs.
         Start(StartFault) {
             /// EL2 panics before the guest runs.
             Panic = "el2-panic",
-            /// EL2 reads what is not mapped.
+            /// EL2 reads an unmapped address.
             Abort = "el2-abort",
-            /// EL2 does nothing any more.
+            /// EL2 stops doing anything.
             Hang = "el2-hang",
-            /// The stack of EL2's start runs over.
+            /// The stack of EL2's start overflows.
             Overflow = "el2-overflow",
             /// EL2 writes into its code.
             WriteCode = "el2-write-code",
-            /// EL2 goes to where its variables are.
+            /// EL2 jumps into its variables.
             RunData = "el2-run-data",
             /// EL2 breaks rules of the architecture that an emulator does not enforce.
             BreaksRules = "el2-breaks-rules",
-            /// The console takes nothing for a while.
+            /// The console accepts nothing for a while.
             ConsoleStalls = "console-stalls",
-            /// The console takes nothing any more from the guest's start on.
+            /// The console accepts nothing from the guest's start on.
             ConsoleDies = "console-dies",
         }
-        /// Faults of EL2 when a guest calls it, which the trials do.
+        /// Faults of EL2 when a guest calls it, as the trials do.
         Call(CallFault) {
             /// EL2 panics while the guest runs.
             PanicRunning = "el2-panic-running",
-            /// The stack of a CPU runs over while the guest runs.
+            /// The stack of a CPU overflows while the guest runs.
             OverflowRunning = "el2-overflow-running",
-            /// EL2 panics in its own panic.
+            /// EL2 panics while it handles a panic.
             PanicNested = "el2-panic-nested",
-            /// EL2 panics while it holds the console.
+            /// EL2 panics while it holds the console's lock.
             PanicHeld = "el2-panic-held",
-            /// Every CPU that comes by panics at EL2.
+            /// Every CPU that enters EL2 panics there.
             PanicEverywhere = "el2-panic-everywhere",
             /// The interrupt controller loses SGI 0 of the second CPU.
             SgiLost = "sgi-lost",
@@ -114,16 +115,16 @@ kinds! {
         Serror(SerrorFault) {
             /// EL2 takes SErrors after which the run goes on.
             GoOn = "serrors-go-on",
-            /// EL2 takes one after which the guest can't go on.
+            /// EL2 takes an SError after which the guest can't go on.
             Recoverable = "serror-recoverable",
-            /// EL2 takes one of which it is not known where it has spread.
+            /// EL2 takes an SError that may have spread anywhere.
             Uncontainable = "serror-uncontainable",
-            /// EL2 takes one of which it is not known whose it is.
+            /// EL2 takes an SError whose origin is unknown.
             Uncategorized = "serror-uncategorized",
         }
-        /// Contradictions that EL2 makes while a soak has it audited.
+        /// Contradictions that EL2 causes while a soak audits it.
         Audit(AuditFault) {
-            /// A list register keeps an interrupt that nothing will end.
+            /// A list register holds an interrupt that nothing will end.
             StuckLr = "soak-stuck-lr",
             /// An interrupt is in two list registers.
             ListedTwice = "soak-listed-twice",
@@ -131,9 +132,9 @@ kinds! {
             DoubleDelivery = "soak-double-delivery",
             /// The priority mask is left open.
             UnbalancedMask = "soak-unbalanced-mask",
-            /// A counter goes back.
+            /// A counter goes backwards.
             CounterBack = "soak-counter-back",
-            /// The virtual time goes back.
+            /// The virtual time goes backwards.
             TimeBack = "soak-time-back",
             /// A bit is left in a pending word of EL2.
             PendingWord = "soak-pending-word",
@@ -148,22 +149,22 @@ kinds! {
             CounterCoarse = "counter-coarse",
             /// The last cell's second pass does not end.
             CellHang = "cell-hang",
-            /// The core seems to be twice as fast from the third pass on.
+            /// The core seems twice as fast from the third pass on.
             CoreClockMoves = "core-clock-moves",
-            /// Every core but the first seems to be twice as fast.
+            /// Every core except the first seems twice as fast.
             CoresDiffer = "cores-differ",
-            /// The second core seems to be faster at the end, by 1 in 200.
+            /// The second core seems 0.5 % faster at the end.
             CoreDrifts = "core-drifts",
         }
-        /// Faults of the guest that has trials.
+        /// Faults of the guest that runs trials.
         Guest(GuestFault) {
             /// The guest panics.
             Panic = "guest-panic",
-            /// The guest reads what is not mapped.
+            /// The guest reads an unmapped address.
             Abort = "guest-abort",
-            /// The guest does nothing any more.
+            /// The guest stops doing anything.
             Hang = "guest-hang",
-            /// Two CPUs of the guest do nothing any more, with interrupts masked.
+            /// Two CPUs of the guest stop doing anything, with interrupts masked.
             HangMasked = "guest-hang-masked",
         }
         /// Faults of the guest in a soak.
@@ -177,7 +178,8 @@ kinds! {
 }
 
 impl Fault {
-    /// The image that makes it, where measuring takes one without it; every image of the trials makes theirs.
+    /// The image that causes the fault, if images for measurements lack it. Every image for trials
+    /// can cause the trials' faults.
     #[must_use]
     pub const fn planted(self) -> Planted {
         match self {
@@ -198,7 +200,8 @@ impl Fault {
         }
     }
 
-    /// Whether the guest has a part in it that only the trials have, also where nothing else asks for them.
+    /// Whether the fault needs code of the guest that only the trials' image has, even if nothing
+    /// else asks for that image.
     #[must_use]
     pub const fn is_trial(self) -> bool {
         match self {

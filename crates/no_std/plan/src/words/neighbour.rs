@@ -6,21 +6,21 @@ use core::fmt;
 use super::{Word, words};
 
 words! {
-    /// Activity of the neighbour of each vCPU: a second guest of its CPU.
+    /// Activity of each vCPU's neighbour, which is a second guest on its CPU.
     Neighbour {
         /// No neighbour.
         None = "none",
         /// It computes.
         Work = "work",
-        /// It goes through 256 KiB of memory.
+        /// Goes through 256 KiB of memory.
         Cache = "cache",
-        /// Through 16 KiB: less than a first-level cache has.
+        /// Goes through 16 KiB: less than a first-level cache.
         Cache16 = "cache:16",
-        /// Through 64 KiB.
+        /// Goes through 64 KiB.
         Cache64 = "cache:64",
-        /// Through 1 MiB.
+        /// Goes through 1 MiB.
         Cache1024 = "cache:1024",
-        /// Through 4 MiB.
+        /// Goes through 4 MiB.
         Cache4096 = "cache:4096",
     }
 }

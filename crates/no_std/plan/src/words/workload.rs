@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::{Word, words};
 
-/// Declares the workloads, each once, with what is asked about it: [`Nature`].
+/// Declares the workloads, each once, with its [`Nature`].
 macro_rules! workloads {
     ($($(#[$doc:meta])* $name:ident = $word:literal: $base:ident { $($field:ident: $value:expr),* },)*) => {
         words! {
@@ -34,30 +34,30 @@ workloads! {
     Pipe = "pipe": TASKS { needs_second: true, has_groups: true, wakeups: 2 },
     /// A task asks a supervisor on another CPU and waits for its answer.
     Notify = "notify": TASKS { needs_second: true, has_groups: true },
-    /// Requests to a device that answers after a while.
+    /// Requests to a device that answers after some time.
     Io = "io": IDLES {},
     /// Periodic wake-ups against a deadline.
     Timer = "timer": IDLES { period_us: Some(1000) },
     /// Mostly nothing.
     Idle = "idle": IDLES { period_us: Some(10_000) },
-    /// Frames of a display, each made by three tasks in a row, by a deadline.
+    /// Frames of a display. Three tasks in a row make each frame by its deadline.
     Frames = "frames": IDLES { needs_second: true, period_us: Some(16_667), wakeups: 3, learning: 10 },
     /// One CPU waits for the event stream, and for nothing else.
     Stream = "stream": ALONE {},
     /// One CPU polls up to its limit, and nothing wakes it.
     Overshoot = "overshoot": ALONE {},
-    /// On Linux: two threads pass a byte back and forth by pipes.
+    /// On Linux: two threads pass a byte back and forth through pipes.
     LinuxPipe = "linux-pipe": LINUX { needs_second: true, wakeups: 2 },
-    /// On Linux: two threads wake each other by futexes.
+    /// On Linux: two threads wake each other with futexes.
     LinuxFutex = "linux-futex": LINUX { needs_second: true, wakeups: 2 },
-    /// On Linux: two threads wake each other by counters of events.
+    /// On Linux: two threads wake each other with event counters (eventfd).
     LinuxEventfd = "linux-eventfd": LINUX { needs_second: true, wakeups: 2 },
-    /// On Linux: a thread has every other CPU, all of which run, make a barrier.
+    /// On Linux: a thread makes every other CPU, all of which are busy, execute a barrier.
     LinuxMembarrier = "linux-membarrier": LINUX { needs_second: true },
     /// On Linux: a thread makes system calls that a thread on another CPU answers.
     LinuxSeccompNotify = "linux-seccomp-notify": LINUX { needs_second: true, wakeups: 2 },
-    /// On Linux: groups of threads that send to groups of threads, by sockets. A sample is a round, in which each
-    /// sender sends to each receiver of its group.
+    /// On Linux: groups of threads send to groups of threads through sockets. A sample is a round,
+    /// in which each sender sends to each receiver of its group.
     LinuxMessaging = "linux-messaging": LINUX { times_as_long: 30 },
     /// On Linux: periodic wake-ups of a thread against a deadline.
     LinuxTimer = "linux-timer": LINUX { has_idle_time: true, period_us: Some(1000) },
@@ -103,7 +103,7 @@ const TASKS: Nature = Nature {
     has_tasks: true,
     ..PLAIN
 };
-/// Tasks of the executor, which are idle at times.
+/// Tasks of the executor that are sometimes idle.
 const IDLES: Nature = Nature {
     has_idle_time: true,
     ..TASKS
@@ -115,14 +115,14 @@ const ALONE: Nature = Nature {
     partners: Some(0),
     ..PLAIN
 };
-/// A program's on Linux.
+/// A workload of a program on Linux.
 const LINUX: Nature = Nature {
     is_linux: true,
     ..PLAIN
 };
 
 impl Workload {
-    /// Whether it is a program's on Linux, and not one of Rouse's own guest.
+    /// Whether it belongs to a program on Linux, and not to Rouse's own guest.
     #[must_use]
     pub const fn is_linux(self) -> bool {
         self.nature().is_linux
@@ -134,15 +134,15 @@ impl Workload {
         self.nature().has_tasks
     }
 
-    /// Wake-ups that one sample has: a round trip is two, and of a frame three tasks wait for
-    /// each other.
+    /// Wake-ups in one sample: a round trip has two, and three tasks wait for each other to make a
+    /// frame.
     #[must_use]
     pub const fn wakeups(self) -> u32 {
         self.nature().wakeups
     }
 
-    /// Whether a plugin of the emulator can find the path within a sample: the guest marks
-    /// where samples begin and end.
+    /// Whether the guest marks where samples begin and end, so that a plugin of the emulator can
+    /// find the path within a sample.
     #[must_use]
     pub const fn is_marked(self) -> bool {
         self.nature().is_marked
@@ -154,36 +154,36 @@ impl Workload {
         self.nature().is_alone
     }
 
-    /// Whether a sample may contain time in which every CPU is idle: it waits for a time,
-    /// for a device or for tasks that do. A counter of instructions skips such time.
+    /// Whether a sample may contain time in which every CPU is idle: it waits for a time, for a
+    /// device, or for tasks that wait for these. A counter of instructions skips such time.
     #[must_use]
     pub const fn has_idle_time(self) -> bool {
         self.nature().has_idle_time
     }
 
-    /// Whether its median does not show wake-ups: most of its samples wait for none, and a few
-    /// for many. Its cost is in the mean, which includes the time of all.
+    /// Whether its median does not show wake-ups: most of its samples wait for none, and a few wait
+    /// for many. The mean shows its cost, as it includes every sample's time.
     #[must_use]
     pub const fn has_blind_median(self) -> bool {
         self.nature().has_blind_median
     }
 
-    /// How many wake-ups each block makes before its first sample. Governors begin again with
-    /// each block, and look at eight waits or nine; frames are too few for these to be samples.
+    /// How many wake-ups each block makes before its first sample. Governors start afresh with each
+    /// block, and look at eight or nine waits; frames are too few to make those samples.
     #[must_use]
     pub const fn learning(self) -> u32 {
         self.nature().learning
     }
 
-    /// How many wake-ups each block makes besides its samples: those before them, and, where
-    /// others take part, one after them, to keep what they do at the end out of the samples.
+    /// How many wake-ups each block makes besides its samples: those before the samples and, if
+    /// other CPUs take part, one after them, to keep their final work out of the samples.
     #[must_use]
     pub const fn unrecorded(self) -> u32 {
         self.learning() + if self.is_alone() { 0 } else { 1 }
     }
 
-    /// How many times as long as others a cell of it may take by default: a sample
-    /// has so many wake-ups that there would be too few samples.
+    /// How many times as long as other cells its cells may take by default: each sample has so many
+    /// wake-ups that there would otherwise be too few samples.
     #[must_use]
     pub const fn times_as_long(self) -> u32 {
         self.nature().times_as_long
@@ -195,18 +195,19 @@ impl Workload {
         self.nature().has_groups
     }
 
-    /// Its default period, microseconds; `None` without a period.
+    /// Its default period, in microseconds; `None` without a period.
     #[must_use]
     pub const fn period_us(self) -> Option<u32> {
         self.nature().period_us
     }
 
-    /// How many CPUs take part besides the one that measures, where its shape does not say; `None`: all there are.
+    /// How many CPUs take part besides the measuring one, if its shape does not decide that; `None`
+    /// means all.
     pub(crate) const fn partners(self) -> Option<usize> {
         self.nature().partners
     }
 
-    /// Whether it takes two CPUs, where nothing else of a cell says.
+    /// Whether it needs two CPUs, if nothing else in the cell decides that.
     pub(crate) const fn needs_second(self) -> bool {
         self.nature().needs_second
     }

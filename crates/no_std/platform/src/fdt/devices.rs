@@ -9,7 +9,7 @@ use crate::tree::{Node, cell};
 use crate::{Error, Gic, MAX_CPUS, Region, Timer, Uart, UartKind};
 use arrayvec::ArrayVec;
 
-/// The least that a redistributor has: two frames (IHI 0069H, 12.10).
+/// The smallest size of a redistributor: two frames (IHI 0069H, 12.10).
 const REDISTRIBUTOR: u64 = 2 * FRAME;
 
 /// Error about `property` of the GIC's node.
@@ -27,7 +27,7 @@ pub fn redistributors(
     ranges: &mut ArrayVec<Region, MAX_CPUS>,
 ) -> Result<(), Error> {
     let count = node.cell("#redistributor-regions").unwrap_or(1) as usize;
-    // The distributor comes first.
+    // The distributor's range comes first.
     for range in node.regions().skip(1).take(count.min(MAX_CPUS)) {
         if range.size < REDISTRIBUTOR {
             return Err(gic_error("reg"));
@@ -52,7 +52,7 @@ pub fn distributor(node: Node<'_>, claims: &mut Claims<'_>) -> Result<Region, Er
     claims.take(distributor, FRAME).map_err(unfit)
 }
 
-/// The rest of the GIC, with these registers.
+/// The complete GIC, with these registers.
 pub fn gic<'a>(
     nodes: &Nodes<'_>,
     timer: &Timer,
@@ -66,9 +66,9 @@ pub fn gic<'a>(
     });
     let interrupts = Interrupts::of(node, node, nodes.tree);
     let maintenance = match interrupts.property() {
-        // It has one.
+        // The node has an interrupt.
         Some(property) => interrupts.ppi("", 0).flatten().ok_or(gic_error(property))?,
-        // The Base System Architecture names it (DEN0094C, 3.6).
+        // The INTID of the Base System Architecture (DEN0094C, 3.6).
         None => 25,
     };
     if timer.has(maintenance) {
@@ -106,7 +106,7 @@ pub fn timer(nodes: &Nodes<'_>) -> Result<Timer, Error> {
     Ok(Timer { virt, phys, hyp })
 }
 
-/// The console, if the tree names one that is known, and its node.
+/// The console, if the tree names one of a known kind, and its node.
 pub fn uart<'a>(nodes: &Nodes<'a>) -> Option<(Node<'a>, Uart)> {
     let path = chosen(nodes, "stdout-path").or_else(|| chosen(nodes, "linux,stdout-path"))?;
     let path = path.split(':').next()?;
@@ -114,11 +114,11 @@ pub fn uart<'a>(nodes: &Nodes<'a>) -> Option<(Node<'a>, Uart)> {
         Some(path) => nodes.tree.find(path)?,
         None => nodes.tree.find(nodes.aliases?.string(path)?)?,
     };
-    // Its clocks may be off, and then an access never ends.
+    // Its clocks may be off; an access would then never end.
     if node.is_off_or_below_off() {
         return None;
     }
-    // Does not write to registers at an offset or in big-endian order.
+    // The drivers do not support registers at an offset or in big-endian order.
     if node.property("big-endian").is_some() || node.cell("reg-offset").is_some_and(|by| by != 0) {
         return None;
     }
@@ -130,7 +130,7 @@ pub fn uart<'a>(nodes: &Nodes<'a>) -> Option<(Node<'a>, Uart)> {
     Some((node, Uart { kind, base }))
 }
 
-/// The console that can be used, with nothing but RAM where it may not be.
+/// The console, if it can be used. The only forbidden place for it is RAM.
 pub fn usable_uart(nodes: &Nodes<'_>, end: u64, ram: &[Region]) -> Option<Uart> {
     let (_, uart) = uart(nodes)?;
     let unfit = Unfit::of(uart.registers(), uart.kind.align(), end, ram);

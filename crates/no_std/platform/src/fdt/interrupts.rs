@@ -5,7 +5,7 @@ use crate::tree::{Node, Tree, cell};
 
 /// PPIs start at this INTID and end before SPIs, at 32.
 const PPIS: core::ops::Range<u32> = 16..32;
-/// In the first cell of an interrupt: it is a PPI.
+/// Value of an interrupt's first cell for a PPI.
 const PPI: u32 = 1;
 
 /// How many cells an interrupt of the GIC has.
@@ -26,15 +26,15 @@ impl<'a> Interrupts<'a> {
         Self { tree, node, gic }
     }
 
-    /// By which property they are described, if by one; `interrupts-extended` goes first (2.4.1.4).
+    /// The property that describes them, if any; `interrupts-extended` takes precedence (2.4.1.4).
     pub fn property(&self) -> Option<&'static str> {
         let properties = ["interrupts-extended", "interrupts"];
         let mut there = properties.into_iter();
         there.find(|name| self.node.property(name).is_some())
     }
 
-    /// INTID of the interrupt with that name, or, without names, of the one at `index`; inner
-    /// `None` if it is not there, outer `None` if it is not a PPI.
+    /// INTID of the interrupt with that name or, without names, of the interrupt at `index`. The
+    /// inner value is `None` if there is no such interrupt, the outer one if it is not a PPI.
     pub fn ppi(&self, name: &str, index: usize) -> Option<Option<u32>> {
         let index = match self.node.property("interrupt-names") {
             None => Some(index),
@@ -77,7 +77,7 @@ impl<'a> Interrupts<'a> {
         Some(value.chunks_exact(width).nth(index))
     }
 
-    /// Entry `index` of `interrupts-extended`, each after the controller that it is of.
+    /// Entry `index` of `interrupts-extended`; each entry follows its controller.
     fn extended(&self, mut index: usize) -> Option<Option<&'a [u8]>> {
         let mut rest = self.node.property("interrupts-extended")?;
         while !rest.is_empty() {
@@ -92,7 +92,8 @@ impl<'a> Interrupts<'a> {
         Some(None)
     }
 
-    /// How many cells an interrupt of `controller` has: the GIC unless it is another node.
+    /// How many cells an interrupt of `controller` has. `controller` is the GIC unless it names
+    /// another node.
     fn width_of(&self, controller: Option<u32>) -> Option<usize> {
         let other = controller.filter(|&other| self.gic.phandle() != Some(other));
         match other.and_then(|other| self.tree.by_phandle(other)) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The nodes of a device tree that describe what a machine has, found in one walk: each search would be a walk
-//! of its own, of a tree that is read without caches.
+//! The nodes of a device tree that describe a machine's devices, found in one walk: separate
+//! searches would each walk a tree that is read without caches.
 
 use crate::tree::{Node, Tree};
 use crate::{Error, Watchdog, Watchdogs, name};
 
-/// Controllers in place of a GICv3 (bindings: arm,gic).
+/// Interrupt controllers older than GICv3 (bindings: arm,gic).
 const OLDER_GICS: [&[u8]; 8] = [
     b"arm,gic-400",
     b"arm,cortex-a15-gic",
@@ -17,11 +17,11 @@ const OLDER_GICS: [&[u8]; 8] = [
     b"qcom,msm-qgic2",
 ];
 
-/// The nodes of interest. Of several of a kind the first one counts, depth first.
+/// The nodes of interest. If there are several of a kind, the first one counts, depth first.
 pub struct Nodes<'a> {
     pub tree: Tree<'a>,
     gic: Option<Node<'a>>,
-    /// Names the controller in place of a GICv3, if that is known.
+    /// Names the controller that the machine has instead of a GICv3, if that is known.
     other_gic: Option<Error>,
     pub timer: Option<Node<'a>>,
     pub psci: Option<Node<'a>>,
@@ -59,7 +59,7 @@ impl<'a> Nodes<'a> {
             .ok_or_else(|| other().unwrap_or(Error::NoNode("GICv3 (arm,gic-v3)")))
     }
 
-    /// Names the controller of the machine's interrupts, by the root.
+    /// Names the machine's interrupt controller, as the root node refers to it.
     fn named_controller(&self) -> Option<Error> {
         let parent = self.tree.find("/")?.cell("interrupt-parent")?;
         let controller = self.tree.by_phandle(parent)?;
@@ -109,12 +109,12 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// A generic watchdog (bindings: arm,sbsa-gwdt); its control frame comes first. One without
-/// a frame has the address 0.
+/// A generic watchdog (bindings: arm,sbsa-gwdt); its control frame comes first. A watchdog without
+/// a frame gets address 0.
 fn watchdog(node: Node<'_>) -> Watchdog {
     Watchdog {
         control: node.regions().next().map_or(0, |frame| frame.base),
-        // The secure side's is disabled for us (bindings: arm/secure.txt).
+        // The secure side's watchdog is marked as disabled for us (bindings: arm/secure.txt).
         kept: node.is_off_or_below_off(),
     }
 }

@@ -101,7 +101,7 @@ impl<'b> Writer<'b> {
         Ok(())
     }
 
-    /// One string, of pieces.
+    /// Writes a property with one string, made of pieces.
     pub fn pieces<'p>(
         &mut self,
         name: &str,

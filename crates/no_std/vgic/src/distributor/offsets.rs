@@ -4,8 +4,8 @@
 use super::SPIS;
 use crate::PRIVATE;
 
-/// The index of an SPI; `None` for other INTIDs. With affinity routing the
-/// registers of INTIDs 0 to 31 are the redistributors' and zero here.
+/// The index of an SPI; `None` for other INTIDs. With affinity routing, the registers of INTIDs 0
+/// to 31 are in the redistributors and zero here.
 pub const fn spi(intid: u64) -> Option<usize> {
     if intid >= PRIVATE as u64 && intid < PRIVATE as u64 + SPIS as u64 {
         Some((intid - PRIVATE as u64) as usize)
@@ -29,7 +29,7 @@ pub fn array(offset: u64) -> Option<(u64, u32)> {
         .then(|| (offset & !0x7f, 32 * (word as u32 - 1)))
 }
 
-/// The first SPI of the ICFGR at `offset`, 16 in each.
+/// The first SPI of the ICFGR at `offset`; each has 16 SPIs.
 pub fn configuration(offset: u64) -> Option<u32> {
     let word = offset.checked_sub(0xc00)? / 4;
     (2..6).contains(&word).then(|| 16 * (word as u32 - 2))

@@ -17,21 +17,21 @@ pub struct State {
     pub active: bool,
 }
 
-/// The private INTIDs that are listed or wait for a register, a bit each.
+/// The private INTIDs that are listed or wait for a register, one bit each.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Here {
     /// Pending.
     pub pending: u32,
     /// Active.
     pub active: u32,
-    /// Either, because of their lines alone.
+    /// Pending or active only because of their lines.
     pub lines: u32,
 }
 
 impl List {
-    /// Gives every pending interrupt the priority that `of` names for its INTID,
-    /// if it names one. A new priority must count in finite time (12.9,
-    /// GICD_IPRIORITYR\<n\>), and one that is masked would otherwise never be acknowledged.
+    /// Gives every pending interrupt the priority that `of` returns for its INTID, if it returns
+    /// one. A new priority must take effect in finite time (12.9, GICD_IPRIORITYR\<n\>), and a
+    /// masked interrupt would otherwise never be acknowledged.
     pub(crate) fn reprioritise(&mut self, bank: &mut impl Bank, of: impl Fn(u32) -> Option<u8>) {
         let used = !bank.empty() & mask(bank.count());
         for slot in ones(used.into()) {
@@ -65,14 +65,14 @@ impl List {
         }
     }
 
-    /// Whether anything is active.
+    /// Whether any interrupt is active.
     pub(crate) fn has_active(&self, bank: &impl Bank) -> bool {
         let listed = Listed::read(bank).registers;
         let mut all = listed.iter().map(|(_, one)| one).chain(&self.queue);
         all.any(|one| one.is_active())
     }
 
-    /// Returns what is listed of the private INTIDs.
+    /// Returns the listed private INTIDs.
     pub(crate) fn private(&self, bank: &impl Bank) -> Here {
         let mut here = Here::default();
         if self.queue.is_empty() && bank.empty() & mask(bank.count()) == mask(bank.count()) {
@@ -92,7 +92,7 @@ impl List {
         here
     }
 
-    /// Sets or clears the active state of `intid`, as software may by register.
+    /// Sets or clears the active state of `intid`, as software may by a register write.
     pub fn set_active(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, active: bool) {
         let mut listed = Listed::read(bank);
         match (listed.find(intid), self.find(intid)) {
@@ -113,7 +113,8 @@ impl List {
         self.refill_from(&mut listed, bank);
     }
 
-    /// Takes the active state from `intid`, as the guest's end of it does; what had it.
+    /// Clears the active state of `intid`, as the guest does when it ends the interrupt; returns
+    /// the value that had it.
     pub(crate) fn deactivate(&mut self, bank: &mut impl Bank, intid: u32) -> Option<ListRegister> {
         let mut listed = Listed::read(bank);
         let old = match (listed.find(intid), self.find(intid)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine: list registers of the vCPU's CPU, its physical redistributor, and
-//! what the vCPU and others do.
+//! The machine: list registers of the vCPU's CPU, its physical redistributor, and the actions of
+//! the vCPU and others.
 
 use std::cell::RefCell;
 
@@ -90,7 +90,7 @@ impl Protocol for Switch {
 /// The doorbell, a PPI.
 const DOORBELL: u32 = 1 << 25;
 
-/// The physical redistributor: a word per register, each access of which is a step.
+/// The physical redistributor: one word per register; each access is a step.
 pub struct Gicr {
     pending: AtomicU32,
     active: AtomicU32,
@@ -443,7 +443,7 @@ impl<'a, P: Protocol> Target<'a, P> {
     }
 }
 
-/// State by the last writes to an interrupt.
+/// State according to the last writes to an interrupt.
 #[derive(Default)]
 struct Last {
     pending: bool,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who delivers a vCPU's interrupts, model-checked: loom runs the executions of a vCPU that
-//! has hardware deliver, takes that back and turns itself off, while others write its
+//! The switch of a vCPU's interrupt delivery, model-checked: loom runs the executions of a vCPU
+//! that lets hardware deliver, takes delivery back and turns itself off, while others write its
 //! redistributor and send to it.
 //!
 //! # What is modelled
 //!
-//! [`vgic::switch`], the requests of [`vgic::Private`] and [`vgic::Delivery`] are the real ones, the
-//! code that the hypervisor runs. [`machine`] has list registers and a physical redistributor, of which
-//! each access is a step. The vCPU takes interrupts and requests between what it does, the doorbell first. It
-//! acknowledges none: so at the end, wherever it is kept, the state of each interrupt is the one that
-//! the last write to it left, as in a redistributor that never changed hands.
+//! [`vgic::switch`], the requests of [`vgic::Private`] and [`vgic::Delivery`] are the real code
+//! that the hypervisor runs. [`machine`] has list registers and a physical redistributor; each
+//! access to them is a step. The vCPU takes interrupts and requests between its actions, the
+//! doorbell first. It acknowledges none, so at the end, wherever the state of an interrupt is kept,
+//! it equals the last write to it, as in a redistributor that never changed hands.
 //!
 //! # What is not
 //!
@@ -40,10 +40,10 @@ use vgic::switch::Switch;
 /// twice; one less in larger scenarios.
 const PREEMPTIONS: usize = 3;
 
-/// Actions of the vCPU, and those of each other CPU.
+/// Actions of the vCPU, and actions of each other CPU.
 type Scenario = (&'static [Does], &'static [&'static [Writes]]);
 
-/// Every execution.
+/// Checks every execution.
 fn check<P: Protocol>((does, writers): Scenario) {
     let mut builder = loom::model::Builder::new();
     let more = writers.len() > 1 || does.len() > 2;
@@ -80,7 +80,7 @@ const BACK: &[Does] = &[Direct, Inject];
 const AGAIN: &[Does] = &[Direct, Inject, Direct];
 const TURNED_OFF: &[Does] = &[Direct, Off];
 
-/// Writes of one of the others, to one interrupt or to one after the other.
+/// Writes by one of the other CPUs, to one interrupt or to several in turn.
 const ALONE: &[&[Writes]] = &[
     &[Activate(3)],
     &[Activate(3), Deactivate(3)],
@@ -147,13 +147,13 @@ fn caught<Wrong: Protocol>(scenario: Scenario, how: &str) {
     assert!(message.contains(how), "fails for another reason: {message}");
 }
 
-/// Active in the machine, and not the guest's to end.
+/// Active in the machine, and the guest can't end it.
 const STRAY: &str = "active in the machine";
-/// Something is active where nothing may be.
+/// An interrupt is active where none may be.
 const NOT_FREE: &str = "the interface is still held";
-/// The state of an interrupt is not that of the last write.
+/// The state of an interrupt differs from the last write.
 const LOST: &str = "is pending";
-/// The word is not empty though nobody rings.
+/// The word is not empty although nobody rings.
 const LEFT: &str = "left in the word";
 
 /// Declares the tests of the mutants.

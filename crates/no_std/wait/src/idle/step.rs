@@ -4,7 +4,7 @@
 use crate::poll::{self, Pause};
 use crate::target::{Measure, Target};
 
-/// WFI, counted; its time as well if it is to be `timed`.
+/// Executes WFI and counts it, and also its time if `timed`.
 #[inline(always)]
 pub fn wfi<T: Target>(cpu: &T, timed: bool) {
     let start = if timed { cpu.now() } else { 0 };
@@ -15,9 +15,9 @@ pub fn wfi<T: Target>(cpu: &T, timed: bool) {
     cpu.count(Measure::Halts, 1);
 }
 
-/// Polls for `limit` ticks; returns the requests that it found and took, or 0. Then the CPU
-/// still promises to look: the next step withdraws that, so that it is one operation with
-/// the check before a halt.
+/// Polls for `limit` ticks; returns the requests that it found and took, or 0. Afterwards, the CPU
+/// still promises to look: the next step withdraws the promise, in one operation with the check
+/// before a halt.
 #[inline(always)]
 pub fn poll_for<T: Target, P: Pause>(
     cpu: &T,
@@ -45,8 +45,8 @@ pub fn poll_for<T: Target, P: Pause>(
     0
 }
 
-/// Polls until a request is there, or until `on` no longer holds, at which it looks
-/// every `period` ticks; the requests, taken.
+/// Polls until a request is there, or until `on` no longer holds, which it checks every `period`
+/// ticks; takes and returns the requests.
 #[inline(always)]
 pub fn poll_while<T: Target, P: Pause>(
     cpu: &T,
@@ -65,8 +65,8 @@ pub fn poll_while<T: Target, P: Pause>(
     cpu.finish_polling(wanted)
 }
 
-/// Polls by YIELD alone until a request is there, or until `on` no longer holds: both are
-/// looked at between any two YIELDs. The requests, taken.
+/// Polls with YIELD only until a request is there, or until `on` no longer holds; checks both
+/// between any two YIELDs. Takes and returns the requests.
 #[inline(always)]
 pub fn relax_while<T: Target>(cpu: &T, wanted: u32, on: impl Fn() -> bool) -> u32 {
     cpu.start_polling();
@@ -76,20 +76,19 @@ pub fn relax_while<T: Target>(cpu: &T, wanted: u32, on: impl Fn() -> bool) -> u3
     cpu.finish_polling(wanted)
 }
 
-/// Halts unless a request came before the promise to look was withdrawn;
-/// the requests that are there afterwards, taken.
+/// Halts unless a request came before the promise to look was withdrawn; takes and returns the
+/// requests that are there afterwards.
 #[inline(always)]
 pub fn halt<T: Target>(cpu: &T, wanted: u32, timed: bool) -> u32 {
     halt_unless(cpu, wanted, || false, || wfi(cpu, timed)).0
 }
 
-/// Halts by `sleep` unless a request came before the promise to look was withdrawn,
-/// or `happened` reports an interrupt; takes and returns the requests that are there
-/// afterwards, and whether it slept.
+/// Halts with `sleep` unless a request came before the promise to look was withdrawn, or `happened`
+/// reports an interrupt; takes and returns the requests that are there afterwards, and whether it
+/// slept.
 ///
-/// `happened` is for interrupts that make no request and don't come twice. It is
-/// asked with interrupts masked, as the word is, so that one that comes later is
-/// pending and ends the sleep.
+/// `happened` is for interrupts that make no request and don't come twice. Like the word, it is
+/// checked with interrupts masked, so that a later interrupt is pending and ends the sleep.
 #[inline(always)]
 pub fn halt_unless<T: Target>(
     cpu: &T,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine that the loops run on: interrupts, masking, WFI, the clock, payloads,
-//! and what is checked about them.
+//! The machine that the loops run on: interrupts, masking, WFI, the clock, payloads, and the checks
+//! on them.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -23,7 +23,7 @@ pub const TICK: u32 = 1 << 8;
 /// take none.
 const LONG_HALT: u64 = 2;
 
-/// One wake-up that a waker does.
+/// One wake-up by a waker.
 #[derive(Clone, Copy, Debug)]
 pub struct Wake {
     /// Request bit, also the name of the interrupt; or [`TICK`].
@@ -123,7 +123,7 @@ impl World {
     }
 }
 
-/// The waiting CPU. Everything here but `world` is its own.
+/// The waiting CPU. It owns every field except `world`.
 pub struct LoomCpu<P> {
     world: Arc<World>,
     masked: Cell<bool>,

@@ -10,21 +10,20 @@
 //!
 //! - An interrupt that is sent stays pending until it is taken. It can be taken
 //!   before any access of the target to the word and before a WFI, while
-//!   interrupts are not masked. The one of a function call takes CALL in its
-//!   handler, and the last call requests RESCHED of its own CPU, as
-//!   `call::run` does; the one of RESCHED sets the flag that a busy CPU looks at.
+//!   interrupts are not masked. The interrupt of a function call takes CALL in its handler, and the
+//!   last call requests RESCHED from its own CPU, as `call::run` does; the interrupt of RESCHED
+//!   sets the flag that a busy CPU checks.
 //! - The scheduler's tick is an interrupt that comes once and requests nothing.
-//! - WFI waits until an interrupt is pending, masked or not. So a wake-up that
-//!   is lost, or left out where it must not be, is a WFI that nothing ends,
-//!   which loom reports as a deadlock. Waiting without WFI it is a poll that
-//!   nothing ends, which exceeds loom's limit of branches.
+//! - WFI waits until an interrupt is pending, masked or not. So a wake-up that is lost or wrongly
+//!   omitted is a WFI that nothing ends, which loom reports as a deadlock. In a wait without WFI,
+//!   it is a poll that nothing ends, which exceeds loom's limit of branches.
 //! - An interrupt that is pending when interrupts are unmasked is taken at once
 //!   or one step later (`late`): the architecture says only that it is soon.
 //! - A waker's store before it wakes is relaxed, and the target
 //!   reads it relaxed once it has taken the request. A missing ordering shows as
 //!   a payload that is not there, or as a target that waits for it for ever.
-//! - The interrupt itself orders what came before it, because there is a DSB
-//!   before it is sent; taking it acquires that.
+//! - The interrupt itself orders earlier stores, because a DSB precedes it; taking it acquires
+//!   them.
 //!
 //! - The clock advances by one whenever it is read, and by two in every other WFI
 //!   that has to wait. Polls have a limit of one: they look, reach the limit
@@ -37,21 +36,19 @@
 //! # What is not
 //!
 //! - WFE, the monitor and SEV. A poll's pause may return at any time and decides
-//!   nothing; that it returns at all is the event stream's matter and the
-//!   guest's stress test's.
-//! - Time that passes for all CPUs alike. A limit is reached by the target's own
-//!   steps, so that a poll ends soon; which of the others' steps come before that is
-//!   explored.
+//!   nothing; the event stream ensures that it returns at all, and the guest's stress test checks
+//!   that.
+//! - Time that passes for all CPUs alike. The target's own steps reach a limit, so that a poll ends
+//!   soon; loom explores which steps of the others come before that.
 //! - EL2, which makes a WFI end late.
 //! - Orders that loom lacks: it explores no load buffering, and no store is later
 //!   than the read-modify-write of another thread that ran after it. So a
 //!   missing DSB is two mutants: one whose interrupt orders nothing, and one
-//!   whose interrupt overtakes the request. Of one
-//!   wake-up all executions are explored, of two those with at most
-//!   [`PREEMPTIONS`] preemptions.
+//!   whose interrupt overtakes the request. Loom explores all executions of one wake-up, and
+//!   executions of two with at most [`PREEMPTIONS`] preemptions.
 //!
-//! Work that is posted for a parked CPU, [`wait::post`], has a model of its own on the same
-//! machine, [`posted_work`].
+//! Work that is posted for a parked CPU, [`wait::post`], has its own model on the same machine,
+//! [`posted_work`].
 //!
 //! # Mutants
 //!
@@ -92,11 +89,10 @@ struct Scenario {
     wakers: &'static [&'static [Wake]],
 }
 
-/// Preemptions per execution that are explored where there are more wake-ups
-/// than one.
+/// Preemptions explored per execution if there is more than one wake-up.
 const PREEMPTIONS: usize = 3;
 
-/// Every execution of `scenario`.
+/// Checks every execution of `scenario`.
 fn check<P: Protocol>(scenario: Scenario) -> Arc<Coverage> {
     let coverage = Arc::new(Coverage::default());
     let inner = Arc::clone(&coverage);
@@ -130,15 +126,15 @@ fn check<P: Protocol>(scenario: Scenario) -> Arc<Coverage> {
     coverage
 }
 
-/// Wake-ups of each waker, one after the other.
+/// Wake-ups of each waker, in order.
 type Wakers = &'static [&'static [Wake]];
 
-/// Sets a request; the interrupt is left out where the target polls.
+/// Sets a request; omits the interrupt if the target polls.
 const fn elide(bit: u32) -> Wake {
     Wake { bit, elide: true }
 }
 
-/// Sets a request; an interrupt is always sent.
+/// Sets a request; always sends an interrupt.
 const fn send(bit: u32) -> Wake {
     Wake { bit, elide: false }
 }
@@ -146,7 +142,7 @@ const fn send(bit: u32) -> Wake {
 /// Ticks; nothing is requested.
 const TICKS_ONCE: Wake = send(TICK);
 
-/// The real protocol, in `way`, for all `sets` of wakers and what is wanted.
+/// Checks the real protocol, in `way`, for all `sets` of wakers and wanted bits.
 fn holds(way: Way, sets: &[(u32, Wakers)]) {
     for &(wanted, wakers) in sets {
         for late in [false, true] {
@@ -163,7 +159,7 @@ fn holds(way: Way, sets: &[(u32, Wakers)]) {
     }
 }
 
-/// Asserts that what `scenario` is about did happen.
+/// Asserts that the subject of `scenario` did happen.
 fn covers(scenario: Scenario, coverage: &Coverage) {
     let Scenario {
         way,
@@ -187,7 +183,7 @@ fn covers(scenario: Scenario, coverage: &Coverage) {
     }
 }
 
-/// One waker. Without elision a call is the handler's alone.
+/// One waker. Without elision, only the handler serves a call.
 const ONE: &[(u32, Wakers)] = &[
     (REQUESTS, &[&[elide(RESCHED)]]),
     (REQUESTS, &[&[elide(CALL)]]),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The protocol as it is, [`Real`], and broken in one place each.
+//! The real protocol, [`Real`], and variants that are each broken in one place.
 //!
-//! The loops themselves are the real ones always. A rule of theirs is broken on the
-//! CPU that runs them, by doing what they ask for at another time: a loop whose mask
-//! takes effect with its WFI is a loop that masks after the check.
+//! The loops themselves are always the real ones. Their CPU breaks a rule by doing a requested step
+//! at another time: a loop whose mask takes effect with its WFI is a loop that masks after the
+//! check.
 
 use loom::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 use wait::request::{Notice, POLLING, REQUESTS, Request};
@@ -23,7 +23,7 @@ pub enum Masking {
     Forever,
 }
 
-/// When the flag of the interrupt handler is cleared by a CPU that is busy.
+/// When a busy CPU clears the flag of the interrupt handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clearing {
     /// If it was seen set, before the requests are taken.
@@ -34,7 +34,7 @@ pub enum Clearing {
     AfterTake,
 }
 
-/// When the CPU looks whether its tick came.
+/// When the CPU checks whether its tick came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TickCheck {
     /// With interrupts masked.
@@ -87,7 +87,7 @@ pub trait Protocol: Sized + 'static {
 pub struct Real;
 impl Protocol for Real {}
 
-/// Returns what a waker does about a word that was `old` before its request.
+/// Returns a waker's duty if the word was `old` before its request.
 fn notice(old: u32, bit: u32, polling: bool) -> Notice {
     if old & bit != 0 {
         Notice::Coalesced
@@ -98,7 +98,7 @@ fn notice(old: u32, bit: u32, polling: bool) -> Notice {
     }
 }
 
-/// Declares protocols that do one thing otherwise.
+/// Declares protocols that do one thing differently.
 macro_rules! mutants {
     ($($(#[$doc:meta])* $name:ident { $($otherwise:tt)* })*) => {$(
         $(#[$doc])*
