@@ -10,8 +10,8 @@
 //! | HTML | [`html`](Document::html) | a page |
 //! | JSON | [`json`](Document::json) | programs |
 //!
-//! All have every line and every number. Stars, notes and units that qualify a number are
-//! lines as well, so no form loses them.
+//! Every form has all lines and all numbers. Stars, notes and units that qualify a number are also lines, so no form
+//! loses them.
 
 mod data;
 mod html;
@@ -23,13 +23,13 @@ use foreign::Quoted;
 use crate::Column;
 use crate::grid::{self, Paint};
 
-/// Most characters of a line: ours have fewer.
+/// Longest accepted line, in characters; our own lines are shorter.
 const LINE: usize = 2000;
 
 /// A line, or a table.
 #[derive(Debug)]
 pub enum Block {
-    /// A line; empty between paragraphs. One that begins with two spaces is part of a list.
+    /// A line; empty between paragraphs. A line that begins with two spaces is part of a list.
     Line(String),
     /// A table.
     Table(Vec<Column>),
@@ -60,13 +60,13 @@ impl Document {
         self.0.extend(further.0);
     }
 
-    /// Returns its lines and tables, in their order.
+    /// Returns the document's lines and tables, in their order.
     pub fn blocks(&self) -> &[Block] {
         &self.0
     }
 
-    /// Returns it for people: a quoted name, note or reason may be another's, and must not control a terminal, nor
-    /// begin a line.
+    /// Returns the document for people: a quoted name, note or reason may come from someone else, and must not control
+    /// a terminal, nor begin a line.
     fn for_people(&self) -> Self {
         let blocks = self.0.iter().map(|block| match block {
             Block::Line(line) => Block::Line(Quoted::up_to(LINE, line).to_string()),
@@ -80,7 +80,7 @@ impl Document {
         self.painted(width, &grid::plain)
     }
 
-    /// Likewise with colours.
+    /// Like [`Self::terminal`], with colours.
     pub fn painted(&self, width: Option<usize>, paint: Paint<'_>) -> Vec<String> {
         let shown = self.for_people();
         let lines = shown.0.iter().flat_map(|block| match block {
@@ -91,7 +91,8 @@ impl Document {
     }
 }
 
-/// The line in parts of `width` characters at most, unless a word is longer; those after the first are indented like a list.
+/// Splits the line into parts of at most `width` characters, unless a word is longer; parts after the first are
+/// indented like a list.
 fn wrapped(line: &str, width: Option<usize>) -> Vec<String> {
     let Some(width) = width.filter(|width| line.chars().count() > *width) else {
         return vec![line.to_owned()];

@@ -16,7 +16,7 @@ pub enum Part {
     Value,
 }
 
-/// Adds colours to a part, without a change of its width.
+/// Adds colours to a part without changing its width.
 pub type Paint<'p> = &'p dyn Fn(Part, &str) -> String;
 
 /// Adds no colours.
@@ -30,13 +30,13 @@ pub fn rows<C: Borrow<Column>>(columns: &[C]) -> usize {
     rows.max().unwrap_or(0)
 }
 
-/// Returns the lines of a table: groups (if there are any), titles, rows.
+/// Returns the lines of a table: groups (if there are any), titles and rows.
 pub fn lines<C: Borrow<Column>>(columns: &[C]) -> Vec<String> {
     let columns: Vec<&Column> = columns.iter().map(C::borrow).collect();
     painted(&columns, &plain)
 }
 
-/// Likewise with colours.
+/// Like [`lines`], with colours.
 fn painted(columns: &[&Column], paint: Paint<'_>) -> Vec<String> {
     let rows = rows(columns);
     let mut lines = Vec::new();
@@ -60,11 +60,12 @@ fn painted(columns: &[&Column], paint: Paint<'_>) -> Vec<String> {
     lines
 }
 
-/// Texts for no value.
+/// Texts that stand for no value.
 pub const NOTHING: [&str; 4] = ["·", "-", "?", ""];
 
-/// Like [`lines`], but at most `width` wide, if given: drops columns that are not the answer, those without a value first, then those
-/// whose rows all have one text, then numbers from the right. A last line names them, with that text.
+/// Like [`lines`], but at most `width` wide, if given. Drops columns that are not the answer: first columns without a
+/// value, then columns whose rows all have one text, then numbers from the right. A last line names the dropped
+/// columns, with the common text.
 pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>, paint: Paint<'_>) -> Vec<String> {
     let Some(width) = width else {
         return painted(&columns, paint);
@@ -104,7 +105,7 @@ pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>, paint: Paint<'_>)
     lines
 }
 
-/// The place of the column that is missed least.
+/// Returns the index of the column that the reader misses least.
 fn least(columns: &[&Column]) -> Option<usize> {
     let numbers = |column: &&Column| !column.is_left() && !column.is_result();
     let is_empty = |column: &&Column| {
@@ -234,7 +235,7 @@ mod tests {
         assert_eq!(few[0], "wait       p50");
         let end = "(in all rows: exits irq 2, IPIs/op sent 2; left out: exits wfi; --wide shows all columns)";
         assert_eq!(few[3], end);
-        // Words that differ identify a line, and stay.
+        // Words that differ identify a row, and stay.
         assert_eq!(fitted(Some(3))[..3], ["wait", "wfi", "poll-wfi"]);
     }
 
