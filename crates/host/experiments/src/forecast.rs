@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How many claims a board can judge, before anything boots.
 //!
-//! A claim is not judged where its figures depend on what the machine lacks. Which figures these are follows from the cells
-//! alone, so the experiment's own conclusions are drawn here from made-up samples of the cells to come. The lacking
-//! properties are those that the kept run of the board in `results/` has found.
+//! A claim is not judged where its figures depend on properties that the machine lacks. The cells alone determine which
+//! figures depend on them, so the experiment's own conclusions are drawn here from made-up samples of the planned
+//! cells. The lacking properties come from the board's stored run in `results/`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,14 +22,14 @@ use shell::places;
 
 /// Values of made-up samples and counts: enough for every percentile.
 const SAMPLES: u64 = 10_000;
-/// A guest that is the neighbour of another one has done all of this.
+/// Activity of a guest that is the neighbour of another one.
 const NEIGHBOUR: [&str; 5] = ["ticks", "given", "taken", "work", "turns"];
 
-/// Findings of the kept run of a board.
+/// Findings of a board's stored run.
 pub struct Found(Results);
 
 impl Found {
-    /// Reads the kept run of the board of `job`; `None` if there is none in the job's unit.
+    /// Reads the stored run of the job's board; `None` if there is none in the job's unit.
     pub fn of(job: &Job) -> Option<Self> {
         let name = format!("results/{}.json", job.board().name);
         let text = fs::read_to_string(places::root().join(name)).ok()?;
@@ -109,13 +109,14 @@ impl Found {
     }
 }
 
-/// The claims that `experiment` will make of `jobs`, with invented figures; `None` if that is not known before they ran.
+/// Returns the claims that `experiment` will make about `jobs`, with invented figures; `None` if they are unknown
+/// before the jobs run.
 fn claims(experiment: &Experiment, jobs: &[Planned]) -> Option<Vec<Claim>> {
     let runs = runs(experiment, jobs)?;
     Some((experiment.conclude)(&runs).ok()?.claims)
 }
 
-/// The boots of `jobs`, with invented figures.
+/// Returns the boots of `jobs`, with invented figures.
 fn runs(experiment: &Experiment, jobs: &[Planned]) -> Option<Runs> {
     let found = Found::of(&jobs.first()?.job)?;
     let mut runs = Runs::new(experiment.name);
@@ -152,7 +153,7 @@ mod tests {
     use crate::{ALL, page, poll_limit, who_pays};
     use ::page::document::Document;
 
-    /// Experiments, their claims, and how many of these boots on `virt` could not judge.
+    /// Experiments, their numbers of claims, and how many of these claims boots on `virt` could not judge.
     const SHOWN: [(&str, usize, usize); 9] = [
         ("poll-limit", 12, 12),
         ("mostly-idle", 11, 11),
