@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The jobs, and which of their cells are rows of the table.
+//! The jobs, and their cells that are rows of the table.
 
 use anyhow::Result;
 use plan::{Shape, Trap, Under, Wait, Wake, Workload};
@@ -12,12 +12,12 @@ use running::options::{JobArgs, Metric, Unders};
 use running::job::Job;
 
 pub const BOARD: &str = "virt";
-/// Wake-ups of each cell: medians of instructions need no more.
+/// Wake-ups per cell: medians of instructions need no more.
 const ITERATIONS: u64 = 100;
-/// How long a hypervisor polls, if it does, microseconds: KVM's default.
+/// How long a polling hypervisor polls, in microseconds: KVM's default.
 const HOST_POLL_US: u32 = 500;
 
-/// Boots that differ only in the level below: their name, the levels, and their delivery, traps and polls.
+/// Boots that differ only in the level below: a name, the levels, and their deliveries, traps and polls.
 struct Part {
     name: &'static str,
     unders: &'static [Under],
@@ -34,7 +34,7 @@ const PARTS: [Part; 3] = [
             ("host-poll-us", "0"),
         ],
     },
-    // Where the hypervisor may poll, all do by the same rules.
+    // All hypervisors that may poll follow the same rules.
     Part {
         name: "polling",
         unders: &[
@@ -50,7 +50,7 @@ const PARTS: [Part; 3] = [
             ("host-poll", "adaptive"),
         ],
     },
-    // Xen traps WFI and WFE together.
+    // Xen traps only WFI and WFE together.
     Part {
         name: "xen",
         unders: &[Under::Xen],
@@ -98,7 +98,7 @@ pub fn jobs(unders: &[Under], args: &Table) -> Result<Vec<(&'static str, Job)>> 
     Ok(jobs)
 }
 
-/// A row: the same cell under everything.
+/// A row: the same cell under each hypervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ComparedCell {
     /// Its title.
@@ -170,8 +170,7 @@ impl ComparedCell {
         traps && words == (self.workload, self.shape, self.wait, self.wake, polls)
     }
 
-    /// Returns the row of the bare machine to compare with: the same, where nothing traps or
-    /// polls below.
+    /// Returns the bare machine's row for a comparison: the same row, without traps or polls below the guest.
     pub fn floor(&self) -> Self {
         Self {
             trapped: false,
@@ -180,13 +179,13 @@ impl ComparedCell {
         }
     }
 
-    /// Whether it has KVM's defaults: on arm64 with a GICv3 WFI traps, and
-    /// `halt_poll_ns` is 500000 (Linux, arch/arm64/include/asm/kvm_host.h).
+    /// Whether the row has KVM's defaults: on arm64 with a GICv3, WFI traps, and `halt_poll_ns` is 500000 (Linux,
+    /// arch/arm64/include/asm/kvm_host.h).
     pub const fn is_kvms_default(&self) -> bool {
         self.trapped && self.host_polls
     }
 
-    /// Whether it has the same words as `other`, whatever its name.
+    /// Whether the row has the same words as `other`, whatever its name.
     pub fn is(&self, other: &Self) -> bool {
         Self {
             name: other.name,
@@ -195,7 +194,7 @@ impl ComparedCell {
     }
 }
 
-/// The rows, from above.
+/// The rows, from top to bottom.
 pub const ROWS: [ComparedCell; 12] = [
     ComparedCell::new("`ipi` to itself, busy", Workload::Ipi, Wait::Busy).to_self(),
     ComparedCell::new("`ipi` to one, busy", Workload::Ipi, Wait::Busy),

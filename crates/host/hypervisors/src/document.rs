@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `docs/hypervisors.md`, written from the numbers; and the same tables for a terminal.
+//! `docs/hypervisors.md`, written from the numbers, and the same tables for a terminal.
 
 use page::layer_costs::times;
 use page::thousands;
@@ -18,10 +18,10 @@ const BLOCK: [&str; 2] = [
 ];
 /// Stands for a missing cell.
 const NOTHING: &str = "";
-/// Stands where KVM's default was not measured.
+/// Stands in for a KVM default that was not measured.
 const NOT_MEASURED: &str = "not measured";
 
-/// The columns, from the left, with their titles.
+/// The columns from left to right, with their titles.
 const UNDERS: [(Under, &str); 6] = [
     (Under::None, "none"),
     (Under::Rouse, "Rouse"),
@@ -31,7 +31,7 @@ const UNDERS: [(Under, &str); 6] = [
     (Under::KvmProtected, "KVM protected"),
 ];
 
-/// Returns the page of `numbers`, with the block that `publish` wrote into the page `is`.
+/// Returns the page of `numbers`, with the block that `publish` wrote into `is`, the current page.
 pub fn page(numbers: &Numbers, is: &str) -> String {
     let places = [
         ("{versions}", versions(numbers)),
@@ -46,7 +46,7 @@ pub fn page(numbers: &Numbers, is: &str) -> String {
     })
 }
 
-/// Returns the block that `publish` wrote into the page `is`; empty without one.
+/// Returns the block that `publish` wrote into `is`, the current page; empty if there is none.
 fn published(is: &str) -> String {
     let [begin, end] = BLOCK;
     let block = is
@@ -64,7 +64,7 @@ pub fn table(numbers: &Numbers) -> String {
     )
 }
 
-/// Returns the table of medians for a terminal, with own parts and ratios next to each.
+/// Returns the table of medians for a terminal, with own parts and ratios next to the medians.
 pub fn terminal(numbers: &Numbers) -> Vec<String> {
     let names = ROWS.iter().map(|row| row.name.replace(['`', '*'], ""));
     let mut columns = vec![Column::words("", names.collect())];
@@ -112,7 +112,7 @@ fn of_rouse(numbers: &Numbers, row: &ComparedCell, number: &Number) -> Option<St
     Some(times(number.p50 / numbers.get(row, Under::Rouse)?.p50))
 }
 
-/// Returns own parts, and their ratios to Rouse's cell.
+/// Returns own parts, with their ratios to Rouse's cell.
 fn own(numbers: &Numbers) -> String {
     let text = |row: &ComparedCell, under| {
         let number = numbers.get(row, under)?;
@@ -125,7 +125,7 @@ fn own(numbers: &Numbers) -> String {
     markdown("instructions", &text, &UNDERS[1..])
 }
 
-/// Returns exits of a sample by cause.
+/// Returns the exits of a sample, by cause.
 fn exits(numbers: &Numbers) -> String {
     let text = |row: &ComparedCell, under| {
         let Some(exits) = &numbers.get(row, under)?.exits else {
@@ -156,7 +156,7 @@ fn versions(numbers: &Numbers) -> String {
     lines.join("\n")
 }
 
-/// Returns a table of all rows, with the columns `unders`.
+/// Returns a table of all rows, with a column for each of `unders`.
 fn markdown(
     of: &str,
     text: &dyn Fn(&ComparedCell, Under) -> Option<String>,

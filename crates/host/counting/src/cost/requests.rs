@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Misses from gem5's debug output: the crossbars behind the first-level caches and the crossbar behind the
-//! second-level caches print each request that reaches them. A cache requests a missed line once, however many accesses
-//! wait for it.
+//! Misses from gem5's debug output: the crossbars after the first-level caches and the crossbar after the second-level
+//! caches print each request that reaches them. A cache requests a missed line once, however many accesses wait for it.
 //!
 //! A request is `TICK: CROSSBAR: recvTimingReq: src PORT packet COMMAND [FIRST:LAST] FLAGS` (gem5's
 //! `src/mem/coherent_xbar.cc` and `packet.cc`, 24.0), addresses physical and hexadecimal. `boards/gem5/machine.py`
