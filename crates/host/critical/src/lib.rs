@@ -15,11 +15,11 @@
 //! advance of the measuring CPU's clock, if clocks follow causes:
 //!
 //! - A CPU that is woken by an interrupt continues from the sender's clock at the time when it sent the interrupt. So
-//! the sender's later instructions are not on the path, and the receiver's instructions after the wait are.
-//! - A CPU that finds in memory what another CPU stored while it waited continues from
-//!   the clock of that store, plus what it has executed since its wait.
+//!   the sender's later instructions are not on the path, and the receiver's instructions after the wait are.
+//! - A CPU that finds in memory a value that another CPU stored while the first one waited continues from the clock
+//!   of that store, plus its own instructions since its wait.
 //! - The first of these events that a CPU finds after a wait is the cause. If the CPU waits several times without
-//! telling other CPUs anything in between, the latest of the causes counts.
+//!   telling other CPUs anything in between, the latest of the causes counts.
 //!
 //! One thread runs all CPUs, so a CPU executes nothing while another one executes. "While it waited" therefore means
 //! "while it stood still, since it last looked": a trapped WFE stands still at EL2, and once more at EL1 before the
