@@ -49,7 +49,7 @@ use shell::terminal::say;
 
 /// The charts of `--scale`, in `target/`.
 const SCALE_PAGE: &str = "cost-scale.html";
-/// Reason for not writing a baseline.
+/// The reason if no baseline is written.
 const CUT: &str = "not everything was counted, so that no baseline is written";
 
 /// Runs `cargo xtask cost`.
@@ -108,7 +108,7 @@ fn cut(error: anyhow::Error, args: &CostArgs) -> anyhow::Error {
     }
 }
 
-/// Returns costs without any counts.
+/// Returns costs that have no counts yet.
 fn begun(bench: &Bench, board: &str) -> Costs {
     Costs {
         schema: costs::SCHEMA,

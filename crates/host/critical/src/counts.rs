@@ -7,7 +7,7 @@
 pub enum Class {
     /// Counts that guest and hypervisor keep.
     Statistics,
-    /// The reading of the clock that ends the sample.
+    /// The clock read that ends the sample.
     Clock,
     /// The flag with which a handler tells a busy CPU that it ran.
     Flags,

@@ -12,7 +12,7 @@ pub type Tpidr = u64;
 #[derive(Clone, Copy, Debug)]
 struct Release {
     cpu: usize,
-    /// The CPU's clock when it happened.
+    /// The CPU's clock when the store or interrupt happened.
     clock: Counts,
     /// Instructions that all CPUs had executed by then.
     at: u64,
@@ -38,7 +38,7 @@ struct Open {
 struct Stop {
     /// Instructions that all CPUs had executed when it stopped.
     at: u64,
-    /// Its clock when it continued.
+    /// The CPU's clock when it continued.
     resumed: Counts,
 }
 
@@ -56,7 +56,7 @@ struct CpuState {
     /// Its stops, in order, since it last looked for other CPUs' actions. Together they are its wait, which a
     /// hypervisor below may interrupt with a further stop.
     wait: Vec<Stop>,
-    /// Whether it has looked since it continued.
+    /// Whether it has looked for other CPUs' actions since it continued.
     looked: bool,
     /// Whether it has found the awaited release since it continued.
     linked: bool,

@@ -31,7 +31,7 @@ impl Reasons {
     /// A cell begins; its number is in x0.
     pub const CELL: Self = Self(1 << 9);
 
-    /// The pause halts the CPU: it is not YIELD.
+    /// The pause halts the CPU, unlike YIELD.
     pub const HALT: Self = Self(1 << 10);
 
     const CLASS: u32 = 13;

@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(skips.skipped(), Ok(990));
         let planted = [
             Sample { value: 9, ..good },
-            // The counter advances without a possible reason.
+            // The counter advances for no possible reason.
             Sample { value: 11, ..good },
             Sample {
                 parties: Counts {

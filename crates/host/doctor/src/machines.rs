@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks machines by their descriptions, before a user carries a disk to one.
+//! Checks machines from their descriptions, before a user carries a disk to one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ const NAME: usize = 34;
 pub struct Finding {
     /// The file, or the folder of tables.
     pub file: String,
-    /// Whether Rouse can run there.
+    /// Whether Rouse can run on the machine.
     pub ok: bool,
     /// The reason if it can't, or a note.
     pub why: Option<String>,
@@ -377,7 +377,7 @@ mod tests {
             "{small:?}"
         );
         let gicd = [0, 0x800_0000, 0, 0x1_0000];
-        // A file's RAM may be in a place that no machine has.
+        // A file's RAM may be at an address where no machine has RAM.
         let in_ram = with(gicd, [0, 0x4000_0000, 0, 0x1_0000]);
         let summary = summary(&[in_ram]).join("\n");
         assert!(summary.starts_with("1 of 1 machines"), "{summary}");

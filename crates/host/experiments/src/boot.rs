@@ -8,12 +8,12 @@ use running::options::{JobArgs, Unders};
 /// Values of dimensions, by their keys.
 pub type Lists = &'static [(&'static str, &'static str)];
 
-/// One boot, without time stamps, and its repetitions.
+/// A boot without time stamps, and its repetitions.
 pub struct Boot {
     pub label: &'static str,
     /// Hypervisor below the guest.
     pub under: Under,
-    /// Number of CPUs; the board's if `None`.
+    /// Number of CPUs; the board's number if `None`.
     pub cpus: Option<u32>,
     /// Values that differ from the defaults.
     pub lists: Lists,
@@ -23,7 +23,7 @@ pub struct Boot {
     pub repeats: &'static [Repeat],
 }
 
-/// Differences of one repetition of a boot.
+/// The differences between one repetition and its boot.
 #[derive(Clone, Copy)]
 pub struct Repeat {
     /// Its name, which is also part of folder names.
@@ -34,14 +34,14 @@ pub struct Repeat {
     pub cpus: Option<u32>,
     /// Values that differ from the boot's.
     pub lists: Lists,
-    /// Smaller request for boards that simulate cores.
+    /// A smaller request for boards that simulate cores.
     pub brief: Option<Brief>,
 }
 
-/// Smaller request for a simulator of cores, which runs some 100,000 instructions per second.
+/// A smaller request for a simulator of cores, which runs some 100,000 instructions per second.
 #[derive(Clone, Copy)]
 pub struct Brief {
-    /// Values in place of the boot's.
+    /// Values that replace the boot's.
     pub lists: Lists,
     /// Wake-ups per cell.
     pub iterations: u64,

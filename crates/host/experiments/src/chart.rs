@@ -13,7 +13,7 @@ use super::outcome::Table;
 pub enum Chart {
     /// Lines over a quantity.
     Curves {
-        /// Heading: the measured quantity.
+        /// Heading, which is the measured quantity.
         title: String,
         /// The quantity of the x axis, with its unit.
         along: &'static str,
@@ -23,13 +23,13 @@ pub enum Chart {
     },
     /// Bars of several series, in groups.
     Bars {
-        /// Heading: the measured quantity.
+        /// Heading, which is the measured quantity.
         title: String,
         /// The unit of the bars' values.
         unit: String,
-        /// Names of the series; a published one is marked as such.
+        /// Names of the series; a published series is marked as such.
         series: Vec<String>,
-        /// Groups: a name, and a value for each series that has one.
+        /// Groups: a name, and a value for each series, if the series has one.
         groups: Vec<(String, Vec<Option<f64>>)>,
     },
 }
@@ -42,7 +42,7 @@ pub struct Curve {
     /// Classes of its colour and pattern in the style sheet.
     #[serde(skip)]
     pub class: &'static str,
-    /// Its points, in the order of the quantity.
+    /// Its points, in the order of the x axis.
     pub points: Vec<(f64, f64)>,
 }
 

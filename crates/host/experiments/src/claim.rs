@@ -22,7 +22,7 @@ pub struct Claim {
     /// The tested part of the statement, if the comparison does not show it.
     tested: Option<String>,
     test: Test,
-    /// The smallest effect that counts, if set.
+    /// The smallest effect that counts, if one was set.
     least: Option<f64>,
     /// The unit of a difference; with `None`, the effect is in per cent of the second figure.
     unit: Option<&'static str>,
@@ -212,7 +212,7 @@ impl Claim {
         }
     }
 
-    /// Returns our numbers, boot by boot; a figure of only one boot holds for all.
+    /// Returns our numbers, boot by boot; a figure that only one boot has applies to all.
     fn ours(&self) -> Vec<Ours<'_>> {
         let (one, other) = (self.one.1.named(), self.other.1.named());
         let boots = one.len().max(other.len());
@@ -286,7 +286,7 @@ impl Serialize for Claim {
             ours: Vec<Ours<'c>>,
             verdict: Verdict,
             agrees: Option<bool>,
-            /// The verdict if the machine modelled everything.
+            /// The verdict as if the machine modelled everything.
             by_counts: Verdict,
             #[serde(skip_serializing_if = "Option::is_none")]
             why: Option<String>,

@@ -295,7 +295,7 @@ impl Way<'_> {
     }
 }
 
-/// Returns the overshoots, with WFE's effect on the limit in periods.
+/// Returns the overshoots, with WFE's effect on the limit as a number of periods.
 fn overshoots(ways: &[Way<'_>]) -> Table {
     let names: Vec<&str> = ways.iter().map(|way| way.name.as_str()).collect();
     let unit = ways.first().map_or("", |way| way.cells[0].1.unit());

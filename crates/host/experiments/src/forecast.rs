@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How many claims a board can judge, before anything boots.
+//! How many claims a board can judge, which is known before anything boots.
 //!
 //! A claim is not judged where its figures depend on properties that the machine lacks. The cells alone determine which
 //! figures depend on them, so the experiment's own conclusions are drawn here from made-up samples of the planned
@@ -20,7 +20,7 @@ use super::{Experiment, Planned};
 use running::job::Job;
 use shell::places;
 
-/// Values of made-up samples and counts: enough for every percentile.
+/// Number of made-up samples and counts: enough for every percentile.
 const SAMPLES: u64 = 10_000;
 /// Activity of a guest that is the neighbour of another one.
 const NEIGHBOUR: [&str; 5] = ["ticks", "given", "taken", "work", "turns"];
@@ -45,7 +45,7 @@ impl Found {
         self.answer(probe) == Some(&Value::Bool(true))
     }
 
-    /// The machine of `job`, as its guest will find it.
+    /// Returns the machine of `job`, as its guest will find it.
     fn machine(&self, job: &Job, under: Under) -> Result<Machine> {
         let has_wfxt = !matches!(self.answer("wfet_halts"), Some(Value::String(_)));
         Ok(Machine {
@@ -56,7 +56,7 @@ impl Found {
         })
     }
 
-    /// The results of `job`, with made-up samples.
+    /// Returns the results of `job`, with made-up samples.
     fn results(&self, job: &Job, under: Under) -> Result<Results> {
         let machine = self.machine(job, under)?;
         let cells = job.load.plan.cells(&machine);
@@ -88,7 +88,7 @@ impl Found {
         let lacks = what.depends_on().filter(|probe| !self.is_yes(probe));
         Cell {
             cpus: machine.cpus as u64,
-            // The counter makes powers of two.
+            // The counter makes only powers of two.
             event_stream_made_ns: u64::from(what.event_stream_us) * 1024,
             made: SAMPLES,
             unit: self.0.unit.clone(),
@@ -130,7 +130,7 @@ fn runs(experiment: &Experiment, jobs: &[Planned]) -> Option<Runs> {
     Some(runs)
 }
 
-/// Describes how many claims of `experiment` the board of `jobs` can judge, and what the others need.
+/// Describes how many claims of `experiment` the board of `jobs` can judge, and the properties that the others need.
 pub fn lines(experiment: &Experiment, jobs: &[Planned]) -> Vec<String> {
     let name = experiment.name;
     let Some(claims) = claims(experiment, jobs) else {

@@ -271,7 +271,7 @@ fn figure(ours: &Ours, which: usize, of: fn(&Figures) -> f64) -> ByBoot<f64> {
     ours.map(|all| of(&all[which]))
 }
 
-/// Describes what the order of the powers depends on.
+/// Describes the condition for the order of the powers.
 fn priced(ours: &Ours, states: &States) -> String {
     let power = |state: usize| states.costs[state].power;
     let even = ours.map(|all| break_even(&all[UTIL].spent, &all[MENU].spent, states));

@@ -266,7 +266,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// A governor's name, and its parts in every boot.
+/// A governor's name, and its figures for the parts in every boot.
 type Ours = (&'static str, ByBoot<[Figures; PARTS.len()]>);
 
 fn whole(ours: &[Ours]) -> Table {

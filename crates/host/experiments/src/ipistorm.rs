@@ -88,7 +88,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  metal. numipi is 40 here: in instruction mode calls repeat each other.",
 };
 
-/// The calling CPUs, in the ten runs.
+/// The calling CPUs in the ten runs.
 const CALLERS: [&str; 10] = ["8", "9", "10", "11", "12", "13", "14", "15", "16", "17"];
 /// Accepted deviation of a size, in points.
 const BAND: f64 = 5.0;

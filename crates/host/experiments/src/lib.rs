@@ -303,7 +303,7 @@ fn at_a_time(jobs: &mut [Planned], asked: Option<NonZeroUsize>) -> Result<NonZer
     Ok(least)
 }
 
-/// Returns the median of every cell, in order.
+/// Returns the medians of all cells, in order.
 fn medians(results: &Results) -> Vec<Option<u64>> {
     let cells = results.cells.iter();
     cells.map(|cell| Some(cell.stats?.p50)).collect()

@@ -9,7 +9,7 @@ use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, PLACES};
 use running::options::Metric;
 
-/// Wake-ups by interrupt, and elided.
+/// Wake-ups with an interrupt, and elided wake-ups.
 const IPIS: Boot = Boot {
     label: "ipis",
     under: Under::Rouse,

@@ -258,22 +258,22 @@ impl<'r> MeasuredCell<'r> {
         &self.cell.not_modelled
     }
 
-    /// Smallest, in the cell's unit.
+    /// The smallest sample, in the cell's unit.
     pub fn min(&self) -> f64 {
         self.stats().map_or(0, |stats| stats.min) as f64
     }
 
-    /// Largest, in the cell's unit.
+    /// The largest sample, in the cell's unit.
     pub fn max(&self) -> f64 {
         self.stats().map_or(0, |stats| stats.max) as f64
     }
 
-    /// The actual period of the event stream with this counter, microseconds.
+    /// The actual period of the event stream with this counter, in microseconds.
     pub fn period_us(&self) -> f64 {
         self.cell.event_stream_made_ns as f64 / 1e3
     }
 
-    /// Median, in the cell's unit.
+    /// The median sample, in the cell's unit.
     pub fn median(&self) -> f64 {
         self.stats().map_or(0, |stats| stats.p50) as f64
     }
@@ -345,7 +345,7 @@ impl<'r> MeasuredCell<'r> {
         value * 1e6 / self.per_second
     }
 
-    /// A counter by group and name; 0 if it is missing.
+    /// Returns a counter by its group and name; 0 if it is missing.
     pub fn count(&self, group: &str, name: &str) -> f64 {
         let of = |cell: &Cell| {
             let groups = match group {

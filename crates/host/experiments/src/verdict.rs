@@ -16,7 +16,7 @@ pub enum Verdict {
     NoDifference,
     /// They contradict it.
     Differs,
-    /// The machine does not model what the claim is about.
+    /// The machine does not model properties that the claim needs.
     NotModelled,
 }
 
@@ -235,7 +235,7 @@ fn above_chance(effects: &[f64], least: f64) -> bool {
     significance::signed_p_value(&counted) <= LEVEL
 }
 
-/// Returns the range from the smallest to the largest.
+/// Returns the distance from the smallest to the largest effect.
 fn spread(effects: &[f64]) -> f64 {
     let least = effects.iter().copied().fold(f64::INFINITY, f64::min);
     let most = effects.iter().copied().fold(f64::NEG_INFINITY, f64::max);

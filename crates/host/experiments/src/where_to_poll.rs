@@ -155,7 +155,7 @@ fn claims(medians: &[ByBoot<f64>], [told, silent]: [ByBoot<f64>; 2]) -> Vec<Clai
     claims
 }
 
-/// Polls of EL2 that ended without an interrupt, per round trip.
+/// Returns the polls at EL2 per round trip that ended without an interrupt.
 fn in_vain(found: &MeasuredCell<'_>) -> f64 {
     found.each("el2", "poll-miss")
 }

@@ -37,7 +37,7 @@ pub struct Generated {
     pub mean_us: u64,
 }
 
-/// Longest interval, in means.
+/// Longest interval, as a multiple of the mean.
 const LONGEST: f64 = 1000.0;
 /// Average share of an interval's mean for which the CPU runs before the interval.
 const BUSY: f64 = 0.05;
@@ -81,12 +81,12 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number above 0, up to 1.
+    /// Returns a random number above 0 and up to 1.
     fn unit(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
-    /// Returns an exponentially distributed number with mean 1.
+    /// Returns an exponentially distributed random number with mean 1.
     fn exponential(&mut self) -> f64 {
         -self.unit().ln()
     }

@@ -42,7 +42,7 @@ impl Ledger {
         self.statistics.total().usage
     }
 
-    /// Sorts the latenesses, for [`Ledger::quantile`].
+    /// Sorts the lateness of all events, for [`Ledger::quantile`].
     pub fn sort(&mut self) {
         self.lateness_ns.sort_unstable();
     }

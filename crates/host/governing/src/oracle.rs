@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The choice of an oracle, which knows when the event will come.
+//! The choices of an oracle, which knows when events will come.
 //!
 //! For each interval, the oracle enters one state, once, with the tick stopped: the allowed state (by the latency
 //! limit) that costs the least energy, which is the deepest whose target residency the interval reaches. No governor

@@ -91,7 +91,7 @@ struct Contents {
     timers: bool,
     requests: bool,
     losses: usize,
-    /// The line with a loss of events at an unknown place.
+    /// The line that reports a loss of events at an unknown place.
     somewhere: Option<usize>,
 }
 

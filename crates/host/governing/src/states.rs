@@ -82,9 +82,9 @@ impl Cost {
 /// The states and their costs.
 #[derive(Clone, Debug)]
 pub struct States {
-    /// The governors' view of them.
+    /// The table of states that governors use.
     pub table: Table,
-    /// Their costs; prices of disabled states have no meaning.
+    /// Costs of the states; prices of disabled states have no meaning.
     pub costs: Vec<Cost>,
 }
 

@@ -62,7 +62,7 @@ const PARTS: [Part; 3] = [
     },
 ];
 
-/// Lists of all jobs. Every arm64 CPU runs this image.
+/// Values that all jobs share. Every arm64 CPU can run the resulting image.
 const COMMON: [(&str, &str); 5] = [
     ("workload", "ipi,pingpong"),
     ("shape", "self,one"),
@@ -83,7 +83,7 @@ pub fn jobs(unders: &[Under], args: &Table) -> Result<Vec<(&'static str, Job)>> 
         let lists: Vec<_> = COMMON.iter().chain(part.lists).copied().collect();
         let mut of = JobArgs::on(BOARD);
         of.load.plan = PlanArgs::exactly(ITERATIONS, &lists);
-        // The number of wake-ups is fixed, however long they take.
+        // The number of wake-ups is fixed, however long these take.
         of.load.plan.cell_ms = Some("0".into());
         of.metric = Some(Metric::Insns);
         of.host_kernel.clone_from(&args.host_kernel);

@@ -16,7 +16,7 @@ use shell::{files, mistake, places};
 
 const SCHEMA: u32 = 1;
 
-/// The numbers, and what they depend on.
+/// The numbers, and the versions on which they depend.
 #[derive(Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Numbers {
     schema: u32,

@@ -37,7 +37,7 @@ pub fn are_boots(runs: &[Run]) -> bool {
     !others.is_empty() && others.iter().all(alike)
 }
 
-/// Returns the title, the answer, and its chart.
+/// Returns the title, the answer and its chart.
 pub fn heading(title: &str, runs: &[Run], chart: Option<&Figure>) -> Markup {
     html! {
         header.answer {

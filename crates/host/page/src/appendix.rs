@@ -93,7 +93,7 @@ pub fn table(columns: &[Column]) -> Markup {
     }
 }
 
-/// Explains why cells have fewer samples than asked for, and what was not measured.
+/// Explains why cells have fewer samples than requested, and lists the cells that were not measured.
 fn shortfalls(run: &Run) -> Markup {
     html! {
         @for line in shortfalls::shortfalls(&run.results) { p.muted { (line) } }

@@ -3,8 +3,7 @@
 
 use crate::svg::number;
 
-/// Ratio of the largest to the smallest value from which a linear
-/// scale would hide the small ones.
+/// The smallest ratio of the largest to the smallest value at which a linear scale would hide the small values.
 const TOO_WIDE: f64 = 30.0;
 
 /// How values map to positions.

@@ -155,7 +155,7 @@ fn once<'r>(cells: &[&'r Cell]) -> Vec<&'r Cell> {
     shown.copied().collect()
 }
 
-/// Returns the distinct values of a dimension that is a number, ascending.
+/// Returns the distinct values of a numeric dimension, ascending.
 pub fn distinct(cells: &[&Cell], info: &Info) -> Vec<u64> {
     let mut values: Vec<u64> = cells.iter().map(|cell| info.rank(&cell.what)).collect();
     values.sort_unstable();
@@ -254,7 +254,7 @@ pub fn path_class(cell: &Cell) -> String {
     }
 }
 
-/// Returns the classes of a wait's line: a colour for each wait, a pattern for each trap.
+/// Returns the classes of a wait's line: a colour for each wait, and a pattern for each trap.
 pub fn wait_class(cell: &Cell) -> String {
     let colour = match cell.what.wait {
         Wait::PollWfi => "c-blue",

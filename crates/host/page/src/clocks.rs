@@ -77,7 +77,7 @@ fn overview(clocks: &[CoreClock]) -> String {
     format!("{count}: {range}, {drift}{unsteady}")
 }
 
-/// Lists the CPUs, with the text that `told` returns for each.
+/// Lists the CPUs, with the text that `told` returns for each clock.
 fn named(clocks: &[&CoreClock], told: impl Fn(&CoreClock) -> String) -> String {
     let texts = clocks.iter().take(NAMED);
     let texts = texts.map(|clock| {

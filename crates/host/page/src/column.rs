@@ -123,16 +123,16 @@ impl Column {
 /// Texts that carry no information about a dimension.
 const NO_VALUE: [&str; 3] = ["", "-", "0"];
 
-/// Stands where there are too few samples for a percentile.
+/// Replaces a percentile that has too few samples.
 pub const TOO_FEW: &str = "-";
 
-/// Stands where there is nothing to count.
+/// Replaces a count if there is nothing to count.
 pub const NONE: &str = "-";
 
-/// Stands for an unknown count.
+/// Replaces an unknown count.
 pub const UNKNOWN: &str = "?";
 
-/// Formats a count per operation, short: whole numbers without decimals, zero as a dot.
+/// Formats a count per operation in short form: whole numbers without decimals, zero as a dot.
 pub fn rate(value: f64) -> String {
     let rounded = (value * 100.0).round() / 100.0;
     match value {

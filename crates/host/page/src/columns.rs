@@ -203,7 +203,7 @@ fn words(cells: &[&Cell]) -> Vec<Column> {
         let texts: Vec<String> = cells.iter().map(|cell| marked(cell, info)).collect();
         columns.extend(match info.show {
             Show::Title | Show::Sweep { .. } => None,
-            // A decision of Linux itself is not a choice.
+            // Linux's own decision is not a choice of the user.
             Show::Column if is_linux && !cells.iter().any(|cell| info.applies(&cell.what)) => None,
             Show::Column => Some(Column::words(info.key, texts)),
             Show::IfDifferent | Show::Special(_) => different(info.key, texts),
@@ -297,7 +297,7 @@ fn made(cells: &[&Cell]) -> Option<Column> {
     any.then(|| Column::numbers("us", "made", texts.collect()))
 }
 
-/// A percentile: its title, its thousandths, and its value.
+/// A percentile: its title, its per mille, and its value.
 type Percentile = (&'static str, u64, fn(&Stats) -> u64);
 
 const PERCENTILES: [Percentile; 4] = [

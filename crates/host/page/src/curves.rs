@@ -111,7 +111,7 @@ pub fn distributions(
     canvas.finish(about)
 }
 
-/// Returns the height of a share of the samples: its number of nines.
+/// Returns the height of a share of the samples, as its number of nines.
 fn height(part: f64) -> f64 {
     -(1.0 - part).max(1e-12).log10()
 }
@@ -126,7 +126,7 @@ fn top(line: &Line) -> f64 {
     below.map(height).fold(1.0, f64::max) + 0.3
 }
 
-/// Returns the line as a step function: nothing is known between two values.
+/// Returns the line as a step function, since nothing is known between two values.
 fn steps(line: &Line, axis: &Axis, place: &impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     let mut level = BOTTOM;

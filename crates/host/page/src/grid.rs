@@ -148,7 +148,7 @@ fn aligned(column: &Column, text: &str, width: usize, part: Part, paint: Paint<'
     }
 }
 
-/// Returns the widths of the columns; the last of a group makes room for the group's title.
+/// Returns the widths of the columns. The last column of a group makes room for the group's title.
 fn widths(columns: &[&Column]) -> Vec<usize> {
     let mut widths: Vec<usize> = columns.iter().map(|column| width(column)).collect();
     for members in groups(columns) {
@@ -159,7 +159,7 @@ fn widths(columns: &[&Column]) -> Vec<usize> {
     widths
 }
 
-/// Returns the runs of columns with the same group.
+/// Returns the ranges of adjacent columns with the same group.
 fn groups(columns: &[&Column]) -> Vec<std::ops::Range<usize>> {
     let runs = columns.chunk_by(|a, b| a.group() == b.group());
     let ranges = runs.scan(0, |start, run| {

@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn a_knee_is_where_a_curve_leaves_its_first_direction() {
-        // Flat up to 50, then a sudden drop; and a fall up to 20, then flat.
+        // One curve is flat up to 50 and then drops suddenly; another falls up to 20 and is flat from there.
         let late = [
             (10.0, 100.0),
             (20.0, 100.0),

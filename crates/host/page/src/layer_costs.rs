@@ -125,7 +125,7 @@ fn widest<'r>(
     rows.max_by_key(|row| (row.medians.len(), row.cell.what.trap))
 }
 
-/// A row in words: alike, or each with how many times Rouse's, or the first's, it is.
+/// Describes a row in words: the costs are equal, or each is given as a multiple of Rouse's (or of the first layer's).
 fn told(row: &LayerRow<'_>) -> String {
     let LayerRow { cell, medians } = row;
     let (first_under, first) = medians[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The place of the measurement, and its limits.
+//! The machine of the measurement, and its limits.
 
 use std::collections::BTreeMap;
 
@@ -93,7 +93,7 @@ fn of_run(run: &Run) -> Markup {
     }
 }
 
-/// Lists shortcomings that readers must know before they trust any number.
+/// Lists shortcomings that readers must know before they trust a number.
 fn lacks(results: &Results) -> Markup {
     let found = |wanted: &Value| -> Vec<&str> {
         let probes = results.fidelity.iter();

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compares cells on several machines, each in its own unit.
 //!
-//! An instruction is not a part of a cycle, nor a cycle of an instruction, so values of two
-//! machines are never put on one axis, subtracted or divided. Only pure numbers can be
-//! compared: a cell's ratio to a reference cell of its own machine, and the order in which a
-//! machine puts its cells.
+//! An instruction is not a part of a cycle, nor is a cycle a part of an instruction, so values of two machines are
+//! never put on one axis, subtracted or divided. Only pure numbers can be compared: a cell's ratio to a reference cell
+//! of its own machine, and the order in which a machine puts its cells.
 
 mod order;
 
@@ -66,7 +65,7 @@ pub fn groups(runs: &[Run]) -> Vec<Group<'_>> {
 /// Returns the cell like `cell` in `run`, if it was measured.
 fn measured<'r>(run: &'r Run, cell: &Cell) -> Option<&'r Cell> {
     let mut cells = run.results.cells.iter();
-    // Comparing the texts of all words takes long, and with many pairs there are many cells.
+    // A comparison of all words as text takes long, and with many pairs there are many cells.
     let alike = |other: &&Cell| other.stats.is_some() && other.what.pair == cell.what.pair;
     cells.find(|other| alike(other) && other.key() == cell.key())
 }
@@ -103,8 +102,8 @@ impl<'r> Group<'r> {
         self.reference().map(|row| self.name(row))
     }
 
-    /// Returns the table: the cells, then for each machine the median in its own unit, and
-    /// the ratio to its own reference.
+    /// Returns the table: the cells, and for each machine the median in its own unit and the ratio to its own
+    /// reference.
     pub fn columns(&self) -> Vec<Column> {
         let mut columns: Vec<Column> = Vec::new();
         for key in self.keys() {

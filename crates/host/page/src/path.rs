@@ -161,7 +161,7 @@ mod tests {
         let plain = Cell::default();
         let told = paused(&[&plain, &cell]).unwrap();
         assert!(told.contains("in 1 of 2 cells"), "{told}");
-        // The column has the exits of the samples.
+        // The column counts the samples' exits.
         if let Some(critical) = &mut cell.critical {
             critical.exits.insert("wfi".into(), 24);
         }

@@ -127,7 +127,7 @@ fn lines(text: &str, letter: f64) -> Vec<String> {
 
 /// Draws the entries below `y`, as many per line as fit; returns the lower end.
 fn legend(entries: &[Entry], body: &mut String, mut y: f64) -> f64 {
-    /// Room for a mark, and after a text.
+    /// Room for a mark, and room after a text.
     const KEY: f64 = 20.0;
     const GAP: f64 = 12.0;
     let mut x = f64::INFINITY;
@@ -242,7 +242,7 @@ mod tests {
         values.flat_map(|(value, _)| value.split(' ')).collect()
     }
 
-    /// Lists what a file lacks to stand alone.
+    /// Lists the missing parts that a file needs to stand alone.
     fn lacks(text: &str) -> Vec<String> {
         let (style, _) = text.split_once("</style>").unwrap();
         // These are texts for the page's reader and need no rule.

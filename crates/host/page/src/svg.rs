@@ -5,8 +5,7 @@ use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, Render};
 
-/// Width of every chart, in the units of its coordinates: pixels at its
-/// original size.
+/// Width of every chart, in the units of its coordinates, which are pixels at its original size.
 pub const WIDTH: f64 = 380.0;
 
 /// Anchor of a text at its position.

@@ -30,7 +30,7 @@ const ARCHIVES: &str = "cache/archives";
 #[derive(Debug)]
 pub struct Remedy {
     pub missing: &'static str,
-    /// Remedy, as a command.
+    /// The alternative, as a command.
     pub instead: &'static str,
 }
 

@@ -60,7 +60,7 @@ fn prefix() -> PathBuf {
 /// If this variable is set, tests fetch whatever they need, however large; `.ci/run` sets it.
 const EVERYTHING: &str = "CI";
 
-/// Returns the named browser, or the one that an earlier run has provided.
+/// Returns the named browser, or the browser that an earlier run has provided.
 pub fn find() -> Option<PathBuf> {
     let named = env::var_os(VARIABLE).map(PathBuf::from);
     named.or_else(|| Some(prefix().join(START)).filter(|start| start.is_file()))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Provides tools: Debian packages, QEMU, TF-A, U-Boot, Cargo of the toolchain, a browser.
+//! Provides tools: Debian packages, QEMU, TF-A, U-Boot, the toolchain's Cargo, and a browser.
 
 // Public to the programs of this workspace alone: a field whose name says it all has no line.
 #![allow(missing_docs)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Package managers of hosts, with the command by which each installs a tool.
+//! Package managers of hosts, with the command with which each installs a tool.
 
 use std::env;
 use std::path::{Path, PathBuf};

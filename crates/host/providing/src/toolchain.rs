@@ -139,7 +139,7 @@ pub fn ensure_target(target: &str) -> Result<()> {
 /// The disassembler, a program of Rust's component `llvm-tools`.
 pub const OBJDUMP: &str = "llvm-objdump";
 
-/// Returns the disassembler of the toolchain, or an installed one.
+/// Returns the toolchain's disassembler, or else an installed one.
 pub fn objdump() -> Option<PathBuf> {
     let own = sysroot().map(|root| {
         let tools = root.join("lib/rustlib").join(host().unwrap_or_default());

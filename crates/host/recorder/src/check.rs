@@ -111,7 +111,7 @@ extern "C" fn starts(index: c_uint, _: api::Data) {
     if let (Some(pstate), Some(general)) = (registers::find("cpsr"), registers::general()) {
         HANDLES.get_or_init(|| Handles { pstate, general });
     }
-    // It begins on its own thread.
+    // A CPU begins on its own thread.
     HERE.set(Some(index));
     // SAFETY: the only reference in this callback.
     *unsafe { ALL.of(index) } = Some(CheckedCpu::new(index as u16));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A plugin of QEMU that observes what CPUs execute, in one of three ways.
+//! A plugin of QEMU that observes the execution of CPUs in one of three ways.
 //!
 //! With option `out=FILE`, it records every instruction and every memory access of a CPU from one mark to the next: see
 //! crate `cost` for marks and trace. It counts nothing and knows no paths. Its reader interprets the trace, since the
@@ -47,7 +47,7 @@ static OUT: OnceLock<Mutex<File>> = OnceLock::new();
 
 /// A translated block. The level is part of its translation key, so the level is the same each time the block runs.
 struct TranslatedBlock {
-    /// A [`Level`], or [`UNKNOWN`] before the first time.
+    /// A [`Level`], or [`UNKNOWN`] before the block first runs.
     level: AtomicU8,
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub struct Counts {
     /// Number of passes.
     pub passes: u64,
-    /// By link address.
+    /// Counts by link address.
     pub executed: BTreeMap<u64, u64>,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ticks of a stay at EL2, from the times of a trace.
+//! Ticks of a stay at EL2, computed from the times in a trace.
 //!
 //! A stay is counted from the commit of the guest's last instruction before it to the commit of the guest's first
 //! instruction after it. This includes the entry, the return, and the refill of the guest's pipeline, and excludes the

@@ -30,7 +30,7 @@ impl Change {
         gated && self.is as f64 > self.was as f64 * (1.0 + MOST / 100.0)
     }
 
-    /// Describes it.
+    /// Describes the change.
     pub fn text(&self) -> String {
         let delta = self.is as i64 - self.was as i64;
         let percent = 100.0 * delta as f64 / (self.was as f64).max(1.0);
@@ -77,7 +77,7 @@ pub fn other_compiler(base: &str, with: &str, rustc: &str) -> Option<String> {
 
 type Part = (&'static str, fn(&PathCosts) -> Option<u64>);
 
-/// The numbers of a row that are gated.
+/// The numbers of a row that may not grow.
 const PARTS: [Part; 2] = [
     ("hypervisor", |row| row.el2.map(|tally| tally.insns)),
     ("guest", |row| row.guest.map(|tally| tally.insns)),

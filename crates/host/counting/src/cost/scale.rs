@@ -26,7 +26,7 @@ const CPUS: [u32; 6] = [2, 4, 8, 16, 32, 64];
 /// Names of lines that must not rise.
 const SGI: &str = "EL2: SGI to one, both sides";
 const DOORBELL: &str = "EL2: SGI by doorbell to one, both sides";
-/// Name of the line that must be straight.
+/// Name of the line that must be linear.
 const BROADCAST: &str = "EL2: SGI to all others, all CPUs";
 
 /// Measures every line with up to `most` vCPUs. After an error, `lines` still has the measurements so far.

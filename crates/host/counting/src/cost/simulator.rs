@@ -180,7 +180,7 @@ impl<T: Send + 'static> Reader<T> {
         let mut trace = BufReader::with_capacity(CHUNK, File::open(path)?);
         let reader = std::thread::spawn(move || {
             let found = read(&mut trace);
-            // gem5 would block for ever on a full FIFO.
+            // Otherwise, gem5 would block for ever on a full FIFO.
             io::copy(&mut trace, &mut io::sink()).context("gem5's trace can't be read")?;
             found
         });

@@ -18,7 +18,7 @@ use super::instruction_kind::{InstructionKind, kind};
 use super::trace::{Access, Executed, Window};
 use super::visit;
 
-/// Most steps of a window: a longer one is dropped.
+/// Most steps of a window; longer windows are dropped.
 const MOST: usize = 200_000;
 
 /// Returns the windows of the core with number `cpu`.

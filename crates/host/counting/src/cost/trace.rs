@@ -24,7 +24,7 @@ pub struct Executed {
     pub pc: u64,
     /// Its loads and stores.
     pub accesses: Vec<Access>,
-    /// Time of its commit, in ticks of a simulator; 0 where only instructions are counted.
+    /// Time of its commit, in ticks of a simulator; 0 if only instructions are counted.
     pub tick: u64,
 }
 

@@ -75,7 +75,7 @@ pub fn handlers(window: &Window) -> Vec<Vec<&Executed>> {
     let mut inside = false;
     let mut last = None;
     for step in window.steps.iter().filter(|step| step.level == Level::El1) {
-        // A window begins after its mark, wherever that is, and not in a handler.
+        // A window begins after its mark, at any address, but not in a handler.
         let jumped = last.is_some_and(|last| step.pc != last + 4);
         last = Some(step.pc);
         if !inside && jumped && step.pc & TABLE == OWN_INTERRUPT {

@@ -111,7 +111,7 @@ mod tests {
         let near = |one: f64, other: f64| assert!((one - other).abs() < 1e-6, "{one} {other}");
         near(spent(1e6, [(0.0, 0.0); 2]).power(), 1000.0);
         near(spent(0.0, [(9.0, 1e6), (0.0, 0.0)]).power(), 400.0);
-        // One stay of 400 us: 150, and a price of 250 times 200 us.
+        // One stay of 400 us at 150, with a price of 250 times 200 us.
         near(
             spent(0.0, [(0.0, 0.0), (1.0, 400e3)]).power(),
             150.0 + 125.0,

@@ -19,7 +19,7 @@ pub struct RecordedCpu {
     /// How long it ran before the current interval.
     busy_ns: u64,
     done: Vec<Interval>,
-    /// Contradiction after which nothing is certain.
+    /// Contradiction after which the events are unreliable.
     flaw: Option<String>,
 }
 
@@ -38,7 +38,7 @@ enum Now {
 /// A stay in a state.
 #[derive(Clone, Copy, Debug)]
 struct Stay {
-    /// When it began to idle; `None` if that was before the recording.
+    /// When it began to idle; `None` if it began before the recording.
     since_ns: Option<u64>,
     /// The state; `None` if it was entered before the recording.
     state: Option<u32>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Provides an emulator if the system has none that is new enough.
+//! Provides an emulator if the system has none, or only one that is too old.
 //!
 //! On Debian and its derivatives on x86-64, fetches Debian's own packages ([`apt`]), and unpacks them below
 //! `target/tools/qemu` together with their C library.

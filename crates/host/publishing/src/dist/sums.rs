@@ -59,7 +59,7 @@ mod tests {
     use super::super::File;
     use super::*;
 
-    /// FIPS 180-4 has "abc" as its first example.
+    /// "abc" is the first example in FIPS 180-4.
     #[test]
     fn sums_are_those_of_the_standard_in_the_form_of_sha256sum() {
         let files = ["b", "a/c"].map(|name| (name.to_owned(), File::text("abc".into())));
