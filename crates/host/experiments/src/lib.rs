@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// Public to the programs of this workspace alone: a field whose name says it all has no line.
+// This crate is only for programs of this workspace, so a field with a clear name needs no comment.
 #![allow(missing_docs)]
 //! The verb `experiment`: repeats the measurements of authors of idle systems, in a table of the same shape that has
 //! their figures next to ours.

@@ -84,7 +84,7 @@ const WAITS: [(&str, &str); 4] = [
 /// Workloads, and the source's workloads that they represent.
 const BUSY: [(&str, &str); 2] = [("pingpong", "pipe"), ("notify", "seccomp-notify")];
 
-/// Gaps between two round trips, in us: none, and one that is longer than the lowest limits.
+/// Gaps between two round trips, in us: none, and a gap longer than the lowest limits.
 const GAPS: [&str; 2] = ["0", "30"];
 
 const GOVERNORS: [&str; 2] = ["governor:menu", "governor:teo"];

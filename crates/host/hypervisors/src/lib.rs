@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// Public to the programs of this workspace alone: a field whose name says it all has no line.
+// This crate is only for programs of this workspace, so a field with a clear name needs no comment.
 #![allow(missing_docs)]
 //! The table of hypervisors (`run --under all`): one guest on the bare machine, under Rouse, and under other
 //! hypervisors, in a single table.
