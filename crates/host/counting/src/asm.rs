@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cost --asm`: the instructions of a path, each with the number of times that a pass
-//! executes it.
+//! `cost --asm`: the instructions of a path, and how many times a pass executes each of them.
 
 mod listing;
 
@@ -21,7 +20,7 @@ use running::symbols;
 use shell::failure::{self, bad_input};
 use shell::terminal::{print_lines, say};
 
-/// Lists the path.
+/// Lists a path.
 pub fn asm(path: &str, args: &CostArgs) -> Result<()> {
     let Some(path) = Path::parse(path) else {
         let names: Vec<&str> = Path::ALL.iter().map(|path| path.name()).collect();
@@ -71,7 +70,7 @@ fn owned(steps: Vec<&Executed>) -> Vec<Executed> {
     steps.into_iter().cloned().collect()
 }
 
-/// Shows the instructions of image `name`, in file `elf`, that the windows executed.
+/// Shows the instructions of image `name` (file `elf`) that the windows executed.
 fn show(
     objdump: &File,
     name: &str,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `cost`: counts what each path costs, from its execution.
+//! The verb `cost`: counts the cost of each path from its execution.
 //!
 //! The guest takes every path repeatedly between two marks (crate `cost`, `guest-kernel-shim/trials/src/cost.rs`); a
-//! plugin of the emulator records what each CPU executes there (`crates/host/recorder`). The counting is done here:
-//! [`trace`] reads the record, [`visit`] finds the stays at EL2, [`tally`] counts, [`costs`] combines the counts.
+//! plugin of the emulator records what each CPU executes between them (`crates/host/recorder`). This module counts:
+//! [`trace`] reads the record, [`visit`] finds the stays at EL2, [`tally`] counts, and [`costs`] combines the counts.
 
 mod options;
 
@@ -47,9 +47,9 @@ use shell::output::Output;
 use shell::places;
 use shell::terminal::say;
 
-/// The charts of `--scale`, below `target/`.
+/// The charts of `--scale`, in `target/`.
 const SCALE_PAGE: &str = "cost-scale.html";
-/// Reason for not writing a baseline.
+/// The reason if no baseline is written.
 const CUT: &str = "not everything was counted, so that no baseline is written";
 
 /// Runs `cargo xtask cost`.
@@ -100,7 +100,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     judged
 }
 
-/// Says that there is no baseline, where one was asked for.
+/// Adds to the error that there is no baseline, if a baseline was requested.
 fn cut(error: anyhow::Error, args: &CostArgs) -> anyhow::Error {
     match args.save {
         Some(_) => error.context(CUT),
@@ -108,7 +108,7 @@ fn cut(error: anyhow::Error, args: &CostArgs) -> anyhow::Error {
     }
 }
 
-/// Returns costs without any counts.
+/// Returns costs that have no counts yet.
 fn begun(bench: &Bench, board: &str) -> Costs {
     Costs {
         schema: costs::SCHEMA,
@@ -119,7 +119,7 @@ fn begun(bench: &Bench, board: &str) -> Costs {
     }
 }
 
-/// Counts what was asked for. After an error, `costs` still has the counts so far.
+/// Counts the requested costs. After an error, `costs` still has the counts so far.
 fn count(args: &CostArgs, bench: &Bench, costs: &mut Costs) -> Result<()> {
     let floors = Bench::with_floors(&args.board, &args.limits)?;
     measure(bench, &floors, &args.board, costs)?;
@@ -130,7 +130,7 @@ fn count(args: &CostArgs, bench: &Bench, costs: &mut Costs) -> Result<()> {
     Ok(())
 }
 
-/// Counts everything but that. After an error, `costs` still has what was counted before.
+/// Counts everything except `--scale`. After an error, `costs` still has the counts so far.
 fn measure(bench: &Bench, floors: &Bench, board: &str, costs: &mut Costs) -> Result<()> {
     for mode in Mode::ALL {
         let measured = bench.record(mode, recorder::CPUS, recorder::ALL_PATHS)?;
@@ -158,7 +158,7 @@ fn measure(bench: &Bench, floors: &Bench, board: &str, costs: &mut Costs) -> Res
     Ok(())
 }
 
-/// Returns why the guest did not take `path`, if its `console` has a reason.
+/// Returns the reason why the guest did not take `path`, if its `console` has one.
 fn why_not(console: &str, path: Path) -> Option<&str> {
     let start = format!("cost: {}: skipped: ", path.name());
     let mut lines = console.lines();

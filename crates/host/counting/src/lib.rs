@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts what a path costs: instructions, registers, cycles; and lists it.
+//! Counts the cost of a path in instructions, registers and cycles, and lists the path.
 
-// Public to the programs of this workspace alone: a field whose name says it all has no line.
+// This crate is only for programs of this workspace, so a field with a clear name needs no comment.
 #![allow(missing_docs)]
 
 pub mod asm;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The code of the images with the kinds of its instructions, and its place in memory.
+//! The code of the images, the kinds of its instructions, and its place in memory.
 
 use crate::Reasons;
 
 /// The code of an image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {
-    /// Exception level that it runs at: 1 or 2.
+    /// Exception level at which it runs: 1 or 2.
     pub level: u64,
     /// Link address of the first instruction.
     pub address: u64,
     /// The instructions.
     pub words: Vec<u32>,
-    /// The kind of each of them.
+    /// The kind of each instruction.
     pub kinds: Vec<Reasons>,
 }
 
@@ -24,13 +24,13 @@ pub struct Chart {
 }
 
 impl Image {
-    /// An image is moved by whole pages.
+    /// An image moves only by whole pages.
     const PAGE: u64 = 0x1000;
-    /// So many instructions are enough to identify a place.
+    /// Number of instructions that are enough to identify a place.
     const ENOUGH: usize = 4;
 
-    /// Returns the index of the first of `words` in the image, if they are there. They were found
-    /// at address `at`; `base` is how far the image was moved, if known.
+    /// Returns the index of `words` in the image, if the image has them. The words were found at address `at`; `base`
+    /// is how far the image was moved, if known.
     #[must_use]
     pub fn place(&self, base: Option<u64>, at: u64, words: &[u32]) -> Option<usize> {
         let index = at.wrapping_sub(base?).wrapping_sub(self.address) / 4;
@@ -39,8 +39,7 @@ impl Image {
         (here == words).then_some(index)
     }
 
-    /// Returns how far the image was moved, if `words`, found at address `at`, have exactly one
-    /// possible place in it.
+    /// Returns how far the image was moved, if `words`, found at address `at`, have exactly one possible place in it.
     #[must_use]
     pub fn base(&self, at: u64, words: &[u32]) -> Option<u64> {
         if words.len() < Self::ENOUGH {
@@ -56,7 +55,7 @@ impl Image {
 }
 
 impl Chart {
-    /// Encodes it as a file.
+    /// Encodes the chart as a file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -70,7 +69,7 @@ impl Chart {
         bytes
     }
 
-    /// Reads [`Self::to_bytes`] back; `None` if `bytes` is anything else, or a part of it.
+    /// Decodes the output of [`Self::to_bytes`]; `None` if `bytes` is anything else, or only a part of it.
     #[must_use]
     pub fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
         let mut chart = Self::default();
@@ -135,7 +134,7 @@ mod tests {
         assert_eq!(image.place(Some(base), at, words), Some(2000));
         assert_eq!(image.place(Some(base), at + 4, words), None);
         assert_eq!(image.place(None, at, words), None);
-        // Too short to identify, or nowhere at this offset of a page.
+        // Too few words to identify a place, or words that do not occur at this offset of a page.
         assert_eq!(image.base(at, &words[..3]), None);
         assert_eq!(image.base(at + 4, words), None);
         assert_eq!(image.place(Some(base), base + 4, &[1]), None);

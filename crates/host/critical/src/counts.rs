@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts of instructions, by level, and of bookkeeping among them.
+//! Counts of instructions by level, and of the bookkeeping among them.
 
-/// Bookkeeping: what is executed for the measurement, not for the wake-up.
+/// Bookkeeping: instructions executed for the measurement, not for the wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Class {
     /// Counts that guest and hypervisor keep.
     Statistics,
-    /// The reading of the clock that ends the sample.
+    /// The clock read that ends the sample.
     Clock,
-    /// The flag by which a handler tells a busy CPU that it ran.
+    /// The flag with which a handler tells a busy CPU that it ran.
     Flags,
     /// The loop around the task's turns.
     Loop,
 }
 
 impl Class {
-    /// All.
+    /// All classes.
     pub const ALL: [Self; 4] = [Self::Statistics, Self::Clock, Self::Flags, Self::Loop];
 
-    /// Its name in results.
+    /// Returns the name of the class in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Class {
     }
 }
 
-/// Numbers of instructions. The levels add up to all; a class is part of that.
+/// Numbers of instructions. The levels add up to the total; the classes are a part of the total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Counts {
     /// By level: EL1, EL2, EL3.
@@ -41,10 +41,10 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// How many numbers it has.
+    /// How many numbers a value has.
     pub const LEN: usize = 3 + Class::ALL.len();
 
-    /// Creates it from as many numbers, the levels first.
+    /// Creates counts from an array of this length, levels first.
     #[must_use]
     pub fn from_array(all: [u64; Self::LEN]) -> Self {
         let mut counts = Self::default();
@@ -53,7 +53,7 @@ impl Counts {
         counts
     }
 
-    /// Returns all its numbers.
+    /// Returns all numbers.
     #[must_use]
     pub fn to_array(self) -> [u64; Self::LEN] {
         let mut all = [0; Self::LEN];
@@ -62,19 +62,19 @@ impl Counts {
         all
     }
 
-    /// All instructions.
+    /// Returns the number of all instructions.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.levels.iter().sum()
     }
 
-    /// Instructions that are bookkeeping.
+    /// Returns the number of instructions that are bookkeeping.
     #[must_use]
     pub fn bookkeeping(&self) -> u64 {
         self.classes.iter().sum()
     }
 
-    /// Returns the sum of both.
+    /// Returns the sum of both counts.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let (one, other) = (self.to_array(), other.to_array());

@@ -5,17 +5,16 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::{Cause, Counts, Exits, Sample, Samples};
 
-/// TPIDR_EL1 of a CPU, which identifies it: the guest sets it once, to another value
-/// on each CPU.
+/// A CPU's TPIDR_EL1, which identifies the CPU: the guest sets it once, to a different value on each CPU.
 pub type Tpidr = u64;
 
 /// A store or an interrupt for which another CPU may wait.
 #[derive(Clone, Copy, Debug)]
 struct Release {
     cpu: usize,
-    /// The CPU's clock when it happened.
+    /// The CPU's clock when the store or interrupt happened.
     clock: Counts,
-    /// Instructions of all CPUs until then.
+    /// Instructions that all CPUs had executed by then.
     at: u64,
 }
 
@@ -24,9 +23,9 @@ struct Release {
 struct Open {
     work: Counts,
     clock: Counts,
-    /// The CPUs that take part, by their positions.
+    /// The CPUs that take part, by index.
     parties: BTreeSet<usize>,
-    /// Counts of each CPU when it began.
+    /// Counts of each CPU when the sample began.
     executed: Vec<Counts>,
     exits: Exits,
     halts: u64,
@@ -34,12 +33,12 @@ struct Open {
     unclear: bool,
 }
 
-/// A time in which a CPU stood still and another one released something.
+/// A time in which a CPU stood still and another CPU released something.
 #[derive(Clone, Copy, Debug)]
 struct Stop {
-    /// Instructions of all CPUs when it stopped.
+    /// Instructions that all CPUs had executed when it stopped.
     at: u64,
-    /// Its clock when it continued.
+    /// The CPU's clock when it continued.
     resumed: Counts,
 }
 
@@ -47,19 +46,19 @@ struct Stop {
 #[derive(Clone, Debug)]
 struct CpuState {
     tpidr: Tpidr,
-    /// Its affinity, if that is known.
+    /// Its affinity, if known.
     affinity: Option<u64>,
     clock: Counts,
     /// Instructions that it has executed.
     executed: Counts,
-    /// Instructions of all CPUs when it stopped last.
+    /// Instructions that all CPUs had executed when it last stopped.
     stopped: u64,
-    /// Its stops since it last looked for what others do, in order: its wait. A hypervisor
-    /// below may stop it in the midst of one.
+    /// Its stops, in order, since it last looked for other CPUs' actions. Together they are its wait, which a
+    /// hypervisor below may interrupt with a further stop.
     wait: Vec<Stop>,
-    /// Whether it has looked since it continued.
+    /// Whether it has looked for other CPUs' actions since it continued.
     looked: bool,
-    /// Whether it has found what it waited for, since it continued.
+    /// Whether it has found the awaited release since it continued.
     linked: bool,
     /// The latest clock of another CPU that it has followed since its own last
     /// [`Release`].
@@ -69,24 +68,23 @@ struct CpuState {
     ended: Option<Sample>,
 }
 
-/// The value of the clock that is in a register.
+/// The clock value that is in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     Begin(usize),
     End(usize),
 }
 
-/// Makes samples of what happens. The caller reports each step in the order of the
-/// emulator. `now` is what all CPUs have executed until then, including the reported
-/// instruction.
+/// Makes samples from reported steps. The caller reports each step in the order of the emulator. `now` is the number of
+/// instructions that all CPUs have executed so far, including the reported instruction.
 #[derive(Debug, Default)]
 pub struct Cutter {
     cpus: Vec<CpuState>,
     current: Option<usize>,
-    /// Whether the current CPU has paused: another one may continue.
+    /// Whether the current CPU has paused, so that another one may continue.
     paused: bool,
     last: Counts,
-    /// Instructions of all CPUs until the last [`Release`].
+    /// Instructions that all CPUs had executed by the last [`Release`].
     released: u64,
     stores: HashMap<u64, Release>,
     sends: Vec<(Release, u64)>,
@@ -99,46 +97,45 @@ pub struct Cutter {
     samples: Samples,
 }
 
-/// Value of a cell's number: what follows belongs to no cell.
+/// Number that stands for no cell.
 pub const NO_CELL: u64 = u64::MAX;
 
-/// ICC_SGI1R_EL1.IRM: to all but the one that sends (IHI 0069H, 12.2.20).
+/// ICC_SGI1R_EL1.IRM: the SGI goes to all CPUs except the sender (IHI 0069H, 12.2.20).
 const ALL_OTHERS: u64 = 1 << 40;
 
 impl Cutter {
-    /// Creates one before anything has happened.
+    /// Creates a cutter to which nothing has been reported.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether a sample is open. If not, only the beginning of a sample or of a
-    /// cell has to be reported.
+    /// Whether a sample is open. If not, only the beginning of a sample or of a cell has to be reported.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.open != 0
     }
 
-    /// Whether a sample has ended and was not counted yet.
+    /// Whether a sample has ended and has not been counted yet.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.ended != 0
     }
 
-    /// Whether the next thing to report is a value of the clock.
+    /// Whether the next step to report is a value of the clock.
     #[must_use]
     pub fn wants_value(&self) -> bool {
         self.value.is_some()
     }
 
-    /// The samples so far.
+    /// Returns the samples so far.
     #[must_use]
     pub fn samples(&self) -> &Samples {
         &self.samples
     }
 
-    /// From now on samples belong to cell `id`, or to none with [`NO_CELL`]. A sample that
-    /// has ended and was not counted is dropped.
+    /// From now on, samples belong to cell `id`, or to no cell with [`NO_CELL`]. Drops a sample that has ended but was
+    /// not counted.
     pub fn cell(&mut self, id: u64) {
         self.cell = (id != NO_CELL).then_some(id);
         self.ended = 0;
@@ -153,7 +150,7 @@ impl Cutter {
         self.cpus[cpu].affinity = Some(affinity);
     }
 
-    /// Whether anything of this CPU was reported before.
+    /// Whether any step of this CPU was reported before.
     #[must_use]
     pub fn knows(&self, tpidr: Tpidr) -> bool {
         self.cpus.iter().any(|cpu| cpu.tpidr == tpidr)
@@ -210,7 +207,7 @@ impl Cutter {
         self.value = Some(Value::End(cpu));
     }
 
-    /// The value that this CPU has read from its clock at the beginning or end of its sample.
+    /// This CPU has read `ticks` from its clock at the beginning or end of its sample.
     pub fn value(&mut self, tpidr: Tpidr, ticks: u64) {
         let cpu = self.cpu(tpidr);
         match self.value {
@@ -230,7 +227,7 @@ impl Cutter {
         }
     }
 
-    /// This CPU counts the sample that it has ended.
+    /// This CPU counts the sample that has just ended.
     pub fn records(&mut self, tpidr: Tpidr) {
         let cpu = self.cpu(tpidr);
         if let Some(sample) = self.cpus[cpu].ended.take() {
@@ -248,23 +245,23 @@ impl Cutter {
         self.halts += u64::from(halts);
     }
 
-    /// This CPU executes something, after a pause for instance.
+    /// This CPU executes an instruction, for instance after a pause.
     pub fn runs(&mut self, tpidr: Tpidr, now: Counts) {
         self.at(tpidr, now);
     }
 
-    /// The last step that was reported was an exception taken to EL2, for this cause.
+    /// The last reported step was an exception taken to EL2 for this cause.
     pub fn exits(&mut self, cause: Cause) {
         self.exits[cause as usize] += 1;
     }
 
-    /// This CPU stores to `address`, for others to see.
+    /// This CPU stores to `address`, where other CPUs may look.
     pub fn stores(&mut self, tpidr: Tpidr, now: Counts, address: u64) {
         let release = self.releases(tpidr, now);
         self.stores.insert(address, release);
     }
 
-    /// This CPU loads from `address` what others may have stored.
+    /// This CPU loads from `address`, where other CPUs may have stored.
     pub fn loads(&mut self, tpidr: Tpidr, now: Counts, address: u64) {
         let cpu = self.at(tpidr, now);
         self.cpus[cpu].looked = true;
@@ -328,9 +325,8 @@ impl Cutter {
         }
     }
 
-    /// Adds what was executed since the last step to the clock of this CPU. If another CPU
-    /// was current and had not paused, the open samples become unclear: the change of CPUs
-    /// came at an unknown instruction.
+    /// Adds the instructions executed since the last step to the clock of this CPU. If another CPU was current and had
+    /// not paused, the open samples become unclear, since the CPUs changed at an unknown instruction.
     fn at(&mut self, tpidr: Tpidr, now: Counts) -> usize {
         let cpu = self.cpu(tpidr);
         let executed = now.since(self.last);
@@ -353,7 +349,7 @@ impl Cutter {
         cpu
     }
 
-    /// `cpu` executes again. Its wait goes on if it has not looked since it stopped before.
+    /// `cpu` executes again. Its wait continues if it has not looked since its previous stop.
     fn continues(&mut self, cpu: usize) {
         let this = &mut self.cpus[cpu];
         if this.looked {
@@ -368,7 +364,7 @@ impl Cutter {
         }
     }
 
-    /// Returns a [`Release`] by this CPU, now.
+    /// Returns a [`Release`] by this CPU at this moment.
     fn releases(&mut self, tpidr: Tpidr, now: Counts) -> Release {
         let cpu = self.at(tpidr, now);
         self.released = now.total();
@@ -381,9 +377,9 @@ impl Cutter {
         }
     }
 
-    /// `cpu` has found `release`. Its clock follows if it waited when the release happened,
-    /// and if this is the first release that it finds after the wait. A later one is not a
-    /// cause: another CPU's word, for instance, which that CPU changed before it waits.
+    /// `cpu` has found `release`. Its clock follows if it was waiting when the release happened, and if this is the
+    /// first release that it finds after the wait. A later release is not a cause: it may be a word that another CPU
+    /// changed before its own wait.
     fn link(&mut self, cpu: usize, release: Release) {
         self.join(cpu, release);
         let this = &mut self.cpus[cpu];
@@ -399,8 +395,8 @@ impl Cutter {
         this.linked = true;
     }
 
-    /// `cpu` has found `release`. If one of the two takes part in a sample that was open then, the
-    /// other one now does, too.
+    /// `cpu` has found `release`. If one of the two CPUs takes part in a sample that was open at the release, the other
+    /// one now takes part, too.
     fn join(&mut self, cpu: usize, release: Release) {
         let both = [cpu, release.cpu];
         let open = self.cpus.iter_mut().filter_map(|cpu| cpu.open.as_mut());
@@ -410,11 +406,11 @@ impl Cutter {
         }
     }
 
-    /// Instructions that the CPUs of a sample have executed since it began.
+    /// Returns the instructions that the CPUs of a sample have executed since it began.
     fn executed_by_parties(&self, open: &Open) -> Counts {
         let cpus = self.cpus.iter().enumerate();
         let parties = cpus.filter(|&(n, _)| open.parties.contains(&n));
-        // A CPU that was unknown when it began had executed nothing.
+        // A CPU that was unknown when the sample began had executed nothing.
         let before = |n: usize| open.executed.get(n).copied().unwrap_or_default();
         parties.fold(Counts::default(), |sum, (n, cpu)| {
             sum.plus(cpu.executed.since(before(n)))
@@ -429,8 +425,7 @@ fn later(one: Counts, other: Counts) -> Counts {
     }
 }
 
-/// Whether an interrupt is for the CPU of this affinity (IHI 0069H, 12.2.20); true for an
-/// unknown affinity.
+/// Whether an interrupt is for the CPU with this affinity (IHI 0069H, 12.2.20); true for an unknown affinity.
 fn is_for(value: u64, affinity: Option<u64>) -> bool {
     let Some(affinity) = affinity else {
         return true;

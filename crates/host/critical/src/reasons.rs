@@ -8,21 +8,21 @@ use crate::Class;
 pub struct Reasons(pub u16);
 
 impl Reasons {
-    /// None.
+    /// No reasons.
     pub const NONE: Self = Self(0);
     /// Reads the clock at the beginning of a sample.
     pub const BEGIN: Self = Self(1 << 0);
-    /// Reads it at the end.
+    /// Reads the clock at the end of a sample.
     pub const END: Self = Self(1 << 1);
-    /// Follows one of the two: the value is in a register now.
+    /// Follows one of the two clock reads: the value is now in a register.
     pub const VALUE: Self = Self(1 << 2);
     /// Belongs to the code that counts a sample.
     pub const RECORD: Self = Self(1 << 3);
     /// WFI, WFE, WFIT, WFET or YIELD: the emulator may continue with another CPU.
     pub const PAUSE: Self = Self(1 << 4);
-    /// Follows one of those.
+    /// Follows one of these pauses.
     pub const RESUME: Self = Self(1 << 5);
-    /// Load or store that is ordered, exclusive or atomic: CPUs communicate by these.
+    /// A load or store that is ordered, exclusive or atomic: CPUs communicate with these.
     pub const SYNC: Self = Self(1 << 6);
     /// Writes ICC_SGI1R_EL1.
     pub const SEND: Self = Self(1 << 7);
@@ -31,12 +31,12 @@ impl Reasons {
     /// A cell begins; its number is in x0.
     pub const CELL: Self = Self(1 << 9);
 
-    /// The pause halts the CPU: it is not YIELD.
+    /// The pause halts the CPU, unlike YIELD.
     pub const HALT: Self = Self(1 << 10);
 
     const CLASS: u32 = 13;
 
-    /// The kinds that follow from the instruction itself.
+    /// Returns the kinds that follow from the instruction itself.
     #[must_use]
     pub const fn of_word(word: u32) -> Self {
         match word {
@@ -44,8 +44,7 @@ impl Reasons {
             0xd503_205f | 0xd503_207f => return Self::PAUSE.and(Self::HALT),
             _ => {}
         }
-        // WFET and WFIT; MSR ICC_SGI1R_EL1 and MRS ICC_IAR1_EL1, of any register
-        // (DDI 0487K.a, C4.1.94).
+        // WFET and WFIT; MSR ICC_SGI1R_EL1 and MRS ICC_IAR1_EL1, with any register (DDI 0487K.a, C4.1.94).
         match word & !0x1f {
             0xd503_1000 | 0xd503_1020 => return Self::PAUSE.and(Self::HALT),
             0xd518_cba0 => return Self::SEND,
@@ -62,7 +61,7 @@ impl Reasons {
         Self::NONE
     }
 
-    /// Whether `word` reads the clock, and into which register.
+    /// Returns the register into which `word` reads the clock; `None` if it does not read it.
     #[must_use]
     pub const fn clock_register(word: u32) -> Option<u8> {
         // MRS Xt, CNTVCT_EL0
@@ -73,32 +72,32 @@ impl Reasons {
         }
     }
 
-    /// Returns the union of both.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether it has all kinds of `other`.
+    /// Whether the set has all kinds of `other`.
     #[must_use]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Returns it as bookkeeping of `class`.
+    /// Returns the set with its bookkeeping class set to `class`.
     #[must_use]
     pub const fn of_class(self, class: Class) -> Self {
         Self(self.0 & !(7 << Self::CLASS) | (class as u16 + 1) << Self::CLASS)
     }
 
-    /// Its class of bookkeeping, if it is bookkeeping.
+    /// Returns its class of bookkeeping, if it is bookkeeping.
     #[must_use]
     pub fn class(self) -> Option<Class> {
         let number = usize::from(self.0 >> Self::CLASS).checked_sub(1)?;
         Class::ALL.get(number).copied()
     }
 
-    /// Whether its execution has to be reported, besides being counted.
+    /// Whether its execution has to be reported as well as counted.
     #[must_use]
     pub const fn happens(self) -> bool {
         self.0 & ((1 << Self::CLASS) - 1) != 0

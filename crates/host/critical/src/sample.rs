@@ -9,35 +9,33 @@ use crate::{Counts, Exits};
 /// One sample, or several equal ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sample {
-    /// Its value for the guest: by how much the counter advanced.
+    /// Its value in the guest: the counter's advance.
     pub value: u64,
     /// Instructions that all CPUs executed.
     pub work: Counts,
-    /// Instructions of the CPUs that took part in it: the one that measures, and each that
-    /// sent to one of them or received from one meanwhile.
+    /// Instructions of the CPUs that took part in it: the measuring CPU, and each CPU that sent to or received from one
+    /// of them during the sample.
     pub parties: Counts,
     /// Instructions on the path.
     pub path: Counts,
     /// Exceptions that were taken to EL2.
     pub exits: Exits,
-    /// Whether a CPU halted: if none has anything to do, the counter skips to the next
-    /// timer.
+    /// Whether a CPU halted: if no CPU has anything to do, the counter skips to the next timer.
     pub halted: bool,
-    /// Whether CPUs changed where none waited, so that the instructions of each are not known.
+    /// Whether the CPUs changed while none waited, so that each CPU's instructions are unknown.
     pub unclear: bool,
 }
 
-/// Samples of all cells, with the number of each.
+/// Samples of all cells, with the number of occurrences of each.
 pub type Samples = BTreeMap<(u64, Sample), u64>;
 
 /// First line of a file.
 const HEADING: &str = "rouse samples 2";
-/// Numbers of a line.
+/// Numbers in a line.
 const NUMBERS: usize = 3 + 3 * Counts::LEN + 9 + 2;
 
 impl Sample {
-    /// Returns how far the counter advanced without an instruction. An error says what
-    /// doesn't add up.
+    /// Returns how far the counter advanced without an instruction. An error describes the contradiction.
     pub fn skipped(&self) -> Result<u64, String> {
         let executed = self.work.total();
         match self.value.checked_sub(executed) {
@@ -53,8 +51,8 @@ impl Sample {
         }
     }
 
-    /// Checks whether its parts are possible: the path and the bookkeeping were
-    /// executed as well.
+    /// Checks whether the sample's parts are possible: the path and the bookkeeping are parts of the executed
+    /// instructions.
     pub fn check(&self) -> Result<(), String> {
         self.skipped()?;
         let inside = |part: Counts| {
@@ -80,7 +78,7 @@ impl Sample {
     }
 }
 
-/// Returns the lines of these samples.
+/// Returns the lines for these samples.
 #[must_use]
 pub fn to_text(samples: &Samples) -> String {
     let mut text = format!("{HEADING}\n");
@@ -95,7 +93,7 @@ pub fn to_text(samples: &Samples) -> String {
     text
 }
 
-/// Parses the samples of such lines; an error names the first line that is not a sample.
+/// Parses the samples in such lines; an error names the first line that is not a sample.
 pub fn from_text(text: &str) -> Result<Samples, String> {
     let mut lines = text.lines();
     if lines.next() != Some(HEADING) || lines.next_back() != Some("end") {
@@ -178,7 +176,7 @@ mod tests {
         assert_eq!(skips.skipped(), Ok(990));
         let planted = [
             Sample { value: 9, ..good },
-            // The counter advances without a possible reason.
+            // The counter advances for no possible reason.
             Sample { value: 11, ..good },
             Sample {
                 parties: Counts {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ACPI tables in files: the text of `acpidump`, or tables in binary form, one or
-//! more in a file, from `acpidump -b`, `acpixtract` and `/sys/firmware/acpi/tables`.
+//! ACPI tables in files: the text of `acpidump`, or binary tables, one or more in each file, from `acpidump -b`,
+//! `acpixtract` and `/sys/firmware/acpi/tables`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,18 +12,17 @@ use anyhow::Result;
 use shell::failure::{BadInput, bad_input};
 use shell::output::file_arguments;
 
-/// Bytes of the header of every table (ACPI 6.5, 5.2.6).
+/// Bytes in the header of every table (ACPI 6.5, 5.2.6).
 const HEADER: usize = 36;
 /// More bytes than any table has.
 const MOST: usize = 1 << 24;
-/// Tables that this program reads and that a machine has once.
+/// Tables that this program reads and that occur once in a machine.
 const ONCE: [&[u8; 4]; 4] = [b"APIC", b"GTDT", b"FACP", b"SPCR"];
-/// Bytes of the RSDP, and the offset of the XSDT.
+/// Bytes in the RSDP, and the offset of the XSDT.
 const RSDP: usize = 36;
 const XSDT: usize = 64;
 
-/// Tables, with our own RSDP and XSDT for them, as physical memory from
-/// [`Dump::BASE`] on.
+/// Tables, preceded by our own RSDP and XSDT for them, as physical memory from [`Dump::BASE`] on.
 pub struct Dump(Vec<u8>);
 
 impl Tables for Dump {
@@ -38,7 +37,7 @@ impl Dump {
     pub const BASE: u64 = platform::claims::END - Self::SIZE;
     pub const SIZE: u64 = 1 << 30;
 
-    /// Reads the tables in a file, or in the files of a folder.
+    /// Reads the tables in a file, or in all files of a folder.
     pub fn read(named: &Path) -> Result<Self> {
         let mut files = vec![named.to_owned()];
         let unread = |error: std::io::Error| {
@@ -57,7 +56,7 @@ impl Dump {
             files.sort();
         }
         let mut tables: Vec<Vec<u8>> = Vec::new();
-        // The file of each table that a machine has once.
+        // The file of each table that occurs once in a machine.
         let mut single: BTreeMap<[u8; 4], PathBuf> = BTreeMap::new();
         for file in files {
             for table in tables_of(&file_arguments::read("--acpi", &file).map_err(unread)?) {
@@ -98,7 +97,7 @@ impl Dump {
         xsdt[..4].copy_from_slice(b"XSDT");
         xsdt[4..8].copy_from_slice(&(length as u32).to_le_bytes());
         xsdt[8] = 1;
-        // All of them have the same OEM fields.
+        // All tables have the same OEM fields.
         xsdt[10..24].copy_from_slice(&tables[0][10..24]);
         seal(xsdt, 9);
         let rsdp = &mut memory[..RSDP];
@@ -138,7 +137,7 @@ fn of_text(text: &str) -> Vec<Vec<u8>> {
         if line.contains(" @ 0x") {
             tables.push(Vec::new());
         } else if let (Some(table), Some((_, bytes))) = (tables.last_mut(), line.split_once(": ")) {
-            // Sixteen bytes, then their characters.
+            // Sixteen bytes come first, then their characters.
             let words = bytes.split(' ').take(16).map_while(|word| {
                 (word.len() == 2)
                     .then(|| u8::from_str_radix(word, 16).ok())
@@ -158,7 +157,7 @@ fn of_bytes(mut rest: &[u8]) -> Vec<Vec<u8>> {
         if !(HEADER..=MOST).contains(&length) {
             break;
         }
-        // A table that is cut short is passed on, and refused for what it lacks.
+        // A truncated table is passed on, and refused later for its missing part.
         let length = length.min(rest.len());
         tables.push(rest[..length].to_vec());
         rest = &rest[length..];

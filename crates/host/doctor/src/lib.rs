@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// Public to the programs of this workspace alone: a field whose name says it all has no line.
+// This crate is only for programs of this workspace, so a field with a clear name needs no comment.
 #![allow(missing_docs)]
-//! The verb `doctor`: the tools that exist, those that are missing, and how to get them.
+//! The verb `doctor`: the available tools, the missing tools, and how to get them.
 
 mod options;
 
@@ -26,18 +26,18 @@ use shell::failure::bad_input;
 use shell::places;
 use shell::terminal::{self, print_document};
 
-/// The firmware of boards that have one (boards/*.toml).
+/// The firmware of boards that have a UEFI firmware (boards/*.toml).
 const FIRMWARE: &str = "QEMU_EFI.fd";
 
-/// The release of Trusted Firmware-A of boards that start with it.
+/// The release of Trusted Firmware-A for boards that start with it.
 const TRUSTED: &str = "2.12.1";
 
-/// A tool: its name, its state, and the remedy, if it needs one.
+/// A tool: its name, its state, and a remedy if it needs one.
 struct Finding {
     tool: &'static str,
     state: String,
     remedy: String,
-    /// Whether nothing runs without it.
+    /// Whether nothing runs without the tool.
     blocks: bool,
 }
 
@@ -66,7 +66,7 @@ impl Finding {
     }
 }
 
-/// Checks every tool, or the machines that were named.
+/// Checks every tool, or only the named machines.
 pub fn doctor(args: &DoctorArgs) -> Result<()> {
     if !args.dtb.is_empty() || !args.acpi.is_empty() {
         return machines::look(args);
@@ -106,7 +106,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<()> {
     Ok(())
 }
 
-/// A line for each tool, and a line below it with the remedy.
+/// Returns a line for each tool, with the remedy on a line below it.
 fn document(findings: &[Finding]) -> Document {
     let longest = findings.iter().map(|finding| finding.tool.len()).max();
     let longest = longest.unwrap_or(0);
@@ -198,7 +198,8 @@ fn host_kernel() -> Finding {
     )
 }
 
-/// Returns the finding on a tool that Debian's apt fetches once when `user` first needs it, unless `named` names one.
+/// Returns the finding about a tool that Debian's apt fetches when `user` first needs it, unless the option `named`
+/// names one.
 fn fetched(tool: &'static str, provided: Option<PathBuf>, user: &str, named: &str) -> Finding {
     match provided {
         Some(path) => Finding::new(tool, places::shown(&path)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks machines by their descriptions, before a user carries a disk to one.
+//! Checks machines from their descriptions, before a user carries a disk to one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,26 +19,26 @@ use shell::terminal::say;
 
 /// Characters of a line.
 const WIDTH: usize = 80;
-/// Of those, characters of a file's name.
+/// The part of these characters that is for a file's name.
 const NAME: usize = 34;
 
-/// Finding on the machine that a file describes.
+/// Finding about the machine that a file describes.
 #[derive(Debug, Serialize)]
 pub struct Finding {
     /// The file, or the folder of tables.
     pub file: String,
-    /// Whether Rouse can run there.
+    /// Whether Rouse can run on the machine.
     pub ok: bool,
-    /// Why it can't, or a note.
+    /// The reason if it can't, or a note.
     pub why: Option<String>,
-    /// Its console, if it has one that Rouse can drive.
+    /// Its console, if Rouse can drive one.
     pub console: Option<String>,
-    /// Summary of the machine, in a few words.
+    /// Summary of the machine in a few words.
     #[serde(skip)]
     found: String,
 }
 
-/// Checks every file that was named.
+/// Checks every named file.
 pub fn look(args: &DoctorArgs) -> Result<()> {
     let mut findings = Vec::new();
     for named in &args.dtb {
@@ -53,7 +53,7 @@ pub fn look(args: &DoctorArgs) -> Result<()> {
         for file in files {
             findings.push(match checks::tree_bytes(&file) {
                 Ok(blob) => of_tree(&file, &blob),
-                // Goes on with the other files of a folder.
+                // A broken file does not stop the check of a folder's other files.
                 Err(_) if file != *named => {
                     Finding::refused(&file, "it is not a flattened device tree")
                 }
@@ -101,7 +101,7 @@ pub fn trees(named: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         .map_err(unread)?;
     below.sort();
     for path in below {
-        // A link may lead into a circle.
+        // A link may lead into a cycle.
         if path.is_dir() && !path.is_symlink() {
             trees(&path, files)?;
         } else if path.extension().is_some_and(|end| end == "dtb") && path.is_file() {
@@ -111,7 +111,7 @@ pub fn trees(named: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Checks the machine of a device tree. Its RAM is often written by the boot loader.
+/// Checks the machine of a device tree. RAM may be missing in it, since the boot loader often adds it.
 pub fn of_tree(file: &Path, blob: &[u8]) -> Finding {
     let (mut room, mut again) = (Box::new(Room::new()), Box::new(Room::new()));
     let read = Platform::from_fdt(blob, &mut room);
@@ -141,7 +141,7 @@ pub fn of_tree(file: &Path, blob: &[u8]) -> Finding {
     }
 }
 
-/// Checks the machine of the output of `acpidump`, or of a folder of tables.
+/// Checks the machine described by the output of `acpidump`, or by a folder of tables.
 fn of_tables(named: &Path) -> Result<Finding> {
     let dump = Dump::read(named)?;
     let mut ram = Ram::new();
@@ -198,7 +198,7 @@ impl Finding {
             (false, Some(why)) => ("no", brief(why)),
             _ => ("ok", self.found.as_str()),
         };
-        // The end of a path distinguishes it from others.
+        // The end of a path distinguishes it from other paths.
         let name: Vec<char> = self.file.chars().collect();
         let name = match name.len().checked_sub(NAME) {
             Some(1..) => format!(
@@ -215,13 +215,13 @@ impl Finding {
     }
 }
 
-/// Whether a spin-table starts its CPUs.
+/// Whether the CPUs start through a spin-table.
 fn is_by_table(platform: &Platform<'_>) -> bool {
     let by_table = |cpu: &platform::Cpu| matches!(cpu.enable, Enable::SpinTable(_));
     platform.cpus.iter().any(by_table)
 }
 
-/// Why Rouse cannot run on a well described machine: first the reasons that the image itself checks.
+/// Returns why Rouse cannot run on a well-described machine; the reasons that the image itself checks come first.
 fn missing(platform: &Platform<'_>) -> Option<String> {
     let by_table = is_by_table(platform);
     let pool = carve::pool(platform.cpus.len() as u64);
@@ -240,7 +240,7 @@ fn missing(platform: &Platform<'_>) -> Option<String> {
         .or_else(|| no_psci.then(|| why.to_owned()))
 }
 
-/// Returns a console, in the words of `rouse.uart=`.
+/// Returns a console in the words of `rouse.uart=`.
 fn console(uart: &Uart) -> String {
     let base = uart.base;
     match uart.kind {
@@ -253,7 +253,7 @@ fn console(uart: &Uart) -> String {
     }
 }
 
-/// Returns a reason without its common prefix.
+/// Returns a reason without its usual prefix.
 fn brief(why: &str) -> &str {
     [
         "device tree: the interrupt controller is ",
@@ -265,7 +265,7 @@ fn brief(why: &str) -> &str {
     .unwrap_or(why)
 }
 
-/// Counts the machines that Rouse can run on, with their notes, and the others by reason.
+/// Counts the machines on which Rouse can run, with their notes, and the others by reason.
 pub fn summary(findings: &[Finding]) -> Vec<String> {
     let well = findings.iter().filter(|finding| finding.ok);
     let silent = well
@@ -343,7 +343,7 @@ mod tests {
         }
     }
 
-    /// QEMU's tree, as it is and without memory.
+    /// QEMU's tree, unchanged and without memory.
     #[test]
     fn a_tree_without_ram_is_read() {
         let virt = include_bytes!("../../../no_std/platform/tests/virt.dtb");
@@ -377,7 +377,7 @@ mod tests {
             "{small:?}"
         );
         let gicd = [0, 0x800_0000, 0, 0x1_0000];
-        // A file's RAM may be in a place that no machine has.
+        // A file's RAM may be at an address where no machine has RAM.
         let in_ram = with(gicd, [0, 0x4000_0000, 0, 0x1_0000]);
         let summary = summary(&[in_ram]).join("\n");
         assert!(summary.starts_with("1 of 1 machines"), "{summary}");

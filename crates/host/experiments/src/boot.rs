@@ -8,41 +8,40 @@ use running::options::{JobArgs, Unders};
 /// Values of dimensions, by their keys.
 pub type Lists = &'static [(&'static str, &'static str)];
 
-/// One boot, without time stamps, and its repetitions.
+/// A boot without time stamps, and its repetitions.
 pub struct Boot {
     pub label: &'static str,
     /// Hypervisor below the guest.
     pub under: Under,
-    /// Number of CPUs; the board's if `None`.
+    /// Number of CPUs; the board's number if `None`.
     pub cpus: Option<u32>,
-    /// Values other than the defaults.
+    /// Values that differ from the defaults.
     pub lists: Lists,
     /// Wake-ups per cell.
     pub iterations: u64,
-    /// Its repetitions; [`ONCE`] where nothing can vary. All repeated
-    /// boots of an experiment have the same ones.
+    /// Its repetitions; [`ONCE`] where nothing can vary. All repeated boots of an experiment have equal repetitions.
     pub repeats: &'static [Repeat],
 }
 
-/// Differences of one repetition of a boot.
+/// The differences between one repetition and its boot.
 #[derive(Clone, Copy)]
 pub struct Repeat {
-    /// Its name, also in the names of folders.
+    /// Its name, which is also part of folder names.
     pub name: &'static str,
-    /// Seed of the times; the guest's own default if `None`.
+    /// Seed of the times; the guest's default if `None`.
     pub seed: Option<u64>,
-    /// Number of CPUs in place of the boot's: it changes where tasks run, and in which order.
+    /// Number of CPUs, in place of the boot's: it changes where tasks run, and in which order.
     pub cpus: Option<u32>,
-    /// Values other than the boot's.
+    /// Values that differ from the boot's.
     pub lists: Lists,
-    /// Smaller request for boards that simulate cores.
+    /// A smaller request for boards that simulate cores.
     pub brief: Option<Brief>,
 }
 
-/// Smaller request for a simulator of cores, which runs some 100,000 instructions per second.
+/// A smaller request for a simulator of cores, which runs some 100,000 instructions per second.
 #[derive(Clone, Copy)]
 pub struct Brief {
-    /// Values in place of the boot's.
+    /// Values that replace the boot's.
     pub lists: Lists,
     /// Wake-ups per cell.
     pub iterations: u64,
@@ -58,7 +57,7 @@ impl Repeat {
         brief: None,
     };
 
-    /// With times drawn from `seed`.
+    /// Creates a repetition with times drawn from `seed`.
     pub const fn seed(name: &'static str, seed: u64) -> Self {
         Self {
             name,
@@ -67,7 +66,7 @@ impl Repeat {
         }
     }
 
-    /// With this number of CPUs.
+    /// Creates a repetition with this number of CPUs.
     pub const fn cpus(name: &'static str, cpus: u32) -> Self {
         Self {
             name,
@@ -77,13 +76,13 @@ impl Repeat {
     }
 }
 
-/// Bits of a seed that differ between repetitions; those above differ between choices.
+/// Bits of a seed that differ between repetitions; the bits above them differ between choices.
 const SEED_BITS: u32 = 8;
 
-/// One boot.
+/// No repetition.
 pub const ONCE: &[Repeat] = &[Repeat::SAME];
 
-/// Twelve, with other random times: for an effect as small as the spread of boots.
+/// Twelve repetitions with different random times: for an effect as small as the spread of boots.
 pub const TWELVE_SEEDS: &[Repeat] = &[
     Repeat::seed("seed-1", 1),
     Repeat::seed("seed-2", 2),
@@ -99,11 +98,10 @@ pub const TWELVE_SEEDS: &[Repeat] = &[
     Repeat::seed("seed-12", 12),
 ];
 
-/// Three of these.
+/// Three of these repetitions.
 pub const SEEDS: &[Repeat] = TWELVE_SEEDS.split_at(3).0;
 
-/// Three, with work on two CPUs, alone or with idle ones, or spread
-/// over more.
+/// Three repetitions with work on two CPUs: without other CPUs, next to idle ones, or spread over more.
 pub const PLACES: &[Repeat] = &[
     Repeat::cpus("2-cpus", 2),
     Repeat::cpus("4-cpus", 4),
@@ -119,7 +117,7 @@ impl Boot {
         }
     }
 
-    /// Returns the smaller request for a repetition where cores are simulated, if it has one.
+    /// Returns the smaller request for a repetition on a board that simulates cores, if the repetition has one.
     pub fn brief(&self, repeat: &Repeat) -> Option<(Self, Repeat)> {
         let brief = repeat.brief?;
         let boot = Self {
@@ -130,22 +128,22 @@ impl Boot {
         Some((boot, Repeat { lists, ..*repeat }))
     }
 
-    /// Returns the arguments of the job on `board`; with another `choice` of seeds, if given.
+    /// Returns the arguments of the job on `board`, with another `choice` of seeds if given.
     pub fn args(&self, board: &str, repeat: &Repeat, choice: Option<u32>) -> JobArgs {
         let mut args = JobArgs::on(board);
         let special = |key: &str| repeat.lists.iter().any(|(other, _)| *other == key);
         let own = self.lists.iter().filter(|(key, _)| !special(key));
         let lists: Vec<_> = own.chain(repeat.lists).copied().collect();
         args.load.plan = request::PlanArgs::exactly(self.iterations, &lists);
-        // Experiments fix the number of wake-ups, however long these take.
+        // Experiments fix the number of wake-ups, however long those take.
         args.load.plan.cell_ms = Some("0".into());
         let seed = match choice.map(u64::from) {
             None => repeat.seed,
-            // So no repetition has a seed of another choice.
+            // So no repetition shares a seed with another choice.
             Some(choice) => Some((choice << SEED_BITS) + repeat.seed.unwrap_or_default()),
         };
         args.load.append = seed.map(|seed| format!("rouse.seed={seed}"));
-        // Workloads named for Linux run on Linux.
+        // Workloads with Linux in their name run on Linux.
         let linux = lists
             .iter()
             .any(|(key, words)| *key == "workload" && words.starts_with("linux-"));

@@ -7,13 +7,13 @@ use serde::Serialize;
 
 use super::outcome::Table;
 
-/// A chart, for the page and not for the terminal.
+/// A chart on the page; the terminal has none.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Chart {
     /// Lines over a quantity.
     Curves {
-        /// Heading: the measured quantity.
+        /// Heading, which is the measured quantity.
         title: String,
         /// The quantity of the x axis, with its unit.
         along: &'static str,
@@ -23,13 +23,13 @@ pub enum Chart {
     },
     /// Bars of several series, in groups.
     Bars {
-        /// Heading: the measured quantity.
+        /// Heading, which is the measured quantity.
         title: String,
         /// The unit of the bars' values.
         unit: String,
-        /// Names of the series; a published one is marked as such.
+        /// Names of the series; a published series is marked as such.
         series: Vec<String>,
-        /// Groups: a name, and a value for each series that has one.
+        /// Groups: a name, and a value for each series, if the series has one.
         groups: Vec<(String, Vec<Option<f64>>)>,
     },
 }
@@ -42,16 +42,16 @@ pub struct Curve {
     /// Classes of its colour and pattern in the style sheet.
     #[serde(skip)]
     pub class: &'static str,
-    /// Its points, in the order of the quantity.
+    /// Its points, in the order of the x axis.
     pub points: Vec<(f64, f64)>,
 }
 
 /// A column of a table as a series: its index, and its name in the chart.
 #[derive(Clone, Copy)]
 pub enum Series {
-    /// Ours.
+    /// A series of ours.
     Here(usize, &'static str),
-    /// The source's.
+    /// A series of the source's.
     Published(usize, &'static str),
 }
 
@@ -70,7 +70,7 @@ const LINES: [&str; 6] = [
 ];
 
 impl Series {
-    /// Marks it as a column of the source's.
+    /// Marks the column as one of the source's.
     pub const fn of_source(self) -> Self {
         match self {
             Self::Here(column, name) | Self::Published(column, name) => {
@@ -158,7 +158,7 @@ impl Chart {
         }
     }
 
-    /// Draws the columns of `table` as grouped bars, a group for each row that `is` shown.
+    /// Draws the columns of `table` as grouped bars, with a group for each row that `is` true of.
     pub fn bars(
         table: &Table,
         title: &str,
@@ -179,7 +179,7 @@ impl Chart {
         }
     }
 
-    /// Returns its lines; bars have none.
+    /// Returns the chart's lines; bars have none.
     #[cfg(test)]
     pub fn lines(&self) -> &[Curve] {
         match self {
@@ -188,7 +188,7 @@ impl Chart {
         }
     }
 
-    /// Draws it for the page, among `all` of its experiment: bars of one unit have one scale.
+    /// Draws the chart for the page, among `all` charts of its experiment: bars of one unit share a scale.
     pub fn drawn(&self, all: &[Self]) -> Markup {
         match self {
             Self::Curves {
@@ -235,7 +235,7 @@ impl Chart {
         unit
     }
 
-    /// Returns its bars; curves have none.
+    /// Returns the chart's bars; curves have none.
     fn groups(&self) -> Vec<Bars> {
         let Self::Bars { series, groups, .. } = self else {
             return Vec::new();
@@ -295,7 +295,7 @@ mod tests {
             let (width, _) = rest.split_once('"')?;
             of_bar.contains("fill c-").then_some(width)
         }
-        // The first is the legend's key.
+        // The first rectangle is the legend's key.
         let each = drawn.split("<rect ").skip(1).filter_map(width);
         each.skip(1).collect()
     }
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(widths(&light).len(), 2, "{light}");
         // 20 % has the same length in both.
         assert_eq!(widths(&light)[1], widths(&heavy)[0]);
-        // Alone it would be as long as the chart is wide, and so it is with another unit.
+        // A single chart is scaled to its full width, and so are charts of different units.
         let alone = drawn(&charts[0], &charts[..1]);
         assert_ne!(widths(&alone)[1], widths(&light)[1]);
         assert_eq!(widths(&alone), widths(&other));

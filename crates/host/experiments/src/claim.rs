@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A source's statement, the part of it that is tested, and our numbers for it, boot by boot.
+//! A source's statement, the part of it that is tested, and our numbers about it, boot by boot.
 
 use std::collections::BTreeSet;
 
@@ -8,29 +8,27 @@ use serde::{Serialize, Serializer};
 use super::figures::ByBoot;
 use super::verdict::{Test, Verdict, Way, judge};
 
-/// The share of a published effect that ours needs in order to count: a smaller effect is not the one that
-/// the source reports.
+/// The share of a published effect that our effect needs in order to count: a smaller effect is not the reported one.
 const COUNTS: f64 = 1.0 / 3.0;
 
-/// The smallest effect of a sign or an order where the source does not state its accuracy, per cent
-/// or points: equal boots have no spread by which to test an effect.
+/// The smallest effect of a sign or an order where the source does not state its accuracy, in per cent or points: equal
+/// boots have no spread against which to test an effect.
 const LEAST: f64 = 1.0;
 
-/// A statement of the source, and our numbers for it: one figure
-/// compared with another, in every boot.
+/// A statement of the source, and our numbers about it: one figure compared with another, in every boot.
 pub struct Claim {
     /// The source's statement: its sentence, shortened, or its number with the unit.
     source: String,
-    /// The part of it that is tested, if the comparison does not show that.
+    /// The tested part of the statement, if the comparison does not show it.
     tested: Option<String>,
     test: Test,
-    /// The smallest effect that counts, if set.
+    /// The smallest effect that counts, if one was set.
     least: Option<f64>,
-    /// The unit of a difference; `None`: per cent of the second figure.
+    /// The unit of a difference; with `None`, the effect is in per cent of the second figure.
     unit: Option<&'static str>,
     one: (String, ByBoot<f64>),
     other: (String, ByBoot<f64>),
-    /// Names of the probes that it needs and the machine lacks.
+    /// Names of the probes that the claim needs and the machine lacks.
     missing: BTreeSet<String>,
     /// The reason for a different result, if there is one.
     reason: Option<&'static str>,
@@ -42,7 +40,7 @@ struct Ours<'c> {
     boot: &'c str,
     one: f64,
     other: f64,
-    /// `null` where the second is 0 and the first is not.
+    /// `null` if the second figure is 0 and the first is not.
     effect: f64,
 }
 
@@ -70,7 +68,7 @@ impl Claim {
         }
     }
 
-    /// The first is below the second.
+    /// Claims that the first figure is below the second.
     pub fn below(
         source: impl Into<String>,
         one: (&str, impl Into<ByBoot<f64>>),
@@ -79,7 +77,7 @@ impl Claim {
         Self::new(source, Test::Order, one, other)
     }
 
-    /// Sets the part of the source that is tested, where the comparison alone does not show it.
+    /// Sets the tested part of the source's statement, where the comparison alone does not show it.
     pub fn tested(self, tested: impl Into<String>) -> Self {
         Self {
             tested: Some(tested.into()),
@@ -87,7 +85,7 @@ impl Claim {
         }
     }
 
-    /// Makes the effect the difference, in this unit, and not per cent of the second.
+    /// Makes the effect a difference in this unit instead of per cent of the second figure.
     pub fn difference_in(self, unit: &'static str) -> Self {
         Self {
             unit: Some(unit),
@@ -95,14 +93,13 @@ impl Claim {
         }
     }
 
-    /// Ignores an effect smaller than this: the resolution of the last digit of the source's
-    /// figures.
+    /// Ignores smaller effects than this: the resolution of the last digit of the source's figures.
     pub fn at_least(self, least: f64) -> Self {
         let least = Some(least);
         Self { least, ..self }
     }
 
-    /// Returns the smallest effect that counts; 0 if any does.
+    /// Returns the smallest effect that counts; 0 if all effects count.
     fn least(&self) -> f64 {
         self.least.unwrap_or(match (self.test, self.unit) {
             (Test::Sign { .. } | Test::Order, None | Some("points")) => LEAST,
@@ -110,7 +107,7 @@ impl Claim {
         })
     }
 
-    /// The source's figures in place of the two; ignores an effect below [`COUNTS`] of theirs.
+    /// Sets the source's two figures, and ignores an effect below [`COUNTS`] of theirs.
     pub fn published(self, one: f64, other: f64) -> Self {
         let least = COUNTS * self.effect(one, other).abs();
         self.at_least(least)
@@ -132,13 +129,13 @@ impl Claim {
         }
     }
 
-    /// Judges our counts, as if the machine modelled everything that the claim is about.
+    /// Judges our counts as if the machine modelled everything that the claim is about.
     pub fn by_counts(&self) -> Verdict {
         let effects: Vec<f64> = self.ours().iter().map(|ours| ours.effect).collect();
         judge(self.test, &effects, self.least())
     }
 
-    /// Returns the verdict in words; if it is not judged, with the verdict of our counts.
+    /// Returns the verdict in words; if the claim is not judged, adds the verdict on our counts.
     pub fn shown(&self) -> String {
         let counts = self.by_counts().shown();
         match self.verdict() {
@@ -147,7 +144,7 @@ impl Claim {
         }
     }
 
-    /// Returns the reason for a different result, if it differs.
+    /// Returns the reason for the result if it differs from the source's.
     pub fn why(&self) -> Option<String> {
         match self.verdict() {
             Verdict::NotModelled => {
@@ -162,7 +159,7 @@ impl Claim {
         }
     }
 
-    /// Names of the probes that it needs and the machine lacks.
+    /// Names of the probes that the claim needs and the machine lacks.
     pub fn missing(&self) -> impl Iterator<Item = &str> {
         self.missing.iter().map(String::as_str)
     }
@@ -171,7 +168,7 @@ impl Claim {
         &self.source
     }
 
-    /// Describes the part of it that is tested.
+    /// Describes the tested part of the statement.
     pub fn what_is_tested(&self) -> String {
         let (one, other) = (&self.one.0, &self.other.0);
         let unit = self.unit.unwrap_or("%");
@@ -215,7 +212,7 @@ impl Claim {
         }
     }
 
-    /// Returns our numbers, boot by boot; a figure of only one boot holds for all.
+    /// Returns our numbers, boot by boot; a figure that only one boot has applies to all.
     fn ours(&self) -> Vec<Ours<'_>> {
         let (one, other) = (self.one.1.named(), self.other.1.named());
         let boots = one.len().max(other.len());
@@ -258,7 +255,7 @@ impl Claim {
         format!("{}, {}: {effects}", named(&self.one), named(&self.other))
     }
 
-    /// Describes it in a line. One line for all claims that are not judged names the lacking properties.
+    /// Describes the claim in a line. For all claims that are not judged, one common line names the lacking properties.
     pub fn line(&self) -> String {
         let why = self.why().filter(|_| self.missing.is_empty());
         let why = why.map(|why| format!("; {why}")).unwrap_or_default();
@@ -289,7 +286,7 @@ impl Serialize for Claim {
             ours: Vec<Ours<'c>>,
             verdict: Verdict,
             agrees: Option<bool>,
-            /// The verdict if the machine modelled everything.
+            /// The verdict as if the machine modelled everything.
             by_counts: Verdict,
             #[serde(skip_serializing_if = "Option::is_none")]
             why: Option<String>,
@@ -393,7 +390,7 @@ mod tests {
         assert_eq!(below(92.0).verdict(), Verdict::NoDifference);
         assert_eq!(below(109.0).verdict(), Verdict::Differs);
         assert_eq!(below(0.0).what_is_tested(), "a below b by at least 8.33 %");
-        // In the claim's unit, any unit.
+        // The smallest effect applies in any unit of a claim.
         let points = Claim::below("a is rarer", ("a", Constant(5.0)), ("b", Constant(8.0)));
         let points = points.difference_in("points").published(30.0, 40.0);
         assert_eq!(points.verdict(), Verdict::NoDifference);
@@ -415,7 +412,7 @@ mod tests {
 
     #[test]
     fn pairs_are_of_one_boot() {
-        // Factors that the boots have in common cancel out.
+        // Factors common to the figures of a boot cancel out.
         let (a, b) = (by_boot([10.0, 20.0, 40.0]), by_boot([20.0, 40.0, 80.0]));
         let half = Test::Size {
             expected: -50.0,

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `clients`: the cost for pairs of client and server if every wake-up is an interrupt,
-//! by their number.
+//! `clients`: the cost for different numbers of pairs of client and server if every wake-up is an interrupt.
 //!
-//! The source's machine has 512 hardware threads, and as many tasks with 256
-//! clients, each of which has a server. Our row is next to the source's row with as many
-//! tasks per CPU.
+//! The source's machine has 512 hardware threads, and as many tasks with 256 clients, since each client has a server.
+//! Our row is next to the source's row with the same number of tasks per CPU.
 
 use anyhow::Result;
 use plan::Under;
@@ -14,18 +12,18 @@ use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, Repeat};
 use running::options::Metric;
 
-/// Number of the source's clients that one pair on 8 CPUs stands for: its 512 threads by 8.
+/// Number of the source's clients that one pair on 8 CPUs represents: its 512 threads divided by 8.
 const CLIENTS_PER_PAIR: usize = 64;
 
-/// Where tasks run: with about as many for each CPU as on 8.
+/// Numbers of CPUs with about as many tasks per CPU as 8 CPUs have.
 const AROUND_8: &[Repeat] = &[
     Repeat::cpus("8-cpus", 8),
     Repeat::cpus("7-cpus", 7),
     Repeat::cpus("9-cpus", 9),
 ];
 
-/// A boot in which client and server each work for so long on a request. That time decides the size
-/// of the effect, so each claim is tested for two of them.
+/// A boot in which client and server each work this long on a request. This time decides the size of the effect, so
+/// each claim is tested with two times.
 macro_rules! pairs {
     ($label:literal, $us:literal, $iterations:literal) => {
         Boot {
@@ -48,7 +46,7 @@ macro_rules! pairs {
     };
 }
 
-/// Their labels, and their times.
+/// Labels of the boots, and their times.
 const WORK: [(&str, &str); 2] = [("light", "1 us"), ("heavy", "9 us")];
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -71,8 +69,8 @@ pub const EXPERIMENT: Experiment = Experiment {
                  `direct` is nearer to the source, which ran on metal.",
 };
 
-/// Pairs, and the loss of the source's patched kernel with as many tasks per CPU, per cent:
-/// tbench, netperf (which was not run with 1024 clients).
+/// Numbers of pairs, and the loss of the source's patched kernel with as many tasks per CPU, in per cent: tbench, and
+/// netperf (which was not run with 1024 clients).
 const ROWS: [(&str, f64, Option<f64>); 5] = [
     ("1", -9.72, Some(-10.11)),
     ("2", -8.36, Some(-10.94)),
@@ -86,7 +84,7 @@ fn throughput(found: &MeasuredCell<'_>) -> f64 {
     found.made() / found.seconds().max(1e-9)
 }
 
-/// Cells of a boot with this delivery.
+/// Cells of a boot with one kind of delivery.
 struct Cells<'c> {
     runs: &'c Runs,
     boot: &'c str,
@@ -99,13 +97,13 @@ impl Cells<'_> {
         run.cell(self.boot, &words)
     }
 
-    /// Requests per second where polling CPUs are interrupted (`ipi`) or not (`elide`).
+    /// Requests per second if polling CPUs are interrupted (`ipi`) or not (`elide`).
     fn throughput(&self, pairs: &str, wake: &str) -> Result<ByBoot<f64>> {
         self.runs
             .by_boot(|run| Ok(throughput(&self.find(run, pairs, wake)?)))
     }
 
-    /// Loss of throughput by interrupts, per cent.
+    /// Loss of throughput due to interrupts, in per cent.
     fn loss(&self, pairs: &str) -> Result<ByBoot<f64>> {
         self.runs.by_boot(|run| self.lost(run, pairs))
     }
@@ -244,8 +242,8 @@ mod tests {
     use crate::verdict::Verdict;
     use results::{Cell, Results, Stats};
 
-    /// A machine on which interrupts take `lost` of the throughput of a pair, and correspondingly less with
-    /// more pairs. Its polls depend on `not_modelled`.
+    /// A machine on which interrupts cost a pair `lost` of its throughput, and correspondingly less with more pairs.
+    /// Its polls depend on `not_modelled`.
     fn runs(lost: f64, not_modelled: &[&str]) -> Runs {
         let mut runs = Runs::new("clients");
         for (boot, _) in WORK {

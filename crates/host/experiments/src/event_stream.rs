@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `event-stream`: the requested, configured and measured period, and its effect on
-//! the limit of a poll.
+//! `event-stream`: the requested, configured and measured periods, and their effect on the limit of a poll.
 //!
-//! A counter of any frequency from 25 MHz to 2 GHz has five different
-//! periods for these requests, with bits 0 to 15 alone: without FEAT_ECV one
-//! of 1 GHz has no period above 65.5 us, one of 2 GHz none above 32.8 us.
+//! A counter of any frequency from 25 MHz to 2 GHz has five different periods for these requests, even with bits 0 to
+//! 15 alone: without FEAT_ECV, a counter of 1 GHz has no period above 65.5 us, and a counter of 2 GHz none above 32.8
+//! us.
 
 use anyhow::Result;
 use plan::Under;
@@ -55,7 +54,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             iterations: 8,
             repeats: ONCE,
         },
-        // Fewer: where a simulator takes time for each instruction, spinning is expensive.
+        // Fewer wake-ups: spinning is expensive where a simulator takes time for each instruction.
         Boot {
             label: "spin",
             under: Under::Rouse,
@@ -80,17 +79,16 @@ pub const EXPERIMENT: Experiment = Experiment {
                  is in the overshoot, but only a cycle-level simulator or hardware has a true one.",
 };
 
-/// Requested periods, microseconds.
+/// Requested periods, in microseconds.
 const ASKED: [&str; 5] = ["2", "4", "8", "16", "32"];
 
-/// Limits, microseconds.
+/// Limits, in microseconds.
 const LIMITS: [&str; 7] = ["5", "10", "25", "50", "100", "150", "200"];
 
 /// Limits of `spin`.
 const SPUN: [&str; 3] = ["5", "25", "100"];
 
-/// Share of a period by which whole periods may be off: leaving WFE
-/// and beginning the next poll take time.
+/// Accepted error of whole periods, as a share of a period: leaving WFE and beginning the next poll take time.
 const OFF: f64 = 0.1;
 
 /// A way to pause, with the limits of its polls: a line of the chart.
@@ -99,11 +97,11 @@ struct Way<'r> {
     class: &'static str,
     /// Whether the event stream alone ends its pauses.
     rounds: bool,
-    /// By limit, microseconds; not empty.
+    /// Cells by limit, in microseconds; not empty.
     cells: Vec<(f64, MeasuredCell<'r>)>,
 }
 
-/// The ways: boot, wait, requested period, class of the line.
+/// The ways to pause: boot, wait, requested period, and class of the line.
 const WAYS: [(&str, &str, Option<&str>, &str); 5] = [
     ("limits", "wfe", Some("16"), "line c-green"),
     ("limits", "wfe", Some("100"), "line c-green dash"),
@@ -177,7 +175,7 @@ fn periods(runs: &Runs) -> Result<(Table, Vec<Claim>)> {
     Ok((table, claims))
 }
 
-/// Note on the unit of a table's microseconds.
+/// Returns a note on the unit of a table's microseconds.
 fn measured_in(unit: &str) -> String {
     match unit {
         "insns" => " of the counter, which counts instructions".into(),
@@ -186,7 +184,7 @@ fn measured_in(unit: &str) -> String {
     }
 }
 
-/// Returns the polls of one way to pause; if it was skipped, the reason.
+/// Returns the polls with one way to pause, or the reason if it was skipped.
 fn way<'r>(
     runs: &'r Runs,
     (run, wait): (&str, &str),
@@ -224,18 +222,18 @@ fn way<'r>(
 }
 
 impl Way<'_> {
-    /// Period of its event stream, microseconds.
+    /// Period of its event stream, in microseconds.
     fn period(&self) -> f64 {
         self.cells[0].1.period_us()
     }
 
-    /// The median overshoot by limit, microseconds.
+    /// The median overshoot by limit, in microseconds.
     fn overshoots(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         let cells = self.cells.iter();
         cells.map(|(limit, found)| (*limit, found.us(found.median())))
     }
 
-    /// The longest overshoot of all, microseconds.
+    /// The longest of all overshoots, in microseconds.
     fn longest(&self) -> f64 {
         let cells = self.cells.iter();
         cells
@@ -243,12 +241,12 @@ impl Way<'_> {
             .fold(0.0, f64::max)
     }
 
-    /// Returns a figure of all its cells, which wait alike.
+    /// Returns a figure of all its cells, which wait in the same way.
     fn figure(&self, value: f64) -> ByBoot<f64> {
         self.cells[0].1.figure(value)
     }
 
-    /// Claims that the event stream rounds its limits up.
+    /// Claims that the event stream rounds the limits up.
     fn rounds_up(&self) -> Vec<Claim> {
         let period = self.period();
         let off = self.overshoots().map(|(limit, over)| {
@@ -282,7 +280,7 @@ impl Way<'_> {
         claims
     }
 
-    /// Claims that it keeps its limits, relative to the `shortest` period.
+    /// Claims that polls keep their limits, with a band relative to the `shortest` period.
     fn keeps(&self, shortest: f64) -> Claim {
         let worst = self.overshoots().map(|(_, over)| over).fold(0.0, f64::max);
         let claim = Claim::new(
@@ -297,7 +295,7 @@ impl Way<'_> {
     }
 }
 
-/// Returns the overshoots, with WFE's effect on the limit in periods.
+/// Returns the overshoots, with WFE's effect on the limit as a number of periods.
 fn overshoots(ways: &[Way<'_>]) -> Table {
     let names: Vec<&str> = ways.iter().map(|way| way.name.as_str()).collect();
     let unit = ways.first().map_or("", |way| way.cells[0].1.unit());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures of boots, with what they depend on.
+//! Figures of boots, with their dependencies on the machine.
 
 use std::collections::BTreeSet;
 
-/// A figure of every boot, with the boots' names, and what it depends on and the machine lacks.
+/// A figure of every boot, with the boots' names, and the properties that it depends on and the machine lacks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ByBoot<T> {
     figures: Vec<(String, T)>,
@@ -12,35 +12,35 @@ pub struct ByBoot<T> {
 }
 
 impl<T> ByBoot<T> {
-    /// Creates them from boots and their names, without dependences.
+    /// Creates the figures from boots and their names, without dependencies.
     pub const fn new(figures: Vec<(String, T)>) -> Self {
         let missing = BTreeSet::new();
         Self { figures, missing }
     }
 
-    /// Adds that they depend on what is `missing`: names of probes.
+    /// Sets the `missing` properties on which the figures depend: names of probes.
     pub fn despite(self, missing: BTreeSet<String>) -> Self {
         Self { missing, ..self }
     }
 
-    /// Applies `of` to each figure, and keeps what they lack.
+    /// Applies `of` to each figure and keeps its dependencies.
     pub fn map<U>(&self, of: impl Fn(&T) -> U) -> ByBoot<U> {
         let each = self.figures.iter();
         let figures = each.map(|(name, it)| (name.clone(), of(it))).collect();
         ByBoot::new(figures).despite(self.missing.clone())
     }
 
-    /// Returns each of them, with the name of its boot.
+    /// Returns each figure with the name of its boot.
     pub fn named(&self) -> &[(String, T)] {
         &self.figures
     }
 
-    /// Returns the names of the probes that they depend on and the machine lacks.
+    /// Returns the names of the probes that the figures depend on and the machine lacks.
     pub const fn missing(&self) -> &BTreeSet<String> {
         &self.missing
     }
 
-    /// Returns each of them.
+    /// Returns each figure.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.figures.iter().map(|(_, it)| it)
     }
@@ -54,8 +54,8 @@ impl ByBoot<f64> {
     }
 }
 
-/// A figure that was not measured here: a source's, or a bound. Measured ones come from [`Runs`](super::runs::Runs),
-/// which knows what they depend on.
+/// A figure that was not measured here: a source's figure, or a bound. Measured ones come from
+/// [`Runs`](super::runs::Runs), which knows their dependencies.
 #[derive(Clone, Copy)]
 pub struct Constant(pub f64);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How many claims a board can judge, before anything boots.
+//! How many claims a board can judge, which is known before anything boots.
 //!
-//! A claim is not judged where its figures depend on what the machine lacks. Which figures these are follows from the cells
-//! alone, so the experiment's own conclusions are drawn here from made-up samples of the cells to come. The lacking
-//! properties are those that the kept run of the board in `results/` has found.
+//! A claim is not judged where its figures depend on properties that the machine lacks. The cells alone determine which
+//! figures depend on them, so the experiment's own conclusions are drawn here from made-up samples of the planned
+//! cells. The lacking properties come from the board's stored run in `results/`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,16 +20,16 @@ use super::{Experiment, Planned};
 use running::job::Job;
 use shell::places;
 
-/// Values of made-up samples and counts: enough for every percentile.
+/// Number of made-up samples and counts: enough for every percentile.
 const SAMPLES: u64 = 10_000;
-/// A guest that is the neighbour of another one has done all of this.
+/// Activity of a guest that is the neighbour of another one.
 const NEIGHBOUR: [&str; 5] = ["ticks", "given", "taken", "work", "turns"];
 
-/// Findings of the kept run of a board.
+/// Findings of a board's stored run.
 pub struct Found(Results);
 
 impl Found {
-    /// Reads the kept run of the board of `job`; `None` if there is none in the job's unit.
+    /// Reads the stored run of the job's board; `None` if there is none in the job's unit.
     pub fn of(job: &Job) -> Option<Self> {
         let name = format!("results/{}.json", job.board().name);
         let text = fs::read_to_string(places::root().join(name)).ok()?;
@@ -45,7 +45,7 @@ impl Found {
         self.answer(probe) == Some(&Value::Bool(true))
     }
 
-    /// The machine of `job`, as its guest will find it.
+    /// Returns the machine of `job`, as its guest will find it.
     fn machine(&self, job: &Job, under: Under) -> Result<Machine> {
         let has_wfxt = !matches!(self.answer("wfet_halts"), Some(Value::String(_)));
         Ok(Machine {
@@ -56,7 +56,7 @@ impl Found {
         })
     }
 
-    /// The results of `job`, with made-up samples.
+    /// Returns the results of `job`, with made-up samples.
     fn results(&self, job: &Job, under: Under) -> Result<Results> {
         let machine = self.machine(job, under)?;
         let cells = job.load.plan.cells(&machine);
@@ -88,7 +88,7 @@ impl Found {
         let lacks = what.depends_on().filter(|probe| !self.is_yes(probe));
         Cell {
             cpus: machine.cpus as u64,
-            // The counter makes powers of two.
+            // The counter makes only powers of two.
             event_stream_made_ns: u64::from(what.event_stream_us) * 1024,
             made: SAMPLES,
             unit: self.0.unit.clone(),
@@ -109,13 +109,14 @@ impl Found {
     }
 }
 
-/// The claims that `experiment` will make of `jobs`, with invented figures; `None` if that is not known before they ran.
+/// Returns the claims that `experiment` will make about `jobs`, with invented figures; `None` if they are unknown
+/// before the jobs run.
 fn claims(experiment: &Experiment, jobs: &[Planned]) -> Option<Vec<Claim>> {
     let runs = runs(experiment, jobs)?;
     Some((experiment.conclude)(&runs).ok()?.claims)
 }
 
-/// The boots of `jobs`, with invented figures.
+/// Returns the boots of `jobs`, with invented figures.
 fn runs(experiment: &Experiment, jobs: &[Planned]) -> Option<Runs> {
     let found = Found::of(&jobs.first()?.job)?;
     let mut runs = Runs::new(experiment.name);
@@ -129,7 +130,7 @@ fn runs(experiment: &Experiment, jobs: &[Planned]) -> Option<Runs> {
     Some(runs)
 }
 
-/// Describes how many claims of `experiment` the board of `jobs` can judge, and what the others need.
+/// Describes how many claims of `experiment` the board of `jobs` can judge, and the properties that the others need.
 pub fn lines(experiment: &Experiment, jobs: &[Planned]) -> Vec<String> {
     let name = experiment.name;
     let Some(claims) = claims(experiment, jobs) else {
@@ -152,7 +153,7 @@ mod tests {
     use crate::{ALL, page, poll_limit, who_pays};
     use ::page::document::Document;
 
-    /// Experiments, their claims, and how many of these boots on `virt` could not judge.
+    /// Experiments, their numbers of claims, and how many of these claims boots on `virt` could not judge.
     const SHOWN: [(&str, usize, usize); 9] = [
         ("poll-limit", 12, 12),
         ("mostly-idle", 11, 11),

@@ -14,8 +14,7 @@ use governing::States;
 use power::{Spent, break_even};
 use running::options::Metric;
 
-/// Idle states with about a tenth of a phone's exit latencies, as the period is a tenth of a
-/// display's.
+/// Idle states with about a tenth of a phone's exit latencies, since the period is also a tenth of a display's.
 const STATES: &str = "wfi:1:1+standby:30:200";
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -39,9 +38,9 @@ pub const EXPERIMENT: Experiment = Experiment {
             ("wake", "ipi"),
             ("gap-us", "1667"),
         ],
-        // Past utilisation decays by half in 32 ms: a pass is three times as long.
+        // Past utilisation decays by half in 32 ms; a pass is three times as long.
         iterations: 160,
-        // Of 160 frames menu has some six late and teo one fewer: three boots cannot show that.
+        // Of 160 frames, about six are late with menu, and one fewer with teo: three boots cannot show this.
         repeats: TWELVE_SEEDS,
     }],
     metric: Some(Metric::Insns),
@@ -53,7 +52,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  crates/host/governing/src/states.toml.",
 };
 
-/// Governors: ours, and their names in the tables.
+/// Governors: our names, and those in the tables.
 const GOVERNORS: [(&str, &str); 3] = [
     ("governor:menu-6.2", "menu"),
     ("governor:teo-6.2", "teo"),
@@ -63,21 +62,21 @@ const MENU: usize = 0;
 const TEO: usize = 1;
 const UTIL: usize = 2;
 
-/// Pairs of governors to compare: the first with the second.
+/// Pairs of governors; the first is compared with the second.
 const PAIRS: [(usize, usize); 3] = [(TEO, MENU), (UTIL, MENU), (UTIL, TEO)];
 
 /// Figures of the frames under a governor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Figures {
-    /// Mean, ms.
+    /// Mean length of a frame, in ms.
     frame: f64,
-    /// Frames after their deadline, per cent.
+    /// Frames after their deadline, in per cent.
     late: f64,
     spent: Spent,
-    /// Stays, per cent.
+    /// Stays of the wrong depth, in per cent.
     too_deep: f64,
     too_shallow: f64,
-    /// Mean wake-ups of the three tasks, us.
+    /// Mean wake-ups of the three tasks, in us.
     begin: f64,
     render: f64,
     compose: f64,
@@ -103,12 +102,12 @@ impl Figures {
 /// A row of the source.
 struct SourceRow {
     name: &'static str,
-    /// For menu, teo and teo-util.
+    /// Published figures of menu, teo and teo-util.
     published: [f64; 3],
-    /// Changes of teo and teo-util relative to menu, per cent, where the source states them.
+    /// Changes of teo and teo-util relative to menu, in per cent, where the source states them.
     changes: Option<[f64; 2]>,
     of: fn(&Figures) -> f64,
-    /// Reasons for a different result: for each of [`PAIRS`].
+    /// Reasons for a different result, for each of [`PAIRS`].
     why: [Option<&'static str>; PAIRS.len()],
 }
 
@@ -116,12 +115,12 @@ struct SourceRow {
 const BEGIN: &str = "what teo chooses otherwise here is how the UI waits for its timer: as every other wait of that CPU is \
                      short, it takes WFI, and frames begin sooner (row \"wake-up of the UI\"); why they take longer there is \
                      not said";
-/// Why they are not as much shorter with teo-util.
+/// Why frames are not shortened as much with teo-util.
 const LEAVING: &str = "what is saved here is three times the exit latency of standby, 30 us of 1.3 ms each; no frequency is scaled";
-/// Why the deeper states are the cheaper ones here.
+/// Why deeper states are cheaper here.
 const LONG: &str = "most waits here are so long that standby pays (row \"too shallow\"), and WFI takes 400 against its 150; \
                     the source means devices on which the two are close, and the note says how close they would have to be";
-/// Why wake-ups are alike with menu and teo.
+/// Why wake-ups take equally long with menu and teo.
 const ALIKE: &str = "both take standby here, as these waits outlast its residency; what is left is the instructions of \
                      the two governors, as with a table of standby alone";
 /// Why wake-ups are so much shorter with teo-util.
@@ -180,7 +179,7 @@ const ROWS: [SourceRow; 7] = [
     },
 ];
 
-/// The figures of every governor, in every boot.
+/// The figures of every governor in every boot.
 type Ours = ByBoot<[Figures; GOVERNORS.len()]>;
 
 fn conclude(runs: &Runs) -> Result<Outcome> {
@@ -214,7 +213,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// The source's table with ours next to it: medians of the boots.
+/// Returns the source's table with our figures next to it: medians of the boots.
 fn figures(ours: &Ours) -> Table {
     let mut table = Table::new(
         "Frames of 1.667 ms: median of the boots, and published (frames of 16.67 ms)",
@@ -267,12 +266,12 @@ fn changes(ours: &Ours) -> Table {
     table
 }
 
-/// Returns a figure of one governor, by boots.
+/// Returns a figure of one governor, boot by boot.
 fn figure(ours: &Ours, which: usize, of: fn(&Figures) -> f64) -> ByBoot<f64> {
     ours.map(|all| of(&all[which]))
 }
 
-/// Describes what the order of the powers depends on.
+/// Describes the condition for the order of the powers.
 fn priced(ours: &Ours, states: &States) -> String {
     let power = |state: usize| states.costs[state].power;
     let even = ours.map(|all| break_even(&all[UTIL].spent, &all[MENU].spent, states));
@@ -298,7 +297,7 @@ mod tests {
                 .into_iter()
                 .zip(row.changes.into_iter().flatten())
             {
-                // Figures are rounded; one of jank has two digits.
+                // Figures are rounded; figures of jank have two digits.
                 let digit = if row.name.starts_with("jank") {
                     0.05
                 } else {

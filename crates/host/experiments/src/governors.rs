@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `governors`: menu, teo, and a teo that uses utilisation.
+//! `governors`: menu, teo, and a variant of teo that uses utilisation.
 
 use anyhow::Result;
 use plan::Under;
@@ -9,13 +9,13 @@ use super::runs::{MeasuredCell, Run, Runs, Words};
 use super::{Boot, Experiment, ONCE, Repeat};
 use running::options::Metric;
 
-/// The governors that claims are about.
+/// The governors in the claims.
 const CLAIMED: &[(&str, &str)] = &[(
     "wait",
     "governor:menu-6.2,governor:teo-6.2,governor:teo-util-v6",
 )];
 
-/// A further draw, only for claims.
+/// Creates a further draw, which only claims use.
 const fn further(name: &'static str, seed: u64) -> Repeat {
     Repeat {
         lists: CLAIMED,
@@ -23,7 +23,7 @@ const fn further(name: &'static str, seed: u64) -> Repeat {
     }
 }
 
-/// Twelve draws, because two of the effects are no more than twice their spread. The first draw has every governor.
+/// Twelve draws, because two of the effects are at most twice their spread. The first draw includes every governor.
 const TWELVE: &[Repeat] = &[
     Repeat::seed("seed-1", 1),
     further("seed-2", 2),
@@ -39,7 +39,7 @@ const TWELVE: &[Repeat] = &[
     further("seed-12", 12),
 ];
 
-/// A part of the mix: so many waits, of the kind that the values of dimensions select.
+/// A part of the mix: this many waits, of the kind that the values of dimensions select.
 macro_rules! part {
     ($label:literal, $states:literal, $iterations:literal, $repeats:ident, $($list:expr),+) => {
         Boot {
@@ -60,7 +60,7 @@ macro_rules! part {
     };
 }
 
-/// A part whose device answers after so long on average, on the other CPU.
+/// A part whose device answers after this time on average, on the other CPU.
 macro_rules! io {
     ($label:literal, $states:literal, $us:literal, $iterations:literal, $repeats:ident) => {
         part!(
@@ -76,8 +76,8 @@ macro_rules! io {
     };
 }
 
-/// A part whose requests have this mean distance, and each take as much work as
-/// the second number: a task that computes, and so utilises its CPU.
+/// A part whose requests have this mean distance and each need the second number of work: a task that computes, and so
+/// uses its CPU.
 macro_rules! served {
     ($label:literal, $states:literal, $us:literal, $work:literal, $iterations:literal, $repeats:ident) => {
         part!(
@@ -113,9 +113,9 @@ pub const EXPERIMENT: Experiment = Experiment {
                cost a wake-up?",
     source: "K. Puchalski, \"[PATCH v6 2/2] cpuidle: teo: Introduce util-awareness\", January 2023: \
              Geekbench 5",
-    // Past utilisation decays by half in 32 ms. A part lasts most of that or more, and
-    // each of its passes continues from the one before. Tasks that take a tenth of their CPU are
-    // above the rule's 1/64 after a few milliseconds.
+    // Past utilisation decays by half in 32 ms. A part lasts most of this time or longer, and each of its passes
+    // continues from the one before. Tasks that take a tenth of their CPU exceed the rule's 1/64 after a few
+    // milliseconds.
     boots: &[
         io!("io", "wfi+standby", "60,400", 100, TWELVE),
         served!("serve-100", "wfi+standby", "100", "20", 240, TWELVE),
@@ -133,7 +133,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  the power are not measured; energy by a proxy is in `frames`.",
 };
 
-/// Parts of the mix: name, boot, and the further words of their cells.
+/// Parts of the mix: name, boot, and further words of their cells.
 const PARTS: [(&str, &str, Words<'static>); 6] = [
     ("io-60", "io", &[("device-us", "60")]),
     ("io-400", "io", &[("device-us", "400")]),
@@ -146,7 +146,7 @@ const PARTS: [(&str, &str, Words<'static>); 6] = [
 /// Parts with a polling state, which the source's device does not have.
 const POLLING: [&str; 2] = ["poll-serve-100", "poll-serve-400"];
 
-/// Governors: ours, and their names in the table.
+/// Governors: our names, and those in the table.
 const GOVERNORS: [(&str, &str); 4] = [
     ("governor:menu-6.2", "menu, 6.2"),
     ("governor:teo-6.2", "teo, 6.2"),
@@ -154,7 +154,7 @@ const GOVERNORS: [(&str, &str); 4] = [
     ("governor:teo-util-6.5", "teo-util, 6.5"),
 ];
 
-/// Published shares and times, for menu, teo and teo-util.
+/// Published shares and times of menu, teo and teo-util.
 const TOO_DEEP: [f64; 3] = [14.99, 9.65, 4.02];
 const TOO_SHALLOW: [f64; 3] = [2.5, 5.96, 14.59];
 const WAKE_UP: [f64; 3] = [78.16, 61.60, 54.45];
@@ -168,14 +168,14 @@ const PUBLISHED: [(&str, [f64; 3]); 5] = [
     ("wake-up of asynctask, us", WAKE_UP),
 ];
 
-/// Figures of a governor for a part, or for all parts.
+/// Figures of a governor on a part, or on all parts.
 #[derive(Clone, Copy, Default)]
 struct Figures {
     too_deep: f64,
     too_shallow: f64,
-    /// Mean of the samples, us: with halts only at times the median does not show them.
+    /// Mean of the samples, in us: the median does not show halts that occur only sometimes.
     wake_up: f64,
-    /// Polls among the stays in idle states, per cent.
+    /// Polls among the stays in idle states, in per cent.
     polls: f64,
     awake: f64,
 }
@@ -191,7 +191,7 @@ impl Figures {
         }
     }
 
-    /// Returns the mean of each.
+    /// Returns the mean of each figure.
     fn mean(all: &[Self]) -> Self {
         let mean = |of: fn(&Self) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
         Self {
@@ -266,7 +266,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// A governor's name, and its parts in every boot.
+/// A governor's name, and its figures for the parts in every boot.
 type Ours = (&'static str, ByBoot<[Figures; PARTS.len()]>);
 
 fn whole(ours: &[Ours]) -> Table {
@@ -311,7 +311,7 @@ fn by_part(ours: &[Ours]) -> Table {
     table
 }
 
-/// Returns the parts with a polling state, which util-aware governors never choose.
+/// Returns the parts with a polling state, which governors with utilisation never choose.
 fn polling(runs: &Runs) -> Result<Table> {
     let mut table = Table::new(
         "With a state that polls: too deep % / too shallow % / polls % / mean wake-up, us",
@@ -339,7 +339,7 @@ fn published() -> Table {
     table
 }
 
-/// Claims the order in each row of the source that has a counterpart; of the first three governors.
+/// Claims the order in each row of the source that has a counterpart, for the first three governors.
 fn claims(ours: &[Ours]) -> Vec<Claim> {
     let below =
         |text: &str, one: usize, other: usize, of: fn(&Figures) -> f64, published: [f64; 3]| {

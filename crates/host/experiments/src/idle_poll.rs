@@ -59,14 +59,14 @@ pub const EXPERIMENT: Experiment = Experiment {
                  stands for them, so only the direction can be. Not the 80 ns that a boost clock brought.",
 };
 
-/// Three, with more CPUs besides the one that polls.
+/// Three numbers of CPUs, all with further CPUs next to the polling one.
 const PLACES: &[Repeat] = &[
     Repeat::cpus("3-cpus", 3),
     Repeat::cpus("4-cpus", 4),
     Repeat::cpus("6-cpus", 6),
 ];
 
-/// Rows: ours, and published watts.
+/// Rows: our name, the row's title, and published watts.
 const ROWS: [(&str, &str, Option<f64>); 3] = [
     ("all", "all CPUs poll", Some(381.0)),
     ("1", "CPU 1 polls", Some(233.0)),
@@ -76,14 +76,14 @@ const ROWS: [(&str, &str, Option<f64>); 3] = [
 /// Ticks of a CPU in 100 ms, at 250 Hz.
 const TICKS: f64 = 25.0;
 
-/// How far ticks may be from that, per cent: one more or less in each pass, of 12.5 ms.
+/// Accepted deviation of ticks, in per cent: one more or less in each pass of 12.5 ms.
 const TICKS_BAND: f64 = 32.0;
 
 fn chosen<'r>(run: Run<'r>, set: &str) -> Result<MeasuredCell<'r>> {
     run.cell("chosen", &[("idle-poll", set)])
 }
 
-/// Ticks of each of `cpus` CPUs in 100 ms.
+/// Ticks in 100 ms of each of `cpus` CPUs.
 fn ticks(found: MeasuredCell, cpus: f64) -> f64 {
     found.count("timer", "ticks") / cpus / (10.0 * found.seconds()).max(1e-9)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `ipistorm`: the effect on a function call of eliding its interrupt.
+//! `ipistorm`: the effect on a function call if its interrupt is elided.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ pub const EXPERIMENT: Experiment = Experiment {
              numipi=100000 single=1 offset=8 cpulist=8 wait=1, ten runs",
     boots: &[
         STORM,
-        // For the cells whose counters the table has.
+        // This boot has the cells whose counters the table shows.
         Boot {
             label: "storm-short",
             iterations: 8,
@@ -88,12 +88,12 @@ pub const EXPERIMENT: Experiment = Experiment {
                  metal. numipi is 40 here: in instruction mode calls repeat each other.",
 };
 
-/// The calling CPUs, in the ten runs.
+/// The calling CPUs in the ten runs.
 const CALLERS: [&str; 10] = ["8", "9", "10", "11", "12", "13", "14", "15", "16", "17"];
-/// How far a size may be off, points.
+/// Accepted deviation of a size, in points.
 const BAND: f64 = 5.0;
 
-/// Systems: ours, its name in the source, and published: EPYC4, EPYC3.
+/// Systems: our name, the source's name, and published figures on EPYC4 and EPYC3.
 const SYSTEMS: [(&str, &str, Option<f64>, Option<f64>); 5] = [
     ("resched", "base", Some(1.0), Some(1.0)),
     ("ipi", "revert", Some(0.6559), Some(0.40)),
@@ -102,7 +102,7 @@ const SYSTEMS: [(&str, &str, Option<f64>, Option<f64>); 5] = [
     ("sm-idle", "SM_IDLE", None, Some(0.2489)),
 ];
 
-/// A system's calls in all ten runs.
+/// Returns a system's calls in all ten runs.
 fn storm<'r>(runs: &'r Runs, by: &str, crowd: &str) -> Result<Vec<MeasuredCell<'r>>> {
     let find = |&caller: &&str| {
         let words = [("call-by", by), ("cpulist", caller), ("crowd", crowd)];
@@ -111,7 +111,7 @@ fn storm<'r>(runs: &'r Runs, by: &str, crowd: &str) -> Result<Vec<MeasuredCell<'
     CALLERS.iter().map(find).collect()
 }
 
-/// Returns the instructions that caller and callee execute for a call, in each run.
+/// Returns the instructions that caller and callee execute for a call, run by run.
 fn parties(runs: &Runs, by: &str, crowd: &str) -> Result<ByBoot<f64>> {
     let cells = storm(runs, by, crowd)?;
     let each = CALLERS.iter().zip(cells);
@@ -166,7 +166,7 @@ fn table(runs: &Runs) -> Result<Table> {
     Ok(table)
 }
 
-/// Claims how much less a system takes than base, on one machine.
+/// Claims how much less time a system takes than base, on one machine.
 fn sizes(runs: &Runs, machine: &str, of: fn(usize) -> Option<f64>) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     for (n, (by, name, ..)) in SYSTEMS.into_iter().enumerate().skip(1) {
@@ -231,7 +231,7 @@ fn orders(runs: &Runs) -> Result<Vec<Claim>> {
     ])
 }
 
-/// Claims on our own figures alone, which the other claims rely on.
+/// Claims about our own figures alone, on which the other claims rely.
 fn own(runs: &Runs) -> Result<Vec<Claim>> {
     let few = |by: &str| {
         let words = [("call-by", by), ("deliver", "direct"), ("crowd", "none")];
@@ -245,7 +245,7 @@ fn own(runs: &Runs) -> Result<Vec<Claim>> {
         Ok(revert.median() / base.median())
     })?;
     let with_8 = runs.once(|| Ok(few("ipi")? / few("resched")?))?;
-    // The effect of a wait does not change which instructions are counted.
+    // The way of waiting does not change which instructions are counted.
     let [many, with_8] = [many, with_8].map(|figure| figure.despite(BTreeSet::new()));
     Ok(vec![Claim::new(
         "what bystanders execute is not in the figures",

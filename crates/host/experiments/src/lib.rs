@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// Public to the programs of this workspace alone: a field whose name says it all has no line.
+// This crate is only for programs of this workspace, so a field with a clear name needs no comment.
 #![allow(missing_docs)]
-//! The verb `experiment`: repeats the measurements of authors of idle systems
-//! here, in a table of the same shape with their figures next to ours.
+//! The verb `experiment`: repeats the measurements of authors of idle systems, in a table of the same shape that has
+//! their figures next to ours.
 //!
-//! An [`Experiment`] names its boots ([`Boot`]), and turns their results
-//! into an [`Outcome`]: tables, and claims of the source ([`claim::Claim`]), each with a
-//! verdict on our numbers that is computed from all boots ([`verdict`]).
-//! `docs/experiments.md` lists what each can show.
+//! An [`Experiment`] names its boots ([`Boot`]), and turns their results into an [`Outcome`]: tables, and claims of the
+//! source ([`claim::Claim`]), each with a verdict on our numbers that is computed from all boots ([`verdict`]).
+//! `docs/experiments.md` lists what each experiment can show.
 
 mod options;
 
@@ -69,10 +68,10 @@ use shell::terminal::{note, say, step};
 pub struct Experiment {
     name: &'static str,
     question: &'static str,
-    /// Whose figures are next to ours.
+    /// The source of the figures next to ours.
     source: &'static str,
     boots: &'static [Boot],
-    /// Metric of its figures; `None`: times, for which any metric of the board will do.
+    /// Metric of its figures; `None` for times, which any metric of the board can give.
     metric: Option<Metric>,
     /// Draws the conclusions from its boots.
     conclude: fn(&Runs) -> Result<Outcome>,
@@ -80,7 +79,7 @@ pub struct Experiment {
     comparable: &'static str,
 }
 
-/// Every experiment, in the order of the report.
+/// All experiments, in the order of the report.
 const ALL: &[&Experiment] = &[
     &poll_limit::EXPERIMENT,
     &mostly_idle::EXPERIMENT,
@@ -101,7 +100,7 @@ const ALL: &[&Experiment] = &[
 /// Former names of experiments, with the current ones.
 const RENAMED: [(&str, &str); 1] = [("who-polls", "where-to-poll")];
 
-/// Returns their names, as a list.
+/// Returns the experiments' names, as a list.
 pub fn names() -> String {
     let names: Vec<&str> = ALL.iter().map(|experiment| experiment.name).collect();
     names.join(", ")
@@ -114,7 +113,7 @@ const DATA: &str = "experiments.json";
 /// Runs `cargo xtask experiment`.
 pub fn run(args: &ExperimentArgs) -> Result<()> {
     let chosen = choose(&args.names)?;
-    // Check everything before anything runs.
+    // Everything is checked before anything runs.
     let jobs = chosen
         .iter()
         .map(|experiment| experiment.jobs(args))
@@ -153,7 +152,7 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
         }
         args.format.show_with(&document, || json::text(&written))?;
     }
-    // An incomplete report replaces an older file only if it has something.
+    // An incomplete report replaces an older file only if it is not empty.
     if let Some(copy) = copy.filter(|_| !done.reports.is_empty()) {
         copy.write(&data)?;
     }
@@ -161,7 +160,7 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
     closed.complete().map(drop)
 }
 
-/// Returns the experiments of these names.
+/// Returns the experiments with these names.
 fn choose(names: &[String]) -> Result<Vec<&'static Experiment>> {
     if names.iter().any(|name| name == "all") {
         return Ok(ALL.to_vec());
@@ -191,7 +190,7 @@ struct Planned {
 }
 
 impl Experiment {
-    /// Checks its boots.
+    /// Checks the experiment's boots.
     fn jobs(&self, args: &ExperimentArgs) -> Result<Vec<Planned>> {
         let boots = self.boots.iter();
         let repeats = boots.flat_map(|boot| boot.repeats.iter().map(move |repeat| (boot, repeat)));
@@ -273,7 +272,7 @@ impl Experiment {
 }
 
 impl Experiment {
-    /// Measures a boot, which is called `name`.
+    /// Measures a boot under the name `name`.
     fn boot(&self, planned: &Planned, name: &str, folder: &Folder) -> Result<Results, Failed> {
         let job = &planned.job;
         let place = folder.inside(&format!("{}-{name}", self.name));
@@ -289,11 +288,11 @@ impl Experiment {
     }
 }
 
-/// Returns how many boots run at a time, if `asked` were asked for. A single boot runs its parts in parallel.
+/// Returns how many boots run at a time, if `asked` were requested. A single boot runs its parts in parallel.
 fn at_a_time(jobs: &mut [Planned], asked: Option<NonZeroUsize>) -> Result<NonZeroUsize> {
     let mut least = NonZeroUsize::MAX;
     for Planned { job, .. } in &*jobs {
-        // Other boots must not disturb values in time, whatever they measure.
+        // If values are times, other boots must not disturb them.
         let asked = asked.filter(|_| job.metric != Metric::Time);
         least = least.min(job.at_a_time(asked)?);
     }
@@ -304,7 +303,7 @@ fn at_a_time(jobs: &mut [Planned], asked: Option<NonZeroUsize>) -> Result<NonZer
     Ok(least)
 }
 
-/// Returns the median of every cell, in order.
+/// Returns the medians of all cells, in order.
 fn medians(results: &Results) -> Vec<Option<u64>> {
     let cells = results.cells.iter();
     cells.map(|cell| Some(cell.stats?.p50)).collect()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `mostly-idle`: the cost of `arm_poll_idle` for a system that has little to do, and the value of
-//! its limit for a busy one, with its two states under a governor.
+//! `mostly-idle`: the cost of `arm_poll_idle` for a system that has little to do, and the effect of its limit on a busy
+//! system, if a governor chooses between its two states.
 
 use anyhow::Result;
 use plan::Under;
@@ -18,7 +18,7 @@ const IDLE: Boot = Boot {
     cpus: Some(2),
     lists: &[
         ("workload", "idle"),
-        // Two that wake up at the same time would wait for each other, as CPUs run one after another.
+        // Two tasks that wake up at the same time would wait for each other, as CPUs run one after another.
         ("cpulist", "0"),
         ("wait", "wfi,poll-wfi,governor:menu,governor:teo"),
         ("states", "arm_poll_idle:100"),
@@ -81,27 +81,27 @@ const WAITS: [(&str, &str); 4] = [
     ("governor:teo", "arm_poll_idle:100, teo"),
 ];
 
-/// Workloads, and those of the source that they represent.
+/// Workloads, and the source's workloads that they represent.
 const BUSY: [(&str, &str); 2] = [("pingpong", "pipe"), ("notify", "seccomp-notify")];
 
-/// Between two round trips, us: none, and one that is longer than the lowest limits.
+/// Gaps between two round trips, in us: none, and a gap longer than the lowest limits.
 const GAPS: [&str; 2] = ["0", "30"];
 
 const GOVERNORS: [&str; 2] = ["governor:menu", "governor:teo"];
 
-/// Limits of the driver, us.
+/// Limits of the driver, in us.
 const LIMITS: [&str; 5] = ["10", "25", "50", "100", "300"];
 
-/// From one wake-up of an idle CPU to the next, us.
+/// Time from one wake-up of an idle CPU to the next, in us.
 const PERIOD_US: f64 = 10_000.0;
 
-/// By how much the residency of the mostly idle system fell, points.
+/// Published fall of the mostly idle system's residency, in points.
 const PUBLISHED: f64 = -0.005;
 
-/// How far ours may be from that, points: from nothing to twice as much.
+/// Accepted deviation from this, in points: from no fall to twice the fall.
 const BAND: f64 = 0.005;
 
-/// "Near identical", per cent.
+/// Largest difference that counts as "near identical", in per cent.
 const NOISE: f64 = 3.0;
 
 fn conclude(runs: &Runs) -> Result<Outcome> {
@@ -137,7 +137,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Returns table and claims: time halted on a mostly idle system.
+/// Returns a table and claims on the time halted of a mostly idle system.
 fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     let mut table = Table::new(
         "Mostly idle: time halted, and polls per wake-up, one every 10 ms on one of two CPUs",
@@ -152,7 +152,7 @@ fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
         .iter()
         .map(|(wait, _)| runs.cell("idle", &[("wait", wait)]))
         .collect::<Result<_>>()?;
-    // A sample is the time of a period in which the CPU was not halted.
+    // A sample is the part of a period in which the CPU was not halted.
     let halted = |cell: &MeasuredCell<'_>| 100.0 * (1.0 - cell.us(cell.mean()) / PERIOD_US);
     let halted: Vec<f64> = cells.iter().map(halted).collect();
     for (((wait, name), cell), share) in WAITS.iter().zip(&cells).zip(&halted) {
@@ -202,13 +202,13 @@ fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
         )
         .tested("time halted")
         .difference_in("points")
-        // Half of the share that a poll of 100 us has in the period.
+        // Half of a 100 us poll's share of the period.
         .at_least(0.5),
     );
     Ok(table)
 }
 
-/// Returns table and claims: the limit's effect with short waits.
+/// Returns a table and claims on the limit's effect with short waits.
 fn limits(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     let titles = LIMITS.map(|limit| format!("{limit} us"));
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
@@ -243,7 +243,7 @@ fn limits(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     Ok(table)
 }
 
-/// Returns medians of `workload` with pauses of `gap` us, for each of [`LIMITS`].
+/// Returns medians of `workload` with pauses of `gap` us, one for each of [`LIMITS`].
 fn by_limit(
     runs: &Runs,
     (workload, gap): (&str, &str),
@@ -263,7 +263,7 @@ fn by_limit(
     LIMITS.map(median).into_iter().collect()
 }
 
-/// Claims that all limits do as well as 100 us.
+/// Claims that all limits perform like 100 us.
 fn alike(name: &str, gap: &str, governor: &str, [furthest, at_100]: [ByBoot<f64>; 2]) -> Claim {
     Claim::new(
         format!("{name}: limits from 10 us on are alike within a noise of 3 %"),

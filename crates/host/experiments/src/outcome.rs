@@ -14,19 +14,19 @@ use page::grid::Column;
 #[derive(Serialize)]
 pub struct Outcome {
     pub tables: Vec<Table>,
-    /// Charts, for the page and not for the terminal.
+    /// Charts for the page; the terminal has none.
     pub charts: Vec<Chart>,
     pub claims: Vec<Claim>,
-    /// Facts that are necessary to read it.
+    /// Facts that the reader needs.
     pub notes: Vec<String>,
 }
 
-/// A table in the shape of the source's.
+/// A table in the shape of the source's table.
 #[derive(Serialize)]
 pub struct Table {
     /// Heading: the measured quantity.
     pub title: String,
-    /// Titles of its columns, after that of the rows.
+    /// Titles of its columns, without the title of the row names.
     pub columns: Vec<String>,
     /// Its rows: a name, and a text for each column.
     pub rows: Vec<(String, Vec<String>)>,
@@ -61,7 +61,7 @@ impl Table {
 }
 
 impl Outcome {
-    /// Adds its figures to `document`.
+    /// Adds the outcome's figures to `document`.
     pub fn show(&self, document: &mut Document) {
         for table in &self.tables {
             document.extend([String::new(), table.title.clone()]);

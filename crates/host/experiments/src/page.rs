@@ -34,7 +34,7 @@ fn summary(reports: &[Report]) -> String {
     )
 }
 
-/// Returns the machines, each once: most boots differ only in numbers of CPUs and times.
+/// Returns each machine once: most boots differ only in numbers of CPUs and times.
 fn machines(reports: &[Report]) -> Vec<Run> {
     let mut machines: Vec<(Results, Run)> = Vec::new();
     for run in reports.iter().flat_map(|report| &report.runs) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `poll-limit`: the gain by polling, for each limit.
+//! `poll-limit`: the gain from polling, for each limit.
 
 use anyhow::Result;
 use plan::Under;
@@ -15,7 +15,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "H. Okanovic, \"[PATCH 3/3] arm64: cpuidle: Add arm_poll_idle\", April 2024: \
              MLPerf BERT on m7g.16xlarge, queries per second",
     boots: &[
-        // A CPU that does not poll can't be woken without an interrupt.
+        // A CPU that does not poll can be woken only with an interrupt.
         Boot {
             label: "none",
             under: Under::Rouse,
@@ -64,10 +64,10 @@ pub const EXPERIMENT: Experiment = Experiment {
                  the gain is that of two wake-ups per request.",
 };
 
-/// Mean lengths of waits, microseconds.
+/// Mean lengths of waits, in microseconds.
 const WAITS: [&str; 3] = ["25", "100", "300"];
 
-/// Limits, and the source's queries per second; 0 is without polling.
+/// Limits, and the source's queries per second; 0 stands for no polling.
 const PUBLISHED: [(&str, f64); 9] = [
     ("0", 5.87),
     ("10", 5.91),
@@ -80,13 +80,13 @@ const PUBLISHED: [(&str, f64); 9] = [
     ("300", 6.06),
 ];
 
-/// By how much a gain may exceed the one at 125 us, per cent of that.
+/// By how much a gain may exceed the gain at 125 us, in per cent of the latter.
 const FLAT: f64 = 10.0;
 
-/// How far a gain may be from the published one, points.
+/// Accepted deviation of a gain from the published one, in points.
 const BAND: f64 = 2.0;
 
-/// The smallest change that the source's figures can show, per cent: their last digit.
+/// The smallest change that the source's figures can show, in per cent: their last digit.
 const DIGIT: f64 = 0.17;
 
 /// Requests per second by limit.
@@ -111,7 +111,7 @@ fn place(limit: &str) -> usize {
     known.position(|(other, _)| *other == limit).unwrap_or(0)
 }
 
-/// Gain of `limit` over no polling, per cent.
+/// Gain of `limit` over no polling, in per cent.
 fn gain(rates: &Rates, limit: &str) -> f64 {
     100.0 * (rates[place(limit)] / rates[0] - 1.0)
 }
@@ -158,7 +158,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Claims of the source's curve, for one of our columns.
+/// Claims about the source's curve, for one of our columns.
 fn claims_of(wait: &str, rates: &ByBoot<Rates>) -> Vec<Claim> {
     let at = |limit: &'static str| rates.map(|rates| rates[place(limit)]);
     let gained = |limit: &'static str| rates.map(|rates| gain(rates, limit));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `psd`: power-sleep-demotion prevention, with its re-test.
+//! `psd`: prevention of power-sleep demotion, and its re-test.
 //!
-//! The source's device serves eight jobs with one request each: bandwidth times latency is
-//! eight requests in all rows of its tables but one. So a rate here is the inverse of a
-//! mean time, and a request takes the time that it took there: reads without deep states, the others
-//! in the baseline, as the reason why writes were slower without deep states is not known.
+//! The source's device serves eight jobs with one request each: bandwidth times latency is eight requests in all but
+//! one row of its tables. Therefore, a rate here is the inverse of a mean time, and a request takes the time that it
+//! took there: reads take their time without deep states, and other requests take their time in the baseline, since the
+//! reason why writes were slower without deep states is not known.
 
 mod claims;
 mod source_figures;
@@ -42,13 +42,13 @@ const MENUS: (&str, &str) = ("wait", "governor:menu-6.14,governor:menu");
 const MENU_6_14: (&str, &str) = ("wait", "governor:menu-6.14");
 const READ: (&str, &str) = ("device-us", "324");
 const UNIFORM: (&str, &str) = ("spread", "uniform");
-/// The time of a read has no effect on a write, nor the reverse.
+/// The time of a read has no effect on a write, and vice versa.
 const READS_OR_WRITES: (&str, &str) = ("writes", "0,100");
 const WRITE: (&str, &str) = ("write-us", "550");
 const MIXED: (&str, &str) = ("writes", "50");
 const MIXED_READ: (&str, &str) = ("device-us", "485");
 const MIXED_WRITE: (&str, &str) = ("write-us", "342");
-/// Of C6, for which the source's machine states an exit latency of 170 us; 0: disabled.
+/// Exit latency of C6, which the source's machine states as 170 us; 0 disables the state.
 const C6: (&str, &str) = ("standby-us", "170");
 const C6_OR_NOT: (&str, &str) = ("standby-us", "0,170");
 const PSD: (&str, &str) = ("psd-ms", "3");
@@ -88,7 +88,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             C6_OR_NOT,
             PSD_OR_NOT
         ),
-        // Nothing is random.
+        // Nothing in this boot is random.
         io!("fixed", 1, 32, ONCE, MENUS, READ, C6_OR_NOT, PSD_OR_NOT),
         io!(
             "limit",
@@ -126,7 +126,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             ("psd-ms", "0,1,3,10"),
             ("hz", "100,250,1000")
         ),
-        // So long that the window ends before the request, at any time within a tick.
+        // The time is so long that the window ends before the request, at any time within a tick.
         io!(
             "lengths",
             1,
@@ -152,9 +152,9 @@ pub const EXPERIMENT: Experiment = Experiment {
 struct Figures {
     /// Requests per second of one submitter.
     rate: f64,
-    /// Share of the time in which the CPU was not halted, per cent.
+    /// Share of the time in which the CPU was not halted, in per cent.
     awake: f64,
-    /// Mean time of a read and of a write, microseconds; NaN where there were none.
+    /// Mean time of a read and of a write, in microseconds; NaN if there were none.
     read_us: f64,
     write_us: f64,
 }
@@ -171,7 +171,7 @@ impl Figures {
     }
 }
 
-/// The cell of a column of the re-test in the boot of `load`.
+/// Returns the cell for a column of the re-test, in the boot of `load`.
 fn cell<'r>(run: Run<'r>, load: Words<'_>, boot: &str, column: usize) -> Result<MeasuredCell<'r>> {
     let (_, wait, psd, standby) = COLUMNS[column];
     let mut words = vec![("wait", wait), ("psd-ms", psd), ("standby-us", standby)];
@@ -281,7 +281,7 @@ fn retest(runs: &Runs) -> Result<Table> {
     Ok(table)
 }
 
-/// Requests per second, their change, and the share awake: `cells`, the first of which is the base.
+/// Adds requests per second, their change, and the share of time awake for `cells`, the first of which is the base.
 fn effects(table: &mut Table, name: &str, cells: &[MeasuredCell<'_>]) {
     let figures: Vec<Figures> = cells.iter().map(Figures::of).collect();
     let text = |it: &Figures| {

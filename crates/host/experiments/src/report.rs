@@ -18,8 +18,8 @@ use shell::failure::is_bad_input;
 use shell::interrupt;
 use shell::terminal::{self, note, print_document};
 
-/// Version of the format; 1 was the list of experiments alone, whose claims had
-/// `text` and `ours` as texts; 2 lacked `tool`, `command`, `machine` and `runs`.
+/// Version of the format. Version 1 was only the list of experiments, whose claims had `text` and `ours` as texts;
+/// version 2 lacked `tool`, `command`, `machine` and `runs`.
 const SCHEMA: u32 = 3;
 
 /// Document on all experiments.
@@ -28,7 +28,7 @@ pub struct Written<'r> {
     schema: u32,
     /// Name and version of the program that wrote it.
     tool: &'r str,
-    /// Command that shows it again.
+    /// Command that shows the report again.
     pub command: String,
     /// The machine of the first boot; each run has its own.
     machine: Option<&'r Machine>,
@@ -38,7 +38,7 @@ pub struct Written<'r> {
 }
 
 impl<'r> Written<'r> {
-    /// Creates the document of these.
+    /// Creates the document of these experiments.
     pub fn of(experiments: &'r [Report]) -> Self {
         let first = experiments.iter().flat_map(|report| &report.runs).next();
         Self {
@@ -66,19 +66,20 @@ pub fn counts<'c>(claims: impl Iterator<Item = &'c Claim>) -> Counts {
 pub struct Report {
     pub name: &'static str,
     pub question: &'static str,
-    /// Whose figures are next to ours.
+    /// The source of the figures next to ours.
     pub source: &'static str,
     /// Which figures can be compared with the source's, and which can't.
     pub comparable: &'static str,
     /// The unit that its boots need, if there is one.
     #[serde(skip)]
     pub metric: Option<Metric>,
-    /// Medians of every cell, by boot, in order: what has to repeat.
+    /// Medians of every cell, by boot, in order: these have to repeat.
     pub medians: Vec<(String, Vec<Option<u64>>)>,
-    /// Its boots, without cells: the machine of each, and what its samples depend on and the machine lacks.
+    /// Its boots without cells: each boot's machine, and the properties that its samples depend on and the machine
+    /// lacks.
     #[serde(serialize_with = "origins")]
     pub runs: Vec<Run>,
-    /// Sentences on what its samples depend on and the machine lacks, by the way of waiting.
+    /// Sentences on the properties that its samples depend on and the machine lacks, by way of waiting.
     pub caveats: Vec<String>,
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -90,12 +91,12 @@ impl Report {
         counts(self.outcome.claims.iter()).line()
     }
 
-    /// Names what the claims that are not judged need, and where that is.
+    /// Names the properties that its claims without a verdict need.
     pub fn lacking(&self) -> Vec<String> {
         lacking(&self.outcome.claims, self.metric)
     }
 
-    /// Adds it to `document`: the verdicts, then the claims, then the figures.
+    /// Adds the report to `document`: the verdicts, then the claims, then the figures.
     pub fn show(&self, document: &mut Document) {
         document.extend([
             String::new(),
@@ -112,7 +113,8 @@ impl Report {
     }
 }
 
-/// Names what those of `claims` need that are not judged, and if that is all of them, where it is.
+/// Names the properties that those of `claims` without a verdict need; if no claim has a verdict, adds where one may
+/// come from.
 pub fn lacking(claims: &[Claim], metric: Option<Metric>) -> Vec<String> {
     let missing: BTreeSet<&str> = claims.iter().flat_map(Claim::missing).collect();
     if missing.is_empty() {
@@ -154,7 +156,7 @@ pub fn without_cells(label: &str, results: &Results) -> Run {
     }
 }
 
-/// Lists what samples depend on and the machine lacks, a line for each way of waiting.
+/// Lists the properties that samples depend on and the machine lacks, one line for each way of waiting.
 pub fn caveats<'r>(all: impl Iterator<Item = &'r Results>) -> Vec<String> {
     let all: Vec<&Results> = all.collect();
     let counts =
@@ -188,8 +190,8 @@ pub struct Done {
 }
 
 impl Done {
-    /// Takes the result of one, shows it, and returns whether it ends all of them. The
-    /// failure of one need not be that of the next.
+    /// Takes the result of one experiment, shows it, and returns whether it ends all of them. Usually, the failure of
+    /// one does not imply that the next will fail.
     pub fn add(&mut self, name: &str, report: Result<Report, Failed>) -> bool {
         match report {
             Ok(report) => {
@@ -208,7 +210,7 @@ impl Done {
         }
     }
 
-    /// Fails unless all of them, `asked` in number, are there.
+    /// Fails unless all `asked` experiments have a report.
     pub fn judge(self, asked: usize, place: &str) -> Result<()> {
         let complete = self.reports.len();
         match self.errors.into_iter().next() {
@@ -223,9 +225,9 @@ impl Done {
 
 /// A failed experiment.
 pub struct Failed {
-    /// Why.
+    /// The error.
     pub error: anyhow::Error,
-    /// Whether the following ones would fail too.
+    /// Whether the following experiments would fail too.
     pub ends_all: bool,
 }
 

@@ -9,7 +9,7 @@ use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, PLACES};
 use running::options::Metric;
 
-/// Wake-ups by interrupt, and elided.
+/// Wake-ups with an interrupt, and elided wake-ups.
 const IPIS: Boot = Boot {
     label: "ipis",
     under: Under::Rouse,
@@ -49,16 +49,16 @@ pub const EXPERIMENT: Experiment = Experiment {
                  are per second of a machine with 64 CPUs there, of an instruction count here.",
 };
 
-/// Rows: the source's workload, ours, and IPIs per second before and after there.
+/// Rows: the source's workload, ours, and the source's IPIs per second before and after.
 const ROWS: [(&str, &str, f64, f64); 2] = [
     ("Renaissance Reactors", "notify", 370e3, 80e3),
     ("TensorFlow", "messaging", 250e3, 120e3),
 ];
 
-/// How far a change may be from the published one, points.
+/// Accepted deviation of a change from the published one, in points.
 const BAND: f64 = 10.0;
 
-/// Before and after.
+/// Cells before and after.
 type Pair<'r> = (MeasuredCell<'r>, MeasuredCell<'r>);
 
 fn pair<'r>(run: Run<'r>, workload: &str) -> Result<Pair<'r>> {
@@ -71,7 +71,7 @@ fn pair<'r>(run: Run<'r>, workload: &str) -> Result<Pair<'r>> {
     Ok((before, run.cell("ipis", &words)?))
 }
 
-/// Claims a change of the published size; figures after and before.
+/// Claims a change of the published size; the figures are after and before.
 fn changes(source: String, (before, after): (f64, f64), ours: [ByBoot<f64>; 2]) -> Claim {
     let size = Test::Size {
         expected: 100.0 * (after / before - 1.0),

@@ -10,31 +10,31 @@ use results::{Cell, Critical, Results, Stats};
 
 use super::figures::ByBoot;
 
-/// The results of an experiment's boots and their repetitions.
+/// The results of an experiment's boots, with their repetitions.
 pub struct Runs {
     experiment: &'static str,
     boots: Vec<Repeated>,
-    /// Features that samples used since the last [`Runs::watched`] depend on and the machine lacks.
+    /// Properties that the samples used since the last [`Runs::watched`] depend on and the machine lacks.
     missing: Missing,
 }
 
 /// Names of probes.
 type Missing = RefCell<BTreeSet<String>>;
 
-/// A boot: its label, and the results of each repetition with its name.
+/// A boot: its label, and each repetition's name and results.
 struct Repeated {
     label: &'static str,
     results: Vec<(&'static str, Results)>,
 }
 
-/// Suffix of the label of a shorter boot: the same cells, with fewer wake-ups of each.
+/// Suffix of the label of a shorter boot, which has the same cells with fewer wake-ups.
 pub const SHORT: &str = "-short";
 
 /// Words of a cell.
 pub type Words<'w> = &'w [(&'w str, &'w str)];
 
 impl Runs {
-    /// Starts empty.
+    /// Creates an empty collection.
     pub fn new(experiment: &'static str) -> Self {
         Self {
             experiment,
@@ -54,14 +54,14 @@ impl Runs {
         }
     }
 
-    /// Applies `of` to each repetition of each boot; returns the results with the names of both.
+    /// Applies `of` to each repetition of each boot; returns the results with both names.
     pub fn each<T>(&self, of: impl Fn(&Results) -> T) -> Vec<(String, T)> {
         self.named()
             .map(|(name, results)| (name, of(results)))
             .collect()
     }
 
-    /// Returns each repetition of each boot, with the names of both.
+    /// Returns each repetition of each boot, with both names.
     pub fn named(&self) -> impl Iterator<Item = (String, &Results)> {
         self.boots.iter().flat_map(|boot| {
             let alone = boot.results.len() == 1;
@@ -76,8 +76,8 @@ impl Runs {
         })
     }
 
-    /// Applies `of` to each repetition; returns the results with its name. A boot that was not repeated is in
-    /// all of them.
+    /// Applies `of` to each repetition; returns the results with the repetitions' names. A boot without repetitions
+    /// takes part in all of them.
     pub fn by_boot<T>(&self, of: impl Fn(Run<'_>) -> Result<T>) -> Result<ByBoot<T>> {
         let most = self.boots.iter().max_by_key(|boot| boot.results.len());
         let repeats = most.iter().flat_map(|boot| &boot.results).enumerate();
@@ -88,15 +88,15 @@ impl Runs {
         self.watched(|| each.collect())
     }
 
-    /// Returns the figures that `of` makes, with all that their samples depend on and the machine
-    /// lacks: a caveat can't be forgotten where a figure is made.
+    /// Returns the figures that `of` makes, with all properties that their samples depend on and the machine lacks.
+    /// This way, no figure can lose its caveat.
     pub fn watched<T>(&self, of: impl FnOnce() -> Result<Vec<(String, T)>>) -> Result<ByBoot<T>> {
         self.missing.take();
         let figures = of()?;
         Ok(ByBoot::new(figures).despite(self.missing.take()))
     }
 
-    /// Likewise for one figure, of boots that are not repeated.
+    /// Like [`Self::watched`], for one figure of boots that are not repeated.
     pub fn once(&self, of: impl FnOnce() -> Result<f64>) -> Result<ByBoot<f64>> {
         self.watched(|| Ok(vec![(String::new(), of()?)]))
     }
@@ -118,12 +118,12 @@ impl Runs {
         cells.any(|cell| has(cell, words))
     }
 
-    /// The one cell of boot `run` that has all these `words`, in the first repetition.
+    /// Returns the only cell of boot `run` that has all these `words`, in the first repetition.
     pub fn cell(&self, run: &str, words: Words<'_>) -> Result<MeasuredCell<'_>> {
         self.first().cell(run, words)
     }
 
-    /// Likewise; if it was skipped, returns the reason.
+    /// Like [`Self::cell`], but returns the reason if the cell was skipped.
     pub fn cell_or_why(
         &self,
         run: &str,
@@ -141,13 +141,13 @@ pub struct Run<'r> {
 }
 
 impl<'r> Run<'r> {
-    /// The one cell of boot `run` that has all these `words`.
+    /// Returns the only cell of boot `run` that has all these `words`.
     pub fn cell(self, run: &str, words: Words<'_>) -> Result<MeasuredCell<'r>> {
         let found = self.cell_or_why(run, words)?;
         found.or_else(|why| bail!("{}: {why}", self.what(run, words)))
     }
 
-    /// Likewise; if it was skipped, returns the reason.
+    /// Like [`Self::cell`], but returns the reason if the cell was skipped.
     pub fn cell_or_why(
         self,
         run: &str,
@@ -201,8 +201,7 @@ impl<'r> Run<'r> {
     }
 }
 
-/// Whether the cell has these words. Results leave out the default value of a
-/// dimension.
+/// Whether the cell has these words. Results omit a dimension's default value.
 fn has(cell: &Cell, words: Words<'_>) -> bool {
     words.iter().all(|&(key, word)| {
         let told = cell.word(key).filter(|told| !told.is_empty());
@@ -213,32 +212,32 @@ fn has(cell: &Cell, words: Words<'_>) -> bool {
 
 /// A measured cell.
 ///
-/// Its samples, and its counters of time, depend on the effect of its wait, and so on what the machine
-/// models. The other counters have the guest's decisions and requests: these do not depend on it.
+/// Its samples and its counters of time depend on the effect of its wait, and therefore on the properties that the
+/// machine models. The other counters count the guest's decisions and requests, which do not depend on it.
 ///
-/// Counters include the begins and ends of blocks. If there is a shorter boot,
-/// they are the difference from that one: begins and ends are in both, and cancel out.
+/// Counters include the beginnings and ends of blocks. If there is a shorter boot, the counters are the difference from
+/// that boot: beginnings and ends are in both, and cancel out.
 #[derive(Clone, Copy)]
 pub struct MeasuredCell<'r> {
     cell: &'r Cell,
-    /// This cell in the shorter boot.
+    /// The same cell in the shorter boot.
     shorter: Option<&'r Cell>,
-    /// Collects what samples depend on.
+    /// Collects the missing properties that samples depend on.
     missing: &'r Missing,
     /// Ticks of the counter per second.
     frequency: f64,
-    /// Units of its samples per second: ticks, of which each may be an instruction, or cycles.
+    /// Units of its samples per second: ticks (an instruction may be a tick) or cycles.
     per_second: f64,
 }
 
 impl<'r> MeasuredCell<'r> {
-    /// A figure that was made of its samples.
+    /// Returns a figure that was made of its samples.
     pub fn figure(&self, value: f64) -> ByBoot<f64> {
         let missing = self.cell.not_modelled.iter().cloned();
         ByBoot::new(vec![(String::new(), value)]).despite(missing.collect())
     }
 
-    /// Its samples; notes what they depend on.
+    /// Returns the statistics of its samples, and notes their dependencies.
     fn stats(&self) -> Option<Stats> {
         self.depends();
         self.cell.stats
@@ -259,27 +258,27 @@ impl<'r> MeasuredCell<'r> {
         &self.cell.not_modelled
     }
 
-    /// Smallest, in the cell's unit.
+    /// The smallest sample, in the cell's unit.
     pub fn min(&self) -> f64 {
         self.stats().map_or(0, |stats| stats.min) as f64
     }
 
-    /// Largest, in the cell's unit.
+    /// The largest sample, in the cell's unit.
     pub fn max(&self) -> f64 {
         self.stats().map_or(0, |stats| stats.max) as f64
     }
 
-    /// The actual period of the event stream with this counter, microseconds.
+    /// The actual period of the event stream with this counter, in microseconds.
     pub fn period_us(&self) -> f64 {
         self.cell.event_stream_made_ns as f64 / 1e3
     }
 
-    /// Median, in the cell's unit.
+    /// The median sample, in the cell's unit.
     pub fn median(&self) -> f64 {
         self.stats().map_or(0, |stats| stats.p50) as f64
     }
 
-    /// Its divided samples; an error if nothing observed them.
+    /// Returns its divided samples; fails if nothing observed them.
     pub fn critical(&self) -> Result<&'r Critical> {
         self.depends();
         let critical = self.cell.critical.as_ref();
@@ -296,7 +295,7 @@ impl<'r> MeasuredCell<'r> {
         Ok(self.critical()?.parties.p50 as f64)
     }
 
-    /// The 90th percentile, in the cell's unit; `None` if there are too few samples for it.
+    /// The 90th percentile, in the cell's unit; `None` if there are too few samples.
     pub fn p90(&self) -> Option<f64> {
         let stats = self.stats().filter(|stats| stats.supports(900))?;
         Some(stats.p90 as f64)
@@ -307,7 +306,7 @@ impl<'r> MeasuredCell<'r> {
         self.stats().map_or(0.0, |stats| stats.mean)
     }
 
-    /// Figures of its neighbours; fails without them.
+    /// Returns the figures of its neighbours; fails if it has none.
     pub fn neighbours(&self) -> Result<Neighbours> {
         self.depends();
         let neighbours = self.cell.neighbours(self.frequency as u64);
@@ -336,7 +335,7 @@ impl<'r> MeasuredCell<'r> {
         self.cell.counted().saturating_sub(shorter).max(1) as f64
     }
 
-    /// A counter divided by their number.
+    /// Returns a counter divided by [`Self::made`].
     pub fn each(&self, group: &str, name: &str) -> f64 {
         self.count(group, name) / self.made()
     }
@@ -346,7 +345,7 @@ impl<'r> MeasuredCell<'r> {
         value * 1e6 / self.per_second
     }
 
-    /// A counter by group and name; 0 if it is missing.
+    /// Returns a counter by its group and name; 0 if it is missing.
     pub fn count(&self, group: &str, name: &str) -> f64 {
         let of = |cell: &Cell| {
             let groups = match group {
@@ -367,7 +366,7 @@ impl<'r> MeasuredCell<'r> {
         self.count(group, name)
     }
 
-    /// Its duration, in seconds of the machine.
+    /// Its duration in seconds of the machine.
     pub fn seconds(&self) -> f64 {
         self.time("span", "ticks") / self.frequency
     }
@@ -377,21 +376,20 @@ impl<'r> MeasuredCell<'r> {
         self.count("ipi", "sent") / self.seconds().max(1e-9)
     }
 
-    /// The share of the CPUs' time in which they were not halted, per cent.
+    /// The share of the CPUs' time in which they were not halted, in per cent.
     pub fn awake(&self) -> f64 {
         let whole = self.time("span", "ticks") * self.cell.cpus as f64;
         100.0 * (1.0 - self.time("halt", "ticks") / whole.max(1.0))
     }
 
-    /// The share of the stays in idle states that were in `state`, per cent.
+    /// The share of stays in idle states that were in `state`, in per cent.
     pub fn chosen(&self, state: &str) -> f64 {
         let stays = ["poll", "wfi", "standby"].map(|state| format!("{state}.usage"));
         let all: f64 = stays.iter().map(|name| self.count("cpuidle", name)).sum();
         100.0 * self.count("cpuidle", &format!("{state}.usage")) / all.max(1.0)
     }
 
-    /// The share of the stays in idle states that were too deep (`above`) or too
-    /// shallow (`below`), per cent.
+    /// The share of stays in idle states that were too deep (`above`) or too shallow (`below`), in per cent.
     pub fn misses(&self, kind: &str) -> f64 {
         let sum = |what: &str| -> f64 {
             let states = cpuidle::States::NAMES;
@@ -406,7 +404,7 @@ impl<'r> MeasuredCell<'r> {
 mod tests {
     use super::*;
 
-    /// Calls from CPU 8 to CPU 16 of 32, 40 and 8 of each kind, as `virt` counted them.
+    /// Calls from CPU 8 to CPU 16 of 32 CPUs, 40 and 8 of each kind, as `virt` counted them.
     const LONGER: &str = include_str!("runs/storm.json");
     const SHORTER: &str = include_str!("runs/storm-short.json");
 
@@ -427,7 +425,7 @@ mod tests {
                 .unwrap();
             found.each(group, name)
         };
-        // An elided call has no interrupt, and one pass of the callee's scheduler.
+        // An elided call has no interrupt, and the callee's scheduler makes one pass.
         assert_eq!(each("resched", "ipi", "sent"), 0.0);
         assert_eq!(each("resched", "ipi", "elided"), 1.0);
         assert_eq!(each("resched", "sched", "from-idle"), 1.0);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A report of all experiments with made-up figures, to look at its page.
+//! A report of all experiments with made-up figures, to check the look of its page.
 
 use super::ALL;
 use super::outcome::{ByBoot, Chart, Claim, Constant, Curve, Outcome, Series, Table};
 use super::page;
 use super::report::Report;
 
-/// Returns the page, with everything that one can have.
+/// Returns the page, with everything that a page can have.
 pub fn page() -> String {
     page::html(&reports().collect::<Vec<_>>(), "cargo xtask experiment all")
 }
@@ -98,7 +98,7 @@ fn chart() -> Chart {
     }
 }
 
-/// Returns bars of which most are below zero.
+/// Returns bars, most of which are below zero.
 fn below_zero() -> Chart {
     let mut table = Table::new("Changes", &["VM", "metal"]);
     table.row(

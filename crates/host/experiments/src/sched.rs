@@ -56,8 +56,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 /// Seconds before and after.
 type Pair = (f64, f64);
 
-/// Tests: perf's name, our workload, and before and after in the source: VM and
-/// metal, Graviton2 and Graviton3.
+/// Tests: perf's name, our workload, and times before and after in the source: VM and metal, Graviton2 and Graviton3.
 const TESTS: [(&str, &str, [Pair; 4]); 3] = [
     (
         "messaging",
@@ -91,22 +90,20 @@ const TESTS: [(&str, &str, [Pair; 4]); 3] = [
     ),
 ];
 
-/// Boots, and which figures of the source to compare each with: of Graviton2 and
-/// Graviton3.
+/// Boots, and the source's figures to compare each with: Graviton2's and Graviton3's.
 const BOOTS: [(&str, &str, [usize; 2]); 2] = [("vm", "VM", [0, 1]), ("metal", "metal", [2, 3])];
 
-/// How far a change may be from the mean of the two published ones, points: these are up to
-/// 19 points apart.
+/// Accepted deviation of a change from the mean of the two published changes, in points: these are up to 19 points
+/// apart.
 const BAND: f64 = 10.0;
 
-/// How far pipe and notify may be apart, points. In the source they are at most
-/// 2 apart in any column.
+/// Largest accepted distance between pipe and notify, in points. In the source, it is at most 2 in any column.
 const APART: f64 = 2.0;
 
 /// Costs before and after.
 type Costs = [f64; 2];
 
-/// Returns the costs of an operation before and after, in a boot.
+/// Returns the costs of an operation before and after, in one boot.
 fn costs(run: Run<'_>, boot: &str, workload: &str) -> Result<Costs> {
     let before = run.cell(boot, &[("workload", workload), ("wait", "wfi")])?;
     let after = [
@@ -118,7 +115,7 @@ fn costs(run: Run<'_>, boot: &str, workload: &str) -> Result<Costs> {
     Ok([cost(workload, &before), cost(workload, &after)])
 }
 
-/// A change in per cent.
+/// Returns the change in per cent.
 fn percent([before, after]: &Costs) -> f64 {
     100.0 * (after / before - 1.0)
 }
@@ -139,7 +136,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             let [before, after] = costs(runs.first(), boot, workload)?;
             texts.push(format!("{} -> {}", whole(before), whole(after)));
             texts.push(change(before, after));
-            // Its CPUs hardly idle, so the way of waiting can't change it.
+            // Its CPUs hardly idle, so the way of waiting can't change the cost.
             if workload == "messaging" {
                 continue;
             }
@@ -202,7 +199,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Why pipe and notify are apart, if they are.
+/// Why the changes of pipe and notify are apart, if they are.
 const DIFFERENT_WORK: &str = "other work is around the wake-up in the one than in the other";
 
 /// Claims that our change has the published size.
@@ -221,8 +218,8 @@ fn against_published(name: &str, place: &str, there: [Pair; 2], ours: &ByBoot<Co
     )
 }
 
-/// Per operation: the median, or for `messaging`, whose loops overlap, all the
-/// time by the number of loops.
+/// Returns the cost of an operation: the median, or for `messaging`, whose loops overlap, the total time divided by the
+/// number of loops.
 fn cost(workload: &str, found: &MeasuredCell<'_>) -> f64 {
     match workload {
         "messaging" => found.time("span", "ticks") / found.made(),

@@ -2,8 +2,8 @@
 //! `shim-vs-linux`: whether Rouse's own guest idles like the kernel that it imitates.
 //!
 //! Compares a pipe of the guest's executor with a pipe of Linux, and a timer with a timer. The work of a wake-up
-//! differs by a factor of ten, as our guest has no files and no processes. An idle loop's decisions do not depend on
-//! that: interrupts, exits, the effect of a trap or a poll.
+//! differs by a factor of ten, as our guest has no files and no processes. The decisions of an idle loop do not depend
+//! on this work: interrupts, exits, and the effect of a trap or a poll.
 
 use anyhow::Result;
 use plan::Under;
@@ -51,7 +51,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             lists: &[
                 ("workload", "pipe"),
                 ("wait", "wfi,yield,governor:menu"),
-                // States that Linux reads from the tree; it adds WFI.
+                // States that Linux reads from the device tree; it adds WFI.
                 ("states", "wfi+standby:110:200"),
                 ("wfi-barrier", "dsb"),
                 ("wake", "ipi"),
@@ -86,13 +86,13 @@ pub const EXPERIMENT: Experiment = Experiment {
                  a wake-up: Linux has system calls, files and a scheduler of many classes in it.",
 };
 
-/// How far two counts may be apart, per cent: what happens outside the samples is less.
+/// Largest accepted difference between two counts, in per cent: activity outside the samples is less.
 const COUNTS: f64 = 5.0;
-/// How far two differences of medians may be apart, instructions: two buckets of Linux's.
+/// Largest accepted difference between two differences of medians, in instructions: two of Linux's buckets.
 const BUCKETS: f64 = 32.0;
-/// How far two changes may be apart, points.
+/// Largest accepted difference between two changes, in points.
 const POINTS: f64 = 1.0;
-/// How far exits may be apart where one side may have none.
+/// Largest accepted difference in exits if one side may have none.
 const EXITS: f64 = 0.1;
 
 /// One of the cells to compare.
@@ -109,7 +109,7 @@ impl Side {
     }
 }
 
-/// Cells to compare: their name, the guest's, Linux's.
+/// Cells to compare: their name, the guest's cell, and Linux's.
 #[derive(Clone, Copy)]
 struct Pair {
     name: &'static str,
@@ -188,7 +188,7 @@ impl Figures<'_> {
         Ok([side(|pair| pair.shim)?, side(|pair| pair.linux)?])
     }
 
-    /// Claims that both sides count as many of something for each wake-up.
+    /// Claims that both sides have equal counts of something per wake-up.
     fn counts(
         &self,
         source: &str,
@@ -204,7 +204,7 @@ impl Figures<'_> {
         Ok(claim.tested(format!("{}, trap {trap}", pair.name)))
     }
 
-    /// Returns by how much a median is above another one, instructions.
+    /// Returns how far a median exceeds another one, in instructions.
     fn added(&self, (pair, trap): (Pair, &str), over: (Pair, &str)) -> Result<[ByBoot<f64>; 2]> {
         self.both(|run, side| {
             let median = |(pair, trap): (Pair, &str)| {
@@ -333,7 +333,7 @@ fn claims(figures: &Figures<'_>) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// Claims the change by polling instead of WFI, per cent of a round trip.
+/// Claims the change from polling instead of WFI, in per cent of a round trip.
 fn changed_by_polling(figures: &Figures<'_>) -> Result<Claim> {
     let [shim, linux] = figures.both(|run, side| {
         let median = |pair: &Pair| Ok::<_, anyhow::Error>(side(pair).find(run, "none")?.median());

@@ -107,7 +107,7 @@ fn an_unknown_name_is_refused_with_those_that_there_are() {
     );
 }
 
-/// Returns the experiments in the column of that name of a document's tables.
+/// Returns the experiments in the column with this name in a document's tables.
 fn named(document: &str) -> BTreeSet<&str> {
     let mut column = None;
     let mut named = BTreeSet::new();
@@ -120,7 +120,7 @@ fn named(document: &str) -> BTreeSet<&str> {
         if let Some(place) = cells.iter().position(|cell| *cell == "experiment") {
             column = Some(place);
         } else if let Some(cell) = column.and_then(|place| cells.get(place)) {
-            // Texts between two backticks.
+            // Texts between two backticks are names.
             named.extend(cell.split('`').skip(1).step_by(2));
         }
     }

@@ -10,18 +10,18 @@ use serde::{Serialize, Serializer};
 pub enum Verdict {
     /// They agree.
     Agrees,
-    /// The direction is the source's, the size is outside of the band.
+    /// The direction is the source's, but the size is outside the band.
     DirectionOnly,
     /// The effect is not distinct from zero.
     NoDifference,
     /// They contradict it.
     Differs,
-    /// The machine does not model what the claim is about.
+    /// The machine does not model properties that the claim needs.
     NotModelled,
 }
 
 impl Verdict {
-    /// All of them, in the order of a summary.
+    /// All verdicts, in the order of a summary.
     pub const ALL: [Self; 5] = [
         Self::Agrees,
         Self::DirectionOnly,
@@ -30,7 +30,7 @@ impl Verdict {
         Self::NotModelled,
     ];
 
-    /// Returns its word in files.
+    /// Returns the verdict's word in files.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Agrees => "agrees",
@@ -41,7 +41,7 @@ impl Verdict {
         }
     }
 
-    /// Returns its word to show: a contradiction of the source stands out.
+    /// Returns the verdict's word for people: a contradiction of the source stands out.
     pub const fn shown(self) -> &'static str {
         match self {
             Self::Differs => "DIFFERS",
@@ -49,7 +49,7 @@ impl Verdict {
         }
     }
 
-    /// Whether our numbers agree; `None` where they do not decide.
+    /// Whether our numbers agree with the claim; `None` if they do not decide it.
     pub const fn agrees(self) -> Option<bool> {
         match self {
             Self::Agrees => Some(true),
@@ -65,7 +65,7 @@ impl Serialize for Verdict {
     }
 }
 
-/// Number of claims, and of each verdict.
+/// Number of claims, in total and for each verdict.
 #[derive(Serialize)]
 pub struct Counts {
     claims: usize,
@@ -73,13 +73,13 @@ pub struct Counts {
     judged: usize,
     #[serde(flatten)]
     verdicts: BTreeMap<Verdict, usize>,
-    /// The verdicts of our counts on the others.
+    /// The verdicts of our counts on the other claims.
     #[serde(skip)]
     others: BTreeMap<Verdict, usize>,
 }
 
 impl Counts {
-    /// Counts claims, each by its verdict and by that of our counts; every verdict has a number.
+    /// Counts claims, each by its verdict and by the verdict on our counts; every verdict has a number.
     pub fn of(claims: impl Iterator<Item = (Verdict, Verdict)>) -> Self {
         let none = || Verdict::ALL.map(|verdict| (verdict, 0)).into();
         let mut counts = Self {
@@ -99,7 +99,7 @@ impl Counts {
         counts
     }
 
-    /// Describes how many of them can be judged on `place`.
+    /// Describes how many claims can be judged on `place`.
     pub fn judged_on(&self, place: &str) -> String {
         let Self { claims, judged, .. } = self;
         let plural = if *claims == 1 { "" } else { "s" };
@@ -111,7 +111,7 @@ impl Counts {
         self.claims > 0 && self.judged == 0
     }
 
-    /// Describes them in a line.
+    /// Describes the counts in a line.
     pub fn line(&self) -> String {
         let Self { claims, judged, .. } = self;
         let mut line = self.judged_on("this board");
@@ -143,15 +143,15 @@ impl Counts {
     }
 }
 
-/// Test of an effect. Effects are per cent of the second of two compared figures, or their difference.
+/// Test of an effect. Effects are differences of two compared figures, or these in per cent of the second figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Test {
     /// A change has this direction.
     Sign { way: Way },
-    /// The first is below the second.
+    /// The first figure is below the second.
     Order,
-    /// The effect is `expected`, `band` more or less.
+    /// The effect is `expected`, plus or minus `band`.
     Size { expected: f64, band: f64 },
     /// No boot has an effect beyond `band`.
     Equality { band: f64 },
@@ -165,7 +165,7 @@ pub enum Way {
     Rises,
 }
 
-/// Returns the verdict of `test` on the effects of all boots; an effect below `least` does not count.
+/// Returns the verdict of `test` on the effects of all boots; effects below `least` do not count.
 pub fn judge(test: Test, effects: &[f64], least: f64) -> Verdict {
     let expected = match test {
         Test::Equality { band } => {
@@ -188,10 +188,10 @@ pub fn judge(test: Test, effects: &[f64], least: f64) -> Verdict {
     }
 }
 
-/// With so many boots or more, the chance that all effects have one sign without a real effect is
-/// at most [`LEVEL`]: of six, two in 64.
+/// Least number of boots for a test of chance: with so many, the probability that all effects have one sign without a
+/// real effect is at most [`LEVEL`]: two in 64 with six boots.
 const TESTED: usize = 6;
-/// Significance level: the largest probability of such effects by chance.
+/// Significance level: the largest accepted probability of such effects by chance.
 const LEVEL: f64 = 0.05;
 
 /// Returns the median effect if it is significant: at least `least`, and consistent across boots.
@@ -204,8 +204,8 @@ fn distinct(effects: &[f64], least: f64) -> Option<f64> {
     (told && median != 0.0 && median.abs() >= least).then_some(median)
 }
 
-/// Returns the median of effects, symmetrically for mirrored effects: of two in the middle the smaller one;
-/// 0 if they have different signs.
+/// Returns the median of effects, symmetrically for mirrored effects: the smaller of two in the middle, or 0 if these
+/// have different signs.
 fn middle(effects: &[f64]) -> Option<f64> {
     let mirrored: Vec<f64> = effects.iter().map(|effect| -effect).collect();
     let (lower, upper) = (
@@ -219,14 +219,13 @@ fn middle(effects: &[f64]) -> Option<f64> {
     })
 }
 
-/// Whether all boots have the sign of their median, and its size is at least the spread between them.
+/// Whether all boots have the sign of their median, and the median is at least as large as the spread.
 fn above_spread(effects: &[f64], median: f64) -> bool {
     let same_sign = effects.iter().all(|effect| effect * median > 0.0);
     same_sign && median.abs() >= spread(effects)
 }
 
-/// Whether chance alone would seldom give these effects. A boot with an effect below `least` counts
-/// for neither side.
+/// Whether chance alone would rarely cause these effects. A boot with an effect below `least` counts for neither side.
 fn above_chance(effects: &[f64], least: f64) -> bool {
     let counted = effects
         .iter()
@@ -236,7 +235,7 @@ fn above_chance(effects: &[f64], least: f64) -> bool {
     significance::signed_p_value(&counted) <= LEVEL
 }
 
-/// Returns the range from the smallest to the largest.
+/// Returns the distance from the smallest to the largest effect.
 fn spread(effects: &[f64]) -> f64 {
     let least = effects.iter().copied().fold(f64::INFINITY, f64::min);
     let most = effects.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -367,7 +366,7 @@ mod tests {
                 });
                 let told = told.count();
                 assert!(told <= 65, "{count} {least}: {told}");
-                // It is a level, and not a rule that nothing passes.
+                // It is a level, so some effects do pass.
                 assert!(told >= 20 || least > 0.0, "{count} {least}: {told}");
             }
         }
@@ -375,7 +374,7 @@ mod tests {
 
     #[test]
     fn more_boots_tell_what_three_cannot() {
-        // Of these the largest effect is seven times the smallest.
+        // The largest of these effects is seven times the smallest.
         let often = |count| of_a_thousand(count, -20.0, 15.0);
         let agree = |count| {
             often(count)
@@ -397,7 +396,7 @@ mod tests {
         let against = [[-6.0; 6].as_slice(), &[4.0; 5]].concat();
         assert_eq!(judge(FALLS, &against, 5.0), Verdict::Agrees);
         assert_eq!(judge(FALLS, &against, 0.0), Verdict::NoDifference);
-        // Five of one sign are chance, whatever the others are.
+        // Five effects of one sign can be chance, whatever the others are.
         effects[0] = -4.9;
         assert_eq!(judge(FALLS, &effects, 5.0), Verdict::NoDifference);
         // Most boots have no effect.

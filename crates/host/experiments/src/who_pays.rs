@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `who-pays`: the cost of a way of waiting for the wake-up, and the time that it leaves to another guest.
+//! `who-pays`: how much a way of waiting costs the wake-up, and how much time it leaves to another guest.
 
 mod claims;
 mod frontier;
@@ -24,7 +24,7 @@ macro_rules! cells {
     };
 }
 
-/// A boot of these cells, at all gaps.
+/// Creates a boot of these cells, at all gaps.
 const fn boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     Boot {
         label,
@@ -42,7 +42,7 @@ const fn boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     }
 }
 
-/// A boot of these cells, with slices: enough wake-ups for 90th percentiles.
+/// Creates a boot of these cells with slices: it has enough wake-ups for 90th percentiles.
 const fn sliced_boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     Boot {
         iterations: 200,
@@ -57,13 +57,13 @@ const fn sliced_boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     }
 }
 
-/// Gaps between two round trips, microseconds; a boot may have fewer.
+/// Gaps between two round trips, in microseconds; a boot may have fewer.
 const GAPS: [&str; 6] = ["5", "20", "50", "200", "1000", "5000"];
 /// [`GAPS`], joined by commas.
 const ALL_GAPS: &str = "5,20,50,200,1000,5000";
 /// The gap of the cells with slices.
 const SLICED_GAP: &str = "200";
-/// Their length, microseconds.
+/// Length of the slices, in microseconds.
 const SLICE_US: &str = "1000";
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -147,7 +147,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  instructions of both CPUs. What a switch does to caches is seen where they are modelled (gem5, metal).",
 };
 
-/// A setting: its name, its boot, its words there.
+/// A setting: its name, its boot, and its words in that boot.
 #[derive(Clone, Copy)]
 pub struct Setting {
     pub name: &'static str,
@@ -164,7 +164,7 @@ impl Setting {
         Self { name, boot, words }
     }
 
-    /// Its cell with this gap; `None` where it was skipped, as WFET is without FEAT_WFxT.
+    /// Returns its cell with this gap; `None` if the cell was skipped, like WFET without FEAT_WFxT.
     pub fn find<'r>(&self, run: Run<'r>, gap: &str) -> Result<Option<MeasuredCell<'r>>> {
         let words = [self.words, &[("gap-us", gap)]].concat();
         Ok(run.cell_or_why(self.boot, &words)?.ok())
@@ -222,13 +222,13 @@ fn gaps(runs: &Runs) -> Vec<&'static str> {
     GAPS.into_iter().filter(has).collect()
 }
 
-/// Returns the gaps of these points.
+/// Returns the gaps that these points have.
 fn gaps_of(points: &[Point]) -> Vec<&'static str> {
     let has = |gap: &&str| points.iter().any(|point| point.gap == *gap);
     GAPS.into_iter().filter(has).collect()
 }
 
-/// Describes a break-even; a negative one is shorter than any wait.
+/// Describes a break-even length; a negative one is shorter than any wait.
 fn break_even_in_words(us: f64) -> String {
     const OF: &str = "(from the CPUs' own time at gaps of 5 and 50 us)";
     if us < 0.05 {
@@ -296,7 +296,7 @@ fn by_gap(title: &str, points: &[Point], text: impl Fn(&Point) -> String) -> Tab
     table
 }
 
-/// Returns for each gap the settings that no other beats in both.
+/// Returns, for each gap, the settings that no other setting beats in both respects.
 fn frontiers(points: &[Point]) -> Table {
     let mut table = Table::new(
         "Settings of which no other is faster and leaves more, from the fastest on",
@@ -312,7 +312,7 @@ fn frontiers(points: &[Point]) -> Table {
     table
 }
 
-/// Returns latencies and shares of settings with slices.
+/// Returns latencies and shares of the settings with slices.
 fn sliced(run: Run<'_>, unit: &str) -> Result<Table> {
     let title = format!(
         "With slices of {SLICE_US} us, {SLICED_GAP} us between two round trips: {unit}, and the time that the neighbours got, %"
@@ -348,7 +348,7 @@ const CLASSES: [&str; GAPS.len()] = [
     "line c-grey",
 ];
 
-/// Draws the frontier: a line for each gap through the settings that no other beats in both.
+/// Draws the frontier: for each gap, a line through the settings that no other setting beats in both respects.
 fn chart(points: &[Point], unit: &str) -> Chart {
     let lines = gaps_of(points)
         .into_iter()

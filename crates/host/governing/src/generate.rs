@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random traces.
 //!
-//! The random number generator is S. Vigna's splitmix64 (after Steele, Lea and Flood,
-//! "Fast splittable pseudorandom number generators", OOPSLA 2014): ten lines, so
-//! that a seed gives the same trace for ever, which crates don't promise between
-//! their versions.
+//! The random number generator is S. Vigna's splitmix64 (after Steele, Lea and Flood, "Fast splittable pseudorandom
+//! number generators", OOPSLA 2014). It takes ten lines, so a seed can give the same trace for ever, which crates do
+//! not promise between their versions.
 
 use clap::ValueEnum;
 use cpuidle::{FOREVER, Wake};
@@ -34,15 +33,15 @@ pub struct Generated {
     /// Seed of the random numbers.
     pub seed: u64,
     pub count: u64,
-    /// Their mean length, us.
+    /// Mean length of its intervals, in us.
     pub mean_us: u64,
 }
 
-/// Longest interval, in means.
+/// Longest interval, as a multiple of the mean.
 const LONGEST: f64 = 1000.0;
-/// Share of an interval's mean that the CPU runs before it, on average.
+/// Average share of an interval's mean for which the CPU runs before the interval.
 const BUSY: f64 = 0.05;
-/// Mean number of requests in a burst, and their mean distance, in means.
+/// Mean number of requests in a burst, and their mean distance as a share of the mean interval.
 const BURST: f64 = 16.0;
 const BURST_GAP: f64 = 0.05;
 
@@ -52,7 +51,7 @@ impl Generated {
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Generates it.
+    /// Generates the trace.
     pub fn trace(&self) -> Trace {
         let mut chance = Chance(self.seed);
         let mean_ns = self.mean_us as f64 * 1000.0;
@@ -82,12 +81,12 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number above 0, up to 1.
+    /// Returns a random number above 0 and up to 1.
     fn unit(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
-    /// Returns an exponentially distributed number with mean 1.
+    /// Returns an exponentially distributed random number with mean 1.
     fn exponential(&mut self) -> f64 {
         -self.unit().ln()
     }
@@ -166,7 +165,7 @@ mod tests {
         assert_eq!(numbers, [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4]);
     }
 
-    /// The mean is within 10 % of the parameter; of the heavy tail within 30 %.
+    /// The mean is within 10 % of the parameter, and within 30 % for the heavy tail.
     #[test]
     fn intervals_have_their_mean() {
         for &kind in Pattern::value_variants() {

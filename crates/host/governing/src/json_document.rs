@@ -74,7 +74,7 @@ struct Counts {
 }
 
 impl Document {
-    /// Of an answer.
+    /// Creates the document of an answer.
     pub fn new(answer: &Answer) -> Self {
         let request = &answer.request;
         let (trace, setting) = (&request.trace, &request.setting);

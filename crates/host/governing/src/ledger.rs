@@ -10,12 +10,11 @@ use super::states::{FULL_POWER, States};
 pub struct Ledger {
     /// Usage, time and misses of the states.
     pub statistics: Statistics,
-    /// Energy from the start of idling to the event, in thousandths of a nanosecond
-    /// of a running CPU.
+    /// Energy from the start of idling to the event, in thousandths of a running CPU's energy in a nanosecond.
     pub energy: u128,
-    /// Time polling and leaving states, ns.
+    /// Time spent polling and leaving states, in ns.
     pub awake_ns: u64,
-    /// Time from each event to the first instruction, ns, in order.
+    /// Time from each event to the first instruction, in ns, in order.
     pub lateness_ns: Vec<u64>,
     /// Choices that requested the time of the next timer.
     pub timer_asked: u64,
@@ -24,8 +23,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Adds a stay in state `index`: `slept_ns` until it ended, and of the exit latency
-    /// that followed, `exit_ns` before the event.
+    /// Adds a stay in state `index`: `slept_ns` is the time until it ended, and `exit_ns` is the part of the following
+    /// exit latency before the event.
     pub fn stay(&mut self, states: &States, index: usize, slept_ns: u64, exit_ns: u64) {
         let state = states.table.at(index);
         let residency_ns = slept_ns + state.exit_latency_ns;
@@ -38,51 +37,51 @@ impl Ledger {
         }
     }
 
-    /// Number of choices.
+    /// Returns the number of choices.
     pub fn choices(&self) -> u64 {
         self.statistics.total().usage
     }
 
-    /// Sorts the latenesses, for [`Ledger::quantile`].
+    /// Sorts the lateness of all events, for [`Ledger::quantile`].
     pub fn sort(&mut self) {
         self.lateness_ns.sort_unstable();
     }
 
-    /// The lateness that `per_mille` of the events don't exceed (nearest rank), ns.
+    /// Returns the lateness that `per_mille` of the events do not exceed (nearest rank), in ns.
     pub fn quantile(&self, per_mille: u64) -> u64 {
         hist::of_sorted(&self.lateness_ns, per_mille)
             .copied()
             .unwrap_or(0)
     }
 
-    /// Mean lateness, ns.
+    /// Returns the mean lateness, in ns.
     pub fn mean(&self) -> f64 {
         let sum: u64 = self.lateness_ns.iter().sum();
         sum as f64 / self.lateness_ns.len().max(1) as f64
     }
 
-    /// Energy in per cent of that of a CPU that is never idle.
+    /// Returns the energy, in per cent of a CPU's that is never idle.
     pub fn energy_percent(&self, idle_ns: u64) -> f64 {
         percent(self.energy as f64, FULL_POWER as f64 * idle_ns as f64)
     }
 
-    /// Time awake in per cent of the time idle.
+    /// Returns the time awake, in per cent of the time idle.
     pub fn awake_percent(&self, idle_ns: u64) -> f64 {
         percent(self.awake_ns as f64, idle_ns as f64)
     }
 
-    /// Choices that were too deep, per cent.
+    /// Returns the choices that were too deep, in per cent.
     pub fn too_deep_percent(&self) -> f64 {
         percent(self.statistics.total().above as f64, self.choices() as f64)
     }
 
-    /// Choices that were too shallow, per cent.
+    /// Returns the choices that were too shallow, in per cent.
     pub fn too_shallow_percent(&self) -> f64 {
         percent(self.statistics.total().below as f64, self.choices() as f64)
     }
 }
 
-/// `part` of `all`, per cent; 0 of nothing.
+/// Returns `part` of `all` in per cent; 0 if `all` is 0.
 pub fn percent(part: f64, all: f64) -> f64 {
     if all == 0.0 { 0.0 } else { part * 100.0 / all }
 }

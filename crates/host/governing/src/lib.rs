@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// Public to the programs of this workspace alone: a field whose name says it all has no line.
+// This crate is only for programs of this workspace, so a field with a clear name needs no comment.
 #![allow(missing_docs)]
-//! The verb `governors`: replays a trace of idle intervals to each idle governor,
-//! and counts what its choices cost.
+//! The verb `governors`: replays a trace of idle intervals to each idle governor, and counts the cost of its choices.
 //!
-//! The governors and the idle loop are those of the guest, the same code. A [`trace`],
-//! [recorded](recording) or [generated](generate), is [replayed](replay) to each of them with the
-//! states of a [file](states); the [`ledger`] counts what it cost, and [`oracle`] is the
-//! choice of an oracle, which knows the future. [`table`] and [`json_document`] show it.
+//! The governors and the idle loop are the guest's own code. A [`trace`], [recorded](recording) or
+//! [generated](generate), is [replayed](replay) to each governor with the states of a [file](states). The [`ledger`]
+//! counts the cost, and [`oracle`] makes the choices of an oracle that knows the future. [`table`] and
+//! [`json_document`] show the results.
 
 mod generate;
 mod json_document;
@@ -90,7 +89,7 @@ pub struct GovernorsArgs {
 /// The fixed poll limit to replay if no governor is named.
 const FIXED_US: u32 = 50;
 
-/// The options, checked.
+/// The checked options.
 struct Request {
     trace: Trace,
     states: States,
@@ -112,7 +111,7 @@ pub fn governors(args: &GovernorsArgs) -> Result<()> {
     args.format.show_with(&table::document(&answer), written)
 }
 
-/// Replays, and writes the files that were asked for.
+/// Replays, and writes the requested files.
 fn answer(args: &GovernorsArgs) -> Result<Answer> {
     let request = Request::new(args)?;
     let save = Output::claim_any("--save", args.save.as_ref())?;
@@ -176,7 +175,7 @@ impl Answer {
     }
 }
 
-/// Returns the words for governors, with a name for a limit where one takes it.
+/// Returns the words for governors, with a placeholder for a limit where a governor takes one.
 fn words(limit: &str) -> String {
     let words = Name::ALL.iter().map(|name| match name.limited() {
         true => format!("{name}:{limit}"),

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The choice of an oracle, which knows when the event will come.
+//! The choices of an oracle, which knows when events will come.
 //!
-//! For each interval the oracle enters once, with the tick stopped, the state that costs
-//! least energy of those that the latency limit allows: the deepest whose
-//! target residency the interval reaches. No governor can use less energy on the
-//! same states: however it divides an interval into stays, each stay has a price
-//! that is not negative, each moment up to the event costs at least the power of the
-//! deepest state it entered, and the oracle would have paid that state's price
-//! once. The oracle is never too deep, and too shallow only where the latency limit
-//! forbids what would have paid. It is not a bound for lateness, whose bound is 0:
-//! polling.
+//! For each interval, the oracle enters one state, once, with the tick stopped. Of the states that the latency limit
+//! allows, it chooses the one that costs the least energy: the deepest state whose target residency the interval
+//! reaches. No governor can use less energy with the same states. However a governor divides an interval into stays,
+//! each stay has a price that is not negative, each moment up to the event costs at least the power of the deepest
+//! state that the governor entered, and the oracle would have paid that state's price once. The oracle is never too
+//! deep, and too shallow only if the latency limit forbids a state that would have paid off. It is not a bound for
+//! lateness: polling reaches the lowest lateness, 0.
 
 use super::ledger::Ledger;
 use super::replay::Setting;
 use super::states::States;
 use super::trace::Trace;
 
-/// Replays `trace` with the oracle's choices. The PSD window does not bind it.
+/// Replays `trace` with the oracle's choices, which the PSD window does not restrict.
 pub fn oracle(trace: &Trace, states: &States, setting: &Setting) -> Ledger {
     let mut ledger = Ledger::default();
     for interval in &trace.intervals {

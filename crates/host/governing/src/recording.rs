@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Traces that Linux recorded: the event `power:cpu_idle` as text, from `perf script`,
-//! ftrace's file `trace`, or `trace-cmd report`.
+//! Traces that Linux recorded: the event `power:cpu_idle` as text from `perf script`, from ftrace's file `trace`, or
+//! from `trace-cmd report`.
 //!
-//! The event has the state that a CPU enters, and 4294967295 when it leaves (Linux,
-//! Documentation/trace/events-power.rst). The time between is an idle interval; [`cpu`] finds its reason to end, as far
-//! as other events of the recording tell.
+//! The event has the state that a CPU enters, or 4294967295 when the CPU leaves a state (Linux,
+//! Documentation/trace/events-power.rst). The time between the two is an idle interval; [`cpu`] finds the reason for
+//! its end if other events in the recording show it.
 //!
-//! Where events were lost, the current interval of their CPU is left out: otherwise two could become one long interval.
-//! A loss at an unknown place is refused, and so is an impossible order of events.
+//! Where events were lost, the current interval of their CPU is left out: otherwise, two intervals could become a
+//! single long one. A loss at an unknown place is refused, and so is an impossible order of events.
 
 mod cpu;
 mod evidence;
@@ -31,15 +31,15 @@ pub struct Recorded {
     pub cpus: usize,
     /// Idle intervals of the CPU, in order.
     pub intervals: Vec<Interval>,
-    /// Number of losses of events, of any CPU.
+    /// Number of losses of events, on all CPUs.
     pub losses: usize,
 }
 
-/// First words of text of ftrace, and of trace-cmd.
+/// First words of ftrace's text, and of trace-cmd's.
 const HEADS: [&str; 3] = ["# tracer:", "cpus=", "version = "];
 
-/// Parses the intervals of `wanted`, or of the CPU with the most intervals; an error says what is wrong and
-/// where.
+/// Parses the intervals of CPU `wanted`, or of the CPU with the most intervals; an error describes the mistake and its
+/// place.
 pub fn parse(text: &str, wanted: Option<u32>) -> Result<Recorded, String> {
     let mut found = Contents::default();
     let mut events = Vec::new();
@@ -85,13 +85,13 @@ pub fn parse(text: &str, wanted: Option<u32>) -> Result<Recorded, String> {
 /// Contents of a recording.
 #[derive(Default)]
 struct Contents {
-    /// Lines of Linux.
+    /// Whether there are any lines of Linux.
     any: bool,
     idle: bool,
     timers: bool,
     requests: bool,
     losses: usize,
-    /// The line with a loss of events at an unknown place.
+    /// The line that reports a loss of events at an unknown place.
     somewhere: Option<usize>,
 }
 
@@ -115,12 +115,13 @@ impl Contents {
         Ok(())
     }
 
-    /// Whether it has all events that may end an interval: with interrupts of both kinds it has the others too.
+    /// Whether the recording has all events that may end an interval: a recording with both kinds of interrupts also
+    /// has the other events.
     const fn all(&self) -> bool {
         self.timers && self.requests
     }
 
-    /// Refuses a recording without idle intervals, or with wrong ones.
+    /// Refuses a recording that has no idle intervals, or wrong ones.
     fn check(&self, text: &str) -> Result<(), String> {
         let headed = |line: &str| HEADS.iter().any(|head| line.starts_with(head));
         let of_linux = self.any || text.lines().any(headed);
@@ -140,10 +141,10 @@ impl Contents {
     }
 }
 
-/// Intervals of each CPU of the recording, and the flaw after them.
+/// Intervals of each CPU in the recording, and the flaw after them.
 type Cpus = BTreeMap<u32, (Vec<Interval>, Option<String>)>;
 
-/// Returns the wanted CPU, or the first with the most intervals; the number of CPUs; and its intervals.
+/// Returns the wanted CPU, or the first CPU with the most intervals; the number of CPUs; and this CPU's intervals.
 fn chosen(mut cpus: Cpus, wanted: Option<u32>) -> Result<(u32, usize, Vec<Interval>), String> {
     let most = cpus
         .iter()

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Replays a trace to a governor.
 //!
-//! The idle loop is the guest's, [`Period`] of crate `cpuidle`; its CPU
-//! follows the trace. Its tick comes at multiples of its period, unless it is
-//! stopped; it starts again when a task has run. A tick ends a halt, not a poll. A poll notices an event at once,
-//! and a halt after the exit latency, the timer's too; an event that comes
-//! while the CPU leaves a halt for the tick is noticed after that. Between
-//! two intervals the CPU runs for as long as the trace says, so that a late
-//! wake-up delays everything that follows.
+//! The idle loop is the guest's, [`Period`] of crate `cpuidle`; its CPU follows the trace. Its tick comes at multiples
+//! of its period unless it is stopped, and starts again when a task has run. A tick ends a halt, but not a poll. A poll
+//! notices an event at once, and a halt notices it after the exit latency, even if it is the timer's. If an event comes
+//! while the CPU leaves a halt for the tick, the CPU notices it afterwards. Between two intervals, the CPU runs for the
+//! time in the trace, so a late wake-up delays everything after it.
 
 use std::cell::{Cell, RefCell};
 
@@ -20,11 +18,11 @@ use super::trace::{Interval, Trace};
 /// Conditions of a replay.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Exit latency that is still allowed, ns.
+    /// Longest exit latency that is allowed, in ns.
     pub latency_limit_ns: u64,
-    /// Utilisation where the trace has none, 1024ths.
+    /// Utilisation for intervals without one in the trace, in 1024ths.
     pub utilisation: u32,
-    /// The PSD window, ms; 0 is off.
+    /// The PSD window, in ms; 0 is off.
     pub psd_ms: u32,
 }
 
@@ -68,7 +66,7 @@ struct ReplayedCpu<'s> {
 }
 
 impl ReplayedCpu<'_> {
-    /// Idles until the event of the interval is noticed: when that is.
+    /// Idles until the event of the interval is noticed, and returns the time of that.
     fn idle(&self) -> u64 {
         if self.interval.io {
             self.device.borrow_mut().submitted(self.begin_ns);
@@ -90,8 +88,8 @@ impl ReplayedCpu<'_> {
         self.begin_ns + self.interval.duration_ns
     }
 
-    /// Stays in state `index` until the event or `until_ns`, whichever comes first, and
-    /// leaves it; returns the event, if that ended it.
+    /// Stays in state `index` until the event or `until_ns`, whichever comes first, and leaves the state; returns the
+    /// event if it ended the stay.
     fn stay(&self, index: usize, until_ns: u64) -> Option<Wake> {
         let state = self.states.table.at(index);
         let ended_ns = self.end_ns().min(until_ns);
@@ -142,7 +140,7 @@ impl Driver for ReplayedCpu<'_> {
             .set(in_ns.map_or(FOREVER, |in_ns| now + in_ns));
     }
 
-    /// Nothing else ends a halt without an event.
+    /// No other cause ends a halt without an event.
     fn take_tick(&self) -> bool {
         self.ledger.borrow_mut().ticks += 1;
         true

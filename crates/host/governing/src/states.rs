@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The idle states of a replay, and their costs.
 //!
-//! They come from a file, or from a table in the guest's words, which then has the powers of
-//! the default file.
+//! They come from a file, or from a table in the guest's words, which has the powers of the default file.
 //!
-//! A state has a power, and entering and leaving it has a price. The file does not have the
-//! price, because it follows from the target residency: that is the stay at which
-//! the state begins to pay against the next shallower enabled one. With powers `p`
-//! and residencies `R`, the price of state `i` is that of the shallower state `j`
+//! A state has a power, and entering and leaving the state has a price. The file does not contain the price, because
+//! the price follows from the target residency: the stay from which on the state pays off against the next shallower
+//! enabled state. With powers `p` and residencies `R`, the price of state `i` is the price of the shallower state `j`
 //! plus `(p_j - p_i) * R_i`.
 
 use std::path::Path;
@@ -23,9 +21,9 @@ use shell::{files, mistake};
 const DEFAULT: &str = include_str!("states.toml");
 /// Power of a running CPU.
 pub const FULL_POWER: u64 = 1000;
-/// Shortest and longest tick, us.
+/// Shortest and longest tick, in us.
 const TICK_US: std::ops::RangeInclusive<u64> = 100..=1_000_000;
-/// Longest latency and residency, us.
+/// Longest latency and residency, in us.
 const MAX_US: u64 = 1_000_000_000;
 
 #[derive(Debug, Deserialize)]
@@ -65,12 +63,12 @@ impl From<Word> for StateKind {
     }
 }
 
-/// Cost of a stay in a state, in thousandths of a nanosecond of a running CPU.
+/// Cost of a stay in a state, in thousandths of a running CPU's energy in a nanosecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// Of entering and leaving it.
+    /// Cost of entering and leaving the state.
     pub price: u128,
-    /// Per nanosecond.
+    /// Cost of a nanosecond.
     pub power: u64,
 }
 
@@ -84,9 +82,9 @@ impl Cost {
 /// The states and their costs.
 #[derive(Clone, Debug)]
 pub struct States {
-    /// The governors' view of them.
+    /// The table of states that governors use.
     pub table: Table,
-    /// Their costs; prices of disabled states have no meaning.
+    /// Costs of the states; prices of disabled states have no meaning.
     pub costs: Vec<Cost>,
 }
 
@@ -108,7 +106,7 @@ impl States {
         })
     }
 
-    /// Parses a table with the guest's times; an error says what is wrong with it.
+    /// Parses a table with the guest's times; an error describes the mistake in it.
     fn of_table(text: &str) -> Result<Self, String> {
         let states = cpuidle::States::parse(text).map_err(|why| why.to_string())?;
         let table = states.table(cpuidle::States::STANDBY_US, Hz::HZ_250.tick_ns());
@@ -134,7 +132,7 @@ impl States {
         Self::parse(&text).map_err(|why| BadInput::error(format!("--states: {shown}: {why}")))
     }
 
-    /// Parses the text of a file; an error says what is wrong with it, in one line.
+    /// Parses the text of a file; an error describes the mistake in it, in one line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let file = parsed(text)?;
         if !TICK_US.contains(&file.tick_us) {
@@ -152,7 +150,7 @@ impl States {
         Ok(Self { table, costs })
     }
 
-    /// Replaces the tick of the states' CPU.
+    /// Replaces the tick of the CPU.
     pub fn ticking(self, hz: Hz) -> Self {
         let table = Table::new(self.table.states(), hz.tick_ns());
         Self {
@@ -214,7 +212,7 @@ fn state(entry: StateEntry) -> State {
     State {
         enabled: !entry.disabled,
         ..State::new(
-            // A state lives as long as the process; there is only one file.
+            // The name lives as long as the process, which reads only one file.
             entry.name.leak(),
             entry.kind.into(),
             entry.exit_latency_us * 1000,
@@ -227,8 +225,8 @@ fn state(entry: StateEntry) -> State {
 mod tests {
     use super::*;
 
-    /// Powers 1000, 400, 150, 30; residencies 0, 10, 200, 2000 us. Prices in us of
-    /// a running CPU: 0, 0.6 * 10 = 6, 6 + 0.25 * 200 = 56, 56 + 0.12 * 2000 = 296.
+    /// Powers 1000, 400, 150, 30; residencies 0, 10, 200, 2000 us. Prices in us of a running CPU: 0, 0.6 * 10 = 6, 6 +
+    /// 0.25 * 200 = 56, 56 + 0.12 * 2000 = 296.
     #[test]
     fn prices_follow_from_residencies() {
         let states = States::of_default();

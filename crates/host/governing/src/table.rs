@@ -28,7 +28,7 @@ pub fn document(answer: &Answer) -> Document {
     lines
 }
 
-/// Explains an energy that is more than that of a CPU which never idles; `None` if there is none.
+/// Explains energies above that of a CPU which never idles; `None` if there are none.
 fn above_full_power(answer: &Answer) -> Option<String> {
     let idle_ns = answer.request.trace.idle_ns();
     let above = |(_, ledger): &(String, &Ledger)| ledger.energy_percent(idle_ns) > 100.0;
@@ -39,7 +39,7 @@ fn above_full_power(answer: &Answer) -> Option<String> {
     })
 }
 
-/// Rows of the table: governors whose figures are all alike share one, with their names.
+/// Returns the rows of the table: governors with equal figures share a row, with all their names.
 fn merged(answer: &Answer) -> Vec<(String, &Ledger)> {
     let mut merged: Vec<(String, &Ledger)> = Vec::new();
     for (name, ledger) in answer.rows() {

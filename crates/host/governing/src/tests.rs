@@ -45,9 +45,9 @@ fn trace(intervals: Vec<Interval>) -> Trace {
 /// | 150 | poll 50, WFI 100 + 5 | 50 + 6 + 40 = 96 | 5 | 55 |
 /// | 9950 | poll 50, WFI 9900 + 5 | 50 + 6 + 3960 = 4016 | 5 | 55 |
 ///
-/// WFI stops the tick, so that does not cut the last stay short. Too shallow: the
-/// polls of 50 us and of 30, since WFI pays from 10 on; the stay of 9900, for which
-/// standby pays from 200 on. The stay of 100 is right.
+/// WFI stops the tick, so the tick does not cut the last stay short. Too shallow are the polls of 50 us and of 30 us,
+/// since WFI pays off from 10 us on, and the stay of 9900 us, for which standby pays off from 200 us on. The stay of
+/// 100 us is right.
 #[test]
 fn a_replay_by_hand() {
     let intervals = vec![
@@ -66,11 +66,10 @@ fn a_replay_by_hand() {
     assert_eq!((ledger.timer_asked, ledger.ticks), (0, 0));
 }
 
-/// A timer in 4003 us, and the tick at 4000 us, which teo-6.2 keeps if most wake-ups
-/// come within it: here it does not, as 4003 us is beyond the tick. With a timer in
-/// 3990 us after 200 us of running, the tick comes after 3800 us, before it: deep
-/// (400/2000 us) is left for the tick, and the event, 190 us later, is noticed when
-/// that is over, 210 us late.
+/// A timer in 4003 us, and the tick at 4000 us, which teo-6.2 keeps if most wake-ups come before it: here it does not
+/// keep it, as 4003 us is beyond the tick. With a timer in 3990 us after 200 us of running, the tick comes after 3800
+/// us, before the timer. The CPU leaves deep (400/2000 us) for the tick, so it notices the event, 190 us later, only
+/// when it has left the state, 210 us late.
 #[test]
 fn an_event_waits_for_the_exit_that_the_tick_began() {
     let mut beginning = interval(3990, 3990, Wake::Timer);
@@ -84,7 +83,7 @@ fn an_event_waits_for_the_exit_that_the_tick_began() {
     );
     assert_eq!((cut.ticks, &cut.lateness_ns[..]), (1, &[210_000][..]));
     let deep = states.costs[3];
-    // The 190 us before the event are those of a CPU that runs.
+    // In the 190 us before the event, the CPU runs.
     assert_eq!(cut.energy, deep.of(3_800_000) + 1000 * 190_000);
     let beyond = trace(vec![interval(4003, 4003, Wake::Timer)]);
     let stopped = replay::replay(Setup::new(Name::Teo62, 0), &beyond, &states, &FREE);
@@ -94,8 +93,8 @@ fn an_event_waits_for_the_exit_that_the_tick_began() {
     );
 }
 
-/// A timer in 10 ms stops the tick: awake at 10.4 ms. A task has run, so in the next
-/// interval the tick is there again, at 12 ms, before the event.
+/// A timer in 10 ms stops the tick: the CPU is awake at 10.4 ms. A task has run, so in the next interval the tick is
+/// active again, at 12 ms, before the event.
 #[test]
 fn the_tick_is_started_again_by_a_task() {
     let states = States::of_default();
@@ -109,7 +108,7 @@ fn the_tick_is_started_again_by_a_task() {
     assert_eq!(ticks(&intervals), 1);
 }
 
-/// With a window of 3 ms from each submission, the CPU polls.
+/// The CPU polls within a window of 3 ms after each submission.
 #[test]
 fn io_in_a_trace_opens_the_window() {
     let mut io = interval(500, 500, Wake::Interrupt);
@@ -123,7 +122,7 @@ fn io_in_a_trace_opens_the_window() {
     assert_eq!((lateness(0), lateness(3)), (vec![50_000], vec![0]));
 }
 
-/// The utilisation of a line overrides the option.
+/// A line's utilisation overrides the option.
 #[test]
 fn utilisation_is_that_of_the_line() {
     let mut busy = interval(9950, 9950, Wake::Timer);
@@ -190,8 +189,8 @@ fn any_interval() -> impl Strategy<Value = Interval> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// The oracle: never more energy than any governor, never too deep, and
-    /// without a latency limit never too shallow.
+    /// The oracle never takes more energy than any governor, is never too deep, and without a latency limit is never
+    /// too shallow.
     #[test]
     fn nothing_is_better_than_the_oracle(
         states in any_states(),
@@ -209,7 +208,7 @@ proptest! {
         prop_assert!(limit_us.is_some() || misses.below == 0);
         for name in Setup::all(limit) {
             let ledger = replay::replay(name, &trace, &states, &setting);
-            // Where a limit applies, those that keep it: some of Linux do not.
+            // If a limit applies, compares only governors that keep it, which some of Linux's do not.
             let keeps = matches!(name.name(), Name::Menu | Name::Teo | Name::Teo62 | Name::Fixed);
             let limited = limit_us.is_some() || psd_ms > 0;
             prop_assert!(limited && !keeps || best.energy <= ledger.energy, "{}", name);
@@ -218,7 +217,7 @@ proptest! {
     }
 }
 
-/// Two runs write the same file; its contents agree with docs/governors.md.
+/// Two runs write the same file, whose contents agree with docs/governors.md.
 #[test]
 fn results_repeat() {
     let folder = tempfile::tempdir().unwrap();
@@ -262,7 +261,7 @@ fn results_repeat() {
         "fixed:50",
     ];
     assert_eq!(names, all);
-    // The deepest state takes 400 us to leave.
+    // Leaving the deepest state takes 400 us.
     assert!(rows.iter().all(|row| row["states"][3]["usage"] == 0));
     // The saved trace gives the same numbers.
     let saved = folder.path().join("trace.csv");
@@ -297,7 +296,7 @@ fn the_table_has_a_line_for_each() {
     assert_eq!(answer.governors.len(), 2);
 }
 
-/// A row a figure, not a row a name; and an energy that looks wrong has its reason next to it.
+/// Equal figures share a row; and an energy that looks wrong has its reason next to it.
 #[test]
 fn equal_rows_are_one_and_an_energy_above_all_is_explained() {
     let table = |states: &str| {
@@ -338,9 +337,8 @@ fn refused(options: &[&str]) -> anyhow::Error {
     }
 }
 
-/// A timer in 3990 us, asked for when the CPU had been idle for 300 us of a tick: at 250 Hz
-/// the tick is in 3700 us, before it; at 100 Hz it is in 9700 us, after it; at 1000 Hz it is
-/// in 700 us, and governors stop it.
+/// A timer in 3990 us, queried when the CPU has been idle for 300 us of a tick: at 250 Hz, the tick is in 3700 us,
+/// before the timer; at 100 Hz, it is in 9700 us, after the timer; at 1000 Hz, it is in 700 us, and governors stop it.
 #[test]
 fn the_tick_of_hz_is_that_of_the_replay() {
     let mut busy = interval(3990, 3990, Wake::Timer);
@@ -383,7 +381,7 @@ fn a_named_table_polls_by_the_rules_of_the_kernel() {
     assert_eq!(polls("arm_poll_idle:5", "250", 95), (0, 0, 1));
 }
 
-/// Without a state that polls, every governor halts.
+/// Without a polling state, every governor halts.
 #[test]
 fn a_table_without_poll_halts() {
     let line = [

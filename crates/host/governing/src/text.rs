@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The text of a file that is given as a trace, or the file's actual format, if it is not text.
-//! Both forms of traces are read from this text, so a file is recognised in one place.
+//! The text of a trace's file, or the file's actual format if it is not text. Both forms of traces are read from this
+//! text, so files are recognised in one place.
 
 use std::borrow::Cow;
 
-/// Characters of a file that a message quotes; the function that prints it escapes them.
+/// Characters of a file that a message quotes; the function that prints the message escapes them.
 const QUOTED: usize = 200;
 
-/// First bytes of files that are not UTF-8 text: their format, and the command that makes text of them.
+/// First bytes of files that are not UTF-8 text, with their format and the command that converts them to text.
 const OTHERS: [(&[u8], &str); 15] = [
     (b"PERFILE2", PERF),
     (b"2ELIFREP", PERF),
@@ -35,7 +35,7 @@ const OTHERS: [(&[u8], &str); 15] = [
         b"\x7fELF",
         "it is a program; name a recording that is text, or a CSV file",
     ),
-    // Before UTF-16, whose mark is the beginning of this one.
+    // Comes before UTF-16, whose mark is the beginning of this mark.
     (b"\xff\xfe\0\0", UTF_32),
     (b"\0\0\xfe\xff", UTF_32),
     (b"\xff\xfe", UTF_16),
@@ -47,13 +47,13 @@ const UTF_16: &str =
 const UTF_32: &str =
     "it is text in UTF-32; `iconv -f UTF-32 -t UTF-8 FILE > TEXT` makes it readable";
 
-/// Returns the text of a file without UTF-8's byte order mark; else the file's format.
+/// Returns the text of a file without UTF-8's byte order mark, or the file's format if it is not text.
 pub fn text(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     if let Some((_, what)) = OTHERS.iter().find(|(begin, _)| bytes.starts_with(begin)) {
         return Err((*what).into());
     }
     if let Some(at) = bytes.iter().position(|&byte| byte == 0) {
-        // Without a mark, UTF-16 of ASCII has a zero in each pair.
+        // Without a mark, UTF-16 of ASCII has a zero in each pair of bytes.
         let wide =
             bytes.get(at ^ 2) == Some(&0) && bytes.get(at ^ 1).is_some_and(|&byte| byte != 0);
         return Err(match wide && at < 2 {
@@ -67,7 +67,7 @@ pub fn text(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     Ok(String::from_utf8_lossy(bytes))
 }
 
-/// Shortens a piece of a file for a message: it may be megabytes.
+/// Shortens a part of a file for a message, since it may have megabytes.
 pub fn quoted(text: &str) -> String {
     let text = text.trim();
     match text.char_indices().nth(QUOTED) {

@@ -23,32 +23,32 @@ const COLUMNS: [&str; 6] = [
     "io",
 ];
 
-/// Longest time in a trace, ns: 1000 s. So no sum can overflow.
+/// Longest time in a trace, in ns: 1000 s. With this limit, no sum can overflow.
 pub const LONGEST_NS: u64 = 1_000_000_000_000;
 
 /// Idle interval between two tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// Time from the start of idling to the event that ended it, ns; from 1 on.
+    /// Time from the start of idling to the event that ended it, in ns; at least 1.
     pub duration_ns: u64,
-    /// Time from the start of idling to the next timer, ns.
+    /// Time from the start of idling to the next timer, in ns.
     pub next_timer_ns: u64,
     /// The event: a timer, a request or another interrupt.
     pub wake: Wake,
-    /// How long the CPU had run before, ns.
+    /// How long the CPU had run before the interval, in ns.
     pub busy_ns: u64,
-    /// Utilisation, 1024ths.
+    /// Utilisation, in 1024ths.
     pub utilisation: Option<u32>,
-    /// I/O was submitted before.
+    /// Whether I/O was submitted before the interval.
     pub io: bool,
 }
 
 /// Idle intervals in order, and their source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// For people.
+    /// Description of the source, for people.
     pub source: String,
-    /// At least one.
+    /// At least one interval.
     pub intervals: Vec<Interval>,
 }
 
@@ -62,8 +62,8 @@ fn word(wake: Wake) -> &'static str {
 }
 
 impl Trace {
-    /// Reads a file, `-` being standard input: a trace, or a recording of Linux, of which it takes CPU `cpu`, or the
-    /// one with the most intervals.
+    /// Reads a file (`-` is standard input): a trace, or a recording of Linux. Of a recording, takes CPU `cpu` or the
+    /// CPU with the most intervals.
     pub fn read(path: &Path, cpu: Option<u32>) -> Result<Self> {
         let mut bytes = Vec::new();
         let (shown, read) = match path.to_str() {
@@ -104,7 +104,7 @@ impl Trace {
         })
     }
 
-    /// Returns the text of a file of this trace.
+    /// Returns the text of a file with this trace.
     pub fn text(&self) -> String {
         let mut text = format!("# {}\n{}\n", self.source, COLUMNS.join(","));
         for interval in &self.intervals {
@@ -128,7 +128,7 @@ impl Trace {
         text
     }
 
-    /// Time idle altogether, ns.
+    /// Returns the total time idle, in ns.
     pub fn idle_ns(&self) -> u64 {
         self.intervals
             .iter()

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// Public to the programs of this workspace alone: a field whose name says it all has no line.
+// This crate is only for programs of this workspace, so a field with a clear name needs no comment.
 #![allow(missing_docs)]
-//! The table of hypervisors (`run --under all`): one guest under nothing, under Rouse, and under hypervisors of others,
-//! in one table.
+//! The table of hypervisors (`run --under all`): one guest on the bare machine, under Rouse, and under other
+//! hypervisors, in a single table.
 //!
-//! [`boots`] lists the boots, [`numbers`] extracts the table's numbers, [`document`] writes
-//! `docs/hypervisors.md`. That page's numbers are stored next to it, so that a test can
-//! check the page against them, and new numbers can be compared with them.
+//! [`boots`] lists the boots, [`numbers`] extracts the table's numbers, and [`document`] writes `docs/hypervisors.md`.
+//! The page's numbers are stored next to it, so that a test can check the page against them, and new numbers can be
+//! compared with them.
 
 mod options;
 
@@ -40,7 +40,7 @@ use shell::terminal::{self, note, print_document, print_lines, say, step};
 /// The page, and its numbers.
 const DOCUMENT: &str = "docs/hypervisors.md";
 const NUMBERS: &str = "docs/hypervisors.json";
-/// The document whose first table is also the page's first.
+/// The document whose first table is a copy of the page's first table.
 const README: &str = "README.md";
 /// Share by which a cell may differ from the page's without a report: other versions differ by less.
 const NEAR: f64 = 0.10;
@@ -51,7 +51,7 @@ pub fn hypervisors(args: &Table) -> Result<()> {
         [] => Under::ALL,
         some => some,
     };
-    // Check everything before anything runs.
+    // Everything is checked before anything runs.
     let jobs = boots::jobs(unders, args)?;
     if let Some(format) = &args.list {
         format.claim()?;
@@ -92,8 +92,8 @@ pub fn hypervisors(args: &Table) -> Result<()> {
     Ok(())
 }
 
-/// Returns the cells of the page that differ from what this tree measures, on the bare machine and under Rouse: other
-/// hypervisors' figures depend on their versions.
+/// Returns the cells on the bare machine and under Rouse that differ between the page and this tree's measurement.
+/// Excludes other hypervisors, whose figures depend on their versions.
 pub fn others(limits: &LimitArgs) -> Result<Option<String>> {
     let args = Table {
         limits: *limits,
@@ -114,7 +114,7 @@ pub fn others(limits: &LimitArgs) -> Result<Option<String>> {
     }))
 }
 
-/// Returns the results of all jobs in one, and their failures: a failure keeps the other cells.
+/// Returns the joined results of all jobs, and their failures: a failure does not lose the other cells.
 fn measure(jobs: &[(&'static str, Job)], folder: &Folder) -> Result<(Results, Vec<Failure>)> {
     let (mut all, mut failures) = (Results::default(), Vec::new());
     for (number, (name, job)) in (1..).zip(jobs) {
@@ -142,7 +142,7 @@ fn measure(jobs: &[(&'static str, Job)], folder: &Folder) -> Result<(Results, Ve
     Ok((all, failures))
 }
 
-/// Adds the results of another job, measured in the same emulator and with the same images.
+/// Adds the results of another job, which was measured in the same emulator and with the same images.
 fn join(all: &mut Results, more: Results) {
     if all.unit.is_empty() {
         let missing = std::mem::take(&mut all.missing);
@@ -161,7 +161,7 @@ fn join(all: &mut Results, more: Results) {
     all.notes.extend(more.notes);
 }
 
-/// Fails like the first of them.
+/// Fails with the first failure, if there is any.
 fn judge(failures: &[Failure]) -> Result<()> {
     let Some(first) = failures.first() else {
         return Ok(());
@@ -186,7 +186,7 @@ fn write_document(numbers: &Numbers) -> Result<()> {
     Output::claim("--save", &readme)?.write(&text)
 }
 
-/// Returns `text` with `table` in place of its first table.
+/// Returns `text` with its first table replaced by `table`.
 fn with_first_table(text: &str, table: &str) -> String {
     let is_row = |line: &&str| line.starts_with('|');
     let before = text.split_inclusive('\n').take_while(|line| !is_row(line));
@@ -228,7 +228,7 @@ mod tests {
     fn every_hypervisor_and_every_row_is_in_it() {
         let numbers = committed();
         for &under in Under::ALL {
-            // Nothing traps on the bare machine; under the others not all poll.
+            // Nothing traps on the bare machine; not all others poll.
             let least = if under == Under::None { 7 } else { 10 };
             assert!(numbers.of_under(under).count() >= least, "{under}");
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers of the table, extracted from results and stored.
+//! Numbers of the table, which are extracted from results and stored.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use shell::{files, mistake, places};
 
 const SCHEMA: u32 = 1;
 
-/// The numbers, and what they depend on.
+/// The numbers, and the versions on which they depend.
 #[derive(Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Numbers {
     schema: u32,
@@ -33,9 +33,9 @@ pub struct Numbers {
 pub struct Number {
     row: String,
     under: String,
-    /// The median, instructions.
+    /// The median, in instructions.
     pub p50: f64,
-    /// Exits of a sample by cause, without zeros; `null` where they are not known.
+    /// Exits of a sample by cause, without zeros; `null` if unknown.
     pub exits: Option<BTreeMap<String, f64>>,
 }
 
@@ -84,13 +84,13 @@ impl Numbers {
         }
     }
 
-    /// Returns their stored text.
+    /// Returns the text of the numbers to store.
     pub fn text(&self) -> Result<String> {
         let text = serde_json::to_string_pretty(self).context("numbers")?;
         Ok(text + "\n")
     }
 
-    /// The number in a place of the table.
+    /// Returns the number in this row and column of the table.
     pub fn get(&self, row: &ComparedCell, under: Under) -> Option<&Number> {
         let mut cells = self.of_under(under);
         cells.find(|cell| cell.row == row.name)
@@ -102,20 +102,20 @@ impl Numbers {
         self.cells.iter().filter(move |cell| cell.under == name)
     }
 
-    /// The number on the bare machine that one of `row` is held against.
+    /// Returns the number on the bare machine to compare with a number in `row`.
     pub fn floor(&self, row: &ComparedCell) -> Option<&Number> {
         let floor = row.floor();
         let row = ROWS.iter().find(|row| row.is(&floor))?;
         self.get(row, Under::None)
     }
 
-    /// Returns the number in the place of `cell`.
+    /// Returns the number in the same place as `cell`.
     fn alike(&self, cell: &Number) -> Option<&Number> {
         let same = |other: &&Number| (&other.row, &other.under) == (&cell.row, &cell.under);
         self.cells.iter().find(same)
     }
 
-    /// Replaces the columns `unders` by those of `new`.
+    /// Replaces the columns `unders` with those of `new`.
     pub fn with(self, new: Self, unders: &[Under]) -> Self {
         let is_new = |under: &str| unders.iter().any(|new| new.name() == under);
         let mut cells: Vec<Number> = self.cells;
@@ -136,7 +136,7 @@ impl Numbers {
         }
     }
 
-    /// Returns the cells whose number differs from that in `kept`.
+    /// Returns the cells whose numbers differ from those in `kept`.
     pub fn others(&self, kept: &Self) -> Vec<String> {
         let other = self.cells.iter().filter_map(|cell| {
             let was = kept.alike(cell).map(|other| other.p50);
@@ -151,7 +151,7 @@ impl Numbers {
         other.collect()
     }
 
-    /// Lists the numbers that are further from `kept` than the share `near`, and other differences.
+    /// Lists the numbers that differ from those in `kept` by more than the share `near`, and other differences.
     pub fn against(&self, kept: &Self, near: f64) -> Vec<String> {
         let mut lines = Vec::new();
         if self.emulator != kept.emulator {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decides when `run` means the table, and takes its options.
+//! Decides when `run` stands for the table, and takes the table's options.
 
 use std::path::PathBuf;
 
@@ -9,16 +9,16 @@ use request::PlanArgs;
 use reporting::format::FormatArgs;
 use running::options::{LimitArgs, RunArgs, Unders};
 
-/// Part of the table to measure, and where it goes.
+/// The part of the table to measure, and the destination of the results.
 #[derive(Debug, Default)]
 pub struct Table {
-    /// Its columns: all if none are named.
+    /// Its columns; all columns if empty.
     pub unders: Vec<Under>,
     /// The kernel of KVM's host, if not Debian's.
     pub host_kernel: Option<PathBuf>,
     /// Xen, if not Debian's.
     pub xen: Option<PathBuf>,
-    /// Whether to write its figures into the documents.
+    /// Whether to write the figures into the documents.
     pub save: bool,
     /// Folder of the results.
     pub out: Option<PathBuf>,
@@ -27,7 +27,8 @@ pub struct Table {
     pub list: Option<FormatArgs>,
 }
 
-/// Returns the table that `run --under all` means; with options for a plan, a machine or a guest it is an ordinary run.
+/// Returns the table that `run --under all` stands for. With options for a plan, a machine or a guest, it is an
+/// ordinary run.
 pub fn of_run(args: &RunArgs) -> Option<Table> {
     let RunArgs {
         job, limits, out, ..

@@ -13,7 +13,7 @@ use crate::frame::Figure;
 use crate::scale::Scale;
 use crate::{machines, pairs, screen, summary, svg};
 
-/// Whether these are boots of one thing: the same cells on the same machine, built from the same tree.
+/// Whether the runs are boots of one thing: the same cells on the same machine, built from the same tree.
 pub fn are_boots(runs: &[Run]) -> bool {
     let [first, others @ ..] = runs else {
         return false;
@@ -37,7 +37,7 @@ pub fn are_boots(runs: &[Run]) -> bool {
     !others.is_empty() && others.iter().all(alike)
 }
 
-/// Returns the title, the answer, and its chart.
+/// Returns the title, the answer and its chart.
 pub fn heading(title: &str, runs: &[Run], chart: Option<&Figure>) -> Markup {
     html! {
         header.answer {
@@ -83,7 +83,7 @@ fn answer_of(results: &Results) -> Markup {
     }
 }
 
-/// The screen of one run without its last line, which says that this page is there.
+/// The screen of one run without its last line, which points to this page.
 fn without_link(mut screen: Document, results: &Results) -> Document {
     if results.runs.is_empty() {
         screen.pop();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Everything below the charts: all numbers, what is missing, how to measure it again.
+//! Everything below the charts: all numbers, the missing cells, and how to measure again.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::machine::in_words;
 use crate::scale::{Scale, operation_of};
 use crate::shortfalls;
 
-/// Returns the tables of all cells, and of those that are missing.
+/// Returns the tables of all measured cells and of the missing ones.
 pub fn cells(runs: &[Run]) -> Markup {
     html! {
         section id="table" {
@@ -31,7 +31,7 @@ pub fn cells(runs: &[Run]) -> Markup {
     }
 }
 
-/// Returns where the page came from.
+/// Returns the origin of the page's data.
 pub fn provenance(runs: &[Run]) -> Markup {
     html! {
         (notes(runs))
@@ -93,7 +93,7 @@ pub fn table(columns: &[Column]) -> Markup {
     }
 }
 
-/// Explains why cells have fewer samples than asked for, and what was not measured.
+/// Explains why cells have fewer samples than requested, and lists the cells that were not measured.
 fn shortfalls(run: &Run) -> Markup {
     html! {
         @for line in shortfalls::shortfalls(&run.results) { p.muted { (line) } }

@@ -3,8 +3,7 @@
 
 use crate::svg::number;
 
-/// Ratio of the largest to the smallest value from which a linear
-/// scale would hide the small ones.
+/// The smallest ratio of the largest to the smallest value at which a linear scale would hide the small values.
 const TOO_WIDE: f64 = 30.0;
 
 /// How values map to positions.
@@ -19,21 +18,19 @@ pub enum AxisKind {
 /// A scale of values between two positions.
 #[derive(Clone, Copy, Debug)]
 pub struct Axis {
-    /// How values become places.
+    /// How values become positions.
     pub kind: AxisKind,
     low: f64,
     high: f64,
     from: f64,
     to: f64,
-    /// Whether zero is among the values; on a logarithmic scale it stands apart.
+    /// Whether zero is among the values. A logarithmic scale shows it apart from the others.
     zero: bool,
 }
 
 impl Axis {
-    /// Creates a scale from zero up to the largest of `values`, or a logarithmic one if that
-    /// is necessary to distinguish the small ones.
-    ///
-    /// Values below zero are on its other side, proportionally.
+    /// Creates a scale from zero to the largest of `values`, or a logarithmic scale if only that distinguishes the
+    /// small values. Negative values extend a linear scale below zero, in proportion.
     pub fn from_zero(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Self {
         /// Room for a number next to the lowest value.
         const ROOM: f64 = 1.15;
@@ -68,7 +65,7 @@ impl Axis {
         }
     }
 
-    /// Creates a scale of just the range of `values`.
+    /// Creates a scale of only the range of `values`.
     pub fn around(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Self {
         let zero = values.clone().any(|value| value == 0.0);
         let (low, high) = bounds(values);
@@ -129,14 +126,14 @@ impl Axis {
             .collect();
         let short: Vec<String> = values.iter().copied().map(number).collect();
         let texts = match short.windows(2).any(|pair| pair[0] == pair[1]) {
-            // Numbers for people have two decimals, which are the same for these.
+            // Numbers for people have two decimals, which do not distinguish these values.
             true => values.iter().copied().map(exact).collect(),
             false => short,
         };
         values.into_iter().zip(texts).collect()
     }
 
-    /// Returns the caption's words about the scale.
+    /// Returns the caption's note about the scale.
     pub fn note(&self) -> &'static str {
         match self.kind {
             AxisKind::Linear => "",

@@ -27,26 +27,26 @@ pub struct Bar {
     pub hint: String,
 }
 
-/// Room for labels, unless one is longer.
+/// Room for labels, unless a label is longer.
 const LEFT: f64 = 108.0;
-/// Most room for labels.
+/// The most room for labels.
 const MOST: f64 = 260.0;
 const THICK: f64 = 9.0;
 const STEP: f64 = 11.0;
 const GAP: f64 = 8.0;
-/// Width of the second line's letters, of the first one's.
+/// Width of the second line's letters, relative to the first line's.
 const SMALL: f64 = 0.92;
 /// Height of a label's line.
 const LINE: f64 = 11.0;
 
 impl Group {
-    /// Returns the height of its bars, or of its label if that is higher.
+    /// Returns the height of the group's bars, or of its label if that is higher.
     fn height(&self) -> f64 {
         let bars = self.bars.len() as f64 * STEP;
         bars.max((1 + self.properties().len()) as f64 * LINE)
     }
 
-    /// Returns its special properties, in lines that fit.
+    /// Returns the group's special properties, in lines that fit.
     fn properties(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for part in self.label.1.split(", ").filter(|part| !part.is_empty()) {
@@ -65,8 +65,7 @@ impl Group {
     }
 }
 
-/// Scale that charts side by side share, so that bars of one length have one value in all of
-/// them.
+/// Scale that charts next to each other share: equal bars have equal values in all of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared {
     axis: Axis,
@@ -74,7 +73,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Fits the scale to these groups of all charts.
+    /// Fits the scale to the groups of all charts.
     pub fn of<'g>(groups: impl Iterator<Item = &'g Group> + Clone) -> Self {
         let values = groups.clone().flat_map(|group| &group.bars);
         let texts = values.clone().map(|bar| width_of(&bar.text));
@@ -121,7 +120,7 @@ pub fn chart_in(shared: Shared, groups: &[Group], unit: &str, about: &str) -> Dr
     canvas.finish(about)
 }
 
-/// Returns where bars begin.
+/// Returns the position at which bars begin.
 fn base(axis: &Axis, left: f64) -> f64 {
     match axis.kind {
         AxisKind::Linear => axis.place(0.0),
@@ -139,7 +138,7 @@ fn label(canvas: &mut Canvas, (x, middle): (f64, f64), group: &Group) {
     }
 }
 
-/// Draws a bar, or, where a length would mislead, a dot at the end of a thin line.
+/// Draws a bar, or a dot at the end of a thin line where a length would mislead.
 fn draw(canvas: &mut Canvas, (axis, left): (&Axis, f64), y: f64, bar: &Bar) {
     let end = axis.place(bar.value);
     let middle = y + THICK / 2.0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cells of a chart, with their names and colours there.
+//! The cells of a chart, with their names and colours in the chart.
 
 use std::collections::BTreeSet;
 
@@ -17,18 +17,18 @@ use crate::screen::words;
 pub struct Panel<'r> {
     /// The run.
     pub run: &'r Run,
-    /// How to show its values.
+    /// The scale of its values.
     pub scale: Scale,
     /// Workload and shape.
     pub subject: String,
-    /// Title of the cells: the run, if there are others, and the subject.
+    /// Title of the cells: the run (if there are several) and the subject.
     pub title: String,
     /// The measured cells.
     pub cells: Vec<&'r Cell>,
 }
 
-/// Returns the panels of all runs, the headline's workload first. Shapes without a
-/// receiver that waits are only in the table.
+/// Returns the panels of all runs, the headline's workload first. Shapes without a waiting receiver are only in the
+/// table.
 pub fn panels(runs: &[Run]) -> Vec<Panel<'_>> {
     let mut panels: Vec<Panel<'_>> = Vec::new();
     for run in runs {
@@ -63,7 +63,7 @@ fn title(run: &Run, several: bool, cell: &Cell) -> String {
 }
 
 impl<'r> Panel<'r> {
-    /// Keeps one pair of CPUs where there are several, which only a map shows.
+    /// Keeps one pair of CPUs where there are several: only a map shows them all.
     pub fn thinned(self) -> Self {
         let cells = pairs::thinned(&self.cells, 2);
         Self { cells, ..self }
@@ -94,8 +94,7 @@ impl<'r> Panel<'r> {
         }
     }
 
-    /// Returns the cells with one value of each swept dimension, and names that value if
-    /// there are others.
+    /// Returns the cells with one value of each swept dimension, and a note that names this value if there are others.
     pub fn plain(&self) -> (Vec<&'r Cell>, String) {
         self.plain_but(&[])
     }
@@ -134,8 +133,8 @@ impl<'r> Panel<'r> {
     }
 }
 
-/// Drops the wake-ups without an interrupt of a hypervisor or a delivery in which each costs what it does under Rouse with
-/// injected interrupts: nothing of them depends on it.
+/// Drops a hypervisor's or a delivery's wake-ups without an interrupt if each costs the same as under Rouse with
+/// injected interrupts: they do not depend on either.
 fn once<'r>(cells: &[&'r Cell]) -> Vec<&'r Cell> {
     let way = |cell: &Cell| (cell.under, cell.what.deliver);
     let first = (Under::Rouse, Deliver::Inject);
@@ -156,7 +155,7 @@ fn once<'r>(cells: &[&'r Cell]) -> Vec<&'r Cell> {
     shown.copied().collect()
 }
 
-/// Returns the distinct values of a dimension that is a number, ascending.
+/// Returns the distinct values of a numeric dimension, ascending.
 pub fn distinct(cells: &[&Cell], info: &Info) -> Vec<u64> {
     let mut values: Vec<u64> = cells.iter().map(|cell| info.rank(&cell.what)).collect();
     values.sort_unstable();
@@ -169,14 +168,14 @@ fn list(values: &[u64]) -> String {
     values.join(", ")
 }
 
-/// How many values the limit of the hypervisor's poll has, with 0 for none.
+/// Returns the number of different limits of the hypervisor's poll, where no poll counts as the limit 0.
 pub fn host_polls(cells: &[&Cell]) -> usize {
     let values = cells.iter().map(|cell| cell.what.host_poll_us);
     values.collect::<BTreeSet<_>>().len()
 }
 
-/// Describes how a receiver waits, marked if the machine does not model what that depends
-/// on, and its special properties.
+/// Returns how a receiver waits, marked if this depends on a property that the machine does not model, and its special
+/// properties.
 pub fn waiting(cell: &Cell) -> (String, String) {
     let mark = if cell.not_modelled.is_empty() {
         ""
@@ -203,12 +202,12 @@ pub fn waiting(cell: &Cell) -> (String, String) {
             special.push(format!("{name} {}", info.text(&cell.what)));
         }
     }
-    // A chart says in its caption which limit it is of.
+    // A chart names its limit in the caption.
     let name = words::wait(cell, true);
     (format!("{name}{mark}"), special.join(", "))
 }
 
-/// Likewise in one text.
+/// Like [`waiting`], in one text.
 pub fn waiting_text(cell: &Cell) -> String {
     let (wait, special) = waiting(cell);
     match special.as_str() {
@@ -217,7 +216,7 @@ pub fn waiting_text(cell: &Cell) -> String {
     }
 }
 
-/// Names what the guest ran under.
+/// Names the layer below the guest.
 pub fn under(cell: &Cell) -> &'static str {
     match cell.under {
         Under::Rouse => "Rouse",
@@ -229,7 +228,7 @@ pub fn under(cell: &Cell) -> &'static str {
     }
 }
 
-/// Describes the way of a wake-up: what the guest ran under, and how it arrives.
+/// Describes the path of a wake-up: the layer below the guest, and how the wake-up arrives.
 pub fn path(cell: &Cell) -> String {
     let direct = cell.what.wake.elides()
         && (cell.under, cell.what.deliver) == (Under::Rouse, Deliver::Direct);
@@ -237,8 +236,8 @@ pub fn path(cell: &Cell) -> String {
     format!("{}: {}{direct}", under(cell), words::arrival(cell))
 }
 
-/// Returns the classes of a path's colour: one for each hypervisor, two for Rouse, which delivers in two ways; hollow
-/// without an interrupt.
+/// Returns the classes of a path's colour: one colour for each hypervisor, and two for Rouse, which has two ways of
+/// delivery. A path without an interrupt is hollow.
 pub fn path_class(cell: &Cell) -> String {
     let colour = match (cell.under, cell.what.deliver) {
         (Under::None, _) => "c-green",
@@ -255,7 +254,7 @@ pub fn path_class(cell: &Cell) -> String {
     }
 }
 
-/// Returns the classes of a wait's line: a colour for each wait, a pattern for each trap.
+/// Returns the classes of a wait's line: a colour for each wait, and a pattern for each trap.
 pub fn wait_class(cell: &Cell) -> String {
     let colour = match cell.what.wait {
         Wait::PollWfi => "c-blue",

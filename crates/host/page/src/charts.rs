@@ -34,7 +34,7 @@ impl Render for PagePart {
     }
 }
 
-/// Returns the chart that answers, and every section of the others that the runs have data for.
+/// Returns the chart with the answer, and each section of other charts for which the runs have data.
 pub fn sections(runs: &[Run]) -> (Option<Figure>, Vec<PagePart>) {
     let all = panels(runs);
     let maps = map::maps(&all);
@@ -47,7 +47,7 @@ pub fn sections(runs: &[Run]) -> (Option<Figure>, Vec<PagePart>) {
          model what this wait depends on.",
         cost::items(&panels),
     );
-    // Who swept a limit asks for the curve.
+    // A reader who swept a limit wants the curve.
     let answer = sweeps.take_first().or_else(|| cost.take_first());
     let parts = vec![
         PagePart::Charts(sweeps),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether the cores that measured have equal clocks, and kept them to the end.
+//! Whether the clocks of the measuring cores are equal, and stayed constant to the end.
 
 use results::core_clocks::{AGREES_PPM, differing};
 use results::{CoreClock, Results};
@@ -7,9 +7,8 @@ use results::{CoreClock, Results};
 /// Most CPUs to name.
 const NAMED: usize = 8;
 
-/// Describes the CPUs' clocks: the range, and the largest drift, in one line; then those CPUs that
-/// differ from most, and those that drifted, with the consequences. Empty if no clock is
-/// known.
+/// Describes the CPUs' clocks. One line has the range and the largest drift; further lines name the CPUs that differ
+/// from most others and the CPUs that drifted, with the consequences. Empty if no clock is known.
 pub fn lines(results: &Results) -> Vec<String> {
     let clocks = &results.machine.core_clocks;
     let Some((middle, differ)) = differing(clocks) else {
@@ -78,7 +77,7 @@ fn overview(clocks: &[CoreClock]) -> String {
     format!("{count}: {range}, {drift}{unsteady}")
 }
 
-/// Lists the CPUs, with the text that `told` returns for each.
+/// Lists the CPUs, with the text that `told` returns for each clock.
 fn named(clocks: &[&CoreClock], told: impl Fn(&CoreClock) -> String) -> String {
     let texts = clocks.iter().take(NAMED);
     let texts = texts.map(|clock| {

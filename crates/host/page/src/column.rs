@@ -36,7 +36,7 @@ impl Column {
         }
     }
 
-    /// Marks it as the answer, which a terminal of any width shows.
+    /// Marks the column as the answer, which a terminal of any width shows.
     #[must_use]
     pub fn result(self) -> Self {
         Self {
@@ -45,14 +45,14 @@ impl Column {
         }
     }
 
-    /// One column of words with the texts of `columns`, `between` them; texts without a value are left out.
+    /// Returns one column of words that joins the texts of `columns` with `between`. Leaves out texts without a value.
     pub fn joined(title: &str, columns: &[Self], between: &str) -> Self {
         let rows = columns.first().map_or(0, |column| column.texts.len());
         let text = |row: usize| {
             let has_value = |column: &&Self| !NO_VALUE.contains(&column.texts[row].as_str());
             let texts = columns.iter().filter(has_value).map(|column| {
                 let text = &column.texts[row];
-                // A number needs its name.
+                // A number needs its column's name.
                 match text.starts_with(|first: char| first.is_ascii_digit()) {
                     true => format!("{} {text}", column.title),
                     false => text.clone(),
@@ -63,7 +63,7 @@ impl Column {
         Self::words(title, (0..rows).map(text).collect())
     }
 
-    /// The column with these of its rows, in this order.
+    /// Returns the column with only these rows, in this order.
     #[must_use]
     pub fn select(&self, rows: &[usize]) -> Self {
         Self {
@@ -75,8 +75,7 @@ impl Column {
         }
     }
 
-    /// Returns it for people: without what a terminal would act on, and no text longer than a
-    /// quote.
+    /// Returns the column for people: without control characters for a terminal, and with no text longer than a quote.
     pub(crate) fn for_people(&self) -> Self {
         let shown = |text: &String| Quoted::new(text).to_string();
         Self {
@@ -88,52 +87,52 @@ impl Column {
         }
     }
 
-    /// Title of its group; empty if it has none.
+    /// Title of the column's group; empty if it has none.
     pub fn group(&self) -> &str {
         &self.group
     }
 
-    /// Its own title.
+    /// The column's own title.
     pub fn title(&self) -> &str {
         &self.title
     }
 
-    /// Whether it has words, which are aligned left.
+    /// Whether the column has words, which are aligned left.
     pub fn is_left(&self) -> bool {
         self.left
     }
 
-    /// Whether it is the answer.
+    /// Whether the column is the answer.
     pub fn is_result(&self) -> bool {
         self.is_result
     }
 
-    /// The text of all rows, if there are several, and they have the same.
+    /// Returns the common text of all rows, if there are several rows and all have the same text.
     pub fn constant(&self) -> Option<&str> {
         let (first, others) = self.texts.split_first()?;
         let same = !others.is_empty() && others.iter().all(|text| text == first);
         same.then_some(first.as_str())
     }
 
-    /// Its texts, from the top.
+    /// The column's texts, from the top.
     pub fn texts(&self) -> &[String] {
         &self.texts
     }
 }
 
-/// Texts of a dimension that say nothing.
+/// Texts that carry no information about a dimension.
 const NO_VALUE: [&str; 3] = ["", "-", "0"];
 
-/// Stands where there are too few samples for a percentile.
+/// Replaces a percentile that has too few samples.
 pub const TOO_FEW: &str = "-";
 
-/// Stands where there is nothing to count.
+/// Replaces a count if there is nothing to count.
 pub const NONE: &str = "-";
 
-/// Stands for an unknown count.
+/// Replaces an unknown count.
 pub const UNKNOWN: &str = "?";
 
-/// Formats a count per operation, short: whole numbers without decimals, zero as a dot.
+/// Formats a count per operation in short form: whole numbers without decimals, zero as a dot.
 pub fn rate(value: f64) -> String {
     let rounded = (value * 100.0).round() / 100.0;
     match value {

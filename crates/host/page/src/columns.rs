@@ -64,12 +64,12 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     columns
 }
 
-/// Whether no exit is known of `cell`.
+/// Whether `cell` has no known exits.
 fn counted_nothing(cell: &Cell) -> bool {
     cell.exits_of_samples().values().all(|count| *count == 0)
 }
 
-/// Returns exits of some causes per sample; `?` if the layer below does not count them, `-` if there is none that could.
+/// Returns exits of some causes per sample: `?` if the layer below does not count them, `-` if no layer below could.
 fn exits(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
     let texts = cells.iter().map(|cell| {
         let counted = cell.exits_of_samples().iter();
@@ -77,7 +77,7 @@ fn exits(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
         let sum = of_causes.map(|(_, count)| count).sum();
         match &cell.critical {
             _ if !cell.tells_exits() => UNKNOWN.into(),
-            // Nothing of ours is below: a 0 would be a count.
+            // There is no layer of ours below, and 0 would look like a count.
             _ if cell.under == Under::None && counted_nothing(cell) => NONE.into(),
             Some(critical) => {
                 rate(sum as f64 / (critical.samples + critical.unclear).max(1) as f64)
@@ -88,8 +88,8 @@ fn exits(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
     Column::numbers("exits/op", title, texts.collect())
 }
 
-/// Formats a counter per sample, though it includes the ends of blocks. If each wake-up made has the same
-/// whole number of events, a sample has that number; else `≤` marks the upper bound of a sample's average.
+/// Formats a counter per sample, although it includes the ends of blocks. If all wake-ups made have the same whole
+/// number of events, this is the sample's number; otherwise `≤` marks an upper bound of the samples' average.
 fn of_made(cell: &Cell, count: u64) -> String {
     let samples = cell.stats.map_or(0, |stats| stats.count).max(1);
     let made = cell.made.max(samples);
@@ -123,8 +123,7 @@ fn linux(cells: &[&Cell]) -> Vec<Column> {
         .collect()
 }
 
-/// Returns how far requests kept to their times, and how many had come at once, for requests that come by
-/// time.
+/// For requests that come at set times, returns the share of the load that was reached, and the longest queue.
 fn load(cells: &[&Cell]) -> Vec<Column> {
     let column = |title, of: &dyn Fn(&Cell) -> Option<String>| {
         let texts = cells.iter().map(|cell| of(cell).unwrap_or("·".into()));
@@ -143,7 +142,7 @@ fn load(cells: &[&Cell]) -> Vec<Column> {
     vec![reached, queue]
 }
 
-/// Returns the rounds of noise made meanwhile, if any were requested.
+/// Returns the rounds of noise made during the measurement, if any were requested.
 fn noise(cells: &[&Cell]) -> Option<Column> {
     let rounds = |cell: &Cell| {
         let noise = cell.counters.get("noise");
@@ -154,7 +153,7 @@ fn noise(cells: &[&Cell]) -> Option<Column> {
     any.then(|| Column::numbers("noise/op", "rounds", texts.collect()))
 }
 
-/// Returns the column of the energy of a wake-up by stated watts, if any cell has that.
+/// Returns the column of a wake-up's energy at the stated power, if any cell has an energy.
 fn energy(cells: &[&Cell]) -> Option<Column> {
     let texts = cells.iter().map(|cell| match &cell.energy_model {
         Some(model) => format!("{:.2}", model.uj_per_wakeup),
@@ -164,8 +163,8 @@ fn energy(cells: &[&Cell]) -> Option<Column> {
     any.then(|| Column::numbers("model", "uJ/wake-up", texts.collect()))
 }
 
-/// Returns where the CPUs were within samples, in per cent, if any cell has that, and how many times
-/// longer those samples are than others, if it took stamps.
+/// Returns where the CPUs spent the time of the samples, in per cent, if any cell has this, and how many times longer
+/// than others these samples are, if they took time stamps.
 fn residency(cells: &[&Cell]) -> Vec<Column> {
     let names: BTreeSet<&String> = cells
         .iter()
@@ -194,8 +193,8 @@ fn residency(cells: &[&Cell]) -> Vec<Column> {
     columns
 }
 
-/// Returns the words of the cells: `under` and the dimensions that are shown as words,
-/// some only if they distinguish cells.
+/// Returns the words of the cells: the hypervisor and the dimensions that are shown as words, some of them only if they
+/// distinguish cells.
 fn words(cells: &[&Cell]) -> Vec<Column> {
     let under = cells.iter().map(|cell| cell.under.to_string()).collect();
     let mut columns: Vec<Column> = different("under", under).into_iter().collect();
@@ -204,7 +203,7 @@ fn words(cells: &[&Cell]) -> Vec<Column> {
         let texts: Vec<String> = cells.iter().map(|cell| marked(cell, info)).collect();
         columns.extend(match info.show {
             Show::Title | Show::Sweep { .. } => None,
-            // A decision of Linux itself is not a choice.
+            // Linux's own decision is not a choice of the user.
             Show::Column if is_linux && !cells.iter().any(|cell| info.applies(&cell.what)) => None,
             Show::Column => Some(Column::words(info.key, texts)),
             Show::IfDifferent | Show::Special(_) => different(info.key, texts),
@@ -217,7 +216,7 @@ fn words(cells: &[&Cell]) -> Vec<Column> {
     columns
 }
 
-/// Returns the words of the systems that distinguish cells, by name.
+/// Returns the dimensions of the system that distinguish cells, sorted by name.
 fn systems(cells: &[&Cell]) -> Vec<Column> {
     let system = DIMENSIONS.iter().filter(|info| info.place == Place::System);
     let mut system: Vec<&Info> = system.collect();
@@ -232,7 +231,7 @@ fn systems(cells: &[&Cell]) -> Vec<Column> {
     columns.collect()
 }
 
-/// Returns a column, if its texts differ.
+/// Returns a column if its texts differ.
 fn different(title: &str, texts: Vec<String>) -> Option<Column> {
     let differ = texts.windows(2).any(|pair| pair[0] != pair[1]);
     differ.then(|| Column::words(title, texts))
@@ -244,13 +243,13 @@ pub const MARK: &str = "*";
 /// Mark of a wait that was measured while the core's clock moved.
 pub const MOVED: &str = "~";
 
-/// Mark of a wait whose median is not much longer than a step of the counter.
+/// Mark of a wait whose median is only a few steps of the counter.
 pub const COARSE: &str = "^";
 
-/// Mark of a number of samples that is small because each took long.
+/// Mark of a small number of samples: each sample took long.
 pub const FEWER: &str = "<";
 
-/// Returns how many of its passes each cell has, if any was cut short.
+/// Returns the passes that each cell has, if any cell was cut short.
 fn passes(cells: &[&Cell]) -> Option<Column> {
     let text = |cell: &&Cell| cell.passes_text();
     let any = cells.iter().any(|cell| cell.is_part());
@@ -268,7 +267,7 @@ fn marked(cell: &Cell, info: &Info) -> String {
     marks.fold(word, |word, (is, mark)| word + if is { mark } else { "" })
 }
 
-/// Returns the times that apply to any of the cells, in microseconds.
+/// Returns the times, in microseconds, that apply to any of the cells.
 fn limits(cells: &[&Cell]) -> Vec<Column> {
     let columns = DIMENSIONS.iter().filter_map(|info| {
         let Show::Sweep { column, .. } = info.show else {
@@ -287,7 +286,7 @@ fn limits(cells: &[&Cell]) -> Vec<Column> {
     columns.collect()
 }
 
-/// Returns the column of the event stream's actual period, if that is the subject.
+/// Returns the column of the event stream's actual period, if the period is the workload's subject.
 fn made(cells: &[&Cell]) -> Option<Column> {
     let subject = |cell: &Cell| cell.event_stream_made_ns != 0 && cell.what.workload.is_alone();
     let texts = cells.iter().map(|cell| match cell.event_stream_made_ns {
@@ -298,7 +297,7 @@ fn made(cells: &[&Cell]) -> Option<Column> {
     any.then(|| Column::numbers("us", "made", texts.collect()))
 }
 
-/// A percentile: its title, its thousandths, and its value.
+/// A percentile: its title, its per mille, and its value.
 type Percentile = (&'static str, u64, fn(&Stats) -> u64);
 
 const PERCENTILES: [Percentile; 4] = [
@@ -308,7 +307,7 @@ const PERCENTILES: [Percentile; 4] = [
     ("p99.9", 999, |stats| stats.p999),
 ];
 
-/// Returns the number of samples of each.
+/// Returns each cell's number of samples.
 fn samples(cells: &[&Cell]) -> Column {
     let count = |cell: &&Cell| {
         let count = cell.stats.map(|stats| stats.count.to_string());

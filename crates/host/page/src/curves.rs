@@ -5,7 +5,7 @@ use crate::axis::Axis;
 use crate::frame::{Entry, Figure, across, along, figure};
 use crate::svg::{Anchor, Canvas, Drawing, WIDTH, number, width_of};
 
-/// A line, its points in the order of their first coordinate.
+/// A line, with its points in the order of their first coordinate.
 #[derive(Debug)]
 pub struct Line {
     /// Classes of its colour and pattern.
@@ -17,7 +17,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Whether its values lie so close together that on an axis from zero it is a flat line.
+    /// Whether its values lie so close together that it is a flat line on an axis from zero.
     pub fn is_flat(&self) -> bool {
         let values = || self.points.iter().map(|point| point.1);
         let (low, high) = (
@@ -35,15 +35,15 @@ pub fn range(values: impl Iterator<Item = f64>) -> [f64; 2] {
     })
 }
 
-/// Part of the largest value by which those of a flat line differ at most.
+/// A line is flat if its values differ by at most this share of the largest.
 const FLAT: f64 = 0.05;
 
-/// Most room for names at the lines' ends.
+/// The most room for names at the lines' ends.
 const NAMES: f64 = 150.0;
 const LEFT: f64 = 40.0;
 const TOP: f64 = 18.0;
 const BOTTOM: f64 = 208.0;
-/// Percentiles to label; each nine takes as much room as the last.
+/// Percentiles to label; each further nine takes the same room.
 const PERCENTILES: [(f64, &str); 7] = [
     (0.0, "0"),
     (0.5, "50"),
@@ -54,7 +54,8 @@ const PERCENTILES: [(f64, &str); 7] = [
     (0.99999, "99.999"),
 ];
 
-/// Returns the figure that `draw` makes of lines. Names without room at the lines' ends are in a legend, by numbers.
+/// Returns the figure that `draw` makes of lines. If names do not fit at the lines' ends, a legend has them, with
+/// numbers.
 pub fn named(title: &str, note: &str, lines: &[Line], draw: impl Fn(&[Line]) -> Drawing) -> Figure {
     if lines.iter().all(|line| width_of(&line.name) <= NAMES) {
         return figure(title, note, &[], draw(lines));
@@ -72,8 +73,8 @@ pub fn named(title: &str, note: &str, lines: &[Line], draw: impl Fn(&[Line]) -> 
     figure(title, note, &legend, draw(&numbered))
 }
 
-/// Returns distributions: the share of the samples, second coordinate, that lies at or
-/// below a value; `values` are the ends of all on this axis.
+/// Returns distributions: the second coordinate is the share of the samples at or below a value. `values` has the
+/// common ends of this axis.
 pub fn distributions(
     lines: &[Line],
     values: impl Iterator<Item = f64> + Clone,
@@ -81,8 +82,7 @@ pub fn distributions(
     about: &str,
 ) -> Drawing {
     let axis = Axis::around(values, LEFT, WIDTH - 10.0);
-    // The last point of a line is 1: it is drawn as the nine after the last
-    // that there are samples for.
+    // The last point of each line is 1, which is drawn one nine above the highest nine with samples.
     let nines = lines.iter().map(top).fold(1.0, f64::max);
     let place = |part: f64| BOTTOM - (height(part).min(nines) / nines) * (BOTTOM - TOP);
     let mut canvas = Canvas::new(BOTTOM + 32.0);
@@ -111,12 +111,12 @@ pub fn distributions(
     canvas.finish(about)
 }
 
-/// Returns the height of a share of the samples: its number of nines.
+/// Returns the height of a share of the samples, as its number of nines.
 fn height(part: f64) -> f64 {
     -(1.0 - part).max(1e-12).log10()
 }
 
-/// Returns the height of the last but one point of a line, plus a margin.
+/// Returns the height of a line's last point but one, plus a margin.
 fn top(line: &Line) -> f64 {
     let below = line
         .points
@@ -126,7 +126,7 @@ fn top(line: &Line) -> f64 {
     below.map(height).fold(1.0, f64::max) + 0.3
 }
 
-/// Returns the line as a step function: nothing is known between two values.
+/// Returns the line as a step function, since nothing is known between two values.
 fn steps(line: &Line, axis: &Axis, place: &impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     let mut level = BOTTOM;
@@ -138,7 +138,8 @@ fn steps(line: &Line, axis: &Axis, place: &impl Fn(f64) -> f64) -> Vec<(f64, f64
     points
 }
 
-/// Returns lines over a swept quantity, each named at its end; `range` has the least and the largest value on this axis.
+/// Returns lines over a swept quantity, each named at its end. `range` has the least and the largest value of this
+/// axis.
 pub fn sweep(
     lines: &[Line],
     range: [f64; 2],
@@ -186,7 +187,7 @@ pub fn sweep(
     canvas.finish(about)
 }
 
-/// Writes each line's name at its end, or as near as there is room.
+/// Writes each line's name at its end, or as close as there is room.
 fn name_ends(canvas: &mut Canvas, lines: &[Line], right: f64, axis: &Axis) {
     let mut ends: Vec<(f64, &Line)> = lines
         .iter()
@@ -207,7 +208,7 @@ fn spread(places: &[f64], least: f64) -> Vec<f64> {
         let free = spread.last().map_or(f64::NEG_INFINITY, |last| last + least);
         spread.push(place.max(free));
     }
-    // Move positions that were pushed out at the bottom up again.
+    // If the last positions are beyond the bottom, move them up again.
     let mut free = BOTTOM;
     for place in spread.iter_mut().rev() {
         *place = place.min(free);

@@ -14,7 +14,7 @@ pub type Entry = (String, String, String);
 pub struct Figure {
     /// Subject of the chart.
     pub caption: String,
-    /// Notes that its reader needs.
+    /// Notes that the reader needs.
     pub note: String,
     /// Meanings of its colours and patterns.
     pub legend: Vec<Entry>,
@@ -89,7 +89,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// Takes its first chart out of it.
+    /// Removes its first chart and returns it.
     pub fn take_first(&mut self) -> Option<Figure> {
         let is_figure = |item: &Item| matches!(item, Item::Figure(_));
         let place = self.items.iter().position(is_figure)?;
@@ -99,7 +99,7 @@ impl Section {
         }
     }
 
-    /// Its charts.
+    /// Returns its charts.
     pub fn figures(&self) -> impl Iterator<Item = &Figure> {
         self.items.iter().filter_map(|item| match item {
             Item::Figure(figure) => Some(figure),
@@ -118,7 +118,7 @@ pub fn section(id: &'static str, title: &'static str, about: &str, items: Vec<It
     }
 }
 
-/// Renders nothing without items.
+/// Renders nothing if there are no items.
 impl Render for Section {
     fn render(&self) -> Markup {
         html! {
@@ -140,7 +140,7 @@ impl Render for Section {
     }
 }
 
-/// Draws lines and texts of a horizontal axis at `bottom`, up to `top`.
+/// Draws the lines and texts of a horizontal axis at `bottom`; the lines extend up to `top`.
 pub fn across(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64), title: &str) {
     let mut right = f64::NEG_INFINITY;
     for (value, text) in axis.ticks() {
@@ -158,7 +158,7 @@ pub fn across(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64), title
     canvas.text((end, bottom + 27.0), Anchor::End, "tick", title);
 }
 
-/// Draws lines and texts of a vertical axis at `left`, up to `right`.
+/// Draws the lines and texts of a vertical axis at `left`; the lines extend to `right`.
 pub fn along(canvas: &mut Canvas, ticks: &[(f64, String)], (left, right): (f64, f64)) {
     for (y, text) in ticks {
         canvas.line((left, *y), (right, *y), "grid");

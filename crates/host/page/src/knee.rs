@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds where a curve bends most: the point of a sweep from which more brings less.
+//! Finds where a curve bends most: the point of a sweep after which further increases bring less.
 //!
 //! Method: V. Satopää, J. Albrecht, D. Irwin, B. Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCSW 2011: the point
 //! that is farthest from the chord between the first and the last one, with both coordinates scaled to 0 to 1. Swept
 //! values grow by factors, so the method uses their logarithm.
 
-/// Least distance from the chord, of the range of the values: a curve that bends less has no knee.
+/// Least distance from the chord, as a share of the range: a curve that bends less has no knee.
 const LEAST: f64 = 0.1;
 
-/// Returns the first coordinate of the knee of `points`, which are sorted by it, all of them positive; `None` with
-/// fewer than three points, or if the curve is nearly its chord.
+/// Returns the first coordinate of the knee of `points`, which are sorted by this coordinate and all positive; `None`
+/// for fewer than three points, or if the curve is close to its chord.
 pub fn knee(points: &[(f64, f64)]) -> Option<f64> {
     let [(first, _), .., (last, _)] = points else {
         return None;
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn a_knee_is_where_a_curve_leaves_its_first_direction() {
-        // Flat up to 50, then a sudden drop; and a fall up to 20, then flat.
+        // One curve is flat up to 50 and then drops suddenly; another falls up to 20 and is flat from there.
         let late = [
             (10.0, 100.0),
             (20.0, 100.0),

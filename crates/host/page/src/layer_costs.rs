@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shows the part of the layer below the guest in a cost: each cell next to the same one on the
-//! bare machine, and next to Rouse's.
+//! Shows how much of a cost is due to the layer below the guest: each cell next to the same cell on the bare machine,
+//! and next to Rouse's.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ fn median(cell: &Cell, scale: Scale) -> Option<f64> {
     Some(scale.of_cell(cell).percentile(stats.p50, stats.bounds()))
 }
 
-/// Returns how much more `cell` costs than on the bare machine: its own part.
+/// Returns how much more `cell` costs than the same cell on the bare machine.
 fn over_none(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<String> {
     let floor = cells.iter().find(|floor| cell.is_over(floor))?;
     let rounded = |cell: &Cell| {
@@ -29,7 +29,7 @@ fn over_none(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<String> {
     (cell.under != Under::None).then(|| by.trim_start_matches('+').to_owned())
 }
 
-/// Returns the ratio to its cost under Rouse; none for times of a host's threads.
+/// Returns the ratio of the cell's cost to its cost under Rouse; `None` for times of a host's threads.
 fn of_rouse(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<f64> {
     if scale.of_host {
         return None;
@@ -40,7 +40,7 @@ fn of_rouse(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<f64> {
     (cell.under != Under::Rouse && rouse > 0.0).then_some(times)
 }
 
-/// Returns the columns, if the cells ran under several things.
+/// Returns the columns if the cells ran under more than one layer.
 pub fn columns(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     let unders: BTreeSet<Under> = cells.iter().map(|cell| cell.under).collect();
     if unders.len() < 2 {
@@ -59,7 +59,7 @@ pub fn columns(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     over.into_iter().chain(of).collect()
 }
 
-/// Formats a ratio with three digits, or as many as it has before the point.
+/// Formats a ratio with three digits, or more if its integer part is longer.
 pub fn times(ratio: f64) -> String {
     match ratio {
         ..10.0 => format!("{ratio:.2}x"),
@@ -68,8 +68,8 @@ pub fn times(ratio: f64) -> String {
     }
 }
 
-/// Compares the costs of a wake-up by the layer below the guest, in one sentence: by an interrupt,
-/// and without one. `None` if it ran under one thing only, or times are those of a host's threads.
+/// Compares the costs of a wake-up by the layer below the guest, in one sentence: with an interrupt, and without.
+/// `None` if the cells ran under only one layer, or if times are those of a host's threads.
 pub fn sentence(results: &Results, scale: Scale) -> Option<String> {
     if scale.of_host {
         return None;
@@ -98,14 +98,13 @@ pub fn sentence(results: &Results, scale: Scale) -> Option<String> {
     })
 }
 
-/// A cell with its medians under each of several things.
+/// A cell with its median under each layer.
 struct LayerRow<'r> {
     cell: &'r Cell,
     medians: Vec<(Under, f64)>,
 }
 
-/// Of the cells that are `wanted`, the one that was measured under most; of several, the one of
-/// which most traps.
+/// Of the `wanted` cells, returns the cell that was measured under most layers; among equals, the cell that traps most.
 fn widest<'r>(
     cells: &[&'r Cell],
     scale: Scale,
@@ -117,7 +116,7 @@ fn widest<'r>(
         let mut medians: Vec<_> = others
             .filter_map(|other| Some((other.under, median(other, scale)?)))
             .collect();
-        // In the order of people's columns: nothing, ours, others.
+        // In the order of the columns for people: the bare machine, Rouse, others.
         medians.sort_by_key(|(under, _)| (*under != Under::None, *under));
         LayerRow { cell, medians }
     };
@@ -126,7 +125,7 @@ fn widest<'r>(
     rows.max_by_key(|row| (row.medians.len(), row.cell.what.trap))
 }
 
-/// A row in words: alike, or each with how many times Rouse's, or the first's, it is.
+/// Describes a row in words: the costs are equal, or each is given as a multiple of Rouse's (or of the first layer's).
 fn told(row: &LayerRow<'_>) -> String {
     let LayerRow { cell, medians } = row;
     let (first_under, first) = medians[0];

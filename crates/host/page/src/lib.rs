@@ -3,10 +3,9 @@
 //! [`grid`]) share with it. [`scale`] chooses the unit, [`columns`] has the columns of the cells, [`summary`]
 //! the headline, [`machines`] the same cells side by side. Nothing here reads or writes a file.
 //!
-//! The page is one file that needs nothing else. Its one script lets the reader sort and filter tables; without
-//! it the page has the same content. The charts are SVG, drawn here. They are small, all of one width, and as
-//! many as fit stand side by side, so that their text has the same size
-//! on a wide screen, on a phone and on paper.
+//! The page is one file that needs nothing else. Its one script lets the reader sort and filter tables; without the
+//! script, the page has the same content. The charts are SVG, drawn here. All are small and equally wide, and as many
+//! as fit stand side by side, so that their text has the same size on a wide screen, on a phone and on paper.
 
 #![forbid(unsafe_code)]
 
@@ -61,14 +60,14 @@ const STYLE: &str = include_str!("style.css");
 /// Sorts and filters tables.
 const SCRIPT: &str = include_str!("script.js");
 
-/// The page's policy: it loads nothing, and runs no script but its own, whatever texts come from a log.
+/// The page's policy: it loads nothing and runs only its own script, whatever texts a log contains.
 fn policy() -> String {
     let script = BASE64_STANDARD.encode(Sha256::digest(SCRIPT));
     format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'")
 }
 
-/// Returns a chart of lines, for pages that are not about runs. Names without room at the lines' ends are in a legend, by
-/// numbers.
+/// Returns a chart of lines, for pages that are not about runs. If names do not fit at the lines' ends, a legend has
+/// them, with numbers.
 pub fn chart_of(name: &str, lines: &[Line], along: &str, unit: &str) -> Markup {
     let about = format!("{name}: {unit} over {along}");
     let values = lines.iter().flat_map(|line| &line.points);
@@ -77,7 +76,7 @@ pub fn chart_of(name: &str, lines: &[Line], along: &str, unit: &str) -> Markup {
     curves::named(name, "", lines, draw).render()
 }
 
-/// Likewise of one line.
+/// Like [`chart_of`], for one line.
 pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Markup {
     let line = Line {
         class: "line c-blue".into(),
@@ -87,7 +86,7 @@ pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Mark
     chart_of(name, &[line], along, unit)
 }
 
-/// Returns a chart of a figure over the runs of these names.
+/// Returns a chart of a figure over runs with these names.
 pub fn trend_of(name: &str, note: &str, trend: &Trend, runs: &[String], unit: &str) -> Markup {
     let about = format!("{name}: {unit} over runs");
     frame::figure(name, note, &[], trend.chart(runs, unit, &about)).render()
@@ -105,7 +104,7 @@ pub fn bars_of(
     frame::figure(name, "", legend, drawn).render()
 }
 
-/// Describes where runs were made, and what these places do not model.
+/// Describes where runs were made, and what those machines do not model.
 pub fn machine(runs: &[Run]) -> Markup {
     machine::section(runs)
 }
@@ -125,7 +124,7 @@ pub fn html(title: Option<&str>, runs: &[Run]) -> String {
     document(&title, body)
 }
 
-/// The runs that charts show: of boots of one thing the first, since the others differ by noise alone.
+/// Returns the runs that charts show. For boots of one thing, this is the first, since the others differ only by noise.
 fn charted(runs: &[Run]) -> &[Run] {
     match answer::are_boots(runs) {
         true => &runs[..1],
@@ -133,7 +132,7 @@ fn charted(runs: &[Run]) -> &[Run] {
     }
 }
 
-/// Returns a page of this kind, with `body` in it.
+/// Returns a page in this style, with `body` in it.
 pub fn document(title: &str, body: Markup) -> String {
     let page = html! {
         (DOCTYPE)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The place of the measurement, and its limits.
+//! The machine of the measurement, and its limits.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,7 @@ use crate::clocks;
 use crate::equal_runs::{labelled, merged};
 use crate::scale::Scale;
 
-/// The fidelity probes: what each tests, and whether a no means that cells
-/// differ from hardware.
+/// The fidelity probes: what each tests, and whether a negative answer means that cells differ from hardware.
 const PROBES: [(&str, &str, bool); 14] = [
     ("wfe_halts", "WFE with an empty event register waits", true),
     ("wfet_halts", "WFET waits until its deadline", true),
@@ -94,7 +93,7 @@ fn of_run(run: &Run) -> Markup {
     }
 }
 
-/// Lists shortcomings that readers must know before they trust any number.
+/// Lists shortcomings that readers must know before they trust a number.
 fn lacks(results: &Results) -> Markup {
     let found = |wanted: &Value| -> Vec<&str> {
         let probes = results.fidelity.iter();
@@ -129,22 +128,22 @@ fn lacks(results: &Results) -> Markup {
     }
 }
 
-/// The subject of the fidelity probe `name`, in words.
+/// Returns the subject of the fidelity probe `name`, in words.
 pub fn asked(name: &str) -> &str {
     let known = PROBES.iter().find(|(probe, ..)| *probe == name);
     known.map_or(name, |(_, text, _)| text)
 }
 
-/// Puts what probes ask for their names in a text.
+/// Replaces the probes' names in a text by their subjects.
 pub(crate) fn in_words(text: &str) -> String {
     let mut probes: Vec<&str> = PROBES.iter().map(|(name, ..)| *name).collect();
-    // One name ends with another.
+    // One name may end with another, so longer names come first.
     probes.sort_by_key(|name| usize::MAX - name.len());
     let put = |text: String, name: &str| text.replace(name, asked(name));
     probes.into_iter().fold(text.to_owned(), put)
 }
 
-/// Whether a no needs a warning.
+/// Whether a negative answer needs a warning.
 fn matters(name: &str) -> bool {
     let known = PROBES.iter().find(|(probe, ..)| *probe == name);
     known.is_none_or(|(.., matters)| *matters)
@@ -231,7 +230,7 @@ fn description(results: &Results) -> Markup {
     }
 }
 
-/// Describes the emulator, with all of its version text if that has more than the number.
+/// Describes the emulator. Includes its whole version text if that is more than the number.
 fn emulated(emulator: &Emulator) -> String {
     let Emulator {
         name,
@@ -246,7 +245,7 @@ fn emulated(emulator: &Emulator) -> String {
     }
 }
 
-/// Lists the chosen parameters of a modelled machine: numbers depend on them.
+/// Lists the parameters chosen for a modelled machine, since numbers depend on them.
 fn parameters(parameters: &BTreeMap<String, Parameter>) -> Markup {
     html! {
         @if !parameters.is_empty() {

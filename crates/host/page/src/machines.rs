@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compares cells on several machines, each in its own unit.
 //!
-//! An instruction is not a part of a cycle, nor a cycle of an instruction, so values of two
-//! machines are never put on one axis, subtracted or divided. Only pure numbers can be
-//! compared: a cell's ratio to a reference cell of its own machine, and the order in which a
-//! machine puts its cells.
+//! An instruction is not a part of a cycle, nor is a cycle a part of an instruction, so values of two machines are
+//! never put on one axis, subtracted or divided. Only pure numbers can be compared: a cell's ratio to a reference cell
+//! of its own machine, and the order in which a machine puts its cells.
 
 mod order;
 
@@ -18,22 +17,21 @@ use crate::columns::MARK;
 use crate::scale::{Scale, median};
 use order::Order;
 
-/// Cells of one workload that at least two machines have measured.
+/// Cells of one workload that were measured on at least two machines.
 #[derive(Debug)]
 pub struct Group<'r> {
     /// The machines.
     runs: &'r [Run],
     /// Workload and shape.
     pub title: String,
-    /// A row for each cell: the measurement of each machine.
+    /// A row for each cell: its measurement on each machine.
     rows: Vec<Row<'r>>,
 }
 
 /// One cell, by machine.
 type Row<'r> = Vec<Option<&'r Cell>>;
 
-/// The words of the reference cell, which may be missing: no CPU
-/// polls, nothing traps but the interrupt.
+/// The words of the reference cell, which may be missing: no CPU polls, and only the interrupt traps.
 const REFERENCE: [(&str, &str); 5] = [
     ("under", "rouse"),
     ("wait", "wfi"),
@@ -42,7 +40,7 @@ const REFERENCE: [(&str, &str); 5] = [
     ("wake", "ipi"),
 ];
 
-/// Returns the groups; none if there is only one machine.
+/// Returns the groups, or none if there is only one machine.
 pub fn groups(runs: &[Run]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut known: BTreeSet<Vec<String>> = BTreeSet::new();
@@ -64,15 +62,15 @@ pub fn groups(runs: &[Run]) -> Vec<Group<'_>> {
     groups
 }
 
-/// Returns the cell like `cell` that `run` measured.
+/// Returns the cell like `cell` in `run`, if it was measured.
 fn measured<'r>(run: &'r Run, cell: &Cell) -> Option<&'r Cell> {
     let mut cells = run.results.cells.iter();
-    // Comparing the texts of all words takes long, and with many pairs there are many cells.
+    // A comparison of all words as text takes long, and with many pairs there are many cells.
     let alike = |other: &&Cell| other.stats.is_some() && other.what.pair == cell.what.pair;
     cells.find(|other| alike(other) && other.key() == cell.key())
 }
 
-/// Describes the machines' orders, a line each.
+/// Describes the machines' orders, one per line.
 pub fn sentences(groups: &[Group<'_>]) -> Vec<String> {
     groups.iter().flat_map(Group::sentences).collect()
 }
@@ -83,12 +81,12 @@ impl<'r> Group<'r> {
         self.rows.len()
     }
 
-    /// Returns its cells that a machine measured, in the order of the rows.
+    /// Returns the cells that a machine measured, in the order of the rows.
     pub fn cells(&self, run: usize) -> Vec<&'r Cell> {
         self.rows.iter().filter_map(|row| row[run]).collect()
     }
 
-    /// Returns the reference row: one that every machine has measured.
+    /// Returns the reference row, which every machine has measured.
     fn reference(&self) -> Option<&Row<'r>> {
         let whole = |row: &&Row<'_>| row.iter().all(Option::is_some);
         let is_reference = |row: &&Row<'_>| {
@@ -104,8 +102,8 @@ impl<'r> Group<'r> {
         self.reference().map(|row| self.name(row))
     }
 
-    /// Returns the table: the cells, then for each machine the median in its own unit, and
-    /// the ratio to its own reference.
+    /// Returns the table: the cells, and for each machine the median in its own unit and the ratio to its own
+    /// reference.
     pub fn columns(&self) -> Vec<Column> {
         let mut columns: Vec<Column> = Vec::new();
         for key in self.keys() {
@@ -142,8 +140,8 @@ impl<'r> Group<'r> {
         columns
     }
 
-    /// Returns the keys that distinguish its cells: words, then numbers that differ where all words are the
-    /// same. A limit that goes with a way of waiting need not be named.
+    /// Returns the keys that distinguish the group's cells: words, then numbers that differ where all words are equal.
+    /// Leaves out a limit that a way of waiting implies.
     fn keys(&self) -> Vec<&'static str> {
         let (numbers, words): (Vec<&str>, Vec<&str>) = keys().partition(|key| is_number(key));
         let differ = |rows: &[&Row<'_>], key: &str| {
@@ -178,7 +176,7 @@ impl<'r> Group<'r> {
         words.join(" ") + &numbers
     }
 
-    /// Describes how each machine's order differs from the first one's.
+    /// Describes how each machine's order differs from the order of the first.
     fn sentences(&self) -> Vec<String> {
         let (first, others) = (&self.runs[0], self.runs.iter().enumerate().skip(1));
         let told = others.filter_map(|(at, run)| {
@@ -199,7 +197,7 @@ impl<'r> Group<'r> {
     }
 }
 
-/// Returns any of the cells of a row: their words are the same.
+/// Returns any cell of a row, since all have the same words.
 fn first<'r>(row: &Row<'r>) -> &'r Cell {
     row.iter()
         .flatten()
@@ -207,7 +205,7 @@ fn first<'r>(row: &Row<'r>) -> &'r Cell {
         .expect("a row has at least two cells")
 }
 
-/// Whether a word of a cell is a number, for which 0 means that it does not apply.
+/// Whether a word of a cell is a number, where 0 means that it does not apply.
 fn is_number(key: &str) -> bool {
     key.ends_with("-us") || key == "cpus"
 }

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cells that differ only in their pair of CPUs: which pair is the
-//! nearest, and what the distance of affinities shows.
+//! Cells that differ only in their pair of CPUs: the nearest pair, and the effect of the distance between affinities.
 
 use plan::{Pair, Under};
 use results::{Cell, Results, Stats};
 
 use crate::scale::{Scale, median};
 
-/// Number of pairs from which on tables show one of them.
+/// With this number of pairs or more, tables show one of them.
 pub const MANY: usize = 12;
 
-/// Cells of one kind, each between other CPUs.
+/// Cells of one kind, each for a different pair of CPUs.
 #[derive(Debug)]
 pub struct Group<'c> {
     /// Title of the cells, without the pair.
@@ -20,7 +19,7 @@ pub struct Group<'c> {
     pub cells: Vec<&'c Cell>,
 }
 
-/// Returns the measured cells of `cells` by kind: those kinds that have several pairs.
+/// Returns the measured cells of `cells` by kind: only kinds with several pairs.
 pub fn groups<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Group<'c>> {
     let mut groups: Vec<Group<'c>> = Vec::new();
     for cell in cells.filter(|cell| cell.what.has_pair() && cell.stats.is_some()) {
@@ -45,7 +44,7 @@ pub fn groups<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Group<'c>> {
     groups
 }
 
-/// Drops the cells of a kind that has `many` pairs, except the first of each.
+/// If a kind has `many` pairs, drops all of its cells except the first.
 pub fn thinned<'c>(cells: &[&'c Cell], many: usize) -> Vec<&'c Cell> {
     let groups = groups(cells.iter().copied());
     let many = groups.iter().filter(|group| group.cells.len() >= many);
@@ -66,7 +65,7 @@ fn level(cell: &Cell) -> Option<usize> {
     fields.iter().rposition(|field| field & 0xff != 0)
 }
 
-/// Describes which cells of `group` are not on the map, and why, if there are any.
+/// Describes which cells of `group` are not on the map, and why; `None` if all are.
 pub fn left_out(group: &Group<'_>) -> Option<String> {
     let cells = group.cells.iter();
     let few = cells.filter(|cell| median(cell).is_none()).count();
@@ -86,7 +85,7 @@ pub fn left_out(group: &Group<'_>) -> Option<String> {
     }
 }
 
-/// Describes the groups of a run, in a line for each, and one for each level of affinity.
+/// Describes the groups of a run, one per line, and adds a line for each level of affinity.
 pub fn lines(results: &Results, scale: Scale) -> Vec<String> {
     let groups = groups(results.cells.iter());
     groups

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The columns of divided samples: the path, and the composition of the work
-//! of all CPUs.
+//! The columns of divided samples: the path, and the composition of all CPUs' work.
 
 use results::{Cell, Critical};
 
@@ -14,8 +13,7 @@ pub fn of_all(cells: &[&Cell]) -> bool {
     !cells.is_empty() && cells.iter().all(|cell| cell.critical.is_some())
 }
 
-/// Returns the columns that lead: the path, and the path without bookkeeping; none
-/// unless all cells have it.
+/// Returns the leading columns: the path, and the path without bookkeeping; none unless all cells have a path.
 pub fn columns(cells: &[&Cell]) -> Vec<Column> {
     type Field = fn(&Critical) -> u64;
     let fields: [(&str, u64, Field); 3] = [
@@ -38,8 +36,8 @@ pub fn columns(cells: &[&Cell]) -> Vec<Column> {
     }
 }
 
-/// Returns where the instructions of the samples were executed, in per cent of all, and the
-/// bookkeeping among them, per sample.
+/// Returns where the samples' instructions were executed, in per cent of all, and the instructions of bookkeeping per
+/// sample.
 pub fn levels(cells: &[&Cell]) -> Vec<Column> {
     type Part = fn(&Critical) -> u64;
     let parts: [(&str, Part); 4] = [
@@ -70,11 +68,10 @@ pub fn levels(cells: &[&Cell]) -> Vec<Column> {
     columns
 }
 
-/// Least number of traps of a WFI in pauses, per sample, for a note on the table.
+/// Least number of trapped WFIs in pauses, per sample, for a note on the table.
 const PAUSED: f64 = 0.5;
 
-/// Notes that WFIs trap in the pauses between samples: `exits/op` are of samples, and do not include
-/// these.
+/// Notes that WFIs trap in the pauses between samples: `exits/op` counts only exits within samples.
 pub fn paused(cells: &[&Cell]) -> Option<String> {
     let outside = |cell: &&&Cell| {
         let more = cell.per_sample(&cell.exits, "wfi") - cell.exits_per_sample("wfi");
@@ -93,7 +90,7 @@ pub fn paused(cells: &[&Cell]) -> Option<String> {
     })
 }
 
-/// A note on governors that learn: they start afresh with each block of wake-ups.
+/// Returns a note on governors that learn: they start afresh with each block of wake-ups.
 pub fn learned(cells: &[&Cell]) -> Option<String> {
     let count = cells
         .iter()
@@ -107,7 +104,7 @@ pub fn learned(cells: &[&Cell]) -> Option<String> {
     })
 }
 
-/// Explains the columns, below the tables, and names how many samples have no path.
+/// Explains the columns below the tables, and counts the samples without a path.
 pub fn legend<'c>(cells: impl Iterator<Item = &'c Cell> + Clone) -> Vec<String> {
     let apart = cells.filter_map(|cell| cell.critical.as_ref());
     if apart.clone().next().is_none() {
@@ -126,7 +123,7 @@ pub fn legend<'c>(cells: impl Iterator<Item = &'c Cell> + Clone) -> Vec<String> 
     lines
 }
 
-/// Names how many samples have no path, if any has none.
+/// Counts the samples without a path, if there are any.
 pub fn unclear<'c>(apart: impl Iterator<Item = &'c Critical>) -> Option<String> {
     let unclear: u64 = apart.map(|critical| critical.unclear).sum();
     (unclear > 0).then(|| {
@@ -164,7 +161,7 @@ mod tests {
         let plain = Cell::default();
         let told = paused(&[&plain, &cell]).unwrap();
         assert!(told.contains("in 1 of 2 cells"), "{told}");
-        // The column has the exits of the samples.
+        // The column counts the samples' exits.
         if let Some(critical) = &mut cell.critical {
             critical.exits.insert("wfi".into(), 24);
         }

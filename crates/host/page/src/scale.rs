@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The unit in which values of a run are shown, and their subject.
+//! The unit in which a run's values are shown, and the meaning of these values.
 
 use std::cmp::Ordering;
 
 use plan::Workload;
 use results::{Bounds, Cell, Results};
 
-/// A value of samples, and their bounds if they were sorted into buckets.
+/// A value of samples, and the samples' bounds if they were sorted into buckets.
 pub type Figure = (u64, Option<Bounds>);
 
-/// How to show values of a run.
+/// How to show a run's values.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    /// The counter's frequency, Hz; 0 if unknown.
+    /// The counter's frequency, in Hz; 0 if unknown.
     frequency: u64,
     /// Nanoseconds per tick, if values are ticks.
     nanoseconds: Option<f64>,
-    /// Shown units per tick of the counter, the unit of times that are not samples;
-    /// `None` if that is not known.
+    /// Shown units per tick of the counter, which is the unit of times that are not samples; `None` if unknown.
     per_tick: Option<f64>,
-    /// Units of values per tick of the counter, in which they were sorted into buckets.
+    /// Units of values per tick of the counter. Values were sorted into buckets in ticks.
     per_bucket: f64,
     /// Whether values are times of the emulator's threads on the host.
     pub of_host: bool,
@@ -45,7 +44,7 @@ impl Scale {
                 false => nanoseconds.or(Some(1.0)),
             },
             per_bucket: 1.0,
-            // The values of an emulator that models time are the model's.
+            // An emulator that models time reports the model's times.
             of_host: mode == Some("mttcg"),
         };
         match results.machine.core_hz {
@@ -54,13 +53,13 @@ impl Scale {
         }
     }
 
-    /// Returns the scale of the values of `cell`, which is of this run: cycles are those of the core that
+    /// Returns the scale for the values of `cell`, which belongs to this run: cycles are those of the core that
     /// measured it.
     pub fn of_cell(self, cell: &Cell) -> Self {
         cell.cycles_hz.map_or(self, |hertz| self.at(hertz))
     }
 
-    /// Adapts it to values that are cycles of a core with this clock.
+    /// Adapts the scale to values in cycles of a core with this clock.
     fn at(self, hertz: u64) -> Self {
         if self.frequency == 0 {
             return self;
@@ -73,7 +72,7 @@ impl Scale {
         }
     }
 
-    /// The counter's frequency, Hz; 0 if it is not known.
+    /// The counter's frequency, in Hz; 0 if unknown.
     pub const fn frequency(self) -> u64 {
         self.frequency
     }
@@ -83,7 +82,7 @@ impl Scale {
         self.named(&results.unit)
     }
 
-    /// Returns the unit of `cells`, which are of one workload.
+    /// Returns the unit of `cells`, which all have the same workload.
     pub fn unit_of<'r>(&self, results: &'r Results, cells: &[&'r Cell]) -> &'r str {
         let unit = cells.first().map(|cell| cell.unit.as_str());
         match unit.unwrap_or_default() {
@@ -120,8 +119,8 @@ impl Scale {
         }
     }
 
-    /// Formats a percentile of samples with these bounds in the shown unit, with its distance to the
-    /// sample at most ([`Bounds::rounded`]).
+    /// Formats a percentile of samples with these bounds in the shown unit, with its largest possible distance to the
+    /// sample ([`Bounds::rounded`]).
     pub fn show_percentile(&self, value: u64, of: Bounds) -> String {
         let rounded = of.rounded(value, self.per_bucket);
         format!(
@@ -131,7 +130,7 @@ impl Scale {
         )
     }
 
-    /// Formats a figure of samples: a percentile of buckets, or an exact one.
+    /// Formats a figure of samples: a percentile from buckets, or an exact percentile.
     pub fn show_figure(&self, (value, bounds): Figure) -> String {
         match bounds {
             Some(bounds) => self.show_percentile(value, bounds),
@@ -139,8 +138,7 @@ impl Scale {
         }
     }
 
-    /// Formats by how much one figure is more than another: the rounding of both adds up in
-    /// their difference.
+    /// Formats by how much one figure exceeds another: their difference has the rounding of both.
     pub fn show_difference(&self, one: Figure, other: Figure) -> String {
         let within = |(value, bounds): Figure| bounds.map_or(0, |of| self.within(value, of));
         let within = self.show_within(within(one) + within(other));
@@ -158,12 +156,12 @@ impl Scale {
         self.value(of.rounded(value, self.per_bucket).value)
     }
 
-    /// Returns the largest distance of a percentile of samples with these bounds to the sample.
+    /// Returns the largest distance between a percentile of samples with these bounds and the sample.
     fn within(&self, value: u64, of: Bounds) -> u64 {
         of.rounded(value, self.per_bucket).within
     }
 
-    /// Formats the largest distance of a value to its shown form: `±16`, or nothing.
+    /// Formats the largest distance between a value and its shown form: `±16`, or nothing.
     fn show_within(&self, within: u64) -> String {
         match self.value(within) {
             ..0.5 => String::new(),
@@ -172,7 +170,8 @@ impl Scale {
     }
 }
 
-/// The median that leads wherever there is room for one number: that of the samples, unless there are too few of them.
+/// Returns the median to show wherever there is room for one number: the samples' median, unless there are too few of
+/// them.
 pub fn median(cell: &Cell) -> Option<u64> {
     let stats = cell.stats.filter(|stats| stats.supports(500))?;
     Some(stats.p50)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first screen of a run, 80 columns wide: a row a way of waiting, a number a cell, the comparison that people came for, and
-//! the limits of the figures. The table of all cells is [`table`].
+//! The first screen of a run, 80 columns wide: a row for each way of waiting, a number for each cell, the comparison
+//! that people came for, and the limits of the figures. The table of all cells is [`table`].
 
 mod answer;
 mod rows;
@@ -16,16 +16,16 @@ use crate::shortfalls::shortfalls;
 use crate::{clocks, layer_costs, path, table};
 use rows::{Row, Rows};
 
-/// Columns of a terminal that anybody has.
+/// Columns that every terminal has.
 pub const WIDTH: usize = 80;
 
-/// Rows of all tables: more than this, and only the first workload has one.
+/// Most rows of all tables: with more, only the first workload has a table.
 const ROWS: usize = 14;
 
-/// Rows of a table that fit a screen.
+/// Most rows of a table that fit a screen.
 const MOST: usize = 24;
 
-/// Returns the screen, or `None` if rows would hide a cell, or no width of a terminal shows them.
+/// Returns the screen; `None` if its rows would hide a cell, or if no terminal is wide enough.
 pub fn document(results: &Results) -> Option<Document> {
     let scale = Scale::of(results);
     if !results.runs.is_empty() {
@@ -52,7 +52,7 @@ pub fn document(results: &Results) -> Option<Document> {
         answers.extend(path::learned(&rows.cells));
     }
     answers.extend(layer_costs::sentence(results, scale));
-    // The rows of the default run are known by heart; in any other they take the sentence to be read.
+    // Readers know the rows of the default run by heart; rows of any other run need the sentence first.
     let first = tables.iter().any(|(_, rows)| !rows.is_plain());
     if first && !answers.blocks().is_empty() {
         document.push(String::new());
@@ -74,7 +74,7 @@ pub fn document(results: &Results) -> Option<Document> {
     Some(document)
 }
 
-/// The screen of repeated boots: the medians of each cell with the lowest and the highest boot.
+/// The screen of repeated boots: each cell's median, with its lowest and its highest boot.
 fn repeated(results: &Results, scale: Scale) -> Document {
     let mut document = Document::from(vec![words::place(results, scale), String::new()]);
     document.append(table::medians_of_runs(results, scale));
@@ -89,7 +89,7 @@ fn more(rows: &Rows<'_>) -> Option<String> {
     Some(format!("and {more} more rows: --wide"))
 }
 
-/// The tables, pingpong's first: it is the wake-up with nothing around it.
+/// The tables, pingpong's first: it is the wake-up with no other work around it.
 fn tables(results: &Results, scale: Scale) -> Option<Vec<(String, Rows<'_>)>> {
     let mut names: Vec<String> = Vec::new();
     let measured = || results.cells.iter().filter(|cell| cell.stats.is_some());
@@ -114,7 +114,7 @@ fn tables(results: &Results, scale: Scale) -> Option<Vec<(String, Rows<'_>)>> {
     (first.width() <= WIDTH).then_some(tables)
 }
 
-/// Says what a number is.
+/// Describes a number of the table.
 fn heading(name: &str, rows: &Rows<'_>, results: &Results, scale: Scale) -> String {
     let unit = scale.unit_of(results, &rows.cells);
     let operation = operation_of(rows.cells[0]);
@@ -154,7 +154,7 @@ fn columns(rows: &Rows<'_>) -> Vec<Column> {
     columns
 }
 
-/// The limits of the figures: what the machine does not model, lost cells, notes.
+/// The limits of the figures: properties that the machine does not model, lost cells, notes.
 fn limits(results: &Results, tables: &[(String, Rows<'_>)]) -> Vec<String> {
     let mut lines = Vec::new();
     let starred = |rows: &Rows<'_>| rows.rows.iter().any(|row| row.marks.contains(&MARK));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reasons why there is less than was asked for, or why it is less certain.
+//! Reasons why there are fewer results than requested, or why results are less certain.
 
 use plan::End;
 use results::{Cell, Results, clock, counter};
 
 use crate::columns::{COARSE, FEWER, MOVED};
 
-/// Returns why cells have fewer samples than asked for, what is missing, which were
-/// measured while the core's clock moved, and what is a model.
+/// Lists why cells have fewer samples than requested, what is missing, which cells were measured while the core's clock
+/// moved, and which figures come from a model.
 pub fn shortfalls(results: &Results) -> Vec<String> {
     let with = |of: &dyn Fn(&Cell) -> bool| results.cells.iter().filter(|cell| of(cell)).count();
     let settled = with(&|cell| cell.ended == Some(End::Settled));
@@ -37,7 +37,7 @@ pub fn shortfalls(results: &Results) -> Vec<String> {
     lines
 }
 
-/// Reports a cell that has lost samples with time stamps: it shows only the others.
+/// Reports that a cell has lost samples with time stamps, so that its figures cover only the others.
 fn lost_stamps(cell: &Cell) -> Option<String> {
     let stamped = cell.counters.get("stamped")?;
     let count = |name: &str| stamped.get(name).copied().unwrap_or(0);
@@ -52,7 +52,7 @@ fn lost_stamps(cell: &Cell) -> Option<String> {
     })
 }
 
-/// Names the cells at whose passes the core had another frequency.
+/// Names the cells during whose passes the core had another frequency.
 fn moved(results: &Results) -> Option<String> {
     let cells = results.cells.iter();
     let moved: Vec<&Cell> = cells
@@ -70,7 +70,7 @@ fn moved(results: &Results) -> Option<String> {
     ))
 }
 
-/// Names the cells whose medians are of few steps of the counter.
+/// Names the cells whose medians are only a few steps of the counter.
 fn coarse(results: &Results) -> Option<String> {
     let cells = results.cells.iter();
     let shares: Vec<f64> = cells.filter_map(|cell| cell.counter_coarse).collect();
@@ -87,7 +87,7 @@ fn coarse(results: &Results) -> Option<String> {
     ))
 }
 
-/// Describes the models that the figures of energy come from.
+/// Describes the models behind the figures of energy.
 fn models(results: &Results) -> Vec<String> {
     let mut lines = Vec::new();
     for model in results

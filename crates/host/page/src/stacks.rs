@@ -19,14 +19,13 @@ pub enum StackRow {
 pub struct Stack {
     /// Name of the bar.
     pub label: String,
-    /// Class of its colour, name and length of each part.
+    /// Each part's class of colour, name and length.
     pub parts: Vec<(&'static str, String, f64)>,
-    /// The whole as measured apart from the parts: drawn as a mark, with its
-    /// number next to their sum.
+    /// The whole, measured separately from the parts: drawn as a mark, with its number next to the parts' sum.
     pub whole: Option<f64>,
 }
 
-/// Least and most room for labels.
+/// The least and the most room for labels.
 const LEFT: [f64; 2] = [60.0, 190.0];
 const THICK: f64 = 13.0;
 const STEP: f64 = 16.0;
@@ -37,7 +36,7 @@ impl Stack {
         self.parts.iter().map(|part| part.2).sum()
     }
 
-    /// Formats its sum, and the whole if that differs.
+    /// Formats the stack's sum, and the whole if it differs.
     fn shown(&self) -> String {
         let sum = number(self.sum());
         let whole = self.whole.map(number).filter(|whole| *whole != sum);
@@ -49,7 +48,7 @@ impl Stack {
     }
 }
 
-/// The chart, always linear: parts of a length can be seen no other way.
+/// Draws the chart, always linear: only a linear axis shows parts as lengths.
 pub fn chart(rows: &[StackRow], unit: &str, about: &str) -> Drawing {
     let stacks = || {
         rows.iter().filter_map(|row| match row {
@@ -117,7 +116,7 @@ fn draw(canvas: &mut Canvas, (axis, left): (&Axis, f64), y: f64, stack: &Stack) 
     );
 }
 
-/// The wider part of a bar's piece beside the mark, so that no name has a line through it.
+/// Returns the wider part of a bar's piece next to the mark, so that the mark crosses no name.
 fn beside(mark: Option<f64>, (from, to): (f64, f64)) -> (f64, f64) {
     match mark.filter(|x| (from..to).contains(x)) {
         Some(x) if x - from > to - x => (from, x),

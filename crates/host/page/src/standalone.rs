@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The charts of the page, each as a file that needs nothing else: it has caption, legend and colours.
+//! The charts of the page, each as a file that needs nothing else: it has its caption, legend and colours.
 //!
 //! Colours are those of the page's style sheet, light or dark like the reader's system. They are
 //! literal values: not every program that shows SVG supports custom properties (CSS Custom Properties
@@ -17,9 +17,9 @@ use crate::{STYLE, charted};
 
 /// Room at each side.
 const MARGIN: f64 = 12.0;
-/// From a line of text to the next.
+/// Distance from one line of text to the next.
 const LINE: f64 = 15.0;
-/// How much wider a caption's letters are than those of a chart.
+/// Width of a caption's letters, relative to a chart's.
 const BOLD: f64 = 1.15;
 
 /// A file.
@@ -48,7 +48,7 @@ pub fn files(runs: &[Run]) -> Vec<File> {
     files
 }
 
-/// Returns a file; its name is from the section and the caption, with a number if it is not the first of that name.
+/// Returns a file. Its name consists of the section and the caption, and a number if that name is already taken.
 fn file(section: &str, figure: &Figure, names: &mut BTreeMap<String, usize>) -> File {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || c == '.' {
@@ -125,9 +125,9 @@ fn lines(text: &str, letter: f64) -> Vec<String> {
     lines
 }
 
-/// Draws the entries below `y`, as many in a line as fit; returns the lower end.
+/// Draws the entries below `y`, as many per line as fit; returns the lower end.
 fn legend(entries: &[Entry], body: &mut String, mut y: f64) -> f64 {
-    /// Room for a mark, and after a text.
+    /// Room for a mark, and room after a text.
     const KEY: f64 = 20.0;
     const GAP: f64 = 12.0;
     let mut x = f64::INFINITY;
@@ -170,7 +170,7 @@ fn put(body: &mut String, shape: std::fmt::Arguments<'_>) {
     let _ = body.write_fmt(shape);
 }
 
-/// Returns the rules of shapes, light, and dark where that is preferred.
+/// Returns the rules for shapes: light colours, and dark ones where the reader prefers these.
 fn style() -> String {
     let dark = STYLE
         .split_once("(prefers-color-scheme: dark)")
@@ -192,7 +192,7 @@ fn palette(text: &str) -> BTreeMap<&str, &str> {
     colours.collect()
 }
 
-/// Returns the rules of the style sheet for shapes, with these colours.
+/// Returns the style sheet's rules for shapes, with these colours.
 fn rules(palette: &BTreeMap<&str, &str>) -> String {
     let shapes = STYLE.split_once(".c-blue").map_or("", |(_, rest)| rest);
     let shapes = shapes.split_once("@media").map_or("", |(shapes, _)| shapes);
@@ -242,7 +242,7 @@ mod tests {
         values.flat_map(|(value, _)| value.split(' ')).collect()
     }
 
-    /// Lists what a file lacks to stand alone.
+    /// Lists the missing parts that a file needs to stand alone.
     fn lacks(text: &str) -> Vec<String> {
         let (style, _) = text.split_once("</style>").unwrap();
         // These are texts for the page's reader and need no rule.

@@ -7,19 +7,19 @@ use results::{Cell, Results};
 use crate::columns::MARK;
 use crate::scale::{Scale, median, operation};
 
-/// Reference wait: the way that Linux would like to wait.
+/// Reference: the way in which Linux would like to wait.
 const REFERENCE: Wait = Wait::PollWfi;
 const WORKLOAD: Workload = Workload::Pingpong;
 
-/// A way of waiting: its name, its lowest median, and the ratio of that to the reference's.
+/// A way of waiting: its name, its lowest median, and the ratio of this median to the reference's.
 struct Way {
     name: String,
     p50: u64,
     ratio: f64,
 }
 
-/// Compares the median of every wait with the reference's. No ratios for times of a host's threads: they would not be
-/// the machine's.
+/// Compares the median of every wait with the reference's. Gives no ratios for times of a host's threads, which would
+/// not be ratios of the machine.
 pub fn sentence(results: &Results, scale: Scale) -> String {
     let Some(reference) = reference(results).filter(|_| !scale.of_host) else {
         let measured = measured(results).count();
@@ -59,8 +59,8 @@ pub fn sentence(results: &Results, scale: Scale) -> String {
     }
 }
 
-/// Lists what no number of the run contains because the machine does not model it; `None` where
-/// values are not instructions.
+/// Lists the costs that no number of the run contains because the machine does not model them; `None` if values are not
+/// instructions.
 pub fn left_out(results: &Results) -> Option<String> {
     let messaging = measured(results).any(|cell| cell.what.workload == Workload::Messaging);
     let order = match messaging {
@@ -75,8 +75,8 @@ pub fn left_out(results: &Results) -> Option<String> {
     })
 }
 
-/// Compares polling by guest and by hypervisor where WFI traps; `None` unless all four were
-/// measured, and values are not times of a host's threads.
+/// Compares polling by the guest with polling by the hypervisor where WFI traps; `None` unless all four cells were
+/// measured and values are not times of a host's threads.
 pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
     if scale.of_host {
         return None;
@@ -107,7 +107,7 @@ fn measured(results: &Results) -> impl Iterator<Item = &Cell> {
     results.cells.iter().filter(|cell| cell.stats.is_some())
 }
 
-/// Returns the fastest cell of the reference's way of waiting.
+/// Returns the fastest cell with the reference's way of waiting.
 fn reference(results: &Results) -> Option<&Cell> {
     measured(results)
         .filter(|cell| cell.what.workload == WORKLOAD && cell.what.wait == REFERENCE)
@@ -115,7 +115,7 @@ fn reference(results: &Results) -> Option<&Cell> {
         .min_by_key(|cell| median(cell))
 }
 
-/// Returns the fastest of each other way of waiting, in the order of the cells.
+/// Returns the fastest cell of each other way of waiting, in the order of the cells.
 fn ways(results: &Results, reference: &Cell) -> Vec<Way> {
     let mut best: Vec<(String, Way)> = Vec::new();
     let one = median(reference).unwrap_or(0).max(1);
@@ -150,7 +150,7 @@ fn starred(name: String, cell: &Cell) -> String {
     }
 }
 
-/// Names the way of waiting, with what EL2 does about it where it can halt.
+/// Names the way of waiting, and adds the trap where the wait can halt.
 fn name(cell: &Cell) -> String {
     let plan::Cell { wait, trap, .. } = cell.what;
     let trapped = wait.halts() && trap.wfi() || wait.uses_events() && trap.wfe();

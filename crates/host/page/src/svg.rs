@@ -5,18 +5,17 @@ use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, Render};
 
-/// Width of every chart, in the units of its coordinates: pixels at its
-/// original size.
+/// Width of every chart, in the units of its coordinates, which are pixels at its original size.
 pub const WIDTH: f64 = 380.0;
 
 /// Anchor of a text at its position.
 #[derive(Clone, Copy, Debug)]
 pub enum Anchor {
-    /// It begins there.
+    /// The text begins there.
     Start,
-    /// Its middle is there.
+    /// The text's middle is there.
     Middle,
-    /// It ends there.
+    /// The text ends there.
     End,
 }
 
@@ -28,7 +27,7 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// Creates an empty one.
+    /// Creates an empty canvas.
     pub fn new(height: f64) -> Self {
         Self {
             height,
@@ -93,7 +92,7 @@ impl Canvas {
         ));
     }
 
-    /// Returns the drawing; `about` is the text for readers that can't see it.
+    /// Returns the drawing; `about` is the text for readers who can't see it.
     pub fn finish(self, about: &str) -> Drawing {
         Drawing {
             height: self.height,
@@ -112,7 +111,7 @@ impl Canvas {
 pub struct Drawing {
     /// Its height.
     pub height: f64,
-    /// The text for readers that can't see it.
+    /// The text for readers who can't see it.
     pub about: String,
     /// Its shapes.
     pub body: String,
@@ -151,13 +150,13 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Estimates the width of a text of the charts' size.
+/// Estimates the width of a text at the charts' size.
 pub fn width_of(text: &str) -> f64 {
     text.chars().count() as f64 * 5.9
 }
 
-/// Formats a number for people: groups of three digits from five digits on, decimals
-/// only below 100 and if there are any.
+/// Formats a number for people: groups of three digits from five digits on, and decimals only below 100 and only if
+/// there are any.
 pub fn number(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 100.0 || (value - value.round()).abs() < 0.005 => 0,

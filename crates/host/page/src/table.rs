@@ -70,7 +70,7 @@ pub fn document(results: &Results) -> Document {
     lines
 }
 
-/// Describes where it was measured and the limits of that place.
+/// Describes the machine of the measurement, and its limits.
 fn machine(results: &Results) -> Vec<String> {
     let machine = &results.machine;
     let mut parts = vec![
@@ -110,7 +110,7 @@ fn machine(results: &Results) -> Vec<String> {
     lines
 }
 
-/// Names the board and its CPUs, as far as they are known: a log has neither board nor model.
+/// Names the board and its CPUs if they are known: a log has neither board nor model.
 fn named_cpus(results: &Results) -> String {
     let machine = &results.machine;
     let board = match results.board.as_str() {
@@ -128,8 +128,8 @@ fn named_cpus(results: &Results) -> String {
     }
 }
 
-/// Names the guest's atomic instructions if all cells have the same: then no column has them,
-/// and the machine may have chosen them.
+/// Names the guest's atomic instructions if all cells have the same: then no column shows them, and the machine may
+/// have chosen them.
 fn atomics(results: &Results) -> String {
     let mut words = results.cells.iter().map(|cell| cell.what.atomics);
     match words.next() {
@@ -180,7 +180,7 @@ fn heading(table: &str, results: &Results, cells: &[&Cell], scale: Scale) -> Str
     )
 }
 
-/// Names a limit of the unit of these cells, for the end of a heading.
+/// Returns a caution about the unit of these cells, for the end of a heading.
 pub(crate) fn caution(cells: &[&Cell], scale: Scale) -> &'static str {
     if scale.of_host {
         "; emulated: this is how the host's threads behave, so only min and p50 are shown"
@@ -193,7 +193,7 @@ pub(crate) fn caution(cells: &[&Cell], scale: Scale) -> &'static str {
     }
 }
 
-/// Explains the mark at a wait, if there is one.
+/// Explains the marks next to waits, if there are any.
 fn marks(results: &Results) -> Vec<String> {
     let cells = results.cells.iter().filter(|cell| cell.stats.is_some());
     let missing: BTreeSet<&str> = cells
@@ -313,11 +313,11 @@ mod tests {
             ("30", "cycles")
         );
         assert_eq!(scale.ticks(10), Some(1040.0));
-        // Measured by a core that is half as fast.
+        // This cell was measured by a core that is half as fast.
         let mut slower = results.cells[1].clone();
         slower.cycles_hz = Some(1_300_000_000);
         assert_eq!(scale.of_cell(&slower).ticks(10), Some(520.0));
-        // 4000 ticks share their bucket with others: the same share of either core's cycles.
+        // 4000 ticks share their bucket with other values: this is the same share of either core's cycles.
         let width = |scale: Scale, value| {
             scale
                 .show_percentile(value, Bounds::NONE)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Properties of the page that hold whatever is on it.
+//! Properties that hold for every page, whatever its contents.
 
 use results::samples::{in_cycles, results};
 use results::{Cell, Results, Stage, Stats};
@@ -138,7 +138,7 @@ fn no_chart_and_no_table_mixes_units() {
             insns + usize::from(units[0]),
             cycles + usize::from(units[1]),
         );
-        // The values of one are far from those of the other.
+        // The values of the two runs are far apart.
         let of = ["virt: ", "gem5: "].map(|label| figure.contains(label));
         assert_ne!(of, [true, true], "{figure}");
     }
@@ -159,7 +159,7 @@ fn the_same_cells_stand_side_by_side() {
     ] {
         assert!(section.contains(text), "{text} in {section}");
     }
-    // Their charts have an axis each.
+    // The charts of the two runs have separate axes.
     for title in ["virt: pingpong", "gem5: pingpong"] {
         let chart = format!("<b>{title}</b> <span class=\"muted\">median");
         assert_eq!(page.matches(&chart).count(), 1, "{title}");
@@ -179,7 +179,7 @@ fn a_model_shows_its_parameters_and_its_clock() {
 
 #[test]
 fn ticks_at_el2_are_not_shown_as_cycles() {
-    // 50 ticks of 104 cycles, of 1 sample that is two wake-ups.
+    // 50 ticks of 104 cycles each, for 1 sample that is two wake-ups.
     let mut results = rich_in_cycles();
     let page = html(None, &[run("gem5", results.clone())]);
     assert!(page.contains("mean cycles per wake-up at EL2") && page.contains("sgi: 2600"));
@@ -194,7 +194,7 @@ fn the_page_needs_nothing_else() {
     for part in ["src=", "@import", "url(", "http:", "https:"] {
         assert!(!page.contains(part), "{part}");
     }
-    // Links stay within it, and its one script is the one that its policy names.
+    // Links stay within the page, and its one script is the script that its policy names.
     assert_eq!(
         page.matches("href=").count(),
         page.matches("href=\"#").count()
@@ -208,7 +208,7 @@ fn the_page_needs_nothing_else() {
     }
 }
 
-/// Removes the script, which is not a part of the results.
+/// Removes the script, which is not part of the results.
 fn without_script(page: &str) -> String {
     page.replace(SCRIPT, "")
 }
@@ -248,7 +248,7 @@ fn nothing_and_nonsense_make_a_page() {
     }
 }
 
-/// Each pair of 20 CPUs, of which one takes three times as long.
+/// All pairs of 20 CPUs, one of which takes three times as long.
 fn of_pairs(slow: [usize; 2]) -> Results {
     let mut all = results();
     all.machine.cpus = 20;
@@ -328,7 +328,7 @@ fn a_slow_pair_is_at_its_place_of_the_map() {
         let (x, y) = (56.0 + to as f64 * side, 26.0 + from as f64 * side);
         let slow = format!(r#"<rect class="heat h6" x="{x:.1}" y="{y:.1}""#);
         assert_eq!(page.matches(&slow).count(), 1);
-        // The legend has the other one.
+        // The legend has the other match.
         assert_eq!(page.matches(r#"class="heat h6""#).count(), 2);
         assert!(page.contains(&format!("<title>{from} to {to}: 300, n = 100</title>")));
         // No other chart has a bar or a line for each pair.
@@ -336,7 +336,7 @@ fn a_slow_pair_is_at_its_place_of_the_map() {
     }
 }
 
-/// Returns the section of this name, up to the next one.
+/// Returns the section with this name, up to the next section.
 fn of_section<'p>(page: &'p str, id: &str) -> &'p str {
     let (_, rest) = page.split_once(&format!(r#"<section id="{id}">"#)).unwrap();
     rest.split(r#"<section id=""#).next().unwrap()
@@ -357,7 +357,7 @@ fn every_cause_of_an_exit_has_a_column() {
             "{cause} in {exits}"
         );
     }
-    // 300 of 100 samples each.
+    // Each cause has 300 exits in 100 samples.
     assert!(exits.contains("<td>3</td><td>15</td>"), "{exits}");
     let page = html(None, &[run("a", rich())]);
     assert!(!of_section(&page, "exits").contains("<th>sysreg</th>"));
@@ -385,7 +385,7 @@ fn where_it_goes_is_told_without_what_stamps_cost() {
     let stages = of_section(&page, "stages");
     let (_, figure) = stages.split_once("without stamps: mean").unwrap();
     let figure = figure.split("</figure>").next().unwrap();
-    // 60 and 30 of the path, 50 off it; of the path 20 are bookkeeping.
+    // The path has 60 and 30, and 50 are off it; 20 of the path are bookkeeping.
     for part in ["EL1: 60<", "EL2: 30<", "beside the path: 50<", "140 / 70<"] {
         assert!(figure.contains(part), "{part} in {figure}");
     }

@@ -9,18 +9,19 @@ const LEFT: f64 = 48.0;
 const RIGHT: f64 = WIDTH - 30.0;
 const TOP: f64 = 24.0;
 const BOTTOM: f64 = 128.0;
-/// Least height of the axis, as a part of the largest value on each side: a change of one per cent is a small one.
+/// Least height of the axis on each side, as a share of the largest value, so that a change of one per cent looks
+/// small.
 const ROOM: f64 = 0.05;
 
-/// A figure of some of the runs.
+/// A figure over some of the runs.
 #[derive(Debug)]
 pub struct Trend {
-    /// Places of the runs, and their values in the shown unit.
+    /// Indices of the runs, and their values in the shown unit.
     pub points: Vec<(usize, f64)>,
 }
 
 impl Trend {
-    /// Draws it over the runs of these names.
+    /// Draws the figure over runs with these names.
     pub fn chart(&self, names: &[String], unit: &str, about: &str) -> Drawing {
         let values = self.points.iter().map(|point| point.1);
         let most = values.clone().fold(0.0, f64::max);
@@ -62,7 +63,7 @@ fn step(runs: usize) -> f64 {
     (RIGHT - LEFT - 24.0) / (runs.max(2) - 1) as f64
 }
 
-/// Writes as many of the names as there is room for, among them the last.
+/// Writes as many of the names as fit, including the last.
 fn name(canvas: &mut Canvas, names: &[String], place: &dyn Fn(usize) -> f64) {
     let mut free = f64::INFINITY;
     for (run, name) in names.iter().enumerate().rev() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers of a file at their extremes: each file is refused, or shown and compared, and nothing overflows.
+//! Extreme numbers in files: each file is either refused, or shown and compared, and nothing overflows.
 
 use proptest::prelude::*;
 use results::compare::Comparison;
@@ -56,7 +56,7 @@ fn numbers(value: &mut Value) -> Vec<&mut Value> {
     }
 }
 
-/// Returns a file with the numbers at the places `at` replaced, and whether all were within bounds.
+/// Returns a file with the numbers at the places `at` replaced, and whether all new numbers were within bounds.
 fn file(text: &str, at: &[(prop::sample::Index, usize)]) -> Result<Results, String> {
     let mut value: Value = serde_json::from_str(text).unwrap();
     let mut all = numbers(&mut value);
@@ -64,12 +64,12 @@ fn file(text: &str, at: &[(prop::sample::Index, usize)]) -> Result<Results, Stri
         let place = place.index(all.len());
         *all[place] = EXTREMES[*extreme].into();
     }
-    // The schema's own version is not such a number.
+    // The schema's own version is not among these numbers.
     value["schema"] = 1.into();
     Results::read(&value.to_string(), ToString::to_string)
 }
 
-/// Returns a log with words of digits replaced, and every line's checksum computed again.
+/// Returns a log with words of digits replaced, and with every line's checksum computed again.
 fn log(at: &[(prop::sample::Index, usize)]) -> String {
     let mut lines: Vec<Vec<(String, String)>> = Vec::new();
     let whole = samples::lines();
@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-/// Changes every number alone, so that none is missed by chance.
+/// Changes every number separately, so that none is missed by chance.
 #[test]
 fn each_number_of_a_log_above_the_bound_is_told() {
     let lines = samples::lines().join("\n");

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The pages of the logs whose results crates/host/results tests: people see the same of a log,
-//! unless a reviewed change differs.
+//! The pages of the logs whose results crates/host/results tests: the page of a log stays the same unless a reviewed
+//! change alters it.
 
 use std::path::Path;
 
 use results::goldens::{golden, runs};
 use results::merge::{self, Run};
 
-/// Compares the page of some runs with the file of this name.
+/// Compares the page of some runs with the file that has this name.
 fn page_of(name: &str, runs: &[Run]) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens");
     let path = folder.join(format!("{name}.html"));
     golden(&path, &by_lines(&page::html(None, runs)));
 }
 
-/// Returns the page, a line per element, so that a difference is readable; without style and script.
+/// Returns the page with one line per element, so that differences are readable; without style and script.
 fn by_lines(page: &str) -> String {
     let (head, rest) = page.split_once("<style>").unwrap();
     let (_, rest) = rest.split_once("</style>").unwrap();
@@ -22,7 +22,8 @@ fn by_lines(page: &str) -> String {
     format!("{head}{body}").replace("><", ">\n<") + "\n"
 }
 
-/// The logs whose pages are kept: together they have every section, class and column. Other logs' pages repeat theirs.
+/// The logs whose pages are stored: together, they have every section, class and column. Other logs' pages repeat
+/// these.
 const KEPT: [&str; 4] = ["cut", "parts", "paths", "unders"];
 
 #[test]
@@ -42,7 +43,7 @@ fn texts(page: &str) -> String {
     texts.collect::<Vec<_>>().join(" ")
 }
 
-/// Runs of several logs on one page, and boots of one.
+/// Puts runs of several logs on one page, and boots of one thing on another.
 #[test]
 fn no_page_shows_the_name_of_a_probe() {
     let several = merge::runs(runs());
@@ -67,7 +68,7 @@ fn no_page_shows_the_name_of_a_probe() {
     }
 }
 
-/// Boots of one thing have its machine, its caveats and its commands once.
+/// A page of boots of one thing has its machine, its caveats and its commands once.
 #[test]
 fn equal_boots_are_told_once() {
     let run = runs().into_iter().find(|run| run.label == "paths").unwrap();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian's packages, without installing any.
+//! Debian's packages, without an installation.
 //!
-//! Fetches them with a private state of apt, which checks them with Debian's keys, and
-//! unpacks them below `target/tools`. Touches nothing outside `target/`.
+//! Fetches packages with a private state of apt, which checks them with Debian's keys, and unpacks them below
+//! `target/tools`. Touches nothing outside `target/`.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -19,27 +19,27 @@ const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Mirror to use if the system's own lists name no mirror of Debian.
 const MIRROR: &str = "http://deb.debian.org/debian/";
 const SUITES: &str = "trixie trixie-backports";
-/// Suites of sources: of the release before as well.
+/// Suites of sources, including the previous release.
 const SOURCES: &str = "bookworm trixie";
 /// File with the output of a failed step.
 const LOG: &str = "log";
 /// Folder of fetched packages.
 const ARCHIVES: &str = "cache/archives";
 
-/// A missing package, and the alternative if it can't be fetched.
+/// A missing package, and the alternative if apt can't fetch it.
 #[derive(Debug)]
 pub struct Remedy {
     pub missing: &'static str,
-    /// Remedy, as a command.
+    /// The alternative, as a command.
     pub instead: &'static str,
 }
 
 impl Remedy {
-    /// Returns the result of `here`, or of `get`, which provides it once: other runs wait meanwhile. `of` names
-    /// one of several variants, or is empty.
+    /// Returns the result of `here`, or else of `get`, which provides the tool once; other runs wait meanwhile. `of`
+    /// names one of several variants, or is empty.
     ///
     /// # Errors
-    /// If neither works: names what is missing, and the remedy.
+    /// If neither works: names the missing tool and the remedy.
     pub fn once<T>(
         &self,
         of: &str,
@@ -61,21 +61,21 @@ impl Remedy {
     }
 }
 
-/// Whether apt exists here, with Debian's keys.
+/// Whether apt exists on this computer, with Debian's keys.
 pub fn usable() -> bool {
     let tools = ["apt-get", "apt-cache", "dpkg"];
     let there = |tool: &&str| output(*tool, &["--version"]).is_some();
     tools.iter().all(there) && Path::new(KEYS).exists()
 }
 
-/// Lock of the folder of tools: other runs do not provide any until it is dropped.
+/// Lock of the folder of tools: other runs do not provide any tools until it is dropped.
 pub struct Tools {
     folder: PathBuf,
     _locked: File,
 }
 
 impl Tools {
-    /// Waits for other runs, and locks.
+    /// Waits for other runs, and then locks.
     pub fn lock() -> Result<Self> {
         let folder = places::target().join("tools");
         let _locked = files::lock(&folder.join("lock"), || {})?;
@@ -91,7 +91,7 @@ impl Tools {
         self.lists("deb", SUITES, architecture, remedy)
     }
 
-    /// Likewise for sources, and for packages of this machine that build them.
+    /// Like [`Self::apt`], for sources, and for packages of this machine that build them.
     pub fn sources<'t>(&'t self, remedy: &'t Remedy) -> Result<Apt<'t>> {
         self.lists("deb deb-src", SOURCES, None, remedy)
     }
@@ -129,7 +129,7 @@ impl Drop for Apt<'_> {
             false => vec![self.folder.clone()],
         };
         for folder in rest {
-            // Left-overs only cost space.
+            // Leftovers only cost space.
             let _ = fs::remove_dir_all(folder);
         }
     }
@@ -165,7 +165,7 @@ impl<'t> Apt<'t> {
         Ok(apt)
     }
 
-    /// Writes its list of sources.
+    /// Writes the list of sources.
     fn takes(&self, types: &str, suites: &str) -> Result<()> {
         let source = format!(
             "Types: {types}\nURIs: {}\nSuites: {suites}\nComponents: main\nSigned-By: {KEYS}\n",
@@ -229,8 +229,8 @@ impl<'t> Apt<'t> {
         Ok(names.map(str::to_owned).collect())
     }
 
-    /// Returns package or source `name`, optionally with a suite after `/`, in this `version`, in apt-get's form; in
-    /// the newest version, with a note, if Debian no longer has that one.
+    /// Returns package or source `name` (optionally with a suite after `/`) with this `version`, in apt-get's form. If
+    /// Debian no longer has the version, notes this and returns the newest one.
     pub fn pinned(&self, name: &str, version: &str) -> Result<String> {
         let plain = name.split('/').next().unwrap_or(name);
         let listed = Command::new("apt-cache")
@@ -251,7 +251,7 @@ impl<'t> Apt<'t> {
         Ok(name.into())
     }
 
-    /// Returns the downloaded file whose name begins with `begins` and continues with `goes_on`.
+    /// Returns the downloaded file whose name begins with `begins` and also contains `goes_on`.
     pub fn archive(&self, begins: &str, goes_on: &str) -> Option<PathBuf> {
         let entries = fs::read_dir(self.folder.join(ARCHIVES)).ok()?.flatten();
         entries.map(|entry| entry.path()).find(|path| {
@@ -285,7 +285,7 @@ impl<'t> Apt<'t> {
         )
     }
 
-    /// Unpacks every package; the prefix appears only when complete.
+    /// Unpacks every package; the prefix exists only once it is complete.
     pub fn unpack(&self, prefix: &Path) -> Result<()> {
         step!("  unpacking");
         let partial = prefix.with_extension("partial");
@@ -334,8 +334,7 @@ mod tests {
     use super::*;
     use shell::failure::is_bad_input;
 
-    /// apt itself, with empty lists: as where a package is gone or there is no
-    /// network.
+    /// Runs apt itself with empty lists, as if a package were gone or there were no network.
     #[test]
     fn a_package_that_can_t_be_had_is_one_line_with_the_remedy() {
         if !usable() {
@@ -360,7 +359,7 @@ mod tests {
         }
         assert!(!told.contains('\n'), "{told}");
         drop(apt);
-        // The output of apt stays, and nothing else.
+        // Only apt's output stays.
         let log = fs::read_to_string(folder.join(LOG)).unwrap();
         assert!(log.contains("xen"), "{log}");
         assert!(!folder.join("cache").exists());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A headless browser to check pages with: a named one, or Debian's, unpacked below
-//! `target/tools/chromium` with its libraries and fonts.
+//! A headless browser to check pages with: a named browser, or Debian's, unpacked below `target/tools/chromium` with
+//! its libraries and fonts.
 //!
-//! So pages look the same on each machine that provides it: it uses none of the system's fonts.
+//! Debian's browser uses none of the system's fonts, so pages look the same on each machine that provides it.
 
 use std::env;
 use std::fs;
@@ -28,13 +28,13 @@ const PACKAGES: [&str; 3] = [
     "fonts-liberation",
     "fonts-dejavu-core",
 ];
-/// Debian's loader, and the place of the browser's program: it looks for its files next to the
-/// executable, and that is the loader.
+/// Debian's loader, and its copy next to the browser's program: the program looks for its files next to the executable,
+/// which is the loader.
 const LOADER: &str = "usr/lib64/ld-linux-x86-64.so.2";
 const BESIDE: &str = "usr/lib/chromium/loader";
 const START: &str = "start";
-/// It runs with its own C library, and so do the processes that it starts. The options turn off its zygote, from
-/// which those would be forked.
+/// The browser and the processes that it starts run with its own C library. The options turn off its zygote, from which
+/// these processes would be forked.
 const SCRIPT: &str = r#"#!/bin/sh
 here=$(cd "$(dirname "$0")" && pwd)
 libraries=$here/usr/lib/x86_64-linux-gnu
@@ -57,22 +57,22 @@ fn prefix() -> PathBuf {
     places::target().join("tools/chromium")
 }
 
-/// If this variable is set, tests fetch what they need, however large: `.ci/run` sets it.
+/// If this variable is set, tests fetch whatever they need, however large; `.ci/run` sets it.
 const EVERYTHING: &str = "CI";
 
-/// Returns the named browser, or the one that an earlier run has provided.
+/// Returns the named browser, or the browser that an earlier run has provided.
 pub fn find() -> Option<PathBuf> {
     let named = env::var_os(VARIABLE).map(PathBuf::from);
     named.or_else(|| Some(prefix().join(START)).filter(|start| start.is_file()))
 }
 
-/// Returns a browser of this computer, which checks no page unless it is named: it has other fonts.
+/// Returns a browser of this computer, which checks pages only if it is named: its fonts differ.
 pub fn elsewhere() -> Option<PathBuf> {
     let mut known = ["chromium", "chromium-browser", "google-chrome"].into_iter();
     known.find_map(manager::on_the_path)
 }
 
-/// Returns what this computer lacks to check pages, with the remedy.
+/// Returns the missing tool if this computer cannot check pages, with the remedy.
 pub fn lacks() -> Option<String> {
     let Remedy { missing, instead } = &REMEDY;
     match find() {
@@ -85,14 +85,14 @@ pub fn lacks() -> Option<String> {
     }
 }
 
-/// Returns why none can be provided here.
+/// Returns the reason why no browser can be provided here.
 fn obstacle() -> Option<&'static str> {
     let x86_64_linux = cfg!(all(target_os = "linux", target_arch = "x86_64"));
     (!x86_64_linux || !apt::usable())
         .then_some("only Debian's apt can fetch it, on Linux and x86-64")
 }
 
-/// Provides Debian's browser: fetches, checks and unpacks it, unless there is one.
+/// Provides Debian's browser: fetches, checks and unpacks it, unless a browser exists.
 pub fn provide() -> Result<PathBuf> {
     let Remedy { missing, instead } = REMEDY;
     if find().is_none()
@@ -122,7 +122,7 @@ pub fn provide() -> Result<PathBuf> {
     })
 }
 
-/// Adds its start script, last, so that it exists only if everything does.
+/// Adds the start script last, so that it exists only if all other files do.
 fn prepare(prefix: &Path) -> Result<()> {
     fs::copy(prefix.join(LOADER), prefix.join(BESIDE))?;
     fs::write(prefix.join("fonts.conf"), FONTS)?;

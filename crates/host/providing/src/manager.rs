@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Package managers of hosts, with the command by which each installs a tool.
+//! Package managers of hosts, with the command with which each installs a tool.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ pub enum Tool {
     Debugger,
 }
 
-/// A package manager: its program, its command, and its packages with an emulator of arm64 and with a debugger that
-/// knows arm64.
+/// A package manager: its program, its command, its package with an emulator of arm64, and its package with a debugger
+/// that supports arm64.
 struct Manager {
     program: &'static str,
     command: &'static str,
@@ -34,7 +34,7 @@ const fn manager(
     }
 }
 
-/// The system's own come first: Homebrew and Nix may be installed in addition.
+/// The system's own managers come first, since Homebrew and Nix may be additional.
 const MANAGERS: [Manager; 8] = [
     manager(
         "apt-get",
@@ -51,12 +51,12 @@ const MANAGERS: [Manager; 8] = [
     manager("nix-env", "nix-env -iA", "nixpkgs.qemu", "nixpkgs.gdb"),
 ];
 
-/// Returns the command that installs `tool` on this host; `None` if none of these managers is on the search path.
+/// Returns the command that installs `tool` on this host; `None` if no known manager is on the search path.
 pub fn install(tool: Tool) -> Option<String> {
     install_by(tool, &|program| on_the_path(program).is_some())
 }
 
-/// Returns the place of `program` on the search path.
+/// Returns the path of `program`, if it is on the search path.
 pub fn on_the_path(program: &str) -> Option<PathBuf> {
     let folders = env::var_os("PATH")?;
     let mut places = env::split_paths(&folders).map(|folder| folder.join(program));

@@ -25,10 +25,10 @@ use crate::toolchain::output;
 use shell::failure::bad_input;
 use shell::places;
 
-/// Older ones do not model WFE, WFET or traps of WFE.
+/// Older versions do not model WFE, WFET or traps of WFE.
 const FLOOR: Version = Version(11, 1, 0);
 const PROGRAM: &str = "qemu-system-aarch64";
-/// Names the program to use.
+/// The variable that names the program to use.
 pub const VARIABLE: &str = "ROUSE_QEMU";
 
 /// A version of QEMU.
@@ -56,15 +56,15 @@ impl Version {
 #[derive(Clone, Debug)]
 pub struct Emulator {
     program: PathBuf,
-    /// Words before the arguments proper.
+    /// Words before the actual arguments.
     prefix: Vec<OsString>,
     pub version: Version,
-    /// Its version line, with the revision of its package.
+    /// Its version line, with the package's revision.
     pub exact: String,
 }
 
 impl Emulator {
-    /// Gets the version of a program; `None` if it can't be started.
+    /// Returns the program with its version; `None` if it can't be started.
     fn probe(program: PathBuf, prefix: Vec<OsString>) -> Option<Self> {
         let mut arguments: Vec<&str> = prefix
             .iter()
@@ -81,14 +81,14 @@ impl Emulator {
         })
     }
 
-    /// Returns a command to add arguments to.
+    /// Returns a command to which arguments can be added.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.prefix);
         command
     }
 
-    /// Describes the program, for people.
+    /// Describes the emulator's program, for people.
     pub fn shown(&self) -> String {
         places::shown(&self.program)
     }
@@ -98,14 +98,13 @@ impl Emulator {
 #[derive(Debug)]
 pub enum Found {
     Usable(Emulator),
-    /// The named one can't be used, for this reason.
+    /// The named emulator can't be used, for this reason.
     Unusable(String),
-    /// Not found, or only this old one on the search path.
+    /// No emulator was found, or only this old version on the search path.
     Missing(Option<Version>),
 }
 
-/// Searches for an emulator: the one that was named, the one that was provided
-/// earlier, the system's.
+/// Searches for an emulator: first the named one, then one that was provided earlier, then the system's.
 pub fn find() -> Found {
     if let Some(named) = env::var_os(VARIABLE) {
         return match Emulator::probe(PathBuf::from(&named), Vec::new()) {

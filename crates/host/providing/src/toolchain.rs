@@ -20,7 +20,7 @@ use shell::terminal::step;
 
 /// Target of both images.
 pub const TARGET: &str = "aarch64-unknown-none-softfloat";
-/// Target of the virtual machine monitor: static programs of Linux.
+/// Target of the virtual machine monitor: static Linux programs.
 pub const LINUX: &str = "aarch64-unknown-linux-musl";
 
 /// The error if Cargo is missing.
@@ -30,14 +30,15 @@ pub fn no_cargo() -> BadInput {
     )
 }
 
-/// Returns the Cargo of the pinned toolchain, in the workspace's root, or else the one that runs this program.
+/// Returns a command for the pinned toolchain's Cargo, or else for the Cargo that runs this program, in the workspace's
+/// root.
 pub fn cargo() -> Command {
     let mut cargo = match pinned::folder() {
         Some(folder) => Command::new(folder.join("bin/cargo")),
         None => Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())),
     };
     if pinned::folder().is_some() {
-        // Cargo starts rustup's compiler, which obeys this first (rustup's book, Overrides).
+        // Cargo starts rustup's compiler, which obeys this variable first (rustup's book, Overrides).
         cargo.env("RUSTUP_TOOLCHAIN", pinned::version());
     }
     cargo.current_dir(places::root());
@@ -63,7 +64,8 @@ pub fn sysroot() -> Option<PathBuf> {
         .clone()
 }
 
-/// Returns the compiler of that toolchain by its own path, since rustup's proxy searches the toolchain at each start.
+/// Returns the compiler of this toolchain by its own path, since rustup's proxy searches for the toolchain at each
+/// start.
 fn rustc() -> OsString {
     match pinned::folder() {
         Some(toolchain) => toolchain.join("bin/rustc").into(),
@@ -71,14 +73,15 @@ fn rustc() -> OsString {
     }
 }
 
-/// Returns the output of `rustc -vV`. The first line is that of `rustc --version`.
+/// Returns the output of `rustc -vV`, whose first line is the output of `rustc --version`.
 fn compiler() -> Option<&'static str> {
     static SAID: OnceLock<Option<String>> = OnceLock::new();
     let said = SAID.get_or_init(|| output(rustc(), &["-vV"]));
     said.as_deref()
 }
 
-/// Queries the compiler and Git, on a thread, for what every run needs: each answer takes some hundredths of a second.
+/// Queries the compiler and Git on a thread for facts that every run needs: each answer takes some hundredths of a
+/// second.
 pub fn ask_ahead() {
     thread::spawn(|| (build(), tree()));
 }
@@ -98,7 +101,7 @@ pub fn answer(command: &mut Command) -> Option<String> {
     output.status.success().then_some(text)
 }
 
-/// Whether the library of `target` is installed; `None` if the compiler does not find it, and rustup is missing.
+/// Whether the library of `target` is installed; `None` if the compiler does not find it and there is no rustup.
 pub fn has_target(target: &str) -> Option<bool> {
     let folder = sysroot().map(|root| root.join("lib/rustlib").join(target).join("lib"));
     if folder.is_some_and(|folder| folder.is_dir()) {
@@ -112,8 +115,7 @@ pub fn has_target(target: &str) -> Option<bool> {
 pub fn ensure_target(target: &str) -> Result<()> {
     match has_target(target) {
         Some(true) => Ok(()),
-        // A distribution's Rust has no rustup. If the target is missing there,
-        // the compiler's message names it.
+        // A distribution's Rust has no rustup. If the target is missing there, the compiler's message names it.
         None => Ok(()),
         Some(false) => {
             step!("installing the Rust target {target}");
@@ -137,7 +139,7 @@ pub fn ensure_target(target: &str) -> Result<()> {
 /// The disassembler, a program of Rust's component `llvm-tools`.
 pub const OBJDUMP: &str = "llvm-objdump";
 
-/// Returns the disassembler of the toolchain, or an installed one.
+/// Returns the toolchain's disassembler, or else an installed one.
 pub fn objdump() -> Option<PathBuf> {
     let own = sysroot().map(|root| {
         let tools = root.join("lib/rustlib").join(host().unwrap_or_default());
@@ -147,16 +149,16 @@ pub fn objdump() -> Option<PathBuf> {
         .or_else(|| manager::on_the_path(OBJDUMP))
 }
 
-/// Returns the triple of this machine, by rustc.
+/// Returns the triple of this machine, as rustc reports it.
 pub fn host() -> Option<String> {
     let mut lines = compiler()?.lines();
     let host = lines.find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned)
 }
 
-/// Returns the compiler and tree of images; `None` if no compiler answers.
+/// Returns the compiler and tree of the images; `None` if no compiler answers.
 ///
-/// Cached, as images are compiled only once, too.
+/// The result is cached, since images are also compiled only once.
 pub fn build() -> Option<Build> {
     static BUILD: OnceLock<Option<Build>> = OnceLock::new();
     BUILD.get_or_init(ask).clone()
@@ -165,7 +167,7 @@ pub fn build() -> Option<Build> {
 fn ask() -> Option<Build> {
     let compiler = compiler()?;
     let commit = output("git", &["rev-parse", "HEAD"]).map(|commit| commit.trim().to_owned());
-    // A file that is not in Git may be compiled.
+    // A file outside Git may be compiled, too.
     let changed = changes().is_some_and(|changes| !changes.is_empty());
     Some(Build {
         commit: commit.unwrap_or_default(),
@@ -179,7 +181,7 @@ fn compiled_by(said: &str) -> Build {
     let line = |name: &str| {
         let mut lines = said.lines();
         let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-        // A compiler that was built outside of Git prints `unknown`.
+        // A compiler that was built outside Git prints `unknown`.
         value
             .filter(|value| *value != "unknown")
             .unwrap_or_default()
@@ -213,20 +215,20 @@ pub fn rustc_version() -> Option<String> {
     Some(compiler()?.lines().next()?.to_owned())
 }
 
-/// Returns changes since the commit, as `git status` lists them. Cached: Git reads each file for this, which takes most
-/// of the time to describe the tree.
+/// Returns changes since the commit, as `git status` lists them. The result is cached: Git reads each file for it,
+/// which takes most of the time to describe the tree.
 fn changes() -> Option<&'static str> {
     static CHANGES: OnceLock<Option<String>> = OnceLock::new();
     let said = CHANGES.get_or_init(|| output("git", &["status", "--porcelain"]));
     said.as_deref()
 }
 
-/// Whether a file of the commit is among `changes`; others have `??` (git-status(1), Short Format).
+/// Whether a file of the commit is among `changes`; other files have `??` (git-status(1), Short Format).
 fn is_changed(changes: &str) -> bool {
     changes.lines().any(|line| !line.starts_with("??"))
 }
 
-/// Returns the tree's name from `git describe --dirty`; `None` if it is not in Git.
+/// Returns the tree's name from `git describe --dirty`; `None` if the tree is not in Git.
 pub fn tree() -> Option<String> {
     static TREE: OnceLock<Option<String>> = OnceLock::new();
     let ask = || {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Trusted Firmware-A for QEMU's `virt`: the EL3 firmware of most boards.
 //!
-//! Fetches its source from Debian, checked by apt, and builds it once below `target/tools`, with [`compiler`] in
-//! seconds. Each boot packs the next stage with it ([`package`]).
+//! Fetches its source from Debian, checked by apt, and builds it once below `target/tools`, which takes seconds with
+//! [`compiler`]. For each boot, packs the next stage with it ([`package`]).
 
 mod compiler;
 mod package;
@@ -20,7 +20,8 @@ use shell::partial_files::Scratch;
 use shell::places;
 use shell::terminal::step;
 
-/// Load address of BL33, the program that it starts: NS_IMAGE_OFFSET in `plat/qemu/qemu/include/platform_def.h`.
+/// Load address of BL33, the program that the firmware starts: NS_IMAGE_OFFSET in
+/// `plat/qemu/qemu/include/platform_def.h`.
 pub const NEXT: u64 = 0x6000_0000;
 
 const SOURCE: &str = "arm-trusted-firmware";
@@ -35,11 +36,11 @@ struct Release {
     number: &'static str,
     /// Debian's version of its source.
     version: &'static str,
-    /// Flags that it needs besides [`FLAGS`].
+    /// Flags that it needs in addition to [`FLAGS`].
     flags: &'static [&'static str],
 }
 
-/// Release of Debian 13, and of Debian 12.
+/// Releases of Debian 13 and Debian 12.
 const RELEASES: [Release; 2] = [
     Release {
         number: "2.12.1",
@@ -49,13 +50,13 @@ const RELEASES: [Release; 2] = [
     Release {
         number: "2.8.0",
         version: "2.8.0+dfsg-1",
-        // Newer linkers warn of segments that are both writable and executable, which fails its build.
+        // Newer linkers warn about segments that are both writable and executable, which makes its build fail.
         flags: &["LDFLAGS=--no-warn-rwx-segments"],
     },
 ];
 
-/// The machine; x0 of the next stage is the device tree, as for a kernel; warnings of newer
-/// compilers are not errors.
+/// The machine; x0 of the next stage points to the device tree, as for a kernel; warnings of newer compilers are not
+/// errors.
 const FLAGS: [&str; 4] = [
     "PLAT=qemu",
     "QEMU_USE_GIC_DRIVER=QEMU_GICV3",
@@ -82,7 +83,7 @@ fn by_number(number: &str) -> Result<&'static Release> {
     })
 }
 
-/// Writes the flash of a machine, `release` with the next stage `next`, to `path`.
+/// Writes a machine's flash to `path`: `release` with the next stage `next`.
 pub fn write(release: &str, next: &Path, path: &Path) -> Result<()> {
     let folder = provide(release)?;
     let read = |path: &Path| fs::read(path).with_context(|| places::shown(path));
@@ -97,14 +98,14 @@ fn folder(release: &str) -> PathBuf {
         .join(format!("trusted-firmware-{release}"))
 }
 
-/// Returns the folder of one that was built earlier.
+/// Returns the folder of `release`, if it was built earlier.
 pub fn provided(release: &str) -> Option<PathBuf> {
     let folder = folder(release);
     let there = STAGES.iter().all(|stage| folder.join(stage).is_file());
     there.then_some(folder)
 }
 
-/// Returns the folder of the stages of `release`, and builds them if they are missing.
+/// Returns the folder with the stages of `release`; builds them if they are missing.
 pub fn provide(release: &str) -> Result<PathBuf> {
     let release = by_number(release)?;
     let here = || provided(release.number);
@@ -121,7 +122,7 @@ pub fn provide(release: &str) -> Result<PathBuf> {
     })
 }
 
-/// Builds `release`; its folder appears only when complete.
+/// Builds `release`; its folder exists only once it is complete.
 fn build(apt: &Apt<'_>, release: &Release) -> Result<PathBuf> {
     let Remedy { missing, instead } = REMEDY;
     let source = apt.pinned(SOURCE, release.version)?;

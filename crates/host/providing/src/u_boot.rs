@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! U-Boot for QEMU's `virt`, from Debian: the boot loader of most boards, which boots a disk like UEFI
-//! does.
+//! U-Boot for QEMU's `virt`, from Debian: the boot loader of most boards. It boots a disk like UEFI firmware.
 
 use std::path::PathBuf;
 
@@ -11,7 +10,7 @@ use shell::places;
 
 const PACKAGE: &str = "u-boot-qemu";
 const VERSION: &str = "2025.01-3+deb13u1";
-/// Its program, which starts with the MMU off, at any address.
+/// U-Boot's program, which starts with the MMU off, at any address.
 const FILE: &str = "usr/lib/u-boot/qemu_arm64/u-boot.bin";
 /// Remedy for missing firmware.
 const REMEDY: Remedy = Remedy {
@@ -23,12 +22,12 @@ fn prefix() -> PathBuf {
     places::target().join("tools/u-boot")
 }
 
-/// Returns the one that an earlier run has provided.
+/// Returns the program that an earlier run has provided.
 fn provided() -> Option<PathBuf> {
     Some(prefix().join(FILE)).filter(|file| file.is_file())
 }
 
-/// Returns its file: fetches, checks and unpacks it, unless an earlier run has done so.
+/// Returns the program's file: fetches, checks and unpacks it, unless an earlier run has done so.
 pub fn provide() -> Result<PathBuf> {
     REMEDY.once("", provided, |tools| {
         let apt = tools.apt(None, &REMEDY)?;

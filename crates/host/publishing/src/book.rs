@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `book`: the documents as a site that can be searched, by mdBook.
+//! The verb `book`: makes a searchable site of the documents with mdBook.
 //!
-//! The documents stay in place, since they link to each other there.
-//! mdBook needs all pages below one folder, with `SUMMARY.md` at its top. So they are [laid out](layout) as in the
-//! repository, with the README at the top, and every link keeps its target. mdBook's output is
-//! [checked](links): a broken link fails, and so does a page that is missing from docs/SUMMARY.md
-//! ([`summary`]).
+//! The documents stay in place, since they link to each other there. mdBook needs all pages below one folder, with
+//! `SUMMARY.md` at its top. So they are [laid out](layout) as in the repository, with the README at the top, and every
+//! link keeps its target. mdBook's output is [checked](links): it fails if a link is broken, or if a page is missing
+//! from docs/SUMMARY.md ([`summary`]).
 
 mod layout;
 mod links;
@@ -48,12 +47,12 @@ pub fn make(to: &Path) -> Result<()> {
         .output()
         .with_context(|| mdbook.display().to_string())?;
     let said = String::from_utf8_lossy(&output.stderr);
-    // It warns of what it leaves out of a page, for instance text that looks like a tag of HTML.
+    // mdBook warns about text that it leaves out of a page, for instance text that looks like an HTML tag.
     if !output.status.success() || said.contains("WARN") {
         let message = format!("{} is not content", mdbook.display());
         return Err(failure::listed(&message, &said));
     }
-    // These are for servers, and name a place without a site of ours.
+    // These files are for servers, and name a place where we have no site.
     for left in ["404.html", ".nojekyll"] {
         let _ = fs::remove_file(to.join(left));
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `dist`: a folder to publish, with which users measure a machine without
-//! building anything.
+//! The verb `dist`: makes a folder to publish, with which users measure a machine without building anything.
 //!
 //! ```text
 //! README.md         each file, and how to use it
@@ -10,8 +9,8 @@
 //! SHA256SUMS        hashes of all other files: [sums]
 //! ```
 //!
-//! A commit makes the same folder, bit for bit, wherever and whenever it is made. So no file may depend on the machine
-//! that made it; [`traces`] checks every file before any is written.
+//! A commit makes the same folder, bit for bit, wherever and whenever it is made. Therefore, no file may depend on the
+//! machine that made it; [`traces`] checks every file before any is written.
 
 mod cargo;
 mod licences;
@@ -53,14 +52,14 @@ pub struct DistArgs {
     pub to: Option<PathBuf>,
 }
 
-/// Files by their paths in the folder, in that order.
+/// Files by their paths in the folder, in the order of these paths.
 type Files = BTreeMap<String, File>;
 
 /// A file of the folder.
 #[derive(Debug)]
 struct File {
     bytes: Vec<u8>,
-    /// Whether it is a program of Linux.
+    /// Whether the file is a Linux program.
     executable: bool,
 }
 
@@ -76,7 +75,7 @@ impl File {
 pub fn dist(args: &DistArgs) -> Result<()> {
     let default = || places::target().join("dist");
     let to = args.to.clone().unwrap_or_else(default);
-    // Ask before the folder exists: it would be a change of the tree.
+    // This query comes before the folder exists, which would be a change of the tree.
     let build = toolchain::build();
     let folder = Folder::claim_new(TO, &to)?;
     interrupt::catch()?;
@@ -91,7 +90,7 @@ pub fn dist(args: &DistArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns all files, checked for traces of this machine.
+/// Returns all files after a check for traces of this machine.
 fn files(build: Option<&results::Build>) -> Result<Files> {
     let products = products::all()?;
     let mut files = licences::of(&products)?;
@@ -116,7 +115,7 @@ fn files(build: Option<&results::Build>) -> Result<Files> {
     Ok(files)
 }
 
-/// Adds the site of the documents.
+/// Adds the documents' site.
 fn site(files: &mut Files) -> Result<()> {
     let place = Scratch::new()?;
     let made = place.path().join(SITE);

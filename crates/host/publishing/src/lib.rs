@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Publishes documents with their figures, the book, and the folder of a release.
 
-// Public to the programs of this workspace alone: a field whose name says it all has no line.
+// This crate is only for programs of this workspace, so a field with a clear name needs no comment.
 #![allow(missing_docs)]
 
 pub mod book;

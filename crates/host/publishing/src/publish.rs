@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `publish`: stores this version's results in the repository, with the documents that show them.
 //!
-//! `results/NAME.json` is a [run](runs)'s results.json without histograms; [mod@documents] have tables and rows of
-//! them. So a reader sees what to expect before building anything, and `compare results/virt.json RUN` tells whether a
-//! machine measures the same. `--check` measures again, and fails if a figure differs.
+//! `results/NAME.json` is the results.json of a [run](runs) without histograms; [mod@documents] have tables and rows of
+//! these results. A reader sees what to expect before building anything, and `compare results/virt.json RUN` tells
+//! whether a machine measures the same. `--check` measures again, and fails if a figure differs.
 
 mod documents;
 mod runs;
@@ -71,7 +71,7 @@ pub fn publish(args: &PublishArgs) -> Result<()> {
     write_pages()
 }
 
-/// Returns the runs that were asked for, else those that can be made here; and whether the hypervisors are among them.
+/// Returns the requested runs, or else the runs that can be made here, and whether the hypervisors are among them.
 fn chosen(args: &PublishArgs) -> Result<(Vec<String>, bool)> {
     let mut names = args.what.clone();
     if names.is_empty() {
@@ -93,7 +93,7 @@ fn measure(
     limits: &LimitArgs,
     mut take: impl FnMut(&Run, Results) -> Result<()>,
 ) -> Result<()> {
-    // Check everything before anything runs.
+    // Everything is checked before anything runs.
     let mut jobs = Vec::new();
     for name in names {
         let run = Run::of(name)?;
@@ -115,7 +115,7 @@ fn measure(
     Ok(())
 }
 
-/// Fails unless the stored results, and each document, have the figures that this tree measures.
+/// Fails unless the stored results and each document have the figures that this tree measures.
 fn check(names: &[String], hypervisors: bool, limits: &LimitArgs) -> Result<()> {
     let all = kept()?;
     let mut wrong = Vec::new();

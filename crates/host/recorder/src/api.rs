@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The used part of QEMU's plugin interface, version 7; declared here
-//! by the emulator's exports, so that none of its headers is needed.
+//! The used part of QEMU's plugin interface, version 7, declared here from the emulator's exports, so that none of its
+//! headers is needed.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -10,25 +10,25 @@ pub const VERSION: c_int = 7;
 /// A block of translated code, during its translation.
 #[repr(C)]
 pub struct Block([u8; 0]);
-/// An instruction of it.
+/// An instruction of a block.
 #[repr(C)]
 pub struct Instruction([u8; 0]);
 /// A register that can be read.
 #[repr(C)]
 pub struct Handle([u8; 0]);
-/// Where in the machine an access went.
+/// The place in the machine that an access went to.
 #[repr(C)]
 pub struct Place([u8; 0]);
 
 /// Identifies the plugin.
 pub type Id = u64;
-/// Passed to every callback.
+/// Data passed to every callback.
 pub type Data = *mut c_void;
 
 /// Description of a register.
 #[repr(C)]
 pub struct Register {
-    /// For [`qemu_plugin_read_register`].
+    /// Argument for [`qemu_plugin_read_register`].
     pub handle: *mut Handle,
     /// Its name.
     pub name: *const c_char,
@@ -36,30 +36,30 @@ pub struct Register {
     _reserved: *const c_void,
 }
 
-/// GLib's array, with the type of its elements.
+/// GLib's array, with its elements' type.
 #[repr(C)]
 pub struct Array<T> {
-    /// The elements.
+    /// The array's elements.
     pub data: *mut T,
-    /// How many there are.
+    /// The number of elements.
     pub length: c_uint,
 }
 
-/// The value that an access has loaded or stored.
+/// The value that an access loaded or stored.
 #[repr(C)]
 pub struct Stored {
-    /// The logarithm of how many bytes it has.
+    /// The logarithm of its number of bytes.
     pub size: c_int,
-    /// Its value; of fewer than 8 bytes the rest is undefined.
+    /// Its value; if it has fewer than 8 bytes, the rest is undefined.
     pub value: [u64; 2],
 }
 
-/// Interrupts that are taken.
+/// Interrupts that CPUs take.
 pub const INTERRUPT: c_int = 1;
-/// Exceptions that are taken.
+/// Exceptions that CPUs take.
 pub const EXCEPTION: c_int = 2;
 
-/// The callback changes and reads no register.
+/// The callback neither changes nor reads registers.
 pub const NO_REGISTERS: c_int = 0;
 /// The callback reads registers.
 pub const READS_REGISTERS: c_int = 1;
@@ -128,7 +128,7 @@ unsafe extern "C" {
     pub fn qemu_plugin_get_registers() -> *mut Array<Register>;
     pub fn qemu_plugin_read_register(handle: *mut Handle, value: *mut Array<u8>) -> bool;
 
-    // GLib's, in the same process.
+    // These functions are GLib's, in the same process.
     pub fn g_byte_array_new() -> *mut Array<u8>;
     pub fn g_byte_array_set_size(array: *mut Array<u8>, length: c_uint) -> *mut Array<u8>;
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Passes what every CPU executes to crate `rules`, and writes its findings to a file.
+//! Passes the execution of every CPU to crate `rules`, and writes the rules' findings to a file.
 //!
-//! Most instructions matter to no rule, and get no callback: that is decided
-//! when a block is translated. Accesses to memory all matter, by their address. PSTATE at
-//! the translation has the level of a block, which is part of its translation key. A
-//! thread runs one CPU, so a CPU's state needs no lock; findings have one, and are
-//! in the file as soon as they are made, whatever happens to the machine.
+//! Most instructions matter to no rule, and get no callback, which is decided when a block is translated. All accesses
+//! to memory matter, because of their addresses. PSTATE at the translation has the level of a block, which is part of
+//! its translation key. A thread runs only one CPU, so a CPU's state needs no lock. Findings have a lock, and are
+//! written to the file immediately, whatever happens to the machine.
 
 use std::cell::{Cell, OnceCell, UnsafeCell};
 use std::ffi::{CStr, c_int, c_uint};
@@ -22,10 +21,10 @@ use crate::api;
 use crate::per_cpu::{CPUS, PerCpu};
 use crate::registers::{self, Value};
 
-/// Instructions to examine after the read of a counter.
+/// Number of instructions to examine after the read of a counter.
 const AFTER: isize = 16;
-/// Bit of an address that TTBR1_EL1 translates (DDI 0487K.a, D8.2). Rouse's images leave those to others, a guest's
-/// kernel, whose accesses to memory are most of what it executes.
+/// Bit that is set in addresses translated by TTBR1_EL1 (DDI 0487K.a, D8.2). Rouse's images leave these addresses to a
+/// guest's kernel, whose accesses to memory are most of its execution.
 const UPPER: u64 = 1 << 55;
 
 static SHARED: OnceLock<Shared> = OnceLock::new();
@@ -33,13 +32,13 @@ static HANDLES: OnceLock<Handles> = OnceLock::new();
 static ALL: PerCpu<Option<CheckedCpu>> = PerCpu::new([const { UnsafeCell::new(None) }; CPUS]);
 
 thread_local! {
-    /// Buffer for reads of registers.
+    /// Buffer for register reads.
     static VALUE: OnceCell<Value> = const { OnceCell::new() };
     /// The CPU that the thread runs.
     static HERE: Cell<Option<c_uint>> = const { Cell::new(None) };
 }
 
-/// Handles of the registers that are read.
+/// Handles of the registers that this module reads.
 struct Handles {
     pstate: *mut api::Handle,
     general: [*mut api::Handle; 31],
@@ -88,7 +87,7 @@ impl Machine for Emulator {
     }
 }
 
-/// Prepares everything; an error says what is missing.
+/// Prepares everything; an error names the missing part.
 pub fn install(id: api::Id, findings: &str) -> Result<(), String> {
     let file = File::create(findings).map_err(|error| format!("{findings}: {error}"))?;
     SHARED.get_or_init(|| {
@@ -112,19 +111,19 @@ extern "C" fn starts(index: c_uint, _: api::Data) {
     if let (Some(pstate), Some(general)) = (registers::find("cpsr"), registers::general()) {
         HANDLES.get_or_init(|| Handles { pstate, general });
     }
-    // It begins on its own thread.
+    // A CPU begins on its own thread.
     HERE.set(Some(index));
     // SAFETY: the only reference in this callback.
     *unsafe { ALL.of(index) } = Some(CheckedCpu::new(index as u16));
 }
 
-/// The value of a register of the CPU that this thread runs.
+/// Returns the value of a register of the CPU that this thread runs.
 fn read(of: impl Fn(&Handles) -> *mut api::Handle) -> Option<u64> {
     let handle = of(HANDLES.get()?);
     VALUE.with(|value| value.get_or_init(Value::new).read(handle))
 }
 
-/// The value of a general register; the one with number 31 is zero.
+/// Returns the value of a general register; register 31 is zero.
 fn general(number: u8) -> Option<u64> {
     match number {
         31 => Some(0),
@@ -132,13 +131,13 @@ fn general(number: u8) -> Option<u64> {
     }
 }
 
-/// The exception level of the CPU that this thread runs.
+/// Returns the exception level of the CPU that this thread runs.
 fn level() -> Option<u8> {
     read(|handles| handles.pstate).map(registers::level)
 }
 
-/// A block is translated: registers callbacks for what matters. Their arguments are kept for
-/// ever, as the emulator may execute the block for ever.
+/// A block is translated: registers callbacks for instructions that matter. Their arguments are kept for ever, since
+/// the emulator may execute the block for ever.
 extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     let Some(level) = level() else { return };
     // SAFETY: the block is valid during the call, and so are its instructions.
@@ -154,7 +153,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
         // SAFETY: the instruction is valid during the call.
         let pc = unsafe { api::qemu_plugin_insn_vaddr(instruction) };
         let place = Place { level, pc };
-        // The emulator ends blocks where it likes, for example after such a read.
+        // The emulator may end a block anywhere, for example after such a read.
         if n == 0 {
             before = near(instruction, -1).and_then(decode);
         }
@@ -200,7 +199,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     }
 }
 
-/// Reports that a block is fetched: the emulator translates it when its memory has changed.
+/// Reports that a block is fetched: the emulator translates a block again when its memory has changed.
 fn fetches(level: u8, instructions: &[*mut api::Instruction]) {
     let Some(&first) = instructions.first() else {
         return;
@@ -217,7 +216,7 @@ fn fetches(level: u8, instructions: &[*mut api::Instruction]) {
     }
 }
 
-/// Registers `function` as the callback before `instruction` is executed.
+/// Registers `function` as the callback before `instruction`.
 fn calls(
     instruction: *mut api::Instruction,
     function: extern "C" fn(c_uint, api::Data),
@@ -231,7 +230,7 @@ fn calls(
     }
 }
 
-/// The word `by` instructions after `instruction`, if it is in the same page.
+/// Returns the word `by` instructions after `instruction`, if it is in the same page.
 fn near(instruction: *const api::Instruction, by: isize) -> Option<u32> {
     const PAGE: usize = 0x1000;
     // SAFETY: the instruction is valid during the translation.
@@ -275,7 +274,7 @@ extern "C" fn executes(index: c_uint, data: api::Data) {
     with(index, |cpu, shared| cpu.executes(shared, told, value));
 }
 
-/// The instruction before has written a value, to the general register with number `data`.
+/// The previous instruction has written a value to the general register with number `data`.
 extern "C" fn brought(index: c_uint, data: api::Data) {
     if let Some(value) = general(data as usize as u8) {
         with(index, |cpu, shared| cpu.reads(shared, value));
@@ -289,10 +288,10 @@ fn physical(address: u64) -> Option<u64> {
     unsafe { api::qemu_plugin_translate_vaddr(address, &raw mut physical) }.then_some(physical)
 }
 
-/// The register of the interrupt controller that an access of a device was for.
+/// Returns the register of the interrupt controller that a device access was for.
 ///
 /// # Safety
-/// For the callback of that access, which has made `place` of it.
+/// Call it in the callback of this access, with the `place` that belongs to the access.
 unsafe fn mapped(info: u32, place: *const api::Place) -> Option<Mapped> {
     // SAFETY: as the caller promises; the name is a string that the emulator keeps.
     let (name, physical, stored) = unsafe {

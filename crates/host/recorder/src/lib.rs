@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A plugin of QEMU that observes what CPUs execute, in one of three ways.
+//! A plugin of QEMU that observes the execution of CPUs in one of three ways.
 //!
-//! With option `out=FILE` it records every instruction and every memory access
-//! of a CPU from one mark to the next: see crate `cost` for marks and trace. It
-//! counts nothing and knows no paths. Its reader interprets the trace, where
-//! that can be tested. This is for multi-threaded emulation
-//! only: with one thread QEMU 11.1 charges code that CPUs share to the one that ran
-//! it first.
+//! With option `out=FILE`, it records every instruction and every memory access of a CPU from one mark to the next: see
+//! crate `cost` for marks and trace. It counts nothing and knows no paths. Its reader interprets the trace, since the
+//! reader can be tested. This is for multi-threaded emulation only: with one thread, QEMU 11.1 charges code that CPUs
+//! share to the CPU that ran it first.
 //!
-//! With options `chart=FILE,samples=FILE` it divides the samples of a run as
-//! crate `critical` defines: see `samples`. This is for one thread only.
+//! With options `chart=FILE,samples=FILE`, it divides the samples of a run as crate `critical` defines: see `samples`.
+//! This is for one thread only.
 //!
-//! With option `findings=FILE` it records breaks of the rules of crate `rules`: see
-//! `check`. This is for multi-threaded emulation only, like the first way.
+//! With option `findings=FILE`, it records violations of the rules of crate `rules`: see `check`. This is for
+//! multi-threaded emulation only, like the first way.
 
 #![allow(unsafe_code)]
 
@@ -35,22 +33,21 @@ use cost::{Edge, Level, Mark, TraceEntry};
 use per_cpu::{CPUS, PerCpu};
 use registers::Value;
 
-/// The interface that this is written for.
+/// The interface for which this plugin is written.
 #[unsafe(export_name = "qemu_plugin_version")]
 pub static VERSION: c_int = api::VERSION;
 
-/// Entries of a CPU at the same level without an exception after which
-/// it counts as spinning, and the rest is left out.
+/// Number of a CPU's entries at the same level without an exception after which the CPU counts as spinning, so that
+/// further entries are left out.
 const MOST: usize = 1 << 14;
-/// Vectors are this far apart (DDI 0487K.a, D1.3.1.5).
+/// Distance between vectors (DDI 0487K.a, D1.3.1.5).
 const VECTOR: u64 = 0x80;
 
 static OUT: OnceLock<Mutex<File>> = OnceLock::new();
 
-/// A translated block. The level is part of its translation key, so
-/// it is the same each time that the block runs.
+/// A translated block. The level is part of its translation key, so the level is the same each time the block runs.
 struct TranslatedBlock {
-    /// A [`Level`], or [`UNKNOWN`] before the first time.
+    /// A [`Level`], or [`UNKNOWN`] before the block first runs.
     level: AtomicU8,
 }
 
@@ -66,12 +63,12 @@ struct TracedInstruction {
 
 /// Known state of a CPU.
 struct TracedCpu {
-    /// PSTATE, and the place where its value goes.
+    /// PSTATE, and the buffer for its value.
     pstate: *mut api::Handle,
     value: Value,
-    /// Instructions so far, until it has reached EL1.
+    /// Number of instructions so far, until the CPU has reached EL1.
     before: Option<u64>,
-    /// The path whose begin was marked, and the entries since.
+    /// The path whose beginning was marked, and the entries since then.
     window: Option<Mark>,
     entries: Vec<TraceEntry>,
     /// Level and address of the last instruction.
@@ -94,10 +91,10 @@ static ALL: PerCpu<TracedCpu> = PerCpu::new(
     }; CPUS],
 );
 
-/// Called when the plugin is loaded; 0 if it can work.
+/// The emulator calls this when it loads the plugin; returns 0 if the plugin can work.
 ///
 /// # Safety
-/// The emulator's: `arguments` are `count` strings.
+/// The caller is the emulator, and `arguments` are `count` strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qemu_plugin_install(
     id: api::Id,
@@ -154,8 +151,8 @@ extern "C" fn starts(index: c_uint, _: api::Data) {
     cpu.value = Value::new();
 }
 
-/// A block is translated: registers a callback for each of its instructions. The
-/// argument is kept for ever, as the emulator may run the block for ever.
+/// A block is translated: registers a callback for each of its instructions. The argument is kept for ever, since the
+/// emulator may run the block for ever.
 extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     let known: &'static TranslatedBlock = Box::leak(Box::new(TranslatedBlock {
         level: AtomicU8::new(UNKNOWN),
@@ -193,7 +190,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     }
 }
 
-/// A block is about to run: notes its level the first time.
+/// A block is about to run: notes its level if this is the first time.
 extern "C" fn enters(index: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
     let block = unsafe { &*data.cast::<TranslatedBlock>() };
@@ -251,7 +248,7 @@ extern "C" fn accesses(index: c_uint, info: u32, address: u64, _: api::Data) {
 }
 
 impl TracedCpu {
-    /// Notes an instruction of the window.
+    /// Notes an instruction in the window.
     fn executes(&mut self, level: Level, step: &TracedInstruction) {
         let (last_level, last_pc) = self.last;
         self.last = (level, step.pc);
@@ -273,8 +270,7 @@ impl TracedCpu {
         }
     }
 
-    /// Begins a window, or ends and writes it. Drops a begin without end,
-    /// and an end without begin.
+    /// Begins a window, or ends and writes one. Drops a beginning without an end, and an end without a beginning.
     fn passes(&mut self, index: c_uint, mark: Mark) {
         let begun = self.window.take();
         let path = mark.path as u8;
@@ -296,7 +292,7 @@ impl TracedCpu {
     }
 }
 
-/// Appends entries to the trace, all or none between those of other CPUs.
+/// Appends entries to the trace, with no entries of other CPUs between them.
 fn write(entries: &[TraceEntry]) {
     let bytes: Vec<u8> = entries.iter().flat_map(|entry| entry.to_bytes()).collect();
     let Some(out) = OUT.get() else { return };

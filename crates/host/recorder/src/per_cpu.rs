@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values that belong to one CPU, and are used by the one thread that runs it.
+//! Values that belong to one CPU each, and are used only by the thread that runs this CPU.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_uint;
 
-/// Most CPUs that the emulator has.
+/// Most CPUs that the emulator supports.
 pub const CPUS: usize = 512;
 
 /// One value for each CPU; each is used only by that CPU's thread.
@@ -15,15 +15,15 @@ pub struct PerCpu<T>([UnsafeCell<T>; CPUS]);
 unsafe impl<T> Sync for PerCpu<T> {}
 
 impl<T> PerCpu<T> {
-    /// Creates it from these.
+    /// Creates the values from these cells.
     pub const fn new(all: [UnsafeCell<T>; CPUS]) -> Self {
         Self(all)
     }
 
-    /// Returns the value of CPU `index`, for the callback that runs for it.
+    /// Returns the value of CPU `index`, for a callback that runs for this CPU.
     ///
     /// # Safety
-    /// To be called once per callback, with the index that the callback got.
+    /// Call it once per callback, with the index that the callback received.
     #[expect(clippy::mut_from_ref, reason = "see `Sync`: no other thread has it")]
     pub unsafe fn of(&self, index: c_uint) -> &mut T {
         // SAFETY: the caller holds no other reference.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers of the CPU that a callback is for.
+//! Registers of the CPU for which a callback runs.
 
 use std::ffi::CStr;
 use std::ptr::null_mut;
@@ -10,7 +10,7 @@ use crate::api;
 pub struct Value(*mut api::Array<u8>);
 
 impl Value {
-    /// Before the first value.
+    /// The state before the first value.
     pub const NONE: Self = Self(null_mut());
 
     /// Creates a buffer.
@@ -19,8 +19,8 @@ impl Value {
         Self(unsafe { api::g_byte_array_new() })
     }
 
-    /// Returns the value of a register of the emulator's current CPU; `None` for a null
-    /// handle. Call it in callbacks that may read registers.
+    /// Returns the value of a register of the emulator's current CPU; `None` for a null handle. Call it only in
+    /// callbacks that may read registers.
     pub fn read(&self, handle: *mut api::Handle) -> Option<u64> {
         if handle.is_null() || self.0.is_null() {
             return None;
@@ -44,7 +44,7 @@ impl Value {
         (read == 0).then(|| self.number())
     }
 
-    /// Returns the value read, as a number.
+    /// Returns the value in the buffer as a number.
     fn number(&self) -> u64 {
         // SAFETY: the array is this plugin's, and has been filled.
         let bytes = unsafe {
@@ -58,8 +58,8 @@ impl Value {
     }
 }
 
-/// Finds the register of a name. Handles are the same for all CPUs, which are of one model.
-/// Call it when a CPU begins to exist.
+/// Finds the register with this name. Handles are the same for all CPUs, since these are of one model. Call it when a
+/// CPU begins to exist.
 pub fn find(name: &str) -> Option<*mut api::Handle> {
     // SAFETY: the interface hands out an array of descriptions that stay valid.
     let all = unsafe {
@@ -72,7 +72,7 @@ pub fn find(name: &str) -> Option<*mut api::Handle> {
     all.iter().find(is_it).map(|register| register.handle)
 }
 
-/// Finds x0 to x30.
+/// Finds the registers x0 to x30.
 pub fn general() -> Option<[*mut api::Handle; 31]> {
     let mut general = [null_mut(); 31];
     for (number, handle) in general.iter_mut().enumerate() {
@@ -81,7 +81,7 @@ pub fn general() -> Option<[*mut api::Handle; 31]> {
     Some(general)
 }
 
-/// Returns the exception level of a PSTATE.
+/// Returns the exception level in a PSTATE.
 pub fn level(pstate: u64) -> u8 {
     (pstate >> 2 & 3) as u8
 }

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Divides samples while the machine runs: passes what happens to a [`Cutter`].
+//! Divides samples while the machine runs: passes the events to a [`Cutter`].
 //!
-//! Instructions are counted block by block, by level and bookkeeping; at those that
-//! matter by the chart, the rest of their block is subtracted. An instruction
-//! that may trap ends its block; otherwise the samples would not add up, which
-//! is checked. A block's level is part of its translation key, so PSTATE at the
-//! translation has it.
+//! Instructions are counted block by block, by level and bookkeeping. At instructions that matter according to the
+//! chart, the rest of the block is subtracted. An instruction that may trap ends its block; otherwise, the samples
+//! would not add up, which is checked. A block's level is part of its translation key, so PSTATE has this level at the
+//! translation.
 //!
-//! One thread runs all CPUs. QEMU 11.1 then passes the number of the CPU that ran a block
-//! first, and code that it adds to blocks itself (inline operations) writes to wrong
-//! places for every CPU but the first. So TPIDR_EL1 identifies CPUs, and a callback
-//! counts.
+//! One thread runs all CPUs. In this case, QEMU 11.1 passes the number of the CPU that ran a block first, and code that
+//! it adds to blocks itself (inline operations) writes to wrong places for every CPU but the first. Therefore,
+//! TPIDR_EL1 identifies CPUs, and a callback counts.
 
 use std::ffi::{c_int, c_uint};
 use std::fs;
@@ -24,20 +22,18 @@ use critical::{Cause, Chart, Counts, Cutter, Image, Reasons, Tpidr};
 use crate::api;
 use crate::registers::{self, Value, find};
 
-/// All state, once the plugin is installed.
+/// The whole state, once the plugin is installed.
 static STATE: Mutex<Option<State>> = Mutex::new(None);
-/// Whether the [`Cutter`] is active: most callbacks need check no more.
+/// Whether the [`Cutter`] is active, which is all that most callbacks check.
 static BUSY: AtomicBool = AtomicBool::new(false);
 
-/// Instructions that all CPUs have executed, including all of their current blocks; see
-/// [`Counts`].
+/// Number of instructions that all CPUs have executed, including all of their current blocks; see [`Counts`].
 static EXECUTED: [AtomicU64; Counts::LEN] = [const { AtomicU64::new(0) }; Counts::LEN];
 
-/// Counts that a block adds to them.
+/// Counts that a block adds to [`EXECUTED`].
 type Added = Vec<(&'static AtomicU64, u64)>;
 
-/// Offset in a vector table of EL2 from which on its vectors are for lower
-/// levels (DDI 0487K.a, D1.3.1.5).
+/// Offset in EL2's vector table from which on its vectors are for lower levels (DDI 0487K.a, D1.3.1.5).
 const FROM_BELOW: u64 = 0x400;
 
 struct State {
@@ -46,8 +42,7 @@ struct State {
     out: String,
     cutter: Cutter,
     registers: Option<Registers>,
-    /// The CPU of memory callbacks, and what all had
-    /// executed then.
+    /// The CPU of the next memory callbacks, and the instructions that all CPUs had executed by then.
     last: (Tpidr, Counts),
 }
 
@@ -55,29 +50,28 @@ struct State {
 // functions to be called from each of its threads.
 unsafe impl Send for State {}
 
-/// Registers of a CPU, and a buffer for a value. Handles are the same for
-/// all CPUs, which are of one model.
+/// Registers of a CPU, and a buffer for a value. Handles are the same for all CPUs, since these are of one model.
 struct Registers {
     value: Value,
     pstate: *mut api::Handle,
     tpidr: *mut api::Handle,
-    /// Null without EL2.
+    /// Null if there is no EL2.
     affinity: *mut api::Handle,
     syndrome: *mut api::Handle,
     general: [*mut api::Handle; 31],
 }
 
-/// An instruction that something has to be done about.
+/// An instruction that needs an action.
 struct WatchedInstruction {
     kind: Reasons,
     word: u32,
-    /// The register that the instruction before has written, if it is [`Reasons::VALUE`].
+    /// The register that the previous instruction wrote, if the kind includes [`Reasons::VALUE`].
     value: u8,
-    /// Counts of the rest of its block.
+    /// Counts of the rest of the instruction's block.
     rest: Counts,
 }
 
-/// Prepares everything; an error says what is missing.
+/// Prepares everything; an error names the missing part.
 pub fn install(id: api::Id, chart: &str, out: &str) -> Result<(), String> {
     let bytes = fs::read(chart).map_err(|error| format!("{chart}: {error}"))?;
     let chart = Chart::from_bytes(&bytes).ok_or_else(|| format!("{chart}: is not a chart"))?;
@@ -116,8 +110,7 @@ extern "C" fn starts(_: c_uint, _: api::Data) {
     }
 }
 
-/// A block is translated: registers the counting of its instructions, and callbacks for
-/// those that matter.
+/// A block is translated: registers the count of its instructions, and callbacks for the instructions that matter.
 extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     let mut state = state();
     let Some(state) = state.as_mut() else { return };
@@ -156,7 +149,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
             rest.classes[class as usize] += 1;
         }
     }
-    // Most blocks have instructions of one kind.
+    // Most blocks have instructions of only one kind.
     let numbers = EXECUTED.iter().zip(rest.to_array());
     let added: Added = numbers.filter(|(_, many)| *many != 0).collect();
     let added: &'static Added = Box::leak(Box::new(added));
@@ -167,8 +160,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     }
 }
 
-/// A block is about to be executed: counts it. Only one thread does, so nothing comes between
-/// load and store.
+/// A block is about to be executed: counts it. Only one thread counts, so nothing comes between load and store.
 extern "C" fn enters(_: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
     let added = unsafe { &*data.cast::<Added>() };
@@ -192,8 +184,8 @@ fn word(instruction: *const api::Instruction) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
-/// Registers the callback of `instruction`. Its argument is kept for ever, as the
-/// emulator may execute it for ever.
+/// Registers the callback for `instruction`. Its argument is kept for ever, since the emulator may execute the
+/// instruction for ever.
 fn calls(instruction: *mut api::Instruction, step: WatchedInstruction) {
     let synchronises = step.kind.has(Reasons::SYNC);
     let step: &'static WatchedInstruction = Box::leak(Box::new(step));
@@ -215,7 +207,7 @@ fn calls(instruction: *mut api::Instruction, step: WatchedInstruction) {
     }
 }
 
-/// An instruction with a callback is about to be executed, and was counted.
+/// An instruction with a callback is about to be executed, and has already been counted.
 extern "C" fn executes(_: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `calls`.
     let step = unsafe { &*data.cast::<WatchedInstruction>() };
@@ -232,7 +224,7 @@ extern "C" fn executes(_: c_uint, data: api::Data) {
     }
 }
 
-/// It has accessed memory.
+/// An instruction has accessed memory.
 extern "C" fn accesses(_: c_uint, info: u32, address: u64, _: api::Data) {
     if !BUSY.load(Relaxed) {
         return;
@@ -271,8 +263,7 @@ extern "C" fn finishes(_: api::Data) {
 }
 
 impl State {
-    /// Finds the place of `words`, found at `at` and executed at `level`, in an
-    /// image.
+    /// Finds the place of `words`, found at address `at` and executed at `level`, in an image.
     fn place(&mut self, level: u8, at: u64, words: &[u32]) -> Option<(&Image, usize)> {
         let of_level = |(image, _): &&mut (Image, _)| image.level == u64::from(level);
         let (image, base) = self.images.iter_mut().find(of_level)?;
@@ -289,7 +280,7 @@ impl State {
         let tpidr = registers.read(registers.tpidr)?;
         if !self.cutter.knows(tpidr)
             && let Some(affinity) = registers.read(registers.affinity)
-            // It reads as zero where it does not exist; bit 31 is one.
+            // The register reads as zero where it does not exist; otherwise, bit 31 is one.
             && affinity >> 31 & 1 != 0
         {
             self.cutter.affinity(tpidr, affinity & 0xffff);
@@ -355,7 +346,7 @@ impl State {
         self.cutter.exits(cause);
     }
 
-    /// A general register; register 31 is zero.
+    /// Returns the value of a general register; register 31 is zero.
     fn general(&self, number: u8) -> Option<u64> {
         let registers = self.registers.as_ref()?;
         match registers.general.get(usize::from(number)) {
@@ -366,7 +357,7 @@ impl State {
 }
 
 impl Registers {
-    /// Finds them by their names; `None` if a mandatory one is missing.
+    /// Finds the registers by name; `None` if a mandatory register is missing.
     fn find() -> Option<Self> {
         Some(Self {
             value: Value::new(),
@@ -383,7 +374,7 @@ impl Registers {
         self.value.read(handle)
     }
 
-    /// Returns its exception level.
+    /// Returns the current CPU's exception level.
     fn level(&self) -> Option<u8> {
         self.read(self.pstate).map(registers::level)
     }

@@ -8,15 +8,14 @@ use std::collections::BTreeMap;
 pub struct Counts {
     /// Number of passes.
     pub passes: u64,
-    /// By link address.
+    /// Counts by link address.
     pub executed: BTreeMap<u64, u64>,
 }
 
 /// Stands for omitted instructions.
 const GAP: &str = "            ...";
 
-/// Returns the functions of `text` that were executed, without instructions far from
-/// executed ones.
+/// Returns the executed functions in `text`, without instructions far from executed ones.
 pub fn lines(text: &str, counts: &Counts) -> Vec<String> {
     let mut lines = Vec::new();
     for function in functions(text) {
@@ -32,7 +31,7 @@ pub fn lines(text: &str, counts: &Counts) -> Vec<String> {
     lines
 }
 
-/// Returns the name of a function without the hash of its instance.
+/// Returns the name of a function, without the hash of its instance.
 fn plain(name: &str) -> &str {
     let hash = |hash: &str| hash.len() == 17 && hash.starts_with('h');
     match name.rsplit_once("::") {
@@ -74,8 +73,8 @@ fn body(function: &Function<'_>, counts: &Counts) -> Vec<String> {
         instruction.and_then(|(at, _)| counts.executed.get(at))
     };
     for (index, (at, instruction)) in function.instructions.iter().enumerate() {
-        // Instructions next to executed ones are shown, so that the reader sees
-        // which a branch has skipped.
+        // Instructions next to executed ones are shown, so that the reader sees which instructions a branch has
+        // skipped.
         let near = index.saturating_sub(1)..=index + 1;
         let count = executed(index);
         if count.is_some() || near.clone().any(|index| executed(index).is_some()) {
@@ -88,7 +87,7 @@ fn body(function: &Function<'_>, counts: &Counts) -> Vec<String> {
     lines
 }
 
-/// Formats the count per pass: whole, unless passes differ.
+/// Formats the count per pass: a whole number unless passes differ.
 fn per_pass(count: u64, passes: u64) -> String {
     if count.is_multiple_of(passes) {
         (count / passes).to_string()

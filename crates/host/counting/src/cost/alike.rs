@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether the image for tests takes a path by the same instructions as the image for measurements: what is found on one
-//! holds for the other.
+//! Whether the images for tests and for measurements take a path by the same instructions, so that findings on one hold
+//! for the other.
 //!
-//! The images are linked apart, so code and data lie elsewhere in each: the part of an instruction that says how far
-//! something is away is not compared.
+//! The images are linked separately, so code and data have different addresses in each: distances encoded in
+//! instructions are not compared.
 
 use anyhow::Result;
 use cost::Path;
@@ -13,8 +13,8 @@ use super::trace::Trace;
 use super::visit;
 use shell::failure;
 
-/// Compares the hypervisor's part of every path that both traces have: the commonest pass of each has to be a pass of
-/// the other one too.
+/// Compares the hypervisor's part of every path that both traces have: the most frequent pass in each trace has to
+/// occur in the other.
 pub fn check(measured: &Trace, tested: &Trace, mode: Mode) -> Result<()> {
     let paths = Path::ALL.iter().filter(|path| !path.is_floor());
     let different: Vec<String> = paths
@@ -48,7 +48,7 @@ pub fn check(measured: &Trace, tested: &Trace, mode: Mode) -> Result<()> {
     Ok(())
 }
 
-/// The instructions of each pass of `path` at EL2, equal ones next to each other.
+/// Returns the instructions of each pass of `path` at EL2, with equal passes next to each other.
 fn passes(trace: &Trace, path: Path, mode: Mode) -> Vec<Vec<u32>> {
     let (windows, _) = costs::clean(&trace.windows, path, mode);
     let words = |window| {
@@ -65,9 +65,9 @@ fn commonest(passes: &[Vec<u32>]) -> Option<&Vec<u32>> {
     runs.max_by_key(|run| run.len())?.first()
 }
 
-/// `words` without their distances from what they name (encodings: DDI 0487K.a, C4.1): those of B and BL; those of ADR and ADRP,
-/// of which the linker takes the one that reaches; and the rest of an ADRP's, in an ADD of an immediate, a load or a store
-/// by its register.
+/// Returns `words` without the distances in them (encodings: DDI 0487K.a, C4.1): those of B and BL; those of ADR and
+/// ADRP, between which the linker chooses by reach; and the rest of an ADRP's distance, in an ADD of an immediate, or
+/// in a load or store that uses its register.
 fn without_distances(words: impl Iterator<Item = u32>) -> Vec<u32> {
     const IMMEDIATE: u32 = 0xfff << 10;
     let mut pages = 0_u32;
@@ -102,7 +102,7 @@ mod tests {
         // adr x8, 0x100; add x8, x8, #0x940; the same; bl 0x80
         let elsewhere = [0x1000_0808, 0x9125_0108, 0xd100_c3ff, 0x9400_0020];
         assert_eq!(without(words), without(elsewhere));
-        // Another register, another immediate, a branch that does not link.
+        // Another register, another immediate, and a branch without link.
         for (place, word) in [(1, 0x9122_8129), (2, 0xd101_03ff), (3, 0x1400_0010)] {
             let mut other = words;
             other[place] = word;

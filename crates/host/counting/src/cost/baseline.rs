@@ -9,7 +9,7 @@ use super::gate::{self, Change};
 /// Differences from a baseline.
 pub struct Against<'b> {
     base: &'b Costs,
-    /// A note that another compiler made the images.
+    /// A note if another compiler made the images.
     other: Option<String>,
     changes: Vec<Change>,
     /// Names of costs that are no longer counted.
@@ -44,7 +44,7 @@ impl<'b> Against<'b> {
         lines
     }
 
-    /// Fails if something grew too much.
+    /// Fails if a cost grew too much.
     pub fn judge(self) -> Result<()> {
         let grown = self.changes.iter().filter(|change| change.fails());
         let grown: Vec<String> = grown.map(Change::text).collect();

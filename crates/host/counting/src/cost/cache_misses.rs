@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How many lines of EL2's code and data a path misses with nothing in caches.
+//! How many lines of EL2's code and data a path misses with empty caches.
 //!
-//! A core requests from its second cache the lines that its first ones missed ([`requests`]). The addresses are
-//! physical, and EL2 has an identity map, so they can be compared with those of the committed instructions.
+//! A core requests lines that its first-level caches missed from its second-level cache ([`requests`]). The addresses
+//! are physical, and EL2 has an identity map, so they can be compared with those of the committed instructions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,15 +28,15 @@ pub type Models = BTreeMap<String, BTreeMap<String, Missed>>;
 pub struct Missed {
     /// Lines with EL2's instructions.
     pub code: usize,
-    /// Lines of memory that these accessed.
+    /// Lines of memory that these instructions accessed.
     pub data: usize,
-    /// Lines of both that the second cache missed too.
+    /// Lines of both kinds that the second-level cache missed too.
     pub second: usize,
-    /// Lines of translation tables walked in the whole window, by the guest too.
+    /// Lines of translation tables walked in the whole window, including the guest's walks.
     pub walked: usize,
 }
 
-/// Counts for each path the pass that missed the most.
+/// Counts, for each path, the misses of the pass that missed the most.
 pub fn most(windows: &[Window], requests: &[Request]) -> BTreeMap<String, Missed> {
     let most = |path: Path| {
         let (windows, _) = costs::clean(windows, path, Mode::Inject);
@@ -47,7 +47,7 @@ pub fn most(windows: &[Window], requests: &[Request]) -> BTreeMap<String, Missed
     Path::ALL.iter().filter_map(|&path| most(path)).collect()
 }
 
-/// Counts what the pass in `window` missed.
+/// Counts the misses of the pass in `window`.
 fn pass(window: &Window, requests: &[Request]) -> Missed {
     let [Some(first), Some(last)] = [window.steps.first(), window.steps.last()] else {
         return Missed::default();
@@ -73,7 +73,7 @@ fn pass(window: &Window, requests: &[Request]) -> Missed {
     }
 }
 
-/// Makes a row for each path, with what each of the `models` missed.
+/// Makes a row for each path, with the misses on each of the `models`.
 pub fn columns(models: &Models) -> Vec<Column> {
     let taken = |path: &&Path| models.values().any(|of| of.contains_key(path.name()));
     let paths: Vec<Path> = Path::ALL.iter().filter(taken).copied().collect();
@@ -134,7 +134,7 @@ mod tests {
             line: address / LINE,
         };
         let requests = [
-            // Before the pass, and the guest's.
+            // A request before the pass, and a request of the guest.
             request(5, 1, From::Data, DATA + 0x140),
             request(12, 1, From::Data, 0x9000_1000),
             request(13, 1, From::Walk, 0x9100_0000),
@@ -142,7 +142,7 @@ mod tests {
             request(16, 1, From::Second, CODE),
             request(25, 1, From::Code, CODE + 0x40),
             request(26, 1, From::Data, DATA),
-            // Fetched needlessly, and another core's.
+            // A line that was fetched needlessly, and a line of another core.
             request(38, 1, From::Code, CODE + 0x80),
             request(39, 0, From::Data, DATA + 0x140),
         ];

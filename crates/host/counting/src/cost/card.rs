@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cost card in cycles: what each path takes on models of cores, warm and with nothing in caches and TLBs, next to
-//! the least that it could take on that core.
+//! The cost card in cycles: the time of each path on models of cores, warm and with empty caches and TLBs, next to the
+//! least time that it could take on that core.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -37,14 +37,14 @@ pub struct Card {
     pub emulator: String,
     pub rustc: String,
     pub models: BTreeMap<String, BTreeMap<String, Cycles>>,
-    /// The parts of an injected IPI to a running CPU, by model: cycles, warm, in the order of
+    /// The parts of an injected IPI to a running CPU, by model: warm cycles, in the order of
     /// [`PARTS`](super::parts::PARTS).
     #[serde(default)]
     pub wake_ups: BTreeMap<String, Vec<u64>>,
-    /// Likewise to a waiting CPU; empty in older cards.
+    /// The parts of an injected IPI to a waiting CPU; empty in older cards.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub waits: BTreeMap<String, Vec<u64>>,
-    /// The lines that each path missed with nothing in caches; empty in older cards.
+    /// The lines that each path missed with empty caches; empty in older cards.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub missed: cache_misses::Models,
 }
@@ -54,10 +54,10 @@ pub struct Card {
 pub struct Cycles {
     /// Instructions at EL2 in the median pass.
     pub insns: u64,
-    /// Cycles from the guest's last instruction before (of an interrupt: from EL2's first) to its first one after,
-    /// without what a WFI waits: the median pass.
+    /// Cycles of the median pass, without the time in WFI: from the guest's last instruction before EL2 (for an
+    /// interrupt: from EL2's first instruction) to the guest's first instruction after it.
     pub warm: u64,
-    /// Likewise with nothing in caches and TLBs; `None` where that is not measured.
+    /// Like `warm`, with empty caches and TLBs; `None` if not measured.
     pub cold: Option<u64>,
 }
 
@@ -67,13 +67,13 @@ impl Card {
         self.models.get(model)?.get(path.name()).copied()
     }
 
-    /// Warm cycles of `path`, as a multiple of the least; `None` without a least.
+    /// Returns the warm cycles of `path` as a multiple of the least; `None` if there is no least.
     pub fn ratio(&self, model: &str, path: Path) -> Option<f64> {
         let least = self.cycles(model, path.floor()?)?;
         Some(self.cycles(model, path)?.warm as f64 / least.warm as f64)
     }
 
-    /// Adds what the boots on `model` came to.
+    /// Adds the results of the boots on `model`.
     fn add(&mut self, model: &str, [warm, floors, cold]: [Recorded; 3]) -> Result<()> {
         self.emulator.clone_from(&warm.emulator);
         let all = paths(model, &warm, &floors, &cold);
@@ -98,7 +98,7 @@ impl Card {
         }
     }
 
-    /// Returns the cycles of an injected IPI on `model`: of both sides, and the least of both.
+    /// Returns the cycles of an injected IPI on `model`, both sides together, and the least for both.
     pub fn ipi(&self, model: &str) -> Option<(u64, u64)> {
         let both = |send, receive| -> Option<u64> {
             Some(self.cycles(model, send)?.warm + self.cycles(model, receive)?.warm)
@@ -120,7 +120,7 @@ pub fn begun(args: &CostArgs) -> Card {
     }
 }
 
-/// Measures the model that was asked for, or all. After an error, `card` still has the measurements so far.
+/// Measures the requested model, or all. After an error, `card` still has the measurements so far.
 pub fn measure(args: &CostArgs, card: &mut Card) -> Result<()> {
     let board = Board::load(&args.board)?;
     board.gem5("cost")?;
@@ -138,7 +138,7 @@ pub fn measure(args: &CostArgs, card: &mut Card) -> Result<()> {
         .iter()
         .flat_map(|&model| Boot::ALL.map(|boot| (model, boot)));
     let boots: Vec<(&str, Boot)> = boots.collect();
-    // Of the model whose boots end, in the order of `Boot::ALL`.
+    // Finished boots of the current model, in the order of `Boot::ALL`.
     let mut ready = Vec::new();
     let mut ended = Ok(());
     side_by_side::in_order(
@@ -168,8 +168,8 @@ pub fn measure(args: &CostArgs, card: &mut Card) -> Result<()> {
     ended
 }
 
-/// Cycles of each path on `model`. One that never shows itself alone is reported: with 16 list registers no interrupt
-/// waits for one.
+/// Returns the cycles of each path on `model`. Reports a path that never occurs alone: with 16 list registers, no
+/// interrupt waits for one.
 fn paths(
     model: &str,
     warm: &Recorded,
@@ -192,8 +192,8 @@ fn paths(
     paths
 }
 
-/// Returns the parts of an injected IPI to `target`: the median of each, so that they add up to nearly the median of
-/// all.
+/// Returns the parts of an injected IPI to `target`: each part's median, so that they add up to nearly the median of
+/// the whole.
 fn wake_up(target: Target, model: &str, recorded: &Recorded) -> Result<Vec<u64>> {
     let of = |path| {
         recorded
@@ -217,7 +217,7 @@ fn wake_up(target: Target, model: &str, recorded: &Recorded) -> Result<Vec<u64>>
     })
 }
 
-/// Returns instructions and cycles of the median pass.
+/// Returns the instructions and cycles of the median pass.
 fn taken(recorded: &Recorded, path: Path) -> Option<(u64, u64)> {
     let (windows, all) = costs::exited(&recorded.windows, path, Mode::Inject);
     let ticks: Vec<u64> = windows

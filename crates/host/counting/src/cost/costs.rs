@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The costs: what each path costs in each mode.
+//! The cost of each path in each mode.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use super::tally::Tally;
 use super::trace::{Trace, Window};
 use super::visit;
 
-/// Values by number of vCPUs, by name.
+/// Values by name, then by number of vCPUs.
 pub type Lines = BTreeMap<String, BTreeMap<u32, u64>>;
 
-/// Configuration that the guest runs in.
+/// Configuration in which the guest runs.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -37,7 +37,7 @@ impl std::fmt::Display for Mode {
 impl Mode {
     pub const ALL: [Self; 3] = [Self::Inject, Self::Direct, Self::None];
 
-    /// Returns its word in options and files.
+    /// Returns the mode's word in options and files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Inject => "inject",
@@ -46,7 +46,7 @@ impl Mode {
         }
     }
 
-    /// Returns what the guest runs under.
+    /// Returns the layer below the guest.
     pub const fn under(self) -> Under {
         match self {
             Self::Inject | Self::Direct => Under::Rouse,
@@ -54,7 +54,7 @@ impl Mode {
         }
     }
 
-    /// Returns how interrupts reach it; the bare machine ignores it.
+    /// Returns how interrupts reach the guest; the bare machine ignores it.
     pub const fn deliver(self) -> Deliver {
         match self {
             Self::Inject | Self::None => Deliver::Inject,
@@ -72,15 +72,15 @@ pub struct PathCosts {
     pub mode: Mode,
     /// Number of counted passes.
     pub passes: u64,
-    /// Number of passes with as many instructions as the median one.
+    /// Number of passes with as many instructions as the median pass.
     pub agree: u64,
-    /// Passes that are not counted, because something else happened in them.
+    /// Number of passes that are not counted, because something else happened in them.
     pub set_aside: u64,
     /// The hypervisor's part of the median pass.
     pub el2: Option<Tally>,
-    /// The guest's part of it.
+    /// The guest's part of the median pass.
     pub guest: Option<Tally>,
-    /// Why it has no counts.
+    /// The reason if the path has no counts.
     pub skipped: Option<String>,
 }
 
@@ -93,7 +93,7 @@ fn path_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     })
 }
 
-/// The guest's instructions in `row`, for a table.
+/// Returns the guest's instructions in `row`, for a table.
 pub fn guest_insns(row: Option<&PathCosts>) -> String {
     let tally = row.and_then(|row| row.guest);
     tally.map_or("-".into(), |tally| tally.insns.to_string())
@@ -112,7 +112,7 @@ pub struct Costs {
     pub paths: Vec<PathCosts>,
     /// Single numbers by name: round trips, sizes, the length of a boot.
     pub numbers: BTreeMap<String, u64>,
-    /// Instructions per operation by number of vCPUs, if that was asked for.
+    /// Instructions per operation by number of vCPUs, if requested.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scale: Lines,
 }
@@ -121,14 +121,14 @@ pub struct Costs {
 pub const SCHEMA: u32 = 1;
 
 impl Costs {
-    /// The row of `path` in `mode`.
+    /// Returns the row of `path` in `mode`.
     pub fn row(&self, path: Path, mode: Mode) -> Option<&PathCosts> {
         let mut rows = self.paths.iter();
         rows.find(|row| row.path == path.name() && row.mode == mode)
     }
 }
 
-/// Selects the windows that show `path` and nothing else; also returns the number of all windows of it.
+/// Selects the windows that show only `path`; also returns the number of all windows of the path.
 pub fn clean(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
     let (mut windows, all) = exited(windows, path, mode);
     let (_, interrupts) = visit::expected(path);
@@ -139,8 +139,8 @@ pub fn clean(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize
     (windows, all)
 }
 
-/// Likewise, by exits alone: whether or not the guest took its interrupt before the window's end. A core
-/// that runs ahead may be past the mark by then.
+/// Like [`clean`], but by exits alone, whether or not the guest took its interrupt before the window's end: a core that
+/// runs ahead may be past the mark by then.
 pub fn exited(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
     let windows = windows.iter().filter(|window| window.path == path);
     let all = windows.clone().count();
@@ -195,7 +195,7 @@ pub fn row(trace: &Trace, path: Path, mode: Mode) -> Result<PathCosts> {
     })
 }
 
-/// Counts the hypervisor's and the guest's part of a pass.
+/// Counts the hypervisor's part and the guest's part of a pass.
 fn count(window: &Window) -> (Tally, Option<Tally>) {
     let entries = visit::visits(window).len();
     let el2 = Tally::of(&visit::hypervisor_steps(window), entries);
@@ -204,7 +204,7 @@ fn count(window: &Window) -> (Tally, Option<Tally>) {
     (el2, guest)
 }
 
-/// The row of a path that was not taken.
+/// Returns the row of a path that was not taken.
 pub fn skipped(path: Path, mode: Mode, why: &str) -> PathCosts {
     PathCosts {
         path: path.name().into(),

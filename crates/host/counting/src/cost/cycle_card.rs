@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `cost` on a board of gem5: shows the card in cycles, stores it, and compares it with the one before.
+//! The verb `cost` on a board of gem5: shows the card in cycles, stores it, and compares it with the previous card.
 
 use anyhow::{Result, bail};
 use cost::Path;
@@ -143,7 +143,7 @@ pub fn columns(card: &Card) -> Vec<Column> {
     columns
 }
 
-/// Returns the instructions of `path`, for each model if they differ.
+/// Returns the instructions of `path`, one number for each model if they differ.
 fn insns(card: &Card, path: Path) -> Option<String> {
     let models = card.models.keys();
     let mut all: Vec<u64> = models
@@ -154,7 +154,7 @@ fn insns(card: &Card, path: Path) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("/"))
 }
 
-/// Describes the cycles of an injected IPI, on both sides.
+/// Describes the cycles of an injected IPI, for both sides.
 pub fn sentences(card: &Card) -> Vec<String> {
     let models = card.models.keys();
     let sentence = |model: &String| {
@@ -167,8 +167,8 @@ pub fn sentences(card: &Card) -> Vec<String> {
     models.filter_map(sentence).collect()
 }
 
-/// Returns the differences from `base`. Cards without missed lines were measured with fewer caches emptied: their cold
-/// passes are not compared with later ones.
+/// Returns the differences from `base`. Cards without missed lines were measured with fewer caches emptied, so their
+/// cold passes are not compared with later ones.
 fn changes(base: &Card, card: &Card) -> Vec<Change> {
     let mut changes = Vec::new();
     for (model, paths) in &card.models {
@@ -187,7 +187,7 @@ fn changes(base: &Card, card: &Card) -> Vec<Change> {
     changes
 }
 
-/// Fails if a path takes more than before, or is missing.
+/// Fails if a path takes more cycles than before, or is missing.
 fn judge(base: &Card, card: &Card, changes: &[Change]) -> Result<()> {
     let mut wrong: Vec<String> = changes
         .iter()

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ticks of a stay at EL2, from the times of a trace.
+//! Ticks of a stay at EL2, computed from the times in a trace.
 //!
-//! A stay is counted from the commit of the guest's last instruction before it to that of the first one after it: it
-//! includes the entry and the return, and the refill of the guest's pipeline. It excludes the time that a core waits
-//! in WFI. The guest's code before an interrupt has nothing to do with it, so there a stay is
-//! counted from its own first instruction.
+//! A stay is counted from the commit of the guest's last instruction before it to the commit of the guest's first
+//! instruction after it. This includes the entry, the return, and the refill of the guest's pipeline, and excludes the
+//! time that a core waits in WFI. The guest's code before an interrupt is unrelated to it, so a stay for an interrupt
+//! is counted from its own first instruction.
 
 use cost::Level;
 
@@ -12,8 +12,8 @@ use super::instruction_kind::{InstructionKind, kind};
 use super::trace::{Executed, Window};
 use super::visit;
 
-/// Ticks of the stays at EL2 in `window`; `None` without any, or if one of them has no instruction of the guest before
-/// and after it.
+/// Returns the ticks of the stays at EL2 in `window`; `None` if there are no stays, or if a stay lacks an instruction
+/// of the guest before or after it.
 pub fn own_ticks(window: &Window) -> Option<u64> {
     let steps = window.steps.as_slice();
     let at_el2 = |step: &Executed| step.level == Level::El2;
@@ -31,11 +31,12 @@ pub fn own_ticks(window: &Window) -> Option<u64> {
     (stays > 0).then_some(ticks)
 }
 
-/// A core that commits out of order halts some instructions after its WFI, or with all before the WFI committed and the
-/// WFI not.
+/// A core that commits out of order halts some instructions after its WFI, or when it has committed everything before
+/// the WFI, but not the WFI.
 const LATE: usize = 8;
 
-/// Ticks that are waited at each WFI: the longest pause between two instructions, from the one before it to some behind it.
+/// Returns the ticks waited at each WFI: the longest pause between two instructions, from the instruction before the
+/// WFI to a few after it.
 fn halted(steps: &[Executed]) -> u64 {
     let waits =
         |(at, step): (usize, &Executed)| (kind(step.word) == InstructionKind::Wfi).then_some(at);
@@ -48,7 +49,7 @@ fn halted(steps: &[Executed]) -> u64 {
     from.map(pause).sum()
 }
 
-/// Returns the median of the passes; `None` without any.
+/// Returns the median of the passes; `None` if there are no passes.
 pub fn median(mut ticks: Vec<u64>) -> Option<u64> {
     ticks.sort_unstable();
     hist::of_sorted(&ticks, 500).copied()
@@ -66,7 +67,7 @@ mod tests {
         ticks_at(0x400, steps)
     }
 
-    /// With all instructions at the address `pc`.
+    /// Returns the ticks of steps whose instructions are all at the address `pc`.
     fn ticks_at(pc: u64, steps: &[(Level, u32, u64)]) -> Option<u64> {
         let steps = steps
             .iter()
@@ -89,7 +90,7 @@ mod tests {
             (El1, NOP, 200),
         ];
         assert_eq!(ticks(&stay), Some(100));
-        // Of an interrupt, from its vector on.
+        // For an interrupt, the stay is counted from its vector on.
         assert_eq!(ticks_at(0x8020_2480, &stay), Some(50));
         let waits = [
             (El1, NOP, 100),

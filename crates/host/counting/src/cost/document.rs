@@ -227,7 +227,7 @@ pub fn page(baselines: &[Costs], cards: &[Card]) -> String {
     page
 }
 
-/// The newest card in cycles, and the first one.
+/// Writes the newest card in cycles, and the first one.
 fn cycles(page: &mut String, cards: &[Card]) {
     let (Some(first), Some(last)) = (cards.first(), cards.last()) else {
         return;
@@ -312,7 +312,7 @@ fn line(path: Path, row: &PathCosts, bare: Option<&PathCosts>) -> String {
     }
 }
 
-/// The cells under [`COLUMNS`], the hypervisor's.
+/// Returns the hypervisor's cells under [`COLUMNS`].
 fn hypervisor(el2: &Tally) -> String {
     let [insns, groups @ ..] = el2.columns();
     let [
@@ -333,7 +333,7 @@ fn hypervisor(el2: &Tally) -> String {
     )
 }
 
-/// The single numbers, the first baseline's next to the last one's.
+/// Writes the single numbers, the first baseline's next to the last one's.
 fn numbers(page: &mut String, baselines: &[Costs]) {
     let (Some(before), Some(now)) = (baselines.first(), baselines.last()) else {
         return;
@@ -350,7 +350,7 @@ fn numbers(page: &mut String, baselines: &[Costs]) {
     page.push_str(BOOT);
 }
 
-/// Costs of operations with more vCPUs, from the last baseline that has them.
+/// Writes the costs of operations with more vCPUs, from the last baseline that has them.
 fn scale(page: &mut String, costs: &Costs) {
     let counts = super::scale::counts(&costs.scale);
     let _ = write!(
@@ -376,7 +376,7 @@ fn scale(page: &mut String, costs: &Costs) {
     }
 }
 
-/// EL2 instructions of every path where interrupts are injected, baseline by baseline.
+/// Writes the EL2 instructions of every path with injected interrupts, baseline by baseline.
 fn history(page: &mut String, baselines: &[Costs]) {
     let _ = write!(
         page,

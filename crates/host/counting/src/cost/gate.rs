@@ -3,13 +3,13 @@
 
 use super::costs::{Costs, PathCosts};
 
-/// Most that anything may grow, per cent.
+/// Most that a cost may grow, in per cent.
 const MOST: f64 = 2.0;
 
-/// Prefixes of the names of numbers that are not gated.
+/// Prefixes of the names of numbers that may grow.
 const FREE: [&str; 2] = [super::numbers::BYTES, super::numbers::BOOT];
 
-/// Something that grew or shrank.
+/// A cost that grew or shrank.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     pub what: String,
@@ -23,14 +23,14 @@ impl Change {
         (was != is).then_some(Self { what, was, is })
     }
 
-    /// Whether it grew by more than is allowed. Sizes and the length of a boot
-    /// may grow with what is added, and are only reported.
+    /// Whether the cost grew by more than is allowed. Sizes and the length of a boot may grow with new features, and
+    /// are only reported.
     pub fn fails(&self) -> bool {
         let gated = !FREE.iter().any(|free| self.what.starts_with(free));
         gated && self.is as f64 > self.was as f64 * (1.0 + MOST / 100.0)
     }
 
-    /// Describes it.
+    /// Describes the change.
     pub fn text(&self) -> String {
         let delta = self.is as i64 - self.was as i64;
         let percent = 100.0 * delta as f64 / (self.was as f64).max(1.0);
@@ -41,8 +41,7 @@ impl Change {
     }
 }
 
-/// Returns the differences between `new` and `old`, and the names of costs that are
-/// no longer counted.
+/// Returns the differences between `new` and `old`, and the names of costs that are no longer counted.
 pub fn changes(old: &Costs, new: &Costs) -> (Vec<Change>, Vec<String>) {
     let (mut changes, mut gone) = (Vec::new(), Vec::new());
     for was in &old.paths {
@@ -67,7 +66,7 @@ pub fn changes(old: &Costs, new: &Costs) -> (Vec<Change>, Vec<String>) {
     (changes, gone)
 }
 
-/// Names both compilers if `rustc` differs from the one of `base`, `with`: growth may be due to the compiler.
+/// Names both compilers if `rustc` differs from `with`, the compiler of `base`: the compiler may have caused growth.
 pub fn other_compiler(base: &str, with: &str, rustc: &str) -> Option<String> {
     (with != rustc).then(|| {
         format!(
@@ -78,7 +77,7 @@ pub fn other_compiler(base: &str, with: &str, rustc: &str) -> Option<String> {
 
 type Part = (&'static str, fn(&PathCosts) -> Option<u64>);
 
-/// The numbers of a row that are gated.
+/// The numbers of a row that may not grow.
 const PARTS: [Part; 2] = [
     ("hypervisor", |row| row.el2.map(|tally| tally.insns)),
     ("guest", |row| row.guest.map(|tally| tally.insns)),

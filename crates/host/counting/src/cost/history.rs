@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The stored baselines: `NN-label.json` in a folder for each kind, instructions or cycles. The first one is from
-//! the project's beginning; new costs are compared with the last one.
+//! The stored baselines: `NN-label.json` in a folder for each kind, instructions or cycles. The first baseline is from
+//! the project's beginning; new costs are compared with the last.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub trait Baseline: DeserializeOwned + Serialize {
     const SCHEMA: u32;
     fn schema(&self) -> u32;
     fn set_label(&mut self, label: &str);
-    /// Returns why it is not fit for comparisons.
+    /// Returns the reason if the costs are not fit for comparisons.
     fn flaw(&self) -> Option<String> {
         None
     }
@@ -43,7 +43,7 @@ impl Baseline for Costs {
         self.label = label.into();
     }
 
-    /// The rest of such passes may have taken another path.
+    /// The other passes may have taken another path.
     fn flaw(&self) -> Option<String> {
         let row = self.paths.iter().find(|row| row.set_aside != 0)?;
         Some(format!(
@@ -93,7 +93,7 @@ pub fn read<B: Baseline>(path: &Path) -> Result<B> {
     Ok(base)
 }
 
-/// Returns the files of the stored baselines, the oldest first.
+/// Returns the files of the stored baselines, oldest first.
 fn files<B: Baseline>() -> Result<Vec<PathBuf>> {
     let folder = places::inside(B::FOLDER);
     if !folder.exists() {
@@ -111,7 +111,7 @@ fn files<B: Baseline>() -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Returns the stored baselines, the oldest first.
+/// Returns the stored baselines, oldest first.
 pub fn all<B: Baseline>() -> Result<Vec<B>> {
     files::<B>()?.iter().map(|path| read(path)).collect()
 }
@@ -127,7 +127,7 @@ pub fn newest<B: Baseline>() -> Result<PathBuf> {
     Ok(newest)
 }
 
-/// Keeps `base` under `label` and writes the page again.
+/// Stores `base` under `label`, and writes the page again.
 pub fn save<B: Baseline>(mut base: B, label: &str) -> Result<String> {
     if let Some(flaw) = base.flaw() {
         bail!("--save: {flaw}; nothing is kept");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kinds of instructions, as far as the costs tell them apart (encodings: DDI 0487K.a, C4.1).
+//! Kinds of instructions that the costs distinguish (encodings: DDI 0487K.a, C4.1).
 
 /// A kind of instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ const NAME: u32 = 0x000f_ffe0;
 /// MSR ICC_SGI1R_EL1, X0.
 const SEND_SGI: u32 = 0xd518_cba0;
 
-/// Kind of the instruction `word`.
+/// Returns the kind of the instruction `word`.
 pub fn kind(word: u32) -> InstructionKind {
     const KINDS: [(u32, u32, InstructionKind); 10] = [
         (0xfff0_0000, 0xd530_0000, InstructionKind::Read),

@@ -24,8 +24,8 @@ pub const BYTES: &str = "bytes: ";
 /// Name of the length of a boot.
 pub const BOOT: &str = "insns: reset to the guest's first, 1 CPU";
 
-/// Returns the bytes of code, constants and variables of the hypervisor and of both programs of the
-/// guest: `guest` is the one that measures.
+/// Returns the bytes of code, constants and variables of the hypervisor and of both programs of the guest; `guest` is
+/// the measuring one.
 pub fn sizes(bench: &Bench) -> Result<Numbers> {
     let mut numbers = Numbers::new();
     let images = [
@@ -65,7 +65,7 @@ fn parts(path: &Path) -> Result<[(&'static str, u64); 3]> {
     ])
 }
 
-/// Returns the bytes that the hypervisor allocates for a vCPU, by its own report.
+/// Returns the bytes that the hypervisor allocates for a vCPU, as it reports them.
 pub fn per_vcpu(recorded: &Recorded) -> Result<Numbers> {
     let mut lines = recorded.console.lines();
     let said = lines.find_map(|line| line.strip_prefix("cost: per-vcpu "));
@@ -74,9 +74,9 @@ pub fn per_vcpu(recorded: &Recorded) -> Result<Numbers> {
     Ok([(format!("{BYTES}hypervisor, per vCPU"), bytes)].into())
 }
 
-/// Returns the instructions from reset to the measuring guest's first one, on a machine of one CPU: no CPU waits for
-/// another there, so that the number is always the same. It includes the five instructions that the emulator runs in
-/// place of a boot loader.
+/// Returns the instructions from reset to the first one of the measuring guest, on a machine with one CPU: no CPU waits
+/// for another, so the number is always the same. It includes the five instructions that the emulator runs in place of
+/// a boot loader.
 pub fn boot(bench: &Bench) -> Result<Numbers> {
     let little =
         "rouse.workload=stream rouse.wait=wfe rouse.event-stream-us=100 rouse.iterations=4";
@@ -88,8 +88,7 @@ pub fn boot(bench: &Bench) -> Result<Numbers> {
     Ok([(BOOT.to_owned(), *before)].into())
 }
 
-/// Returns the median round trips of `pingpong` in WFI, counted by the guest where an
-/// instruction is a tick.
+/// Returns the median round trips of `pingpong` in WFI, counted by the guest with one tick per instruction.
 pub fn round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
     let mut args = JobArgs::on(board);
     args.under = Some(Unders::Named(vec![Under::Rouse, Under::None]));

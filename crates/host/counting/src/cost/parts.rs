@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The parts of an injected IPI, by the times of both CPUs' traces: from the sender's write that traps to where the
-//! receiver, which runs or waits, continues.
+//! The parts of an injected IPI, from the times in both CPUs' traces: from the sender's trapped write to the point at
+//! which the running or waiting receiver continues.
 
 use cost::{Level, Path};
 
@@ -10,11 +10,11 @@ use super::visit;
 
 /// Parts of a wake-up, in order.
 pub const PARTS: [&str; 9] = [
-    // From the guest's write of ICC_SGI1R_EL1, which traps, to EL2's.
+    // From the guest's write of ICC_SGI1R_EL1, which traps, to EL2's own write.
     "send",
-    // To the receiver's first instruction at EL2 after that.
+    // To the receiver's first instruction at EL2 after this write.
     "deliver",
-    // To EL2's return: acknowledged, ended, listed.
+    // To EL2's return: it has acknowledged, ended and listed the interrupt.
     "list",
     // To the guest's vector.
     "take",
@@ -26,14 +26,14 @@ pub const PARTS: [&str; 9] = [
     "end",
     // To the interrupted code.
     "return",
-    // To where the idle loop has found work.
+    // To the point at which the idle loop has found work.
     "idle exit",
 ];
 
 /// A receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// It runs other code, and has no idle loop to leave.
+    /// It runs other code, so it has no idle loop to leave.
     Runs,
     /// It waits in a WFI that traps.
     Waits,
@@ -50,7 +50,7 @@ impl Target {
         }
     }
 
-    /// Returns the paths of its sender and of itself.
+    /// Returns the path of its sender and its own path.
     pub const fn paths(self) -> [Path; 2] {
         match self {
             Self::Runs => [Path::SgiSend, Path::SgiReceive],
@@ -58,7 +58,7 @@ impl Target {
         }
     }
 
-    /// Returns how many of [`PARTS`] its wake-up has.
+    /// Returns how many of the [`PARTS`] its wake-up has.
     pub const fn count(self) -> usize {
         match self {
             Self::Runs => PARTS.len() - 1,
@@ -72,22 +72,22 @@ const ACKNOWLEDGE: u32 = 0xd538_cc00;
 const END: u32 = 0xd518_cc20;
 const GENERAL: u32 = 0x1f;
 
-/// Returns the ticks of each part of the wake-up with the sides `sender` and `receiver`; `None` if they do not belong
-/// together.
+/// Returns the ticks of each part of the wake-up with the sides `sender` and `receiver`; `None` if the sides do not
+/// belong together.
 pub fn parts(target: Target, sender: &Window, receiver: &Window) -> Option<Vec<u64>> {
     let (traps, sends) = sent(&sender.steps)?;
     let mut steps = receiver.steps.iter();
-    // Each is after the one before.
+    // Each step comes after the previous one.
     let mut next =
         |wanted: &dyn Fn(&Executed) -> bool| steps.find(|step| wanted(step)).map(|step| step.tick);
     let at_el1 = |step: &Executed| step.level == Level::El1;
     let at_el2 = |step: &Executed| step.level == Level::El2;
     let register = |word: u32| move |step: &Executed| at_el1(step) && step.word & !GENERAL == word;
     let returns = |step: &Executed| kind(step.word) == InstructionKind::Return;
-    // One that waits has been at EL2 before.
+    // A waiting receiver has been at EL2 before.
     let comes = next(&|step| at_el2(step) && step.tick > sends)?;
     let leaves = next(&|step| at_el2(step) && returns(step))?;
-    // A waiting one unmasks interrupts to take it.
+    // A waiting receiver unmasks interrupts to take its interrupt.
     let handlers = visit::handlers(receiver);
     let vector: &Executed = handlers.first()?.first()?;
     let times = [
@@ -103,11 +103,11 @@ pub fn parts(target: Target, sender: &Window, receiver: &Window) -> Option<Vec<u
         receiver.steps.last()?.tick,
     ];
     let pairs = times.windows(2).take(target.count());
-    // A sender of another pass would be earlier or later.
+    // A sender from another pass would be earlier or later.
     pairs.map(|pair| pair[1].checked_sub(pair[0])).collect()
 }
 
-/// When the guest's write of ICC_SGI1R_EL1 trapped, and when EL2's was done.
+/// Returns when the guest's write of ICC_SGI1R_EL1 trapped, and when EL2's write was done.
 fn sent(steps: &[Executed]) -> Option<(u64, u64)> {
     let writes = |level| {
         let mut steps = steps.iter();
@@ -125,10 +125,10 @@ mod tests {
     const WFI: u32 = 0xd503_207f;
     const ERET: u32 = 0xd69f_03e0;
     const SGI: u32 = 0xd518_cba1;
-    /// The guest's vector of interrupts, in a table of its own.
+    /// The guest's interrupt vector, in a table of its own.
     const VECTOR: u64 = 0x4020_0280;
 
-    /// Steps of a level, an instruction and a time, one after another from `VECTOR` where the tick is `vector`.
+    /// Returns a window of steps (level, instruction, time), consecutive from `VECTOR`, whose tick is `vector`.
     fn window(target: Target, side: usize, steps: &[(Level, u32, u64)], vector: u64) -> Window {
         let mut pc = 0x4000_0000;
         let steps = steps.iter().map(|&(level, word, tick)| {
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    /// The guest's handler, from tick 100 on, and what follows it.
+    /// The guest's handler from tick 100 on, and the steps after it.
     const HANDLER: [(Level, u32, u64); 6] = [
         (El1, NOP, 100),
         (El1, ACKNOWLEDGE | 3, 120),
@@ -168,7 +168,7 @@ mod tests {
         };
         let whole = [20, 20, 40, 10, 20, 30, 10, 5];
         assert_eq!(is(10, &receiver), Some(whole.to_vec()));
-        // One that came before it was sent, and one without an end.
+        // An interrupt that came before it was sent, and an interrupt without an end.
         assert_eq!(is(60, &receiver), None);
         assert_eq!(is(10, &receiver[..6]), None);
     }
@@ -191,7 +191,7 @@ mod tests {
         };
         let whole = [20, 20, 30, 20, 20, 30, 10, 5, 16];
         assert_eq!(is(&receiver), Some(whole.to_vec()));
-        // Awake before the SGI: the receiver took another one.
+        // The receiver woke before the SGI, so it took another interrupt.
         let mut early = receiver.clone();
         (early[3].2, early[4].2) = (20, 28);
         assert_eq!(is(&early), None);

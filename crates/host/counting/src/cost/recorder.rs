@@ -21,13 +21,13 @@ use shell::interrupt;
 use shell::partial_files::Scratch;
 use shell::progress::Progress;
 
-/// The boot arguments that select every path.
+/// Boot argument that selects every path.
 pub const ALL_PATHS: &str = "rouse.cost=all";
-/// Has EL2 set memory aside for neighbours, of which one path has one.
+/// Boot argument that makes EL2 reserve memory for neighbours; one path has a neighbour.
 const NEIGHBOUR: &str = "rouse.neighbour=work";
-/// Likewise, and has it lend vectors that do the least, which only images for tests have.
+/// Also makes EL2 lend the shortest possible vectors, which only images for tests have.
 const FLOORS: &str = "rouse.neighbour=work rouse.floor";
-/// CPUs of the boots that count paths: one that sends, one that receives.
+/// CPUs of the boots that count paths: a sender and a receiver.
 pub const CPUS: u32 = 2;
 
 /// Emulator, images and limits of boots.
@@ -38,11 +38,11 @@ pub struct Bench {
     pub built: Built,
     /// The images with the measuring program.
     pub measuring: Built,
-    /// Boot arguments of the trials besides the paths.
+    /// Boot arguments of the trials in addition to the paths.
     lent: &'static str,
     plugin: PathBuf,
     board: String,
-    /// The atomic instructions of the guest that runs.
+    /// The atomic instructions of the running guest.
     pub atomics: Atomics,
     pub limits: LimitArgs,
 }
@@ -62,7 +62,7 @@ impl Bench {
         Self::lent(board, limits, NEIGHBOUR)
     }
 
-    /// Likewise, with the floors.
+    /// Like [`Self::new`], with the floors.
     pub fn with_floors(board: &str, limits: &LimitArgs) -> Result<Self> {
         Self::lent(board, limits, FLOORS)
     }
@@ -91,7 +91,7 @@ impl Bench {
         self.record_of(&self.built, mode, cpus, &arguments)
     }
 
-    /// Likewise for any image.
+    /// Like [`Self::record`], for any image.
     pub fn record_of(
         &self,
         built: &Built,

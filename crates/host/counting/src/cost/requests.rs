@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Misses from gem5's debug output: the crossbars after the first-level caches, and the one after the second-level
-//! ones, print each request that reaches them. A cache requests a missed line once, however many accesses wait for it.
+//! Misses from gem5's debug output: the crossbars after the first-level caches and the crossbar after the second-level
+//! caches print each request that reaches them. A cache requests a missed line once, however many accesses wait for it.
 //!
 //! A request is `TICK: CROSSBAR: recvTimingReq: src PORT packet COMMAND [FIRST:LAST] FLAGS` (gem5's
 //! `src/mem/coherent_xbar.cc` and `packet.cc`, 24.0), addresses physical and hexadecimal. `boards/gem5/machine.py`
@@ -17,13 +17,13 @@ pub const LINE: u64 = 64;
 /// A requester of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum From {
-    /// A core's first cache for code.
+    /// A core's first-level cache for code.
     Code,
-    /// Its first cache for data.
+    /// A core's first-level cache for data.
     Data,
-    /// The walker of its translation tables, which has no first cache.
+    /// The walker of a core's translation tables, which has no first-level cache.
     Walk,
-    /// Its second cache.
+    /// A core's second-level cache.
     Second,
 }
 
@@ -38,8 +38,7 @@ pub struct Request {
     pub line: u64,
 }
 
-/// Parses all requests for lines, in order. A request that is refused is repeated, and is here once for each
-/// attempt.
+/// Parses all requests for lines, in order. A refused request is repeated, and is in the list once per attempt.
 pub fn requests(mut text: impl BufRead) -> Result<Vec<Request>> {
     let (mut found, mut line) = (Vec::new(), Vec::new());
     loop {
@@ -54,7 +53,7 @@ pub fn requests(mut text: impl BufRead) -> Result<Vec<Request>> {
     }
 }
 
-/// Parses the request of a line; `None` for anything else: responses, snoops, lines that are written back or cleaned,
+/// Parses a request for a line; `None` for anything else: responses, snoops, lines that are written back or cleaned,
 /// uncached accesses, and upgrades to write permission.
 fn request(line: &str) -> Result<Option<Request>> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Costs of operations with increasing numbers of vCPUs.
 //!
-//! There are two kinds of lines. The hypervisor's own part is recorded like the costs of paths: an
-//! SGI to one vCPU has to cost the same for any number of vCPUs, and the cost of a broadcast has to be
-//! linear in the number of receivers; anything else fails. The guest's workloads
-//! run where an instruction is a tick.
+//! There are two kinds of lines. The hypervisor's own part is recorded like the costs of paths: an SGI to one vCPU has
+//! to cost the same for any number of vCPUs, and the cost of a broadcast has to be linear in the number of receivers;
+//! any other result fails. The guest's workloads run on a board where an instruction is a tick.
 
 use std::collections::BTreeMap;
 
@@ -21,16 +20,16 @@ use running::options::JobArgs;
 use running::session;
 use shell::terminal::say;
 
-/// Numbers of vCPUs to try, as far as the board has them.
+/// Numbers of vCPUs to try, up to the board's number.
 const CPUS: [u32; 6] = [2, 4, 8, 16, 32, 64];
 
 /// Names of lines that must not rise.
 const SGI: &str = "EL2: SGI to one, both sides";
 const DOORBELL: &str = "EL2: SGI by doorbell to one, both sides";
-/// Name of the line that must be straight.
+/// Name of the line that must be linear.
 const BROADCAST: &str = "EL2: SGI to all others, all CPUs";
 
-/// Measures every line up to `most` vCPUs. After an error, `lines` still has the measurements so far.
+/// Measures every line with up to `most` vCPUs. After an error, `lines` still has the measurements so far.
 pub fn measure(bench: &Bench, board: &str, most: u32, lines: &mut Lines) -> Result<()> {
     for cpus in CPUS.into_iter().filter(|&cpus| cpus <= most) {
         for (name, value) in hypervisor(bench, cpus)? {
@@ -44,7 +43,7 @@ pub fn measure(bench: &Bench, board: &str, most: u32, lines: &mut Lines) -> Resu
     Ok(())
 }
 
-/// Returns the instructions at EL2 of an operation, on all CPUs together.
+/// Returns the instructions of an operation at EL2, on all CPUs together.
 fn hypervisor(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]> {
     let pairs = bench.record(Mode::Inject, cpus, "rouse.cost=sgi-send,doorbell-send")?;
     let all = bench.record(Mode::Inject, cpus, "rouse.cost=broadcast")?;
@@ -59,8 +58,8 @@ fn hypervisor(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]> {
     Ok([(SGI, sgi), (DOORBELL, doorbell), (BROADCAST, broadcast)])
 }
 
-/// Returns the median samples of all workloads that the guest can run with one plain wait and whose samples are
-/// instructions, without idle time.
+/// Returns the median samples of all workloads that the guest can run with one plain wait, and whose samples are
+/// instructions without idle time.
 fn workloads(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String, u64)>> {
     let mut args = JobArgs::on(board);
     args.cpus = Some(cpus);
@@ -96,8 +95,7 @@ pub fn is_instructions(line: &str) -> bool {
     workload.is_none_or(|workload| !workload.has_idle_time())
 }
 
-/// Fails if a cost that should not depend on the number of vCPUs does, or one that
-/// should be linear is not.
+/// Fails if a cost depends on the number of vCPUs but should not, or if a cost is not linear but should be.
 pub fn judge(lines: &Lines) -> Result<()> {
     for name in [SGI, DOORBELL] {
         let values = lines.get(name).into_iter().flat_map(BTreeMap::values);
@@ -139,7 +137,7 @@ pub fn table(lines: &Lines) -> Vec<Column> {
     [operations].into_iter().chain(by_cpus).collect()
 }
 
-/// Returns the numbers of vCPUs that any line has.
+/// Returns the numbers of vCPUs that occur in any line.
 pub fn counts(lines: &Lines) -> Vec<u32> {
     let mut counts: Vec<u32> = lines.values().flat_map(BTreeMap::keys).copied().collect();
     counts.sort_unstable();
@@ -185,7 +183,7 @@ pub fn page(lines: &Lines) -> String {
     document("Cost over vCPUs", body)
 }
 
-/// Returns a page of made-up lines, to look at it.
+/// Returns a page of made-up lines, to check its look.
 pub fn sample() -> String {
     let names = [
         SGI,

@@ -11,7 +11,7 @@ use super::scale;
 
 /// Heading of the first table.
 const HEADING: &str = "hypervisor, per pass; the guest's instructions of the pass, and of the same path on the bare machine";
-/// Groups and titles of a tally's counts, in their order.
+/// Groups and titles of a tally's counts, in the tally's order.
 const COUNTS: [(&str, &str); 12] = [
     ("", "insns"),
     ("sysregs", "rd"),
@@ -26,7 +26,7 @@ const COUNTS: [(&str, &str); 12] = [
     ("lines", "data"),
     ("lines", "code"),
 ];
-/// Group of the guest's instructions: under the hypervisor, and of the same path without it.
+/// Group of the guest's instructions, under the hypervisor and on the same path without it.
 const GUEST: &str = "guest's insns";
 /// Stands for a path that was not taken.
 const NONE: &str = "-";
@@ -51,7 +51,7 @@ pub fn document(costs: &Costs, against: Option<&Against<'_>>) -> Document {
     document
 }
 
-/// The rows that are shown: under the hypervisor, in both modes.
+/// Returns the rows to show: those under the hypervisor, in both modes.
 fn rows(costs: &Costs) -> impl Iterator<Item = (Path, &PathCosts)> {
     Path::ALL.iter().flat_map(move |&path| {
         let modes = [Mode::Inject, Mode::Direct].into_iter();
@@ -59,7 +59,7 @@ fn rows(costs: &Costs) -> impl Iterator<Item = (Path, &PathCosts)> {
     })
 }
 
-/// Returns a row per path and mode.
+/// Returns a row for each path and mode.
 fn paths(costs: &Costs) -> Vec<Column> {
     let rows: Vec<(Path, &PathCosts)> = rows(costs).collect();
     let words = |title, of: &dyn Fn(&(Path, &PathCosts)) -> String| {
@@ -108,7 +108,7 @@ fn numbers(costs: &Costs) -> Vec<Column> {
     ]
 }
 
-/// Names rows whose passes differ.
+/// Names the rows whose passes differ.
 fn notes(costs: &Costs) -> Vec<String> {
     let odd = costs
         .paths

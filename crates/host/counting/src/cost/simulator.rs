@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots on gem5 that record every instruction and its time.
+//! Boots on gem5 that record every instruction with its time.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -26,9 +26,9 @@ use shell::progress::Progress;
 
 /// A sender and a receiver.
 const CORES: u16 = 2;
-/// Every path in few passes, neighbours too.
+/// Arguments for a few passes of every path, including paths with neighbours.
 const ARGUMENTS: &str = "rouse.cost=all rouse.cost-brief rouse.neighbour=work rouse.deliver=inject";
-/// Bytes that are read of a trace at once.
+/// Bytes of a trace to read at once.
 const CHUNK: usize = 1 << 20;
 
 /// Parameters of boots on a model of a core.
@@ -43,11 +43,11 @@ pub struct Simulator<'a> {
 /// A boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Boot {
-    /// Of the image for measurements: every path.
+    /// A boot of the image for measurements: every path.
     Warm,
-    /// Likewise. Caches and TLBs are emptied before each pass.
+    /// Like `Warm`, but caches and TLBs are emptied before each pass.
     Cold,
-    /// Of the image for tests: the floors, which only that has.
+    /// A boot of the image for tests: the floors, which no other image has.
     Floors,
 }
 
@@ -80,18 +80,18 @@ impl Boot {
 #[derive(Debug)]
 pub struct Recorded {
     pub windows: Vec<Window>,
-    /// The lines that each path missed, of a cold boot.
+    /// The lines that each path missed, in a cold boot.
     pub missed: BTreeMap<String, Missed>,
     /// The console's output.
     pub console: String,
     /// Name and version of the emulator.
     pub emulator: String,
-    /// Ticks of a core's cycle.
+    /// Ticks per cycle of a core.
     pub period: u64,
 }
 
 impl Simulator<'_> {
-    /// Boots and answers what was executed.
+    /// Boots, and returns a record of the execution.
     pub fn record(&self, boot: Boot) -> Result<Recorded> {
         let job = self.job(boot)?.within(self.limits);
         let cold = boot == Boot::Cold;
@@ -115,7 +115,7 @@ impl Simulator<'_> {
             progress: Progress::new(title),
             recorder: Some(Recorder::Tracers(folder.path())),
         });
-        // End the traces in any case: a thread would wait for more for ever.
+        // The traces end in any case: otherwise, a thread would wait for more for ever.
         let windows = traces
             .into_iter()
             .map(Reader::end)
@@ -137,7 +137,7 @@ impl Simulator<'_> {
         })
     }
 
-    /// Returns how many can run in parallel here.
+    /// Returns how many boots can run in parallel on this computer.
     pub fn at_once(&self) -> Result<NonZeroUsize> {
         Ok(self.job(Boot::Warm)?.emulators())
     }
@@ -152,7 +152,7 @@ impl Simulator<'_> {
     }
 }
 
-/// gem5's ticks are picoseconds (its `src/sim/core.hh`).
+/// Returns the period of a core's clock in gem5's ticks, which are picoseconds (its `src/sim/core.hh`).
 fn period(job: &Job) -> Result<u64> {
     const NAME: &str = "core-mhz";
     let clock = job.parameters.get(NAME);
@@ -160,9 +160,9 @@ fn period(job: &Job) -> Result<u64> {
     Ok(1_000_000 / clock.value)
 }
 
-/// Reads gem5's output from a FIFO while it is written: it is longer than the part that is kept.
+/// Reads gem5's output from a FIFO while gem5 writes it: the output is much longer than the part to keep.
 struct Reader<T> {
-    /// Keeps the FIFO open, so that the reader sees its end only when this is closed.
+    /// Keeps the FIFO open, so that the reader sees its end only when this file is closed.
     keeper: File,
     reader: JoinHandle<Result<T>>,
 }
@@ -180,7 +180,7 @@ impl<T: Send + 'static> Reader<T> {
         let mut trace = BufReader::with_capacity(CHUNK, File::open(path)?);
         let reader = std::thread::spawn(move || {
             let found = read(&mut trace);
-            // gem5 would block for ever on a full FIFO.
+            // Otherwise, gem5 would block for ever on a full FIFO.
             io::copy(&mut trace, &mut io::sink()).context("gem5's trace can't be read")?;
             found
         });

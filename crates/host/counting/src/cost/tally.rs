@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts of a piece of a path.
+//! Counts of a part of a path.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub struct Tally {
     pub dmb: u64,
     /// Exceptions taken to the level.
     pub entries: u64,
-    /// Exception returns from it.
+    /// Exception returns from the level.
     pub returns: u64,
     /// Instructions that load.
     pub loads: u64,
@@ -32,7 +32,7 @@ pub struct Tally {
     pub stores: u64,
     /// Cache lines of 64 bytes that loads and stores accessed.
     pub lines: u64,
-    /// Cache lines of 64 bytes that instructions came from.
+    /// Cache lines of 64 bytes that contain executed instructions.
     pub code_lines: u64,
 }
 
@@ -55,7 +55,7 @@ impl Tally {
         ]
     }
 
-    /// Counts `steps`; `entries` exceptions led to them.
+    /// Counts `steps`, to which `entries` exceptions led.
     pub fn of(steps: &[&Executed], entries: usize) -> Self {
         let kinds = |wanted: &[InstructionKind]| {
             let found = steps

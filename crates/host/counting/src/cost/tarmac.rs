@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Windows from a trace of gem5: its TarmacTracer writes a line for each instruction that a core
-//! commits, with the time of the commit, and lines for its results.
+//! Windows from a trace of gem5. Its TarmacTracer writes a line for each instruction that a core commits, with the time
+//! of the commit, and further lines for the instruction's results.
 //!
 //! An instruction is `TICK clk CPU IT (COUNT) VIRTUAL:PHYSICAL OPCODE SET LEVEL_SECURITY : TEXT` (gem5's
 //! `src/arch/arm/tracers/tarmac_record_v8.cc`, 24.0); all numbers but TICK and COUNT are hexadecimal.
-//! An access that it made follows it as `TICK clk CPU MR BYTES VIRTUAL:PHYSICAL VALUE`, without the blank before BYTES;
-//! MW, if it wrote. The physical address is not always there. The level is the one after the instruction; see
-//! [`executed_at`]. Each core has its own file, which may be a FIFO: lines between windows are dropped as they
-//! come. The marks are a part of their window: the cost of an exception follows from the lines before and after it.
+//! An access that the instruction made follows as `TICK clk CPU MR BYTES VIRTUAL:PHYSICAL VALUE`, without the blank
+//! before BYTES; MW for a write. The physical address may be missing. The level is the level after the instruction; see
+//! [`executed_at`]. Each core has its own file, which may be a FIFO: lines between windows are dropped as they come.
+//! The marks are part of their window: the cost of an exception follows from the lines before and after it.
 
 use std::io::BufRead;
 
@@ -18,7 +18,7 @@ use super::instruction_kind::{InstructionKind, kind};
 use super::trace::{Access, Executed, Window};
 use super::visit;
 
-/// Most steps of a window: a longer one is dropped.
+/// Most steps of a window; longer windows are dropped.
 const MOST: usize = 200_000;
 
 /// Returns the windows of the core with number `cpu`.
@@ -76,7 +76,7 @@ pub fn windows(mut trace: impl BufRead, cpu: u16) -> Result<Vec<Window>> {
 }
 
 /// Parses the instruction of a line; `None` for any other line. `before` is the level at which it was executed, and
-/// then the one after it.
+/// becomes the level after it.
 fn step(line: &str, before: &mut Level) -> Result<Option<Executed>> {
     let mut words = line.split_ascii_whitespace();
     let mut next = || words.next();
@@ -123,9 +123,9 @@ fn access(line: &str) -> Option<Access> {
     })
 }
 
-/// The level at which an instruction was executed, from the traced levels of the one before it and of itself: an ERET,
-/// or an instruction that traps, is traced with the level that follows. The first instruction after an interrupt is in
-/// a vector, and has its own.
+/// Returns the level at which an instruction was executed, from the traced levels of the previous instruction and of
+/// this one: an ERET or a trapped instruction is traced with the next level. The first instruction after an interrupt
+/// is in a vector, and has its own level.
 fn executed_at(before: Level, after: Level, word: u32, pc: u64) -> Level {
     let returns = kind(word) == InstructionKind::Return;
     let traps = after > before && !visit::is_interrupt(pc);
@@ -197,12 +197,12 @@ mod tests {
         use Level::{El1, El2};
         const ERET: u32 = 0xd69f_03e0;
         const MSR: u32 = 0xd518_cba1;
-        // A write that traps, and what follows it; as the cores write it.
+        // A trapped write and the instruction after it, as the cores trace them.
         assert_eq!(executed_at(El1, El2, MSR, 0x4020_b6d4), El1);
         assert_eq!(executed_at(El2, El2, MSR, 0x8020_2400), El2);
         // The first instruction after an interrupt.
         assert_eq!(executed_at(El1, El2, MSR, 0x8020_2480), El2);
-        // A return: in-order cores trace the level after it, and the other one the level before it.
+        // A return: in-order cores trace the level after it, and the out-of-order core traces the level before it.
         assert_eq!(executed_at(El2, El1, ERET, 0x8020_245c), El2);
         assert_eq!(executed_at(El2, El2, ERET, 0x8020_245c), El2);
         assert_eq!(executed_at(El2, El1, MSR, 0x4020_b6d8), El1);

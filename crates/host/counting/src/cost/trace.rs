@@ -17,19 +17,19 @@ pub struct Access {
 /// An executed instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executed {
-    /// At which level.
+    /// Level at which it was executed.
     pub level: Level,
     /// Its encoding.
     pub word: u32,
     pub pc: u64,
     /// Its loads and stores.
     pub accesses: Vec<Access>,
-    /// Time of its commit, in ticks of a simulator; 0 where only instructions are counted.
+    /// Time of its commit, in ticks of a simulator; 0 if only instructions are counted.
     pub tick: u64,
 }
 
 impl Executed {
-    /// One that accessed nothing.
+    /// Creates an instruction that accessed nothing.
     pub const fn new(level: Level, word: u32, pc: u64, tick: u64) -> Self {
         Self {
             level,
@@ -46,16 +46,16 @@ impl Executed {
 pub struct Window {
     pub path: Path,
     pub cpu: u16,
-    /// Instructions that were executed.
+    /// Executed instructions.
     pub steps: Vec<Executed>,
-    /// A loop in it is not complete.
+    /// Whether a loop in it is incomplete.
     pub spun: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     pub windows: Vec<Window>,
-    /// CPUs that reached EL1, and the number of instructions that each had executed.
+    /// CPUs that reached EL1, each with the number of instructions that it had executed by then.
     pub entered: Vec<(u16, u64)>,
 }
 
@@ -105,7 +105,7 @@ impl Trace {
                 },
                 Some(window),
             ) if inside => {
-                // Without a step it belongs to the mark, which has none.
+                // An access without a step belongs to the mark, which has no step.
                 if let Some(step) = window.steps.last_mut() {
                     step.accesses.push(Access {
                         store,

@@ -23,20 +23,20 @@ pub enum Cause {
     Other,
 }
 
-/// Vectors of interrupts and of synchronous exceptions from a lower level
-/// (DDI 0487K.a, D1.3.1.5), as offsets in the table.
+/// Vectors for synchronous exceptions and interrupts from a lower level (DDI 0487K.a, D1.3.1.5), as offsets in the
+/// table.
 const SYNCHRONOUS: u64 = 0x400;
 const INTERRUPT: u64 = 0x480;
-/// Vector of an interrupt at the level that takes it.
+/// Vector for an interrupt at the level that takes it.
 const OWN_INTERRUPT: u64 = 0x280;
 const TABLE: u64 = 0x7ff;
 
-/// Whether a stay that begins at `pc` was caused by an interrupt.
+/// Whether an interrupt caused a stay that begins at `pc`.
 pub fn is_interrupt(pc: u64) -> bool {
     pc & TABLE == INTERRUPT
 }
 
-/// The causes of the stays in `window`, in order.
+/// Returns the causes of the stays in `window`, in order.
 pub fn visits(window: &Window) -> Vec<Cause> {
     let mut found = Vec::new();
     let mut last: Option<&Executed> = None;
@@ -56,8 +56,7 @@ pub fn visits(window: &Window) -> Vec<Cause> {
     found
 }
 
-/// Returns the cause of a stay that began at `vector`; `last` is the guest's last
-/// instruction before.
+/// Returns the cause of a stay that began at `vector`; `last` is the guest's last instruction before it.
 fn cause(vector: u64, last: Option<&Executed>) -> Cause {
     match (vector, last.map(|step| kind(step.word))) {
         (INTERRUPT, _) => Cause::Interrupt,
@@ -70,13 +69,13 @@ fn cause(vector: u64, last: Option<&Executed>) -> Cause {
     }
 }
 
-/// The guest's interrupt handlers in `window`, each from its vector to its ERET.
+/// Returns the guest's interrupt handlers in `window`, each from its vector to its ERET.
 pub fn handlers(window: &Window) -> Vec<Vec<&Executed>> {
     let mut found: Vec<Vec<&Executed>> = Vec::new();
     let mut inside = false;
     let mut last = None;
     for step in window.steps.iter().filter(|step| step.level == Level::El1) {
-        // A window begins after its mark, wherever that is, and not in a handler.
+        // A window begins after its mark, at any address, but not in a handler.
         let jumped = last.is_some_and(|last| step.pc != last + 4);
         last = Some(step.pc);
         if !inside && jumped && step.pc & TABLE == OWN_INTERRUPT {
@@ -91,8 +90,8 @@ pub fn handlers(window: &Window) -> Vec<Vec<&Executed>> {
     found
 }
 
-/// Returns the expected form of a window of `path` with injected interrupts: the stays,
-/// and the number of interrupts that the guest takes, if it is fixed.
+/// Returns the expected contents of a window of `path` with injected interrupts: the stays, and the number of
+/// interrupts that the guest takes, if this is fixed.
 pub fn expected(path: Path) -> (&'static [Cause], Option<usize>) {
     match path {
         Path::Hypercall | Path::Service | Path::CpuOn | Path::CpuStart | Path::FloorCall => {
@@ -116,18 +115,18 @@ pub fn expected(path: Path) -> (&'static [Cause], Option<usize>) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Own {
     All,
-    /// The interrupt handler; the other instructions wait for it.
+    /// The interrupt handler; the other instructions wait for the interrupt.
     Handler,
-    /// After the last call.
+    /// The instructions after the last call.
     AfterCall,
-    /// Nothing: they are not comparable.
+    /// Nothing: the instructions are not comparable.
     Nothing,
 }
 
 /// Returns the part of the guest's instructions that belongs to `path`.
 pub fn own(path: Path) -> Own {
     match path {
-        // The neighbour's instructions are at EL1 as well.
+        // The neighbour's instructions are also at EL1.
         Path::Switch => Own::Handler,
         Path::SgiReceive | Path::DoorbellReceive | Path::Timer | Path::FloorReceive => Own::Handler,
         Path::CpuStart => Own::AfterCall,
@@ -136,11 +135,11 @@ pub fn own(path: Path) -> Own {
     }
 }
 
-/// The hypervisor's steps that belong to the path of `window`.
+/// Returns the hypervisor's steps that belong to the path of `window`.
 pub fn hypervisor_steps(window: &Window) -> Vec<&Executed> {
     let steps = window.steps.iter().filter(|step| step.level == Level::El2);
     let steps: Vec<&Executed> = steps.collect();
-    // A CPU that is started comes out of the halt in which it was off.
+    // A started CPU leaves the halt in which it was off.
     let halted = match window.path {
         Path::CpuStart => steps
             .iter()
@@ -150,8 +149,7 @@ pub fn hypervisor_steps(window: &Window) -> Vec<&Executed> {
     steps[halted.map_or(0, |halt| halt + 1)..].to_vec()
 }
 
-/// The guest's steps that belong to the path of `window`; `None` if they say
-/// nothing.
+/// Returns the guest's steps that belong to the path of `window`; `None` if they are not comparable.
 pub fn guest_steps(window: &Window) -> Option<Vec<&Executed>> {
     let steps = || window.steps.iter().filter(|step| step.level == Level::El1);
     match own(window.path) {

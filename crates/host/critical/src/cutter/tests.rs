@@ -64,7 +64,7 @@ impl OneThread {
         self.act(words[1], cpu, address);
     }
 
-    /// The CPU does it, at `address` where it has one.
+    /// The CPU performs the step, at `address` if the step has one.
     fn act(&mut self, what: &str, cpu: Tpidr, address: u64) {
         match what {
             "begin" => {
@@ -97,7 +97,7 @@ impl OneThread {
     }
 }
 
-/// A round trip by interrupts that are delivered directly, as it is traced.
+/// A round trip through interrupts that are delivered directly, as traced.
 fn by_interrupt(machine: &mut OneThread) {
     machine.steps("N begin; +3 N store W; +6 N send; statistics 3; +10 N pause");
     // The first after the wait, the interrupt's acknowledge, the request.
@@ -126,7 +126,7 @@ fn a_store_is_followed_from_the_look_after_the_wait() {
     assert_eq!((sample.value, sample.path.total()), (80, 34));
 }
 
-/// A WFE that traps: the CPU stands still at EL2, and at EL1 once more before it looks.
+/// A trapped WFE: the CPU stands still at EL2, and once more at EL1 before it looks.
 #[test]
 fn a_store_is_followed_through_all_stops_since_the_last_look() {
     for in_first in [true, false] {
@@ -142,20 +142,20 @@ fn a_store_is_followed_through_all_stops_since_the_last_look() {
         machine
             .steps("+1 N pause; +4 F load W; +9 F store W4; +30 F pause; +8 N load W4; +2 N end");
         let sample = machine.only();
-        // The sender's way to its store, and the receiver's since the stop in which that came.
+        // The sender's way to its store, and the receiver's way since the stop during which the store came.
         let path = if in_first { 8 + 6 + 4 } else { 28 + 7 + 4 };
         assert_eq!(sample.path.total(), path + 9 + 8 + 2, "{in_first}");
         assert!(!sample.unclear);
     }
 }
 
-/// A store that an earlier look has seen is not the cause of what follows a later look.
+/// A store that an earlier look has seen does not cause the events after a later look.
 #[test]
 fn a_look_ends_the_wait() {
     let mut machine = OneThread::new();
     machine.steps("N begin; +2 F pause; +3 N store S; +2 N pause; +4 F load W; +1 F pause");
     machine.steps("+2 N pause; +6 F load S; +5 F store W4; +1 F pause; +2 N load W4; +3 N end");
-    // The other one ran in parallel from the beginning.
+    // The other CPU ran in parallel from the beginning.
     assert_eq!(machine.only().path.total(), 2 + 4 + 1 + 6 + 5 + 2 + 3);
 }
 
@@ -163,9 +163,9 @@ fn a_look_ends_the_wait() {
 fn only_the_first_thing_that_is_found_is_the_cause() {
     let mut machine = OneThread::new();
     machine.steps("N begin; +3 N store W");
-    // The sender promises to look, in its own word, before it waits.
+    // Before the sender waits, it promises in its own word to look.
     machine.steps("+19 N store W4; +3 N pause; +1 F run; +4 F load W");
-    // The answer goes to that word, which is read and written.
+    // The answer goes to this word, which is read and written.
     machine.steps("+9 F load W4; +2 F store W4; +24 F pause; +5 N load W4; +10 N end");
     assert_eq!(machine.only().path.total(), 3 + 16 + 15);
 }
@@ -177,11 +177,11 @@ fn polls_that_found_nothing_are_beside() {
     for _ in 0..5 {
         machine.steps("+3 N load W; +1 N pause");
     }
-    // The first turn of the other one does not show anything yet.
+    // The other CPU's first turn shows nothing yet.
     machine.steps("+7 F pause; +3 N load W; +1 N pause; +10 F store W; +2 F pause; +3 N load W");
     machine.steps("+2 N end");
     let sample = machine.only();
-    // The other one ran in parallel from the beginning: 17, then the look and the end.
+    // The other CPU ran in parallel from the beginning: 17, then the look and the end.
     assert_eq!(sample.path.total(), 17 + 5);
     assert_eq!(sample.value, 5 * 4 + 7 + 4 + 12 + 5);
 }
@@ -200,7 +200,7 @@ fn exits_and_levels_add_up() {
     assert_eq!(sample.exits[Cause::Irq as usize], 1);
     assert_eq!(sample.exits.iter().sum::<u64>(), 2);
     assert_eq!(sample.work.levels, [38, 47, 0]);
-    // To the physical send, the receiver's way, and the answer's.
+    // The way to the physical send, the receiver's way, and the answer's way.
     assert_eq!(sample.path.levels, [9 + 11 + 4, 14 + 25, 0]);
 }
 
@@ -238,7 +238,7 @@ fn an_interrupt_is_for_whom_it_names() {
 fn a_change_of_cpus_without_a_pause_is_told() {
     let mut machine = OneThread::new();
     machine.steps("N begin; +9 N send");
-    // The emulator's turn ends in the middle of something.
+    // The emulator's turn ends in the middle of a sequence.
     machine.steps("+5 F run; +5 F pause; +5 N end");
     let sample = machine.only();
     assert!(sample.unclear);
@@ -295,15 +295,15 @@ fn the_work_of_bystanders_is_not_that_of_the_parties() {
         machine.steps("N begin; +3 N store W; +5 N pause");
         for n in 0..bystanders {
             let bystander = THIRD + 0x10000 * (n + 1);
-            // It looks at a word of its own, and changes it.
+            // The bystander looks at its own word, and changes it.
             let word = SERVED + 0x100 * n;
             machine.el1(4).act("load", bystander, word);
             machine.el1(4).act("store", bystander, word);
             machine.el1(1).act("pause", bystander, word);
         }
-        // A turn before it finds the store is its own as well.
+        // A turn before F finds the store also counts as F's own.
         machine.steps("+2 F pause; +4 F load W; +7 F store W4");
-        // Work after its answer is not on the path, but keeps it from the next call.
+        // Work after F's answer is not on the path, but keeps F from the next call.
         machine.steps("+50 F pause; +2 N load W4; +3 N end");
         let sample = machine.only();
         assert_eq!(sample.parties.total(), 8 + 2 + 61 + 5);

@@ -8,7 +8,7 @@ use results::{Cell, Results, Stats};
 use super::*;
 use crate::verdict::Verdict;
 
-/// Overshoot of a poll by the event stream alone on a machine, from limit and period, all in ticks of a nanosecond.
+/// Overshoot of a poll that only the event stream ends, from limit and period, all in ticks of a nanosecond.
 type Over = fn(u64, u64) -> u64;
 
 /// A machine that leaves WFE 100 ns after the edge.
@@ -47,8 +47,7 @@ fn results(cells: Vec<Cell>) -> Results {
     results
 }
 
-/// The boots of a machine whose stream has `period` per cent of the right
-/// period, changed by `change`.
+/// Returns the boots of a machine whose stream has `period` per cent of the right period, with `change` applied.
 fn runs(overshoot: Over, period: u64, change: fn(&mut Cell)) -> Runs {
     let number = |text: &str| text.parse::<u32>().unwrap();
     let periods = ASKED.iter().map(|asked| {
@@ -224,7 +223,7 @@ fn the_counters_of_the_boards_make_five_different_periods() {
     }
 }
 
-/// Renders it for a terminal.
+/// Renders the outcome for a terminal.
 fn shown(outcome: &Outcome) -> String {
     let mut document = page::document::Document::default();
     outcome.show(&mut document);

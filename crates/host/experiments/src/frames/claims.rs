@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Claims of the source's table, for each pair of governors.
+//! Claims about the source's table, for each pair of governors.
 
 use super::{GOVERNORS, MENU, Ours, PAIRS, ROWS, SourceRow, figure};
 use crate::outcome::{Claim, Test, Way};
 
-/// How far a change may be from a published one of tens of per cent, points.
+/// Accepted deviation of a change from a published change of tens of per cent, in points.
 const BAND: f64 = 10.0;
-/// Likewise for a change of a few per cent.
+/// Accepted deviation for a change of a few per cent.
 const SMALL: f64 = 2.0;
 
-/// A claim for each row and each pair.
+/// Returns a claim for each row and each pair.
 pub fn all(ours: &Ours) -> Vec<Claim> {
     let of_row = |row| (0..PAIRS.len()).map(move |pair| claim(ours, row, pair));
     ROWS.iter().flat_map(of_row).collect()
 }
 
-/// That the governors of a pair are to each other as they are in `row`: of the size that the
-/// source states, or that way.
+/// Claims that the two governors of a pair differ as in `row`: by the size that the source states, or at least in that
+/// direction.
 fn claim(ours: &Ours, row: &SourceRow, pair: usize) -> Claim {
     let (one, other) = PAIRS[pair];
     let what = row.name.split(';').next().unwrap_or(row.name);
@@ -54,7 +54,7 @@ fn claim(ours: &Ours, row: &SourceRow, pair: usize) -> Claim {
         Some(_) if !counted => claim,
         _ => claim.difference_in("points"),
     };
-    // A size has its band.
+    // A size has its own band.
     let claim = match test {
         Test::Sign { .. } => claim.published(after, before),
         _ => claim,
@@ -73,7 +73,7 @@ mod tests {
     use crate::outcome::ByBoot;
     use crate::verdict::Verdict;
 
-    /// Returns the source's figures, as if they were ours, of boots that are `spread` per cent apart.
+    /// Returns the source's figures, as if they were ours, from boots that are `spread` per cent apart.
     fn published(spread: f64) -> Ours {
         let boots = [-spread, 0.0, spread].map(|far| {
             let at = |row: usize| {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A model of power: the CPUs' time in each state, times its power.
 //!
-//! It is that of `cargo xtask governors` (`docs/governors.md`, "Energy"): a state takes its power until
-//! it is left, and each stay has a price, so that the state pays from its target residency on.
+//! The model is that of `cargo xtask governors` (`docs/governors.md`, "Energy"): a CPU takes the power of its state
+//! until it leaves the state, and each stay has a price, so that the state pays off from its target residency on.
 
 use crate::runs::MeasuredCell;
 use governing::{FULL_POWER, States};
@@ -10,15 +10,15 @@ use governing::{FULL_POWER, States};
 /// States of the experiment's table.
 const COUNT: usize = 2;
 
-/// The time of all CPUs, nanoseconds, by state.
+/// The time of all CPUs, in nanoseconds, by state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spent {
     whole: f64,
-    /// Time in no idle state.
+    /// Time outside idle states.
     run: f64,
-    /// Stays in each state, and time until they were left.
+    /// Stays in each state, and the time until they ended.
     stays: [(f64, f64); COUNT],
-    /// Its energy, thousandths of a nanosecond of a running CPU.
+    /// Its energy, in thousandths of a running CPU's energy in one nanosecond.
     energy: f64,
 }
 
@@ -55,7 +55,7 @@ impl Spent {
         FULL_POWER as f64 * self.run + asleep.sum::<f64>()
     }
 
-    /// Mean power of a CPU, thousandths of that of a running one.
+    /// Mean power of a CPU, in thousandths of a running CPU's.
     pub fn power(&self) -> f64 {
         self.energy / self.whole.max(1.0)
     }
@@ -75,8 +75,8 @@ impl Spent {
     }
 }
 
-/// Returns the power of the shallow state at which `one` takes as much as `other`, if the stays keep their
-/// prices, as entering and leaving a state costs the same.
+/// Returns the shallow state's power at which `one` takes as much energy as `other`, if stays keep their prices, as
+/// entering and leaving a state costs the same.
 pub fn break_even(one: &Spent, other: &Spent, states: &States) -> f64 {
     let without = |spent: &Spent| {
         let (_, time) = spent.stays[0];
@@ -111,12 +111,12 @@ mod tests {
         let near = |one: f64, other: f64| assert!((one - other).abs() < 1e-6, "{one} {other}");
         near(spent(1e6, [(0.0, 0.0); 2]).power(), 1000.0);
         near(spent(0.0, [(9.0, 1e6), (0.0, 0.0)]).power(), 400.0);
-        // One stay of 400 us: 150, and a price of 250 times 200 us.
+        // One stay of 400 us at 150, with a price of 250 times 200 us.
         near(
             spent(0.0, [(0.0, 0.0), (1.0, 400e3)]).power(),
             150.0 + 125.0,
         );
-        // At the target residency the two take the same.
+        // At the target residency, both take the same.
         near(spent(0.0, [(0.0, 0.0), (1.0, 200e3)]).power(), 400.0);
     }
 

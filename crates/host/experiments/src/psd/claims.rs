@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Statements of the author of PSD and its reviewers, and our numbers for them.
+//! Statements of PSD's author and its reviewers, and our numbers about them.
 
 use anyhow::Result;
 
@@ -8,14 +8,14 @@ use super::{Figures, cell};
 use crate::outcome::{ByBoot, Claim, Constant, Test, Way};
 use crate::runs::{MeasuredCell, Run, Runs, Words};
 
-/// How far a change may be from a published one of tens of per cent, points.
+/// Accepted deviation of a change from a published change of tens of per cent, in points.
 const BAND: f64 = 10.0;
-/// Likewise for a change of a few per cent; smaller differences count as equal.
+/// Accepted deviation for a change of a few per cent; smaller differences count as equal.
 const SMALL: f64 = 2.0;
-/// Deviation of the source's writes, per cent: smaller differences do not show there.
+/// Deviation of the source's writes, in per cent: the source cannot show smaller differences.
 const DEVIATION: f64 = 3.73;
 
-/// Why our menus choose a deep state for reads and the source's did not.
+/// Why our menus choose a deep state for reads, unlike the source's.
 const SCATTERED: &str = "these menus predict a wait only where times scatter by less than a sixth; how they scatter \
                          there is not known";
 /// Why our writes do not behave like the source's.
@@ -23,10 +23,10 @@ const UNKNOWN: &str = "not reproduced, reason unknown: the source gives none; he
 /// Why faster writes do not slow reads down.
 const NO_LOAD: &str = "the time of the device does not depend on what else it is asked for here";
 
-/// A figure of a column, by boots.
+/// A figure of a column, boot by boot.
 type Column<'c> = (&'c str, ByBoot<f64>);
 
-/// One row of the re-test: its boot, and the words that distinguish its cells there.
+/// A row of the re-test: its boot, and the words that distinguish its cells in that boot.
 struct Load<'r>(&'r Runs, &'static str, Words<'static>);
 
 impl Load<'_> {
@@ -39,7 +39,7 @@ impl Load<'_> {
         self.figure(column, |it| it.rate)
     }
 
-    /// Returns by how much the rate of `one` is above that of `base`, per cent.
+    /// Returns how far the rate of `one` exceeds that of `base`, in per cent.
     fn gain(&self, one: usize, base: usize) -> Result<ByBoot<f64>> {
         let Self(runs, boot, words) = *self;
         runs.by_boot(|run| {
@@ -61,7 +61,7 @@ const fn equal(band: f64) -> Test {
 const RISES: Test = Test::Sign { way: Way::Rises };
 const FALLS: Test = Test::Sign { way: Way::Falls };
 
-/// Every claim.
+/// Returns all claims.
 pub fn all(runs: &Runs) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     claims.extend(reads(&Load(runs, "fixed", &[]), "fixed")?);
@@ -214,8 +214,7 @@ fn mixed(load: &Load<'_>) -> Result<Vec<Claim>> {
     ])
 }
 
-/// Returns the gain of PSD over the base where so many per cent of completions are on the CPU that
-/// submitted, per cent.
+/// Returns the gain of PSD over the base, in per cent, where this share of completions is on the submitting CPU.
 fn gain(runs: &Runs, completion: &str) -> Result<ByBoot<f64>> {
     let rate = |run: Run<'_>, psd| {
         let found = run.cell("elsewhere", &[("completion", completion), ("psd-ms", psd)])?;
@@ -282,8 +281,7 @@ fn limit(runs: &Runs) -> Result<Vec<Claim>> {
     ])
 }
 
-/// Returns how long the window of a request that outlasts it was open, milliseconds: as long as
-/// the CPU polled.
+/// Returns how long the window of a request that outlasts it was open, in milliseconds: as long as the CPU polled.
 pub fn window_ms(found: &MeasuredCell<'_>) -> f64 {
     let polled = found.time("cpuidle", "poll.time-ns");
     polled / found.count("timer", "expired").max(1.0) / 1e6

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The source's figures, and which of ours to compare with them.
+//! The source's figures, and the figures of ours to compare with them.
 
-/// Columns of the re-test: name, and wait, `psd-ms` and `standby-us` of our cell.
+/// Columns of the re-test: name, and our cell's wait, `psd-ms` and `standby-us`.
 pub const COLUMNS: [(&str, &str, &str, &str); 5] = [
     ("baseline", "governor:menu-6.14", "0", "170"),
     ("C6 disabled", "governor:menu-6.14", "0", "0"),
@@ -20,16 +20,16 @@ pub const BOTH: usize = 4;
 /// A value for each column; NaN where the source has none.
 pub type Values = [f64; 5];
 
-/// Cells, and what was published of them: the first is a rate.
+/// Cells and their published figures, the first of which is a rate.
 pub struct SourceRow {
     pub name: &'static str,
-    /// Label of its boot, and the words that distinguish its cells there.
+    /// Label of its boot, and the words that distinguish its cells in that boot.
     pub boot: &'static str,
     pub words: &'static [(&'static str, &'static str)],
     pub published: &'static [(&'static str, Values)],
 }
 
-/// Words that distinguish reads from writes where a boot has both, separately.
+/// Words that select reads where a boot has both reads and writes, separately.
 pub const READS: [(&str, &str); 1] = [("writes", "0")];
 pub const WRITES: [(&str, &str); 1] = [("writes", "100")];
 
@@ -104,7 +104,7 @@ pub const ROWS: [SourceRow; 4] = [
 mod tests {
     use super::*;
 
-    /// Returns the requests of a mebibyte that are in flight at once: rate times latency.
+    /// Returns the number of requests of a mebibyte that are in flight at once: rate times latency.
     fn in_flight(rates: &Values, latencies: &Values, column: usize) -> f64 {
         rates[column] * 1e9 / f64::from(1 << 20) * latencies[column] / 1e6
     }

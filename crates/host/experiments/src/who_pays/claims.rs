@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Expectations of the settings, as claims that figures can refute.
+//! Expectations about the settings, as claims that figures can refute.
 
 use anyhow::{Context, Result};
 
@@ -10,15 +10,15 @@ use super::{
 use crate::outcome::{ByBoot, Claim, Constant, Test};
 use crate::runs::{MeasuredCell, Runs};
 
-/// How far the share of a guest that never waits may be from half, points.
+/// Largest accepted distance from half for the share of a guest that never waits, in points.
 const HALF: f64 = 5.0;
-/// The longest gap, us.
+/// The longest gap, in us.
 const LONGEST: &str = "5000";
-/// A gap that exceeds every limit, us.
+/// A gap that exceeds every limit, in us.
 const LONG: &str = "1000";
-/// Largest difference between a poll's price and its limit, besides a tenth of it, us: two more switches.
+/// Largest difference between a poll's price and its limit, besides a tenth of the limit, in us: two more switches.
 const SWITCHED: f64 = 2.0;
-/// How far an adaptive poll may be from none, points.
+/// Largest accepted distance of an adaptive poll from no poll, in points.
 const ADAPTED: f64 = 2.0;
 
 /// Applies a function to a setting's cell at a gap, boot by boot.
@@ -34,7 +34,7 @@ fn of(
     })
 }
 
-/// Returns the share of the CPUs' time that the neighbours got, per cent.
+/// Returns the share of the CPUs' time that the neighbours got, in per cent.
 fn share(runs: &Runs, setting: Setting, gap: &str) -> Result<ByBoot<f64>> {
     of(runs, setting, gap, |found| {
         Ok(100.0 * found.neighbours()?.share())
@@ -58,7 +58,7 @@ pub fn claims(runs: &Runs) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// Claims on the time that a polling guest leaves, with any limit.
+/// Claims about the time that a polling guest leaves, with any limit.
 fn polled(runs: &Runs, gaps: &[&str]) -> Result<Vec<Claim>> {
     let each = gaps.iter().map(|gap| {
         let most = runs.by_boot(|run| {
@@ -74,14 +74,14 @@ fn polled(runs: &Runs, gaps: &[&str]) -> Result<Vec<Claim>> {
             ("the most that a poll-wfi leaves", most),
             (HALT.name, share(runs, HALT, gap)?),
         )
-        // Half of the share of the shortest limit in the gap.
+        // Half of the shortest limit's share of the gap.
         .at_least(50.0 * (10.0 / gap.parse::<f64>()?).min(1.0))
         .tested(format!("{gap} us apart")))
     });
     each.collect()
 }
 
-/// Claims on the cost of a limit of polling that is shorter than the gap.
+/// Claims about the cost of a polling limit that is shorter than the gap.
 fn limits(runs: &Runs) -> Result<Vec<Claim>> {
     let given = |setting| {
         of(runs, setting, LONG, |found| {
@@ -105,7 +105,7 @@ fn limits(runs: &Runs) -> Result<Vec<Claim>> {
     each.into_iter().collect()
 }
 
-/// Claims on the cost of polling at EL2.
+/// Claims about the cost of polling at EL2.
 fn host(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> {
     let mut claims = vec![
         Claim::below(
@@ -136,7 +136,7 @@ fn host(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// Claims on the cost of giving the CPU away for the wake-up.
+/// Claims about the cost for the wake-up if the CPU was given away.
 fn latencies(runs: &Runs) -> Result<Vec<Claim>> {
     let below = |one: Setting, other: Setting, gap: &str, source: &str| -> Result<Claim> {
         Ok(Claim::below(
@@ -159,7 +159,7 @@ fn latencies(runs: &Runs) -> Result<Vec<Claim>> {
     ])
 }
 
-/// Claims on slices.
+/// Claims about slices.
 fn sliced(runs: &Runs) -> Result<Vec<Claim>> {
     let [spin, halt, untrapped] = SLICED;
     let p90 = |setting| {

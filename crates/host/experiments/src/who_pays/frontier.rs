@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The settings that no other beats, and the length of a wait from which a trap takes less than a poll.
+//! The settings that no other setting beats, and the length of a wait from which on a trap takes less than a poll.
 
 use anyhow::{Context, Result};
 
@@ -13,13 +13,13 @@ pub struct Point {
     pub gap: &'static str,
     /// Median of a round trip, in the unit of the run.
     pub latency: f64,
-    /// The longest.
+    /// The longest round trip.
     pub longest: f64,
-    /// Share of the CPUs' time that the neighbours got, per cent.
+    /// Share of the CPUs' time that the neighbours got, in per cent.
     pub share: f64,
 }
 
-/// Collects a point for each setting at each gap where it was measured.
+/// Collects a point for each setting at each gap at which it was measured.
 pub fn points(run: Run<'_>, settings: &[Setting], gaps: &[&'static str]) -> Result<Vec<Point>> {
     let mut points = Vec::new();
     for setting in settings {
@@ -39,11 +39,11 @@ pub fn points(run: Run<'_>, settings: &[Setting], gaps: &[&'static str]) -> Resu
     Ok(points)
 }
 
-/// Smallest difference of shares that counts, points.
+/// Smallest difference of shares that counts, in points.
 const LEAST: f64 = 0.1;
 
-/// Returns the points at `gap` for which no other is at least as fast and leaves more, or is faster and leaves as
-/// much; the fastest first.
+/// Returns the points at `gap`, fastest first, for which no other point is at least as fast and leaves more, or is
+/// faster and leaves as much.
 pub fn best<'p>(points: &'p [Point], gap: &str) -> Vec<&'p Point> {
     let at = || points.iter().filter(|point| point.gap == gap);
     let beats = |one: &Point, other: &Point| {
@@ -58,8 +58,8 @@ pub fn best<'p>(points: &'p [Point], gap: &str) -> Vec<&'p Point> {
     best
 }
 
-/// Returns the length of a wait, us of the counter, from which on a trapped WFI takes less of the CPUs than a
-/// poll: by a line through the time of each at two gaps.
+/// Returns the length of a wait, in us of the counter, from which on a trapped WFI takes less of the CPUs than a poll.
+/// Uses a line through the times of each at two gaps.
 pub fn break_even(run: Run<'_>) -> Result<f64> {
     const AT: [&str; 2] = ["5", "50"];
     let mut more = [0.0; AT.len()];
@@ -69,13 +69,13 @@ pub fn break_even(run: Run<'_>) -> Result<f64> {
     Ok(crossing(AT.map(|gap| gap.parse().unwrap_or(0.0)), more))
 }
 
-/// Returns where a line through two points is zero.
+/// Returns where the line through two points is zero.
 fn crossing([first, second]: [f64; 2], [at_first, at_second]: [f64; 2]) -> f64 {
     let slope = (at_second - at_first) / (second - first);
     first - at_first / slope
 }
 
-/// Returns the CPUs' time for the vCPUs of a setting per round trip, us of the counter.
+/// Returns the CPUs' time for a setting's vCPUs per round trip, in us of the counter.
 fn own(setting: Setting, run: Run<'_>, gap: &str) -> Result<f64> {
     let found = setting.find(run, gap)?.context("it was skipped")?;
     Ok(found.us_per_sample(1.0 - found.neighbours()?.share()))
@@ -114,9 +114,9 @@ mod tests {
 
     #[test]
     fn a_line_crosses_zero_where_it_does() {
-        // 2 us less than the gap: zero at 2.
+        // The values are the gap minus 2 us, so the line is zero at 2.
         assert!((crossing([5.0, 50.0], [3.0, 48.0]) - 2.0).abs() < 1e-9);
-        // Beyond both points.
+        // The crossing is beyond both points.
         assert!((crossing([5.0, 50.0], [-95.0, -50.0]) - 100.0).abs() < 1e-9);
     }
 }

@@ -8,9 +8,9 @@ use super::*;
 use crate::boot::ONCE;
 use crate::verdict::Verdict;
 
-/// Round trips of a cell.
+/// Number of round trips of a cell.
 const MADE: u64 = 200;
-/// A switch there and back, ns.
+/// A switch to the neighbour and back, in ns.
 const SWITCH: u64 = 1000;
 
 /// The error of a made-up machine.
@@ -19,17 +19,17 @@ enum Wrong {
     Nothing,
     /// Polls cost the neighbour twice their limit.
     DearPolls,
-    /// A switch takes no time.
+    /// Switches take no time.
     FreeSwitch,
-    /// Slices take nothing.
+    /// Slices take nothing from the guest.
     NoSlices,
-    /// A guest that gives its CPU away gets it back after the slice.
+    /// A guest that gives its CPU away gets it back only after the slice.
     LateReturn,
     /// EL2's polls count for the neighbour.
     GivenPolls,
 }
 
-/// Relevant properties of a cell: its wait, whether WFI traps, and how long each polls, us.
+/// Relevant properties of a cell: its wait, whether WFI traps, and how long guest and hypervisor poll, in us.
 #[derive(Clone, Copy)]
 struct Way {
     wait: Wait,
@@ -49,7 +49,7 @@ const fn way(wait: Wait, trap: Trap) -> Way {
     }
 }
 
-/// Returns the nanoseconds of a gap that the neighbour gets, and the median.
+/// Returns the nanoseconds of a gap that the neighbour gets, and the median of a round trip.
 fn reckoned(way: Way, gap_us: u32, wrong: Wrong) -> (u64, u64) {
     let gap = u64::from(gap_us) * 1000;
     let switch = if wrong == Wrong::FreeSwitch {
@@ -78,7 +78,7 @@ fn reckoned(way: Way, gap_us: u32, wrong: Wrong) -> (u64, u64) {
 fn cell(way: Way, gap_us: u32, wrong: Wrong, sliced: bool) -> Cell {
     let (given, p50) = reckoned(way, gap_us, wrong);
     let gap = u64::from(gap_us) * 1000;
-    // Every second slice of the time that is not given is taken. The sender works meanwhile.
+    // The neighbour takes every second slice of the time that is not given to it, while the sender works.
     let slices = sliced && wrong != Wrong::NoSlices;
     let taken = if slices { (2 * gap - given) / 2 } else { 0 };
     let late = slices && (given == 0 || wrong == Wrong::LateReturn);
@@ -122,7 +122,7 @@ fn cell(way: Way, gap_us: u32, wrong: Wrong, sliced: bool) -> Cell {
     }
 }
 
-/// Returns the boots of such a machine, at these gaps.
+/// Returns the boots of such a machine at these gaps.
 fn runs(wrong: Wrong, gaps: &[u32]) -> Runs {
     let wfi = |trap, host_poll_us, adaptive| Way {
         host_poll_us,
@@ -244,11 +244,11 @@ fn a_break_even_that_no_wait_has_is_not_told_as_one() {
     assert!(words[2].contains("shorter than 0.4 us"), "{words:?}");
 }
 
-/// A trap costs a switch, and a poll the whole wait.
+/// A trap costs a switch, and a poll costs the whole wait.
 #[test]
 fn the_break_even_is_where_a_wait_is_as_long_as_what_the_trap_takes() {
     let runs = runs(Wrong::Nothing, &ALL);
-    // Only the gap is in the ticks of these cells.
+    // The ticks of these cells include only the gap.
     assert!(frontier::break_even(runs.first()).unwrap().abs() < 0.01);
     let beyond = frontier::points(runs.first(), &SETTINGS, &["200"]).unwrap();
     let best: Vec<&str> = frontier::best(&beyond, "200")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the idle intervals of one CPU of a recording in its events. The first event from the entry on, before the
-//! next entry, that is evidence of a reason ended the interval ([`super::evidence`]).
+//! Finds the idle intervals of one CPU in the events of a recording. The end of an interval is due to the first event
+//! between its entry and the next entry that is evidence of a reason ([`super::evidence`]).
 
 use cpuidle::{FOREVER, Wake};
 
@@ -11,7 +11,7 @@ use super::line::{Event, What};
 /// A CPU.
 #[derive(Debug, Default)]
 pub struct RecordedCpu {
-    /// Whether the recording has all that may end an interval.
+    /// Whether the recording has all events that may end an interval.
     all: bool,
     now: Now,
     /// Time of its last event.
@@ -19,40 +19,40 @@ pub struct RecordedCpu {
     /// How long it ran before the current interval.
     busy_ns: u64,
     done: Vec<Interval>,
-    /// Contradiction after which nothing is certain.
+    /// Contradiction after which the events are unreliable.
     flaw: Option<String>,
 }
 
 /// State of the CPU.
 #[derive(Clone, Copy, Debug, Default)]
 enum Now {
-    /// No event yet, or none since events were lost.
+    /// There was no event yet, or none since events were lost.
     #[default]
     Unknown,
     /// It is in a state.
     Idle(Stay),
-    /// It has left the state at that time.
+    /// It has left the state at this time.
     Left(Stay, u64),
 }
 
 /// A stay in a state.
 #[derive(Clone, Copy, Debug)]
 struct Stay {
-    /// When it began to idle; `None` if that was before the recording.
+    /// When it began to idle; `None` if it began before the recording.
     since_ns: Option<u64>,
-    /// The state, likewise.
+    /// The state; `None` if it was entered before the recording.
     state: Option<u32>,
-    /// The last line about it.
+    /// The last line about the stay.
     line: usize,
-    /// Why it may have left.
+    /// Evidence of why the CPU may have left.
     seen: Option<Evidence>,
 }
 
 impl Stay {
-    /// Whether the CPU continues to idle after it: only the tick came, or a poll has timed out. `all`: whether
-    /// the recording has everything else that may have ended it.
+    /// Whether the CPU continues to idle after the stay: only the tick came, or a poll has timed out. `all` tells
+    /// whether the recording has all other events that may have ended the stay.
     fn goes_on(&self, all: bool) -> bool {
-        // A state that polls is the first.
+        // A polling state is the first state.
         let timed_out = all && self.state == Some(0) && self.seen.is_none();
         self.seen == Some(Evidence::Tick) || timed_out
     }
@@ -68,7 +68,7 @@ impl Stay {
 }
 
 impl RecordedCpu {
-    /// A CPU of a recording that has `all` that may end an interval, or has not.
+    /// Creates a CPU; `all` tells whether the recording has all events that may end an interval.
     pub fn new(all: bool) -> Self {
         Self {
             all,
@@ -76,7 +76,7 @@ impl RecordedCpu {
         }
     }
 
-    /// Handles an event of this CPU, in that line.
+    /// Handles an event of this CPU, which is in this line.
     pub fn take(&mut self, event: &Event, line: usize) {
         if self.flaw.is_none()
             && let Err(why) = self.taken(event, line)
@@ -131,20 +131,20 @@ impl RecordedCpu {
         Ok(())
     }
 
-    /// Events of this CPU were lost: forgets its current state, and the reason for the end of the interval
-    /// before, if that was not certain yet.
+    /// Handles a loss of this CPU's events: forgets its current state, and also the reason for the end of the previous
+    /// interval if that was not yet certain.
     pub fn lose(&mut self) {
         if let Now::Left(stay, at_ns) = self.now
             && let Some(Evidence::By(_) | Evidence::Ipi) = stay.seen
         {
-            // Too long an interval is left out.
+            // An interval that is too long is left out.
             let _ = self.end(&stay, at_ns);
         }
         self.now = Now::Unknown;
         self.busy_ns = 0;
     }
 
-    /// The CPU enters a state: returns when it began to idle, which is earlier if it continues to idle.
+    /// The CPU enters a state. Returns when it began to idle, which is earlier if it continues to idle.
     fn begin(&mut self, before: Now, time_ns: u64) -> Result<u64, String> {
         let Now::Left(stay, at_ns) = before else {
             return Ok(time_ns);
@@ -157,12 +157,12 @@ impl RecordedCpu {
         Ok(time_ns)
     }
 
-    /// The interval is over.
+    /// Adds the finished interval.
     fn end(&mut self, stay: &Stay, at_ns: u64) -> Result<(), String> {
         let Some(since_ns) = stay.since_ns else {
             return Ok(());
         };
-        // Time stamps in microseconds make shorter intervals 0.
+        // With time stamps in microseconds, shorter intervals are 0.
         let duration_ns = (at_ns - since_ns).max(1);
         if duration_ns > LONGEST_NS || self.busy_ns > LONGEST_NS {
             return Err(format!(
@@ -190,7 +190,7 @@ impl RecordedCpu {
         if let (Now::Left(stay, at_ns), None) = (self.now, &self.flaw)
             && !stay.goes_on(self.all)
         {
-            // Too long an interval is left out, like one without an end.
+            // An interval that is too long is left out, like an interval without an end.
             let _ = self.end(&stay, at_ns);
         }
         (self.done, self.flaw)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Evidence, in the events of a CPU, of why it left an idle state (docs/governors.md, "What Linux recorded").
+//! Evidence, in the events of a CPU, of its reasons to leave an idle state (docs/governors.md, "What Linux recorded").
 
 use cpuidle::Wake;
 
 /// Meaning of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// This has ended the interval.
+    /// This event ended the interval.
     By(Wake),
-    /// A timer's interrupt: the tick, if that has expired, else another timer.
+    /// A timer's interrupt: the tick if it has expired, otherwise another timer.
     TimerIrq,
     /// An inter-processor interrupt.
     Ipi,
-    /// By which a CPU tells others that their timers have expired.
+    /// Interrupt with which a CPU tells others that their timers have expired.
     Broadcast,
     /// The tick, which does not end an interval.
     Tick,
@@ -51,7 +51,7 @@ pub fn of(name: &str, text: &str) -> Option<Evidence> {
         }
         "sched_switch" => next_pid(text).filter(|&pid| pid != 0).map(|_| Switch),
         "PERF_RECORD_SWITCH_CPU_WIDE" => {
-            // `OUT  next pid/tid: 100/100` of the task that leaves, `IN  prev pid/tid: 0/0` of the one that comes.
+            // `OUT  next pid/tid: 100/100` of the leaving task, `IN  prev pid/tid: 0/0` of the next task.
             let (way, pid) = text.split_once("pid/tid:")?;
             let to_task = way.trim_start().starts_with("OUT") == (leading(pid)? != 0);
             to_task.then_some(Switch)
@@ -60,8 +60,8 @@ pub fn of(name: &str, text: &str) -> Option<Evidence> {
     }
 }
 
-/// Returns the task in `==> next_comm=x next_pid=7 next_prio=120`, or in trace-cmd's form
-/// `==> x:7 [120]`. A task's name can contain any of this, so the last match counts.
+/// Returns the task in `==> next_comm=x next_pid=7 next_prio=120`, or in trace-cmd's form `==> x:7 [120]`. Since a
+/// task's name can contain any of this, the last match counts.
 fn next_pid(text: &str) -> Option<u32> {
     let key = ["next_pid=", ":"];
     let (_, next) = text.rsplit_once("==>")?;
@@ -77,13 +77,13 @@ fn leading(text: &str) -> Option<u32> {
     text[..end].parse().ok()
 }
 
-/// Combines `now` with the earlier `before`: the first that ended the interval counts. Further events of the same
+/// Combines `now` with the earlier `before`: the first event that ended the interval counts. Further events of the same
 /// interrupt are more precise, and the tick does not exclude another reason.
 pub fn later(before: Option<Evidence>, now: Evidence) -> Option<Evidence> {
     use Evidence::{Broadcast, By, Ipi, Switch, Tick, TimerIrq};
     Some(match (before, now) {
         (None, Switch) => By(Wake::Request),
-        // The tick's interrupt has woken a task: a timer that is not an hrtimer.
+        // The tick's interrupt has woken a task through a timer that is not an hrtimer.
         (Some(Tick), Switch) => By(Wake::Timer),
         (Some(Tick), TimerIrq | Broadcast) => Tick,
         (Some(TimerIrq), Tick) => Tick,

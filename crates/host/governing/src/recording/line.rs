@@ -7,28 +7,28 @@
 //!           <idle>-0       [001]  1234.567890: cpu_idle:             state=1 cpu_id=1     trace-cmd report
 //! ```
 //!
-//! The name of a task comes first, and may contain spaces, colons and brackets. So an event is the first CPU
-//! followed by a time stamp and a name for which a task's name has no room.
+//! The name of a task comes first, and may contain spaces, colons and brackets. Therefore, an event begins at the first
+//! CPU that is followed by a time stamp and by a name that no task's name has room for.
 
 use super::super::text::quoted;
 use super::evidence::{self, Evidence};
 
-/// Number of a state that means the exit: -1 as 32 bits.
+/// Number of a state that stands for the exit: -1 as 32 bits.
 const EXIT: u32 = u32::MAX;
 const IDLE: &str = "cpu_idle";
-/// Most bytes of a task's name (Linux, `TASK_COMM_LEN`, without the terminating zero).
+/// Most bytes in a task's name (Linux, `TASK_COMM_LEN`, without the terminating zero).
 const TASK: usize = 15;
 
-/// A line, parsed.
+/// A parsed line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     /// An event of a CPU.
     Event(Event),
-    /// Events of this CPU were lost here; of any, if it names none.
+    /// Events of this CPU were lost here; events of any CPU if it is `None`.
     Lost(Option<u32>),
     /// Events were lost at an unknown place.
     LostSomewhere,
-    /// An event of idling that can't be read, and the reason.
+    /// An event about idling that can't be read, and the reason.
     Broken(String),
     /// A line of Linux that is not about idling.
     Unrelated,
@@ -40,7 +40,7 @@ pub enum Line {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     pub cpu: u32,
-    /// Since any start.
+    /// Time since an arbitrary start.
     pub time_ns: u64,
     pub what: What,
 }
@@ -50,14 +50,14 @@ pub struct Event {
 pub enum What {
     /// The CPU enters this state.
     Enter(u32),
-    /// It has left it.
+    /// The CPU has left a state.
     Exit,
-    /// A possible reason to leave.
+    /// A possible reason to leave a state.
     Saw(Evidence),
 }
 
-/// Returns the lines of a text, with their numbers. In JSON and in scripts of pages, lines of Linux are in strings:
-/// there `\n` is two characters.
+/// Returns the lines of a text, with their numbers. In JSON and in scripts of pages, Linux's lines are in strings,
+/// where `\n` is two characters.
 pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().zip(1..);
     lines.flat_map(|(line, number)| {
@@ -68,7 +68,7 @@ pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 impl Line {
-    /// Reads a line.
+    /// Parses a line.
     pub fn read(line: &str) -> Self {
         if let Some(lost) = lost(line) {
             return lost;
@@ -116,11 +116,11 @@ fn parts(line: &str) -> Option<(u32, &str, &str, &str)> {
         } else if is_stamp(word) {
             stamp = cpu.zip(Some(word.trim_end_matches(':')));
         } else if let Some((cpu, time)) = stamp {
-            // perf may print the period before the name.
+            // perf may print the period before the event's name.
             if word.bytes().all(|byte| byte.is_ascii_digit()) {
                 continue;
             }
-            // Words are slices of the line, so what follows begins where the word ends.
+            // Words are slices of the line, so the rest begins at the end of the word.
             let end = word.as_ptr() as usize - line.as_ptr() as usize + word.len();
             if let Some(name) = name(word).filter(|_| end > TASK) {
                 return Some((cpu, time, name, &line[end..]));
@@ -139,8 +139,8 @@ fn is_stamp(word: &str) -> bool {
     })
 }
 
-/// Returns the event of a word: `cpu_idle:`; perf adds the system, `power:cpu_idle:`, and its
-/// own records have no colon.
+/// Returns the event's name from a word: `cpu_idle:`. perf prepends the system, as in `power:cpu_idle:`, and its own
+/// records have no colon.
 fn name(word: &str) -> Option<&str> {
     if word.starts_with("PERF_RECORD_") {
         return Some(word.trim_end_matches(':'));
@@ -164,12 +164,12 @@ fn nanoseconds(stamp: &str) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(part)
 }
 
-/// Parses state and CPU of the event.
+/// Parses the event's state and CPU.
 fn idle(text: &str) -> Option<(u32, u32)> {
     let value = |key: &str| {
         let mut words = text.split_ascii_whitespace();
         let value = words.find_map(|word| word.strip_prefix(key)?.strip_prefix('='))?;
-        // The end of a string or an element of a page may follow, but no part of a number.
+        // The end of a string or an element of a page may follow, but no further part of a number.
         let end = value
             .find(|c: char| !c.is_ascii_digit())
             .unwrap_or(value.len());
@@ -179,7 +179,7 @@ fn idle(text: &str) -> Option<(u32, u32)> {
     Some((value("state")?, value("cpu_id")?))
 }
 
-/// Handles a line in none of the forms: it is broken if it is about idling.
+/// Handles a line that has none of the forms: it is broken if it is about idling.
 fn formless(line: &str) -> Line {
     let mut words = line.split_ascii_whitespace();
     let named = line.contains(IDLE) && words.any(|word| name(word) == Some(IDLE));
@@ -200,8 +200,8 @@ fn formless(line: &str) -> Line {
     })
 }
 
-/// Recognizes a loss of events: of ftrace and trace-cmd a line of its own, `CPU:1 [LOST 5 EVENTS]` and `CPU:1 [5 EVENTS
-/// DROPPED]`; of perf a record, which may have no CPU, and a line at its end.
+/// Recognizes a loss of events. ftrace and trace-cmd print a line of its own, `CPU:1 [LOST 5 EVENTS]` or `CPU:1 [5
+/// EVENTS DROPPED]`; perf prints a record, which may have no CPU, and a line at the end.
 fn lost(line: &str) -> Option<Line> {
     let line = line.trim_start_matches([' ', '\t', '"']);
     if let Some(rest) = line.strip_prefix("CPU:")

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings in the forms of the tools, and refused ones.
+//! Recordings in the forms of the tools, and refused recordings.
 
 use cpuidle::{FOREVER, Wake};
 
 use super::*;
 
-/// `perf script`, of `perf record -a -e power:cpu_idle,irq:irq_handler_entry,ipi:ipi_entry`: events of two CPUs and of a
-/// task with a bad name.
+/// Output of `perf script`, from `perf record -a -e power:cpu_idle,irq:irq_handler_entry,ipi:ipi_entry`: events of two
+/// CPUs and of a task with a misleading name.
 const PERF: &str = "
          swapper     0 [000]  5000.000000100:                 power:cpu_idle: state=1 cpu_id=0
          swapper     0 [001]  5000.000000200:                 power:cpu_idle: state=0 cpu_id=1
@@ -45,7 +45,7 @@ const FTRACE: &str = "\
           <idle>-0       [001] d..2.    12.005150: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=timers next_pid=90 next_prio=120
 ";
 
-/// `trace-cmd report`, version 3, without and with flags.
+/// Output of `trace-cmd report`, version 3, without and with flags.
 const TRACE_CMD: &str = "\
 cpus=2
           <idle>-0     [001]   331.000100: cpu_idle:             state=1 cpu_id=1
@@ -58,7 +58,7 @@ fn read(text: &str, cpu: Option<u32>) -> Result<Recorded, String> {
     parse(text, cpu)
 }
 
-/// Returns duration, event and time of work before, in nanoseconds.
+/// Returns each interval's duration, event and preceding time of work, in nanoseconds.
 fn told(recorded: &Recorded) -> Vec<(u64, Wake, u64)> {
     let intervals = recorded.intervals.iter();
     intervals
@@ -86,7 +86,7 @@ fn perf_is_read_for_the_cpu_with_the_most_or_the_one_named() {
     assert!(error.ends_with("of its intervals: 0 (2), 1 (1)"), "{error}");
 }
 
-/// The first exit belongs to an interval that began before. The tick ends no interval.
+/// The first exit belongs to an interval that began before the recording. The tick ends no interval.
 #[test]
 fn a_file_of_ftrace_is_read_and_the_tick_ends_no_interval() {
     let recorded = read(FTRACE, None).unwrap();
@@ -94,7 +94,7 @@ fn a_file_of_ftrace_is_read_and_the_tick_ends_no_interval() {
     assert_eq!(recorded.intervals[0].next_timer_ns, 5_000_000);
 }
 
-/// An interval too short for microseconds still counts.
+/// An interval that is too short for microseconds still counts.
 #[test]
 fn a_report_of_trace_cmd_is_read() {
     let recorded = read(TRACE_CMD, None).unwrap();
@@ -170,8 +170,8 @@ fn what_is_not_of_linux_is_quoted_cut() {
     }
 }
 
-/// CPU 0 enters a state, has the events of `lines` (with its exit `X`), and enters the next state; CPU 1
-/// has all kinds of events.
+/// CPU 0 enters a state, has the events of `lines` (including its exit `X`), and enters the next state. CPU 1 has all
+/// kinds of events.
 fn ended(state: u32, lines: &[&str]) -> Vec<(u64, Wake, u64)> {
     let mut text = String::from(
         "<idle>-0 [001] d.h1. 1.000000: irq_handler_entry: irq=1 name=IPI\n\
@@ -188,7 +188,7 @@ fn ended(state: u32, lines: &[&str]) -> Vec<(u64, Wake, u64)> {
     told(&read(&text, Some(0)).unwrap())
 }
 
-/// Events on either side of the exit and the wake-up that they show, in the words of ftrace, perf and trace-cmd.
+/// Events before and after the exit, and the wake-up that they show, in the words of ftrace, perf and trace-cmd.
 #[test]
 fn each_event_tells_what_it_can_wherever_it_stands() {
     use Wake::{Interrupt, Request, Timer};
@@ -270,7 +270,7 @@ fn each_event_tells_what_it_can_wherever_it_stands() {
             &["irq_vectors:irq_work_entry: vector=246", switch],
             Interrupt,
         ),
-        // None of these shows who woke the CPU.
+        // None of these events shows who woke the CPU.
         (
             &[
                 "sched_switch: prev_comm=next_pid=9 ==> next_comm=swapper/0 next_pid=0 next_prio=120",
@@ -308,7 +308,7 @@ fn each_event_tells_what_it_can_wherever_it_stands() {
     }
 }
 
-/// An interval that only the tick, or a poll's own end, has interrupted is one interval.
+/// An interval that was interrupted only by the tick, or by the end of a poll, is a single interval.
 #[test]
 fn the_tick_and_the_end_of_a_poll_end_no_interval() {
     let tick = "hrtimer_expire_entry: hrtimer=0 function=tick_sched_timer now=1";
@@ -320,15 +320,14 @@ fn the_tick_and_the_end_of_a_poll_end_no_interval() {
         ended(0, &["X", "sched_wakeup: comm=x", "ipi_raise: x"])[..],
         whole
     );
-    // A state that does not poll has a reason to end, and so may one without recorded interrupts.
+    // A state that does not poll has a reason to end, and so may a polling state without recorded interrupts.
     assert_eq!(ended(1, &["X"]).len(), 2);
     let poll = "a-1 [000] 1.1: cpu_idle: state=0 cpu_id=0\na-1 [000] 1.2: cpu_idle: state=4294967295 cpu_id=0\n";
     let text = format!("{poll}{}", poll.replace("1.", "2."));
     assert_eq!(read(&text, None).unwrap().intervals.len(), 2);
 }
 
-/// x86 handles the interrupt before the event of leaving the state: an IPI, the
-/// tick, and a timer, of one recording.
+/// x86 handles the interrupt before the event of leaving the state: an IPI, the tick, and a timer, from one recording.
 #[test]
 fn a_recording_of_x86_is_read_as_by_hand() {
     let text = "\
@@ -351,13 +350,13 @@ fn a_recording_of_x86_is_read_as_by_hand() {
         (9_842_884_546, Wake::Timer, 3_786_341_131),
     ];
     assert_eq!(told(&read(text, None).unwrap()), wanted);
-    // Tabs, and line ends of Windows.
+    // Tabs and Windows line ends.
     let tabs = text.replace(' ', "\t").replace('\n', "\r\n");
     assert_eq!(told(&read(&tabs, None).unwrap()), wanted);
 }
 
-/// Returns how many of the intervals of two CPUs with four intervals of 10 us each remain if `said` precedes a line:
-/// each interval has three, its entry, its exit and its reason to end.
+/// Returns how many of two CPUs' intervals, four of 10 us each, remain if `said` precedes a line: each interval has
+/// three lines, its entry, its exit and its reason to end.
 fn with_loss(said: &str, line: usize) -> [usize; 2] {
     let mut lines = vec![];
     for n in 1..5 {
@@ -406,7 +405,7 @@ fn a_loss_takes_what_is_around_it_on_its_cpu() {
     assert_eq!(with_loss("PERF_RECORD_LOST lost 13", 4), [3, 3]);
 }
 
-/// perf reports lost events at its end; the place is known only if its marks are there too.
+/// perf reports lost events at its end; their place is known only if perf's marks are also in the text.
 #[test]
 fn a_loss_that_is_marked_may_be_summed_up() {
     let text = format!(
@@ -415,7 +414,7 @@ fn a_loss_that_is_marked_may_be_summed_up() {
     assert_eq!(read(&text, None).unwrap().intervals.len(), 2);
 }
 
-/// A flaw on one CPU does not keep another from being replayed.
+/// A flaw on one CPU does not prevent the replay of another.
 #[test]
 fn a_flaw_is_of_its_cpu() {
     let twice = "a-0 [007] 1.1: cpu_idle: state=1 cpu_id=7\n";
@@ -429,7 +428,7 @@ fn a_flaw_is_of_its_cpu() {
     );
 }
 
-/// Pages and JSON contain the text, however late, and as strings.
+/// Pages and JSON contain the text anywhere, and as strings.
 #[test]
 fn text_is_found_in_pages_and_json() {
     let page = format!(
@@ -453,7 +452,7 @@ fn text_is_found_in_pages_and_json() {
     }
 }
 
-/// perf's options add columns; a task's name may look like any of them.
+/// perf's options add columns, and a task's name may look like any of them.
 #[test]
 fn columns_of_perf_and_names_of_tasks_do_not_confuse() {
     let wanted = told(&read(PERF, None).unwrap());
@@ -478,7 +477,7 @@ fn columns_of_perf_and_names_of_tasks_do_not_confuse() {
     );
 }
 
-/// An unknown form is named, and not taken for a recording without the event.
+/// An unknown form is named, and is not mistaken for a recording without the event.
 #[test]
 fn a_form_that_is_not_read_is_named() {
     for (text, told) in [
@@ -518,7 +517,7 @@ fn a_ring_that_was_overwritten_is_read() {
     );
 }
 
-/// Output of a kernel, of two CPUs. The first exit of CPU 0 has no entry, and the last entry of each no exit.
+/// Output of a kernel with two CPUs. The first exit of CPU 0 has no entry, and the last entry of each CPU has no exit.
 #[test]
 fn a_recording_of_debian_is_read_as_by_hand() {
     use Wake::{Request, Timer};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parses a trace line by line and not by the `csv` crate, which counts lines wrongly
-//! after comments; nothing in a trace needs quotes.
+//! Parses a trace line by line. The `csv` crate counts lines wrongly after comments, and nothing in a trace needs its
+//! quotes.
 
 use cpuidle::{FOREVER, Wake};
 
@@ -18,7 +18,7 @@ pub fn is(text: &str) -> bool {
         .is_none_or(|(_, titles)| titles.iter().any(|title| COLUMNS.contains(title)))
 }
 
-/// Parses the intervals of a text; an error says what is wrong with it and where.
+/// Parses the intervals in a text; an error describes the mistake and its place.
 pub fn parse(text: &str) -> Result<Vec<Interval>, String> {
     let mut lines = lines(text);
     let header = lines.next().map_or(Vec::new(), |(_, header)| header);
@@ -34,14 +34,14 @@ pub fn parse(text: &str) -> Result<Vec<Interval>, String> {
     Ok(intervals)
 }
 
-/// Returns the values of each line that is neither blank nor a comment, with its number.
+/// Returns the values of each line that is neither blank nor a comment, with the line's number.
 fn lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
     let lines = text.lines().map(str::trim).zip(1..);
     let lines = lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
     lines.map(|(line, number)| (number, line.split(',').map(str::trim).collect()))
 }
 
-/// Index of each of [`COLUMNS`].
+/// Index of each column of [`COLUMNS`].
 type Places = [Option<usize>; COLUMNS.len()];
 
 fn places(header: &[&str]) -> Result<Places, String> {

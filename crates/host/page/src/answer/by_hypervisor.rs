@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The small table of a run under several hypervisors: a row a way of waiting, a column each.
+//! The small table of a run under several hypervisors: a row for each way of waiting, a column for each hypervisor.
 
 use plan::{Wake, Workload};
 use results::Results;
@@ -14,10 +14,10 @@ use crate::summary;
 /// Rows of the table.
 type Rows = Vec<(String, Vec<(String, String)>)>;
 
-/// Hypervisors from which on they are the columns; of fewer, the screen has both.
+/// Least number of hypervisors that become columns; with fewer, the screen has rows and columns for them.
 const MANY: usize = 4;
 
-/// Returns the sentence of pingpong and its medians, or `None` if it ran under few things.
+/// Returns the sentence about pingpong and its medians, or `None` if it ran under only a few hypervisors.
 pub fn document(results: &Results, scale: Scale) -> Option<Document> {
     let cells = results.cells.iter();
     let cells = cells.filter(|cell| cell.what.workload == Workload::Pingpong);

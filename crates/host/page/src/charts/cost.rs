@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The medians as bars, grouped by way of waiting: a colour for each hypervisor, or for each run where there are several.
+//! The medians as bars, grouped by way of waiting: a colour for each hypervisor, or for each run if there are several.
 
 use results::Cell;
 
@@ -14,7 +14,7 @@ const RUNS: [&str; 6] = [
     "c-blue", "c-orange", "c-green", "c-purple", "c-red", "c-grey",
 ];
 
-/// Returns a chart for each workload and unit, with all runs that have it on one axis.
+/// Returns a chart for each workload and unit, with all runs that have them on one axis.
 pub fn items(panels: &[Panel<'_>]) -> Vec<Item> {
     let mut kinds: Vec<Vec<&Panel<'_>>> = Vec::new();
     for panel in panels {
@@ -39,9 +39,9 @@ struct Kind<'p, 'r> {
     groups: Vec<Group>,
 }
 
-/// The cells of a run in such a chart, and what was chosen of others.
+/// Returns the cells of a run in such a chart, and a note on the values chosen for other dimensions.
 fn shown<'r>(panel: &Panel<'r>) -> (Vec<&'r Cell>, String) {
-    // A hypervisor that polls or not is part of the way of waiting; more values of its limit are a sweep.
+    // Whether a hypervisor polls is part of the way of waiting; more values of its limit are a sweep.
     match host_polls(&panel.cells) {
         ..=2 => panel.plain_but(&["host-poll-us"]),
         _ => panel.plain(),
@@ -118,7 +118,7 @@ impl<'p, 'r> Kind<'p, 'r> {
         })
     }
 
-    /// Draws it; those of one measure have one axis.
+    /// Draws the chart; charts of one measure share an axis.
     fn item(&self, all: &[Self]) -> Item {
         let Self {
             panel,
@@ -167,7 +167,7 @@ fn bar(panel: &Panel<'_>, cell: &Cell, class: &str) -> Option<Bar> {
     })
 }
 
-/// One group for those of one way of waiting whose bars are the same.
+/// Merges groups of one way of waiting that have equal bars.
 fn merged(groups: Vec<Group>) -> Vec<Group> {
     let bars = |group: &Group| -> Vec<(String, String)> {
         let bars = group.bars.iter();

@@ -11,12 +11,12 @@ use crate::svg::number;
 
 /// Most lines that one chart can show clearly.
 const MOST: usize = 10;
-/// Samples that lie closer together, as a part of the largest, make a vertical line.
+/// Samples whose spread is below this share of the largest make a vertical line.
 const ALIKE: f64 = 0.01;
 
 /// Returns the section: a chart for each workload and path.
 pub fn section(panels: &[Panel<'_>]) -> Section {
-    // A broadcast repeats what is shown already.
+    // A broadcast repeats what other charts show.
     let shown = panels
         .iter()
         .filter(|panel| !panel.scale.of_host && panel.cells[0].what.shape != Shape::Broadcast);
@@ -35,7 +35,7 @@ struct Curve<'r> {
     points: Vec<(f64, f64)>,
 }
 
-/// The charts of a workload, on one axis, and a sentence about the cells whose samples are alike.
+/// Returns the charts of a workload, on one axis, and a sentence about the cells whose samples are nearly equal.
 fn items(panel: &Panel<'_>) -> Vec<Item> {
     let (cells, chosen) = panel.plain();
     let curves = cells.into_iter().map(|cell| {
@@ -74,7 +74,7 @@ impl Curve<'_> {
     }
 }
 
-/// Says of cells without a distribution where their samples lie.
+/// Describes the samples of cells without a chart of their distribution.
 fn told(panel: &Panel<'_>, alike: &[Curve<'_>]) -> Option<Item> {
     let least = alike.iter().map(Curve::least).reduce(f64::min)?;
     let most = alike.iter().map(Curve::most).fold(0.0, f64::max);
@@ -97,7 +97,7 @@ fn told(panel: &Panel<'_>, alike: &[Curve<'_>]) -> Option<Item> {
     }))
 }
 
-/// A chart of the curves `here`, on the axis of `all`.
+/// Returns a chart of the curves `here`, on the axis of `all`.
 fn chart(
     panel: &Panel<'_>,
     path: &str,
@@ -131,8 +131,8 @@ fn chart(
     Item::Figure(figure(&title, &note, &legend, chart))
 }
 
-/// Returns values and the share of the samples that is at or below them. A histogram
-/// has the largest value only to its bucket, the statistics have it exactly.
+/// Returns values, each with the share of the samples at or below it. A histogram knows only the bucket of the largest
+/// value; the statistics have the exact value.
 fn cumulative(panel: &Panel<'_>, cell: &Cell) -> Vec<(f64, f64)> {
     let buckets = cell.histograms.get("total").map_or(&[][..], Vec::as_slice);
     let count: u64 = buckets.iter().map(|bucket| bucket.1).sum();

@@ -10,7 +10,8 @@ use crate::svg::{Anchor, Canvas, WIDTH, number, width_of};
 
 /// Shades, from the nearest to the farthest.
 const SHADES: usize = 7;
-/// The full shade is at least this many times the nearest: less far apart, all are of one light shade.
+/// The full shade stands for at least this multiple of the nearest value; if all values are closer together, all have
+/// one light shade.
 const FULL: f64 = 2.0;
 const LEFT: f64 = 56.0;
 const TOP: f64 = 26.0;
@@ -126,7 +127,7 @@ impl Shades {
         (part * SHADES as f64).min(SHADES as f64 - 1.0) as usize
     }
 
-    /// Returns an entry for each shade that a value has.
+    /// Returns an entry for each shade that occurs among the values.
     fn legend(&self, values: impl Iterator<Item = f64> + Clone, unit: &str) -> Vec<Entry> {
         let entry = |shade: usize| {
             let mut here = values
@@ -161,7 +162,7 @@ mod tests {
             full: 300.0,
         };
         assert_eq!((far.of(100.0), far.of(300.0)), (0, SHADES - 1));
-        // No square of the legend is without data.
+        // Every square of the legend has data.
         let legend = far.legend([100.0, 300.0].into_iter(), "ns");
         assert_eq!(legend.len(), 2);
     }

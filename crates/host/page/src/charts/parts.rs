@@ -25,7 +25,7 @@ const COLOURS: [&str; 9] = [
 ];
 /// The remaining part.
 const REST: (&str, &str) = ("c-rest", "rest");
-/// Orders of names; others follow.
+/// Known orders of names; other names follow.
 const EXITS: [&str; 9] = [
     "wfi",
     "wfe",
@@ -41,10 +41,12 @@ const RESIDENCY: [&str; 4] = ["run", "poll", "wfi", "el2"];
 
 type Parts = Vec<(&'static str, String, f64)>;
 
-/// Times that a sample with stamps may be longer than one without: beyond that, its parts are those of the stamps.
+/// Most times longer that samples with stamps may be than samples without: beyond this, their parts mainly show the
+/// stamps.
 const DISTORTED: f64 = 2.0;
 
-/// Returns the stages of each cell that has any, of the samples with time stamps; where these are distorted, a sentence.
+/// Returns the stages of each cell that has any, from the samples with time stamps; a sentence instead where these
+/// samples are distorted.
 pub fn stages(panel: &Panel<'_>) -> Option<Item> {
     let cells = with(panel, |cell| cell.stages().next().is_some());
     let times = cells.iter().filter_map(|cell| cell.distortion());
@@ -88,7 +90,7 @@ pub fn stages(panel: &Panel<'_>) -> Option<Item> {
     figure.map(Item::Figure)
 }
 
-/// Returns the names in the order of the cell with the most: that of the wake-up.
+/// Returns the names in the order of the cell with the most stages, which is the order of the wake-up.
 pub fn stage_names(cells: &[&Cell]) -> Vec<String> {
     let longest = cells.iter().max_by_key(|cell| cell.stages().count());
     let mut names: Vec<String> = Vec::new();
@@ -104,12 +106,12 @@ pub fn stage_names(cells: &[&Cell]) -> Vec<String> {
     names
 }
 
-/// Returns the time at EL2 by cause of the exit, of the samples with time stamps.
+/// Returns the time at EL2 by cause of the exit, from the samples with time stamps.
 pub fn time_at_el2(panel: &Panel<'_>) -> Option<Figure> {
     let time = |cell: &Cell| cell.counters.get("time").cloned().unwrap_or_default();
     // The counters are always in ticks.
     let shown = |cell: &Cell, ticks| panel.scale.of_cell(cell).ticks(ticks);
-    // With stamps a sample executes different instructions.
+    // A sample with stamps executes different instructions.
     let cells = with(panel, |cell| {
         let known = cell.unit != "insns" && shown(cell, 1).is_some();
         known && stamped(cell) > 0 && time(cell).values().sum::<u64>() > 0
@@ -136,14 +138,14 @@ pub fn time_at_el2(panel: &Panel<'_>) -> Option<Figure> {
     draw(panel, rows, &legend(&names), (&unit, &note), "time at EL2")
 }
 
-/// Returns the cells whose exits are known.
+/// Returns the cells with known exits.
 fn with_exits<'r>(panel: &Panel<'r>) -> Vec<&'r Cell> {
     with(panel, |cell| {
         cell.under == Under::Rouse && !cell.exits_of_samples().is_empty()
     })
 }
 
-/// Returns every cause with exits.
+/// Returns every cause that has exits.
 pub fn exit_causes(panel: &Panel<'_>) -> Vec<String> {
     names(&with_exits(panel), &EXITS, Cell::exits_of_samples)
 }
@@ -204,7 +206,7 @@ pub fn residency(panel: &Panel<'_>) -> Option<Figure> {
     )
 }
 
-/// Returns the number of samples whose stamps show where the CPUs were.
+/// Returns the number of samples whose stamps show where the CPUs spent their time.
 fn stamped(cell: &Cell) -> u64 {
     let counts = cell.counters.get("stamped");
     let samples = counts.and_then(|counts| counts.get("samples"));
@@ -223,7 +225,7 @@ fn distortion(cells: &[&Cell]) -> String {
     }
 }
 
-/// Describes how many samples have stages; with stamps, these are not among the others.
+/// Describes how many samples have stages; samples with stamps are not among the others.
 fn samples(cells: &[&Cell]) -> String {
     let most = |cell: &&Cell| cell.stages.iter().map(|stage| stage.stats.count).max();
     let counts: Vec<u64> = cells.iter().filter_map(most).collect();
@@ -254,7 +256,7 @@ fn known_first<'c>(order: &[&str], counts: impl Iterator<Item = &'c Counts>) -> 
     known.chain(others).map(str::to_owned).collect()
 }
 
-/// Returns a stack for each cell, below the path that it shares with others.
+/// Returns a stack for each cell, below a heading with the path that the cell shares with others.
 pub fn rows(
     cells: &[&Cell],
     mut parts: impl FnMut(&Cell) -> Option<(Parts, Option<f64>)>,
@@ -282,7 +284,7 @@ pub fn rows(
     rows
 }
 
-/// A path on which no cell has anything takes one line.
+/// Reduces a path whose cells all have nothing to one line.
 fn without_empty_paths(rows: Vec<StackRow>) -> Vec<StackRow> {
     let mut kept: Vec<StackRow> = Vec::new();
     let mut rows = rows.into_iter().peekable();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The work of samples without time stamps, in which an observer counted every instruction:
-//! it does not include the cost of a stamp.
+//! The work of samples without time stamps, in which an observer counted every instruction: it does not include the
+//! cost of stamps.
 
 use results::{Cell, Critical, Work};
 
@@ -16,7 +16,7 @@ const LEVELS: [Level; 3] = [
     ("EL2", |work| work.el2),
     ("EL3", |work| work.el3),
 ];
-/// Work of CPUs after the path or next to it.
+/// Work of CPUs after the path or parallel to it.
 const BESIDE: &str = "beside the path";
 
 /// Returns the work of a sample: the path by level, and the rest.
@@ -58,18 +58,18 @@ pub fn without_stamps(panel: &Panel<'_>) -> Option<Figure> {
     )
 }
 
-/// Divides a count of all samples with a path by their number.
+/// Divides a total over all samples with a path by their number.
 fn per_path(critical: &Critical, count: u64) -> f64 {
     count as f64 / critical.samples.max(1) as f64
 }
 
-/// The work of all CPUs in a sample.
+/// Returns the work of all CPUs in a sample.
 fn work(critical: &Critical) -> f64 {
     let samples = (critical.samples + critical.unclear).max(1);
     critical.work.total() as f64 / samples as f64
 }
 
-/// The path without bookkeeping.
+/// Returns the path without bookkeeping.
 fn net(critical: &Critical) -> f64 {
     let path = &critical.on_path;
     per_path(

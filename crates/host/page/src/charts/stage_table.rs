@@ -8,7 +8,7 @@ use crate::cells::{Panel, path, waiting_text};
 use crate::charts::parts::stage_names;
 use crate::svg::number;
 
-/// Returns a table for each workload whose samples have stages that sum up.
+/// Returns a table for each workload whose samples have stages with a sum.
 pub fn tables(panels: &[Panel<'_>]) -> Markup {
     html! {
         @for panel in panels {

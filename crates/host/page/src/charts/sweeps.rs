@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Charts over a limit or a pause with several values.
+//! Charts over a limit or a pause that has several values.
 
 use plan::{DIMENSIONS, Info, Show, Wait};
 use results::Cell;
@@ -11,15 +11,15 @@ use crate::knee;
 use crate::scale::median;
 use crate::svg::number;
 
-/// The limit for which the cost without any polling is shown.
+/// The limit for which the chart also shows the cost without any polling.
 const LIMIT: &str = "poll-limit-us";
-/// A dimension with a line for each of its values, where it is not swept itself.
+/// A dimension whose values each get a line, unless it is swept itself.
 const GAP: &str = "gap-us";
 /// Lines that one chart can show.
 const MOST: usize = 12;
-/// Patterns of the lines of that dimension's values.
+/// Line patterns for that dimension's values.
 const PATTERNS: [&str; 4] = ["", " dash", " dots", " dash-dots"];
-/// Values that make a line; of fewer, the numbers say as much.
+/// Least number of values for a line; fewer values are given as numbers.
 const POINTS: usize = 3;
 
 /// Returns the section: charts of each dimension with more than one value.
@@ -30,7 +30,7 @@ pub fn section(panels: &[Panel<'_>]) -> Section {
             continue;
         };
         for panel in panels {
-            // Such a chart has both values already.
+            // The charts of medians already have both values.
             if info.key == "host-poll-us" && host_polls(&panel.cells) <= 2 {
                 continue;
             }
@@ -46,17 +46,17 @@ pub fn section(panels: &[Panel<'_>]) -> Section {
     )
 }
 
-/// The cells of a workload over a dimension.
+/// The cells of a workload over one dimension.
 struct Sweep<'p, 'r> {
     panel: &'p Panel<'r>,
     info: &'static Info,
     name: &'static str,
     cells: Vec<&'r Cell>,
-    /// Values chosen of other dimensions.
+    /// Note on the values chosen for other dimensions.
     chosen: String,
     /// Values of the dimension.
     values: Vec<u64>,
-    /// The other dimension and its values, if there are several.
+    /// The other dimension and its values, if it has several.
     apart: Option<(&'static Info, Vec<u64>)>,
     /// Whether all cells wait in one way.
     alike: bool,
@@ -92,7 +92,7 @@ impl<'p, 'r> Sweep<'p, 'r> {
         }
     }
 
-    /// A chart or a sentence for each path, on one axis.
+    /// Returns a chart or a sentence for each path; the charts share an axis.
     fn items(&self) -> Vec<Item> {
         if self.values.len() < 2 {
             return Vec::new();
@@ -113,7 +113,7 @@ impl<'p, 'r> Sweep<'p, 'r> {
             .flat_map(|line| &line.points);
         let range = range(points.map(|point| point.1));
         let mut made: Vec<_> = all.iter().filter(|(_, lines)| !lines.is_empty()).collect();
-        // The curve with the most to see comes first.
+        // The steepest curve comes first.
         made.sort_by(|one, other| steepest(&other.1).total_cmp(&steepest(&one.1)));
         let made = made.into_iter();
         made.map(|(of, lines)| self.item(of, lines, range))
@@ -151,7 +151,7 @@ impl<'p, 'r> Sweep<'p, 'r> {
         lines
     }
 
-    /// Returns the line that begins with a cell.
+    /// Returns the line that begins with this cell.
     fn beginning(&self, cell: &Cell) -> Option<Line> {
         let (mut name, mut class) = (waiting_text(cell), wait_class(cell));
         if let Some((info, values)) = &self.apart {
@@ -214,7 +214,7 @@ impl<'p, 'r> Sweep<'p, 'r> {
     }
 }
 
-/// The ratio of the largest to the least value of the line that has the largest.
+/// Returns the highest ratio of a line's largest value to its least.
 fn steepest(lines: &[Line]) -> f64 {
     let ratios = lines.iter().map(|line| {
         let [low, high] = range(line.points.iter().map(|point| point.1));
@@ -223,7 +223,7 @@ fn steepest(lines: &[Line]) -> f64 {
     ratios.fold(0.0, f64::max)
 }
 
-/// A line as numbers.
+/// Describes a line as numbers.
 fn told(line: &Line) -> String {
     let [first, .., last] = line.points.as_slice() else {
         return String::new();
@@ -246,7 +246,7 @@ fn told(line: &Line) -> String {
     }
 }
 
-/// Describes where a line bends, if it does.
+/// Describes the point at which a line bends, if it does.
 fn knee_of(line: &Line) -> Option<String> {
     let at = knee::knee(&line.points)?;
     Some(format!("{} at {at} µs", line.name))

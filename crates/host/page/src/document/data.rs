@@ -10,8 +10,8 @@ use crate::{Column, grid};
 const SCHEMA: u32 = 1;
 
 impl Document {
-    /// Returns a JSON object: `schema`, `command`, and `blocks`, each of which has either `line`, a text, or `columns`,
-    /// a list of objects with `group`, `title` and `texts`, the rows as they are shown.
+    /// Returns a JSON object: `schema`, `command` and `blocks`. Each block has either `line`, a text, or `columns`, a
+    /// list of objects with `group`, `title` and `texts`, which are the rows as shown.
     #[must_use]
     pub fn json(&self, command: &str) -> Value {
         let blocks = self.blocks().iter().map(|block| match block {
@@ -26,7 +26,7 @@ impl Document {
         json!({ "schema": SCHEMA, "command": command, "blocks": blocks.collect::<Vec<_>>() })
     }
 
-    /// Returns the tables as CSV (RFC 4180), with an empty line between two.
+    /// Returns the tables as CSV (RFC 4180), with an empty line between tables.
     ///
     /// # Errors
     /// If a row can't be written to memory.
@@ -49,7 +49,7 @@ fn of_table(columns: &[Column]) -> csv::Result<String> {
             let text = column.texts().get(number).map_or("", String::as_str);
             match column.is_left() {
                 true => foreign::cell(text),
-                // A program reads the number, not its commas.
+                // A program needs the number without its commas.
                 false => text.replace(',', "").into(),
             }
         });

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::{Block, Document};
 use crate::appendix::table;
 
-/// Lines of one kind next to each other, or a table.
+/// Consecutive lines of one kind, or a table.
 enum Part<'d> {
     Paragraph(&'d str),
     List(Vec<&'d str>),
@@ -14,7 +14,7 @@ enum Part<'d> {
 }
 
 impl Document {
-    /// Returns its lines as paragraphs and lists, and its tables.
+    /// Returns the document's lines as paragraphs and lists, and its tables.
     #[must_use]
     pub fn html(&self) -> Markup {
         let shown = self.for_people();

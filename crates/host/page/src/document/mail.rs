@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A document as plain text for a mail: ASCII, and no line wider than [`WIDTH`].
 //!
-//! Splits a table that is too wide; each part repeats what its rows are about. Before that it moves
-//! words that are the same in all rows to a line above the table, and names there the columns of
-//! numbers without any value.
+//! Splits a table that is too wide; each part repeats the words of its rows. Before the split, moves words that are
+//! equal in all rows to a line above the table, which also names the columns of numbers without any value.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +12,12 @@ use crate::grid::{self, NOTHING};
 
 /// Most characters of a line.
 pub const WIDTH: usize = 76;
-/// Most characters of the words of a row; with more, rows get numbers.
+/// Most characters of a row's words; rows with more get numbers.
 const WORDS: usize = 44;
 
 impl Document {
-    /// Returns a mail; `command` has the words of the command that made it, each in ASCII as a shell reads it.
+    /// Returns a mail; `command` has the words of the command that made the document, each in ASCII as a shell reads
+    /// it.
     #[must_use]
     pub fn mail(&self, command: &[String]) -> String {
         let mut lines = Vec::new();
@@ -33,7 +33,7 @@ impl Document {
     }
 }
 
-/// Wraps `line` at [`WIDTH`], with further lines indented. Only splits a word that is longer than a line.
+/// Wraps `line` at [`WIDTH`], with continuation lines indented. Splits a word only if it is longer than a line.
 fn wrapped(line: &str) -> Vec<String> {
     let indent = line.len() - line.trim_start().len();
     let mut lines = Vec::new();
@@ -66,8 +66,8 @@ fn wrapped(line: &str) -> Vec<String> {
     lines
 }
 
-/// The command of these words, continued where a line is full. A word that is longer stays whole: a quoted one would
-/// become another.
+/// Returns the command with these words, continued where a line is full. A longer word stays whole, since a split would
+/// change a quoted word.
 fn pasted(words: &[String]) -> Vec<String> {
     const ON: &str = " \\";
     let mut lines = Vec::new();
@@ -84,7 +84,7 @@ fn pasted(words: &[String]) -> Vec<String> {
     lines
 }
 
-/// Replaces characters that mail programs show differently.
+/// Replaces characters that mail programs show in different ways.
 fn ascii(text: &str) -> String {
     let mut ascii = String::new();
     for c in text.chars() {
@@ -147,14 +147,14 @@ fn table(columns: &[Column]) -> Vec<String> {
             lines.push(String::new());
         }
         let columns: Vec<&Column> = words.iter().chain(part.iter().copied()).collect();
-        // The rules over groups are not ASCII.
+        // The rules above groups are not ASCII.
         lines.extend(grid::lines(&columns).iter().map(|line| ascii(line)));
     }
     lines
 }
 
-/// Adds to `words` the first of `numbers` that distinguish rows with the same words: limits
-/// are numbers, too, and each part of a table has to identify its rows.
+/// Adds to `words` the first columns of `numbers` that distinguish rows with the same words: limits are also numbers,
+/// and each part of a table has to identify its rows.
 fn tell_apart(words: &mut Vec<Column>, numbers: &mut Vec<Column>, rows: usize) {
     let mut apart = distinct(words).max(1);
     let mut place = 0;
@@ -170,7 +170,7 @@ fn tell_apart(words: &mut Vec<Column>, numbers: &mut Vec<Column>, rows: usize) {
     }
 }
 
-/// Returns how many rows differ.
+/// Returns the number of different rows.
 fn distinct(columns: &[Column]) -> usize {
     let rows = (0..grid::rows(columns)).map(|row| {
         let texts = columns.iter().map(|column| column.texts().get(row));

@@ -55,7 +55,7 @@ fn row(texts: impl Iterator<Item = String>) -> String {
     format!("| {} |", texts.join(" | "))
 }
 
-/// Escapes characters with a meaning in Markdown. An underscore within a word has none.
+/// Escapes characters that have a meaning in Markdown; an underscore within a word has none.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {

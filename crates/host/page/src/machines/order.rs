@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether two machines put the same cells into the same order.
 //!
-//! A pair of cells is discordant if one is cheaper here and the other there;
-//! a pair that either machine finds equal does not count. The number of discordant
-//! pairs is the distance of M. G. Kendall (A New Measure of Rank Correlation,
-//! Biometrika 30, 1938).
+//! A pair of cells is discordant if one cell is cheaper on one machine and the other cell on the other machine. Pairs
+//! that either machine finds equal do not count. The number of discordant pairs is the distance of M. G. Kendall (A New
+//! Measure of Rank Correlation, Biometrika 30, 1938).
 
 use std::cmp::Ordering;
 
@@ -15,7 +14,7 @@ const NAMED: usize = 3;
 #[derive(Debug)]
 pub struct Order {
     medians: [Vec<u64>; 2],
-    /// For each cell: with how many others it changes places.
+    /// For each cell, the number of cells with which it changes places.
     swaps: Vec<usize>,
 }
 
@@ -36,14 +35,14 @@ impl Order {
         })
     }
 
-    /// Returns the place of a cell, from 1, cheapest first; equal cells share one.
+    /// Returns the position of a cell, counted from 1, cheapest first; equal cells share a position.
     fn place(&self, machine: usize, cell: usize) -> usize {
         let medians = &self.medians[machine];
         let cheaper = medians.iter().filter(|other| **other < medians[cell]);
         cheaper.count() + 1
     }
 
-    /// Returns the sentence; `names` are those of the cells, `by` the units of the machines.
+    /// Returns the sentence; `names` has the names of the cells, `by` the units of the machines.
     pub fn sentence(&self, names: &[String], by: &[String; 2]) -> String {
         let [here, there] = by;
         let cells = self.swaps.len();
@@ -70,7 +69,7 @@ impl Order {
     }
 }
 
-/// Formats a number in an order: 1st, 2nd, 11th.
+/// Formats an ordinal number: 1st, 2nd, 11th.
 fn ordinal(number: usize) -> String {
     let end = match (number % 10, number % 100) {
         (_, 11..=13) => "th",

@@ -19,7 +19,7 @@ fn cells(unit: &str, medians: &[(Wait, u64)]) -> Vec<Cell> {
     medians.iter().map(cell).collect()
 }
 
-/// Returns a run in instructions and one in cycles, with three cells in common.
+/// Returns a run in instructions and a run in cycles, which have three cells in common.
 pub(crate) fn runs() -> Vec<Run> {
     let run = |label: &str, mut results: Results, medians: &[(Wait, u64)]| {
         results.cells = cells(&results.unit, medians);
@@ -133,7 +133,7 @@ fn a_third_machine_may_lack_a_cell() {
     third.results.cells.retain(|cell| cell.what.wait == W::Busy);
     runs.push(third);
     let groups = groups(&runs);
-    // Only what all have can be the reference.
+    // Only a cell that all machines have can be the reference.
     assert_eq!(groups[0].reference_name().as_deref(), Some("busy"));
     let table = lines(&groups[0].columns());
     assert!(table[3].ends_with(" - -"), "{table:#?}");

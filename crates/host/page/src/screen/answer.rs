@@ -11,10 +11,10 @@ use super::words;
 use crate::scale::Scale;
 use crate::{knee, path};
 
-/// The sentences of a table.
+/// Returns the sentences about a table.
 pub fn sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String> {
     let unit = scale.unit_of(results, &rows.cells);
-    // A ratio of times of a host's threads is noise.
+    // Ratios of times of a host's threads are noise.
     if scale.of_host {
         return Vec::new();
     }
@@ -22,7 +22,7 @@ pub fn sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String
     if !caught.is_empty() {
         return caught;
     }
-    // With anything else swept, two cells that are found first may differ in more than the wait.
+    // If anything else is swept, the first two cells found may differ in more than the wait.
     let special = match rows.is_plain() {
         true => [polling(rows, scale, unit), trapping(rows, scale)],
         false => [None, None],
@@ -39,7 +39,7 @@ pub fn sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String
     extremes.chain(bend(rows)).collect()
 }
 
-/// Ways of waiting to name in a sentence.
+/// Most ways of waiting to name in a sentence.
 const NAMED: usize = 3;
 
 /// The cost that each hypervisor adds to the cells of the bare machine.
@@ -49,7 +49,7 @@ fn added(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
         Some((stats.p50, Some(stats.bounds())))
     };
     let mut unders: BTreeMap<Under, Vec<String>> = BTreeMap::new();
-    // Pingpong has a sentence of its own.
+    // Pingpong has its own sentence.
     let has_own = |cell: &&&Cell| cell.what.workload == Workload::Pingpong;
     let cells = rows.cells.iter().filter(|cell| !has_own(cell));
     for cell in cells.filter(|cell| cell.under != Under::None) {
@@ -82,14 +82,14 @@ fn added(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
     sentences.collect()
 }
 
-/// Names the point of a sweep from which more brings less.
+/// Names the point of a sweep after which further increases bring less.
 fn bend(rows: &Rows<'_>) -> Option<String> {
     let (info, points) = rows.sweep()?;
     let at = knee::knee(&points)?;
     Some(format!("Knee of the curve over --{}: {at}.", info.key))
 }
 
-/// Ratio from which two medians are worth a sentence.
+/// Least ratio of two medians for a sentence about them.
 const FAR: f64 = 1.05;
 
 /// The first cell of this kind.
@@ -110,10 +110,10 @@ fn median(cell: &Cell) -> Option<u64> {
     stats.map(|stats| stats.p50).filter(|median| *median > 0)
 }
 
-/// A polled wake-up without an interrupt against one out of a trapped WFI.
+/// Compares a polled wake-up without an interrupt with a wake-up from a trapped WFI.
 fn polling(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let polled = find(rows, Wait::PollWfi, Trap::None, Wake::Elide)?;
-    // A poll that ended before the wake-up came is answered by an IPI.
+    // An IPI wakes a CPU whose poll ended before the wake-up came.
     if polled.ipis.get("sent").is_some_and(|sent| *sent > 0) {
         return None;
     }
@@ -130,7 +130,7 @@ fn polling(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     ))
 }
 
-/// For each gap between wake-ups, the least of several poll limits that catches them.
+/// For each gap between wake-ups, names the lowest of several poll limits that catches them.
 fn catching(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
     let polled = rows.cells.iter().filter(|cell| {
         let what = &cell.what;
@@ -175,11 +175,11 @@ fn catching(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
     sentences.collect()
 }
 
-/// The cost of trapping WFI, and where it lies.
+/// Describes the cost of trapping WFI, and where it arises.
 fn trapping(rows: &Rows<'_>, scale: Scale) -> Option<String> {
     let trapped = find(rows, Wait::Wfi, Trap::Wfi, Wake::Ipi)?;
     let plain = find(rows, Wait::Wfi, Trap::None, Wake::Ipi)?;
-    // Without paths there is nothing to say of it that the table does not.
+    // Without paths, the sentence would only repeat the table.
     if !path::of_all(&[trapped, plain]) {
         return None;
     }
@@ -204,7 +204,7 @@ fn trapping(rows: &Rows<'_>, scale: Scale) -> Option<String> {
     })
 }
 
-/// The least and the most of any table.
+/// Names the cells with the least and the most.
 fn extremes(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let all = rows.rows.iter().flat_map(|row| {
         let cells = row.cells.iter().zip(&rows.titles);

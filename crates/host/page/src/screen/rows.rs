@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cells of a workload as rows and columns: a column a way that the wake-up arrives, a row everything else that varies.
+//! Cells of a workload as rows and columns: a column for each way in which the wake-up arrives, a row for each
+//! combination of everything else that varies.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +11,10 @@ use super::words;
 use crate::columns::{COARSE, FEWER, MARK, MOVED};
 use crate::scale::Scale;
 
-/// Columns of numbers at most: with more, what a guest runs under becomes part of the rows.
+/// Most columns of numbers: with more, the layer below the guest becomes part of the rows.
 const COLUMNS: usize = 4;
 
-/// Dimensions that have words of their own in a row or a column.
+/// Dimensions that a row or a column describes in its own words.
 const NAMED: [&str; 7] = [
     "workload",
     "wait",
@@ -29,15 +30,15 @@ const NAMED: [&str; 7] = [
 pub struct Row<'r> {
     /// Everything but the trap.
     what: String,
-    /// The trap, or both ways that cost the same.
+    /// The trap, or both traps if they cost the same.
     trap: String,
     /// Values of the swept dimensions.
     pub swept: Vec<String>,
-    /// A cell a column.
+    /// The cell of each column.
     pub cells: Vec<Option<&'r Cell>>,
-    /// Their texts.
+    /// The cells' texts.
     pub texts: Vec<String>,
-    /// Marks of its cells, which other lines explain.
+    /// Marks of the row's cells, which other lines explain.
     pub marks: Vec<&'static str>,
 }
 
@@ -53,10 +54,10 @@ impl<'r> Row<'r> {
         }
     }
 
-    /// Its name, without swept values.
+    /// Returns the row's name, without swept values.
     pub fn name(&self) -> String {
         let Self { what, trap, .. } = self;
-        // The wait is named above the table where all rows have the same.
+        // If all rows have the same wait, it is named above the table.
         match (what.is_empty() || what.ends_with(": "), trap.as_str()) {
             (false, _) => format!("{what}{trap}"),
             (true, "") => format!("{what}not trapped"),
@@ -64,15 +65,15 @@ impl<'r> Row<'r> {
         }
     }
 
-    /// Its name with the marks.
+    /// Returns the row's name with its marks.
     pub fn shown(&self) -> String {
         format!("{} {}", self.name(), self.marks.concat())
             .trim_end()
             .to_owned()
     }
 
-    /// Puts a cell into column `place`. Returns whether it fits: delivery does not tell wake-ups without an interrupt apart, so
-    /// one stands for both.
+    /// Puts a cell into column `place`, and returns whether it fits. Delivery does not distinguish wake-ups without an
+    /// interrupt, so one cell stands for both deliveries.
     fn put(&mut self, place: usize, cell: &'r Cell, text: String) -> bool {
         for (mark, is) in [
             (MARK, !cell.not_modelled.is_empty()),
@@ -96,19 +97,19 @@ impl<'r> Row<'r> {
 /// Everything but the trap, the trap, the values of the swept dimensions.
 type Name = (String, String, Vec<String>);
 
-/// Parts of a cell's name that are in its row, and those in its column.
+/// The parts of a cell's name that are in its row, and the parts in its column.
 struct Layout {
     narrow: bool,
     /// The hypervisor is in the row.
     under: bool,
-    /// It is in the column.
+    /// The hypervisor is in the column.
     under_is_column: bool,
-    /// Delivery tells wake-ups without an interrupt apart.
+    /// Delivery distinguishes wake-ups without an interrupt.
     deliveries: bool,
     varied: Vec<&'static Info>,
     /// Dimensions with a column of values.
     swept: Vec<&'static Info>,
-    /// All wait alike, which is named above the table.
+    /// All cells wait alike; this wait is named above the table.
     one_wait: bool,
 }
 
@@ -135,7 +136,7 @@ impl Layout {
         }
     }
 
-    /// The way of waking.
+    /// Returns the way of waking.
     fn arrival(&self, cell: &Cell) -> String {
         match self.deliveries && cell.what.wake == Wake::Elide {
             true => format!("no IPI ({})", cell.what.deliver),
@@ -182,7 +183,7 @@ impl Layout {
     }
 }
 
-/// Whether it has a column of values where it varies; the hypervisor's poll is part of the trap.
+/// Whether the dimension has a column of values where it varies; the hypervisor's poll is part of the trap.
 fn is_swept(info: &&Info) -> bool {
     matches!(info.show, Show::Sweep { .. }) && info.key != "host-poll-us"
 }
@@ -196,19 +197,19 @@ pub struct Rows<'r> {
     pub rows: Vec<Row<'r>>,
     /// All cells.
     pub cells: Vec<&'r Cell>,
-    /// Whether texts have exits.
+    /// Whether texts include exits.
     pub exits: bool,
-    /// Whether a cell has no place of its own, so that these rows are no summary.
+    /// Whether a cell has no place of its own, so that these rows would hide it.
     pub hidden: bool,
     /// Titles of the swept dimensions.
     pub swept: Vec<&'static str>,
-    /// The wait of all rows, if they have one and it is not in their names.
+    /// The wait of all rows, if they share one that is not in their names.
     pub wait: Option<String>,
     varied: Vec<&'static Info>,
 }
 
 impl<'r> Rows<'r> {
-    /// Of the cells of a workload; `narrow`: in one column, with the way of waking in the row.
+    /// Lays out the cells of a workload. With `narrow`, they are in one column, and the way of waking is in the row.
     pub fn of(cells: &[&'r Cell], scale: Scale, narrow: bool) -> Self {
         let layout = Layout::of(cells, narrow);
         let titles = distinct(cells, |cell| layout.column(cell));
@@ -244,7 +245,7 @@ impl<'r> Rows<'r> {
         }
     }
 
-    /// Columns of the widest line.
+    /// Returns the width of the widest line, in columns.
     pub fn width(&self) -> usize {
         let chars = |text: &str| text.chars().count();
         let names = self.rows.iter().map(|row| chars(&row.shown()));
@@ -261,14 +262,14 @@ impl<'r> Rows<'r> {
         names + swept.sum::<usize>() + columns.sum::<usize>()
     }
 
-    /// The name of all rows, if they have one and differ in swept values.
+    /// Returns the common name of all rows, if they share one and differ in swept values.
     pub fn name(&self) -> Option<String> {
         let first = self.rows.first().filter(|_| !self.swept.is_empty())?;
         let same = self.rows.iter().all(|row| row.shown() == first.shown());
         same.then(|| first.shown())
     }
 
-    /// Title of the names.
+    /// Returns the title of the names.
     pub fn subject(&self) -> &'static str {
         match self.wait {
             Some(_) => "trap",
@@ -276,14 +277,14 @@ impl<'r> Rows<'r> {
         }
     }
 
-    /// Whether cells differ in nothing but the wait, its trap and the way of waking.
+    /// Whether cells differ only in the wait, its trap and the way of waking.
     pub fn is_plain(&self) -> bool {
         self.varied
             .iter()
             .all(|info| NAMED.contains(&info.key) && info.key != "poll-limit-us")
     }
 
-    /// Names values that were asked for and are the same in all cells.
+    /// Names values that were requested and are equal in all cells.
     pub fn constants(&self) -> Option<String> {
         let first = self.cells[0];
         let same = DIMENSIONS.iter().filter(|info| {
@@ -297,7 +298,7 @@ impl<'r> Rows<'r> {
         (!same.is_empty()).then(|| format!("In all of them: {}.", same.join(", ")))
     }
 
-    /// The swept dimension, and the medians over it, where nothing else varies.
+    /// Returns the swept dimension, and the medians over it, if nothing else varies.
     pub fn sweep(&self) -> Option<(&'static Info, Vec<(f64, f64)>)> {
         let [info] = self.varied.as_slice() else {
             return None;
@@ -312,10 +313,10 @@ impl<'r> Rows<'r> {
     }
 }
 
-/// Dimensions whose constant value is no news.
+/// Dimensions that are not worth a mention if they are constant.
 const USUAL: [&str; 3] = ["shape", "event-stream-us", "atomics"];
 
-/// Whether cells differ in it, and not because they wait otherwise.
+/// Whether cells differ in the dimension for a reason other than their wait.
 fn varies(info: &Info, cells: &[&Cell]) -> bool {
     if info.key == "wait" {
         return cells
@@ -346,7 +347,7 @@ fn distinct(cells: &[&Cell], of: impl Fn(&Cell) -> String) -> Vec<String> {
     all
 }
 
-/// Whether delivery tells wake-ups without an interrupt apart.
+/// Whether delivery distinguishes wake-ups without an interrupt.
 fn elided_differ(cells: &[&Cell]) -> bool {
     let mut medians = BTreeMap::new();
     let mut elided = cells.iter().filter(|cell| cell.what.wake == Wake::Elide);
@@ -358,7 +359,7 @@ fn elided_differ(cells: &[&Cell]) -> bool {
     })
 }
 
-/// Title of a column of values.
+/// Returns the title of a column of values.
 fn title(info: &Info) -> &'static str {
     match info.show {
         Show::Sweep { column, .. } => column,
@@ -380,11 +381,11 @@ fn named(info: &Info, cell: &Cell) -> String {
 fn all_exits(cell: &Cell) -> f64 {
     let causes = cell.exits_of_samples().keys();
     let each = causes.map(|cause| cell.exits_per_sample(cause));
-    // A sum of nothing is -0.
+    // The sum of an empty iterator is -0.
     each.fold(0.0, |sum, exits| sum + exits)
 }
 
-/// Median, the path in brackets, exits.
+/// Returns the median, the path in brackets, and the exits.
 fn text(cell: &Cell, scale: Scale, exits: bool) -> String {
     let mut text = match cell.stats {
         Some(stats) if scale.of_host => scale.show(stats.min),
@@ -402,7 +403,7 @@ fn text(cell: &Cell, scale: Scale, exits: bool) -> String {
     text
 }
 
-/// One row for those that differ in the trap alone and cost the same.
+/// Merges rows that differ only in the trap and cost the same.
 fn merged(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     let mut merged: Vec<Row<'_>> = Vec::new();
     for row in rows {

@@ -291,7 +291,7 @@ fn no_screen_is_wider_than_a_terminal() {
 
 #[test]
 fn no_cell_is_hidden_by_another() {
-    // Both are at one place: busy CPUs do not trap.
+    // Both cells have the same place: busy CPUs do not trap.
     let mut cells = vec![
         cell(&[("wait", "busy"), ("trap", "none")], 149, 100, 4),
         cell(&[("wait", "busy"), ("trap", "wfi")], 150, 100, 4),
@@ -309,7 +309,7 @@ fn a_poll_that_ended_too_early_is_not_called_polled() {
     let mut cells = ways();
     cells[3].ipis.insert("sent".into(), 500);
     assert!(!shown(&run(cells)).contains("A polled wake-up"));
-    // Nor is one of several limits held against a WFI.
+    // A cell with one of several limits is not compared with a WFI, either.
     let mut cells = ways();
     for limit in ["10", "200"] {
         let mut other = cells[3].clone();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words of the screen: the machine, ways of waiting, ways that a wake-up arrives.
+//! Words of the screen: the machine, ways of waiting, and ways in which a wake-up arrives.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::scale::Scale;
 /// Title of the rows.
 pub const SUBJECT: &str = "how it waits";
 
-/// The machine, and what its numbers are.
+/// Describes the machine and its numbers.
 pub fn place(results: &Results, scale: Scale) -> String {
     let machine = &results.machine;
     let emulator = machine.emulator.as_ref();
@@ -35,7 +35,7 @@ pub fn place(results: &Results, scale: Scale) -> String {
     format!("{board}: {}. {unit}", parts.join(", "))
 }
 
-/// Way of waiting of a cell, with the poll's limit unless a column has it; without traps.
+/// Describes how a cell waits, without traps; includes the poll's limit unless a column has it.
 pub fn wait(cell: &Cell, limit_is_swept: bool) -> String {
     let what = &cell.what;
     if what.workload.is_linux() {
@@ -55,7 +55,7 @@ pub fn wait(cell: &Cell, limit_is_swept: bool) -> String {
     }
 }
 
-/// Trap of the wait, and the hypervisor's poll.
+/// Describes the trap of the wait, and the hypervisor's poll.
 pub fn trap(cell: &Cell) -> String {
     let what = &cell.what;
     if what.workload.is_linux() {
@@ -73,7 +73,7 @@ pub fn trap(cell: &Cell) -> String {
     }
 }
 
-/// The way that a wake-up arrives.
+/// Describes the way in which the wake-up arrives.
 pub fn arrival(cell: &Cell) -> &'static str {
     match (cell.what.wake, cell.what.deliver) {
         (Wake::Elide, _) => "no IPI, polled",

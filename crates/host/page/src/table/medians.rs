@@ -7,7 +7,7 @@ use results::{Cell, Results, keys};
 use crate::Column;
 use crate::scale::Scale;
 
-/// Units of the cells' values, cell by cell.
+/// Units of the values, cell by cell.
 pub struct Units<'r>(Vec<&'r str>);
 
 impl<'r> Units<'r> {
@@ -36,12 +36,12 @@ impl<'r> Units<'r> {
 pub fn names(cells: Vec<&Cell>) -> Vec<Column> {
     let mut columns = Vec::new();
     for key in keys() {
-        // Neither are decisions of Linux itself choices, nor limits of a poll that there is not.
+        // Decisions of Linux itself are not choices, nor are limits of a poll that does not exist.
         let decided = |cell: &Cell| Info::find(key).is_none_or(|info| info.applies(&cell.what));
         let word = |cell: &&Cell| cell.word(key).filter(|_| decided(cell)).unwrap_or_default();
         let texts: Vec<String> = cells.iter().map(word).collect();
         let is_wait = key == "wait" && !texts.iter().all(String::is_empty);
-        // A dimension that some cells do not have tells none of the others apart.
+        // A dimension that some cells lack does not distinguish the others.
         let mut values = texts.iter().filter(|text| !text.is_empty());
         let first = values.next();
         if values.any(|text| Some(text) != first) || is_wait {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shows a repeated run: how far its repetitions lie apart.
+//! Shows a repeated run, and the spread of its repetitions.
 
 use results::Results;
 use results::compare::{Compared, Comparison, Figures, LEVEL, Pair, Quantity, Verdict};
@@ -22,7 +22,7 @@ pub fn document(results: &Results) -> Document {
     lines
 }
 
-/// The repetitions as runs of their own.
+/// Returns the repetitions as separate runs.
 fn runs(results: &Results) -> Vec<Run> {
     merge::runs(vec![Run {
         label: "run".into(),
@@ -31,10 +31,10 @@ fn runs(results: &Results) -> Vec<Run> {
     }])
 }
 
-/// The table of medians, with a heading before and an explanation after it.
+/// Returns the table of medians, with a heading before it and an explanation after it.
 pub fn medians_of_runs(results: &Results, scale: Scale) -> Document {
     let runs = runs(results);
-    // Compare them with themselves: by how much would another such set of runs have to differ?
+    // A comparison of the runs with themselves shows by how much another such set of runs would have to differ.
     let found = Comparison::new(&runs, &runs, LEVEL);
     let has_path = |pair: &Pair<'_>| pair.figure(Quantity::Path).is_some();
     let cells = found.pairs.iter().map(|pair| pair.cell);
@@ -103,7 +103,7 @@ fn figure(of: &Figures, figure: f64, scale: Scale) -> String {
     scale.show_figure((figure as u64, of.bounds(figure)))
 }
 
-/// Explains the last column, and how many runs it takes.
+/// Explains the last column, and how many runs a difference takes.
 fn what_is_seen(found: &Comparison<'_>, runs: usize) -> Vec<String> {
     if found.exact {
         return Vec::new();
@@ -130,7 +130,7 @@ mod tests {
             let mut results = results();
             results.unit = unit.into();
             let stats = results.cells[1].stats.as_mut().unwrap();
-            // Samples that a median needs.
+            // A median needs this many samples.
             (stats.count, stats.p50) = (20, median);
             Run {
                 label: format!("run {}", number + 1),

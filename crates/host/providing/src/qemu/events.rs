@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a machine of QEMU ended, by QEMU's own report.
+//! How a machine of QEMU ended, as QEMU itself reports it.
 //!
-//! QEMU sends the event SHUTDOWN, with its reason, to each QMP monitor that has
-//! finished its negotiation, just before it ends. A monitor that serves commands
-//! could miss it: it serves one client at a time, and each client drops the
-//! events between its answers. So the events have their own monitor with one
-//! reader. QEMU starts with its CPUs stopped (`-S`), and only this reader starts
-//! them: a guest can't end before there is a reader.
+//! Just before QEMU ends, it sends the event SHUTDOWN with its reason to each QMP monitor that has finished its
+//! negotiation. A monitor for commands could miss the event: it serves one client at a time, and each client drops the
+//! events between its answers. Therefore, the events have their own monitor with a single reader. QEMU starts with its
+//! CPUs stopped (`-S`), and only this reader starts them, so a guest can't end before there is a reader.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -32,7 +30,7 @@ pub enum Shutdown {
     Off,
     /// The guest reset it (`-no-reboot` makes a reset an end).
     Reset,
-    /// For another reason, in QEMU's words (ShutdownCause in qapi/run-state.json).
+    /// The machine ended for another reason, in QEMU's words (ShutdownCause in qapi/run-state.json).
     Other(String),
 }
 
@@ -59,7 +57,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// Listens in `place`. Call it before the emulator starts, which connects by itself.
+    /// Listens in `place`. Call this before the emulator starts, which connects by itself.
     pub fn listen(place: &Path) -> Result<Self> {
         let socket = place.join(EVENTS);
         let listener = UnixListener::bind(&socket)
@@ -68,11 +66,11 @@ impl Events {
         Ok(Self { socket, reader })
     }
 
-    /// Returns how the machine of an emulator that has ended did so; `None` without a report, from
-    /// one that was killed, could not start, or is not QEMU.
+    /// Returns how the machine of an emulator that has ended did so; `None` without a report: the emulator was killed,
+    /// could not start, or is not QEMU.
     pub fn end(self) -> Option<Shutdown> {
-        // A reader that still waits for an emulator gets this connection, which sends
-        // nothing. An emulator that connected came first.
+        // A reader that still waits for an emulator gets this connection, which sends nothing. If an emulator
+        // connected, its connection came first.
         drop(UnixStream::connect(&self.socket));
         self.reader.join().ok().flatten()
     }
@@ -84,7 +82,7 @@ fn read(mut stream: UnixStream) -> Option<Shutdown> {
     for command in BEGIN {
         writeln!(stream, "{command}").ok()?;
     }
-    // The last reason counts. Read all lines, so that QEMU never blocks.
+    // The last reason counts. All lines are read, so that QEMU never blocks.
     let shutdowns = lines.map_while(Result::ok);
     shutdowns.filter_map(|line| Shutdown::read(&line)).last()
 }
@@ -93,7 +91,7 @@ fn read(mut stream: UnixStream) -> Option<Shutdown> {
 mod tests {
     use super::*;
 
-    /// Reads from an emulator that connects, gets its commands, and sends `said`.
+    /// Reads from an emulator that connects, receives its commands, and sends `said`.
     fn told(said: &[&str]) -> Option<Shutdown> {
         let place = tempfile::tempdir().unwrap();
         let events = Events::listen(place.path()).unwrap();
@@ -124,7 +122,7 @@ mod tests {
                 r#"{{"event": "SHUTDOWN", "data": {{"guest": true, "reason": "{reason}"}}}}"#
             );
             assert_eq!(told(&[resume, &event]), Some(shutdown.clone()));
-            // Other output, before or after, loses no event.
+            // Other output before or after the event does not lose it.
             let noise: Vec<&str> = [resume; 5000]
                 .into_iter()
                 .chain([&*event, resume])
@@ -136,7 +134,7 @@ mod tests {
     #[test]
     fn an_emulator_that_says_nothing_has_told_nothing() {
         assert_eq!(told(&[]), None);
-        // A guest's word in another event.
+        // A guest's word within another event.
         assert_eq!(
             told(&[r#"{"event": "X", "data": {"reason": "guest-reset"}}"#]),
             None

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The UEFI firmware of boards that have one.
 //!
-//! QEMU does not include it. It comes with a provided emulator;
-//! distributions have it in folders of their own.
+//! QEMU does not include it. A provided emulator comes with it; distributions have it in their own folders.
 
 use std::env;
 use std::path::PathBuf;
@@ -12,11 +11,11 @@ use anyhow::Result;
 use super::provide;
 use shell::failure::bad_input;
 
-/// Names a folder to search instead of those below.
+/// The variable that names a folder to search instead of the folders below.
 const VARIABLE: &str = "ROUSE_FIRMWARE";
 
-/// Distributions' folders of the firmware of QEMU's arm64 machines: Debian and
-/// its derivatives, Fedora and Arch, SUSE.
+/// Distributions' folders with the firmware of QEMU's arm64 machines: Debian and its derivatives, Fedora and Arch,
+/// SUSE.
 const FOLDERS: [&str; 4] = [
     "/usr/share/qemu-efi-aarch64",
     "/usr/share/AAVMF",
@@ -48,7 +47,7 @@ pub fn firmware(name: &str) -> Result<PathBuf> {
     }
 }
 
-/// Returns the first folder's file of this name.
+/// Returns the file with this name from the first folder that has it.
 fn first(folders: impl IntoIterator<Item = PathBuf>, name: &str) -> Option<PathBuf> {
     folders
         .into_iter()

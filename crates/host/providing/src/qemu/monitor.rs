@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Commands to a running QEMU (QMP): read the CPUs' registers, stop, continue.
 //!
-//! It drops events between answers: they have their own monitor,
-//! [`events`](super::events).
+//! The monitor's client drops events between answers: they have their own monitor, [`events`](super::events).
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -14,14 +13,13 @@ use serde_json::{Value, json};
 
 /// Name of its socket.
 pub const MONITOR: &str = "qmp";
-/// Limit of a wait for the emulator, which may hang.
+/// Limit of a wait for an emulator that may hang.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Returns the registers of every CPU, one line each as QEMU prints them; its monitor is in
-/// `place`.
+/// Returns the registers of every CPU, one line each, as QEMU prints them; QEMU's monitor is in `place`.
 pub fn registers(place: &Path) -> Result<Vec<String>> {
     let mut monitor = Monitor::connect(place).context("no monitor of QEMU answers")?;
-    // All at the same moment.
+    // All registers are from the same moment.
     monitor.execute("stop", json!({}))?;
     let command = json!({ "command-line": "info registers -a" });
     let answer = monitor.execute("human-monitor-command", command)?;
@@ -34,8 +32,8 @@ pub fn registers(place: &Path) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Whether the machine was stopped by its monitor or a debugger; `false` if
-/// the monitor, which is in `place` if there is one, does not report that.
+/// Whether the machine was stopped by its monitor or a debugger; `false` if there is no monitor in `place`, or if it
+/// does not report this.
 pub fn is_paused(place: &Path) -> bool {
     let asked =
         Monitor::connect(place).and_then(|mut monitor| monitor.execute("query-status", json!({})));
@@ -50,8 +48,8 @@ fn is_vector(line: &str) -> bool {
     line.starts_with("FFR=") || matches!(kind, Some('P' | 'Q' | 'Z')) && numbered
 }
 
-/// Pauses a machine. QEMU serves one client at a time: while this is connected, no other
-/// client of the same monitor gets an answer.
+/// Pauses a machine. QEMU serves one client at a time: while this client is connected, no other client of the same
+/// monitor gets an answer.
 #[derive(Debug)]
 pub struct Pauser(Monitor);
 
@@ -66,7 +64,7 @@ impl Pauser {
         self.0.execute("stop", json!({})).map(drop)
     }
 
-    /// Starts them again.
+    /// Starts all CPUs and the clocks again.
     pub fn go_on(&mut self) -> Result<()> {
         self.0.execute("cont", json!({})).map(drop)
     }

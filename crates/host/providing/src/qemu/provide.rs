@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Provides an emulator if the system has none that is new enough.
+//! Provides an emulator if the system has none, or only one that is too old.
 //!
-//! On Debian and its derivatives on x86-64, fetches Debian's own packages
-//! ([`apt`]), and unpacks them below `target/tools/qemu` together with their C
-//! library.
+//! On Debian and its derivatives on x86-64, fetches Debian's own packages ([`apt`]), and unpacks them below
+//! `target/tools/qemu` together with their C library.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -22,8 +21,8 @@ const REMEDY: Remedy = Remedy {
     missing: PROGRAM,
     instead: "set ROUSE_QEMU=/path/to/qemu-system-aarch64",
 };
-/// Packages of one version, on which the counts in documents were made. Changing it is a change of its own, with the
-/// counts before and after it.
+/// Packages of a single version, with which the documents' counts were made. A new version is a separate commit, which
+/// gives the counts before and after it.
 const PACKAGES: [&str; 3] = [
     "qemu-system-arm/trixie-backports",
     "qemu-system-common/trixie-backports",
@@ -36,7 +35,7 @@ fn prefix() -> PathBuf {
     places::target().join("tools/qemu")
 }
 
-/// Returns the counterpart of a folder of the system's, as it came with a provided emulator.
+/// Returns a provided emulator's counterpart of one of the system's folders.
 pub fn folder(system: &str) -> PathBuf {
     prefix().join(system.trim_start_matches('/'))
 }
@@ -50,8 +49,7 @@ pub fn provided() -> Option<Emulator> {
         "usr/lib/x86_64-linux-gnu/pulseaudio",
     ];
     let path = libraries.map(|folder| prefix.join(folder).into_os_string());
-    // It runs with its own C library, so that the age of the
-    // system's does not matter.
+    // The emulator runs with its own C library, so the age of the system's does not matter.
     let arguments: Vec<OsString> = vec![
         "--library-path".into(),
         path.join(":".as_ref()),
@@ -63,7 +61,7 @@ pub fn provided() -> Option<Emulator> {
     Emulator::probe(loader, arguments).filter(|emulator| emulator.version >= FLOOR)
 }
 
-/// Returns why none can be provided here, and the alternative.
+/// Returns the reason why no emulator can be provided here, and the alternative.
 pub fn obstacle() -> Option<String> {
     let x86_64_linux = cfg!(all(target_os = "linux", target_arch = "x86_64"));
     if x86_64_linux && apt::usable() {

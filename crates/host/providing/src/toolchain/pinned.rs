@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The toolchain that `rust-toolchain.toml` names. It builds everything that is measured, whatever toolchain built this
-//! program: a count depends on the compiler.
+//! program, since counts depend on the compiler.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -26,17 +26,17 @@ pub fn version() -> &'static str {
         .unwrap_or("stable")
 }
 
-/// Returns its folder, and installs it if it is missing; `None` without rustup: then a distribution's compiler has to
-/// do.
+/// Returns the toolchain's folder, and installs the toolchain if it is missing; `None` without rustup, in which case a
+/// distribution's compiler has to do.
 pub fn folder() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
-    // A toolchain may be a link to another, and the compiler reports the target.
+    // A toolchain may be a link to another one, and the compiler reports the link's target.
     let find = || find().map(|folder| folder.canonicalize().unwrap_or(folder));
     FOLDER.get_or_init(find).as_deref()
 }
 
 fn find() -> Option<PathBuf> {
-    // Cargo passes its own path to what it starts, which saves a slow query of rustup.
+    // Cargo passes its own path to the programs that it starts, which saves a slow query of rustup.
     let running = env::var_os("CARGO").map(PathBuf::from);
     let running = running.and_then(|cargo| of_program(&cargo));
     if let Some(running) = running.filter(|folder| is_of(folder, version())) {
@@ -69,13 +69,13 @@ fn installed() -> Option<PathBuf> {
     of_program(Path::new(cargo.trim()))
 }
 
-/// Returns rustup's toolchain of a program in it.
+/// Returns the rustup toolchain that contains a program.
 fn of_program(program: &Path) -> Option<PathBuf> {
     let folder = program.parent()?.parent()?;
     folder.join(OF_RUSTUP).is_file().then(|| folder.to_owned())
 }
 
-/// Whether a toolchain's folder, VERSION-TRIPLE, is of `version`.
+/// Whether a toolchain's folder, VERSION-TRIPLE, has this `version`.
 fn is_of(folder: &Path, version: &str) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str());
     let rest = name.and_then(|name| name.strip_prefix(version));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian's cross compiler for arm64, and `make`, unpacked below `target/tools` like the
-//! emulator: they run with their own C library, so the system needs neither.
+//! Debian's cross compiler for arm64, and `make`, unpacked below `target/tools` like the emulator. They run with their
+//! own C library, so the system needs neither.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -32,14 +32,14 @@ fn prefix() -> PathBuf {
     places::target().join("tools/cross")
 }
 
-/// Returns why it is not available here.
+/// Returns the reason why the compiler is not available here.
 pub fn obstacle() -> Option<&'static str> {
     let x86_64_linux = cfg!(all(target_os = "linux", target_arch = "x86_64"));
     let usable = x86_64_linux && apt::usable();
     (!usable).then_some("only Debian's apt on x86-64 can fetch what builds it")
 }
 
-/// Fetches and unpacks it, unless an earlier run has done so.
+/// Fetches and unpacks the compiler, unless an earlier run has done so.
 pub fn provide(apt: &Apt<'_>) -> Result<()> {
     if prefix().is_dir() {
         return Ok(());
@@ -58,7 +58,7 @@ pub fn provide(apt: &Apt<'_>) -> Result<()> {
     apt.unpack(&prefix())
 }
 
-/// Returns `make` with the cross compiler; writes scripts to `folder` that start its tools.
+/// Returns `make` with the cross compiler; writes scripts that start the compiler's tools to `folder`.
 pub fn make(folder: &Path) -> Result<Command> {
     let (prefix, version) = (prefix(), VERSION.trim_start_matches('-'));
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
@@ -81,13 +81,13 @@ pub fn make(folder: &Path) -> Result<Command> {
     }
     script(folder, "make", &bin.join("make"), "")?;
     let mut make = Command::new(folder.join("make"));
-    // Names the compiler's scripts: by default `make` uses its own name.
+    // Names the compiler's scripts: by default, `make` uses its own name for the compiler.
     make.arg(format!("CROSS_COMPILE={}/{PREFIX}", folder.display()));
     make.arg(format!("MAKE={}/make", folder.display()));
     Ok(make)
 }
 
-/// Writes the script `name` that starts `program` with its own C library.
+/// Writes the script `name`, which starts `program` with its own C library.
 fn script(folder: &Path, name: &str, program: &Path, arguments: &str) -> Result<()> {
     let prefix = prefix();
     let shown = |path: &Path| quoted(path);

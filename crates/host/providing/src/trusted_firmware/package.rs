@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The flash that QEMU's `virt` starts from: BL1, and the other stages in a Firmware Image Package
-//! (Trusted Firmware-A, `include/tools_share/firmware_image_package.h`).
+//! The flash from which QEMU's `virt` starts: BL1, and the other stages in a Firmware Image Package (Trusted
+//! Firmware-A, `include/tools_share/firmware_image_package.h`).
 
 use anyhow::{Result, bail};
 
@@ -9,14 +9,14 @@ const PACKAGE: usize = 0x4_0000;
 /// Bytes of the first flash.
 const FLASH: usize = 0x400_0000;
 
-/// The package's magic number, and a serial number, any but 0.
+/// The package's magic number, and its serial number, which may be any number but 0.
 const NAME: u32 = 0xaa64_0001;
 const SERIAL: u32 = 1;
-/// Bytes of its header and of an entry.
+/// Bytes in the package's header, and in an entry.
 const HEADER: usize = 16;
 const ENTRY: usize = 40;
 
-/// UUIDs of BL2, BL31 and BL33, as bytes in the package; the last entry has none.
+/// UUIDs of BL2, BL31 and BL33, as the package's bytes; the last entry has no UUID.
 const LOADER: u128 = 0x5ff9_ec0b_4d22_3e4d_a544_c39d_81c7_3f0a;
 const STAYS: u128 = 0x47d4_086d_4cfe_9846_9b95_2950_cbbd_5a00;
 const NEXT: u128 = 0xd6d0_eea7_fcea_d54b_9782_9934_f234_b6e4;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The pages in mdBook's layout: `src/` is the repository, with its pages and the files that they
-//! link to, and `SUMMARY.md` is at its top.
+//! The pages in mdBook's layout: `src/` is the repository, with its pages and the files to which they link, and
+//! `SUMMARY.md` is at its top.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -16,7 +16,7 @@ pub fn write(root: &Path, pages: &[String], to: &Path) -> Result<()> {
     for page in pages {
         let text = copy(&root.join(page), &source.join(page))?;
         for file in files(page, &String::from_utf8_lossy(&text)) {
-            // Other pages are copied by themselves. The link check finds a missing one.
+            // Other pages are copied separately. The link check finds a missing page.
             if file.extension().is_none_or(|end| end != "md") && root.join(&file).is_file() {
                 copy(&root.join(&file), &source.join(&file))?;
             }
@@ -27,12 +27,12 @@ pub fn write(root: &Path, pages: &[String], to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the list of pages with links from the top of the repository.
+/// Returns the list of pages, with links relative to the top of the repository.
 fn at_the_top(list: &str) -> String {
     list.replace("](", "](docs/").replace("](docs/../", "](")
 }
 
-/// Returns the files that a page links to, by their paths in the repository.
+/// Returns the files to which a page links, by their paths in the repository.
 fn files(page: &str, text: &str) -> Vec<PathBuf> {
     let folder = Path::new(page).parent().unwrap_or(Path::new(""));
     let links = summary::linked(text);

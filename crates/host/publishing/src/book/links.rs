@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds broken links of a site: to a missing file, or to an anchor that its
-//! page does not have.
+//! Finds broken links on a site: links to a missing file, or to an anchor that its page does not have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// All pages in one, in which an anchor may be twice.
+/// All pages in one, where an anchor may occur twice.
 const PRINTED: &str = "print.html";
 
 /// A page of the site.
@@ -35,7 +34,7 @@ pub fn broken(folder: &Path) -> Result<Vec<String>> {
     Ok(broken)
 }
 
-/// Whether `link` of the page at `path` has a target. Does not check other sites.
+/// Whether `link` on the page at `path` has a target. Does not check links to other sites.
 fn leads(path: &Path, link: &str, pages: &BTreeMap<PathBuf, Page>) -> bool {
     if link.contains("://") || link.starts_with("mailto:") || link.starts_with("javascript:") {
         return true;
@@ -46,7 +45,7 @@ fn leads(path: &Path, link: &str, pages: &BTreeMap<PathBuf, Page>) -> bool {
         "" => path.to_owned(),
         _ => path.parent().unwrap_or(path).join(file),
     };
-    // The site has no symbolic links, so this is the path that a browser makes.
+    // The site has no symbolic links, so this path is also the browser's.
     let Ok(target) = target.canonicalize() else {
         return false;
     };
@@ -72,7 +71,7 @@ fn read(folder: &Path, pages: &mut BTreeMap<PathBuf, Page>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the values of an attribute of HTML.
+/// Returns the values of an attribute in HTML.
 fn values(text: &str, name: &str) -> Vec<String> {
     let begin = format!(" {name}=\"");
     let behind = text.split(&begin).skip(1);

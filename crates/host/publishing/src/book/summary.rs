@@ -26,7 +26,7 @@ pub fn pages(root: &Path) -> Result<Vec<String>> {
     Ok(pages)
 }
 
-/// Returns mistakes in a list of pages, given the documents.
+/// Returns the mistakes in a list of pages, given all documents.
 fn wrong(
     pages: &[String],
     documents: &BTreeSet<String>,
@@ -44,13 +44,13 @@ fn wrong(
     wrong
 }
 
-/// Returns the targets of the links in a text of Markdown.
+/// Returns the targets of the links in a Markdown text.
 pub fn linked(text: &str) -> impl Iterator<Item = &str> {
     let behind = text.split("](").skip(1);
     behind.filter_map(|rest| Some(rest.split_once(')')?.0))
 }
 
-/// Returns a link of the list as a path of the repository.
+/// Returns a link in the list as a path in the repository.
 fn in_repository(link: &str) -> String {
     match link.strip_prefix("../") {
         Some(path) => path.into(),

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs mdBook without installing it.
 //!
-//! It comes as a program in a package of Python's index, which takes seconds; its authors
-//! publish its source, whose dependencies take minutes to compile, and programs at a release host. The
-//! package is not theirs. So `requirements.txt` has the hashes of its files, and pip accepts no other
-//! (pip, "Secure installs"). `ROUSE_MDBOOK` names another mdBook, for instance one built by
-//! `cargo install mdbook`.
+//! mdBook comes as a program in a package from Python's index, which takes seconds. Its authors publish its source,
+//! whose dependencies take minutes to compile, and programs at a release host, but not this package. Therefore,
+//! `requirements.txt` has the hashes of the package's files, and pip accepts no other files (pip, "Secure installs").
+//! `ROUSE_MDBOOK` names another mdBook, for instance one built by `cargo install mdbook`.
 
 use std::env;
 use std::fs;
@@ -18,18 +17,18 @@ use shell::failure::bad_input;
 use shell::terminal::step;
 use shell::{files, places};
 
-/// Names another mdBook.
+/// The variable that names another mdBook.
 const VARIABLE: &str = "ROUSE_MDBOOK";
 const REQUIREMENTS: &str = "crates/host/publishing/src/book/requirements.txt";
 
-/// Returns the program, and provides it if it is missing.
+/// Returns the program, which is provided if it is missing.
 pub fn ensure() -> Result<PathBuf> {
     if let Some(named) = env::var_os(VARIABLE) {
         return Ok(named.into());
     }
     let folder = places::target().join("tools").join("mdbook");
     let program = folder.join("bin/mdbook");
-    // The requirements that it was provided by.
+    // The requirements with which it was provided, and the current ones.
     let (done, wanted) = (
         folder.join("requirements.txt"),
         places::inside(REQUIREMENTS),
@@ -47,7 +46,7 @@ pub fn ensure() -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Fetches it into `folder`.
+/// Fetches mdBook into `folder`.
 fn provide(folder: &Path) -> Result<()> {
     step!("fetching mdBook into {}", places::shown(folder));
     let mut python = Command::new("python3");

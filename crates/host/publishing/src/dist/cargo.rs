@@ -11,7 +11,7 @@ use super::products::Packages;
 use providing::toolchain;
 use shell::failure::bad_input;
 
-/// Name and version.
+/// Name and version of a crate.
 pub type Key = (String, String);
 
 /// A crate, as Cargo describes it.
@@ -19,9 +19,9 @@ pub type Key = (String, String);
 pub struct Crate {
     name: String,
     version: String,
-    /// An SPDX expression, or an older form of one.
+    /// An SPDX expression, possibly in an older form.
     pub license: Option<String>,
-    /// Its registry; `None` for our own.
+    /// Its registry; `None` for our own crates.
     pub source: Option<String>,
     /// Its Cargo.toml, next to its other files.
     pub manifest_path: PathBuf,
@@ -51,8 +51,8 @@ pub fn known() -> Result<BTreeMap<Key, Crate>> {
         .collect())
 }
 
-/// Returns the crates whose code is in the binaries of `packages`: not those that only procedural
-/// macros and build scripts use, which run on the host.
+/// Returns the crates whose code is in the binaries of `packages`. Leaves out crates that only procedural macros and
+/// build scripts use, since these run on the host.
 pub fn linked(packages: Packages) -> Result<BTreeSet<Key>> {
     let mut linked = BTreeSet::new();
     for (package, target) in packages {
@@ -73,7 +73,7 @@ pub fn linked(packages: Packages) -> Result<BTreeSet<Key>> {
     Ok(linked)
 }
 
-/// Parses `name v1.2.3`, followed by the folder for our own crates.
+/// Parses `name v1.2.3`; for our own crates, the folder follows.
 fn key(line: &str) -> Option<Key> {
     let mut words = line.split(' ');
     let name = words.next()?;
@@ -110,7 +110,7 @@ mod tests {
         let linked = linked(&[("hypervisor", toolchain::TARGET)]).unwrap();
         let has = |name: &str| linked.iter().any(|(linked, _)| linked == name);
         assert!(has("hypervisor") && has("arm-gic") && has("ucs2"));
-        // Macros of `uefi`, and a crate of the host.
+        // Macros of `uefi`, and a crate for the host.
         assert!(!has("syn") && !has("uefi-macros") && !has("clap"));
         let known = known().unwrap();
         assert!(linked.iter().all(|key| known.contains_key(key)));

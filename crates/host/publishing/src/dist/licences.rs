@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `LICENSES/`: ours, and for each product the crates that are linked into it, with their own licence
-//! texts. MIT and BSD require that binaries carry their notice, and MPL that they name the place of
-//! the source.
+//! `LICENSES/`: our licences, and for each product, the crates that are linked into it with their own licence texts.
+//! MIT and BSD require that binaries carry their notice, and MPL requires that they name the place of the source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,7 +17,7 @@ use shell::places;
 
 /// Prefixes of the names of licence files.
 const BEGINNINGS: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"];
-/// The notice of musl, which is linked into Rust's programs of Linux.
+/// The notice of musl, which is linked into Rust's Linux programs.
 const MUSL: &str = include_str!("musl.txt");
 /// Licences of the libraries that come with Rust's toolchain.
 const RUST: [&str; 3] = [
@@ -26,7 +25,7 @@ const RUST: [&str; 3] = [
     "share/doc/rust/licenses/Apache-2.0.txt",
     "share/doc/rust/licenses/MIT.txt",
 ];
-/// Name of Cargo's folder of sources in images: `images` passes it to the compiler.
+/// Cargo's folder of sources, as images name it: `images` passes this name to the compiler.
 const SOURCES: &str = "/cargo/registry/src/";
 
 /// Returns the folder of licences for these products.
@@ -101,7 +100,7 @@ fn section(
     Ok(text)
 }
 
-/// Returns the licence texts next to a crate's Cargo.toml, by name; ours are there already.
+/// Returns the licence texts next to a crate's Cargo.toml, by name; our own texts are already in the folder.
 fn texts(one: &Crate) -> Result<BTreeMap<String, Vec<u8>>> {
     let mut texts = BTreeMap::new();
     if one.source.is_none() {
@@ -120,7 +119,7 @@ fn texts(one: &Crate) -> Result<BTreeMap<String, Vec<u8>>> {
     Ok(texts)
 }
 
-/// Returns the texts in the toolchain; a distribution's own may lack them.
+/// Returns the texts in the toolchain; a distribution's toolchain may lack them.
 fn of_rust() -> Vec<(&'static str, Vec<u8>)> {
     let sysroot = toolchain::sysroot().unwrap_or_default();
     let read = |path: &'static str| {
@@ -131,8 +130,8 @@ fn of_rust() -> Vec<(&'static str, Vec<u8>)> {
     RUST.into_iter().filter_map(read).collect()
 }
 
-/// Fails if a product has a message of a crate that is not in the list: messages of panics contain names
-/// of source files.
+/// Fails if a product contains a message of a crate that is not in the list: panic messages contain names of source
+/// files.
 fn named_are_linked(product: &Product, linked: &BTreeSet<Key>) -> Result<()> {
     let folders: BTreeSet<_> = linked
         .iter()
@@ -148,7 +147,7 @@ fn named_are_linked(product: &Product, linked: &BTreeSet<Key>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the folders of crates that are named in `bytes`: `/cargo/registry/src/INDEX/NAME-VERSION/`.
+/// Returns the folders of crates that occur in `bytes`: `/cargo/registry/src/INDEX/NAME-VERSION/`.
 fn named(bytes: &[u8]) -> BTreeSet<String> {
     let found = memmem::find_iter(bytes, SOURCES);
     let folders = found.filter_map(|at| {

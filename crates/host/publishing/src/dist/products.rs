@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files for a machine: disks, an EFI application, images of the guest, programs of Linux.
+//! Files for a machine: disks, an EFI application, images of the guest, and Linux programs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,9 +28,9 @@ const BOTH: Packages = &[HYPERVISOR, GUEST];
 #[derive(Debug)]
 pub struct Product {
     pub name: String,
-    /// Its description and its use; a paragraph each.
+    /// Its description and its use, one paragraph each.
     pub about: String,
-    /// Packages that it is built from.
+    /// Packages from which it is built.
     pub packages: Packages,
     pub file: File,
 }
@@ -75,8 +75,8 @@ fn executable(name: &str, about: &str, packages: Packages, bytes: Vec<u8>) -> Pr
     product
 }
 
-/// Returns a disk of each kind, for every board that boots disks. Boards with equal disks share one,
-/// since the image discovers its machine.
+/// Returns a disk of each kind for every board that boots disks. Boards with equal disks share a disk, since the image
+/// discovers its machine.
 fn disks(built: &Built) -> Result<Vec<Product>> {
     let mut products = Vec::new();
     for (kind, about, plan) in [
@@ -122,7 +122,7 @@ fn load(board: &str, kind: &str, plan: &PlanArgs) -> LoadArgs {
     }
 }
 
-/// Returns the default matrix, as short as a console requires.
+/// Returns the default matrix, shortened as a console requires.
 fn measure() -> PlanArgs {
     PlanArgs {
         compact: true,

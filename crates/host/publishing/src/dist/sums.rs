@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `SHA256SUMS`, in the form of `sha256sum --check`: 64 hexadecimal digits, two
-//! spaces, the path.
+//! `SHA256SUMS`, in the form of `sha256sum --check`: 64 hexadecimal digits, two spaces, and the path.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +19,7 @@ pub(super) fn of(files: &Files) -> String {
     lines.collect()
 }
 
-/// Checks the folder: every file has a listed hash, and it is right.
+/// Checks that every file in the folder has a listed hash, and that the hash is right.
 pub fn check(folder: &Path) -> Result<()> {
     let path = folder.join(FILE);
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -40,7 +39,7 @@ pub fn check(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the files below `at`, by their paths from `folder`.
+/// Returns the files below `at`, by their paths relative to `folder`.
 pub fn below(folder: &Path, at: &Path) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(at).with_context(|| at.display().to_string())? {
@@ -60,7 +59,7 @@ mod tests {
     use super::super::File;
     use super::*;
 
-    /// FIPS 180-4 has "abc" as its first example.
+    /// "abc" is the first example in FIPS 180-4.
     #[test]
     fn sums_are_those_of_the_standard_in_the_form_of_sha256sum() {
         let files = ["b", "a/c"].map(|name| (name.to_owned(), File::text("abc".into())));

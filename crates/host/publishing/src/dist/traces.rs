@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds traces of the machine that made a file: its paths.
+//! Finds traces of the machine that made a file: the machine's paths.
 //!
-//! Such a path differs from machine to machine, and so would the file. A compiler leaves
-//! paths of sources in messages of panics and in debug information.
+//! Such a path differs from machine to machine, so the file would also differ. A compiler leaves paths of sources in
+//! panic messages and in debug information.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ const AROUND: usize = 40;
 pub struct Traces(Vec<Vec<u8>>);
 
 impl Traces {
-    /// The folders of the checkout, of Cargo, of the toolchain, and the user's home.
+    /// Returns the folders of the checkout, of Cargo, of the toolchain, and the user's home.
     pub fn of_this_machine() -> Self {
         let variable = |name| env::var_os(name).map(PathBuf::from);
         let folders = [
@@ -34,7 +34,7 @@ impl Traces {
         Self::of(folders.into_iter().flatten())
     }
 
-    /// These folders, by all of their names.
+    /// Creates traces from these folders, with all of their names.
     pub fn of(folders: impl Iterator<Item = PathBuf>) -> Self {
         let names = folders.flat_map(|folder| [folder.canonicalize().ok(), Some(folder)]);
         // `/` is part of every path.
@@ -47,8 +47,7 @@ impl Traces {
         Self(needles)
     }
 
-    /// Returns the first path in `bytes` that is below one of the folders, with its offset and the bytes around
-    /// it.
+    /// Returns the first path in `bytes` that is below one of the folders, with its offset and the surrounding bytes.
     pub fn find(&self, bytes: &[u8]) -> Option<String> {
         let found = self.0.iter().filter_map(|needle| first(bytes, needle));
         let at = found.min()?;
@@ -62,15 +61,15 @@ impl Traces {
     }
 }
 
-/// Returns a folder's name as the prefix of the path of a file in it.
+/// Returns a folder's name as the prefix of a file's path in the folder.
 fn needle(folder: &Path) -> Vec<u8> {
     let mut needle = folder.as_os_str().as_encoded_bytes().to_vec();
     needle.push(b'/');
     needle
 }
 
-/// Returns the first offset of `needle`. A folder of the root, as in `/src/`, may also be in the middle of
-/// other paths, `x/src/y`, where it does not count.
+/// Returns the first offset of `needle`. The name of a folder in the root, such as `/src/`, may also be within another
+/// path, `x/src/y`, where it does not count.
 fn first(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     let short = needle.iter().filter(|&&byte| byte == b'/').count() == 2;
     let inside = |at: usize| {

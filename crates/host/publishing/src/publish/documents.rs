@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Documents with tables of the stored results: one page of all boards, and blocks between two marker lines in others.
+//! Documents with tables of the stored results: one page about all boards, and blocks between two marker lines in other
+//! documents.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,18 +14,18 @@ use super::runs::{FOLDER, Run, others};
 use shell::failure::bad_input;
 use shell::places;
 
-/// The page of all boards.
+/// The page about all boards.
 const PAGE: &str = "docs/measured.md";
 /// The line after a block.
 const END: &str = "<!-- until here -->\n";
 
-/// A block of a document: rows of the results of a run.
+/// A block in a document: rows from the results of a run.
 struct ResultsBlock {
     path: &'static str,
     run: &'static str,
-    /// Cells that it has; the first screen of the run, if it has none of its own.
+    /// Selects the block's cells; with `None`, the block is the first screen of the run.
     has: Option<fn(&Cell) -> bool>,
-    /// Columns of the terminal that it is for.
+    /// Width of the terminal for which the block is made, in columns.
     width: usize,
 }
 
@@ -44,7 +45,7 @@ const BLOCKS: [ResultsBlock; 3] = [
     ResultsBlock {
         path: "docs/hypervisors.md",
         run: "neighbour",
-        // Either the CPU is given away at once, or it is polled for and no IPI is sent.
+        // Cells that give the CPU away at once, or that poll without an IPI.
         has: Some(|cell| {
             let title = cell.title();
             [
@@ -59,11 +60,11 @@ const BLOCKS: [ResultsBlock; 3] = [
     },
 ];
 
-/// A document that has figures of what is kept.
+/// A document with figures from the stored results.
 #[derive(Debug)]
 pub struct Document {
     pub path: &'static str,
-    /// Its current text, and the one that it should have.
+    /// Its current text, and the text that it should have.
     pub is: String,
     pub wanted: String,
 }
@@ -90,7 +91,7 @@ pub fn documents(kept: &[(String, Results)]) -> Result<Vec<Document>> {
 }
 
 impl ResultsBlock {
-    /// The document's text with the block as it has to be.
+    /// Returns the document's text with an up-to-date block.
     fn put_into(&self, text: &str, kept: &[(String, Results)]) -> Result<String> {
         let Self { path, run, .. } = self;
         let begin = format!("<!-- cargo xtask dev publish: rows of {FOLDER}/{run}.json -->\n");
@@ -137,14 +138,14 @@ impl ResultsBlock {
     }
 }
 
-/// Names the program and the tree that measured.
+/// Names the measuring program and its tree.
 fn source(results: &Results) -> String {
     let build = results.build.as_ref();
     let tree = build.map(results::Build::tree).unwrap_or_default();
     format!("{}, {tree}", results.tool)
 }
 
-/// Returns the page: a section for each board, with those tables whose figures no earlier board has.
+/// Returns the page: a section for each board, with the tables whose figures no earlier board has.
 fn page(kept: &[(String, Results)]) -> Result<String> {
     let mut text = String::from(HEAD);
     let mut shown: Vec<(&str, &Results)> = Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The stored runs, each a line of `cargo xtask run`, and their comparison with new ones.
+//! The stored runs, each of which is one command `cargo xtask run`, and their comparison with new runs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +25,7 @@ pub const FOLDER: &str = "results";
 /// Most differing cells to name.
 const NAMED: usize = 3;
 
-/// Runs besides those of the boards, each with its options.
+/// Runs in addition to those of the boards, each with its options.
 const RUNS: [(&str, &str); 2] = [
     (
         "linux",
@@ -53,7 +53,7 @@ struct Words {
 }
 
 impl Run {
-    /// Returns the run of this name.
+    /// Returns the run with this name.
     pub fn of(name: &str) -> Result<Self> {
         let other = RUNS.iter().find(|(other, _)| *other == name);
         let options = match other {
@@ -78,12 +78,12 @@ impl Run {
         })
     }
 
-    /// Whether it is the default matrix of a board.
+    /// Whether the run is the default matrix of a board.
     pub fn is_board(&self) -> bool {
         RUNS.iter().all(|(name, _)| *name != self.name)
     }
 
-    /// Returns the command that measures the same.
+    /// Returns the command that repeats the measurement.
     pub fn command(&self) -> String {
         format!("cargo xtask run {}", self.options)
     }
@@ -189,8 +189,8 @@ pub fn others(name: &str, kept: &Results, now: &Results) -> Option<String> {
     })
 }
 
-/// Returns the figures of a cell to compare. Excludes the number of samples and their extremes: in one of thousands the
-/// emulator may change CPUs at another place (docs/results.md), and that one has no path.
+/// Returns the figures of a cell to compare. Excludes the number of samples and their extremes: in one of thousands of
+/// samples, the emulator may change CPUs at another place (docs/results.md), and this sample then has no path.
 fn figures(cell: &Cell) -> String {
     let of_all = |stats: &Stats| [stats.p50, stats.p90, stats.p99];
     let of_clear = |stats: &Stats| [stats.min, stats.p50, stats.p90, stats.p99, stats.max];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Traces that are read, and refused ones.
+//! Valid traces, and refused ones.
 
 use super::super::Trace;
 use super::*;
@@ -41,7 +41,7 @@ fn columns_are_found_by_name() {
     assert_eq!((interval.wake, interval.io), (Wake::Request, true));
 }
 
-/// The example of the documentation is a trace.
+/// The example in the documentation is a trace.
 #[test]
 fn the_documented_example_is_read() {
     let text = include_str!("../../../../../../docs/governors.md");
