@@ -16,7 +16,7 @@ use shell::progress::{self, Planned};
 const PER_SECOND: f64 = 6e6;
 /// Estimate of the seconds until a boot begins to measure.
 const BOOT: f64 = 1.0;
-/// The same estimate where Linux boots, as the guest or as the host.
+/// Like [`BOOT`], where Linux boots as the guest or as the host.
 const BOOT_OF_LINUX: f64 = 15.0;
 /// The most seconds that a run without a limit may take.
 const DAY: f64 = 86_400.0;
