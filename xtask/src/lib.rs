@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command line of Rouse. Each verb is a library's (`crates/host`); the program `xtask` has the verbs that a
-//! measurement needs, and `xtask-dev` all of them.
+//! The command line of Rouse. Libraries in `crates/host` implement the verbs. The program `xtask` has the verbs that a
+//! measurement needs, and `xtask-dev` has all verbs.
 
-// Public to the other program alone: a verb with a clear help has no line.
+// Only the other program uses this crate. A verb with a clear help text needs no comment.
 #![allow(missing_docs)]
 
 pub mod cli;
@@ -26,8 +26,8 @@ use shell::terminal;
 
 use cli::{Everyday, renamed};
 
-/// Reads the command line `C` with its `common` options, and runs its verb by `dispatch`, unless that returns another
-/// program's status.
+/// Reads the command line `C` with its `common` options, and runs its verb through `dispatch`, unless that function
+/// returns another program's status.
 pub fn program<C: Parser>(
     common: impl FnOnce(&C) -> CommonArgs,
     dispatch: impl FnOnce(C) -> Result<Option<ExitCode>>,

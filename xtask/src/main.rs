@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program of everyday verbs; the others become another program.
+//! The program with the everyday verbs. For any other verb, it becomes another program.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `completions`: the command line for a shell, made from the options themselves.
+//! The verb `completions`: a shell's rules for the command line, made from the options themselves.
 
 mod words;
 
@@ -10,8 +10,8 @@ use clap_complete::Shell;
 use crate::cli::DevCli;
 use shell::terminal;
 
-/// The name that is completed. `cargo xtask` is two words, of which Cargo's own rules complete the first; a function of
-/// this name is distinct from it.
+/// The name of the completed command. `cargo xtask` has two words, the first of which Cargo's own rules complete. A
+/// function with this name is distinct from it.
 const NAME: &str = "xtask";
 
 /// Completes lists and words with colons, by the rules for single words.
@@ -30,7 +30,7 @@ pub fn completions(shell: Shell) -> Result<()> {
     put(&rules)
 }
 
-/// Makes the rules complete every word of a list, and not the first alone (zshcompsys(1), `_sequence`).
+/// Makes the rules complete every word of a list, and not only the first (zshcompsys(1), `_sequence`).
 fn lists_of_zsh(rules: &str) -> String {
     let line = |line: &str| match line.split_once(":LIST:(") {
         Some((before, words)) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verbs that need more than a run does: experiments, governors, tests, and the maintainers' verbs.
+//! The verbs that need more code than a run: experiments, governors, tests, and the maintainers' verbs.
 
 mod cli;
 mod completions;

@@ -11,7 +11,7 @@ use crate::cli::DevCli;
 use crate::completions::put;
 use shell::failure::bad_input;
 
-/// Section of what has no heading in the help.
+/// Section for text without a heading in the help.
 const NOTES: &str = "NOTES";
 
 /// Writes the page of `verb`, or the first page.
@@ -57,12 +57,12 @@ fn page(command: Command) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// A section of lines that stay as they are (man-pages(7)).
+/// Writes a section with unchanged lines (man-pages(7)).
 fn section(text: &mut Vec<u8>, title: &str, lines: &str) -> Result<()> {
     writeln!(text, ".SH \"{title}\"\n.nf")?;
     for line in lines.lines() {
         let line = line.replace('\\', "\\e").replace('-', "\\-");
-        // A line of the text that begins with a dot is no request.
+        // A dot at the start of a line of text must not make it a request.
         let dot = if line.starts_with(['.', '\'']) {
             "\\&"
         } else {
@@ -74,7 +74,7 @@ fn section(text: &mut Vec<u8>, title: &str, lines: &str) -> Result<()> {
     Ok(())
 }
 
-/// The verb of this name, also one of `dev`.
+/// Returns the verb with this name, which may be a verb of `dev`.
 fn found<'c>(all: &'c Command, verb: &str) -> Option<&'c Command> {
     let mut verbs = all.get_subcommands();
     let of_dev = || all.find_subcommand("dev")?.find_subcommand(verb);

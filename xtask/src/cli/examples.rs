@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two examples of each verb, for its help and for its manual page.
 
-/// A verb, and its examples: what follows `cargo xtask`, and its purpose.
+/// Each verb with its examples: the words after `cargo xtask`, and their purpose.
 const EXAMPLES: [(&str, [(&str, &str); 2]); 18] = [
     (
         "run",
@@ -176,7 +176,7 @@ const EXAMPLES: [(&str, [(&str, &str); 2]); 18] = [
 /// Heading of the examples in a help.
 pub const HEADING: &str = "Examples";
 
-/// Returns the examples of `verb`: lines of a shell, and their purposes.
+/// Returns the examples of `verb`: shell lines, and their purposes.
 pub fn of(verb: &str) -> &'static [(&'static str, &'static str)] {
     let known = EXAMPLES.iter().find(|(name, _)| *name == verb);
     known.map_or(&[], |(_, examples)| examples)

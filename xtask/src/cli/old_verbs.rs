@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Verbs of earlier versions.
 
-/// Verbs that went with version 0.2, and the words that have taken their places.
+/// Verbs that version 0.2 removed, and the words that replace them.
 const RENAMED: [(&str, &str); 14] = [
     ("asm", "cost --asm"),
     ("boards", "doctor --boards"),
@@ -19,7 +19,7 @@ const RENAMED: [(&str, &str); 14] = [
     ("soak", "dev soak"),
 ];
 
-/// The answer to a verb that has another name now.
+/// Returns the answer to a verb that now has another name.
 pub fn renamed(verb: &str) -> Option<String> {
     let (_, now) = RENAMED.iter().find(|(old, _)| *old == verb)?;
     Some(format!("`{verb}` is `cargo xtask {now}` now"))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds the program that a verb needs, and becomes it.
 //!
-//! Cargo either builds in silence, which is minutes the first time, or reports at each start that there was nothing to
-//! do. This shows the packages while they are compiled, and prints nothing if none is.
+//! Cargo either builds silently, which takes minutes the first time, or reports at each start that there was nothing to
+//! do. This program shows the packages while they are compiled, and prints nothing if there are none.
 
 use std::env;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
@@ -10,17 +10,17 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// The program of everyday verbs.
+/// The program with the everyday verbs.
 const EVERYDAY: &str = "xtask";
-/// The program of every verb.
+/// The program with all verbs.
 const DEV: &str = "xtask-dev";
-/// Verbs that other programs need not contain: experiments, the laboratory of governors, tests, and those that publish.
+/// Verbs that only [`DEV`] contains: experiments, the laboratory of governors, tests, and verbs that publish.
 const OF_DEV: [&str; 4] = ["experiment", "governors", "test", "dev"];
 
-/// Passes the place of the workspace to the program.
+/// The variable that passes the place of the workspace to the program.
 const ROOT: &str = "ROUSE_ROOT";
 
-/// Builds the program of the verb on this program's command line, and becomes it; returns only where that failed.
+/// Builds the program for the verb on this program's command line, and becomes it. Returns only after a failure.
 pub fn become_it() -> ExitCode {
     let root = root();
     let package = package(env::args().skip(1));
@@ -44,9 +44,9 @@ pub fn become_it() -> ExitCode {
     fail(&format!("{} can't be started ({error})", program.display()))
 }
 
-/// The package of the verb that these words begin with, or that they ask help on.
+/// Returns the package of the verb with which these words begin, or for which they request help.
 fn package(mut words: impl Iterator<Item = String>) -> &'static str {
-    // Options of every verb may stand before it, with values of theirs.
+    // Common options may stand before the verb, with their values.
     const BEFORE: [&str; 4] = ["help", "auto", "always", "never"];
     let verb = words.find(|word| !BEFORE.contains(&word.as_str()) && !word.starts_with('-'));
     match verb.is_some_and(|verb| OF_DEV.contains(&verb.as_str())) {
@@ -55,8 +55,9 @@ fn package(mut words: impl Iterator<Item = String>) -> &'static str {
     }
 }
 
-/// The workspace's root. Cargo names this package when it runs it, and the program that this became has the root; the place where
-/// this was compiled is another one if the workspace was moved since, which is no reason for Cargo to compile again.
+/// Returns the workspace's root. Cargo passes this package's place when it runs it, and the program that this one
+/// became passes the root. The place of compilation is wrong if the workspace has moved since, because Cargo does not
+/// compile again for that.
 fn root() -> PathBuf {
     let here = |package: PathBuf| package.ancestors().nth(2).map(Path::to_path_buf);
     let named = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
@@ -68,7 +69,7 @@ fn root() -> PathBuf {
         .unwrap_or_default()
 }
 
-/// Builds the package with the Cargo that runs this; whether it could.
+/// Builds the package with the Cargo that runs this program. Returns whether it succeeded.
 fn build(root: &Path, package: &str) -> io::Result<bool> {
     let color = match io::stderr().is_terminal() {
         true => "always",
@@ -87,7 +88,7 @@ fn build(root: &Path, package: &str) -> io::Result<bool> {
     let quiet = env::args().any(|word| word == "-q" || word == "--quiet");
     let (mut begun, mut unshown) = (false, Vec::new());
     for line in lines.map_while(Result::ok) {
-        // That everything was up to date is not worth a line.
+        // The report that everything is up to date is not worth a line.
         if line.contains("Finished") {
             continue;
         }
@@ -108,7 +109,7 @@ fn build(root: &Path, package: &str) -> io::Result<bool> {
     Ok(built)
 }
 
-/// If this can't be written, there is nowhere to report that.
+/// Prints a line. Ignores errors, because there is no place to report them.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Started by `cargo xtask`.
+//! The program that `cargo xtask` starts.
 
 use std::process::ExitCode;
 

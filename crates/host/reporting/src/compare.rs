@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `compare`: whether B is better or worse than A, cell by cell.
+//! The verb `compare`: judges cell by cell whether B is better or worse than A.
 
 mod options;
 
@@ -29,7 +29,7 @@ pub fn compare(args: &CompareArgs) -> Result<()> {
     told(args)
 }
 
-/// Like [`compare`], with standard output claimed already.
+/// Like [`compare`], with standard output already claimed.
 pub fn told(args: &CompareArgs) -> Result<()> {
     let out = args
         .out

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `--format`: the form of a command's output on standard output.
 //!
-//! In any form but the terminal's, standard output has the document and nothing else: all other messages go
+//! In any form but the terminal's, standard output has only the document. All other messages go
 //! to standard error.
 
 use anyhow::{Context, Result};
@@ -42,13 +42,13 @@ pub struct FormatArgs {
 }
 
 impl FormatArgs {
-    /// Whether every cell and every column is wanted: people want those that differ.
+    /// Whether to show every cell and every column. On a terminal, people want only those that differ.
     pub fn is_whole(&self) -> bool {
         let people = matches!(self.format, Format::Table | Format::Md | Format::Mail);
         self.wide || !people
     }
 
-    /// Reserves standard output for the document, from now on.
+    /// Reserves standard output for the document from now on.
     pub fn claim(&self) -> Result<()> {
         if self.format != Format::Table && !terminal::divert() {
             bad_input!("--format: standard output is that of another option; name a file there");
@@ -68,7 +68,7 @@ impl FormatArgs {
         Ok(())
     }
 
-    /// The answer, for people, and after it the tables of all cells.
+    /// Returns the answer for people, followed by the tables of all cells.
     pub fn whole(&self, results: &Results) -> Document {
         let answer = match self.format {
             Format::Table | Format::Md | Format::Mail => screen::document(results),
@@ -82,7 +82,7 @@ impl FormatArgs {
         whole
     }
 
-    /// Shows `document`; as data, `results`.
+    /// Shows `document`, or `results` if the form is data.
     pub fn show(&self, document: &Document, results: &Results) -> Result<()> {
         match self.format {
             Format::Csv => {
@@ -124,7 +124,7 @@ impl FormatArgs {
     }
 }
 
-/// Prints caveats of the numbers on standard error: a spreadsheet has no place for them.
+/// Prints caveats about the numbers on standard error, because a spreadsheet has no place for them.
 fn caveats(document: &Document) {
     for block in document.blocks() {
         if let Block::Line(line) = block {

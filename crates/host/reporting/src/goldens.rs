@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tables of the logs whose results crates/host/results tests: people see the same of a log,
-//! unless a reviewed change differs.
+//! The tables of the logs whose results crates/host/results tests. The table of a log changes
+//! only by a reviewed change.
 
 use page::{screen, table};
 use results::goldens::{golden, logs};

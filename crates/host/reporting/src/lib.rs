@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Answers from results: reports, comparisons, histories, in each format.
 
-// Public to the programs of this workspace alone: a field whose name says it all has no line.
+// This crate is for programs of this workspace only. A field with a clear name needs no comment.
 #![allow(missing_docs)]
 
 pub mod compare;

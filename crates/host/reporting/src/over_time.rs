@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `compare --over-time`: the same cells in many runs, from the oldest to the newest: a table, and a page of curves.
+//! `compare --over-time`: shows the same cells in many runs, from the oldest to the newest, as a table and as a page of
+//! curves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,16 +25,16 @@ use shell::failure::bad_input;
 use shell::output::Output;
 use shell::terminal::note;
 
-/// Most charts: those of the cells that changed most.
+/// Largest number of charts. They show the cells that changed most.
 const CHARTS: usize = 24;
 
-/// Most characters of a note.
+/// Largest number of characters in a note.
 const LONG: usize = 600;
 
-/// Rows of a table that fit a screen.
+/// Number of a table's rows that fit a screen.
 const ROWS: usize = 24;
 
-/// A cell in all runs: its median in each that has it.
+/// A cell in all runs, with its median in each run that has it.
 struct CellOverTime<'r> {
     cell: &'r Cell,
     medians: Vec<Option<Figure>>,
@@ -116,7 +117,7 @@ fn runs(folders: &[PathBuf]) -> Result<Vec<Run>> {
     Ok(merge::boots(runs))
 }
 
-/// Returns `folder`, if it is a run, or the runs in it, sorted by name.
+/// Returns `folder` if it is a run, or else the runs in it, sorted by name.
 fn places_in(folder: &Path) -> Vec<PathBuf> {
     let has = |place: &Path| place.join("results.json").is_file();
     let is_json = |place: &Path| {
@@ -136,7 +137,7 @@ fn places_in(folder: &Path) -> Vec<PathBuf> {
     places
 }
 
-/// The cells that two runs at least have measured, in the order in which they come up.
+/// Returns the cells that at least two runs have measured, in the order of their first appearance.
 fn rows(runs: &[Run]) -> Vec<CellOverTime<'_>> {
     let mut rows: Vec<Vec<Option<&Cell>>> = Vec::new();
     let mut known: BTreeMap<Vec<String>, usize> = BTreeMap::new();
@@ -153,7 +154,7 @@ fn rows(runs: &[Run]) -> Vec<CellOverTime<'_>> {
     rows.iter().filter_map(|cells| row(cells)).collect()
 }
 
-/// A cell in all runs, or `None` of no run.
+/// Returns a cell in all runs. `None` if no run has it.
 fn row<'r>(cells: &[Option<&'r Cell>]) -> Option<CellOverTime<'r>> {
     let cell = cells.iter().flatten().next()?;
     let median = |cell: &&Cell| cell.stats.map(|stats| (stats.p50, Some(stats.bounds())));
@@ -166,13 +167,13 @@ fn row<'r>(cells: &[Option<&'r Cell>]) -> Option<CellOverTime<'r>> {
     })
 }
 
-/// Returns the short commit of a run, as far as it is known.
+/// Returns the short commit of a run, if known.
 fn commit(run: &Run) -> String {
     let build = run.results.build.as_ref();
     build.map(Build::short_tree).unwrap_or_default()
 }
 
-/// Names the runs in charts: by commit, where that tells them apart.
+/// Names the runs in charts, by commit if the commits differ.
 fn short_names(runs: &[Run]) -> Vec<String> {
     let commits: Vec<String> = runs.iter().map(commit).collect();
     let distinct = commits.iter().collect::<BTreeSet<_>>();
@@ -182,7 +183,8 @@ fn short_names(runs: &[Run]) -> Vec<String> {
     }
 }
 
-/// The sentence, the runs, the table. `whole`: of all cells; else of those that changed, the most first.
+/// Returns the sentence, the runs and the table. With `whole`, the table has all cells, else only those that changed,
+/// with the largest change first.
 fn document(runs: &[Run], rows: &[CellOverTime<'_>], whole: bool) -> Document {
     let scale = Scale::of(&runs[0].results);
     let (mut changed, same): (Vec<&CellOverTime<'_>>, Vec<&CellOverTime<'_>>) =
@@ -231,7 +233,7 @@ fn document(runs: &[Run], rows: &[CellOverTime<'_>], whole: bool) -> Document {
     document
 }
 
-/// A column for each run. A narrow terminal shows the first and the last.
+/// Returns a column for each run. A narrow terminal shows only the first and the last.
 fn medians(rows: &[&CellOverTime<'_>], scale: Scale) -> Vec<Column> {
     let runs = rows.first().map_or(0, |row| row.medians.len());
     let column = |run: usize| {
@@ -277,7 +279,7 @@ fn page(runs: &[Run], rows: &[CellOverTime<'_>]) -> String {
     page::document("Over time", body)
 }
 
-/// Names the cells by what tells them apart, and the workload.
+/// Names the cells by the workload and the dimensions in which they differ.
 fn titles(rows: &[&CellOverTime<'_>]) -> Column {
     let cells: Vec<&Cell> = rows.iter().map(|row| row.cell).collect();
     let workloads = cells.iter().map(|cell| cell.table()).collect();
@@ -310,7 +312,7 @@ fn trend(
     page::trend_of(title, &by, &trend, names, unit)
 }
 
-/// Returns a page of `runs` with other medians in each, to look at it.
+/// Returns a sample page of `runs`, with other medians in each.
 pub fn sample(runs: &[Run]) -> String {
     let first = runs.iter().find(|run| run.results.cells.len() > 1);
     let later = |(number, run): (u64, &Run)| {

@@ -117,7 +117,7 @@ fn document(runs: &[Run], format: &FormatArgs) -> Document {
     document
 }
 
-/// Returns the page of what was just measured, in one run or several.
+/// Returns the page of the measurement that has just ended, with one run or several.
 pub fn of_run(label: &str, results: &Results, commands: &str) -> String {
     let run = Run {
         label: label.into(),
@@ -127,8 +127,8 @@ pub fn of_run(label: &str, results: &Results, commands: &str) -> String {
     page::html(None, &merge::runs(vec![run]))
 }
 
-/// Writes a page that a command makes besides its answer, and prints its path: to `out`, if that was named, or to a new
-/// folder. If that can't be created, the answer stands without the page.
+/// Writes a page that a command makes besides its answer, to `out` if it was named or else to a new folder, and prints
+/// the page's path. If the folder can't be created, the answer stands without the page.
 pub fn keep(page: &str, out: Option<(Output, &Path)>) -> Result<()> {
     let (out, place) = match out {
         Some((out, place)) => (out, place.to_owned()),
@@ -187,7 +187,7 @@ fn is_page(out: &Path) -> bool {
     let extension = out.extension().and_then(|extension| extension.to_str());
     let named = matches!(extension, Some("html" | "htm")) || out == Path::new("-");
     let exists = out.metadata().map(|what| what.file_type());
-    // A path that is neither folder nor file is for the page, if it is writable at all.
+    // A path that is neither a folder nor a file is for the page, if it is writable at all.
     exists.map_or(named, |what| !what.is_dir() && (named || !what.is_file()))
 }
 

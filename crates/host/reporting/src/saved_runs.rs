@@ -10,8 +10,8 @@ use foreign::Quoted;
 use shell::failure::bad_input;
 use shell::places;
 
-/// Most characters of a name: during the run, and if it was killed, the folder's name has more, and a file system
-/// allows 255 (NAME_MAX).
+/// Largest number of characters in a name. The folder's name is longer during the run and after the run was killed, and
+/// a file system allows 255 characters (NAME_MAX).
 const LONGEST: usize = 200;
 
 /// Returns the folder of a run with the new name `name`.
@@ -39,7 +39,7 @@ pub fn folder(name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Resolves `path`; a name that is not a path names a saved run.
+/// Resolves `path`. A name that is not a path names a saved run.
 pub fn find(path: &Path) -> PathBuf {
     let saved = all().join(path);
     match is_name(path) && !path.exists() && saved.exists() {
@@ -48,7 +48,7 @@ pub fn find(path: &Path) -> PathBuf {
     }
 }
 
-/// Lists all names, for the end of an error's remedy; empty without any.
+/// Lists all names, for the end of an error's remedy. Empty without any.
 pub fn told() -> String {
     let entries = fs::read_dir(all()).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -60,12 +60,12 @@ pub fn told() -> String {
     }
 }
 
-/// Returns their folder.
+/// Returns the folder of saved runs.
 pub fn all() -> PathBuf {
     places::target().join("saved")
 }
 
-/// Whether it is a single component of a path, other than `.` and `..`.
+/// Whether `path` is a single component, other than `.` and `..`.
 fn is_name(path: &Path) -> bool {
     let mut parts = path.components();
     matches!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--watts FILE`: the figures of a model of energy, in place of the board's.
+//! `--watts FILE`: figures for the model of energy that replace the board's.
 
 use std::path::Path;
 

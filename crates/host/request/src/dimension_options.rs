@@ -10,7 +10,7 @@ use plan::{DIMENSIONS, Info, Place, ValueKind};
 const EXECUTOR: &str =
     "Options of the workloads on the executor (CPUS: like 0-3+6 or 0x4f, all, none)";
 
-/// An option for each of the dimensions, from their table.
+/// The values of the dimensions' options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListArgs(pub(crate) BTreeMap<&'static str, String>);
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use plan::{Given, Machine, Plan, Trap};
 
-/// Returns the settings of the level below `machine` for each boot of `plan`: every setting that some
-/// cell belongs to. It traps what the plan lists, unless `traps` decides that.
+/// Returns the hypervisor's settings on `machine` for each boot of `plan`: every setting to which some cell
+/// belongs. The traps are those that the plan lists, unless `traps` decides them.
 #[must_use]
 pub fn givens(plan: &Plan, mut machine: Machine, traps: Option<Trap>) -> Vec<Given> {
     let polls = plan.lists.host_poll_us.values.iter().copied();

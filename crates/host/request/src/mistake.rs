@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Describes a command line that cannot be parsed.
 
-/// Describes the mistake in a command line, in one line.
+/// Describes, in one line, the mistake in a command line.
 #[must_use]
 pub fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
@@ -12,7 +12,7 @@ pub fn one_line(error: &clap::Error) -> String {
         .map(|line| line.trim_start_matches("error: "))
         .collect();
     let told = told.join("; ").replace(":; ", ": ");
-    // The standard library's words on a type.
+    // This is the standard library's text about a type.
     let told = told.replace("number would be zero for non-zero type", "use 1 or more");
     format!("{told}; --help lists what there is")
 }

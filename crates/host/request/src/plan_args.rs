@@ -6,13 +6,13 @@ use plan::{DIMENSIONS, Dimension, Info, Plan, Stages};
 
 use crate::ListArgs;
 
-/// Wake-ups per cell if pauses are given and no number is.
+/// Wake-ups per cell if pauses are given, but no number of wake-ups.
 const WITH_GAP: u32 = 200;
 
-/// Words that a remedy names at most.
+/// Largest number of words in a remedy.
 const MOST_WORDS: usize = 4;
 
-/// Wake-ups per cell of `--quick`, on machines where nothing but the order of cells varies.
+/// Wake-ups per cell with `--quick`, on machines where nothing but the order of cells varies.
 const QUICK: u32 = 24;
 
 /// The plan, and how often each cell is measured.
@@ -50,7 +50,7 @@ pub struct PlanArgs {
 }
 
 impl PlanArgs {
-    /// Selects these values of dimensions, by their keys, with so many wake-ups per cell and
+    /// Selects these values of dimensions, by their keys, with this number of wake-ups per cell and
     /// without time stamps.
     pub fn exactly(iterations: u64, lists: &[(&'static str, &str)]) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl PlanArgs {
     /// Returns the plan that the options describe.
     ///
     /// # Errors
-    /// Names the word that its option does not take, and words that it does.
+    /// Names the word that an option does not take, and words that it takes.
     pub fn plan(&self) -> Result<Plan, String> {
         let mut plan = Plan::default();
         let others = [
@@ -109,10 +109,10 @@ impl PlanArgs {
         Ok(plan)
     }
 
-    /// Checks that each dimension that was named makes a difference to some cell of `plan`, which these options describe.
+    /// Checks that each named dimension makes a difference to some cell of `plan`, which these options describe.
     ///
     /// # Errors
-    /// Names the option, and words with which a cell would use it.
+    /// Names the option, and words with which some cell would use it.
     pub fn check_used(&self, plan: &Plan) -> Result<(), String> {
         for (key, values) in self.lists.iter() {
             let Some(info) = Info::find(key).filter(|info| !plan.uses(info)) else {
@@ -131,9 +131,9 @@ impl PlanArgs {
         Ok(())
     }
 
-    /// The first dimension by words of which a cell would use `info`, and these words.
+    /// Returns the first dimension with words that would make a cell use `info`, and these words.
     fn user_of(&self, info: &Info) -> Option<(&'static str, Vec<&'static str>)> {
-        // Another workload is another measurement, so the others come first.
+        // Another workload is another measurement, so the other dimensions come first.
         let (workload, others) = DIMENSIONS.split_first()?;
         let mut all = others.iter().chain([workload]);
         all.find_map(|other| {
@@ -157,7 +157,7 @@ impl PlanArgs {
         })
     }
 
-    /// The words that say the same.
+    /// Returns the equivalent words of a command line.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let others = [

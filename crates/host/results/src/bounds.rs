@@ -9,14 +9,14 @@ use wire::Record;
 
 use crate::Results;
 
-/// The largest number: in ticks of 1 GHz, three days.
+/// The largest number: three days in ticks of 1 GHz.
 pub const MOST: u64 = 1 << 48;
 /// The largest sum of the numbers of a file.
 pub const SUM: u64 = 1 << 58;
-/// The largest number of CPUs, whose pairs are counted.
+/// The largest number of CPUs. Their pairs are counted.
 pub const CPUS: u64 = 1 << 16;
 
-/// Objects with a machine's description of itself, which is only shown.
+/// Objects with a machine's own description, which is only shown.
 const SHOWN: [&str; 2] = ["features", "fidelity"];
 /// Kinds of records without numbers, and keys of text that may look like a number.
 const TEXTS: [&str; 6] = ["feature", "probe", "note", "unit", "refused", "failed"];
@@ -67,7 +67,7 @@ impl Numbers {
         Ok(())
     }
 
-    /// Counts the numbers of `value`, which belongs to `key`; `path` leads to it.
+    /// Counts the numbers of `value`, which belongs to `key` and is at `path`.
     fn take_json(&mut self, path: &mut String, key: &str, value: &Value) -> Result<(), String> {
         let at = path.len();
         match value {
@@ -109,7 +109,7 @@ impl Results {
     /// Reads the text of a `results.json`.
     ///
     /// # Errors
-    /// Names the place, as line and column or as the path of the field, and the mistake; `shown` formats the parser's
+    /// Names the mistake and its place, as line and column or as the path of the field. `shown` formats the parser's
     /// error.
     pub fn read(text: &str, shown: impl Fn(&serde_json::Error) -> String) -> Result<Self, String> {
         let results: Self = serde_json::from_str(text).map_err(|error| shown(&error))?;

@@ -12,22 +12,22 @@ use crate::{Repeated, Results};
 /// Prefix of the deadline's name, in the hypervisor's line about a deadline that has passed.
 pub const LATE: &str = "rouse: deadline: ";
 
-/// Returns the deadline that ended a boot in `text`, by the hypervisor's words.
+/// Returns the deadline that ended a boot in `text`, as the hypervisor reports it.
 pub fn late(text: &str) -> Option<&str> {
     let line = text.lines().find_map(|line| line.split_once(LATE));
     line.map(|(_, why)| why.trim())
 }
 
-/// Whether there is anything like a record in `text`.
+/// Whether `text` contains anything like a record.
 pub fn has_records(text: &str) -> bool {
     text.contains(MARK)
 }
 
 /// Returns the boots in `text`, in order.
 ///
-/// A boot ends with its last record, and where the sequence starts again: the
-/// first records of the next may be lost, and its cells must not be taken
-/// for those of the boot before.
+/// A boot ends with its last record, or where the sequence starts again: the
+/// first records of the next boot may be lost, and its cells must not be taken
+/// for cells of the boot before.
 pub fn boots(text: &str) -> Vec<Records> {
     let mut boots = Vec::new();
     let mut collector = Collector::default();
@@ -50,7 +50,7 @@ pub fn boots(text: &str) -> Vec<Records> {
     boots
 }
 
-/// Returns the parts of a line that begin with the mark: a lost line end joins two.
+/// Returns the parts of a line that begin with the mark. A lost line end joins two records.
 fn pieces(line: &str) -> impl Iterator<Item = &str> {
     let starts: Vec<usize> = line.match_indices(MARK).map(|(at, _)| at).collect();
     let ends: Vec<usize> = starts.iter().copied().skip(1).chain([line.len()]).collect();
@@ -60,7 +60,7 @@ fn pieces(line: &str) -> impl Iterator<Item = &str> {
         .map(|(from, to)| &line[from..to])
 }
 
-/// Collects the results of the boots in `text`; `None` without an undamaged record.
+/// Collects the results of the boots in `text`. `None` without an undamaged record.
 pub fn results(text: &str) -> Option<Results> {
     let boots = boots(text);
     let mut results = Results::new("", "", None);

@@ -19,7 +19,7 @@ use crate::{Stage, Stats, checked_texts, words};
 /// Name of the sum of the stages, which is not a stage itself.
 const STAMPED: &str = "traced";
 
-/// Returns the names of the words that make a cell what it is, in the order of the columns of
+/// Returns the names of the words that define a cell, in the order of the columns of
 /// results.csv.
 pub fn keys() -> impl Iterator<Item = &'static str> {
     let fields = DIMENSIONS.iter().filter(|info| info.place != Place::System);
@@ -147,7 +147,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Formats how many passes it has, if it was cut short: `2/4`; else `all`.
+    /// Formats the number of its passes: `2/4` if it was cut short, else `all`.
     pub fn passes_text(&self) -> String {
         match self.is_part() {
             true => format!("{}/{}", self.passes, self.passes_planned),
@@ -155,18 +155,18 @@ impl Cell {
         }
     }
 
-    /// Whether it was cut short: more passes were to follow.
+    /// Whether it was cut short, so that passes are missing.
     pub fn is_part(&self) -> bool {
         self.passes_planned > 0 && self.ended.is_none()
     }
 
-    /// Whether it has fewer wake-ups than asked for because they took too long.
+    /// Whether it has fewer wake-ups than requested because they took too long.
     pub fn ran_out_of_time(&self) -> bool {
         self.ended == Some(End::Budget)
     }
 
-    /// Returns the number of wake-ups that its counters include: all that were made, or the samples if a log does
-    /// not have that; at least 1.
+    /// Returns the number of wake-ups that its counters include, at least 1: the number made, or the number of samples
+    /// if a log lacks it.
     pub fn counted(&self) -> u64 {
         match self.made {
             0 => self.stats.map_or(1, |stats| stats.count.max(1)),
@@ -174,15 +174,15 @@ impl Cell {
         }
     }
 
-    /// Returns a counter per sample; 0 if it is missing.
+    /// Returns a counter per sample, or 0 if the counter is missing.
     pub fn per_sample(&self, counts: &Counts, name: &str) -> f64 {
         let count = counts.get(name).copied().unwrap_or(0);
         count as f64 / self.counted() as f64
     }
 
-    /// Notes that most of EL2's halts did not take the path in assembly, so that its figures are
-    /// of another path: for a syndrome that the path does not handle, for instance. If EL2 adapts
-    /// how long it polls, or has a neighbour to run, that is always so, and with Linux often.
+    /// Returns a note if most of EL2's halts did not take the path in assembly, so that the figures are
+    /// of another path. The cause may be a syndrome that the path does not handle. If EL2 adapts its poll
+    /// time or has a neighbour to run, this is always so, and with Linux it often is.
     pub fn slow_halts(&self) -> Option<String> {
         let el2 = self.counters.get("el2")?;
         let count = |name: &str| el2.get(name).copied().unwrap_or(0);
@@ -199,7 +199,7 @@ impl Cell {
         })
     }
 
-    /// Whether the layer below counts how often it took CPUs from the guest; if not,
+    /// Whether the layer below counts how often it took CPUs from the guest. If it does not,
     /// a missing count does not mean 0.
     pub fn tells_exits(&self) -> bool {
         !self.under.is_other() || !self.exits.is_empty()
@@ -213,7 +213,7 @@ impl Cell {
             && floor.cpus == self.cpus
     }
 
-    /// Whether `other` is the same except for the layer below.
+    /// Whether `other` is the same cell except for the layer below.
     pub fn is_like(&self, other: &Self) -> bool {
         other.what == self.what && other.cpus == self.cpus
     }
@@ -228,15 +228,15 @@ impl Cell {
         self.stages.iter().find(|stage| stage.name == STAMPED)
     }
 
-    /// Returns the ratio of a sample with stamps to one without, by the medians:
-    /// the distortion of a figure that needs stamps. `None` if there are none.
+    /// Returns the ratio of the median with time stamps to the median without, which is the
+    /// distortion of a figure that needs stamps. `None` if there are no stamps.
     pub fn distortion(&self) -> Option<f64> {
         let (with, without) = (self.stamped()?.stats.p50, self.stats?.p50);
         (without > 0).then(|| with as f64 / without as f64)
     }
 
-    /// The value of one of the words that make the cell what it is; empty where the
-    /// results lack it. `None` if no word has this name.
+    /// Returns the value of one of the words that define the cell. Empty if the results
+    /// lack it, `None` if no word has this name.
     pub fn word(&self, key: &str) -> Option<String> {
         Some(match key {
             "under" => self.under.to_string(),
@@ -246,7 +246,7 @@ impl Cell {
         })
     }
 
-    /// Returns the value of a dimension; empty where the results lack it.
+    /// Returns the value of a dimension. Empty if the results lack it.
     pub fn told(&self, info: &Info) -> String {
         if info.is_told(&self.what) {
             info.text(&self.what).to_string()
@@ -264,7 +264,7 @@ impl Cell {
         words.join(",")
     }
 
-    /// Returns everything that distinguishes it from the other cells of its run.
+    /// Returns everything that distinguishes the cell from the others of its run.
     pub fn key(&self) -> Vec<String> {
         keys()
             .map(|key| self.word(key).unwrap_or_default())
@@ -282,7 +282,7 @@ impl Cell {
         }
     }
 
-    /// Returns the key of its table: the workload, and whether its requests come by time.
+    /// Returns the key of its table: the workload, and whether its requests come at fixed times.
     pub fn table(&self) -> String {
         let loops = if self.what.is_open() {
             ", open loop"
@@ -292,8 +292,8 @@ impl Cell {
         format!("{}{loops}", self.what.workload)
     }
 
-    /// Returns the requests in a time, as a share of those that were to come in it: 1 if the receiver
-    /// keeps up. `None` if requests do not come by time.
+    /// Returns the rate of requests as a share of the intended rate: 1 if the receiver keeps up. `None` if
+    /// requests do not come at fixed times.
     pub fn load_reached(&self) -> Option<f64> {
         let load = self.counters.get("arrivals")?;
         let ticks = |name: &str| load.get(name).copied().filter(|ticks| *ticks > 0);
@@ -340,7 +340,7 @@ fn optional_known_word<'de, W: Word, D: Deserializer<'de>>(
     word.map_err(D::Error::custom)
 }
 
-/// Returns the value with this name; an error says what is wrong with the name.
+/// Returns the value with this name. The error describes a wrong name.
 pub fn parsed<W: Word>(word: &str) -> Result<W, String> {
     let unknown = || {
         let word = Quoted::new(word);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The core's frequency at the passes of a cell, and whether it moved.
+//! The core's frequency during the passes of a cell, and whether it moved.
 //!
-//! A core that is slower in one pass makes every path longer in it, and so does slower
-//! code. The guest reads its core's clock before and after each pass where it can; a pass in
-//! which it moved is marked. The core is that of the CPU that measures: the first one, or the sender of
+//! A core that is slower in one pass makes every path in that pass longer, like slower
+//! code. The guest reads its core's clock before and after each pass where it can. A cell whose
+//! clock moved is marked. The core is that of the measuring CPU: the first CPU, or the sender of
 //! a pair. Cores differ, so each is compared with itself.
 
 use std::collections::BTreeMap;
@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 use crate::records::CellRecords;
 use crate::{Cell, Results};
 
-/// The largest share by which readings of one clock differ that does not count as a move.
-/// A reading is known to 1 in 200, and two may be wrong in opposite directions; the
+/// The largest relative difference between readings of one clock that does not count as a move.
+/// A reading is accurate to 1 in 200, and two may be wrong in opposite directions. The
 /// smallest steps by which cores change their clocks are some 100 MHz of some 3 GHz.
 pub const MOVED: f64 = 0.02;
 
-/// Returns the frequency of each CPU that measured at the first pass of a boot, Hz: the first one read
-/// at its cells among `cells`, which are in the order of the first pass. By its place, as text.
+/// Returns the frequency, in Hz, of each measuring CPU at the first pass of a boot, by the CPU's place as
+/// text. It is the first frequency read in the CPU's `cells`, which are in the order of the first pass.
 pub fn first(cells: &[CellRecords]) -> BTreeMap<&str, u64> {
     let mut first = BTreeMap::new();
     for cell in cells {
@@ -28,8 +28,8 @@ pub fn first(cells: &[CellRecords]) -> BTreeMap<&str, u64> {
     first
 }
 
-/// Returns by how much the frequency at `passes`, the begin and the end of each, moved, or differs
-/// from `first`, as a share of the highest; `None` if by at most [`MOVED`].
+/// Returns by how much the frequency at the begin and end of each of `passes` moved, or differs from
+/// `first`, as a share of the highest. `None` if the share is at most [`MOVED`].
 pub fn moved(first: Option<u64>, passes: &[[u64; 2]]) -> Option<f64> {
     let (low, high) = range(seen(passes))?;
     let (low, high) = range([low, high].into_iter().chain(first))?;
@@ -38,7 +38,7 @@ pub fn moved(first: Option<u64>, passes: &[[u64; 2]]) -> Option<f64> {
     (share > MOVED).then(|| (share * 1000.0).round() / 1000.0)
 }
 
-/// Returns the clocks that were read: one that stood has no frequency.
+/// Returns the clocks that were read. A clock that stood has no frequency.
 fn seen(passes: &[[u64; 2]]) -> impl Iterator<Item = u64> {
     passes.iter().flatten().copied().filter(|&hz| hz != 0)
 }
@@ -49,14 +49,14 @@ fn range(mut hz: impl Iterator<Item = u64>) -> Option<(u64, u64)> {
 }
 
 impl Cell {
-    /// Returns the lowest and the highest frequency of the core at its passes, Hz.
+    /// Returns the lowest and the highest frequency of the core during its passes, in Hz.
     pub fn core_hz(&self) -> Option<(u64, u64)> {
         range(seen(&self.pass_core_hz))
     }
 }
 
 impl Results {
-    /// Returns the median of the core's frequency at all passes, Hz.
+    /// Returns the median of the core's frequency during all passes, in Hz.
     pub fn core_hz_of_passes(&self) -> Option<u64> {
         let cells = self.cells.iter();
         let mut all: Vec<u64> = cells.flat_map(|cell| seen(&cell.pass_core_hz)).collect();
@@ -94,7 +94,7 @@ mod tests {
         marks_between(&between, run)
     }
 
-    /// Likewise for cells that are each between a pair of CPUs.
+    /// Returns the same for cells that are each between a pair of CPUs.
     fn marks_between(pairs: &[&str], run: &[Vec<[u64; 2]>]) -> Vec<bool> {
         let cells = pairs.iter().zip(run).map(|(pair, passes)| CellRecords {
             fields: [("pair".into(), (*pair).into())].into(),

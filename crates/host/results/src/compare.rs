@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether some runs are better or worse than others, cell by
-//! cell: compares runs with runs, since samples of one run are correlated.
+//! Judges cell by cell whether some runs are better or worse than others.
+//! Compares runs with runs, because samples of one run are correlated.
 //!
-//! [`Comparison`] has the cells with their verdicts, and what one side lacks;
-//! [`differences`] lists differences other than the code; crate `significance`
+//! [`Comparison`] has the cells with their verdicts, and those that one side lacks.
+//! [`differences`] lists differences other than the code. Crate `significance`
 //! has the tests. docs/significance.md is for users.
 
 mod figures;
@@ -11,7 +11,7 @@ mod pairs;
 mod quantity;
 mod setting;
 
-/// Default probability that anything is called better or worse if nothing is.
+/// Default probability of calling anything better or worse when nothing differs.
 pub const LEVEL: f64 = 0.05;
 
 pub use figures::{Compared, Figures, Verdict};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The clocks of the cores that measured: from the begin of a run to its end, and compared with each
+//! The clocks of the measuring cores: compared between the begin and the end of a run, and with each
 //! other.
 
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::records::{CellRecords, ClockRecords, Records};
 
-/// Two readings of a clock that differ by at most this, in millionths, are of one that did not change. Each is known
-/// to 1 in 4000, so two of a steady clock differ by up to 500; the limit is twice that.
+/// A clock is steady if its readings differ by at most this many millionths. A reading is accurate to 1 in 4000, so two
+/// readings of a steady clock differ by up to 500. The limit is twice that.
 pub const AGREES_PPM: i64 = 1000;
 
 /// The clock of a core that measured.
@@ -34,7 +34,7 @@ pub struct CoreClock {
 }
 
 impl CoreClock {
-    /// Whether it drifted by more than the error of its readings.
+    /// Whether the clock drifted by more than the error of its readings.
     pub fn drifts(&self) -> bool {
         self.drift_ppm.is_some_and(|ppm| ppm.abs() > AGREES_PPM)
     }
@@ -44,15 +44,14 @@ impl CoreClock {
     }
 }
 
-/// Returns by how many millionths `hertz` is more than `than`.
+/// Returns by how many millionths `hertz` exceeds `than`.
 pub fn ppm(hertz: u64, than: u64) -> i64 {
     let more = i128::from(hertz) - i128::from(than);
     let ppm = more * 1_000_000 / i128::from(than.max(1));
     i64::try_from(ppm).unwrap_or(i64::MAX)
 }
 
-/// Returns the median clock at the begin of `clocks`, which stands for most, and those that
-/// differ from it.
+/// Returns the median of `clocks` at the begin of the boot, and the clocks that differ from it.
 pub fn differing(clocks: &[CoreClock]) -> Option<(u64, Vec<&CoreClock>)> {
     let mut begins: Vec<u64> = clocks.iter().filter_map(|clock| clock.begin_hz).collect();
     begins.sort_unstable();
@@ -80,7 +79,7 @@ pub(crate) fn of_boot(records: &BTreeMap<u64, ClockRecords>) -> Vec<CoreClock> {
     clocks.collect()
 }
 
-/// Adds the clocks of another boot to `all`: keeps for each core the boot in which it
+/// Adds the clocks of another boot to `all`. Keeps, for each core, the boot in which it
 /// drifted most.
 pub(crate) fn add(all: &mut Vec<CoreClock>, more: Vec<CoreClock>) {
     for clock in more {
@@ -98,8 +97,8 @@ pub(crate) fn add(all: &mut Vec<CoreClock>, more: Vec<CoreClock>) {
 }
 
 impl Records {
-    /// Returns the clock by which values of `cell` became cycles, if they did: that of the core which
-    /// measured it. Logs without that have the first core's.
+    /// Returns the clock that converted the values of `cell` to cycles, if any: the clock of the core that
+    /// measured it, or of the first core in logs that lack it.
     pub(crate) fn cycles_hz(&self, cell: &CellRecords) -> Option<u64> {
         let (unit, _) = self.unit.as_ref()?;
         let place: u64 = cell.measuring().parse().ok()?;
@@ -152,7 +151,7 @@ mod tests {
         alike[0].begin_hz = Some(GHZ / 2);
         let (middle, others) = differing(&alike).unwrap();
         assert_eq!((middle, others.len(), others[0].cpu), (GHZ + 300_000, 1, 0));
-        // Of two, the slower one stands for both.
+        // With two clocks, the slower one is the median.
         let two = [clock(0, 2 * GHZ, 2 * GHZ), clock(1, GHZ, GHZ)];
         let (middle, others) = differing(&two).unwrap();
         assert_eq!((middle, others[0].cpu), (GHZ, 0));

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether the counter is too coarse for a cell's median.
 //!
-//! A sample is the difference of two readings, so it is a multiple of the counter's step,
-//! and so is a median: it can't distinguish two paths that differ by less. The mean of many
+//! A sample is the difference of two readings, so it is a multiple of the counter's step.
+//! So is a median, which can't distinguish two paths that differ by less. The mean of many
 //! samples can, if they begin at random points of a step: a path of 2.3 steps takes
-//! two of them in 70 % of the samples, and three in the others.
+//! two steps in 70 % of the samples, and three in the others.
 
 use crate::records::Records;
 
 /// The largest step that does not count as coarse, as a share of the median.
 pub const COARSE: f64 = 0.05;
 
-/// The counter's step as a share of a median of `p50`, at most 1; `None` if it is at most
-/// [`COARSE`], or not known, or values are not times. `records` are those of the boot; `cycles_hz`
-/// converts cycles of the cell.
+/// Returns the counter's step as a share of the median `p50`, at most 1. `None` if the share is at most
+/// [`COARSE`] or not known, or if values are not times. `records` are the boot's. `cycles_hz` converts the
+/// cell's cycles.
 pub fn coarse(records: &Records, cycles_hz: Option<u64>, p50: u64) -> Option<f64> {
     let of = |key| records.machine.get(key)?.parse::<f64>().ok();
     let step = of("counter_step")?;

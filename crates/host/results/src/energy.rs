@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Energy as a model: the time of the CPUs in each state within the samples of a cell, times watts that
-//! the user states for each state. Only the time is measured.
+//! A model of energy: the time of the CPUs in each state within the samples of a cell, times the watts
+//! that the user states for this state. Only the time is measured.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,7 +69,7 @@ impl Watts {
         )
     }
 
-    /// Returns the watts in a state of residency; `None` if the model does not have it.
+    /// Returns the watts in a state of residency. `None` if the model lacks the state.
     fn of(&self, state: &str) -> Option<f64> {
         match state {
             "run" => Some(self.run),
@@ -82,9 +82,9 @@ impl Watts {
 }
 
 impl Results {
-    /// Computes for each cell with a known residency the energy of its wake-ups by `watts`, in place of
-    /// that of another model. If the counter counts instructions there is no time to
-    /// multiply watts by; a note says so, and one says so if no cell has time stamps.
+    /// Computes, for each cell with a known residency, the energy of its wake-ups from `watts`, and
+    /// replaces the energy of another model. If the counter counts instructions, there is no time to
+    /// multiply watts by, and a note reports that. Another note reports if no cell has time stamps.
     pub fn model_energy(&mut self, watts: &Watts) {
         const WHAT: &str = "model of energy: ";
         self.notes.retain(|note| !note.starts_with(WHAT));

@@ -12,7 +12,7 @@ use crate::{
     counter, percentile_rounding, words,
 };
 
-/// Fields of the records `boot` and `machine` with a field of their own.
+/// Fields of the records `boot` and `machine` that have their own fields in results.
 const MACHINE: [&str; 12] = [
     "under",
     "version",
@@ -25,12 +25,12 @@ const MACHINE: [&str; 12] = [
     "list_registers",
     "firmware",
     "hypervisor",
-    // Each cell has it.
+    // Each cell has this field.
     "atomics",
 ];
 impl Results {
     /// Adds the report of a boot under `under`. The first boot that describes the machine
-    /// counts. Leaves out cells of another unit than the boots before: one table has one
+    /// counts. Leaves out cells with another unit than earlier boots, because a table has one
     /// unit.
     pub fn add(&mut self, under: Option<Under>, records: &Records) {
         if self.unit.is_empty() {
@@ -141,7 +141,7 @@ fn value(text: &str) -> Value {
     }
 }
 
-/// Converts a cell's records; `first_hz` is its core's frequency at the first pass of its boot.
+/// Converts a cell's records. `first_hz` is its core's frequency at the first pass of its boot.
 ///
 /// # Errors
 /// Names the unknown word.
@@ -157,7 +157,7 @@ fn convert(
     let stages = cell.stats.iter().filter(|stat| stat.name != "total");
     let mut groups = grouped(&cell.counts);
     if !cell.tells_parts() {
-        // Counters of old logs: not of the samples, and of other code.
+        // These counters of old logs include more than the samples, and come from other code.
         groups.retain(|name, _| !matches!(name.as_str(), "res" | "time"));
     }
     let mut group = |name: &str| groups.remove(name).unwrap_or_default();
@@ -202,7 +202,7 @@ fn convert(
         exits: group("exit"),
         ipis: group("ipi"),
         wakes: group("wake"),
-        // Where samples count instructions, those with stamps differ from those shown.
+        // Where samples count instructions, samples with stamps differ from the shown ones.
         residency: match unit {
             INSNS => Counts::new(),
             _ => group("res"),
@@ -219,7 +219,7 @@ fn convert(
     })
 }
 
-/// Returns the unit of a cell's values, where a boot counts `unit`. Time in which every CPU was idle does not count
+/// Returns the unit of a cell's values in a boot that counts `unit`. Where every CPU may idle, values are not
 /// instructions.
 fn unit_of<'u>(cell: &plan::Cell, unit: &'u str) -> &'u str {
     match unit {

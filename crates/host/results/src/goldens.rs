@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Logs of boots, for some also what their samples executed, and expected files to compare with.
+//! Logs of boots, some with the instructions of their samples, and expected files to compare with.
 //!
-//! [`AGAIN`] writes all expected files again; review the difference before
+//! [`AGAIN`] writes all expected files again. Review the difference before
 //! committing.
 
 use std::fs;
@@ -53,7 +53,7 @@ pub fn runs() -> Vec<Run> {
     runs.collect()
 }
 
-/// Compares `text` with the file at `path`; with `ROUSE_REWRITE` writes it.
+/// Compares `text` with the file at `path`, or writes the file if `ROUSE_REWRITE` is set.
 ///
 /// # Panics
 ///

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! JSON for people and for line-based tools: a line per cell.
+//! JSON for people and for line-based tools, with a line per cell.
 
 use std::io::{self, Write};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Joins several inputs: the parts of a sweep become one run again, runs of
+//! Joins several inputs. The parts of a sweep become one run again, while runs on
 //! other machines or at other times stay separate.
 
 mod boots;
@@ -15,16 +15,16 @@ use crate::{Cell, Machine, Origin, Results, Serrors, core_clocks};
 /// Measurements on one machine, each cell once.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Name that distinguishes it from the others.
+    /// Name that distinguishes it from other runs.
     pub label: String,
     /// Its machine and its cells.
     pub results: Results,
-    /// The commands that made it, as far as they are known.
+    /// The known commands that made it.
     pub commands: Vec<String>,
 }
 
 impl Run {
-    /// A run whose commands are not known.
+    /// Creates a run whose commands are not known.
     pub fn new(label: &str, results: Results) -> Self {
         Self {
             label: label.into(),
@@ -34,7 +34,7 @@ impl Run {
     }
 }
 
-/// Returns the runs of some inputs: a part of a sweep continues its run.
+/// Returns the runs in some inputs. A part of a sweep continues its run.
 pub fn runs(inputs: Vec<Run>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for part in boots(inputs) {
@@ -47,8 +47,8 @@ pub fn runs(inputs: Vec<Run>) -> Vec<Run> {
     runs
 }
 
-/// Whether `part` is a further part of the sweep `run`: the same
-/// images, the same machine, the same unit, and no cell that `run` has.
+/// Whether `part` is a further part of the sweep `run`, with the same
+/// images, machine and unit, and with no cell of `run`.
 fn continues(run: &Run, part: &Run) -> bool {
     let (a, b) = (&run.results, &part.results);
     let same = a.board == b.board
@@ -56,14 +56,14 @@ fn continues(run: &Run, part: &Run) -> bool {
         && is_one_machine(&a.machine, &b.machine)
         && a.fidelity == b.fidelity
         && a.unit == b.unit
-        // Each boot measures again how many cycles a tick has.
+        // Each boot measures the number of cycles per tick again.
         && (a.unit_how == b.unit_how || a.unit == "cycles");
     let known: BTreeSet<_> = a.cells.iter().map(|cell| cell.key()).collect();
     same && b.cells.iter().all(|cell| !known.contains(&cell.key()))
 }
 
-/// Whether two descriptions are of one machine. The clock of its core is measured,
-/// to 1 in 500; the clocks of all that measured belong to a boot, like values.
+/// Whether two descriptions are of one machine. The clock of its core is measured with
+/// an error of 1 in 500. The clocks of all measuring cores belong to a boot, like values.
 fn is_one_machine(a: &Machine, b: &Machine) -> bool {
     let apart = a.core_hz.abs_diff(b.core_hz);
     let alike = Machine {
@@ -95,8 +95,8 @@ fn join(run: &mut Run, part: Run) {
     all.notes.extend(new);
 }
 
-/// Returns the rank of a cell among those of one plan: within workload and shape by the
-/// layer below the guest, then in the order of the plan.
+/// Returns the rank of a cell in its plan: within workload and shape by the layer below
+/// the guest, then in the order of the plan.
 fn rank(cell: &Cell) -> (Workload, Shape, Under, [u64; plan::COUNT]) {
     let plan::Cell {
         workload, shape, ..
@@ -117,7 +117,7 @@ fn name_apart(runs: &mut [Run]) {
     }
 }
 
-/// Returns all runs as one results.json; [`runs`] divides it again.
+/// Returns all runs as one results.json, which [`runs`] divides again.
 pub fn into_one(runs: &[Run]) -> Results {
     let [first, ..] = runs else {
         return Results::default();

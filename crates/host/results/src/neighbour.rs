@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Share and work of the neighbours of a cell's CPUs, from counters (`docs/hypervisors.md`).
+//! CPU share and work of the neighbours of a cell's CPUs, from counters (`docs/hypervisors.md`).
 
 use crate::Cell;
 
-/// Share and work of the neighbours of the CPUs that took part.
+/// CPU share and work of the neighbours of a cell's CPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbours {
-    /// Share of the CPUs' time in their turns because a vCPU waited, 0 to 1: ticks of the
+    /// Share of the CPUs' time, 0 to 1, in neighbours' turns because a vCPU waited: ticks of the
     /// counter, whatever was executed meanwhile.
     pub given: f64,
-    /// Share in their turns though no vCPU waited.
+    /// Share of the CPUs' time in neighbours' turns though no vCPU waited.
     pub taken: f64,
-    /// Units of work that they did per operation.
+    /// The neighbours' units of work per operation.
     pub units: f64,
-    /// Units per second of all CPUs' time together by the counter's clock, for each CPU; `None` if
-    /// that is not known, or the counter counts instructions.
+    /// Units of work per second and CPU, by the counter's clock. `None` if the frequency is unknown
+    /// or the counter counts instructions.
     pub units_per_second: Option<f64>,
-    /// World switches per operation: two a turn.
+    /// World switches per operation, two in each turn.
     pub switches: f64,
-    /// Ticks of a unit.
+    /// Ticks per unit of work.
     pub ticks_per_unit: f64,
 }
 
 impl Neighbours {
-    /// Their share of the CPUs' time, 0 to 1.
+    /// The neighbours' share of the CPUs' time, 0 to 1.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.given + self.taken
@@ -31,8 +31,8 @@ impl Neighbours {
 }
 
 impl Cell {
-    /// Computes its neighbours' share and work; `None` without neighbours. `frequency` is the
-    /// counter's, Hz.
+    /// Computes the neighbours' share and work. `None` without neighbours. `frequency` is the
+    /// counter's, in Hz.
     #[must_use]
     pub fn neighbours(&self, frequency: u64) -> Option<Neighbours> {
         let counts = self.counters.get("neighbour")?;

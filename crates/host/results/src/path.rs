@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The samples of a cell, divided by what CPUs executed: see crate `critical`.
+//! The samples of a cell, divided by the instructions that CPUs executed: see crate `critical`.
 
 mod sample_findings;
 
@@ -70,21 +70,21 @@ impl Work {
         }
     }
 
-    /// Returns all of it.
+    /// Returns the sum of all work.
     pub fn total(&self) -> u64 {
         self.el1 + self.el2 + self.el3 + self.skipped
     }
 
-    /// Returns the bookkeeping in it.
+    /// Returns the sum of the bookkeeping.
     pub fn bookkeeping(&self) -> u64 {
         self.bookkeeping.values().sum()
     }
 }
 
 impl Critical {
-    /// Summarizes `samples` of the cell whose samples are `stats`, each with the number of its
-    /// occurrences. An error says what differs, or does not add up: then the observed samples
-    /// are not the measured ones.
+    /// Summarizes `samples`, each with the number of its occurrences, of the cell with these `stats`.
+    /// An error means that the observed samples are not the measured ones, and names the
+    /// difference, or the sum that is wrong.
     pub fn of(samples: &[(Sample, u64)], stats: &Stats) -> Result<Self, String> {
         let mut values = BTreeMap::new();
         let mut paths = BTreeMap::new();
@@ -162,7 +162,7 @@ fn same(seen: &Stats, measured: &Stats) -> Result<(), String> {
 
 impl Results {
     /// Whether the path of every measured cell of `workload` is known, so that
-    /// it can be compared.
+    /// paths can be compared.
     pub fn knows_paths(&self, workload: Workload) -> bool {
         let cells = self.cells.iter();
         let mut of_workload =
@@ -174,15 +174,15 @@ impl Results {
 }
 
 impl Cell {
-    /// Returns the exits of the samples themselves if a plugin observed them, else those of all that
-    /// the guest counted.
+    /// Returns the exits of the samples themselves if a plugin observed them, else all exits that the
+    /// guest counted.
     pub fn exits_of_samples(&self) -> &Counts {
         self.critical
             .as_ref()
             .map_or(&self.exits, |critical| &critical.exits)
     }
 
-    /// Returns how many of [`Self::exits_of_samples`] there are for each sample that they
+    /// Returns the number of [`Self::exits_of_samples`] with this cause per sample that they
     /// include.
     pub fn exits_per_sample(&self, cause: &str) -> f64 {
         let Some(critical) = &self.critical else {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Percentiles of samples that were sorted into buckets ([`hist`]): one value for each, the same in tables, charts and
-//! files.
+//! Percentiles of samples that were sorted into buckets ([`hist`]). Each gets one value, which is the same in tables,
+//! charts and files.
 
 use crate::{Bounds, Cell, Results, Stats};
 
 /// A percentile, and its accuracy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounded {
-    /// The middle of its possible values.
+    /// The middle of the percentile's possible values.
     pub value: u64,
-    /// Largest distance of it to that.
+    /// The largest distance between the percentile and `value`.
     pub within: u64,
 }
 
 impl Bounds {
-    /// Returns the percentile that fell into the bucket of `value`: the middle of that part of the bucket that
-    /// samples with these bounds can be in. Each value of a bucket gives the same, so it may be rounded again.
-    /// `per_bucket`: units of values per unit of the clock whose values were sorted.
+    /// Returns the percentile that fell into the bucket of `value`: the middle of the part of the bucket that can
+    /// contain samples with these bounds. All values of a bucket give the same result, so it may be rounded again.
+    /// `per_bucket` is the number of units of values per unit of the clock whose values were sorted.
     pub fn rounded(self, value: u64, per_bucket: f64) -> Rounded {
         let alike = hist::alike((value as f64 / per_bucket).round() as u64);
         let unit = |clock: u64| (clock as f64 * per_bucket).round() as u64;
@@ -33,7 +33,7 @@ impl Bounds {
         let (low, high) = (first.max(self.min), last.min(self.max));
         match low <= high {
             true => middle(low, high),
-            // The bucket misses the samples by the rounding of a unit, or the file contradicts itself.
+            // The bucket misses the samples because a unit was rounded, or the file contradicts itself.
             false if (self.min..=self.max).contains(&value) => exact,
             false => middle(first, last),
         }
@@ -50,7 +50,7 @@ impl Stats {
 }
 
 impl Cell {
-    /// Replaces its percentiles, which are values of buckets, by the values to show.
+    /// Replaces the percentiles, which are values of buckets, by the values to show.
     pub(crate) fn round_percentiles(&mut self, per_bucket: f64) {
         if let Some(stats) = &mut self.stats {
             stats.round(per_bucket);
@@ -66,7 +66,7 @@ impl Cell {
 }
 
 impl Results {
-    /// Replaces the percentiles of all cells by the values to show, whichever value of a bucket the file has.
+    /// Replaces the percentiles of all cells by the values to show, whatever value of a bucket the file has.
     pub fn round_percentiles(&mut self) {
         let of_core = (self.unit == "cycles").then_some(self.machine.core_hz);
         for cell in &mut self.cells {
@@ -76,7 +76,7 @@ impl Results {
     }
 }
 
-/// Returns the units of values per unit of the counter, where they are cycles of a core of `cycles_hz`.
+/// Returns the units of values per unit of the counter. If `cycles_hz` is set, values are cycles of a core.
 pub(crate) fn per_bucket(cycles_hz: Option<u64>, cntfrq_hz: u64) -> f64 {
     match cycles_hz {
         Some(hertz) if cntfrq_hz > 0 => hertz as f64 / cntfrq_hz as f64,

@@ -30,47 +30,47 @@ const BLOCK: [&str; 9] = [
 /// An unfinished block.
 #[derive(Debug, Default)]
 struct OpenBlock {
-    /// Its cell has more passes to come.
+    /// Whether the cell has more passes to come.
     part: bool,
     cell: CellRecords,
     records: u64,
     spoilt: bool,
 }
 
-/// Why our program on another kernel has given up: its last record.
+/// The reason why our program on another kernel has given up, from its last record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GivenUp {
-    /// It can't do what was requested.
+    /// It can't execute the request.
     Refused(String),
     /// It has failed.
     Failed(String),
 }
 
-/// Reads lines.
+/// Collects records from lines.
 #[derive(Debug, Default)]
 pub struct Collector {
     /// Why a program has given up, until a caller takes it.
     pub given_up: Option<GivenUp>,
     records: Records,
     block: Option<OpenBlock>,
-    /// Blocks that were not whole: their cells' numbers and what is known of them.
+    /// Blocks that were not whole: the numbers of their cells, and a description.
     spoilt: Vec<(Option<u64>, String)>,
     expected: u64,
     numbers: Numbers,
-    /// Progress of the work, as last reported.
+    /// The last reported progress of the work.
     pub step: BootProgress,
     /// The cell that was run last.
     pub at: String,
 }
 
 impl Collector {
-    /// Reads a line of the console; `false` if it is not a record.
+    /// Reads a line of the console. Returns `false` if it is not a record.
     pub fn feed(&mut self, line: &str) -> bool {
         match Record::parse(line) {
             Err(Damage::NotARecord) => return false,
             // The gap in the sequence will show where it was.
             Err(Damage::Checksum | Damage::Form) => {}
-            // It does not depend on earlier records.
+            // This record does not depend on earlier ones.
             Ok(record) if matches!(record.kind, "refused" | "failed") => {
                 let why = text(&record, "why").unwrap_or_default();
                 self.given_up = Some(match record.kind {
@@ -92,7 +92,7 @@ impl Collector {
 
     /// Returns the records read, and lists what must have been lost.
     pub fn finish(mut self) -> Records {
-        // A block that was on its way when a boot was cut short is not damaged.
+        // A block that was unfinished when the boot was cut short is not damaged.
         let on_its_way = |block: &mut OpenBlock| !block.spoilt;
         if self.records.ended || self.block.take_if(on_its_way).is_none() {
             self.abandon_block();
@@ -109,8 +109,8 @@ impl Collector {
         self.records
     }
 
-    /// Reports a damaged block: its cell is lost, or has less than it had; nothing if a
-    /// newer block of it is whole.
+    /// Reports damaged blocks: their cells are lost, or lack passes. Does not report a block
+    /// if a newer block of its cell is whole.
     fn judge_spoilt(&mut self) {
         for (id, title) in std::mem::take(&mut self.spoilt) {
             let records = &mut self.records;
@@ -140,7 +140,7 @@ impl Collector {
         &self.records.soak
     }
 
-    /// Whether a record with number `seq` can't be of this boot any more.
+    /// Whether a record with number `seq` must belong to a later boot.
     pub fn is_over_before(&self, seq: u64) -> bool {
         self.records.begun && (self.records.ended || seq < self.expected)
     }
@@ -176,7 +176,7 @@ impl Collector {
             Some(kind) => (true, kind),
             None => (false, record.kind),
         };
-        // Its block's other records have to be of the same kind.
+        // The block's other records have to be of the same kind.
         if let Some(block) = &mut self.block
             && BLOCK.contains(&kind)
         {
@@ -262,7 +262,7 @@ impl Collector {
                 self.at = value("cell");
             }
             "end" => records.ended = true,
-            // From a newer writer.
+            // A newer writer may have other kinds.
             _ => {}
         }
     }
@@ -319,7 +319,7 @@ impl Collector {
         }
     }
 
-    /// Replaces what a cell had after fewer passes.
+    /// Replaces the cell's records after fewer passes.
     fn keep(&mut self, mut cell: CellRecords) {
         let mut cells = self.records.cells.iter_mut();
         let known = cells.find(|known| known.id == cell.id && known.is_part());
@@ -330,7 +330,7 @@ impl Collector {
         }
     }
 
-    /// A block that ends is progress.
+    /// Notes the end of a block as progress.
     fn note_step(&mut self, done: &Record<'_>, block: &OpenBlock) {
         if let (Some(at), Some(at_us)) = (done.number("at"), done.number("at_us")) {
             self.step = BootProgress {

@@ -44,7 +44,7 @@ pub fn lines() -> Vec<String> {
     lines_in("insns", "1000000000")
 }
 
-/// Likewise in another unit, with another counter and what else the machine has.
+/// Returns the same records in another unit, with another `counter` and further fields of the machine.
 pub fn lines_in(unit: &str, counter: &str) -> Vec<String> {
     numbered([
         "boot under=rouse version=0.1.0",
@@ -83,7 +83,7 @@ pub fn cell(wait: Wait, unit: &str, stats: Stats) -> Cell {
     }
 }
 
-/// Returns a run in cycles, of a core that a simulator models.
+/// Returns a run in cycles of a core that a simulator models.
 pub fn in_cycles() -> Results {
     let lines = lines_in("cycles", "25000000 core_hz=2600000000");
     let parameter = Parameter {

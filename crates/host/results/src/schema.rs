@@ -14,7 +14,7 @@ use crate::Results;
 /// # Panics
 /// Never: a schema is JSON.
 pub fn text() -> String {
-    // Describes written files, not read ones: a field that is always written is required.
+    // The schema describes files as they are written: a field that is always written is required.
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schema = settings.into_generator().into_root_schema_for::<Results>();
     RecursiveTransform(closed).transform(&mut schema);
@@ -23,7 +23,7 @@ pub fn text() -> String {
         .expect("a schema is JSON")
 }
 
-/// Forbids other names in an object with named fields: a misspelt name is an
+/// Forbids other names in an object with named fields, so that a misspelt name is an
 /// error. Objects with arbitrary names, like counters, declare that themselves.
 fn closed(schema: &mut Schema) {
     let named = schema.get("properties").is_some_and(Value::is_object);

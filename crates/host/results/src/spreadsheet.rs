@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `results.csv`: a row per cell, with the same columns in every run.
+//! `results.csv`: one row per cell, with the same columns in every run.
 
 use anyhow::{Context, Result};
 

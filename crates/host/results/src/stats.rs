@@ -28,7 +28,7 @@ pub struct Stats {
     pub mean: f64,
 }
 
-/// The least and the largest of samples: their other figures lie between.
+/// The least and the largest of samples. All their other figures lie between these bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// The least.
@@ -38,7 +38,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Bounds without an effect.
+    /// Bounds that restrict nothing.
     pub const NONE: Self = Self {
         min: 0,
         max: u64::MAX,
@@ -67,7 +67,7 @@ pub struct Stage {
 }
 
 impl Stats {
-    /// Computes them from values with counts; percentiles by nearest rank.
+    /// Computes the statistics of values with counts. Percentiles are by nearest rank.
     pub fn of(values: &BTreeMap<u64, u64>) -> Self {
         let count: u64 = values.values().sum();
         let sum: u64 = values.iter().map(|(value, times)| value * times).sum();
@@ -90,17 +90,17 @@ impl Stats {
         }
     }
 
-    /// Whether there are enough samples for the percentile of so many thousandths: ten
-    /// beyond it, so that the largest few do not decide.
+    /// Whether there are enough samples for the percentile of `per_mille` thousandths: ten
+    /// must lie beyond it, so that the largest few do not decide.
     pub const fn supports(&self, per_mille: u64) -> bool {
         self.count * (1000 - per_mille) >= Self::BEYOND * 1000
     }
 
-    /// Returns the number of samples that is enough for that percentile, of less than 1000 thousandths.
+    /// Returns the number of samples that suffices for the percentile, which must be below 1000 thousandths.
     pub const fn needed(per_mille: u64) -> u64 {
         (Self::BEYOND * 1000).div_ceil(1000 - per_mille)
     }
 
-    /// Samples that have to be beyond a percentile.
+    /// Number of samples that have to be beyond a percentile.
     const BEYOND: u64 = 10;
 }

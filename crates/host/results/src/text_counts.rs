@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Repeated texts: each once, with the number of occurrences, and the boots.
+//! Joins repeated texts: each appears once, with the number of its occurrences and its boots.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ pub struct Repeated {
 #[derive(Debug)]
 struct Times {
     count: u64,
-    /// Numbers of the first and the last boot, counted from 1; 0 if unknown.
+    /// Numbers of the first and the last boot, counted from 1. 0 if unknown.
     boots: (usize, usize),
 }
 
 impl Repeated {
-    /// Adds a text of boot number `boot`, from 1; 0 if that is not known.
+    /// Adds a text of boot number `boot`, counted from 1. 0 if unknown.
     pub fn add(&mut self, boot: usize, text: String) {
         if let Some(&place) = self.places.get(&text) {
             let times = &mut self.texts[place].1;
@@ -31,7 +31,7 @@ impl Repeated {
         self.texts.push((text, Times { count: 1, boots }));
     }
 
-    /// Returns each of them, with its occurrences.
+    /// Returns each text once, with its occurrences.
     pub fn into_texts(self) -> impl Iterator<Item = String> {
         self.texts
             .into_iter()

@@ -227,7 +227,7 @@ pub(crate) fn is_zero(number: &u64) -> bool {
 }
 
 impl Machine {
-    /// Formats the counter, for people: `1000 MHz`, with its step if that is more than a tick.
+    /// Formats the counter for people: `1000 MHz`, with its step if the step is more than a tick.
     pub fn counter(&self) -> String {
         let frequency = format!("{} MHz", self.cntfrq_hz as f64 / 1e6);
         match self.counter_step {
@@ -242,14 +242,14 @@ impl Serrors {
         *self == Self::default()
     }
 
-    /// Adds those of another boot.
+    /// Adds the SErrors of another boot.
     pub fn add(&mut self, more: &Self) {
         self.left += more.left;
         self.corrected += more.corrected;
         self.restartable += more.restartable;
     }
 
-    /// Formats the number of each kind, for people; `None` if there were none.
+    /// Formats the number of each kind for people. `None` if there were no SErrors.
     pub fn text(&self) -> Option<String> {
         (!self.is_none()).then(|| {
             format!(
@@ -279,7 +279,7 @@ impl Build {
         }
     }
 
-    /// Formats the tree, for people: its commit, and whether files were changed since.
+    /// Formats the tree for people: its commit, and whether files have changed since.
     pub fn tree(&self) -> String {
         self.tree_as(self.commit.clone())
     }
@@ -312,14 +312,14 @@ impl Results {
         results
     }
 
-    /// Whether there is anything to show, if only losses.
+    /// Whether there is anything to show, even if only losses.
     pub fn has_cells(&self) -> bool {
         !self.cells.is_empty() || !self.damaged.is_empty()
     }
 
-    /// Whether its counts are the same in every run: instructions of an emulator that counts them,
-    /// and everything that a simulator computes from a model. Linux draws random numbers, from another seed in each
-    /// repetition.
+    /// Whether its counts are the same in every run. This holds for instructions that an emulator counts, and for
+    /// everything that a simulator computes from a model. It does not for Linux, which draws random numbers from
+    /// another seed in each repetition.
     pub fn repeats(&self) -> bool {
         let is_linux = |cell: &Cell| cell.what.workload.is_linux();
         let simulated = self.machine.emulator.as_ref();
@@ -332,7 +332,7 @@ impl Results {
         json::text(self).context("results.json")
     }
 
-    /// Notes that nothing, or not everything, was measured under `under`, and `why`.
+    /// Notes that nothing, or not everything, was measured under `under`, with the reason `why`.
     pub fn lack(&mut self, under: Under, why: &str) {
         self.incomplete = true;
         let named = format!("under {under}: ");
@@ -340,7 +340,7 @@ impl Results {
         self.missing.push(format!("{named}{why}"));
     }
 
-    /// Describes what a boot that was cut short has not measured; `None` if nothing.
+    /// Describes what a boot that was cut short has not measured. `None` if nothing is missing.
     pub fn incomplete_text(&self) -> Option<String> {
         let missing = match self.missing.as_slice() {
             [] => "the run was cut short".into(),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of a cell in `results.json`: in the fields of the dimensions' table,
-//! numbers as numbers, the rest as text.
+//! The words of a cell in `results.json`, in the fields of the dimensions' table.
+//! Numbers are numbers, and all other words are text.
 //!
-//! A missing word is neutral; an unknown one is an error that names it.
+//! A missing word is neutral. An unknown word is an error that names it.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 /// Field of the executor's dimensions.
 const SYSTEM: &str = "system";
 
-/// Name of a dimension's field.
+/// Returns the name of a dimension's field.
 pub fn field(info: &Info) -> String {
     info.key.replace('-', "_")
 }
@@ -44,7 +44,7 @@ pub fn serialize<S: Serializer>(cell: &Cell, serializer: S) -> Result<S::Ok, S::
     map.end()
 }
 
-/// Returns the schema of the output of [`serialize`], by the same table.
+/// Returns the schema of the output of [`serialize`], from the same table.
 pub fn schema(_: &mut SchemaGenerator) -> Schema {
     let mut fields = Map::new();
     let mut required = Vec::new();
@@ -73,7 +73,7 @@ pub fn schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "properties": fields, "required": required })
 }
 
-/// Describes a dimension, with its words: the help of its option.
+/// Describes a dimension and its words by the help of its option.
 pub fn help(info: &Info) -> String {
     let list = |family: &str| info.family(family).collect::<Vec<_>>().join(", ");
     let help = info.help.replace("{words}", &list(""));
@@ -88,7 +88,7 @@ pub fn valued(info: &Info, text: &str) -> String {
     }
 }
 
-/// A dimension in a field of its own.
+/// Returns the schema of a dimension in its own field.
 fn value_of(info: &Info) -> Value {
     match info.kind {
         ValueKind::Numbers => json!({ "description": help(info), "type": "integer", "minimum": 0 }),
@@ -96,7 +96,7 @@ fn value_of(info: &Info) -> Value {
     }
 }
 
-/// A dimension as text.
+/// Returns the schema of a dimension as text.
 fn text_of(info: &Info) -> Value {
     let mut schema = json!({ "description": help(info), "type": "string" });
     if info.kind == ValueKind::Words {
@@ -123,8 +123,8 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cell, D
     read(words).map_err(D::Error::custom)
 }
 
-/// Returns the cell of these words, by the names of the dimensions; missing or
-/// empty ones are neutral.
+/// Returns the cell with these words, by the names of the dimensions. Missing or
+/// empty words are neutral.
 ///
 /// # Errors
 /// Names the unknown word, and the known ones.

@@ -14,7 +14,7 @@ pub struct Access {
     pub address: u64,
     /// The physical address; `None` for a device.
     pub physical: Option<u64>,
-    /// The register of the interrupt controller, if it has accessed one.
+    /// The accessed register of the interrupt controller, if any.
     pub gic: Option<Mapped>,
     /// The logarithm of its size in bytes.
     pub size: u8,
@@ -24,12 +24,12 @@ pub struct Access {
     pub alignment: u8,
     /// Whether it is exclusive or atomic.
     pub exclusive: bool,
-    /// Whether it is DC ZVA, which writes the whole line.
+    /// Whether the instruction is DC ZVA, which writes the whole line.
     pub whole: bool,
 }
 
 impl Access {
-    /// Returns its bytes within their line, a bit for each, without bytes of the next line.
+    /// Returns a mask with a bit for each accessed byte of the line, without bytes of the next line.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let many = 1u32.checked_shl(self.size.into()).unwrap_or(u32::MAX);

@@ -10,7 +10,7 @@ use crate::tables::{ADDRESS, below_of, leads_on};
 pub enum Type {
     /// Any of the Device types.
     Device,
-    /// Write-back with allocation and shareable, for which all of the architecture works.
+    /// Shareable write-back memory with allocation, on which the whole architecture works.
     Conventional,
     /// Any other Normal memory.
     Normal,
@@ -50,8 +50,8 @@ impl Types {
         }
     }
 
-    /// Returns the type of `address` at the level of `now`; `None` without translation, or if the
-    /// tables do not have it.
+    /// Returns the type of `address` at the level of `now`. `None` without translation, or if the
+    /// tables do not have the address.
     pub fn of(&mut self, now: &Now<'_>, address: u64) -> Option<Type> {
         let page = Page {
             address: address >> PAGE,
@@ -114,7 +114,7 @@ fn look(now: &Now<'_>, level: u8, address: u64) -> Option<Type> {
     }
 }
 
-/// Returns the type by the attribute index and SH of a block or page, and MAIR.
+/// Returns the type from the attribute index and SH of a block or page, and from MAIR.
 fn kind(types: u64, descriptor: u64) -> Type {
     let attributes = types >> (8 * (descriptor >> 2 & 7)) & 0xff;
     let shareable = descriptor >> 8 & 3 >= 2;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! DSBs of all CPUs: what they have completed, and which ones came before a synchronization of a CPU.
+//! DSBs of all CPUs: which operations they have completed, and which DSBs came before a CPU's synchronization.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-/// Number of distinct CPUs: an emulator's numbers are smaller.
+/// Number of distinct CPUs. An emulator's numbers are smaller.
 const CPUS: usize = 512;
 
 /// Number of DSBs of all accesses that each CPU has executed.
 #[derive(Debug)]
 pub struct Barriers {
     executed: Box<[AtomicU64]>,
-    /// Number of CPUs, from 0 on, that include all that have executed one.
+    /// Number of CPUs, from 0 on, that include all CPUs with a DSB.
     cpus: AtomicUsize,
 }
 
-/// The beginning of what a DSB of the same CPU completes: the CPU's number, and its count of DSBs.
+/// The beginning of an operation that a DSB of the same CPU completes: the CPU's number, and its count of DSBs.
 #[derive(Debug, Default)]
 pub struct Begun(AtomicU64);
 
@@ -33,7 +33,7 @@ impl Barriers {
         }
     }
 
-    /// `cpu` executes one.
+    /// Counts a DSB of `cpu`.
     pub fn execute(&self, cpu: u16) {
         if let Some(executed) = self.executed.get(usize::from(cpu)) {
             executed.fetch_add(1, Relaxed);
@@ -46,19 +46,19 @@ impl Barriers {
         executed.map_or(0, |executed| executed.load(Relaxed))
     }
 
-    /// `cpu` begins what a DSB of the same CPU completes.
+    /// Notes that `cpu` begins an operation that a DSB of the same CPU completes.
     pub fn begin(&self, cpu: u16, begun: &Begun) {
         let count = self.executed(cpu.into()) & ((1 << SHIFT) - 1);
         begun.0.store(u64::from(cpu) << SHIFT | count, Relaxed);
     }
 
-    /// Whether a DSB has completed it.
+    /// Whether a DSB has completed the operation `begun`.
     pub fn have_completed(&self, begun: &Begun) -> bool {
         let (cpu, count) = begun.parts();
         self.executed(cpu) > count
     }
 
-    /// A CPU synchronises.
+    /// Returns the counts of DSBs at a CPU's synchronization.
     pub fn see(&self) -> Seen {
         let cpus = self.cpus.load(Relaxed);
         Seen((0..cpus).map(|cpu| self.executed(cpu)).collect())

@@ -4,8 +4,8 @@
 use crate::register::*;
 use crate::tables::root;
 
-/// Registers that control others, as the CPU wrote them, 0 from reset on: the bits that matter
-/// are 0 then, or have to be written first.
+/// Registers that control others, as the CPU wrote them. They begin as 0: after reset, the bits that
+/// matter are 0, or have to be written first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Controls {
     /// SCTLR_ELx by level, 0 for EL0.
@@ -30,8 +30,8 @@ impl Controls {
         self.sctlr(level) & 1 != 0
     }
 
-    /// Whether code at `level` has memory in caches: SCTLR_ELx.M and C. With M clear data
-    /// is Device memory, unless HCR_EL2.DC makes it Normal for EL1 (DDI 0487K.a, D8.2.12).
+    /// Whether code at `level` accesses memory through caches: SCTLR_ELx.M and C. With M clear, data accesses
+    /// are to Device memory, unless HCR_EL2.DC makes them Normal for EL1 (DDI 0487K.a, D8.2.12).
     #[must_use]
     #[inline]
     pub fn caches(&self, level: u8) -> bool {
@@ -53,7 +53,7 @@ impl Controls {
         root(base, control)
     }
 
-    /// Likewise if TTBR0_ELx were `base`.
+    /// Returns the same as [`Self::root`] would if TTBR0_ELx were `base`.
     #[must_use]
     pub fn root_from(&self, level: u8, base: u64) -> Option<(u64, u8)> {
         root(base, self.tables[usize::from(level)].1)
@@ -65,7 +65,7 @@ impl Controls {
         64 - (self.tables[usize::from(level)].1 & 0x3f).clamp(16, 39)
     }
 
-    /// MAIR_EL1 or MAIR_EL2.
+    /// Returns MAIR_EL1 or MAIR_EL2.
     #[must_use]
     pub fn memory(&self, level: u8) -> u64 {
         self.memory[usize::from(level)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A CPU: passes what it has executed to the rules.
+//! A CPU, which passes its executed instructions to the rules.
 
 use crate::access::Access;
 use crate::controls::Controls;
@@ -14,7 +14,7 @@ use crate::shared_state::Shared;
 /// An instruction that matters to a rule, about to be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExecutedOperation {
-    /// Where.
+    /// The instruction's place.
     pub place: Place,
     /// Its operation.
     pub operation: Operation,
@@ -26,12 +26,12 @@ pub struct CheckedCpu {
     number: u16,
     controls: Controls,
     rules: Rules,
-    /// Instruction that was begun last and is not known to be done.
+    /// The last instruction, whose completion is not yet known.
     begun: Option<(ExecutedOperation, Option<u64>)>,
 }
 
 impl CheckedCpu {
-    /// One that was reset; `number` is the emulator's.
+    /// Creates a CPU that was reset. `number` is the emulator's.
     #[must_use]
     pub fn new(number: u16) -> Self {
         Self {
@@ -42,8 +42,8 @@ impl CheckedCpu {
         }
     }
 
-    /// It is about to execute an instruction. `value` is that of its general register, if the
-    /// instruction writes a system register or names an address.
+    /// Notes that the CPU is about to execute an instruction. `value` is the value of its general
+    /// register, if the instruction writes a system register or names an address.
     pub fn executes(&mut self, shared: &Shared, step: ExecutedOperation, value: Option<u64>) {
         self.settle(shared);
         self.begun = Some((step, value));
@@ -54,8 +54,8 @@ impl CheckedCpu {
         }
     }
 
-    /// The last reported read has returned `value`, if it is one that
-    /// [`Self::wants_value`].
+    /// Notes that the last reported read, for which [`Self::wants_value`] holds, has returned
+    /// `value`.
     pub fn reads(&mut self, shared: &Shared, value: u64) {
         if let Some((step, read)) = &mut self.begun
             && Self::wants_value(step.operation)
@@ -65,10 +65,10 @@ impl CheckedCpu {
         }
     }
 
-    /// It has accessed memory.
+    /// Notes that the CPU has accessed memory.
     #[inline]
     pub fn accesses(&mut self, shared: &Shared, access: &Access) {
-        // An atomic operation is reported before and accesses memory itself.
+        // An atomic operation is reported first, and accesses memory itself.
         if self
             .begun
             .is_some_and(|(step, _)| step.place != access.place)
@@ -84,7 +84,7 @@ impl CheckedCpu {
         self.rules.accessed(&now, access);
     }
 
-    /// Instructions from `place` on are fetched, `bytes` in memory from `physical` on,
+    /// Notes that instructions from `place` on, in `bytes` of memory from `physical` on, are fetched
     /// for the first time since they were written.
     pub fn fetches(&mut self, shared: &Shared, place: Place, physical: u64, bytes: u64) {
         self.settle(shared);
@@ -100,12 +100,12 @@ impl CheckedCpu {
         }
     }
 
-    /// It has taken an exception to `level`, which will return to `from`. An emulator reports it
-    /// afterwards: the level that it was taken from is that of the instruction that
-    /// trapped, if one did, and not known otherwise.
+    /// Notes that the CPU has taken an exception to `level`, which will return to `from`. The emulator
+    /// reports it afterwards: if an instruction trapped, the exception came from its level. Otherwise,
+    /// that level is not known.
     pub fn excepts(&mut self, shared: &Shared, from: u64, level: u8) {
-        // An instruction that is to be executed again was not executed. A call was:
-        // it returns to the next one.
+        // An instruction that will be executed again was not executed. A call was executed, because
+        // it returns to the next instruction.
         let trapped = self.begun.take_if(|(step, _)| step.place.pc == from);
         self.settle(shared);
         let now = Now {
@@ -121,7 +121,7 @@ impl CheckedCpu {
         self.rules.entered(&now, level);
     }
 
-    /// Completes the last instruction: nothing else came of it.
+    /// Completes the last instruction, which had no other effect.
     pub fn settle(&mut self, shared: &Shared) {
         let Some((step, value)) = self.begun.take() else {
             return;

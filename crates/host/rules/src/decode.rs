@@ -35,9 +35,9 @@ pub enum Operation {
     Read {
         /// The system register.
         register: Register,
-        /// The general register; 31 means none.
+        /// The general register. 31 means none.
         into: u8,
-        /// The bits that are used, as far as the next instructions show: see
+        /// The used bits, if the next instructions show them: see
         /// [`decode_before`].
         bits: u64,
     },
@@ -50,21 +50,21 @@ pub enum Operation {
     Write {
         /// The system register.
         register: Register,
-        /// The general register; 31 is zero.
+        /// The general register. 31 is zero.
         from: u8,
     },
     /// ISB.
     Isb,
     /// DSB.
     Dsb(Barrier),
-    /// TLBI; `broadcast` beyond this PE.
+    /// TLBI.
     Tlbi {
-        /// Whether it is for the TLBs of other PEs as well.
+        /// Whether it also applies to the TLBs of other PEs.
         broadcast: bool,
         /// The entries that it invalidates.
         of: Invalidated,
     },
-    /// DC by address; the value of the event is that in memory.
+    /// DC by address. The value of the event is the address in memory.
     Clean(Maintenance),
     /// IC, of the memory address in the value of the event, or of everything.
     InvalidateCode {
@@ -100,24 +100,24 @@ pub enum Operation {
 /// Accesses that a DSB completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Barrier {
-    /// Only for this PE: NSH.
+    /// Whether it is only for this PE: NSH.
     pub alone: bool,
-    /// Stores before it.
+    /// Whether it completes stores before it.
     pub stores: bool,
-    /// Loads before it.
+    /// Whether it completes loads before it.
     pub loads: bool,
 }
 
 /// The TLB entries that a TLBI invalidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalidated {
-    /// Nothing as a whole: it is by address or ASID.
+    /// A part of a regime, by address or ASID.
     Part,
-    /// Stage 1 of EL1, of the VMID of VTTBR_EL2: VMALLE1. Entries of stage 2 alone stay.
+    /// Stage 1 of EL1, for the VMID in VTTBR_EL2: VMALLE1. Entries of stage 2 alone stay.
     Stage1,
-    /// EL1, of the VMID of VTTBR_EL2, both stages: VMALLS12E1.
+    /// Both stages of EL1, for the VMID in VTTBR_EL2: VMALLS12E1.
     Guest,
-    /// EL1, of every VMID.
+    /// EL1, for every VMID.
     Guests,
     /// EL2.
     El2,
@@ -128,10 +128,10 @@ pub enum Invalidated {
 /// Effect of a DC on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Maintenance {
-    /// The line is written to the point of coherency. Every DC writes it to the point of
-    /// unification at least, where instructions are fetched.
+    /// Whether the line is written to the point of coherency. Every DC writes it at least to the
+    /// point of unification, where instructions are fetched.
     pub cleans: bool,
-    /// It is in no cache afterwards.
+    /// Whether the line is in no cache afterwards.
     pub invalidates: bool,
 }
 
@@ -146,7 +146,7 @@ pub enum Wait {
     Bounded,
 }
 
-/// Decodes `word`, if it matters to a rule.
+/// Decodes `word`. `None` if it does not matter to any rule.
 #[must_use]
 pub fn decode(word: u32) -> Option<Operation> {
     match word >> 22 {
@@ -207,7 +207,7 @@ fn maintenance(word: u32) -> Option<Operation> {
         }))
     };
     match (crn, op1, crm, op2) {
-        // Those for this PE alone; 9 is nXS.
+        // TLBIs for this PE alone. 9 is nXS.
         (8 | 9, _, 6 | 7, _) | (8 | 9, 4, 4, 1 | 2 | 5 | 6) => Some(Operation::Tlbi {
             broadcast: false,
             of: invalidated(op1, crm, op2),
@@ -283,14 +283,14 @@ fn other(word: u32) -> Option<Operation> {
     if word & 0xffe0_001f == 0xd400_0002 || word & 0xffe0_001f == 0xd400_0003 {
         return Some(Operation::Call);
     }
-    // Loads and stores of SIMD registers are bit 26 of that group.
+    // Bit 26 in the group of loads and stores marks SIMD registers.
     if word >> 25 & 7 == 7 || is_access(word) && word >> 26 & 1 == 1 {
         return Some(Operation::Float);
     }
     let (load, o2, o1) = (word >> 22 & 1, word >> 23 & 1, word >> 21 & 1);
     match word >> 24 & 0x3f {
-        // Exclusives; with o2 ordered accesses, or CAS by o1; pairs of CAS are in the place
-        // of pairs of the small sizes.
+        // Exclusives. With o2, these are ordered accesses, or CAS if o1 is set. Pairs of CAS are in the
+        // place of pairs of the small sizes.
         0x08 => match (o2, o1, word >> 31) {
             (0, 0, _) | (0, 1, 1) if load == 1 => Some(Operation::LoadExclusive),
             (0, 0, _) | (0, 1, 1) => Some(Operation::StoreExclusive),
@@ -309,8 +309,8 @@ pub fn is_access(word: u32) -> bool {
     word & 0x0a00_0000 == 0x0800_0000
 }
 
-/// Returns the logarithm of the alignment that an access of `word` needs on Device memory: the
-/// size of an element, of both for an exclusive pair (DDI 0487K.a, B2.8).
+/// Returns the logarithm of the alignment that an access of `word` needs on Device memory: the size
+/// of an element, or of both elements of an exclusive pair (DDI 0487K.a, B2.8).
 #[must_use]
 pub fn alignment(word: u32) -> u8 {
     let (size, vector) = ((word >> 30) as u8, word >> 26 & 1 == 1);
@@ -326,9 +326,9 @@ pub fn alignment(word: u32) -> u8 {
     }
 }
 
-/// Whether the value of `mrs`, a read of a counter, is kept as it is, or as the
-/// end of a duration: the instructions `after` it in its block store it, or subtract
-/// something from it and keep the difference. A deadline is compared or added to.
+/// Whether the value of `mrs`, a read of a counter, is kept unchanged or as the end of
+/// a duration: the instructions `after` it in its block store it, or subtract
+/// something from it and keep the difference. Code for a deadline compares it or adds to it.
 fn is_measured(mrs: u32, after: impl IntoIterator<Item = u32>) -> bool {
     let counter = mrs & 0x1f;
     for word in after {
@@ -364,7 +364,7 @@ fn is_measured(mrs: u32, after: impl IntoIterator<Item = u32>) -> bool {
     false
 }
 
-/// Whether an access is a store; an atomic operation is both, and does not count here.
+/// Whether an access is a store. An atomic operation is a load and a store, and does not count here.
 fn is_store(word: u32) -> bool {
     match word >> 27 & 7 {
         0b011 => false,
@@ -373,7 +373,7 @@ fn is_store(word: u32) -> bool {
     }
 }
 
-/// Returns the general register that an instruction of data processing writes.
+/// Returns the general register that a data-processing instruction writes.
 fn writes(word: u32) -> Option<u32> {
     let immediate = word >> 26 & 7 == 0b100;
     let registers = word >> 25 & 7 == 0b101;

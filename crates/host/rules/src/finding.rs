@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Findings: breaks of a rule, with their places; and their lines of text between the program that finds one and
-//! the one that shows it.
+//! Findings are breaks of a rule, with their places. The program that finds them passes them as lines of text to the
+//! program that shows them.
 
 use std::fmt;
 
@@ -20,9 +20,9 @@ pub struct Finding {
     pub rule: String,
     /// The CPU that broke it, by the emulator's number.
     pub cpu: u16,
-    /// The instruction that has to change, or before which something is missing.
+    /// The instruction that has to change, or that lacks something before it.
     pub place: Place,
-    /// Another instruction that is involved.
+    /// Another instruction that takes part in the break.
     pub other: Option<Place>,
     /// Description of the break.
     pub what: String,
@@ -41,7 +41,7 @@ impl fmt::Display for Finding {
 }
 
 impl Finding {
-    /// Parses a line of [`fmt::Display`]; `None` for anything else.
+    /// Parses a line of [`fmt::Display`]. `None` for anything else.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.splitn(7, ' ');

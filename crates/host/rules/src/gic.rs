@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registers of the interrupt controller in memory (IHI 0069H, 12.8 to 12.11).
 
-/// An access to one of them.
+/// An access to one of these registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mapped {
     /// Its frame.
     pub frame: Frame,
-    /// Its offset there.
+    /// Its offset in the frame.
     pub offset: u64,
     /// The value read or written.
     pub value: u64,
 }
 
-/// A block of registers: of the distributor, or of the redistributor at a physical address.
+/// A block of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Frame {
     /// The distributor.
     Distributor,
-    /// A redistributor: two frames of 64 KiB, at a multiple of both.
+    /// The redistributor at this physical address: two frames of 64 KiB, at a multiple of 128 KiB.
     Redistributor(u64),
 }
 
@@ -61,7 +61,7 @@ impl Mapped {
         self.value & rwp != 0
     }
 
-    /// Whether it is GICD_ICENABLER\<n>, GICR_ICENABLER0, or one of those with E.
+    /// Whether it is GICD_ICENABLER\<n>, GICR_ICENABLER0, or one of their variants with E.
     #[must_use]
     pub const fn disables(&self) -> bool {
         let enabler = match (self.frame, self.offset) {
@@ -72,8 +72,8 @@ impl Mapped {
         enabler && self.value != 0
     }
 
-    /// Whether it makes an interrupt pending: GICD_ISPENDR\<n>, GICR_ISPENDR0, those of both with E,
-    /// GICD_SETSPI, GICR_SETLPIR.
+    /// Whether it makes an interrupt pending: GICD_ISPENDR\<n>, GICR_ISPENDR0, their variants with E,
+    /// GICD_SETSPI, or GICR_SETLPIR.
     #[must_use]
     pub fn rings(&self) -> bool {
         let (pends, sets) = match self.frame {

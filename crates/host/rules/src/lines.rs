@@ -3,19 +3,19 @@
 
 use std::sync::OnceLock;
 
-/// Bytes of a line: the smallest of the emulated machines (CTR_EL0.DminLine).
+/// Bytes of a line, the smallest size among the emulated machines (CTR_EL0.DminLine).
 pub const LINE: u64 = 64;
-/// Lines of a part, which is allocated on first use.
+/// Number of lines in a part, which is allocated on first use.
 const PART: u64 = 1 << 16;
-/// Parts of a region, which is allocated on first use as well.
+/// Number of parts in a region, which is also allocated on first use.
 const PARTS: u64 = 1 << 14;
-/// Regions: those of 48 bits of physical addresses, the most without FEAT_LPA.
+/// Number of regions, for 48 bits of physical addresses, the most without FEAT_LPA.
 const REGIONS: u64 = 1 << 12;
 
 /// Values that are allocated on first use.
 type Made<T> = Box<[OnceLock<T>]>;
 
-/// A value for each line of memory, its default at first.
+/// A value for each line of memory, which begins as the default.
 #[derive(Debug)]
 pub struct Lines<T> {
     regions: Made<Made<Box<[T]>>>,

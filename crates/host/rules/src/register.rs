@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Register(u16);
 
 impl Register {
-    /// Returns the register that the assembler calls `S<op0>_<op1>_C<crn>_C<crm>_<op2>`; `op0` is 2 or 3.
+    /// Returns the register that the assembler calls `S<op0>_<op1>_C<crn>_C<crm>_<op2>`. `op0` is 2 or 3.
     #[must_use]
     pub const fn new(op0: u16, op1: u16, crn: u16, crm: u16, op2: u16) -> Self {
         Self((op0 & 1) << 14 | op1 << 11 | crn << 7 | crm << 3 | op2)
@@ -19,7 +19,7 @@ impl Register {
         Self((word >> 5) as u16 & 0x7fff)
     }
 
-    /// Returns those fields, at their places in an instruction.
+    /// Returns the register's fields at their places in an instruction.
     #[cfg(test)]
     pub(crate) const fn to_word(self) -> u32 {
         (self.0 as u32) << 5
@@ -48,7 +48,7 @@ impl Register {
         self.op1() == 4 && self.crn() == 12 && (self.crm() == 12 || self.crm() == 13)
     }
 
-    /// Returns n, if it is one of those.
+    /// Returns n if it is ICH_LR\<n>_EL2.
     #[must_use]
     pub const fn list_register(self) -> Option<u8> {
         if self.is_list_register() {

@@ -25,8 +25,8 @@ pub struct About {
 pub struct Now<'a> {
     /// The CPU.
     pub cpu: u16,
-    /// The instruction; for an exception the one that it returns to, with the level that it was
-    /// taken to.
+    /// The instruction. For an exception, the instruction to which it returns, with the level to
+    /// which it was taken.
     pub place: Place,
     /// Registers as the CPU wrote them.
     pub controls: &'a Controls,
@@ -48,36 +48,36 @@ impl Now<'_> {
     }
 }
 
-/// A rule, with its state for one CPU. It receives what has been executed: an
-/// instruction that trapped or faulted has not.
+/// A rule, with its state for one CPU. It receives executed instructions. An
+/// instruction that trapped or faulted was not executed.
 pub trait Rule: Default {
     /// Description, for people.
     const ABOUT: About;
 
-    /// An instruction was executed. `value` is that of its general register: the value
-    /// written, or the address; for a read the value read, if known.
+    /// Handles an executed instruction. `value` is the value of its general register: the written
+    /// value, the address, or, for a read, the value read if known.
     fn executed(&mut self, _now: &Now<'_>, _operation: Operation, _value: Option<u64>) {}
 
-    /// An instruction was not executed but taken to a higher level, which may emulate it.
+    /// Handles an instruction that trapped to a higher level, which may emulate it.
     fn trapped(&mut self, _now: &Now<'_>, _operation: Operation) {}
 
-    /// Memory was accessed.
+    /// Handles an access to memory.
     #[inline]
     fn accessed(&mut self, _now: &Now<'_>, _access: &Access) {}
 
-    /// Instructions of the line of memory at `line` are fetched.
+    /// Handles the fetch of instructions in the line of memory at `line`.
     fn fetched(&mut self, _now: &Now<'_>, _line: u64) {}
 
-    /// An exception was taken to `level`.
+    /// Handles an exception to `level`.
     fn entered(&mut self, _now: &Now<'_>, _level: u8) {}
 
-    /// Programs that break it, and that keep it.
+    /// Programs that break the rule, and programs that keep it.
     #[cfg(test)]
     const EXAMPLES: Examples;
 }
 
 /// Whether `operation` is a context synchronization event (DDI 0487K.a, glossary): ISB or
-/// an exception return; the third kind, an exception entry, is not an instruction.
+/// an exception return. The third kind, an exception entry, is not an instruction.
 pub fn synchronises(operation: Operation) -> bool {
     matches!(operation, Operation::Isb | Operation::Return)
 }

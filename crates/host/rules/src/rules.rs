@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rules. A rule that is not in the table is not called; one that lacks its citation or its
+//! The rules. A rule that is not in the table is not called. A rule without its citation or its
 //! examples does not compile.
 
 mod active_priorities;
@@ -110,7 +110,7 @@ fn check<R: Rule>() {
         assert!(is, "{name} misses: {example}: {found:?}");
     }
     for (example, program) in keeps {
-        // Of all rules: the code that one requires must not break another.
+        // The findings are of all rules, because code that one rule requires must not break another.
         let found = program.run();
         assert!(found.is_empty(), "{name}: {example}: {found:?}");
     }

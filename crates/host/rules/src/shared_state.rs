@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State that the CPUs of a machine share: memory, effects of one on another, findings.
+//! State that the CPUs of a machine share: memory, effects of one CPU on another, and findings.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -17,13 +17,13 @@ use crate::rules::tables::InUse;
 pub struct Shared {
     /// Known state of memory's lines.
     pub(crate) coherence: Coherence,
-    /// Lines that were written since instructions of them could be fetched.
+    /// Written lines whose instructions can't be fetched yet.
     pub(crate) written: Written,
-    /// SGIs that were sent before the stores for them are visible.
+    /// SGIs that were sent before their stores are visible.
     pub(crate) sends: Sends,
     /// Translation tables.
     pub(crate) tables: InUse,
-    /// A CPU has executed SEV.
+    /// Whether a CPU has executed SEV.
     pub(crate) events: AtomicBool,
     /// Number of TLBIs for all CPUs.
     invalidated: AtomicU64,
@@ -39,12 +39,12 @@ pub trait Machine: Send + Sync {
     /// Returns the physical address of an address of the CPU that this thread runs.
     fn locate(&self, address: u64) -> Option<u64>;
 
-    /// Takes a finding; there is one for each rule and instruction.
+    /// Takes a finding. Each rule and instruction has at most one.
     fn find(&self, finding: &Finding);
 }
 
 impl Shared {
-    /// Creates it before anything has happened.
+    /// Creates the state before anything has happened.
     pub fn new(machine: impl Machine + 'static) -> Self {
         Self {
             coherence: Coherence::new(),
@@ -76,7 +76,7 @@ impl Shared {
         self.invalidated.load(Relaxed)
     }
 
-    /// Passes a break of `rule` on, unless one is known for this instruction.
+    /// Passes a break of `rule` on, unless a break of it is known for this instruction.
     pub(crate) fn report(
         &self,
         rule: &'static str,

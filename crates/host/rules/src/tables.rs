@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation tables in use, as far as they were found.
+//! The translation tables that were found to be in use.
 
 use std::collections::HashMap;
 
-/// Bytes of a table, with 4 KiB granules: others are not checked.
+/// Bytes of a table with 4 KiB granules. Other granules are not checked.
 pub const TABLE: u64 = 4096;
 /// Output address of a descriptor.
 pub const ADDRESS: u64 = 0xffff_ffff_f000;
@@ -13,7 +13,7 @@ const GRANULE: u64 = 3 << 14;
 
 /// Reads the word at a physical address.
 pub type Read<'a> = &'a dyn Fn(u64) -> Option<u64>;
-/// Turns an address of a descriptor into one in memory.
+/// Converts an address in a descriptor to an address in memory.
 pub type Locate<'a> = &'a dyn Fn(u64) -> Option<u64>;
 
 /// A table.
@@ -44,8 +44,8 @@ pub struct Change {
 }
 
 impl Tables {
-    /// Adds the table at `address` of `level` and those below it; `found` gets the address of
-    /// each that is new.
+    /// Adds the table at `address` of `level` and the tables below it. `found` gets the address of
+    /// each new table.
     pub fn add(
         &mut self,
         address: u64,
@@ -78,8 +78,8 @@ impl Tables {
         }
     }
 
-    /// Returns the change by the store to `address`; `new` is the new content. `None` if nothing
-    /// changed, or if it is in no table.
+    /// Returns the change by a store of `new` to `address`. `None` if nothing changed, or if no table
+    /// contains the address.
     pub fn change(&mut self, address: u64, new: u64) -> Option<Change> {
         let table = self.0.get_mut(&(address & !(TABLE - 1)))?;
         let entry = &mut table.entries[(address % TABLE / 8) as usize];
@@ -116,7 +116,7 @@ pub fn first_level(size: u64) -> u8 {
     3 - ((bits - 13) / 9) as u8
 }
 
-/// Returns root and first level by the values of a base register and its control register.
+/// Returns the root and the first level from the values of a base register and its control register.
 pub fn root(base: u64, control: u64) -> Option<(u64, u8)> {
     (control & GRANULE == 0).then(|| (base & ADDRESS & !1, first_level(control & 0x3f)))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs for the tests of rules, as text: instructions as words, decoded like the emulator's.
+//! Programs for the tests of rules, as text. Their instructions are words, decoded like the emulator's.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -47,7 +47,7 @@ const INSTRUCTIONS: &[(&str, u32)] = &[
     ("orr", 0xb240_0000),
 ];
 
-/// Words of every rule: a page at 0x8000 that EL2's tables map to itself by LEAF, and values of that entry.
+/// Words for every rule: a page at 0x8000 that EL2's tables map to itself by LEAF, and values of that entry.
 const COMMON: &[(&str, &str)] = &[
     ("on", "msr SCTLR_EL2 5; isb"),
     (
@@ -62,17 +62,17 @@ const COMMON: &[(&str, &str)] = &[
     ("A", "0x40000000"),
 ];
 
-/// Programs that break a rule, and such that keep it and look like breaking it: a line for each, of its name and steps
-/// with `; ` between them. [`Examples::step`] reads them.
+/// Programs that break a rule, and programs that keep it but look like a break. Each is a line with its name and its
+/// steps, which `; ` separates. [`Examples::step`] reads the steps.
 pub struct Examples {
-    /// The text that a word stands for; `$1` is the first word after it, and so on.
+    /// The text for which a word stands. `$1` is the first word after it, and so on.
     pub words: &'static [(&'static str, &'static str)],
     pub breaks: &'static str,
     pub keeps: &'static str,
 }
 
 impl Examples {
-    /// Reads the programs of `text`, one of the two.
+    /// Reads the programs in `text`, which is one of the two texts.
     pub fn programs(&self, text: &'static str) -> impl Iterator<Item = (&'static str, Program)> {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         lines.map(|line| {
@@ -94,7 +94,7 @@ impl Examples {
             .map(|(_, text)| *text)
     }
 
-    /// Numbers, of which `|` joins the bits.
+    /// Reads numbers, and joins the bits of those with `|` between them.
     fn number(&self, text: &str) -> u64 {
         let values = text.split('|').map(|part| match self.meaning(part) {
             Some(text) => self.number(text),
@@ -205,13 +205,13 @@ fn register(name: &str) -> Register {
         .unwrap_or_else(|| panic!("no register `{name}`"))
 }
 
-/// Instructions that CPUs execute, one after another: CPU 0 at EL2, until the program has others.
+/// Instructions that CPUs execute, one after another. CPU 0 at EL2 executes them until the program changes that.
 #[derive(Clone, Debug)]
 pub struct Program {
     events: Vec<(u16, u8, Event)>,
     cpu: u16,
     level: u8,
-    /// Each CPU has invalidated its TLBs.
+    /// Whether each CPU has invalidated its TLBs.
     invalidated: bool,
 }
 
@@ -239,9 +239,9 @@ enum Event {
     },
     /// An access to a register of the interrupt controller.
     Gic(u32, Mapped),
-    /// A fetch of the instructions there.
+    /// A fetch of the instructions at this address.
     Fetch(u64),
-    /// A loader or a store wrote this to memory.
+    /// A write of this value to memory, by a loader or a store.
     Memory(u64, u64),
     /// The last instruction traps.
     Traps(u8),
@@ -339,7 +339,7 @@ impl Program {
     }
 }
 
-/// The access that the instruction `word` makes.
+/// Returns the access that the instruction `word` makes.
 fn access(
     place: Place,
     word: u32,

@@ -32,14 +32,14 @@ pub struct Board {
     folder: PathBuf,
     /// One line for people.
     pub about: String,
-    /// Properties of the machine that it models; for people.
+    /// Properties of the real machine that the board models, for people.
     pub models: Vec<String>,
-    /// Properties of that machine that it lacks, or has otherwise.
+    /// Properties of the real machine that the board lacks or models differently.
     pub lacks: Vec<String>,
     pub cpus: Cpus,
-    /// Power of a CPU in each state, by published figures: for a model of energy.
+    /// Power of a CPU in each state, from published figures, for a model of energy.
     pub watts: Option<Watts>,
-    /// The machine that they are part of.
+    /// The emulated machine.
     pub machine: EmulatedMachine,
 }
 
@@ -51,10 +51,10 @@ pub struct Cpus {
     pub max: u32,
     /// Name of the default model.
     pub model: String,
-    /// The known models: for QEMU the properties of each, for gem5 a description.
+    /// The known models, each with its properties for QEMU or a description for gem5.
     pub models: BTreeMap<String, String>,
-    /// Models among them without FEAT_LSE. The machine chooses which image runs; this is for decisions
-    /// before it boots.
+    /// Models without FEAT_LSE, for decisions before the boot. The machine itself chooses which image
+    /// runs.
     #[serde(default)]
     pub without_lse: Vec<String>,
     /// Frequency of the counter, Hz, for each metric.
@@ -62,7 +62,7 @@ pub struct Cpus {
 }
 
 impl Board {
-    /// Reads a board: `name` of the tree, or a user's own file.
+    /// Reads the board `name` of the tree, or a user's own file.
     pub fn load(name: &str) -> Result<Self> {
         let path = match Self::file(name) {
             Some(file) => file.into(),
@@ -90,7 +90,7 @@ impl Board {
         }
     }
 
-    /// Returns `board` as a path, if it is a path and not a name.
+    /// Returns `board` as a path unless it is a name.
     pub fn file(board: &str) -> Option<&Path> {
         let path = Path::new(board);
         path.extension()
@@ -108,7 +108,7 @@ impl Board {
         file::parse(path, name.into(), text)
     }
 
-    /// Returns the settings of QEMU, which `what` needs; an error for another emulator.
+    /// Returns the settings of QEMU, which `what` needs, or an error for another emulator.
     pub fn qemu(&self, what: &str) -> Result<&Qemu> {
         match &self.machine {
             EmulatedMachine::Qemu(qemu) => Ok(qemu),
@@ -119,7 +119,7 @@ impl Board {
         }
     }
 
-    /// Returns the settings of gem5, which `option` needs; an error for another emulator.
+    /// Returns the settings of gem5, which `option` needs, or an error for another emulator.
     pub fn gem5(&self, option: &str) -> Result<&Gem5> {
         match &self.machine {
             EmulatedMachine::Gem5(gem5) => Ok(gem5),
@@ -135,7 +135,7 @@ impl Board {
         self.folder.join(name)
     }
 
-    /// Returns the number of CPUs to use, given the one that was asked for.
+    /// Returns the number of CPUs to use, given the requested number.
     pub fn cpus(&self, asked: Option<u32>) -> Result<u32> {
         let (cpus, max) = (asked.unwrap_or(self.cpus.default), self.cpus.max);
         if !(1..=max).contains(&cpus) {
@@ -148,7 +148,7 @@ impl Board {
         Ok(cpus)
     }
 
-    /// Returns the name of the CPU model to use, given the one that was asked for.
+    /// Returns the name of the CPU model to use, given the requested one.
     pub fn model<'b>(&'b self, asked: Option<&'b str>) -> Result<&'b str> {
         let model = asked.unwrap_or(&self.cpus.model);
         if !self.cpus.models.contains_key(model) {
@@ -179,7 +179,7 @@ impl Board {
         Ok(format!("{model}{separator}{properties},cntfrq={frequency}"))
     }
 
-    /// Returns the metric to count: the one that was asked for, or else the first that it has.
+    /// Returns the metric to count: the requested one, or else the board's first.
     pub fn metric(&self, asked: Option<Metric>) -> Result<Metric> {
         let first = self.metrics().next();
         let Some(metric) = asked.or(first) else {
@@ -191,7 +191,7 @@ impl Board {
         self.counter_hz(metric).map(|_| metric)
     }
 
-    /// Returns the metrics that it can count.
+    /// Returns the metrics that the board can count.
     pub fn metrics(&self) -> impl Iterator<Item = Metric> {
         self.cpus.counter_hz.keys().copied()
     }
@@ -201,7 +201,7 @@ impl Board {
         frequency.copied().ok_or_else(|| self.has_no(metric))
     }
 
-    /// Returns the error for a metric that it lacks, with the remedy.
+    /// Returns the error for a metric that the board lacks, with the remedy.
     fn has_no(&self, metric: Metric) -> anyhow::Error {
         let why = match metric {
             Metric::Cycles => ", QEMU does not model them",
@@ -224,7 +224,7 @@ impl Board {
         ))
     }
 
-    /// Checks that it boots disks, which `option` needs.
+    /// Checks that the board boots disks, which `option` needs.
     pub fn boots_disks(&self, option: &str) -> Result<()> {
         if !self.machine.boots_disks() {
             bad_input!(
@@ -236,7 +236,7 @@ impl Board {
         Ok(())
     }
 
-    /// Returns how the image reaches it: as was asked for, or else in the first way that it has.
+    /// Returns how the image reaches the board: in the requested way, or else in the board's first way.
     pub fn boot(&self, asked: Option<Boot>) -> Result<Boot> {
         let starts = self.machine.trusted().map(|trusted| trusted.starts);
         match (asked, starts) {
@@ -249,7 +249,7 @@ impl Board {
         }
     }
 
-    /// Whether it enters the image at EL2; at EL1 the guest runs without the hypervisor.
+    /// Whether the board enters the image at EL2. At EL1, the guest runs without the hypervisor.
     pub fn has_el2(&self) -> bool {
         match &self.machine {
             EmulatedMachine::Qemu(qemu) => qemu
@@ -260,7 +260,7 @@ impl Board {
         }
     }
 
-    /// Checks that its file has a machine for a guest under `under`.
+    /// Checks that the board's file has a machine for a guest under `under`.
     pub fn runs(&self, under: Under) -> Result<()> {
         match &self.machine {
             EmulatedMachine::Qemu(qemu) => self.option_m(qemu, under).map(drop),
@@ -271,10 +271,10 @@ impl Board {
         }
     }
 
-    /// Returns the value of `-M` of its machine of QEMU's.
+    /// Returns the value of QEMU's `-M` for the board's machine.
     pub fn option_m<'q>(&self, qemu: &'q Qemu, under: Under) -> Result<&'q str> {
         match qemu.machine.get(&under) {
-            // For any board, its host needs no firmware.
+            // The host's machine serves any board, because it needs no firmware.
             _ if under.is_other() => Ok(kvm::MACHINE),
             Some(machine) => Ok(machine),
             None => bad_input!(
@@ -300,10 +300,10 @@ pub fn names() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The file of a board that is a folder.
+/// File name of a board that is a folder.
 const FILE: &str = "board.toml";
 
-/// The file of the board `name` of the tree, if there is one.
+/// The path of board `name` in the tree, whether or not it exists.
 fn known(name: &str) -> PathBuf {
     let of_its_own = folder().join(name).join(FILE);
     match of_its_own.exists() {

@@ -7,7 +7,7 @@ use crate::board::{Board, EmulatedMachine, Starts, names};
 use crate::gem5::parameters::{DEFAULT, Parameters};
 use shell::terminal::{print_lines, say};
 
-/// Limits of all emulated boards, so that not every file has to list them.
+/// Limits of all emulated boards, so that the files need not repeat them.
 const COMMON: &str = "\
 Boards of QEMU model no caches, pipelines or power states: a number is instructions (--metric insns), or time of the
 emulator (--metric time), never of the machine. Cycles (--metric cycles) are of a core that is modelled, with the
@@ -73,7 +73,7 @@ fn qemu(board: &Board, add: &mut impl FnMut(&str, &[String])) {
     add("boots", &[boots.into(), bare.into()]);
 }
 
-/// Adds the properties of gem5's boards: their parameters, with their values in each preset.
+/// Adds the properties of a gem5 board: its parameters, with their values in each preset.
 fn made_of(board: &Board, file: &str, add: &mut impl FnMut(&str, &[String])) -> Result<()> {
     let models = board.cpus.models.iter();
     let cores: Vec<String> = models
@@ -105,7 +105,7 @@ fn model_line(board: &Board) -> String {
     }
 }
 
-/// The counter's frequency for each metric that there is.
+/// The counter's frequency for each of the board's metrics.
 fn counter(board: &Board) -> String {
     let frequencies = board.cpus.counter_hz.iter();
     let texts =

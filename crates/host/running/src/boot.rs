@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots: from what is to run until it has ended, for every verb that boots.
+//! Boots machines, for every verb that does.
 //!
-//! [`Ready`] is what boots need, an emulator and images. [`Boots`] boots machines, one
-//! after another. It makes the command of each, starts the emulator and follows it
-//! ([`follow`]) until it has ended or has to be ended ([`Ending`]), and keeps what it left
-//! ([`TextFiles`]).
+//! [`Ready`] has the emulator and the images for boots. [`Boots`] boots machines one after
+//! another. It makes the command of each, starts the emulator and follows it ([`follow`])
+//! until it ends or has to be ended ([`Ending`]), and keeps its output ([`TextFiles`]).
 
 mod clock;
 mod ending;
@@ -57,8 +56,8 @@ pub struct Ready {
 pub type Lacks = Vec<(Under, Error)>;
 
 impl Ready {
-    /// Finds the emulator of `job`, and builds its images. From here on a signal is only
-    /// noted: what was begun, a folder above all, has to be cleaned up.
+    /// Finds the emulator of `job`, and builds its images. From here on, a signal is only
+    /// noted, because whatever was begun, above all a folder, has to be cleaned up.
     pub fn make(job: &Job) -> Result<Self> {
         let (ready, lacks) = Self::for_some(job, |_, _| ())?;
         lacks
@@ -67,8 +66,8 @@ impl Ready {
             .map_or(Ok(ready), |(_, why)| Err(why))
     }
 
-    /// Like [`make`](Self::make), but goes on without hypervisors that are not available; an error if that
-    /// leaves nothing. Runs `meanwhile` while images are built.
+    /// Like [`make`](Self::make), but goes on without hypervisors that are not available, and fails if none
+    /// is left. Runs `meanwhile` while images are built.
     pub fn for_some(job: &Job, meanwhile: fn(&Emulator, &Job)) -> Result<(Self, Lacks)> {
         interrupt::catch()?;
         let emulator = timings::part(Part::Emulator, || interrupt::or(Emulator::ensure(job)))?;
@@ -78,7 +77,7 @@ impl Ready {
             scope.spawn(|| account.charge(|| meanwhile(&emulator, job)));
             timings::part(Part::Pack, || interrupt::or(job.load.build()))
         })?;
-        // Before anything is fetched, or booted for its version.
+        // This check comes before anything is fetched, or booted for its version.
         memory::settle(job, &built)?;
         let mut ready = Self { emulator, built };
         let mut lacks = Lacks::new();
@@ -116,9 +115,9 @@ impl Ready {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Show {
     Nothing,
-    /// Dumps, and the machine's description if it was asked for.
+    /// Dumps, and the machine's description if it was requested.
     Dumps,
-    /// That, and every line that is not a record.
+    /// Dumps, the description, and every line that is not a record.
     Console,
 }
 
@@ -128,7 +127,7 @@ pub struct Launch<'a> {
     /// The machine, its options, and its time limits.
     pub job: &'a Job,
     pub variant: Variant,
-    /// Its name in the files that it leaves.
+    /// The boot's name in its files.
     pub title: String,
     /// Shows its progress to people.
     pub progress: Progress,
@@ -141,15 +140,15 @@ pub enum Recorder<'a> {
     /// A plugin of QEMU.
     Plugin {
         plugin: &'a Path,
-        /// Its options, which name files.
+        /// The plugin's options, each with a file.
         options: Vec<(&'static str, &'a Path)>,
     },
-    /// gem5's own tracers, which write to files `cpuN` of this folder.
+    /// gem5's own tracers, which write to the files `cpuN` in this folder.
     Tracers(&'a Path),
 }
 
-/// Boots machines, one after another, and keeps what they left. Every line of their
-/// consoles goes to the log as it comes.
+/// Boots machines one after another, and keeps their output. Every line of their
+/// consoles goes to the log as it arrives.
 #[derive(Debug)]
 pub struct Boots<'a, L> {
     /// Emulator of all boots.
@@ -171,7 +170,7 @@ impl<'a, L: Write> Boots<'a, L> {
         }
     }
 
-    /// Like [`new`](Self::new), for boots whose files get their heading elsewhere.
+    /// Like [`new`](Self::new), for boots whose files already have a heading.
     pub fn part(emulator: &'a Emulator, built: &'a Built, show: Show, log: L) -> Self {
         Self {
             kept: TextFiles::default(),
@@ -229,7 +228,7 @@ impl<'a, L: Write> Boots<'a, L> {
         Ok(outcome)
     }
 
-    /// The emulator, if each boot of `job` goes as the one before: see [`crate::boot_cache`].
+    /// The emulator, if all boots of `job` go alike: see [`crate::boot_cache`].
     fn repeats(&self, job: &Job) -> Option<&'a qemu::Emulator> {
         match self.emulator {
             Emulator::Qemu(qemu) if job.metric == Metric::Insns => {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reuses the boots of tests that can only go as they did before.
+//! Reuses the boots of tests that can only have the outcome that they had before.
 //!
 //! In instruction mode one thread of the emulator executes all CPUs by turns, and each instruction takes a nanosecond
 //! of the machine's time (QEMU: docs/devel/tcg-icount.rst). Nothing comes from outside: `launch.rs` fixes the machine's
 //! random numbers and its date. So the output of a machine depends only on the emulator, its command, and the contents
 //! of the files that the command names; `suite/jobs.rs` has the rare exception.
 //!
-//! The machine's output is kept below `target/tests/boots`, until the test fails. While emulator, command and contents
-//! are unchanged, the machine is not booted, and the kept output is judged again. A change of this program then costs
-//! no boot; a change of the hypervisor or of a guest costs all boots that run it.
+//! The machine's output is kept below `target/tests/boots` until the test fails. While emulator, command and contents
+//! are unchanged, the machine is not booted, and the kept output is judged again. A change of this program then causes
+//! no boot, while a change of the hypervisor or of a guest causes all boots that run it.
 //!
-//! A boot that this program ended, or that broke off, is not kept.
+//! Boots that this program ended, or that broke off, are not kept.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -34,7 +34,7 @@ const SAID: &str = "said.json";
 /// Output and end of a boot that ended by itself.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootOutcome {
-    /// Each line, in the order in which they came.
+    /// All lines, in the order in which they arrived.
     pub lines: Vec<OutputLine>,
     /// How the machine ended, by the emulator's report.
     pub report: Option<Shutdown>,
@@ -55,7 +55,7 @@ impl BootOutcome {
 #[derive(Debug)]
 pub struct BootCache {
     folder: PathBuf,
-    /// Makes all boots, even known ones.
+    /// Whether to make all boots, even known ones.
     again: bool,
     /// Boots and names in this run of the test.
     of_now: Mutex<Now>,
@@ -69,8 +69,8 @@ struct Now {
 }
 
 impl BootCache {
-    /// Does the test `name`, and makes boots `again` that can only go as before. How many it did not make comes with what came of
-    /// it, for people, if that is any.
+    /// Runs the test `name`, and makes even known boots if `again` is set. Returns the test's result and, for people,
+    /// the number of reused boots, if any.
     pub fn of_test<T>(
         name: &str,
         again: bool,
@@ -95,8 +95,9 @@ impl BootCache {
         }
     }
 
-    /// Returns the boot by this command of this `emulator`, described by its own version text; it may put files into
-    /// `place`. Its recorder has these files, by the names of its options, and writes those that do not exist yet.
+    /// Returns the boot by this command of `emulator`, which is the emulator's version text. The emulator may put files
+    /// into `place`. Its recorder has these files, by the names of its options, and writes the files that do not exist
+    /// yet.
     pub fn boot(
         &self,
         emulator: &str,
@@ -116,14 +117,14 @@ impl BootCache {
         })
     }
 
-    /// The test has passed: removes what it no longer boots. Returns how many boots it did not make, for people, if
-    /// any.
+    /// Removes, after the test has passed, the boots that it no longer makes. Returns, for people, the number of reused
+    /// boots, if any.
     fn prune_after_pass(&self) -> Option<String> {
         let now = self.now();
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            // Another run may be making one, under a name with a dot.
+            // A name with a dot is of a boot that another run is making.
             if !name.contains('.') && !now.names.contains(&*name) {
                 // The next run removes the remains.
                 let _ = fs::remove_dir_all(entry.path());
@@ -132,7 +133,7 @@ impl BootCache {
         (now.as_before > 0).then(|| format!("{} of {} boots as before", now.as_before, now.boots))
     }
 
-    /// The test has failed: its next run makes all boots.
+    /// Makes the next run of the test boot everything, because this one has failed.
     fn failed(&self) -> Result<()> {
         match fs::remove_dir_all(&self.folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -152,15 +153,15 @@ impl BootCache {
 #[derive(Debug)]
 pub struct Boot<'b> {
     before: &'b BootCache,
-    /// Stands for all that it depends on.
+    /// The cache key.
     name: String,
     /// Files that a recorder writes, by the names of its options.
     written: Vec<(&'static str, PathBuf)>,
 }
 
 impl Boot<'_> {
-    /// How it went before, if that is known; what a recorder wrote is where it would be. A test that does the same twice asks
-    /// whether it comes to the same, so the second is made.
+    /// Returns the boot's earlier outcome, if known, after putting the recorder's files in their places. A test that
+    /// makes the same boot twice checks that the outcomes agree, so the second boot is really made.
     pub fn went(&self) -> Option<BootOutcome> {
         let mut now = self.before.now();
         now.boots += 1;
@@ -173,7 +174,7 @@ impl Boot<'_> {
         let said = fs::read(folder.join(SAID)).ok()?;
         let went = serde_json::from_slice(&said).ok()?;
         for (name, path) in &self.written {
-            // One that ended early has written nothing.
+            // A recorder that ended early has written nothing.
             if folder.join(name).exists() {
                 fs::copy(folder.join(name), path).ok()?;
             }
@@ -182,13 +183,13 @@ impl Boot<'_> {
         Some(went)
     }
 
-    /// Keeps how it went now.
+    /// Keeps the boot's outcome.
     pub fn keep(&self, went: &BootOutcome) -> Result<()> {
         let parent = &self.before.folder;
         let shown = || places::shown(parent);
         fs::create_dir_all(parent).with_context(shown)?;
         partial_files::sweep(parent);
-        // Another run of the same test may be at it, or was first: what it keeps is the same.
+        // Another run of the same test may be keeping the same boot, or may have kept it first.
         let Some(folder) = partial_files::Folder::begin(parent, &self.name).with_context(shown)?
         else {
             return Ok(());
@@ -199,7 +200,7 @@ impl Boot<'_> {
                 fs::copy(path, folder.path().join(name)).with_context(|| places::shown(path))?;
             }
         }
-        // A damaged one, or one that was not asked for, is in the way.
+        // A damaged or unused folder may be in the way.
         let to = self.folder();
         let _ = fs::remove_dir_all(&to);
         drop(folder.rename(&to));
@@ -232,8 +233,8 @@ fn name(
     Ok(digits(depends.as_bytes()))
 }
 
-/// Replaces files in a word of a command by hashes: all of the word, or values in a list of options, in which a comma
-/// is doubled.
+/// Replaces files in a word of a command by hashes. A file is the whole word, or a value in a list of options, in which
+/// commas are doubled.
 fn with_contents(word: &str) -> Result<String> {
     if Path::new(word).is_file() {
         return Ok(sum(Path::new(word))?.to_string());
@@ -250,7 +251,7 @@ fn with_contents(word: &str) -> Result<String> {
     Ok(parts.collect::<Result<Vec<_>>>()?.join(","))
 }
 
-/// Hash of a file's contents. Cached, as each command names the emulator's.
+/// Hash of a file's contents. Cached, because each command names the emulator's file.
 fn sum(path: &Path) -> Result<Arc<String>> {
     static SUMS: Once<(PathBuf, u64, SystemTime), String> = Once::new();
     let shown = || places::shown(path);
@@ -261,7 +262,7 @@ fn sum(path: &Path) -> Result<Arc<String>> {
     })
 }
 
-/// Hash of these bytes: XXH3 of 128 bits (xxHash, doc/xxhash_spec.md). Not a cryptographic hash.
+/// Returns the XXH3 hash of these bytes, with 128 bits (xxHash, doc/xxhash_spec.md). It is not cryptographic.
 pub fn digits(bytes: &[u8]) -> String {
     format!("{:032x}", XxHash3_128::oneshot(bytes))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much of a run that was cut short is there.
+//! Counts how much of a run that was cut short is complete.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub struct Completeness {
 }
 
 impl Completeness {
-    /// Counts cells of `results`, of those that `job` asked for; `None` if its guest has no cells.
+    /// Counts the cells in `results`, out of those that `job` requested. `None` if its guest has no cells.
     pub fn of(job: &Job, results: &Results) -> Option<Self> {
         if !job.measures() {
             return None;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Meaning of the lines of the board's console.
+//! Interprets the lines of the board's console.
 //!
-//! A guest that is not ours writes to the same line. Nothing that it prints has a meaning: whoever forwards its text
-//! breaks the marks that identify our lines ([`wire::Guard`]). That is EL2, or the monitor under KVM; on
-//! the bare machine and under Xen, with nothing of ours below the guest, it is this module.
+//! A foreign guest writes to the same console. Its output has no meaning here: whoever forwards its text breaks the
+//! marks that identify our lines ([`wire::Guard`]). EL2 does so, or the monitor under KVM. On the bare machine and
+//! under Xen, where nothing of ours is below the guest, this module does.
 
 use abi::Ended;
 use results::records::{Collector, GivenUp};
@@ -15,12 +15,12 @@ use shell::terminal;
 /// Prefix of the line that names a deadline, and of the lines of its dump.
 const LATE: &str = results::capture::LATE;
 
-/// Mark in a line of ours that begins a dump.
+/// The mark in the line of ours that begins a dump.
 const PANIC: &str = "rouse: panic:";
 
 /// Prefixes of kernels' panic messages, of Linux and the BSDs among others.
 const PANICS: [&str; 2] = ["Kernel panic - not syncing: ", "panic: "];
-/// Most characters to quote of a guest's line.
+/// The most characters of a guest's line to quote.
 const QUOTED: usize = 120;
 
 /// Complaints of EDK2, whose boot manager has this name, when it does not start the image, and their meaning. Guests
@@ -52,7 +52,7 @@ pub enum LineKind {
     Other,
 }
 
-/// Everything learnt from the console.
+/// Everything learned from the console.
 #[derive(Debug, Default)]
 pub struct Console {
     pub collector: Collector,
@@ -60,29 +60,29 @@ pub struct Console {
     pub stage: Option<String>,
     /// The exit status that the images reported.
     pub status: Option<u32>,
-    /// How the guest ended the machine, if without an exit status.
+    /// How the guest ended the machine, if it gave no exit status.
     pub ended: Option<Ended>,
     /// Why Rouse cannot run on the machine.
     pub refused: Option<String>,
-    /// Description of the machine, line by line, if it was asked for.
+    /// Description of the machine, line by line, if it was requested.
     pub survey: Vec<String>,
-    /// The deadline of the hypervisor's that has passed.
+    /// The hypervisor's deadline that has passed.
     pub late: Option<String>,
     /// Lines of a dump, with the functions' names added.
     pub crash: Vec<String>,
-    /// The last line that is not ours, and the last panic message of a kernel: hints for people, which decide
+    /// The last line that is not ours. This and a kernel's last panic message are hints for people, and decide
     /// nothing.
     last: Option<String>,
     panicked: Option<String>,
     pub symbols: Symbols,
     /// Breaks marks in the text of a foreign guest that arrives unfiltered.
     guard: Guard,
-    /// Firmware has ended: only a foreign guest writes here, or an image of ours has begun.
+    /// Whether firmware has ended: only a foreign guest writes here, or an image of ours has begun.
     firmware_is_over: bool,
 }
 
 impl Console {
-    /// Creates the console of images with these symbols, with unfiltered text of a guest of this source.
+    /// Creates the console of images with these symbols. `raw` is the source of its unfiltered text.
     pub fn new(symbols: Symbols, raw: Source) -> Self {
         Self {
             symbols,
@@ -100,7 +100,7 @@ impl Console {
         passed
     }
 
-    /// Likewise for an unfinished line so far.
+    /// Like [`passed`](Self::passed), for an unfinished line.
     pub fn passed_so_far(&self, begun: &str) -> String {
         pass(&mut self.guard.clone(), begun)
     }
@@ -144,7 +144,7 @@ impl Console {
         LineKind::Other
     }
 
-    /// A line that is not ours.
+    /// Reads a line that is not ours.
     fn hear(&mut self, line: &str) -> LineKind {
         if let Some(why) = not_started(line).filter(|_| !self.firmware_is_over) {
             self.refuse(why);
@@ -158,7 +158,7 @@ impl Console {
         LineKind::Other
     }
 
-    /// Notes why our program on Linux does not go on, if its last record says so.
+    /// Notes why our program on Linux does not go on, if its last record has the reason.
     fn note_given_up(&mut self) -> LineKind {
         match self.collector.given_up.take() {
             None => LineKind::Record,
@@ -174,8 +174,8 @@ impl Console {
         }
     }
 
-    /// Quotes output of a guest that may explain why it does not go on, as the end of a sentence; empty if it printed
-    /// nothing.
+    /// Quotes, as the end of a sentence, the guest's output that may explain why it does not go on. Empty if the guest
+    /// printed nothing.
     pub fn hint(&self) -> String {
         let quoted = |line: &str| {
             let line = terminal::plain(line);
@@ -192,7 +192,7 @@ impl Console {
         }
     }
 
-    /// Keeps the first reason why Rouse cannot run on the machine: others follow from it.
+    /// Keeps the first reason why Rouse cannot run on the machine, because the others follow from it.
     fn refuse(&mut self, why: &str) {
         self.refused.get_or_insert_with(|| why.to_owned());
     }
@@ -225,7 +225,7 @@ fn pass(guard: &mut Guard, text: &str) -> String {
     passed
 }
 
-/// Returns why firmware does not start the image, if the line tells.
+/// Returns why firmware does not start the image, if the line has the reason.
 fn not_started(line: &str) -> Option<&'static str> {
     let (_, said) = line.split_once(BOOT_MANAGER)?;
     let mut known = NOT_STARTED.iter();

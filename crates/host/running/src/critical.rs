@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The critical path of samples, where the emulator counts instructions: a plugin
-//! observes, and the cells get its findings. Crate `critical` defines the path.
+//! The critical path of samples, where the emulator counts instructions. A plugin
+//! observes the samples, and the cells get its findings. Crate `critical` defines the path.
 
 mod code;
 mod lines;
@@ -23,7 +23,7 @@ use crate::options::Metric;
 use shell::once::Once;
 use shell::partial_files::Scratch;
 
-/// Charts of images, by their files: boots share them.
+/// Images with the kinds of their instructions, by file. Boots share them.
 static IMAGES: Once<PathBuf, Image> = Once::new();
 
 /// A plugin with its files, prepared for a boot.
@@ -37,7 +37,7 @@ pub struct Watcher {
 
 impl Watcher {
     /// Prepares to observe the samples of `job` in a boot by `emulator`. `None` if there is nothing to observe:
-    /// values have to be instructions, samples marked, and the guest ours. An error gives the reason why it can't.
+    /// the guest has to be ours, with marked samples and values in instructions. An error has the obstacle.
     pub fn new(
         emulator: &Emulator,
         job: &Job,
@@ -83,7 +83,7 @@ impl Watcher {
         }
     }
 
-    /// Returns the plugin's samples, after the boot; an error says why there are none.
+    /// Returns the plugin's samples after the boot, or the reason why there are none.
     pub fn samples(&self) -> Result<::critical::Samples, String> {
         let text = fs::read_to_string(&self.samples);
         let text = text.map_err(|_| "the emulator ended early".to_owned())?;
@@ -91,21 +91,21 @@ impl Watcher {
     }
 }
 
-/// Whether samples of `job` are marked, and their values instructions.
+/// Whether samples of `job` are marked and have values in instructions.
 fn has_marks(job: &Job) -> bool {
     let workloads = &job.load.plan.lists.workload.values;
     let marked = workloads.iter().any(|workload| workload.is_marked());
     marked && job.metric == Metric::Insns
 }
 
-/// Builds the plugin if `job` needs it. The boot that needs it reports a failure.
+/// Builds the plugin if `job` needs it. A failure is reported later, by the boot that needs the plugin.
 pub fn prepare(emulator: &Emulator, job: &Job) {
     if let (Emulator::Qemu(qemu), true) = (emulator, has_marks(job)) {
         let _ = plugin(qemu.command());
     }
 }
 
-/// Builds the plugin; an error if the emulator that `command` starts has no plugins.
+/// Builds the plugin. Fails if the emulator that `command` starts does not support plugins.
 pub fn plugin(mut command: Command) -> Result<PathBuf> {
     static PLUGIN: OnceLock<PathBuf> = OnceLock::new();
     if let Some(plugin) = PLUGIN.get() {

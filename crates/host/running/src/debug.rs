@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run --debug`: a machine that waits for a debugger, and ends with it.
+//! `run --debug`: a machine that waits for a debugger and ends together with it.
 
 mod bridge;
 pub mod debugger;
@@ -26,7 +26,7 @@ use shell::terminal::say;
 /// How often to look whether the machine has ended.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Starts the emulator with its CPUs stopped, its console on the terminal.
+/// Starts the emulator with its CPUs stopped and its console on the terminal.
 pub fn debug(args: &JobArgs, port: u16) -> Result<()> {
     let job = Job::new(args)?;
     job.board().qemu("--debug")?;
@@ -59,7 +59,7 @@ pub fn debug(args: &JobArgs, port: u16) -> Result<()> {
     Ok(())
 }
 
-/// Takes the port before anything is built.
+/// Opens the port before anything is built.
 fn listen(port: u16) -> Result<TcpListener> {
     match TcpListener::bind(("127.0.0.1", port)) {
         Ok(listener) => Ok(listener),
@@ -76,7 +76,7 @@ fn wait_for_debugger(command: &mut Command, stub: &Path) {
     command.args(["-S", "-chardev", &device, "-gdb", "chardev:stub"]);
 }
 
-/// Returns the symbols to load and their address, if that is fixed.
+/// Returns the symbols to load and their address, if it is fixed.
 fn symbols<'b>(job: &Job, variant: Variant, built: &'b Built) -> Option<Symbols<'b>> {
     let elf = match variant.under {
         Under::Rouse => &built.hypervisor,
@@ -123,7 +123,7 @@ fn follow(mut machine: Child, gone: &Receiver<()>) -> Result<()> {
         }
         let left = gone.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout);
         if left || interrupt::requested() {
-            // Both fail only if it has ended on its own.
+            // Both calls fail only if the machine has ended on its own.
             let _ = machine.kill();
             let _ = machine.wait();
             return Ok(());

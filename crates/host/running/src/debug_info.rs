@@ -28,14 +28,14 @@ fn section<'d>(file: &ElfFile64<'d, object::Endianness>, id: SectionId) -> &'d [
     data.unwrap_or_default()
 }
 
-/// Accessors of devices, whose lines say as little as those of a library.
+/// The file with device accessors, whose lines are as unhelpful as a library's.
 const ACCESSES: &str = "crates/no_std/gic/src/mmio.rs";
 
 /// The lines of an image's code.
 pub struct Lines(Context<EndianArcSlice<LittleEndian>>);
 
 impl Lines {
-    /// Reads those of `file`.
+    /// Reads the lines of `file`.
     pub fn of(file: &ElfFile64<'_, object::Endianness>) -> Result<Self> {
         let load =
             |id| Ok::<_, gimli::Error>(EndianArcSlice::new(section(file, id).into(), LittleEndian));
@@ -43,8 +43,8 @@ impl Lines {
     }
 
     /// Returns the functions of the instruction at link address `address`, the innermost one
-    /// first: several if the compiler inlined some, none for assembly and other code without
-    /// lines.
+    /// first. There are several if the compiler inlined some, and none for assembly and other
+    /// code without lines.
     pub fn frames(&self, address: u64) -> Vec<Frame> {
         let mut found = Vec::new();
         let Ok(mut frames) = self.0.find_frames(address).skip_all_loads() else {
@@ -73,8 +73,8 @@ impl Lines {
     }
 
     /// Returns the line of the instruction at link address `address`, as `path:line`. Among
-    /// inlined functions it is the innermost one in this workspace, as the
-    /// libraries' own lines say less. `None` for assembly and other code without lines.
+    /// inlined functions, this is the line in the innermost one of this workspace, which tells
+    /// more than a library's. `None` for assembly and other code without lines.
     pub fn line(&self, address: u64) -> Option<String> {
         let frames = self.frames(address);
         let innermost = frames.iter().find(|frame| frame.ours).or(frames.first())?;
@@ -85,7 +85,7 @@ impl Lines {
 /// A function of an instruction, and the line in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its name; without its path, where it was inlined.
+    /// Its name, without its path if it was inlined.
     pub function: String,
     /// Whether it is in this workspace.
     pub ours: bool,
@@ -100,14 +100,14 @@ impl fmt::Debug for Lines {
     }
 }
 
-// The tests themselves are such an image where programs are ELF files.
+// The test program itself is such an image on hosts where programs are ELF files.
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use object::ObjectSymbol;
 
     use super::*;
 
-    // On one line: the compiler chooses whether the first instruction is of the heading or the body.
+    // On one line, because the first instruction may belong to the heading or to the body.
     #[inline(never)]
     #[rustfmt::skip]
     fn here() -> u32 { std::hint::black_box(line!()) }

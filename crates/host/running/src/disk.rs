@@ -38,7 +38,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
         .map_err(BadInput::error)?;
     let mut load = Load::of_disk(&args.load)?;
     load.plan.cycles = args.cycles;
-    // Refuses, before anything is built, a disk that can't boot, be described or be written.
+    // A disk that can't boot, be described or be written is refused before anything is built.
     let text = text(&load)?;
     let path = match &args.out {
         Some(path) => path.clone(),
@@ -58,7 +58,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns the one choice of a boot: a disk is fixed.
+/// Returns the only choice of the boot: a disk can't change it.
 fn one_choice(load: &Load) -> Result<Choice> {
     match load.plan.choices(load.linux())[..] {
         [choice] => Ok(choice),

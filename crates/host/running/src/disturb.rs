@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Disturbs a running emulator at random moments, like a busy host and worse:
-//! every wait of the guest must have a bound that does not depend on when
+//! Disturbs a running emulator at random moments, like a busy host or worse.
+//! Every wait of the guest must have a bound that does not depend on when
 //! its CPUs run.
 //!
 //! | disturbance | what the guest sees |
@@ -9,14 +9,13 @@
 //! | the process stopped | all are away, time goes on |
 //! | the machine paused by its monitor | all are taken out of what they do, time stands |
 //!
-//! Only ptrace stops a single thread: SIGSTOP stops the whole process whichever
-//! thread gets it, and priorities and affinities only make it likely that one has
-//! to wait, if the host is busy. The thread is seized only while it is held,
-//! so that the signals between the emulator's threads
-//! pass as usual.
+//! Only ptrace stops a single thread. SIGSTOP stops the whole process whichever thread
+//! gets it. Priorities and affinities only make it likely that a thread has to wait, and
+//! only if the host is busy. The thread is seized only while it is held, so that the
+//! signals between the emulator's threads pass as usual.
 //!
-//! Each disturbance, its time and its duration are drawn from the seed. When the emulator reaches that time depends on
-//! the host, so two runs of a seed are similar and not equal.
+//! Each disturbance, its time and its duration are drawn from the seed. The emulator's state at that time depends on
+//! the host, so two runs with the same seed are similar, but not equal.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -76,12 +75,12 @@ impl Disturber {
     pub fn start(pid: u32, place: &Path, seed: u64) -> Self {
         let end = Arc::new(AtomicBool::new(false));
         let (told, place) = (Arc::clone(&end), place.to_owned());
-        // One thread for all: only the thread that seized another may let it go.
+        // One thread makes all disturbances, because only the thread that seized another may let it go.
         let thread = thread::spawn(move || disturb(pid, &place, seed, &told));
         Self { end, thread }
     }
 
-    /// Ends it; the emulator goes on undisturbed.
+    /// Ends the disturbances. The emulator goes on undisturbed.
     ///
     /// # Errors
     /// If nothing could be disturbed, so that the run shows nothing.
@@ -103,7 +102,7 @@ fn disturb(pid: u32, place: &Path, seed: u64, end: &AtomicBool) -> Result<Done> 
     let mut monitor = None;
     while !end.load(Relaxed) {
         thread::sleep(time(&mut random, 200, 20_000));
-        // It opens its monitor some time after its start.
+        // The emulator opens its monitor some time after its start.
         if monitor.is_none() {
             monitor = Pauser::connect(place).ok();
         }
@@ -121,14 +120,14 @@ fn disturb(pid: u32, place: &Path, seed: u64, end: &AtomicBool) -> Result<Done> 
     Ok(done)
 }
 
-/// Pauses the machine; returns whether it still existed.
+/// Pauses the machine. Returns whether it still existed.
 fn pause(monitor: &mut Pauser, time: Duration) -> bool {
     let stopped = monitor.stop().is_ok();
     thread::sleep(time);
     stopped && monitor.go_on().is_ok()
 }
 
-/// Draws a time between both, microseconds, with a log-uniform distribution.
+/// Draws a time between `least` and `most` microseconds from a log-uniform distribution.
 fn time(random: &mut Rng, least: u64, most: u64) -> Duration {
     let doublings = (most / least).ilog2() + 1;
     let from = least << random.u32(..doublings);

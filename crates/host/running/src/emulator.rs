@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Emulators of a board: QEMU or gem5.
+//! The emulator of a board: QEMU or gem5.
 
 use std::path::Path;
 use std::process::Command;
@@ -23,7 +23,7 @@ pub enum Emulator {
 }
 
 impl Emulator {
-    /// Returns the one for `job`; provides QEMU if it is missing.
+    /// Returns the emulator for `job`. Provides QEMU if it is missing.
     pub fn ensure(job: &Job) -> Result<Self> {
         Ok(match job.board().machine {
             EmulatedMachine::Qemu(_) => Self::Qemu(qemu::ensure()?),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! gem5: the program to use, and its command line for a job.
 //!
-//! Unlike QEMU no distribution packages it, so the user brings a program that was built
+//! No distribution packages gem5, unlike QEMU, so the user brings a program that was built
 //! for Arm. The machine is ours: `boards/gem5/machine.py` puts it together from
 //! gem5's parts, with the values of `parameters.toml` ([`parameters`]).
 
@@ -24,14 +24,14 @@ use shell::places;
 
 /// The oldest version with which the board was tested.
 const FLOOR: (u32, u32) = (24, 0);
-/// Names a program to use instead of looking for one.
+/// The environment variable that names the program to use.
 const VARIABLE: &str = "GEM5";
-/// Its names on the search path.
+/// The program's names on the search path.
 const PROGRAMS: [&str; 3] = ["gem5.fast", "gem5.opt", "gem5"];
-/// The Python program that asks for its version.
+/// The Python program that prints gem5's version.
 const ASK: &str = "import _m5.core, m5.objects\n\
                    print('gem5 version', _m5.core.gem5Version, hasattr(m5.objects, 'ArmSystem'))";
-/// How to get it.
+/// How to get gem5.
 const REMEDY: &str = "build gem5 24.0 or newer for Arm as its documentation says (`scons build/ARM/gem5.opt`), \
                           and name the program by --gem5 PATH or GEM5=PATH, or have it on the PATH";
 
@@ -41,8 +41,8 @@ pub struct Emulator {
     pub version: String,
 }
 
-/// Finds the program: the one that is `named`, that of the environment, or that on
-/// the search path. An error says what is wrong with the one that was found.
+/// Finds the program: the `named` one, the one in the environment, or the one on the
+/// search path. An error describes the defect of the program that was found.
 pub fn find(named: Option<&Path>) -> Result<Emulator> {
     if let Some(path) = named {
         return probe("--gem5", path.as_os_str(), said(path.as_os_str()));
@@ -59,15 +59,15 @@ pub fn find(named: Option<&Path>) -> Result<Emulator> {
     bad_input!("gem5 is missing: {REMEDY}")
 }
 
-/// Returns the answer of a program to [`ASK`], if it runs Python as gem5 does. (Its option --build-info has the same,
-/// but fails in 24.0.)
+/// Returns the answer of a program to [`ASK`], if it runs Python as gem5 does. (gem5's option --build-info would print
+/// the same, but fails in 24.0.)
 fn said(program: &OsStr) -> Option<String> {
     let place = Scratch::new().ok()?;
     let place = format!("--outdir={}", place.path().display());
     output(program, &["--quiet", "--quiet", &place, "-c", ASK])
 }
 
-/// Judges a program by its answer, `said`. `option` is where its name came from.
+/// Judges a program by its answer `said`. `option` is the source of its name.
 fn probe(option: &str, program: &OsStr, said: Option<String>) -> Result<Emulator> {
     let shown = program.to_string_lossy();
     let Some(said) = said else {
@@ -93,7 +93,7 @@ fn probe(option: &str, program: &OsStr, said: Option<String>) -> Result<Emulator
     })
 }
 
-/// Parses the answer to [`ASK`]: the version, and whether it has Arm.
+/// Parses the answer to [`ASK`]. Returns the version, and whether gem5 was built for Arm.
 fn version(said: &str) -> Option<(&str, bool)> {
     let mut lines = said.lines();
     let answer = lines.find_map(|line| line.strip_prefix("gem5 version "))?;
@@ -149,7 +149,7 @@ impl Emulator {
             .args(["--memory", &format!("{}iB", job.memory)])
             .args(["--parameters", &parameters::json(&job.parameters)])
             .arg(format!("--bootargs={}", job.load.boot_arguments(variant)));
-        // Another kernel may lack the mark by which the end of the boot is known.
+        // Another kernel may lack the mark that shows the end of the boot.
         if job.load.guest.is_some() {
             command.arg("--whole");
         }

@@ -57,17 +57,17 @@ pub struct Given {
     pub initrd: Option<Initrd>,
 }
 
-/// An initial RAM disk.
+/// The initial RAM disk of another kernel.
 #[derive(Debug)]
 pub enum Initrd {
     /// From a file.
     Given(Vec<u8>),
-    /// With the program that measures Linux, which is built when needed.
+    /// A RAM disk with the program that measures Linux, built when needed.
     Measuring,
 }
 
 impl Given {
-    /// Whether the program that measures Linux runs on it.
+    /// Whether the program that measures Linux runs on this kernel.
     pub const fn measures(&self) -> bool {
         matches!(self.initrd, Some(Initrd::Measuring))
     }

@@ -40,7 +40,7 @@ const TRIALS: &str = "guest-trials";
 const TEST_KERNEL: &str = "test-kernel";
 const RECORDER: &str = "recorder";
 const MONITOR: &str = "rouse-kvm";
-/// The feature of the packages of both images that has what is planted for tests.
+/// The feature of both images' packages that adds the code planted for tests.
 const PLANTED: &str = "planted";
 const ON_LINUX: &str = "linux";
 const ON_LINUX_PROGRAM: &str = "rouse-linux";
@@ -63,7 +63,7 @@ pub enum Guest<'a> {
 }
 
 impl Guest<'_> {
-    /// Returns whose text its output is.
+    /// Returns the source of its output.
     pub const fn source(&self) -> Source {
         match self {
             Self::Ours(_) => Source::Ours,
@@ -75,7 +75,7 @@ impl Guest<'_> {
         }
     }
 
-    /// Returns the binary of the program, if it is one of ours.
+    /// Returns the binary of the program, if the program is ours.
     const fn binary(&self) -> Option<PackageBinary> {
         match self {
             Self::Ours(Program::Measuring) => Some((GUEST, "guest-measuring")),
@@ -84,7 +84,7 @@ impl Guest<'_> {
         }
     }
 
-    /// Returns the name of the board and the guest of images.
+    /// Returns the name of images for `board` with this guest.
     fn kind(&self, board: &str) -> String {
         match self {
             Self::Ours(Program::Measuring) => board.to_owned(),
@@ -102,14 +102,14 @@ pub struct GuestFiles {
     pub elf: Option<PathBuf>,
 }
 
-/// The built files. They stay unchanged while this exists, whatever other runs build.
+/// The built files. They stay unchanged while this value exists, whatever other runs build.
 #[derive(Debug)]
 pub struct Built {
     /// Image to boot: the hypervisor with both images of the guest.
     pub packed: PathBuf,
     /// The hypervisor with its symbols.
     pub hypervisor: PathBuf,
-    /// The image that every CPU can run; another kernel is only here.
+    /// The image that every CPU can run, or another kernel.
     llsc: GuestFiles,
     /// The image with LSE atomics, of our own guest.
     lse: Option<GuestFiles>,
@@ -123,7 +123,7 @@ pub struct Built {
 }
 
 impl Built {
-    /// Returns the guest that is compiled to these instructions, or the other kernel.
+    /// Returns the guest that is compiled for these atomics, or the other kernel.
     pub fn guest(&self, atomics: Atomics) -> &GuestFiles {
         match (atomics, &self.lse) {
             (Atomics::Lse, Some(lse)) => lse,
@@ -150,7 +150,7 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
     build_planted(board, guest, Planted::NOTHING)
 }
 
-/// Likewise, with those images built for tests that are `planted`.
+/// Like [`build`], but builds the `planted` images for tests.
 pub fn build_planted(board: &str, guest: Guest, planted: Planted) -> Result<Built> {
     let compiled = compiled(guest.binary(), planted)?;
     let (llsc, lse) = (compiled.llsc.as_ref(), compiled.lse.as_ref());
@@ -263,7 +263,7 @@ fn compile(guest: Option<PackageBinary>, planted: Planted) -> Result<Pair> {
         name,
         planted: planted.guest,
     }));
-    // At the same time: most of it is the last step, which is done on one CPU.
+    // In parallel, because most of the time goes to the last step, which uses one CPU.
     thread::scope(|scope| {
         let ours = &binaries[1..];
         let account = Account::here();
@@ -287,7 +287,7 @@ pub fn test_kernel() -> Result<Vec<u8>> {
     alone(TEST_KERNEL)
 }
 
-/// The firmware that leaves as much state behind as it may, for tests.
+/// Returns the firmware that leaves as much state as it may, for tests.
 pub fn dirty_firmware() -> Result<Vec<u8>> {
     alone(DIRTY_FIRMWARE)
 }
@@ -310,7 +310,7 @@ fn alone(package: &'static str) -> Result<Vec<u8>> {
     Ok(compiled.flat.clone())
 }
 
-/// Builds the program that runs guests under KVM, with the virtual machine monitor in it: a static program of arm64
+/// Builds the program that runs guests under KVM and contains the virtual machine monitor: a static program for arm64
 /// Linux.
 pub fn monitor() -> Result<Vec<u8>> {
     linux_program(MONITOR, MONITOR)
@@ -338,7 +338,7 @@ fn linux_program(package: &str, binary: &str) -> Result<Vec<u8>> {
     })
 }
 
-/// Builds, and keeps the packed image under a fixed name.
+/// Builds the images, and keeps the packed one under a fixed name.
 pub fn build_for_others(board: &str, guest: Guest) -> Result<PathBuf> {
     let built = build(board, guest)?;
     let image = fs::read(&built.packed)?;
@@ -365,7 +365,7 @@ fn recorder_folder() -> PathBuf {
 
 /// Builds from the current sources, and reads the result before another run builds something else.
 pub fn building<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
-    // Threads of this run wait for each other in silence.
+    // Threads of this run wait for each other without a message.
     static HERE: Mutex<()> = Mutex::new(());
     let _here = HERE.lock().unwrap_or_else(PoisonError::into_inner);
     let wait = || step!("waiting for another run that is building");
@@ -407,12 +407,12 @@ fn elf(binary: &str, atomics: Atomics) -> Result<Vec<u8>> {
 struct Binary {
     package: &'static str,
     name: &'static str,
-    /// It is built for tests. Cargo keeps both ways next to each other, with the same dependencies, and leaves
-    /// the one that was asked for last under the binary's name.
+    /// Whether it is built for tests. Cargo keeps both builds next to each other, with the same dependencies, and
+    /// leaves the latest one under the binary's name.
     planted: bool,
 }
 
-/// Builds binaries, each of its package.
+/// Builds each of the binaries from its package.
 fn cargo_build(binaries: &[Binary], atomics: Atomics) -> Result<()> {
     if binaries.is_empty() {
         return Ok(());

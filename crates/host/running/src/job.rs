@@ -41,7 +41,7 @@ pub struct Job {
     /// Images to boot, and their arguments.
     pub load: Load,
     pub boot: Boot,
-    /// Hypervisors, with one boot for each, or more: see [`Job::variants`].
+    /// Hypervisors, each with one boot or more: see [`Job::variants`].
     pub unders: Vec<Under>,
     /// The kernel of KVM's host, if not Debian's.
     pub host_kernel: Option<PathBuf>,
@@ -49,9 +49,9 @@ pub struct Job {
     pub xen: Option<PathBuf>,
     /// Xen's further arguments.
     pub xen_args: Option<String>,
-    /// Number of repetitions of all of that.
+    /// Number of repetitions of all boots.
     pub repeat: usize,
-    /// Most boots at a time.
+    /// Largest number of boots at a time.
     pub jobs: NonZeroUsize,
     pub cpus: u32,
     pub model: String,
@@ -60,14 +60,14 @@ pub struct Job {
     pub memory: Ram,
     /// A device tree to boot with.
     pub dtb: Option<PathBuf>,
-    /// Parameters of the machine, if it has some.
+    /// Parameters of the machine, if any.
     pub parameters: Values,
-    /// The gem5 to use.
+    /// The gem5 program to use.
     pub gem5: Option<PathBuf>,
     pub limits: Limits,
     /// Power of a CPU in each state, for a model of energy.
     pub watts: Option<Watts>,
-    /// Whether the guest is to end by a reset.
+    /// Whether the guest must end by a reset.
     pub expect_reset: bool,
     /// The seed of disturbances, if any.
     pub disturb: Option<u64>,
@@ -75,7 +75,7 @@ pub struct Job {
     pub dirty_firmware: Option<DirtyFirmware>,
     /// Whether to watch the rules of the architecture: see [`crate::strict`].
     pub strict: bool,
-    /// Boots that need not be made again, where it is a test's.
+    /// Boots that need not be made again, for a test.
     pub before: Option<Arc<BootCache>>,
 }
 
@@ -169,7 +169,7 @@ impl Job {
             job.board().runs(under)?;
             job.audits(under)?;
         }
-        // Cells that can't run under one of several are skipped there.
+        // Cells that can't run under one of several hypervisors are skipped there.
         let runs = job.unders.iter().map(|&under| job.something_runs(under));
         let runs: Vec<_> = runs.collect();
         if runs.iter().all(Result::is_err) {
@@ -195,8 +195,8 @@ impl Job {
         Ok(job)
     }
 
-    /// Returns how many boots may run at a time, if `asked` are asked for. Where values are times, other boots
-    /// on the CPUs would disturb them.
+    /// Returns how many boots may run at a time, given the requested number. Where values are times, parallel
+    /// boots would disturb them.
     pub fn at_a_time(&self, asked: Option<NonZeroUsize>) -> Result<NonZeroUsize> {
         let disturbs = self.metric == Metric::Time;
         match asked {
@@ -210,19 +210,19 @@ impl Job {
         }
     }
 
-    /// Returns how many emulators of its machine this computer has CPUs and memory for.
+    /// Returns how many emulators of the job's machine this computer has CPUs and memory for.
     pub fn emulators(&self) -> NonZeroUsize {
         side_by_side::emulators(self.memory.bytes())
     }
 
-    /// Sets these limits, as far as any are given.
+    /// Sets those limits that are given.
     pub fn within(mut self, args: &LimitArgs) -> Self {
         self.limits = Limits::new(args, self.limits.without_progress);
         self
     }
 
-    /// A reset is expected only where it can happen, and where it can be detected:
-    /// by the hypervisor, or by QEMU.
+    /// Refuses to expect a reset where it can't happen, or where neither the hypervisor
+    /// nor QEMU can detect it.
     fn resets(&self) -> Result<()> {
         if self.expect_reset && self.load.guest.is_none() {
             bad_input!(
@@ -244,13 +244,13 @@ impl Job {
         &self.load.board
     }
 
-    /// Whether our guest runs, or our program on another, and to measure, not to check.
+    /// Whether our guest, or our program on another kernel, runs in order to measure and not to check.
     pub fn measures(&self) -> bool {
         (self.load.guest.is_none() || self.load.linux()) && self.load.measures
     }
 
-    /// Whether boots have the same input from outside: where instructions are counted, and for a kernel that depends on
-    /// it.
+    /// Whether boots get the same input from outside. They do where instructions are counted, and for a kernel that
+    /// depends on this input.
     pub fn boots_are_alike(&self) -> bool {
         self.load.linux() || self.metric == Metric::Insns
     }
@@ -262,11 +262,11 @@ impl Job {
         }
     }
 
-    /// Returns the machine as its guest finds it under `under`.
+    /// Returns the machine that the guest finds under `under`.
     pub fn machine(&self, under: Under) -> Result<Machine> {
         Ok(Machine {
             cpus: self.cpus as usize,
-            // The guest detects whether the model has it.
+            // The guest detects whether the CPU model has it.
             wfxt: true,
             lse: true,
             ecv: true,
@@ -280,8 +280,8 @@ impl Job {
         })
     }
 
-    /// Returns all hypervisors of the board under which something of this request
-    /// can run; the first reason if there is nothing.
+    /// Returns all hypervisors of the board under which part of this request can run.
+    /// If none can, the error has the first reason.
     fn possible(&self) -> Result<Vec<Under>> {
         let runs = |&under: &Under| {
             let board = self.board().runs(under);
@@ -304,7 +304,7 @@ impl Job {
         Ok(all.into_iter().filter_map(told).collect())
     }
 
-    /// Refuses an audit of Rouse where there is none.
+    /// Refuses an audit of Rouse where Rouse does not run.
     fn audits(&self, under: Under) -> Result<()> {
         if under.is_other() && self.load.linux() && !self.measures() {
             bad_input!(
@@ -314,7 +314,7 @@ impl Job {
         Ok(())
     }
 
-    /// Refuses a request of which every cell would be skipped.
+    /// Refuses a request if every cell would be skipped.
     fn something_runs(&self, under: Under) -> Result<()> {
         if self.load.guest.is_some() && !self.measures() {
             return Ok(());

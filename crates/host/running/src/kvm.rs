@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A host for guests under KVM: a machine of QEMU's with EL2, on which Debian's kernel runs
+//! A host for guests under KVM: a QEMU machine with EL2, on which Debian's kernel runs
 //! our virtual machine monitor (`vmm/`) as its first and only process.
 
 pub mod kernel;
@@ -16,40 +16,40 @@ use plan::Trap;
 
 /// The first word of the monitor's command lines.
 pub const BOOT: &str = "boot";
-/// Its machine, for any board: the host needs no firmware.
+/// The host's machine. It serves any board, because the host needs no firmware.
 pub const MACHINE: &str = "virt,virtualization=on,gic-version=3,dtb-randomness=off";
-/// CPUs of the host: those of the guest, and some for everything else, of which the first
-/// serves most interrupts.
+/// CPUs of the host besides the guest's. They do everything else, and the first one serves
+/// most interrupts.
 const OTHERS: u32 = 2;
-/// RAM of the host besides its guest's, MiB: more than kernel and initramfs take.
+/// RAM of the host besides its guest's, in MiB: more than the kernel and the initramfs take.
 const MEMORY: u64 = 1024;
-/// Part of it for files of guests, MiB. Memory holds each three times: in the archive, unpacked, and as the
-/// monitor has read it.
+/// The part of that RAM for files of guests, in MiB. RAM holds each file three times: in the archive, unpacked,
+/// and in the monitor.
 const FILES: u64 = 256;
 
-/// Linux's arguments, as the guest and as KVM's host, so that boots are alike: no randomness, a
-/// panic ends the boot, and the console has little more than the records. They skip
-/// its tests of ciphers, for which an emulator takes two seconds of ten.
+/// Linux's arguments, as the guest and as KVM's host, that make boots alike: there is no randomness,
+/// a panic ends the boot, and the console has little more than the records. They also skip Linux's
+/// tests of ciphers, which take two of ten seconds on an emulator.
 pub const ALIKE: &str = "nokaslr randomize_kstack_offset=off panic=-1 loglevel=1 cryptomgr.notests";
 
-/// Values of its argument that traps an instruction (Linux, Documentation/admin-guide/kernel-parameters.txt).
+/// Values of KVM's arguments that trap an instruction (Linux, Documentation/admin-guide/kernel-parameters.txt).
 const POLICIES: [&str; 2] = ["notrap", "trap"];
 
 /// Machine and programs of a boot.
 #[derive(Debug)]
 pub struct Boot<'a> {
     pub cpus: u32,
-    /// RAM of the guest, MiB.
+    /// RAM of the guest, in MiB.
     pub memory: u64,
     /// The kernel's arguments besides the usual ones.
     pub arguments: String,
     /// The monitor's command lines, one after another.
     pub runs: &'a [Vec<String>],
-    /// The images that they name.
+    /// The images that the command lines name.
     pub guests: &'a [(&'a str, &'a [u8])],
 }
 
-/// Returns the kernel's arguments for KVM: its `mode`, unless it chooses that itself, and the traps.
+/// Returns the kernel's arguments for KVM: the traps, and the `mode` unless KVM chooses it itself.
 pub fn arguments(mode: &str, trap: Trap) -> String {
     let [wfi, wfe] = [trap.wfi(), trap.wfe()].map(|traps| POLICIES[usize::from(traps)]);
     let mode = match mode {
@@ -59,24 +59,24 @@ pub fn arguments(mode: &str, trap: Trap) -> String {
     format!("{mode}kvm-arm.wfi_trap_policy={wfi} kvm-arm.wfe_trap_policy={wfe}")
 }
 
-/// Returns the host's RAM besides its guest's, MiB, given these files.
+/// Returns the host's RAM besides its guest's, in MiB, given these files.
 fn own_memory(guests: &[(&str, &[u8])]) -> u64 {
     let bytes: usize = guests.iter().map(|(_, file)| file.len()).sum();
     let files = 3 * (bytes as u64).div_ceil(1 << 20);
     MEMORY + files.saturating_sub(FILES)
 }
 
-/// A host that can be started.
+/// A host that is ready to start.
 #[derive(Debug)]
 pub struct Host {
     kernel: PathBuf,
     monitor: Vec<u8>,
-    /// Its version.
+    /// The kernel's version.
     pub told: String,
 }
 
 impl Host {
-    /// Returns a host that runs `monitor`, with `kernel`, or with Debian's, which is provided if it is missing.
+    /// Returns a host that runs `monitor` on `kernel`, or on Debian's, which is provided if it is missing.
     pub fn ensure(kernel: Option<&Path>, monitor: fn() -> Result<Vec<u8>>) -> Result<Self> {
         Self::with(kernel, monitor)
     }
@@ -104,7 +104,7 @@ impl Host {
         command
             .args(["-smp", &(boot.cpus + OTHERS).to_string()])
             .args(["-m", &format!("{}M", boot.memory + own_memory(guests))])
-            // The machine gives the kernel the same input each time.
+            // The machine gives the kernel the same input in each boot.
             .args(["-seed", "1", "-rtc", "base=2026-01-01,clock=vm"])
             .arg("-kernel")
             .arg(&self.kernel)

@@ -23,7 +23,7 @@ use providing::qemu::{self, Emulator, firmware};
 use providing::{trusted_firmware, u_boot};
 use shell::failure::bad_input;
 
-/// Returns the command of one boot of `job`. For a boot from disk it writes the disk.
+/// Returns the command of one boot of `job`. For a boot from disk, writes the disk.
 pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) -> Result<Command> {
     let Variant { under, seed, .. } = variant;
     let board = job.board();
@@ -57,7 +57,7 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
     if let Some(firmware) = &job.dirty_firmware {
         dirty(&mut command, firmware);
     }
-    // The bare machine has no firmware: see boards/virt-uefi.toml.
+    // A boot on the bare machine has no firmware: see boards/virt-uefi.toml.
     if under == Under::None {
         command.args(["-serial", "stdio"]);
         let image = &built.guest(job.image(variant)).image;
@@ -102,8 +102,8 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
     }
     let device = match job.boot {
         Boot::Kernel => {
-            // Firmware passes them on as load options, which others may
-            // precede: mark where ours begin.
+            // Firmware passes the arguments on as load options. Others may precede
+            // them, so mark where ours begin.
             if board.machine.firmware().is_some() {
                 arguments = format!("{PREFIX}{OPTIONS} {arguments}");
             }
@@ -117,7 +117,7 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
     Ok(command)
 }
 
-/// Makes all input from outside the same in each boot: the machine's random numbers, and the time of day.
+/// Makes all input from outside, the machine's random numbers and the time of day, the same in each boot.
 fn alike(command: &mut Command, seed: u64) {
     command.args(["-seed", &seed.to_string()]);
     command.args(["-rtc", "base=2026-01-01,clock=vm"]);
@@ -130,8 +130,8 @@ pub struct Mode {
     args: &'static [&'static str],
 }
 
-/// Returns the emulator's mode for a metric. Counting needs one CPU at a time, an
-/// instruction per nanosecond, and pauses that take no time.
+/// Returns the emulator's mode for a metric. To count instructions, the emulator must run one CPU
+/// at a time, take a nanosecond per instruction, and skip pauses.
 pub fn mode(metric: Metric) -> Mode {
     match metric {
         Metric::Insns => Mode {
@@ -161,7 +161,7 @@ fn flash(command: &mut Command, of: &Firmware) -> Result<()> {
     Ok(())
 }
 
-/// Makes the machine start from Trusted Firmware-A, and that start `next`; writes its flash
+/// Makes the machine start from Trusted Firmware-A, which starts `next`. Writes the flash
 /// next to the image.
 fn started_by(command: &mut Command, release: &str, next: &Path, image: &Path) -> Result<()> {
     let path = image.with_extension(format!("{release}.flash"));
@@ -170,7 +170,7 @@ fn started_by(command: &mut Command, release: &str, next: &Path, image: &Path) -
     Ok(())
 }
 
-/// Puts the firmware of tests into the machine, and passes the state that it is to leave.
+/// Puts the firmware of tests into the machine, and passes the state that the firmware has to leave.
 fn dirty(command: &mut Command, firmware: &DirtyFirmware) {
     command.arg("-bios").arg(&firmware.file);
     // QEMU does not accept an empty string.
@@ -180,15 +180,15 @@ fn dirty(command: &mut Command, firmware: &DirtyFirmware) {
     }
 }
 
-/// Makes QEMU load `image`, or hand it to the firmware.
+/// Makes QEMU load `image`, or pass it to the firmware.
 fn kernel(command: &mut Command, image: &Path, arguments: &str) {
     command.arg("-kernel").arg(image);
     command.args(["-append", arguments]);
 }
 
-/// Writes the disk that a run boots. It is neither the one that `image` writes, which
-/// is the user's, nor that of another run at the same time, which may have
-/// other contents: its name is the hash of its contents.
+/// Writes the disk that a run boots. Its name is the hash of its contents. So it differs
+/// from the user's disk, which `image` writes, and from a disk with other contents that
+/// another run uses at the same time.
 fn written(built: &Built, arguments: &str) -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     arguments.hash(&mut hasher);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long boots may take: without progress, and altogether.
+//! Limits on the time of boots: without progress, and in total.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use crate::options::LimitArgs;
 
-/// When the program started, as far as it knows: the first access sets it.
+/// The start of the program, which the first access sets.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// Notes the program's start.
@@ -16,16 +16,16 @@ pub fn start() {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How much time of its own the emulator may spend without progress
+    /// How much of its own time the emulator may spend without progress
     /// ([`shell::emulator_time`], [`shell::advance`]).
     pub without_progress: Duration,
-    /// How long the command may take altogether, by the wall clock from its start;
+    /// How long the command may take in total, by the wall clock from its start. The limit is
     /// checked while a machine boots.
     pub altogether: Option<Duration>,
 }
 
 impl Limits {
-    /// Takes the limits that were asked for; `patience` is the default time without progress.
+    /// Takes the requested limits. `patience` is the default time without progress.
     pub fn new(args: &LimitArgs, patience: Duration) -> Self {
         Self {
             without_progress: args.timeout.map_or(patience, Duration::from_secs),

@@ -2,7 +2,7 @@
 //! Checks, before a boot, that a machine has enough RAM.
 //!
 //! Divides RAM by the hypervisor's own rule ([`carve::divide`]), with the images where QEMU puts them.
-//! Firmware's share is not known here: in that case the hypervisor decides, and refuses.
+//! The share of firmware is not known here. On machines with firmware, the hypervisor itself checks the RAM.
 
 mod other_hypervisors;
 
@@ -26,26 +26,26 @@ const MIB: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 /// Start of RAM of QEMU's `virt`.
 const RAM: u64 = 0x4000_0000;
-/// Where QEMU puts an Image whose `text_offset` is 0.
+/// The address at which QEMU puts an Image whose `text_offset` is 0.
 const IMAGE: u64 = RAM + ALIGN;
-/// Where QEMU puts the device tree: on a multiple of 2 MiB after the image, and not
-/// before half of the RAM, or this much of it; and its size.
+/// QEMU puts the device tree on a multiple of 2 MiB after the image, and not before the middle of
+/// the RAM, or before this offset if that is less. The second constant is the tree's size.
 const TREE_AT_MOST: u64 = 128 * MIB;
 const TREE: u64 = MIB;
 /// Bytes for the guest's own tree in the hypervisor (hypervisor/src/machine/vm.rs, `TREE_SIZE`).
 const GUEST_TREE: u64 = 0x2_0000;
 /// Sizes of RAM to try.
 const ENOUGH_MIB: [u64; 12] = [32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384];
-/// Least RAM with which EDK2 starts: with 96 MiB it hangs without output.
+/// Least RAM with which EDK2 starts. With 96 MiB, it hangs without output.
 const FIRMWARE_STARTS_MIB: u64 = 128;
-/// RAM left for firmware besides all that we need. Of 128 and of 160 MiB, EDK2 and the hypervisor left 92 and 132 in
-/// one piece.
+/// RAM left for firmware besides everything that we need. EDK2 and the hypervisor left 92 of 128 MiB in one piece, and
+/// 132 of 160 MiB.
 const FIRMWARE_TAKES_MIB: u64 = 64;
 /// More RAM than any boot needs.
 const MOST_MIB: u64 = 1 << 20;
 
-/// Chooses the size of RAM, if the command line has not. Else refuses a job whose machine has too little, and names
-/// the least that works.
+/// Chooses the size of RAM, unless the command line has set it. If it has, refuses a job whose machine has too little,
+/// and names the least size that works.
 pub fn settle(job: &Job, built: &Built) -> Result<()> {
     if matches!(job.board().machine, EmulatedMachine::Gem5(_)) || job.dtb.is_some() {
         return Ok(());
@@ -81,8 +81,8 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
     Ok(())
 }
 
-/// Returns the least size on which `job` runs, if there is no firmware and no size was given: each boot clears all of
-/// the guest's RAM, which is most of its work.
+/// Returns the least size on which `job` runs, if there is no firmware and no size was given. Less RAM makes boots
+/// faster, because most of their work is to clear the guest's RAM.
 fn enough(job: &Job, built: &Built) -> Result<Option<String>> {
     let variants = job.variants()?;
     let others = variants.iter().any(|variant| variant.under.is_other());
@@ -115,9 +115,9 @@ fn enough(job: &Job, built: &Built) -> Result<Option<String>> {
 #[derive(Clone, Debug)]
 struct Needs {
     image: u64,
-    /// Bytes that the hypervisor takes besides its image; `None` without one.
+    /// Bytes that the hypervisor takes besides its image. `None` without a hypervisor.
     hypervisor: Option<u64>,
-    /// Contiguous bytes of RAM that the guest needs, from its start on.
+    /// Contiguous bytes of RAM that the guest needs, from the start of its image.
     guest: u64,
     /// Whether firmware places the image.
     firmware: bool,
@@ -150,7 +150,7 @@ impl Needs {
                 let each = taken.per_cpu + neighbour;
                 (&built.packed, Some(taken.fixed + cpus * each))
             }
-            // Other hypervisors are not checked here.
+            // `other_hypervisors` checks the others.
             Under::None | Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => {
                 (&guest.image, None)
             }
@@ -163,7 +163,7 @@ impl Needs {
         })
     }
 
-    /// Whether `memory` bytes of RAM have room for everything.
+    /// Whether everything fits into `memory` bytes of RAM.
     fn fit(&self, memory: u64) -> bool {
         let ram = Region {
             base: RAM,
@@ -179,7 +179,7 @@ impl Needs {
             size: TREE,
         };
         let Some(hypervisor) = self.hypervisor else {
-            // The bare machine: the guest stays where it was loaded.
+            // On the bare machine, the guest stays where it was loaded.
             return RAM.saturating_add(self.guest) <= tree.base && tree.end() <= ram.end();
         };
         let mut taken = vec![image];
@@ -192,8 +192,8 @@ impl Needs {
     }
 }
 
-/// Returns the bytes that each CPU's neighbour walks, if the boot arguments ask for neighbours: parses like the
-/// hypervisor.
+/// Returns the bytes that each CPU's neighbour walks, if the boot arguments request neighbours. Parses the arguments
+/// like the hypervisor.
 fn neighbours(job: &Job, variant: Variant) -> Option<u64> {
     let arguments = job.load.boot_arguments(variant);
     let (read, _) = Arguments::<Names>::read(&arguments);
@@ -237,7 +237,7 @@ fn guests_own(elf: &Path, job: &Job, variant: Variant) -> Result<u64> {
     Ok(taken.fixed + cpus * taken.per_cpu + cpus * cpus * taken.per_pair + cells)
 }
 
-/// Bytes of an image besides its own memory, from its symbols: crates/no_std/arch/src/needs.rs.
+/// Bytes that an image needs besides its own memory, from its symbols: crates/no_std/arch/src/needs.rs.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     fixed: u64,

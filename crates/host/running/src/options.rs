@@ -18,8 +18,8 @@ use serde::Deserialize;
 use crate::guest_kernel::GivenArgs;
 use reporting::format::FormatArgs;
 
-/// A number whose bounds are checked later, where they are known. A number that does not
-/// fit becomes the largest one, so it is still too large then.
+/// Parses a number whose bounds are known and checked later. A number that does not fit
+/// becomes the largest one, which is still too large then.
 fn count(word: &str) -> Result<u32, String> {
     word.parse().or_else(|_| match plan::magnitude(word) {
         Some(value) if value > u32::MAX.into() => Ok(u32::MAX),
@@ -30,7 +30,7 @@ fn count(word: &str) -> Result<u32, String> {
 /// The board of `image` by default: one with firmware that boots disks.
 pub const DISK_BOARD: &str = "virt-uefi";
 
-/// Reads how many of something there are, which is one at least.
+/// Parses a number of at least one.
 pub fn at_least_one(word: &str) -> Result<NonZeroUsize, String> {
     let number = word.parse().ok().and_then(NonZeroUsize::new);
     number.ok_or_else(|| "use a whole number from 1".into())
@@ -217,7 +217,7 @@ pub enum Unders {
 }
 
 impl Unders {
-    /// The named ones; empty where all are wanted.
+    /// Returns the named hypervisors. Empty if all are requested.
     pub fn named(&self) -> &[Under] {
         match self {
             Self::All => &[],
@@ -268,7 +268,7 @@ impl fmt::Display for Boot {
     }
 }
 
-/// Options that mean nothing while a debugger has the machine.
+/// Options that have no effect while a debugger has the machine.
 const OF_RESULTS: [&str; 11] = [
     "timeout",
     "time_limit",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The image that is booted: the flattened hypervisor, followed by the guest. Of the guest's two
-//! images the hypervisor chooses the one that the CPUs can run.
+//! The image that is booted: the flattened hypervisor, followed by the guest. The hypervisor
+//! chooses the one of the guest's two images that the CPUs can run.
 //!
 //! ```text
 //! 0          hypervisor, up to and including its zeroed memory
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! All parts are arm64 Images (Linux: Documentation/arch/arm64/booting.rst),
-//! so every loader that boots Linux boots them. The hypervisor has a PE header
-//! besides (crates/no_std/arch/src/image.rs): the whole is also a UEFI application.
+//! so every loader that boots Linux boots them. The hypervisor also has a PE header
+//! (crates/no_std/arch/src/image.rs), which makes the whole file a UEFI application.
 
 use abi::PayloadHeader;
 use anyhow::{Context, Result, bail, ensure};
@@ -23,16 +23,16 @@ use wire::Source;
 use crate::guest_kernel::MOST;
 
 const PAGE: usize = 4096;
-/// Offset of an Image's magic number, and its value.
+/// The offset and the value of an Image's magic number.
 const MAGIC: (usize, &[u8; 4]) = (56, b"ARM\x64");
 /// Offset of the size of the image, including its memory after the file's end.
 const IMAGE_SIZE: usize = 16;
 const HEADER: usize = 64;
-/// Offset of an Image's offset of its PE header, and that header's signature.
+/// The offset of the field with the PE header's offset in an Image, and the signature of that header.
 const PE_OFFSET: usize = 60;
 const PE_MAGIC: &[u8; 4] = b"PE\0\0";
-/// Offsets from there: bytes of initialised data, bytes of the image in memory, and of
-/// the section `.data` its size in memory, address and size in the file.
+/// Offsets in the PE header of the bytes of initialised data, of the bytes of the image in memory,
+/// and of section `.data`: its size in memory, its address and its size in the file.
 const PE_DATA_SIZE: usize = 32;
 const PE_IMAGE_SIZE: usize = 80;
 const PE_SECTION_SIZE: usize = 232;
@@ -43,9 +43,9 @@ const PE_SECTION_FILE_SIZE: usize = 240;
 pub struct Parts<'a> {
     pub guest: &'a [u8],
     pub lse: Option<&'a [u8]>,
-    /// Its initial RAM disk.
+    /// The guest's initial RAM disk.
     pub initrd: Option<&'a [u8]>,
-    /// Whose guest it is.
+    /// The source of the guest.
     pub source: Source,
 }
 

@@ -59,15 +59,15 @@ fn measure(args: &RunArgs) -> Result<()> {
     }
 }
 
-/// Boots that the options of `run` mean.
+/// The boots that the options of `run` request.
 enum Boots {
-    /// Of the emulator, for a debugger at this port.
+    /// A boot that waits for a debugger at this port.
     Stopped(u16),
-    /// Under this machine's own KVM.
+    /// Boots under this machine's own KVM.
     Here,
-    /// Of two kernels, by turns.
+    /// Boots of two kernels, by turns.
     Pair(Box<[Job; 2]>),
-    /// Of a job.
+    /// The boots of a job.
     Job(Box<Job>),
 }
 
@@ -91,7 +91,7 @@ fn one(args: &RunArgs, job: &Job) -> Result<()> {
     let copy = Output::claim_any("--json", args.json.as_ref())?;
     args.format.claim()?;
     let folder = Folder::claim(args.out.as_deref(), &job.board().name)?;
-    // A run that may have no cells shows its console.
+    // A run that need not have cells shows its console.
     let show = match job.measures() {
         true => Show::Dumps,
         false => Show::Console,
@@ -129,7 +129,7 @@ fn ended(session: Session) -> Result<()> {
     }
 }
 
-/// Prints the table, and the place of the other files.
+/// Prints the table and the place of the other files.
 fn tell(session: &Session, format: &FormatArgs) -> Result<()> {
     if !session.results.has_cells() {
         say!("");
@@ -140,7 +140,7 @@ fn tell(session: &Session, format: &FormatArgs) -> Result<()> {
     let place = &session.place;
     say!("");
     say!("results: {place}");
-    // A full disk may have prevented writing it.
+    // A full disk may have prevented the page from being written.
     if Path::new(place).join(report::PAGE).exists() {
         say!("report: {place}/{}", report::PAGE);
     }

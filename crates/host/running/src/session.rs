@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boots of a job, and the folder that they leave, even after failures.
+//! The boots of a job, and the folder that they fill even after failures.
 
 mod boot_results;
 mod stage;
@@ -29,15 +29,15 @@ use shell::{interrupt, side_by_side};
 
 #[derive(Debug)]
 pub struct Session {
-    /// Results of all repetitions; only cells of complete blocks.
+    /// Results of all repetitions, with only the cells of complete blocks.
     pub results: Results,
     /// Why not everything was measured.
     pub failure: Option<Failure>,
-    /// Violations of rules of the architecture, where they were watched.
+    /// Violations of the architecture's rules, if they were watched.
     pub found: Vec<BrokenRule>,
-    /// Everything that the console said.
+    /// The complete output of the console.
     pub console: String,
-    /// How the guest of the last boot ended it, if without an exit status.
+    /// How the guest of the last boot ended it, if it gave no exit status.
     pub ended: Option<String>,
     /// The folder, for people.
     pub place: String,
@@ -45,7 +45,7 @@ pub struct Session {
     pub log: String,
 }
 
-/// Builds, then boots once for each variant, and repeats that as often as asked for.
+/// Builds, then boots once for each variant, and repeats that the requested number of times.
 pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     let ready = Ready::for_some(job, prepare)?;
     let mut run = Run::new(job, &ready, &folder, show, None)?;
@@ -53,7 +53,7 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     run.close(failure, folder)
 }
 
-/// Like [`run`], for two jobs with names, by turns, so that slow changes affect both alike. A failure that ends one
+/// Like [`run`], for two named jobs, by turns, so that slow changes affect both alike. A failure that ends one job
 /// ends the other.
 pub fn alternately(
     names: [&str; 2],
@@ -122,7 +122,7 @@ impl<'j> Run<'j> {
         Ok(Self { stage, log, came })
     }
 
-    /// Repeats until a failure; returns an error only if there is nothing to keep.
+    /// Repeats until a failure. Returns an error only if there is nothing to keep.
     fn all(&mut self) -> Result<Option<Failure>> {
         for number in 1..=self.stage.job.repeat {
             if let Some(failure) = self.repetition(number)? {
@@ -172,7 +172,7 @@ impl<'j> Run<'j> {
                 if matches!(this, Ok(None)) {
                     return ControlFlow::Continue(());
                 }
-                // The first one to end it has the reason.
+                // The first boot that ends the repetition has the reason.
                 if matches!(ended, Ok(None)) {
                     ended = this;
                 }
@@ -220,7 +220,7 @@ impl<'j> Run<'j> {
     }
 }
 
-/// Adds to a failure how many cells there are in spite of it.
+/// Adds to a failure the number of cells measured in spite of it.
 fn with_cells(mut failure: Failure, job: &Job, results: &Results) -> Failure {
     if let Some(cells) = Completeness::of(job, results) {
         failure.why += &format!("; {cells}");

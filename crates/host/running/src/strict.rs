@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Watches, while a machine runs, the rules of the architecture that an emulator does not
-//! enforce: the recorder passes what every CPU executes to crate `rules`, and this module adds
-//! the names of functions to its findings.
+//! enforce. The recorder passes the instructions of every CPU to crate `rules`, and this module
+//! adds the names of functions to the findings.
 //!
 //! A false finding is corrected in its rule. Where the rule can't know better, a
-//! comment in the code says why it is right: `strict RULE: why`, on the line of the
-//! instruction, of a function that it was inlined into, or of the label of assembly, or in
-//! the comment before it. Code that breaks rules on purpose says `strict any rule: why`.
+//! comment explains why the code is right: `strict RULE: why`, on the line of the
+//! instruction, of a function that it was inlined into, or of the label in assembly, or in
+//! the comment before that line. Code that breaks rules on purpose has `strict any rule: why`.
 
 use std::fmt;
 use std::fs;
@@ -23,7 +23,7 @@ use shell::failure::bad_input;
 use shell::partial_files::Scratch;
 use shell::places;
 
-/// Where wrappers of single instructions are: a finding in one is one of its caller.
+/// The folder with wrappers of single instructions. A finding in a wrapper belongs to its caller.
 const WRAPPERS: &str = "crates/no_std/arch/";
 /// Folders with assembly.
 const ASSEMBLY: [&str; 3] = [
@@ -47,7 +47,7 @@ pub struct Checker {
 pub struct BrokenRule {
     /// The rule's name.
     pub rule: String,
-    /// File and function, or the symbol of assembly: independent of line numbers.
+    /// File and function, or the symbol in assembly, so that it does not depend on line numbers.
     pub place: String,
     /// The full text.
     shown: String,
@@ -60,7 +60,7 @@ impl fmt::Display for BrokenRule {
 }
 
 impl BrokenRule {
-    /// Returns one without more, for tests of what reads them.
+    /// Returns a finding with only this rule and place, for tests.
     pub fn new(rule: &str, place: &str) -> Self {
         Self {
             rule: rule.into(),
@@ -103,7 +103,7 @@ impl Checker {
     }
 }
 
-/// A finding with its names; `None` if it is not ours, or explained.
+/// Returns a finding with its names. `None` if it is not in our code, or explained.
 fn told(finding: &Finding, symbols: &Symbols) -> Option<BrokenRule> {
     let level = level(finding.place)?;
     let site = symbols.site(level, finding.place.pc)?;
@@ -190,7 +190,7 @@ fn plain(function: &str) -> &str {
     }
 }
 
-/// Whether a comment explains why it is right.
+/// Whether a comment explains why the code is right.
 fn is_explained(rule: &str, site: &Site) -> bool {
     let ours = site.frames.iter().filter(|frame| frame.ours);
     let mut lines = ours.filter_map(|frame| {
@@ -214,7 +214,7 @@ fn explains(text: &str, line: usize, rule: &str) -> bool {
     speaks(last) || comments.any(speaks)
 }
 
-/// Whether there is such a comment at the label `symbol` of assembly.
+/// Whether such a comment is at the label `symbol` in assembly.
 fn assembly(symbol: &str, rule: &str) -> bool {
     let label = format!("{symbol}:");
     let mut files = Vec::new();

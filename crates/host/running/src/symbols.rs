@@ -18,14 +18,14 @@ pub const HYPERVISOR: &str = "hypervisor";
 /// Name of the guest on the console.
 pub const GUEST: &str = "guest";
 
-/// Returns the address of image `name`, by the console.
+/// Returns the address of image `name` from the console's output.
 pub fn base(console: &str, name: &str) -> Option<u64> {
     let start = format!("rouse: base {name} 0x");
     let line = console.lines().find_map(|line| line.strip_prefix(&start))?;
     u64::from_str_radix(line.trim(), 16).ok()
 }
 
-/// An image. Read when one of its addresses is needed, as most boots end without a dump.
+/// An image, which is read when one of its addresses is needed. Most boots end without a dump.
 #[derive(Debug)]
 struct Image {
     name: &'static str,
@@ -43,15 +43,15 @@ struct Functions {
     lines: Option<Lines>,
 }
 
-/// Functions of the images that run.
+/// Functions of the running images.
 #[derive(Debug, Default)]
 pub struct Symbols {
     images: Vec<Image>,
 }
 
 impl Symbols {
-    /// Adds an image that the console calls `name`. A file without symbols has no
-    /// names, which is not an error: a dump is still a dump.
+    /// Adds an image that the console calls `name`. A file without symbols is not an error:
+    /// dumps then have addresses without names.
     pub fn add(&mut self, name: &'static str, elf: &Path, base: Option<u64>) {
         let Ok(bytes) = fs::read(elf) else { return };
         let read = OnceLock::new();
@@ -71,7 +71,7 @@ impl Symbols {
     }
 
     /// Returns the line with the functions' names after their addresses. Both images
-    /// use the same addresses, one of them as intermediate addresses: without a
+    /// use the same addresses, one of them as intermediate addresses, so without a
     /// `level` an address may be in either.
     pub fn annotate(&self, line: &str, level: Option<Level>) -> String {
         let mut annotated = String::new();
@@ -100,8 +100,8 @@ impl Symbols {
         annotated.collect()
     }
 
-    /// Returns the place of the instruction at `address` of `level`; `None` if it is in no image, or in one
-    /// of unknown address.
+    /// Returns the place of the instruction at `address` of `level`. `None` if no image has the address, or
+    /// the image's own address is unknown.
     pub fn site(&self, level: Level, address: u64) -> Option<Site> {
         let mut images = self.images.iter().filter(|image| image.level() == level);
         images.find_map(|image| image.site(address))
@@ -119,9 +119,9 @@ impl Symbols {
 pub struct Site {
     /// Name of the image on the console.
     pub image: &'static str,
-    /// The symbol before it.
+    /// The symbol before the instruction.
     pub symbol: String,
-    /// Its functions, the innermost one first: see [`Lines::frames`].
+    /// The functions of the instruction, the innermost one first: see [`Lines::frames`].
     pub frames: Vec<Frame>,
 }
 
@@ -147,7 +147,7 @@ impl Level {
 }
 
 impl Functions {
-    /// Reads the functions of an ELF file; empty for any other file.
+    /// Reads the functions of an ELF file. Empty for any other file.
     fn of(elf: &[u8]) -> Self {
         let Ok(file) = ElfFile64::<object::Endianness>::parse(elf) else {
             return Self::default();
@@ -238,7 +238,7 @@ impl Image {
     }
 }
 
-/// Splits at the first hexadecimal number of 16 digits, or with `0x` before it.
+/// Splits at the first hexadecimal number that has 16 digits or begins with `0x`.
 fn next_number(text: &str) -> Option<(&str, &str, &str)> {
     let is_word = |c: char| c.is_ascii_alphanumeric();
     let mut from = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Judges whether a run did what it should.
+//! Judges whether a run succeeded.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::boot::{Ending, Outcome, Stall};
 use crate::options::Metric;
 use shell::interrupt::Signal;
 
-/// A failure: a word, which tests expect, and a sentence.
+/// A failure: a word that tests expect, and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// One of [`WORDS`].
@@ -20,7 +20,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Returns the option of verbs that boot that would have helped.
+    /// Returns the option that would have helped, of the verbs that boot.
     pub fn remedy(&self) -> Option<&'static str> {
         match self.word {
             HANG => Some("--timeout gives it longer without progress"),
@@ -39,7 +39,7 @@ impl Failure {
 
     /// Adds the possible reasons of a Linux whose program has written nothing.
     pub fn of_silent_linux(mut self) -> Self {
-        // Its console has a line for a refusal.
+        // The console has a line for a refusal.
         if self.word == REFUSED {
             return self;
         }
@@ -51,12 +51,12 @@ impl Failure {
         self
     }
 
-    /// Whether the whole command has to end: any further boot would end likewise.
+    /// Whether the whole command has to end, because any further boot would end in the same way.
     pub fn ends_all(&self) -> bool {
         matches!(self.word, INTERRUPTED | OUT_OF_TIME)
     }
 
-    /// Nothing can be begun or continued after this error.
+    /// Returns the failure for an error after which nothing can begin or continue.
     pub fn broken(error: &anyhow::Error) -> Self {
         Self {
             word: BROKEN,
@@ -64,7 +64,7 @@ impl Failure {
         }
     }
 
-    /// Something that is missing here can't be tried.
+    /// Returns the failure for something that can't be tried because it is missing here.
     pub fn lacking(error: &anyhow::Error) -> Self {
         Self {
             word: LACKING,
@@ -72,17 +72,17 @@ impl Failure {
         }
     }
 
-    /// Whether it concerns the figures, after boots that came to their end.
+    /// Whether the failure concerns the figures, after complete boots.
     pub fn is_about_figures(&self) -> bool {
         matches!(self.word, OTHER_UNIT | NOTHING | DAMAGED)
     }
 
-    /// Whether it concerns the request, and not what happened.
+    /// Whether the failure concerns the request, and not the run.
     pub fn is_bad_input(&self) -> bool {
         self.word == LACKING
     }
 
-    /// A signal came between two boots.
+    /// Returns the failure for a signal between two boots.
     pub fn interrupted(signal: Signal) -> Self {
         Self {
             word: INTERRUPTED,
@@ -134,7 +134,7 @@ const NO_RESET: &str = "no-reset";
 const NOTHING: &str = "nothing-measured";
 const UNWRITTEN: &str = "unwritten";
 
-/// Judges the end of a boot. `unfinished`: its last record is missing.
+/// Judges the end of a boot. `unfinished` is whether its last record is missing.
 pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failure> {
     let stage = outcome.console.last_stage();
     let (word, why) = match &outcome.ending {
@@ -229,7 +229,7 @@ pub fn judge_results(results: &Results, metric: Metric) -> Option<Failure> {
         .or_else(|| judge_cells(results))
 }
 
-/// Returns the failure of a folder that `lacks` files which can't be written.
+/// Returns the failure of a folder that `lacks` files because they can't be written.
 pub fn unwritten(lacks: String) -> Failure {
     Failure {
         word: UNWRITTEN,
@@ -237,7 +237,7 @@ pub fn unwritten(lacks: String) -> Failure {
     }
 }
 
-/// Fails if cells were asked for, and the guest skipped all of them.
+/// Fails if cells were requested, and the guest skipped all of them.
 fn judge_cells(results: &Results) -> Option<Failure> {
     let cells = &results.cells;
     let reasons: Option<BTreeSet<&str>> =
@@ -248,7 +248,7 @@ fn judge_cells(results: &Results) -> Option<Failure> {
     Some(Failure { word: NOTHING, why })
 }
 
-/// Fails if the guest could not count cycles: its values then have another unit.
+/// Fails if the guest could not count cycles, so that its values have another unit.
 fn judge_unit(results: &Results, metric: Metric) -> Option<Failure> {
     let missed = metric == Metric::Cycles && !matches!(results.unit.as_str(), "cycles" | "");
     missed.then(|| Failure {

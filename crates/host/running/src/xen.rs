@@ -37,8 +37,8 @@ pub struct Xen {
 }
 
 impl Xen {
-    /// Returns the one that is `named`, else Debian's. `started` boots it once with its options and returns its lines
-    /// up to the one that [`Self::is_last`]: under a guest Xen's console is not available.
+    /// Returns the `named` Xen, or else Debian's. `started` boots Xen once with its options, and returns its lines up
+    /// to the one that [`Self::is_last`], because Xen's console is not available while a guest runs.
     pub fn ensure(
         named: Option<&Path>,
         options: Option<&str>,
@@ -54,13 +54,13 @@ impl Xen {
         Ok(Self { image, told })
     }
 
-    /// Whether the lines after this one are of no interest.
+    /// Whether the lines after this one are irrelevant.
     pub fn is_last(line: &str) -> bool {
         line.contains(SCHEDULER) || line.contains("Panic on")
     }
 }
 
-/// Returns version and scheduler from Xen's lines; `asked` is the scheduler that was asked for.
+/// Returns version and scheduler from Xen's lines. `asked` is the requested scheduler.
 fn told(lines: &[String], asked: Option<&str>) -> Result<String> {
     let after = |words: &str| lines.iter().find_map(|line| line.split_once(words));
     let inner = |text: &str| -> Option<String> {
@@ -87,7 +87,7 @@ fn told(lines: &[String], asked: Option<&str>) -> Result<String> {
     Ok(format!("Xen {version}, scheduler {scheduler}"))
 }
 
-/// Returns the Xen that was `named`; else Debian's, which is provided once.
+/// Returns the `named` Xen, or else Debian's, which is provided once.
 fn file(named: Option<&Path>) -> Result<PathBuf> {
     let Some(named) = named else {
         return provide();
@@ -107,12 +107,12 @@ fn prefix() -> PathBuf {
     places::target().join("tools/xen")
 }
 
-/// Returns the one that an earlier run has provided.
+/// Returns the Xen that an earlier run has provided.
 pub fn provided() -> Option<PathBuf> {
     Some(prefix().join(FILE)).filter(|file| file.is_file())
 }
 
-/// Provides Debian's: fetches, checks and unpacks it, unless an earlier run has done so.
+/// Provides Debian's Xen: fetches, checks and unpacks it, unless an earlier run has done so.
 fn provide() -> Result<PathBuf> {
     REMEDY.once("", provided, |tools| {
         let apt = tools.apt(Some(ARCHITECTURE), &REMEDY)?;

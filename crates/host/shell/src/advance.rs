@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Progress of a run: whether a line of the console shows any.
+//! Decides whether a line of the console shows progress.
 //!
-//! A machine that hangs need not be silent: a guest repeats a complaint, firmware
-//! retries the next boot for ever, a watchdog reports the same stall with another
+//! A machine that hangs need not be silent: a guest may repeat a complaint, firmware
+//! may retry the next boot for ever, and a watchdog may report the same stall with another
 //! time. So a line counts only if it has something new:
 //!
-//! - a record, if its number is above all before, which the guest can't reach by
-//!   repetition. Of `progress` the work done must have grown: it is sent
-//!   whether or not there was any;
-//! - a new boot stage;
-//! - any other line by its words: one whose words, without those with digits, were not printed yet. Equal words with
-//!   other numbers are a loop, or a clock.
+//! - a record counts if its number is above all earlier ones, which the guest can't reach by
+//!   repetition. In a record `progress`, the work done must have grown, because the guest
+//!   sends this record whether or not there was progress;
+//! - a boot stage counts if it is new;
+//! - any other line counts if its words, without those with digits, were not printed yet. Equal words with
+//!   other numbers are a loop or a clock.
 //!
-//! Another kernel as guest that counts for minutes without printing anything new
+//! If another kernel as guest counts for minutes without printing anything new, it
 //! needs a longer `--timeout`.
 
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ use wire::Record;
 
 /// Prefix of a boot stage.
 const STAGE: &str = "rouse: stage ";
-/// Lines to remember. A console with more different lines than this is noise, and no longer counts.
+/// Number of lines to remember. A console with more different lines is noise, and no longer counts.
 const MOST: usize = 20_000;
 
 /// Lines and records so far.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command line, and the options of one verb without it: for callers that have them as text, and for tests.
+//! Parses the command line or, for tests and callers that have them as text, the options of one verb alone.
 
 use std::env;
 use std::ffi::OsString;
@@ -49,12 +49,12 @@ impl CommonArgs {
     }
 }
 
-/// Reads the command line; `None` if it asked for help or the version, which were
-/// printed as they are. Reports mistakes in one line like every other error.
+/// Reads the command line. `None` if it requested help or the version, which are then
+/// already printed. Reports mistakes in one line like every other error.
 ///
 /// # Errors
 ///
-/// [`BadInput`] for a mistake; others if what was asked for can't be printed.
+/// [`BadInput`] for a mistake, and other errors if help or version can't be printed.
 pub fn read<C: Parser>() -> Result<Option<C>> {
     let mut command = C::command();
     let typed = command.try_get_matches_from_mut(env::args_os());
@@ -77,7 +77,7 @@ pub fn read<C: Parser>() -> Result<Option<C>> {
 /// The end of a line that describes a mistake.
 const HELP: &str = "; --help lists what there is";
 
-/// Describes a mistake in one line; an unknown verb with the nearest one.
+/// Describes a mistake in one line. For an unknown verb, names the nearest one.
 pub fn told(command: &Command, error: &Error) -> String {
     let line = request::one_line(error);
     let typed = match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
@@ -108,11 +108,11 @@ pub fn told(command: &Command, error: &Error) -> String {
     }
 }
 
-/// Reads the options `A` from words of a command line; the first word is the program's name.
+/// Reads the options `A` from words of a command line. The first word is the program's name.
 ///
 /// # Errors
 ///
-/// The ones of the command line: unknown options, values out of range.
+/// For the same mistakes as on the command line: unknown options, values out of range.
 pub fn parse<A: Args>(
     words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> std::result::Result<A, Error> {

@@ -6,12 +6,12 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
-/// Returns the command that runs, for a shell.
+/// Returns the command of this program in a shell's syntax.
 pub fn this_command() -> String {
     this_with(|word| quoted(word)).join(" ")
 }
 
-/// Returns its words in plain ASCII, each one as a shell reads it: for a text that others wrap, send and paste.
+/// Returns its words in plain ASCII and a shell's syntax, for a text that others wrap, send and paste.
 pub fn this_command_in_ascii() -> Vec<String> {
     this_with(quoted_in_ascii)
 }
@@ -25,7 +25,7 @@ fn this_with(quoted: fn(&OsStr) -> String) -> Vec<String> {
         .collect()
 }
 
-/// Returns the command as one would type it into a shell.
+/// Returns the command as a user would type it into a shell.
 pub fn typed(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(quoted).collect::<Vec<_>>().join(" ")
@@ -36,12 +36,12 @@ pub fn quoted(word: impl AsRef<OsStr>) -> String {
     quoted_unless(word.as_ref(), foreign::is_hidden)
 }
 
-/// Likewise in ASCII alone.
+/// Quotes a word in ASCII only.
 fn quoted_in_ascii(word: &OsStr) -> String {
     quoted_unless(word, |c| !c.is_ascii() || c.is_control())
 }
 
-/// Quotes a word, with a number for each byte of a character that is `unfit` to be shown.
+/// Quotes a word, and replaces each byte of a character that is `unfit` to be shown by its number.
 fn quoted_unless(word: &OsStr, unfit: fn(char) -> bool) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     match word.to_str() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The process of an emulator: its output, its threads, its end.
+//! The process of an emulator: its output, its threads, and its end.
 //!
-//! It does not outlive this program. Dropping the value kills it; and if
-//! this program is killed, the host notifies QEMU (`exit-with-parent`) and gem5's machine
-//! (`boards/gem5/machine.py`), on Linux.
+//! The process does not outlive this program. Dropping the value kills it. If this program
+//! is killed, Linux notifies QEMU (`exit-with-parent`) and gem5's machine
+//! (`boards/gem5/machine.py`).
 
 mod lines;
 
@@ -28,11 +28,11 @@ use crate::processor_time::{self, USER_TICK};
 /// How long a program that has closed its output may take to end.
 const LAST_BREATH: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long to gather characters before a read: a pipe of Linux holds 65536 of them (pipe(7)), and
-/// no emulated port sends that many meanwhile; one that did would block, and lose none.
+/// How long to gather characters before a read. A Linux pipe holds 65536 of them (pipe(7)), and no
+/// emulated port sends that many in this time. A port that did would block, and lose none.
 const GATHER: Duration = Duration::from_millis(2);
 
-/// Bytes to read at once: as many as such a pipe holds.
+/// Bytes to read at once, as many as a Linux pipe holds.
 const PIECE: usize = 1 << 16;
 
 /// A line of the console or of the emulator itself.
@@ -49,11 +49,11 @@ pub enum OutputLine {
 pub enum End {
     /// This program killed it.
     Killed,
-    /// By itself, with status 0.
+    /// It ended by itself, with status 0.
     Well,
-    /// With an exit status that is not 0.
+    /// It ended with an exit status that is not 0.
     Status(i32),
-    /// By a signal of another process.
+    /// A signal of another process ended it.
     Signal(i32),
 }
 
@@ -66,7 +66,7 @@ impl End {
         }
     }
 
-    /// Describes an end other than an expected one.
+    /// Describes an unexpected end.
     pub fn mishap(self) -> Option<String> {
         match self {
             Self::Killed | Self::Well => None,
@@ -76,7 +76,7 @@ impl End {
     }
 }
 
-/// A running emulator; it ends together with this program, however that ends.
+/// A running emulator, which ends together with this program, however this program ends.
 #[derive(Debug)]
 pub struct EmulatorProcess {
     child: Child,
@@ -85,7 +85,7 @@ pub struct EmulatorProcess {
 }
 
 impl EmulatorProcess {
-    /// Starts it, and has every line that it says sent.
+    /// Starts an emulator, and sends each line of its output to the receiver.
     pub fn start(command: &mut Command) -> Result<(Self, Receiver<OutputLine>)> {
         let piped = command
             .stdin(Stdio::null())
@@ -108,19 +108,19 @@ impl EmulatorProcess {
         self.child.id()
     }
 
-    /// Returns the unfinished line of the console. The receiver has every line before it by now.
+    /// Returns the unfinished line of the console. The receiver already has every line before it.
     pub fn begun(&self) -> String {
         locked(&self.console).begun().to_owned()
     }
 
-    /// Samples its threads, and those of its child processes; `None` where the host does not report them.
+    /// Samples the threads of the emulator and its child processes. `None` where the host does not report them.
     pub fn sample(&self) -> Option<Sample> {
         let mut sample = Sample::new();
         add_process(self.child.id().into(), &mut sample);
         (!sample.is_empty()).then_some(sample)
     }
 
-    /// Waits for one that has closed its output.
+    /// Waits for the end of an emulator that has closed its output.
     pub fn wait(mut self) -> End {
         let since = Instant::now();
         while since.elapsed() < LAST_BREATH {
@@ -135,15 +135,15 @@ impl EmulatorProcess {
 
 impl Drop for EmulatorProcess {
     fn drop(&mut self) {
-        // Both fail only if it has ended on its own.
+        // Both calls fail only if the emulator has ended on its own.
         let _ = self.child.kill();
         let _ = processor_time::wait(&mut self.child);
     }
 }
 
-/// Joins small writes into larger reads. An emulated serial port writes each character by itself, and
-/// each would wake a blocked reader. This one sleeps before each read, so everything it reads,
-/// including the end, is up to [`GATHER`] late.
+/// Joins small writes into larger reads. An emulated serial port writes each character separately, and
+/// each would wake a blocked reader. This reader sleeps before each read, so that everything,
+/// including the end, arrives up to [`GATHER`] late.
 struct Gathered<R>(R);
 
 impl<R: Read> Read for Gathered<R> {
@@ -153,7 +153,7 @@ impl<R: Read> Read for Gathered<R> {
     }
 }
 
-/// Sends every line of `source`, whatever its bytes; `lines` holds an unfinished one.
+/// Sends every line of `source`, whatever its bytes. `lines` holds the unfinished line.
 fn read_lines(
     source: impl Read + Send + 'static,
     lines: Arc<Mutex<Lines>>,
@@ -169,7 +169,7 @@ fn read_lines(
                 Ok(0) | Err(_) => break,
                 Ok(length) => length,
             };
-            // Held throughout: a caller that reads the unfinished line finds every line before it sent.
+            // The lock is held throughout, so that all lines before the unfinished one are sent when a caller reads it.
             let mut lines = locked(&lines);
             let mut ended = bytes[..length].iter().filter_map(|&byte| lines.push(byte));
             if ended.any(|line| sender.send(kind(line)).is_err()) {
@@ -186,7 +186,7 @@ fn locked(lines: &Mutex<Lines>) -> MutexGuard<'_, Lines> {
     lines.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds the threads of a process and its children, as far as they can be read.
+/// Adds the readable threads of a process and its children.
 fn add_process(process: u64, sample: &mut Sample) {
     let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else {
         return;
@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    /// Samples until one is `wanted`, however long that takes.
+    /// Samples until a sample is `wanted`, however long that takes.
     #[cfg(target_os = "linux")]
     fn until(process: &EmulatorProcess, wanted: impl Fn(&Sample) -> bool) {
         while !process.sample().is_some_and(|sample| wanted(&sample)) {

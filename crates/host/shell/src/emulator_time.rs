@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The emulator's own time: a clock that a busy host does not move.
 //!
-//! It advances by samples of the states of the emulator's threads, and for the
-//! time between two samples it adds
+//! The clock advances by samples of the states of the emulator's threads. For the time
+//! between two samples, it adds
 //!
-//! - while it works: the least time in which this host could have done that work
-//!   with nothing else to do, which is that of the busiest thread, or all threads'
+//! - while the emulator works: the least time in which an otherwise idle host could have
+//!   done that work. This is the time of the busiest thread, or the time of all threads
 //!   divided by the host's cores. A thread that waits for a core adds nothing;
 //! - while all its threads sleep, like those of a machine whose CPUs wait for a timer
 //!   or for ever: the time by the wall clock;
 //! - while it is stopped (SIGSTOP, a tracer): only the work before.
 //!
-//! So it never runs ahead of the wall clock by more than the resolution of the host's
-//! accounting, and a limit in it ends a machine that spins or that sleeps for ever,
-//! but not one that only gets no time.
+//! So the clock never runs ahead of the wall clock by more than the resolution of the host's
+//! accounting. A limit in this time ends a machine that spins or sleeps for ever, but not a
+//! machine that only gets no processor time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Longest time before it that a sample covers. A later sample shows that
-/// the host is busy, or was suspended, and nothing about the emulator.
+/// The longest time that a sample covers. A later sample shows that the
+/// host is busy or was suspended, and nothing about the emulator.
 pub const SPAN: Duration = Duration::from_secs(1);
 
 /// State of a thread.
@@ -53,8 +53,8 @@ pub struct OwnTime {
 }
 
 impl OwnTime {
-    /// Creates a clock at 0, of an emulator that has done nothing yet on a host with this
-    /// many cores.
+    /// Creates a clock at 0, for an emulator that has not worked yet, on a host with this many
+    /// cores.
     pub fn new(cores: usize) -> Self {
         Self {
             cores: u32::try_from(cores).unwrap_or(u32::MAX).max(1),
@@ -68,8 +68,8 @@ impl OwnTime {
         self.now
     }
 
-    /// Advances by a sample that was taken `elapsed` after the one before it; `None`
-    /// where the host does not report threads, and only the wall clock is left.
+    /// Advances by a sample that was taken `elapsed` after the previous one. `None` means that
+    /// the host does not report threads, so that only the wall clock is left.
     pub fn advance(&mut self, elapsed: Duration, sample: Option<Sample>) {
         let elapsed = elapsed.min(SPAN);
         let Some(sample) = sample else {
@@ -132,7 +132,7 @@ mod tests {
             }
         }
 
-        /// Advances by `ticks`; returns by how much the clock did.
+        /// Advances by `ticks`. Returns by how much the clock advanced.
         fn go(&mut self, ticks: u32, state: State, ran: Duration) -> Duration {
             let before = self.clock.now();
             for _ in 0..ticks {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the threads of a host with enough cores do, the clock neither
+        /// Whatever the threads do on a host with enough cores, the clock neither
         /// goes back nor runs ahead of the wall clock.
         #[test]
         fn it_never_overtakes_the_wall_clock(

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use crate::interrupt;
 use crate::terminal::note;
 
-/// The request itself is wrong: a word, a board, a file or a tool is bad
-/// or missing. Everything else is a failure while running.
+/// An error in the request itself: a word, a board, a file or a tool is wrong
+/// or missing. Every other error is a failure of the run.
 #[derive(Debug)]
 pub struct BadInput(String);
 
@@ -18,7 +18,7 @@ impl BadInput {
         Self(message.into()).into()
     }
 
-    /// Returns it as the context of another error. An [`anyhow::Error`] as context would lose its type.
+    /// Returns a value to use as the context of another error. An [`anyhow::Error`] as context would lose its type.
     pub fn context(message: impl Into<String>) -> Self {
         Self(message.into())
     }
@@ -56,13 +56,13 @@ impl fmt::Display for Listed {
 
 impl std::error::Error for Listed {}
 
-/// Whether an error concerns the request: it, or one of its contexts, is [`BadInput`].
+/// Whether an error concerns the request: the error, or one of its contexts, is [`BadInput`].
 pub fn is_bad_input(error: &anyhow::Error) -> bool {
     error.is::<BadInput>()
 }
 
-/// Prints an error as one line and turns it into the exit status. After a signal the status
-/// is the signal's, whatever failed because of it.
+/// Prints an error as one line, and returns its exit status. After a signal, the status is
+/// the signal's, whatever has failed because of it.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     let told = format!("error: {error:#}");
     match error.is::<Listed>() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files and folders that a verb needs before it can begin: a missing one is bad input, with a remedy.
+//! Files and folders that a verb needs before it can begin. A missing one is reported as bad input, with a remedy.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -10,10 +10,10 @@ use anyhow::Result;
 use crate::failure::BadInput;
 use crate::places;
 
-/// UTF-8's byte order mark, with which some editors and spreadsheets begin a text.
+/// UTF-8's byte order mark, which some editors and spreadsheets put at the start of a text.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads the bytes of a text, without a byte order mark.
+/// Reads the bytes of a text, and leaves out its byte order mark.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = fs::read(path)?;
     if bytes.starts_with(MARK) {
@@ -22,7 +22,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a text without that mark.
+/// Reads a text, and leaves out its byte order mark.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
 }
@@ -32,7 +32,7 @@ pub fn make_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|error| refused(path, "created", &error))
 }
 
-/// Locks the file `path`, and creates it if it is missing, as long as the returned file lives. Calls `waits` if
+/// Locks the file `path` as long as the returned value lives. Creates the file if it is missing. Calls `waits` if
 /// another process has the lock.
 pub fn lock(path: &Path, waits: impl FnOnce()) -> Result<File> {
     path.parent().map_or(Ok(()), make_folder)?;
@@ -49,7 +49,7 @@ pub fn lock(path: &Path, waits: impl FnOnce()) -> Result<File> {
     Ok(file)
 }
 
-/// Error of an operation on `path`, with the remedy.
+/// Returns the error of an operation on `path`, with the remedy.
 pub fn refused(path: &Path, done: &str, error: &io::Error) -> anyhow::Error {
     let remedy = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room there",

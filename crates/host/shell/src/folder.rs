@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The folder that a run leaves: complete under its name, or under another name that shows
-//! that it is incomplete.
+//! The folder of a run. It has its own name once it is complete, and another name, which shows that it
+//! is incomplete, before.
 
 use std::fs;
 use std::io;
@@ -17,12 +17,12 @@ use crate::{files, partial_files, places};
 /// Suffix of the name of an incomplete folder.
 const INCOMPLETE: &str = "-incomplete";
 
-/// A folder in the making, next to its final place.
+/// A folder being written, next to its final place.
 #[derive(Debug)]
 pub struct Folder {
     target: PathBuf,
     partial: partial_files::Folder,
-    /// Files that could not be written, and why.
+    /// Files that could not be written, with the reasons.
     lost: Vec<String>,
 }
 
@@ -31,13 +31,13 @@ pub struct Folder {
 pub struct Closed {
     /// Its path, for people.
     pub place: String,
-    /// The missing files, and its path, if files are missing.
+    /// The missing files and the folder's path, if files are missing.
     pub lacks: Option<String>,
 }
 
 impl Folder {
-    /// Claims `out`, which must be new or empty; without it a name made of
-    /// the time and the board, with a number if another run has that name.
+    /// Claims `out`, which must be new or empty. By default, claims a name made of the
+    /// time and the board, with a number if another run has that name.
     pub fn claim(out: Option<&Path>, board: &str) -> Result<Self> {
         match out {
             Some(out) => Self::claim_new("--out", out),
@@ -90,14 +90,14 @@ impl Folder {
         unreachable!("numbers don't end")
     }
 
-    /// Begins a folder; `None` if another run makes it, or has just finished it.
+    /// Begins a folder. `None` if another run is making it, or has just finished it.
     fn begin(target: &Path) -> io::Result<Option<Self>> {
         let parent = target.parent().unwrap_or(Path::new("/"));
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         fs::create_dir_all(parent)?;
         partial_files::sweep(parent);
         let partial = partial_files::Folder::begin(parent, &name)?;
-        // The run that has the name of the unfinished folder has the other name too.
+        // Whoever has the name of the unfinished folder has the final name too.
         let partial = partial.filter(|_| !is_taken(target));
         Ok(partial.map(|partial| Self {
             target: target.into(),
@@ -112,17 +112,17 @@ impl Folder {
         name.to_string_lossy().into_owned()
     }
 
-    /// Returns a path in it, for a folder of its own.
+    /// Returns a path in the folder, for a subfolder.
     pub fn inside(&self, name: &str) -> PathBuf {
         self.partial.path().join(name)
     }
 
-    /// Begins the console's log in it.
+    /// Begins the console's log in the folder.
     pub fn log(&self) -> Result<Log> {
         Log::create(self.inside("serial.log"))
     }
 
-    /// Writes a file in it. [`close`](Self::close) reports a failure.
+    /// Writes a file in the folder. [`close`](Self::close) reports a failure.
     pub fn write(&mut self, name: &str, text: &str) {
         if let Err(error) = fs::write(self.inside(name), text) {
             // Half a file is worse than none.
@@ -157,13 +157,13 @@ impl Folder {
         self.leave()
     }
 
-    /// Keeps the files so far; `why` is the reason for the missing ones.
+    /// Keeps the files written so far. `why` is the reason for the missing ones.
     pub fn give_up(mut self, why: &str) -> Closed {
         self.lost.push(why.into());
         self.leave()
     }
 
-    /// Keeps the files so far under a name that shows that they are incomplete.
+    /// Keeps the files written so far, under a name that shows that they are incomplete.
     fn leave(self) -> Closed {
         let name = self.target.file_name().unwrap_or_default();
         let name = name.to_string_lossy().into_owned() + INCOMPLETE;
@@ -204,7 +204,7 @@ impl Closed {
     }
 }
 
-/// Creates a folder of this name, or with the first number that makes it a new one.
+/// Creates a folder with this name, and with the first free number if the name is taken.
 pub fn create_numbered(parent: &Path, name: &str) -> Result<PathBuf> {
     files::make_folder(parent)?;
     let numbered = (2..).map(|number| format!("{name}-{number}"));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ctrl-C and termination: noted here, handled where something must be ended or
-//! kept.
+//! Notes Ctrl-C and termination. The code that must end or keep something handles
+//! them.
 //!
-//! Until [`catch`] a signal ends the program as usual. From then on the
-//! first one asks it to stop, which keeps the results so far, and the second ends it at
-//! once. The exit status is 128 and the signal's number in either case.
+//! Until [`catch`], a signal ends the program as usual. From then on, the first
+//! signal requests a stop, which keeps the results so far, and the second one ends the program at
+//! once. In either case, the exit status is 128 plus the signal's number.
 
 use std::fmt;
 use std::process;
@@ -20,11 +20,11 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::signal_name;
 
 const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
-/// A signal within this time after the first is not a second one: `timeout` and others send one to the program and one
-/// to its group.
+/// A signal within this time after the first does not count as a second one. Programs such as `timeout` send one to the
+/// program and one to its group.
 const SAME: Duration = Duration::from_secs(1);
 
-/// The last signal, 0 before the first; set once they are caught.
+/// The last signal, or 0 before the first. Set once signals are caught.
 static CAUGHT: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 
 /// A signal that asks to stop.
@@ -32,7 +32,7 @@ static CAUGHT: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 pub struct Signal(i32);
 
 impl Signal {
-    /// Exit status of a program that it has ended.
+    /// Returns the exit status of a program that this signal has ended.
     pub fn exit_status(self) -> u8 {
         u8::try_from(128 + self.0).unwrap_or(u8::MAX)
     }
@@ -49,7 +49,7 @@ pub fn named(signal: i32) -> String {
     signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned)
 }
 
-/// From now on notes a signal instead of ending the program.
+/// Notes signals from now on, instead of letting them end the program.
 pub fn catch() -> Result<()> {
     let mut first = false;
     let caught = CAUGHT.get_or_init(|| {
@@ -60,8 +60,8 @@ pub fn catch() -> Result<()> {
         return Ok(());
     }
     let failed = "signals can't be caught";
-    // In the handler itself: an emulator that the same Ctrl-C has ended must not be
-    // found dead before the reason is known.
+    // This happens in the handler itself, because an emulator that the same Ctrl-C has ended
+    // must not be found dead before the reason is known.
     for signal in SIGNALS {
         flag::register_usize(signal, caught.clone(), signal as usize).context(failed)?;
     }
@@ -91,7 +91,7 @@ pub fn requested() -> bool {
     signal().is_some()
 }
 
-/// Returns the outcome of a step, or an error if the program should end: a signal also interrupts
+/// Returns the outcome of a step, or an error if the program should end. A signal also interrupts
 /// the programs that the step runs, so their errors are not the cause.
 pub fn or<T>(outcome: Result<T>) -> Result<T> {
     if let Some(signal) = signal() {

@@ -11,15 +11,15 @@ use tempfile::Builder;
 use crate::terminal::note;
 use crate::{files, places};
 
-/// A log. Writing to it never fails: a boot goes on, and if its file can take no
-/// more, all of it moves to a place with room.
+/// A log. Writing to it never fails, so that a boot goes on. If its file can't grow,
+/// the whole log moves to a place with room.
 #[derive(Debug)]
 pub struct Log {
     file: File,
     path: PathBuf,
-    /// Bytes that are certainly in the file.
+    /// Number of bytes that are certainly in the file.
     written: u64,
-    /// Why it had to move.
+    /// The reason why the log had to move, if it did.
     lost: Option<io::Error>,
     /// Bytes that fit on no disk.
     memory: Vec<u8>,
@@ -39,7 +39,7 @@ impl Log {
         })
     }
 
-    /// Returns all of it, whatever its bytes.
+    /// Returns the whole log, whatever its bytes.
     pub fn text(&self) -> Result<String> {
         let shown = || self.path.display().to_string();
         let mut bytes = fs::read(&self.path).with_context(shown)?;
@@ -48,7 +48,7 @@ impl Log {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Returns its place if it had to move, and the reason, as the end of a sentence.
+    /// Returns the log's place and the reason, as the end of a sentence, if it had to move.
     pub fn moved(&self) -> Option<String> {
         let why = self.lost.as_ref()?;
         let place = places::shown(&self.path);
@@ -60,7 +60,7 @@ impl Log {
         })
     }
 
-    /// Returns its place, if it was begun in a folder that is now at `folder`, for people.
+    /// Returns, for people, the place of a log that was begun in a folder that is now at `folder`.
     pub fn place(&self, folder: &str) -> String {
         match self.lost {
             None => format!("{folder}/serial.log"),
@@ -68,7 +68,7 @@ impl Log {
         }
     }
 
-    /// Shows on standard error what fits on no disk: the last resort.
+    /// Prints, as a last resort, the bytes that fit on no disk on standard error.
     pub fn show_what_is_nowhere(&self) {
         let text = String::from_utf8_lossy(&self.memory);
         text.lines().for_each(|line| note!("{line}"));
@@ -138,7 +138,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let mut log = Log::create(parent.path().join("serial.log")).unwrap();
         log.write_all(b"before\n").unwrap();
-        // From here on its disk is full.
+        // From here on, the log's disk is full.
         log.file = File::options().write(true).open("/dev/full").unwrap();
         log.write_all(b"at\n").unwrap();
         log.write_all(b"after\n").unwrap();
@@ -147,7 +147,7 @@ mod tests {
         let moved = log.moved().unwrap();
         assert!(moved.contains("No space left"), "{moved}");
         assert!(moved.contains(&places::shown(&log.path)), "{moved}");
-        // So is the other.
+        // The other disk is full too.
         fs::remove_file(&log.path).unwrap();
         log.path = parent.path().join("serial.log");
         log.written = 7;

@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use foreign::Quoted;
 
-/// Most characters of a message: the longest lists all allowed values.
+/// The most characters of a message. The longest message lists all allowed values.
 const LONG: usize = 1000;
 
 /// Describes the mistake in a file of JSON.
@@ -13,7 +13,7 @@ pub fn of_json(error: &serde_json::Error) -> String {
     shortened(error)
 }
 
-/// Shortens serde's message, which quotes a value whole.
+/// Shortens serde's message, which quotes the whole value.
 fn shortened(error: &impl Display) -> String {
     let mut text = error.to_string();
     for mark in ['"', '`'] {

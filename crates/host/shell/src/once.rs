@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes each thing once in the life of this program, above all by a compiler. All its boots then run the same images,
-//! even if a file is edited meanwhile, and none of them waits for Cargo to find that nothing has changed.
+//! Makes each thing, above all compiled images, once in the life of this program. All its boots then run the same
+//! images, even if a file is edited meanwhile, and no boot waits for Cargo to find that nothing has changed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,8 +23,8 @@ impl<K: Ord, V> Once<K, V> {
         Self(Mutex::new(BTreeMap::new()))
     }
 
-    /// Returns the result for `key`, made by `make` if no call has done so. Others wait meanwhile. After a failure the
-    /// next call tries again.
+    /// Returns the result for `key`, and calls `make` if no earlier call has made it. Other callers wait meanwhile.
+    /// After a failure, the next call tries again.
     pub fn get(&self, key: K, make: impl FnOnce() -> Result<V>) -> Result<Arc<V>> {
         // A panic in `make` leaves the map as it was.
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);

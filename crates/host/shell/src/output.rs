@@ -10,8 +10,8 @@
 //! | a block device | refused, unless the verb may write disks and has `--force`: then written through and synced |
 //! | a folder, a socket | refused |
 //!
-//! Refuses files that can't be written before there is anything to write, and files that another option
-//! names: a verb never replaces a file that it reads.
+//! Refuses files that can't be written, before there is anything to write, and files that another option
+//! names, because a verb never replaces a file that it reads.
 
 pub mod file_arguments;
 
@@ -29,16 +29,16 @@ use crate::failure::{BadInput, bad_input};
 use crate::terminal::{self, note};
 use crate::{partial_files, places};
 
-/// Bytes to write, or to leave out as zeros, at a time.
+/// Number of bytes to write, or to skip as zeros, at a time.
 const BLOCK: usize = 4096;
-/// Most links that lead to links: more must be a circle.
+/// The most links in a chain. A longer chain must be a circle.
 const LINKS: usize = 40;
 /// Names of standard output besides `-`.
 const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 /// Folders whose files stand for open descriptors.
 const DESCRIPTORS: [&str; 2] = ["/dev/fd", "/proc/self/fd"];
 
-/// A place that was found writable before there is anything to write.
+/// A place that is known to be writable before there is anything to write.
 #[derive(Debug)]
 pub struct Output {
     shown: String,
@@ -60,7 +60,7 @@ enum To {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disks {
     Never,
-    /// It does, if `--force` is given.
+    /// The verb may write disks, but `--force` was not given.
     Unforced,
     /// `--force` was given.
     Forced,
@@ -176,8 +176,8 @@ impl To {
     }
 }
 
-/// Opens a FIFO, which blocks until there is a reader. Opens it once: a reader would take the end of
-/// an earlier opening for the end of the contents, and leave.
+/// Opens a FIFO, which blocks until there is a reader. Opens it only once, because a reader would take
+/// the end of an earlier opening for the end of the contents, and leave.
 fn fifo(option: &str, named: &Path) -> io::Result<File> {
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let mut options = OpenOptions::new();
@@ -195,7 +195,7 @@ fn fifo(option: &str, named: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens a block device that nothing else uses: a mounted one is refused (open(2),
+/// Opens a block device that nothing else uses. A mounted device is refused (open(2),
 /// O_EXCL on block devices).
 fn disk(named: &Path) -> io::Result<File> {
     let alone = OFlags::EXCL.bits() as i32;
@@ -207,8 +207,8 @@ fn disk(named: &Path) -> io::Result<File> {
         .open(named)
 }
 
-/// Whether this is standard output by another name, or the file that it goes to, which
-/// must not be replaced.
+/// Whether `named` is standard output by another name, or the file to which standard output
+/// goes, which must not be replaced.
 fn is_stdout(named: &Path) -> bool {
     if STDOUT.iter().any(|name| named == Path::new(name)) {
         return true;
@@ -222,7 +222,7 @@ fn is_stdout(named: &Path) -> bool {
     }
 }
 
-/// Whether this names an open descriptor, and not a file.
+/// Whether `named` is an open descriptor, and not a file.
 fn is_descriptor(named: &Path) -> bool {
     named == Path::new("/dev/stderr")
         || DESCRIPTORS
@@ -268,8 +268,8 @@ fn write_sparse(file: &File, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes `bytes` to the beginning of a device: zeroes too, as the device has other
-/// contents there.
+/// Writes `bytes` to the beginning of a device. Writes zeroes too, because the device has
+/// other contents there.
 fn write_disk(mut device: File, bytes: &[u8]) -> Result<()> {
     let size = device.seek(SeekFrom::End(0))?;
     ensure!(
@@ -283,7 +283,7 @@ fn write_disk(mut device: File, bytes: &[u8]) -> Result<()> {
     device.sync_all().context("it did not take everything")
 }
 
-/// Returns `path` as messages show it; `-` is standard output.
+/// Returns `path` in the form for messages. `-` is standard output.
 pub fn shown(path: &Path) -> String {
     match path.to_str() {
         Some("-") => "standard output".into(),

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files and folders in the making, next to their final place, or temporary ones of a program.
+//! Files and folders being written next to their final place, or a program's temporary files.
 //!
-//! Each has a name that shows this, and is locked as long as its maker lives: the
+//! Each has a name that shows this, and is locked as long as its maker lives. The
 //! kernel releases the lock however the maker ends. So the next run can
-//! tell the remains of a killed run from another run's files, without a guess by age. It
-//! removes them, or names them if a machine's console is in them ([`mod@sweep`]).
+//! tell the remains of a killed run from another run's files, without guessing by age. It
+//! removes the remains, or names them if they contain a machine's console ([`mod@sweep`]).
 //!
-//! Maker and sweeper may meet between the creation of a name and its lock. The
-//! sweeper removes only what it has locked. The maker, once it has the
-//! lock, checks whether the name still is the file that it made, and otherwise makes another.
+//! A sweeper may come between the maker's creation of a name and its lock. The
+//! sweeper removes only files that it has locked. The maker, once it has the lock,
+//! checks whether the name still leads to its file, and otherwise makes another file.
 
 mod lock;
 mod sweep;
@@ -47,7 +47,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Begins the folder `name` in `parent`; `None` if another run makes it.
+    /// Begins the folder `name` in `parent`. `None` if another run is making it.
     pub fn begin(parent: &Path, name: &str) -> io::Result<Option<Self>> {
         let path = parent.join(format!("{PREFIX}{name}{SUFFIX}"));
         loop {
@@ -66,7 +66,7 @@ impl Folder {
         &self.path
     }
 
-    /// Gives it its final name.
+    /// Gives the folder its final name.
     pub fn rename(mut self, to: &Path) -> std::result::Result<(), (Self, io::Error)> {
         match fs::rename(&self.path, to) {
             Ok(()) => {
@@ -77,7 +77,7 @@ impl Folder {
         }
     }
 
-    /// Keeps it as it is, for the next run to name or remove.
+    /// Keeps the folder as it is, for the next run to name or remove.
     pub fn stay(mut self) -> PathBuf {
         self.lock = None;
         std::mem::take(&mut self.path)
@@ -101,7 +101,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Creates one in the system's folder for temporary files.
+    /// Creates a temporary folder in the system's folder for temporary files.
     pub fn new() -> Result<Self> {
         let parent = scratch_in(&env::temp_dir())?;
         sweep(&parent);
@@ -123,8 +123,8 @@ impl Scratch {
     }
 }
 
-/// Returns the folder for temporary ones. They hold sockets, whose paths are short (unix(7)), and their paths go into
-/// options of QEMU, which commas divide: a `named` folder that is unsuitable for these is not used.
+/// Returns the parent of temporary folders. They hold sockets, whose paths must be short (unix(7)), and their paths go
+/// into QEMU's options, which commas separate. A `named` folder that is unsuitable for this is not used.
 fn scratch_in(named: &Path) -> Result<PathBuf> {
     if !named.is_dir() {
         bad_input!(
@@ -148,7 +148,7 @@ fn scratch_in(named: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Creates a file in `parent`, removed unless it gets another name. The umask decides which
+/// Creates a file in `parent`, which is removed unless it gets another name. The umask decides which
 /// users may read it.
 pub fn file(parent: &Path) -> io::Result<NamedTempFile> {
     sweep(parent);
@@ -165,14 +165,14 @@ pub fn file(parent: &Path) -> io::Result<NamedTempFile> {
     }
 }
 
-/// A folder of finished files that runs share, locked while one needs it.
+/// A folder of finished files that runs share, locked while a run needs it.
 #[derive(Debug)]
 pub struct Shared {
     _lock: File,
 }
 
 impl Shared {
-    /// Locks the folder at `path`; `None` if it does not exist, or is being removed.
+    /// Locks the folder at `path`. `None` if it does not exist or is being removed.
     pub fn hold(path: &Path) -> Option<Self> {
         let _lock = File::open(path).ok()?;
         match _lock.try_lock_shared() {
@@ -181,8 +181,8 @@ impl Shared {
         }
     }
 
-    /// Removes the folder at `path` unless a process holds it. It disappears at once:
-    /// it first gets the name of a folder in the making.
+    /// Removes the folder at `path` unless a process holds it. It disappears at once, because
+    /// it first gets the name of a partial folder.
     pub fn remove_unless_held(path: &Path) {
         let Ok(file) = File::open(path) else { return };
         if file.try_lock().is_err() || !is_still(&file, path) {

@@ -13,8 +13,8 @@ use tempfile::TempDir;
 pub const ROOT: &str = "ROUSE_ROOT";
 const NO_FILE: &str = "this program has no file";
 
-/// Returns the workspace's root: from `cargo xtask`, or where this program was compiled. The
-/// latter is wrong if the workspace was moved since.
+/// Returns the workspace's root, from `cargo xtask` or else from the place of compilation. The
+/// latter is wrong if the workspace has moved since.
 pub fn root() -> &'static Path {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
     FOUND.get_or_init(|| match env::var_os(ROOT) {
@@ -26,22 +26,22 @@ pub fn root() -> &'static Path {
     })
 }
 
-/// A path inside the workspace.
+/// Returns a path inside the workspace.
 pub fn inside(path: &str) -> PathBuf {
     root().join(path)
 }
 
-/// Returns the folder of all output. Not Cargo's target directory if that
-/// was moved: downloads and results should then stay.
+/// Returns the folder of all output. It stays the same if Cargo's target directory
+/// was moved, so that downloads and results stay too.
 pub fn target() -> PathBuf {
     inside("target")
 }
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// Returns the file of this program, to start it again. Call it before anything is
-/// built: Cargo may replace the file, and the system then names one that is
-/// gone.
+/// Returns the file of this program, to start the program again. Call this function before
+/// anything is built: Cargo may replace the file, and the system then names a file that
+/// no longer exists.
 pub fn program() -> Result<&'static Path> {
     if PROGRAM.get().is_none() {
         // Another thread may have been faster, with the same result.
@@ -52,7 +52,7 @@ pub fn program() -> Result<&'static Path> {
 }
 
 /// Makes [`program`] return a file that Cargo does not touch, until the result is
-/// dropped. Call it while nothing is being built.
+/// dropped. Call this function while nothing is being built.
 pub fn keep_program() -> Result<TempDir> {
     let failed = "this program's file can't be kept below target/";
     fs::create_dir_all(target()).context(failed)?;
@@ -73,7 +73,7 @@ fn this() -> Result<PathBuf> {
     env::current_exe().context(NO_FILE)
 }
 
-/// Returns `path` as people type it: relative to the current folder, if it is below.
+/// Returns `path` as people type it: relative to the current folder if it is below that folder.
 pub fn shown(path: &Path) -> String {
     let here = env::current_dir().unwrap_or_default();
     match path.strip_prefix(here) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Processor time of a test: its own thread's, and that of every process that it started. It does not depend on the
+//! Processor time of a test: the time of its own thread and of every process that it started. It does not depend on
 //! other load of the host.
 //!
-//! The host keeps one sum for the processes that this program has waited for, and tests
-//! run in parallel. So this module reads the line in /proc of a process that has ended but was not yet waited
-//! for: it then has the total time of the process, and of the children that it waited
+//! The host keeps only one sum for all processes that this program has waited for, but tests
+//! run in parallel. So this module reads a process's line in /proc after the process has ended and before anyone has
+//! waited for it. The line then has the total time of the process, and of the children that it has waited
 //! for (proc_pid_stat(5)). Counts nothing on systems other than Linux.
 
 use std::cell::RefCell;
@@ -34,7 +34,7 @@ impl Account {
         HERE.with_borrow(Self::clone)
     }
 
-    /// Does `work`, and adds its time on this thread, and that of its processes.
+    /// Does `work`, and adds its time on this thread and the time of its processes.
     pub fn charge<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = HERE.replace(self.clone());
         let begun = own();
@@ -114,7 +114,7 @@ fn charge_child(child: &Child) {
     }
 }
 
-/// Whether a process has ended that was not waited for yet.
+/// Whether a process has ended and nobody has waited for it yet.
 #[cfg(target_os = "linux")]
 fn ended(child: &Child, block: bool) -> bool {
     use nix::errno::Errno;
@@ -132,7 +132,7 @@ fn ended(child: &Child, block: bool) -> bool {
         match waitid(Id::Pid(Pid::from_raw(id)), flags) {
             Err(Errno::EINTR) => {}
             Ok(status) => return status != WaitStatus::StillAlive,
-            // It was already waited for.
+            // Somebody has already waited for it.
             Err(_) => return false,
         }
     }
@@ -149,9 +149,9 @@ fn own() -> u64 {
     read("/proc/thread-self/stat", 14..=15).unwrap_or(0)
 }
 
-/// Processor time of a process and of those that it waited for.
+/// Processor time of a process and of its children that it has waited for.
 fn ticks(process: &str) -> Option<u64> {
-    // Likewise, and cutime and cstime.
+    // utime and stime, followed by cutime and cstime.
     read(&format!("/proc/{process}/stat"), 14..=17)
 }
 
@@ -159,7 +159,7 @@ fn read(path: &str, fields: std::ops::RangeInclusive<usize>) -> Option<u64> {
     sum(&fs::read_to_string(path).ok()?, fields)
 }
 
-/// Returns the sum of these fields of a line of /proc, counted from 1. The second is a name, in
+/// Returns the sum of these fields of a line of /proc, counted from 1. The second field is a name in
 /// parentheses, which may contain anything.
 fn sum(stat: &str, fields: std::ops::RangeInclusive<usize>) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(") ")?;

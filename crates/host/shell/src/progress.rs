@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shows progress to people: one line for all boots that is rewritten on a
-//! terminal, an occasional line of each boot elsewhere, nothing if people want quiet.
+//! Shows progress to people. A terminal has one line for all boots, which is rewritten.
+//! Elsewhere, each boot prints an occasional line. In quiet mode, nothing is shown.
 
 mod estimate;
 mod in_place;
@@ -17,9 +17,9 @@ use results::records::{BootProgress, Collector};
 use crate::terminal::{self, step};
 use in_place::Boot;
 
-/// How often a line is written where it can't be rewritten.
+/// Interval between lines where they can't be rewritten.
 const PLAIN: Duration = Duration::from_secs(10);
-/// How often it is rewritten.
+/// Interval between updates of a rewritten line.
 const TERMINAL: Duration = Duration::from_millis(100);
 
 /// The progress of one boot.
@@ -34,9 +34,9 @@ pub struct Progress {
     begun: Option<(Instant, u64)>,
     /// Estimate of the remaining time, where cells are measured.
     estimate: Option<Estimate>,
-    /// Its cells and their time, where that is known before the boot.
+    /// Its cells and their time, if known before the boot.
     planned: Option<Planned>,
-    /// Its part of the line in place.
+    /// Its part of the rewritten line.
     boot: Option<Boot>,
 }
 
@@ -55,19 +55,19 @@ impl Progress {
         }
     }
 
-    /// Also shows how many `unit` are done per second.
+    /// Also shows the rate, in `unit` per second.
     pub fn with_rate(mut self, unit: &'static str) -> Self {
         self.unit = Some(unit);
         self
     }
 
-    /// Describes the plan once its boot has reported it, with the time that it takes.
+    /// Describes the plan and its time, once the boot has reported the plan.
     pub fn with_plan(mut self, planned: Planned) -> Self {
         self.planned = Some(planned);
         self
     }
 
-    /// Shows how much is done and the last cell, unless that was just shown.
+    /// Shows the finished share and the last cell, unless something was just shown.
     pub fn show(&mut self, collector: &Collector, stage: Option<&str>) {
         let BootProgress { done, of, .. } = collector.step;
         if of > 0 && self.begun.is_none() {
@@ -106,13 +106,13 @@ impl Progress {
         }
     }
 
-    /// Follows the steps of a plan, shown or not.
+    /// Follows the steps of a plan, whether they are shown or not.
     fn learn(&mut self, collector: &Collector) {
         let now = self.start.elapsed().as_secs_f64();
         if let (None, Some(plan)) = (&self.estimate, collector.plan()) {
             let settles = self.planned.as_ref().is_some_and(|planned| planned.settles);
             self.estimate = Some(Estimate::new(plan, settles, now));
-            // A terminal's line shows it until there is more to show.
+            // A terminal's line shows the description until there is more to show.
             if self.boot.is_none()
                 && let Some(described) = self.described(collector)
             {
@@ -150,7 +150,7 @@ impl Progress {
         Some(format!(", {rate:.0} {unit}/s"))
     }
 
-    /// Returns the remaining seconds; without a plan, at the rate so
+    /// Returns the remaining seconds. Without a plan, assumes the rate so
     /// far.
     fn left(&self, done: u64, of: u64) -> Option<u64> {
         if let Some(estimate) = &self.estimate {

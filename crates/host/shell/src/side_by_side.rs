@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs work on several threads, and passes the results on in the order of the
-//! items: the outcome does not depend on the number of threads.
+//! items, so that the outcome does not depend on the number of threads.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,10 +12,10 @@ use std::thread;
 
 use crate::processor_time::Account;
 
-/// Bytes of an emulator besides the RAM of its machine: itself, and its translated code.
+/// Bytes of an emulator besides the RAM of its machine: the program, and its translated code.
 const BESIDES: u64 = 512 << 20;
 
-/// Returns how many emulators, each with `ram` bytes, fit this computer's CPUs and memory at a time.
+/// Returns how many emulators, each with `ram` bytes, this computer has CPUs and memory for at a time.
 pub fn emulators(ram: u64) -> NonZeroUsize {
     let fit = available().map_or(usize::MAX, |bytes| {
         usize::try_from(bytes / (ram + BESIDES)).unwrap_or(usize::MAX)
@@ -24,7 +24,7 @@ pub fn emulators(ram: u64) -> NonZeroUsize {
     NonZeroUsize::new(fit).map_or(NonZeroUsize::MIN, |fit| fit.min(cpus))
 }
 
-/// Returns the bytes of memory that programs can have without others losing theirs, if the system reports them
+/// Returns the bytes of memory that a program can use without displacing others, if the system reports them
 /// (proc_meminfo(5), MemAvailable).
 fn available() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
@@ -35,9 +35,9 @@ fn available() -> Option<u64> {
     Some(kib << 10)
 }
 
-/// Does `work` with each of `items`, `jobs` at a time, and passes the results to `take`, both in their order. Requests
-/// an item only to begin it. If `take` breaks off, begins no more, but still passes on the results of those that were
-/// begun.
+/// Does `work` with each of `items` in order, `jobs` at a time, and passes the results to `take` in the same order.
+/// Requests an item only to begin it. If `take` breaks off, begins no more items, but still passes on the results of
+/// those already begun.
 pub fn in_order<I: Send, T: Send>(
     items: impl IntoIterator<Item = I, IntoIter: Send>,
     jobs: NonZeroUsize,
@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns which results of 0 to 5 were taken, where `stop` is the last.
+    /// Returns which of the results 0 to 5 were taken if `take` breaks off at `stop`.
     fn taken(jobs: usize, stop: usize, work: impl Fn(usize) + Sync) -> Vec<usize> {
         let mut taken = Vec::new();
         in_order(

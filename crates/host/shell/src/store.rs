@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images below `target/image`: a run needs its own as long as it lasts,
-//! while others build different ones.
+//! Images below `target/image`. A run needs its own images as long as it lasts, while
+//! other runs build different ones.
 //!
-//! A folder has files that were built together, and its name has a hash of them: it
-//! is never written again, and runs that need the same files share it. So the commands of a
+//! A folder has files that were built together, and its name contains their hash. It is
+//! never written again, and runs that need the same files share it. So the commands of a
 //! run work until something else is built for the same board.
 
 use std::fs;
@@ -19,22 +19,22 @@ use twox_hash::XxHash64;
 use crate::files;
 use crate::partial_files::{self, Shared};
 
-/// Digits of the hash of the contents.
+/// Number of digits of the hash of the contents.
 const DIGITS: usize = 16;
-/// How often to check whether another run has finished the same folder.
+/// Interval between checks whether another run has finished the same folder.
 const TICK: Duration = Duration::from_millis(10);
 
 /// The name and the contents of a file.
 pub type Named<'a> = (&'a str, &'a [u8]);
 
-/// A folder that stays unchanged while this exists.
+/// A folder that stays unchanged while this value exists.
 #[derive(Debug)]
 pub struct Kept {
     pub path: PathBuf,
     _held: Shared,
 }
 
-/// Returns the folder for `kind` in `parent` with these files. Removes older ones that nothing
+/// Returns the folder for `kind` in `parent` with these files. Removes older folders that nothing
 /// needs.
 pub fn find_or_make(parent: &Path, kind: &str, files: &[Named]) -> Result<Kept> {
     files::make_folder(parent)?;
@@ -48,7 +48,7 @@ pub fn find_or_make(parent: &Path, kind: &str, files: &[Named]) -> Result<Kept> 
                 remove_others(parent, kind, &name);
                 return Ok(Kept { path, _held });
             }
-            // Damaged: the run that holds it may keep it.
+            // The folder is damaged. The run that holds it may keep it.
             Some(held) => {
                 drop(held);
                 Shared::remove_unless_held(&path);
@@ -60,7 +60,7 @@ pub fn find_or_make(parent: &Path, kind: &str, files: &[Named]) -> Result<Kept> 
     }
 }
 
-/// Makes the folder `name`, unless another run does.
+/// Makes the folder `name` unless another run does.
 fn make(parent: &Path, name: &str, files: &[Named]) -> io::Result<()> {
     let Some(folder) = partial_files::Folder::begin(parent, name)? else {
         thread::sleep(TICK);
@@ -76,12 +76,12 @@ fn make(parent: &Path, name: &str, files: &[Named]) -> io::Result<()> {
     }
 }
 
-/// Returns the name of the folder. A fast hash, as other kernels are large, and each boot needs it. A collision
-/// is harmless: [`has`] compares.
+/// Returns the name of the folder. The hash is a fast one, because other kernels are large and each boot needs it. A
+/// collision is harmless, because [`has`] compares the contents.
 fn name(kind: &str, files: &[Named], salt: u32) -> String {
     let mut hasher = XxHash64::with_seed(salt.into());
     for (file, bytes) in files {
-        // The lengths, so that the end of one part cannot be taken for the start of the next.
+        // With the lengths, the end of one part cannot be taken for the start of the next.
         for part in [file.as_bytes(), bytes] {
             hasher.write_u64(part.len() as u64);
             hasher.write(part);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Output for people: results on standard output, everything else on standard error.
 //!
-//! If standard output is the place of a file ([`divert`]), it gets
-//! only that file.
+//! If standard output is the destination of a file ([`divert`]), it gets only that file.
 //!
-//! All output is printed here, a line at a time, and any text in it may be another's: a guest's, a file's,
-//! the environment's. So control characters are escaped on output ([`foreign`]), ends of lines too. The
-//! exceptions are tabs, and what this module adds: ends of lines, the colours of a table, the line that is rewritten.
+//! All output is printed here, a line at a time. Any text in it may come from a guest, a file or the
+//! environment. So control characters, line ends included, are escaped on output ([`foreign`]). Tabs are not, nor
+//! are the additions of this module: line ends, the colours of a table, and the line that is rewritten.
 //!
-//! That line is in nobody's way: other output clears it.
+//! Other output clears that line first.
 
 mod colour;
 
@@ -51,9 +50,9 @@ macro_rules! step {
 }
 pub use crate::step;
 
-/// Whether nothing is printed but results and errors.
+/// Whether only results and errors are printed.
 static QUIET: AtomicBool = AtomicBool::new(false);
-/// Whether a line that [`rewrite`] printed is there.
+/// Whether the terminal shows a line that [`rewrite`] printed.
 static IN_PLACE: Mutex<bool> = Mutex::new(false);
 /// Whether a line begun by [`begin`] is unfinished.
 static BEGUN: AtomicBool = AtomicBool::new(false);
@@ -62,13 +61,13 @@ static DIVERTED: AtomicBool = AtomicBool::new(false);
 /// Error of requested output that could not be printed.
 static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// Gives standard output to a file: from now on [`say!`] prints to standard
-/// error. Returns `false` if another file has it already.
+/// Gives standard output to a file. From now on, [`say!`] prints to standard
+/// error. Returns `false` if another file already has standard output.
 pub fn divert() -> bool {
     !DIVERTED.swap(true, Ordering::Relaxed)
 }
 
-/// From now on prints no progress.
+/// Prints no progress from now on.
 pub fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
@@ -78,8 +77,8 @@ pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Returns a line of a machine's console without sequences that move the terminal's
-/// cursor or clear its screen: firmware draws.
+/// Returns a line of a machine's console without the sequences with which firmware moves the
+/// terminal's cursor or clears its screen.
 pub fn plain(line: &str) -> String {
     let mut plain = String::new();
     let mut rest = line.chars();
@@ -97,10 +96,10 @@ pub fn plain(line: &str) -> String {
     plain
 }
 
-/// Most characters of a line on standard error: ours have fewer, and so has a readable line of a console.
+/// The most characters of a line on standard error. Our lines have fewer, and so do readable lines of a console.
 const LONGEST: usize = 2000;
 
-/// Prints a line. [`finish`] reports a failure: a run goes on for the files that it writes.
+/// Prints a line. [`finish`] reports a failure later, because a run goes on for the files that it writes.
 pub fn print(line: fmt::Arguments<'_>) {
     put(&escaped(&line.to_string()));
 }
@@ -115,7 +114,7 @@ pub fn print_lines<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) {
 /// Prints a document with tables at most `width` wide, in colours if the terminal has them.
 pub fn print_document(document: &Document, width: Option<usize>) {
     let paint = colour::paint(has_colours());
-    // Its texts were escaped when they got their places and colours.
+    // The document's texts were escaped when they got their places and colours.
     document
         .painted(width, paint)
         .iter()
@@ -126,11 +125,12 @@ pub fn print_document(document: &Document, width: Option<usize>) {
 pub fn begin(text: &str) {
     BEGUN.store(true, Ordering::Relaxed);
     write_out(&escaped(text));
-    // Without a line end nothing flushes it.
+    // Without a line end, nothing else flushes the text.
     let _ = io::stdout().flush();
 }
 
-/// Prints `whole`, of which [`begin`] has not yet printed `rest`: all of it, if other output has come between.
+/// Prints `rest`, the part of `whole` that [`begin`] has not yet printed, or all of `whole` if other output came
+/// between.
 pub fn end(whole: &str, rest: &str) {
     let goes_on = BEGUN.swap(false, Ordering::Relaxed);
     write_out(&(escaped(if goes_on { rest } else { whole }) + "\n"));
@@ -151,7 +151,7 @@ fn write_out(text: &str) {
     });
 }
 
-/// Prints a line on standard error. Ignores errors, as there is no place to report them: a
+/// Prints a line on standard error. Ignores errors, because there is no place to report them. A
 /// closed terminal, whose hangup is being reported, is not a reason to fail.
 pub fn print_aside(line: fmt::Arguments<'_>) {
     end_begun();
@@ -164,7 +164,7 @@ pub fn print_aside(line: fmt::Arguments<'_>) {
     let _ = io::stderr().write_all((line + "\n").as_bytes());
 }
 
-/// Replaces the line in place of standard error, a terminal, unless an unfinished line of the output is there.
+/// Replaces the rewritten line on standard error, a terminal, unless an unfinished line of the output is there.
 pub fn rewrite(line: &str) {
     if BEGUN.load(Ordering::Relaxed) {
         return;
@@ -174,7 +174,7 @@ pub fn rewrite(line: &str) {
     let _ = write!(io::stderr(), "\r\x1b[K{}", escaped(line));
 }
 
-/// Removes the line in place, if there is one.
+/// Removes the rewritten line, if there is one.
 pub fn clear() {
     let mut in_place = IN_PLACE.lock().unwrap_or_else(PoisonError::into_inner);
     if std::mem::take(&mut *in_place) {
@@ -198,7 +198,7 @@ fn escaped_unless(text: &str, own: impl Fn(char) -> bool) -> String {
     escaped
 }
 
-/// Returns the bytes of a file for `stream`: all, but only safe ones for a terminal.
+/// Returns the bytes of a file for `stream`. A terminal gets only the safe ones.
 pub fn bytes_for<'b>(stream: &impl IsTerminal, bytes: &'b [u8]) -> Cow<'b, [u8]> {
     match stream.is_terminal() {
         true => {
@@ -225,7 +225,7 @@ pub fn finish() -> Result<()> {
         .context("not everything could be printed, make room or name another place")
 }
 
-/// Ignores that a reader has gone (`| head`): that is not a failure.
+/// Ignores the error of a reader that has gone (`| head`), because it is not a failure.
 pub fn unless_reader_left(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -239,8 +239,8 @@ fn remember(written: io::Result<()>) {
     }
 }
 
-/// Width in columns of the terminal that [`say!`] prints to; `None` if it is not a terminal, or
-/// one that does not report its width.
+/// Returns the width in columns of the terminal that [`say!`] prints to. `None` if it is not a
+/// terminal, or does not report its width.
 pub fn width() -> Option<usize> {
     match DIVERTED.load(Ordering::Relaxed) {
         true => width_aside(),
@@ -248,7 +248,7 @@ pub fn width() -> Option<usize> {
     }
 }
 
-/// Likewise of the one that [`note!`] prints to.
+/// Returns the width in columns of the terminal that [`note!`] prints to.
 pub fn width_aside() -> Option<usize> {
     width_of(io::stderr())
 }
@@ -259,13 +259,13 @@ fn width_of(stream: impl IsTerminal + AsFd) -> Option<usize> {
     }
     let told = rustix::termios::tcgetwinsize(stream).ok();
     let told = told.map(|size| usize::from(size.ws_col));
-    // Some terminals know their width only from the shell's environment.
+    // The width of some terminals is only in the shell's environment.
     let told = told.filter(|&width| width > 0);
     told.or_else(|| env::var("COLUMNS").ok()?.parse().ok())
 }
 
-/// Whether output of [`say!`] may have colours: as [`set_colour`] says; by itself on a terminal that supports them, unless `NO_COLOR`
-/// (no-color.org) or another variable that `anstream` knows forbids it.
+/// Whether output of [`say!`] may have colours. [`set_colour`] decides. By default, a terminal that supports colours
+/// has them, unless `NO_COLOR` (no-color.org) or another variable that `anstream` knows forbids them.
 pub fn has_colours() -> bool {
     match DIVERTED.load(Ordering::Relaxed) {
         true => shows_colours(&io::stderr()),

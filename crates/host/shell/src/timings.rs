@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--timings`: how long each part of a command took, by the clock, printed at its end.
+//! `--timings`: prints the wall-clock time of each part of a command at its end.
 //!
-//! Parts may be nested; time counts for the innermost one, so that the parts add up to
+//! Parts may be nested. Time counts for the innermost part, so that the parts add up to
 //! the whole. Parallel boots are counted together, each with its own time.
 
 use std::sync::{Mutex, PoisonError};
@@ -59,7 +59,7 @@ thread_local! {
     static INSIDE: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
 }
 
-/// Does `work`, as this part.
+/// Does `work` as this part.
 pub fn part<T>(part: Part, work: impl FnOnce() -> T) -> T {
     let outside = INSIDE.replace(Duration::ZERO);
     let begun = Instant::now();

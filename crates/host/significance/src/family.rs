@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Many tests at once.
+//! Judges many tests together.
 //!
 //! S. Holm (A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian
 //! Journal of Statistics 6, 1979): the smallest of n p-values is multiplied by n, the
-//! next by n - 1, and so on, none below the one before. The probability that any figure
-//! that is the same on both sides falls at or below a level is at most this level,
+//! next by n - 1, and so on, and no result is below the one before. For figures that are the
+//! same on both sides, the probability that any of them reaches a level is at most this level,
 //! however the figures depend on each other. Figures of one boot do depend on each other.
 //!
-//! The price is that each test needs a smaller p-value, and ranks bound it from below: see [`runs_needed`].
+//! The price is that each test needs a smaller p-value, and ranks can't give arbitrarily small ones: see
+//! [`runs_needed`].
 
 use crate::least_p;
 
-/// Runs of a side below which there is no verdict, however few the tests. With four, the
+/// Least number of a side's runs for a verdict, however few the tests. With four runs, the
 /// smallest p-value is 0.029.
 pub const FEWEST: usize = 5;
-/// Most runs of a side to ask for.
+/// Largest number of runs to request for a side.
 const MOST: usize = 200;
 
 /// Returns the p-values adjusted for their number, in their order.
@@ -31,8 +32,8 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Returns how many runs each of two sides needs so that one of `tests` can fall below `level`
-/// at all: when its sides do not overlap. At least [`FEWEST`].
+/// Returns how many runs each of two sides needs so that one of `tests` can fall below `level` if its
+/// sides do not overlap. At least [`FEWEST`].
 pub fn runs_needed(tests: usize, level: f64) -> usize {
     let enough = |runs: &usize| least_p(*runs, *runs) * tests as f64 <= level;
     (FEWEST..MOST).find(enough).unwrap_or(MOST)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether figures of repeated runs differ, and which difference would have been detected.
+//! Judges whether figures of repeated runs differ, and which difference would have been detected.
 //!
-//! A run is one boot, and gives one figure of each quantity. Samples within a
+//! A run is one boot, and gives one figure for each quantity. Samples within a
 //! run are correlated: the host's load, the layout of memory and the caches stay the
-//! same for many of them. So runs are compared, however many samples each has.
+//! same for many of them. So runs are compared, however many samples each run has.
 //!
 //! | question | answer | method |
 //! |---|---|---|
@@ -14,9 +14,9 @@
 //! | what difference would have been seen | [`detectable`] | the power of the test, for runs spread as these are |
 //! | how many runs show a given difference | [`runs_to_see`] | the same |
 //!
-//! All methods rely on one thing: if the two sides are the same, any order of their runs is as likely
-//! as any other. Runs of both sides in turns (A B B A) ensure that. Runs of one
-//! side after those of the other do not, if the host changes in between.
+//! All methods rely on one condition: if the two sides are the same, any order of their runs is as likely
+//! as any other. Alternating runs of both sides (A B B A) ensure that. Running one side after the other
+//! does not, if the host changes in between.
 
 #![forbid(unsafe_code)]
 
@@ -30,8 +30,8 @@ pub use power::{LADDER, POWER, detectable, residuals, runs_to_see};
 pub use rank::{least_p, p_value};
 pub use signed::signed_p_value;
 
-/// The median of figures: one of them, of the rank that every percentile has ([`hist::rank`]);
-/// `None` without figures.
+/// Returns the median of figures, which is the figure with the rank that all percentiles use
+/// ([`hist::rank`]). `None` without figures.
 pub fn median(figures: &[f64]) -> Option<f64> {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Smallest difference that the test detects, and the runs that it needs for one.
+//! The smallest difference that the test detects, and the number of runs that it needs for a difference.
 //!
-//! The model: figures of both sides are distributed like the measured ones, and one side is
-//! shifted. It is that of B. J. Collings, M. A. Hamilton (Estimating the Power of the Two-Sample
-//! Wilcoxon Test for Location Shift, Biometrics 44, 1988), and not a normal
-//! distribution: on a busy host a few runs are outliers, which widen a standard deviation
+//! In the model, figures of both sides are distributed like the measured ones, and one side is
+//! shifted. B. J. Collings, M. A. Hamilton describe it (Estimating the Power of the Two-Sample
+//! Wilcoxon Test for Location Shift, Biometrics 44, 1988). It assumes no normal
+//! distribution, because on a busy host a few runs are outliers, which widen a standard deviation
 //! by far more than they disturb ranks.
 //!
-//! For few runs it is simulated. For each pair of sides that is drawn there is one shift from which
-//! on the rank sum test finds it: the u-th smallest of all differences between a figure of one
+//! For few runs, this module simulates the model. For each drawn pair of sides, it computes the least
+//! shift that the rank sum test detects. This is the u-th smallest of all differences between a figure of one
 //! side and a figure of the other, where u is the critical value of Mann and Whitney's U,
-//! which counts the pairs that stand in the order of the shift. The quantile [`POWER`] of these shifts is the
-//! shift that is found with that probability. Numbers are drawn from a fixed seed: the
-//! same question has the same answer. For more than [`FEW`] runs it uses the formula of G. E. Noether
+//! which counts the pairs that are in the order of the shift. The quantile [`POWER`] of these shifts is the
+//! shift that is detected with that probability. Numbers are drawn from a fixed seed, so equal
+//! questions have equal answers. For more than [`FEW`] runs, the module uses the formula of G. E. Noether
 //! (Sample Size Determination for Some Common Nonparametric Tests, Journal of the American
 //! Statistical Association 82, 1987), which at small levels requires rather more runs than necessary.
 //!
-//! The answer is an estimate: with five runs of a side, their spread is known to about a third.
+//! The answer is an estimate: with five runs per side, the error of their spread is about a third.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -29,15 +29,15 @@ pub const POWER: f64 = 0.8;
 pub const LADDER: [usize; 20] = [
     5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 64, 80, 100, 140, 200,
 ];
-/// Simulated pairs of sides: the quantile is known to 1 %.
+/// Number of simulated pairs of sides. With so many, the quantile is accurate to 1 %.
 const DRAWS: usize = 2000;
-/// Runs of both sides up to which to simulate.
+/// Largest number of both sides' runs to simulate.
 const FEW: usize = 100;
 /// Seed of the random numbers.
 const SEED: u64 = 0x51_6e_1f;
 
-/// Returns the distances of figures from the median of their side; empty if no side has two. The median of a few
-/// lies nearer to them than that of all would, which is corrected.
+/// Returns the distances of figures from the median of their side. Empty if no side has two figures. The median of a
+/// few figures lies nearer to them than the true median, and this is corrected.
 pub fn residuals(sides: &[&[f64]]) -> Vec<f64> {
     let several = sides.iter().filter(|side| side.len() > 1);
     let apart = several.flat_map(|side| {
@@ -48,8 +48,8 @@ pub fn residuals(sides: &[&[f64]]) -> Vec<f64> {
     apart.collect()
 }
 
-/// Returns the smallest shift that a test of `a` against `b` figures at `level` finds with probability
-/// [`POWER`] where figures are spread like `residuals`; `None` if it can't find any, or
+/// Returns the smallest shift that a test of `a` against `b` figures at `level` detects with probability
+/// [`POWER`] if figures are spread like `residuals`. `None` if the test can't detect any shift, or
 /// without residuals.
 pub fn detectable(residuals: &[f64], a: usize, b: usize, level: f64) -> Option<f64> {
     if residuals.is_empty() {
@@ -61,8 +61,8 @@ pub fn detectable(residuals: &[f64], a: usize, b: usize, level: f64) -> Option<f
     }
 }
 
-/// Returns how many runs each side needs to find `shift` at `level` with probability [`POWER`], one of
-/// [`LADDER`]; `None` if more than the last of them, or without residuals.
+/// Returns how many runs each side needs to detect `shift` at `level` with probability [`POWER`], as a number
+/// from [`LADDER`]. `None` if [`LADDER`] has no sufficient number, or without residuals.
 pub fn runs_to_see(residuals: &[f64], shift: f64, level: f64) -> Option<usize> {
     let enough = |runs: &&usize| {
         detectable(residuals, **runs, **runs, level).is_some_and(|least| least <= shift)
@@ -85,7 +85,7 @@ fn by_simulation(residuals: &[f64], a: usize, b: usize, critical: usize) -> Opti
     quantile(&mut shifts, POWER)
 }
 
-/// By Noether's formula, which gives the share of all pairs that has to be in the order of the shift.
+/// Uses Noether's formula, which gives the share of all pairs that have to be in the order of the shift.
 fn by_formula(residuals: &[f64], a: usize, b: usize, level: f64) -> Option<f64> {
     let normal = Normal::standard();
     let far = normal.inverse_cdf(1.0 - level / 2.0) + normal.inverse_cdf(POWER);
@@ -102,8 +102,8 @@ fn quantile(values: &mut [f64], part: f64) -> Option<f64> {
     (rank <= values.len()).then(|| *values.select_nth_unstable_by(rank - 1, f64::total_cmp).1)
 }
 
-/// Returns the smallest U that the test takes for a difference: how many of the `a` times `b` pairs
-/// have to be in one order. `None` if not even all of them are enough.
+/// Returns the smallest U that the test takes for a difference: the number of the `a` times `b` pairs
+/// that have to be in one order. `None` if even all pairs are not enough.
 fn critical(a: usize, b: usize, level: f64) -> Option<usize> {
     // The sum of the ranks of `a` figures is U plus its minimum.
     let ranks: Vec<usize> = (1..=a + b).collect();

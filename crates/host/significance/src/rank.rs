@@ -6,13 +6,13 @@
 //!
 //! If both sides are the same, every way to divide the figures among them is equally
 //! likely. The p-value is the share of these ways in which the rank sum of a side is at least as
-//! extreme as the observed one; twice that of the nearer tail. Equal figures share the mean of
-//! their ranks. The ways are counted by sum, one figure after the other: the shift
+//! extreme as the observed sum: twice the share of the nearer tail. Equal figures share the mean of
+//! their ranks. The ways are counted by sum, one figure after the other, with the shift
 //! algorithm of B. Streitberg, J. Röhmel (Exact distributions for permutation and rank
 //! tests, Statistical Software Newsletter 12, 1986).
 
-/// Probability that figures of one population fall as far apart as those
-/// of `a` and `b`, in either direction; 1 if a side is empty.
+/// Returns the probability that figures of a single population are as far apart as
+/// `a` and `b`, in either direction. 1 if a side is empty.
 pub fn p_value(a: &[f64], b: &[f64]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return 1.0;
@@ -44,7 +44,7 @@ pub fn ranks(figures: &[f64]) -> Vec<usize> {
     figures.iter().map(rank).collect()
 }
 
-/// Returns in how many ways any of some ranks have each sum if `rank` is one more of them.
+/// Adds `rank` to the ranks for which `ways` counts, by sum, the ways to choose any of them. Returns the new counts.
 pub fn added(ways: &[f64], rank: usize) -> Vec<f64> {
     let mut sums = ways.to_vec();
     sums.resize(ways.len() + rank, 0.0);
@@ -53,17 +53,17 @@ pub fn added(ways: &[f64], rank: usize) -> Vec<f64> {
     sums
 }
 
-/// Returns in how many ways `chosen` of `ranks` have each sum.
+/// Returns, for each sum, in how many ways `chosen` of `ranks` have this sum.
 pub fn ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
     let mut largest = ranks.to_vec();
     largest.sort_unstable_by(|a, b| b.cmp(a));
     let most: usize = largest.iter().take(chosen).sum();
-    // By the number chosen, then by their sum. Beyond the largest sum of so many ranks so far all is 0.
+    // Indexed by the number of chosen ranks, then by their sum. All counts beyond the largest possible sum are 0.
     let mut ways = vec![vec![0.0; most + 1]; chosen + 1];
     let mut reached = vec![0; chosen + 1];
     ways[0][0] = 1.0;
     for (index, &rank) in ranks.iter().enumerate() {
-        // With fewer than this the remaining ranks can't bring the count to `chosen`.
+        // With fewer ranks than this, the remaining ones can't bring the count to `chosen`.
         let left = ranks.len() - index - 1;
         let fewest = chosen.saturating_sub(left).max(1);
         for count in (fewest..=chosen.min(index + 1)).rev() {

@@ -3,14 +3,14 @@
 //! 1, 1945), exact for any number of differences, with ties too.
 //!
 //! Differences are ranked by their size. If there is no effect, each is as likely above 0 as below,
-//! whatever its size. The p-value is the share of all ways to give them signs in which the rank sum of one
-//! sign is at most the observed one. Differences that are 0 have no sign and are left out, as in
+//! whatever its size. The p-value is the share, among all ways to give the differences signs, of those in which the
+//! rank sum of one sign is at most the observed one. Differences that are 0 have no sign and are left out, as in
 //! Wilcoxon's paper.
 
 use crate::rank::{added, ranks};
 
-/// Probability that `differences` lie as far to one side of 0 as they do, in either direction,
-/// without an effect; 1 if all are 0.
+/// Returns the probability that, without an effect, `differences` lie as far to either side of 0
+/// as they do. 1 if all are 0.
 pub fn signed_p_value(differences: &[f64]) -> f64 {
     let signed = differences.iter().copied().filter(|it| *it != 0.0);
     let signed: Vec<f64> = signed.collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page by keyboard: a reader reaches everything, in its order, and it is seen where one is.
+//! Checks the page by keyboard: a reader reaches everything in order, and sees the focus.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ fn name(control: &Value) -> String {
     text(control)
 }
 
-/// Presses a key and lets it go.
+/// Presses and releases a key.
 ///
 /// # Errors
 ///

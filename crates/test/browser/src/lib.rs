@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Examines pages in a headless browser, and reports their errors.
 //!
-//! [`pipe`] starts the browser and speaks with it, [`tab`] opens a page like a reader would ([`Look`]). [`screen`] and
-//! [`keys`] check what a reader sees and reaches, [`plain`] that nothing depends on a script, and [`paper`] how the
-//! page is printed, by what [`pdf`] reads. [`page()`] does all of it.
+//! [`pipe`] starts the browser and exchanges messages with it, and [`tab`] opens a page like a reader ([`Look`]).
+//! [`screen`] and [`keys`] check what a reader sees and reaches, [`plain`] checks that nothing depends on a script, and
+//! [`paper`] checks the printed page, which [`pdf`] reads. [`page()`] runs all these checks.
 //!
-//! The program `browser` does that with files. [`VARIABLE`] names the browser.
+//! The program `browser` checks files. [`VARIABLE`] names the browser.
 
 #![forbid(unsafe_code)]
 
@@ -46,11 +46,11 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The browser that the environment names.
+/// Returns the browser that the environment names.
 ///
 /// # Errors
 ///
-/// If it names none, or one that does not start.
+/// If the environment names no browser, or one that does not start.
 pub fn from_environment() -> Result<Browser> {
     let program = env::var_os(VARIABLE);
     let program = program.with_context(|| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A page as it is printed.
+//! Checks the printed page.
 //!
 //! The browser tags its printed output (ISO 32000-1, 14.8): each heading, row and figure names the pages on which its
 //! text is. So the tags show what was cut, without rendering the paper.
@@ -16,7 +16,7 @@ use crate::{Finding, Look, Tab, screen};
 /// A4 without the margins of the style sheet, 12 mm on either side, in CSS pixels of 1/96 inch.
 const WIDTH: u32 = 703;
 
-/// A judged element: its name, its tags, how the page selects it. A drawing in a figure has its tag.
+/// Judged elements: the name, the tags, and the page's selector of each. A drawing in a figure has the figure's tag.
 const TAGGED: [(&str, &[&str], &str); 3] = [
     (
         "headings",
@@ -46,7 +46,7 @@ pub fn check(tab: &mut Tab<'_>, file: &Path) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-/// The page as PDF, A4, with the margins and colours of its style sheet.
+/// Returns the page as PDF, in A4, with the margins and colours of its style sheet.
 ///
 /// # Errors
 ///
@@ -67,8 +67,8 @@ pub fn decoded(answer: &Value) -> Result<Vec<u8>> {
     Ok(BASE64_STANDARD.decode(answer["data"].as_str().unwrap_or_default())?)
 }
 
-/// Parts of the page that are not in the structure of the PDF, so that they can't be judged: the browser only tags a
-/// table that has headings.
+/// Returns parts of the page that can't be judged because the structure of the PDF lacks them: the browser tags only
+/// tables with headings.
 fn untagged(tab: &mut Tab<'_>, document: &Element) -> Result<Vec<Finding>> {
     let all = document.all();
     let mut found = Vec::new();
@@ -89,7 +89,7 @@ fn untagged(tab: &mut Tab<'_>, document: &Element) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-/// Parts that were cut, or stand alone.
+/// Returns parts that were cut or stand alone.
 fn judge(document: &Element) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
     let all = document.all();
@@ -135,7 +135,7 @@ fn only_introduced(behind: &[&Element], page: usize) -> bool {
     })
 }
 
-/// The pages of a table that lack its head.
+/// Returns the pages of a table that lack its head.
 fn without_head(table: &Element) -> Vec<(&'static str, String)> {
     let all = table.all();
     let rows = || all.iter().filter(|element| element.role == "TR");

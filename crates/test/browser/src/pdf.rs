@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The structure of a tagged PDF (ISO 32000-1, 14.7): which element has something on which page.
+//! The structure of a tagged PDF (ISO 32000-1, 14.7): the pages on which each element has content.
 
 use anyhow::{Context, Result, anyhow};
 use hayro_syntax::Pdf;
@@ -12,7 +12,7 @@ pub struct Element {
     pub role: String,
     /// Pages, from 0, on which it has content itself, in the order of the content.
     pub marks: Vec<usize>,
-    /// Its content.
+    /// The elements in it.
     pub within: Vec<Element>,
 }
 
@@ -26,7 +26,7 @@ impl Element {
         all
     }
 
-    /// The pages on which it or something in it is, in order.
+    /// Returns the pages on which it has content, in itself or in its elements, in order.
     pub fn pages(&self) -> Vec<usize> {
         let all = self.all();
         let mut pages: Vec<usize> = all
@@ -38,7 +38,7 @@ impl Element {
         pages
     }
 
-    /// Whether it is a row of headings alone.
+    /// Whether it is a row with only headings.
     pub fn is_head(&self) -> bool {
         let all = self.all();
         let has = |role: &str| all.iter().any(|element| element.role == role);
@@ -46,7 +46,7 @@ impl Element {
     }
 }
 
-/// Reads the elements of a document, in one.
+/// Returns an element that contains all elements of a document.
 ///
 /// # Errors
 ///
@@ -64,7 +64,7 @@ pub fn read(bytes: Vec<u8>) -> Result<Element> {
     Ok(document)
 }
 
-/// The children of a node: a list, or one.
+/// Returns the children of a node, which are a list or a single object.
 fn children<'f>(node: &Dict<'f>) -> Vec<Object<'f>> {
     match node.get::<Object<'_>>("K") {
         Some(Object::Array(list)) => list.iter().collect(),
@@ -97,7 +97,7 @@ fn add(
         }
         parent.within.push(element);
     } else if node.contains_key("MCID") {
-        // An object, such as a link's rectangle, is where its text is too.
+        // An object, such as a link's rectangle, is on the same page as its text.
         parent.marks.extend(own);
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A browser's process, and the DevTools protocol with it.
+//! A browser's process, and its DevTools protocol.
 //!
-//! With `--remote-debugging-pipe` the browser reads messages from descriptor 3 and writes them to descriptor 4, each of
-//! them JSON followed by a zero byte. So there is no port and no WebSocket, and the browser ends when we do.
+//! With `--remote-debugging-pipe`, the browser reads messages from descriptor 3 and writes them to descriptor 4. Each
+//! message is JSON, followed by a zero byte. So there is no port and no WebSocket, and the browser ends with us.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -13,9 +13,9 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Has the program's standard input and output where the protocol wants them.
+/// Moves the program's standard input and output to the protocol's descriptors.
 const MOVED: &str = r#"exec "$0" "$@" 3<&0 4>&1 0</dev/null 1>&2"#;
-/// Without a sandbox, which root can't have: the pages are our own, and load nothing.
+/// The browser's options. There is no sandbox, which root can't have. The pages are our own, and load nothing.
 const OPTIONS: [&str; 10] = [
     "--headless",
     "--no-sandbox",
@@ -29,7 +29,7 @@ const OPTIONS: [&str; 10] = [
     "about:blank",
 ];
 
-/// A browser that runs.
+/// A running browser.
 #[derive(Debug)]
 pub struct Browser {
     process: Child,
@@ -78,12 +78,12 @@ impl Browser {
         Ok(browser)
     }
 
-    /// A folder that is deleted with the browser.
+    /// Returns a folder that is deleted together with the browser.
     pub fn folder(&self) -> PathBuf {
         self.place.path().to_owned()
     }
 
-    /// Has a method done, by the browser or by the page that a session is with.
+    /// Calls a method of the browser, or of the page of a session.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl Browser {
         }
     }
 
-    /// Waits until something happens with a session.
+    /// Waits for the event `method` in a session.
     ///
     /// # Errors
     ///
@@ -146,7 +146,7 @@ impl Browser {
         serde_json::from_slice(&bytes).context("the browser speaks no JSON")
     }
 
-    /// Returns its last message as an error.
+    /// Returns the browser's last message as an error.
     fn ended(&self) -> anyhow::Error {
         let said = fs::read(self.place.path().join("log")).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
@@ -157,7 +157,7 @@ impl Browser {
 }
 
 impl Drop for Browser {
-    /// Closes the pipe, upon which the browser ends, with its processes.
+    /// Closes the pipe, which ends the browser and its processes.
     fn drop(&mut self) {
         let _ = self.call("", "Browser.close", json!({}));
         self.to = None;

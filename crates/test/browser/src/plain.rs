@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A page without script: it has all the text, and nothing that would only work with a script.
+//! Checks a page without scripts: it has all the text, and nothing that works only with a script.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::tab::{WIDE, text};
 use crate::{Finding, Look, Tab};
 
-/// The text, without what scripts add to operate it.
+/// Returns the text without the controls that scripts add.
 const READ: &str = r"(() => {
   document.querySelectorAll('details').forEach((details) => { details.open = true; });
   document.querySelectorAll('[data-added]').forEach((added) => { added.hidden = true; });

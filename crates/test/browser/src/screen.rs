@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page on a screen: widths, contrast, headings, links.
 //!
-//! `screen.js` checks it within the page, which has the computed styles and boxes.
+//! `screen.js` runs the checks within the page, which has the computed styles and boxes.
 
 use anyhow::Result;
 use serde_json::Value;

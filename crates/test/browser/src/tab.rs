@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A page, opened as a reader would.
+//! A page, opened like a reader opens it.
 
 use std::fs;
 use std::path::Path;
@@ -9,28 +9,28 @@ use serde_json::{Value, json};
 
 use crate::{Browser, Finding};
 
-/// A desk's screen, CSS pixels.
+/// Width of a desktop's screen, in CSS pixels.
 pub const WIDE: u32 = 1280;
-/// A phone's.
+/// Width of a phone's screen, in CSS pixels.
 pub const NARROW: u32 = 400;
-/// Either's height.
+/// Height of either screen, in CSS pixels.
 const HEIGHT: u32 = 800;
 
 /// How a page is viewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Width of the window, CSS pixels.
+    /// Width of the window, in CSS pixels.
     pub width: u32,
-    /// The reader prefers dark colours.
+    /// Whether the reader prefers dark colours.
     pub dark: bool,
-    /// Scripts run.
+    /// Whether scripts run.
     pub scripts: bool,
-    /// On paper.
+    /// Whether the page is on paper.
     pub paper: bool,
 }
 
 impl Look {
-    /// On every screen.
+    /// The looks on every screen.
     pub const ALL: [Self; 4] = [
         Self::screen(WIDE, false),
         Self::screen(WIDE, true),
@@ -64,14 +64,14 @@ impl Look {
 pub struct Tab<'b> {
     browser: &'b mut Browser,
     session: String,
-    /// Where it came from.
+    /// The address of the page.
     url: String,
     /// How the page is viewed.
     pub look: Look,
 }
 
 impl<'b> Tab<'b> {
-    /// An empty one.
+    /// Opens an empty window.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl<'b> Tab<'b> {
         self.url = format!("file://{}", file.display());
         self.look = look;
         self.prepare()?;
-        // Events of the page before.
+        // Drop the events of the previous page.
         let _ = self.browser.events(&self.session);
         let navigated = self.call("Page.navigate", json!({ "url": self.url }))?;
         if let Some(error) = navigated["errorText"].as_str() {
@@ -125,7 +125,7 @@ impl<'b> Tab<'b> {
             ),
             (
                 "Emulation.setScrollbarsHidden",
-                // They take no room on phones and on many desktops, and hide nothing.
+                // Scroll bars take no room on phones and on many desktops, and hide nothing.
                 json!({ "hidden": true }),
             ),
             (
@@ -142,7 +142,7 @@ impl<'b> Tab<'b> {
         Ok(())
     }
 
-    /// Has a method done.
+    /// Calls a method of the page.
     ///
     /// # Errors
     ///
@@ -151,11 +151,11 @@ impl<'b> Tab<'b> {
         self.browser.call(&self.session, method, params)
     }
 
-    /// The value of an expression, also where the page's own scripts do not run.
+    /// Returns the value of an expression, even if the page's own scripts do not run.
     ///
     /// # Errors
     ///
-    /// If it has none.
+    /// If it has no value.
     pub fn value(&mut self, expression: &str) -> Result<Value> {
         let asked = json!({ "expression": expression, "returnByValue": true });
         let mut answer = self.call("Runtime.evaluate", asked)?;
@@ -165,7 +165,7 @@ impl<'b> Tab<'b> {
         Ok(answer["result"]["value"].take())
     }
 
-    /// A finding.
+    /// Returns a finding about the page in this look.
     pub fn finding(&self, check: &str, what: impl Into<String>) -> Finding {
         Finding {
             check: check.into(),
@@ -174,7 +174,7 @@ impl<'b> Tab<'b> {
         }
     }
 
-    /// Requests of the page, and messages of its console.
+    /// Returns requests of the page, and messages of its console.
     pub fn complaints(&mut self) -> Vec<Finding> {
         let events = self.browser.events(&self.session);
         let findings = events.iter().filter_map(|event| {
@@ -204,7 +204,7 @@ impl<'b> Tab<'b> {
     }
 }
 
-/// The text of an answer; empty if the answer is not text.
+/// Returns the text of an answer. Empty if the answer is not text.
 pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }

@@ -17,7 +17,7 @@ use alloc::format;
 use alloc::string::ToString;
 use core::fmt::{self, Display, Write};
 
-/// Characters that are left of a text within a sentence.
+/// Number of characters that remain of a text within a sentence.
 pub const QUOTED: usize = 200;
 
 /// Characters that are not controls and have no shape of their own, or change that of others (Unicode 16.0,
@@ -65,7 +65,7 @@ pub fn is_hidden(c: char) -> bool {
 /// Writes `text`, with hidden characters escaped (`\u{1b}`), except those that `own` accepts.
 ///
 /// # Errors
-/// Errors of `to`.
+/// If writing to `to` fails.
 pub fn escape(to: &mut impl Write, text: &str, own: impl Fn(char) -> bool) -> fmt::Result {
     text.chars()
         .try_for_each(|c| match is_hidden(c) && !own(c) {
@@ -74,7 +74,7 @@ pub fn escape(to: &mut impl Write, text: &str, own: impl Fn(char) -> bool) -> fm
         })
 }
 
-/// A text without anything hidden.
+/// A text with its hidden characters escaped.
 #[derive(Clone, Copy, Debug)]
 pub struct Escaped<'t>(pub &'t str);
 
@@ -84,7 +84,7 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// A text without hidden characters, cut to the length that a reader needs to recognize it, counted after escaping.
+/// A text with its hidden characters escaped, cut to the length that a reader needs to recognize it.
 #[derive(Clone, Copy, Debug)]
 pub struct Quoted<'t> {
     text: &'t str,
@@ -92,13 +92,13 @@ pub struct Quoted<'t> {
 }
 
 impl<'t> Quoted<'t> {
-    /// A word, or a line.
+    /// Creates a quote of a word or a line.
     #[must_use]
     pub const fn new(text: &'t str) -> Self {
         Self::up_to(QUOTED, text)
     }
 
-    /// A quote of at most `most` characters.
+    /// Creates a quote of at most `most` characters.
     #[must_use]
     pub const fn up_to(most: usize, text: &'t str) -> Self {
         Self { text, most }
@@ -127,7 +127,7 @@ impl Display for Quoted<'_> {
     }
 }
 
-/// A text as a cell of a spreadsheet that computes nothing from it (OWASP, CSV Injection).
+/// Returns a text as a cell from which a spreadsheet computes nothing (OWASP, CSV Injection).
 #[must_use]
 pub fn cell(text: &str) -> Cow<'_, str> {
     // A dash alone stands for no value.

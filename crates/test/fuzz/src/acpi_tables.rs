@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ACPI tables: the bytes are physical memory from [`BASE`] on, where the RSDP is.
+//! Reads ACPI tables. The input's bytes are physical memory from [`BASE`] on, where the RSDP is.
 
 use acpi::{Ram, Tables};
 use platform::{Region, Room};
@@ -83,7 +83,7 @@ fn length(memory: &[u8], table: usize) -> usize {
     })
 }
 
-/// Makes the sum of `length` bytes 0 by the one at `checksum`.
+/// Sets the byte at `checksum` so that the sum of `length` bytes is 0.
 fn correct(memory: &mut [u8], start: usize, length: usize, checksum: usize) {
     let end = start.saturating_add(length);
     if let Some(table) = memory

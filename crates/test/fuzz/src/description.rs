@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Promises of a machine's description, whatever it was read from.
+//! Checks the promises of a machine's description, whatever its source.
 
 use platform::claims::{END, FRAME};
 use platform::{Platform, Region, Uart, UartKind, carve};
@@ -45,7 +45,7 @@ fn watchdogs(platform: &Platform<'_>) {
     }
 }
 
-/// A driver can reach its registers.
+/// Checks that a driver can reach the UART's registers.
 pub fn uart(uart: &Uart) {
     let mut align = 4;
     if let UartKind::Ns16550 { shift, width } = uart.kind {
@@ -62,7 +62,7 @@ pub fn uart(uart: &Uart) {
     );
 }
 
-/// A region that is mapped and used as a device's is its alone, and can be there.
+/// Checks that each region mapped for a device belongs to that device alone, and can exist.
 fn registers(platform: &Platform<'_>) {
     let gic = &platform.gic;
     let frames: Vec<Region> = [gic.distributor]
@@ -95,7 +95,7 @@ fn registers(platform: &Platform<'_>) {
     assert!(platform.memory.iter().all(|bank| bank.end() <= END));
 }
 
-/// Checks that they are PPIs, each a different one: EL2 has a bit map of them.
+/// Checks that the interrupts are distinct PPIs, because EL2 has a bit map of them.
 fn interrupts(platform: &Platform<'_>) {
     let timer = &platform.timer;
     let mut ppis = vec![timer.virt, timer.phys, platform.gic.maintenance];

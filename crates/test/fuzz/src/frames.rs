@@ -14,7 +14,7 @@ const OFFSETS: [u64; 20] = [
     0x400, 0x420, 0xc00, 0xc08, 0x6100, 0x62f8, 0xffe8,
 ];
 
-/// Checks that no write of a guest makes it panic, list an interrupt twice, or ask for maintenance without end.
+/// Checks that no guest write makes the GIC panic, list an interrupt twice, or request maintenance for ever.
 pub fn access(data: &[u8]) {
     let mut bytes = Bytes(data);
     let mut machine = Machine::new(1 + bytes.below(5));

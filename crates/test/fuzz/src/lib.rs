@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Inputs from outside, at random. A target is a function of bytes, which must return: it panics where a promise to it
-//! does not hold. Three things run it:
+//! Random inputs from outside. A target is a function of bytes, which must return. It panics if a promise to it
+//! does not hold. Three runners call it:
 //!
 //! - `cargo test`: every file of its corpus, then a fixed number of inputs made
 //!   from those by [`short_run`], the same ones each time;

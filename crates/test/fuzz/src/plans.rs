@@ -3,7 +3,7 @@
 
 use plan::{Arguments, Cell, Machine, Plan, Shard};
 
-/// The most combinations that are expanded here: it takes their square.
+/// The most combinations that are expanded here, as the time grows with their square.
 const MOST: usize = 200;
 
 /// A plan that can be read prints as a text that reads as an equal plan, and expands to cells, each once, which the

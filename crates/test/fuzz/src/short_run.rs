@@ -69,7 +69,7 @@ fn guarded(run: &impl Fn(&[u8]), input: &[u8], what: &str) {
     }
 }
 
-/// Draws a number below `bound`; 0 if that is 0.
+/// Draws a number below `bound`, or 0 if `bound` is 0.
 fn below(random: &mut Rng, bound: usize) -> usize {
     random.usize(..bound.max(1))
 }

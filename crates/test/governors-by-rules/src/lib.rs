@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Linux's cpuidle governors a second time, written from rules alone.
+//! A second implementation of Linux's cpuidle governors, written only from rules.
 //!
 //! This crate's `RULES.md` describes each governor, with the source of each rule. An author who had not seen
 //! `crates/no_std/cpuidle` wrote the code from those rules, so that the two can be compared over traces:

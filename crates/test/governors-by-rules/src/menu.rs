@@ -8,20 +8,20 @@ use crate::typical::{SAMPLES, UNKNOWN, trimmed_above, trimmed_both};
 const MAGNITUDES: usize = 6;
 /// A correction factor that corrects nothing.
 const UNITY: u32 = 8192;
-/// Most that one event adds to a factor; the factor loses an eighth each time.
+/// The most that one event adds to a factor. The factor loses an eighth each time.
 const PULSE: u64 = 1024;
 const SHORT_NS: u64 = 15_000;
 const LONG_NS: u64 = 50_000_000;
 const NS_PER_US: u64 = 1000;
 
-/// Which outliers leave before the typical interval (M4).
+/// The outliers that are removed before the typical interval is found (M4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outliers {
-    /// Until 6.5: those above; the samples must promise less than the timer.
+    /// Until 6.5: those above. The samples must promise less than the timer.
     AboveBelowTimer,
     /// 6.6 to 6.14: those above.
     Above,
-    /// 6.15 to 6.17: those at both ends; a maximum where no interval is typical.
+    /// 6.15 to 6.17: those at both ends, and a maximum if no interval is typical.
     BothEndsElseMaximum,
     /// Since 6.18: those at both ends.
     BothEnds,
@@ -36,12 +36,12 @@ pub enum PollDetour {
     ShortStates,
 }
 
-/// Which rules a release keeps.
+/// The rules of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MenuRules {
     /// M3b: the typical interval first, the timer only above 15 us.
     pub typical_first: bool,
-    /// M4: which outliers leave.
+    /// M4: the outliers that are removed.
     pub outliers: Outliers,
     /// M2, M6: tasks waiting for I/O count.
     pub io_counts: bool,

@@ -39,7 +39,7 @@ pub struct Teo {
     short: Fading,
     early: Fading,
     ticks: Fading,
-    /// *timer* of the last choice; "no timer" where it was not asked for.
+    /// *timer* of the last choice, or "no timer" if it was not requested.
     timer_ns: i64,
     fresh: bool,
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! teo as long as it counted recent intercepts: of 6.2 (rules T1 to T11), and with utilisation as
-//! posted and as corrected (U1 to U6).
+//! The releases of teo that counted recent intercepts: teo of 6.2 (rules T1 to T11), and teo with
+//! utilisation as posted and as corrected (U1 to U6).
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use crate::fit::{bin, give_way};
 use crate::trace::{Ask, Choice, Event, Governor, Sleep, Table};
 
 const PULSE: u32 = 1024;
-/// T4: how many events are remembered.
+/// T4: the number of remembered events.
 const REMEMBERED: usize = 9;
 
 /// Whether, and how, utilisation counts.
@@ -45,7 +45,7 @@ pub struct TeoRecent {
     threshold: u64,
     tick_ns: i64,
     bins: [Bin; crate::MAX_STATES],
-    /// T4: the bin of an intercept, none for a hit; the newest last.
+    /// T4: the bin of each intercept, or `None` for a hit, with the newest last.
     recent: VecDeque<Option<usize>>,
     /// *timer* of the last choice.
     timer_ns: i64,
@@ -69,7 +69,7 @@ struct First {
     end: End,
 }
 
-/// How much is left to decide after T7.
+/// The decisions that are left after T7.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     /// Everything.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Questions to a governor, its reports and its answers: a plain trace (rules G1 to G10).
+//! A plain trace: questions and reports to a governor, and its answers (rules G1 to G10).
 
 /// The most states of a table (G8).
 pub const MAX_STATES: usize = 10;
@@ -7,7 +7,7 @@ pub const MAX_STATES: usize = 10;
 /// "No timer": the longest duration (G2).
 pub const NO_TIMER: i64 = i64::MAX;
 
-/// The latency limit where none was set (G3).
+/// The latency limit if none was set (G3).
 pub const NO_LATENCY_LIMIT: i64 = i32::MAX as i64 * 1000;
 
 /// The tick's period in ns for `hz` ticks a second, 1 or more (G1).
@@ -103,13 +103,13 @@ impl Table {
 /// State that a governor knows when it chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// Until the next timer with the tick stopped (G4). Can be negative; [`NO_TIMER`] without one.
+    /// Time until the next timer with the tick stopped, in ns (G4). Can be negative. [`NO_TIMER`] without a timer.
     pub timer_ns: i64,
-    /// Until the next event that is programmed now, the tick included (G4). Can be negative.
+    /// Time until the next programmed event, the tick included, in ns (G4). Can be negative.
     pub event_ns: i64,
-    /// Whether the tick is stopped already.
+    /// Whether the tick is already stopped.
     pub tick_stopped: bool,
-    /// Tasks of this CPU that wait for I/O.
+    /// Number of this CPU's tasks that wait for I/O.
     pub io_waiters: u32,
     /// Latency limit in ns, 0 or more (G3).
     pub latency_limit_ns: i64,
@@ -132,18 +132,18 @@ impl Choice {
     }
 }
 
-/// A sleep as a governor learns of it (G6).
+/// A sleep, as reported to a governor (G6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sleep {
-    /// The state that was really entered.
+    /// The state that was actually entered.
     pub entered: usize,
-    /// How long the CPU was in it, in ns, 0 or more, exit included.
+    /// Time that the CPU was in it, exit included, in ns, 0 or more.
     pub slept_ns: i64,
-    /// From the choice to the report, in ns; `slept_ns` and the time of the idle loop itself.
+    /// Time from the choice to the report, in ns: `slept_ns` and the time of the idle loop itself.
     pub span_ns: i64,
     /// Whether the tick's handler ran (G10).
     pub by_tick: bool,
-    /// Whether polling ended for its limit (P3).
+    /// Whether polling ended because of its limit (P3).
     pub poll_limit_hit: bool,
 }
 

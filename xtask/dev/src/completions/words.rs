@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words that options take, from the tables that parse them.
+//! The words that options take, from the tables for parsing them.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ impl Boards {
         })
     }
 
-    /// The words of option `id`; `None` if it takes others.
+    /// Returns the words of option `id`. `None` if it takes others.
     fn words_of(&self, id: &str) -> Option<Vec<String>> {
         let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         if let Some(info) = Info::find(id) {
@@ -59,8 +59,8 @@ impl Boards {
     }
 }
 
-/// Returns `command` and its verbs with the words of their options. The words may be too few to parse what can follow: a list
-/// takes several.
+/// Returns `command` and its verbs with the words of their options. The words are not enough for parsing, because a
+/// list may join several of them.
 pub fn with_words(command: Command) -> Result<Command> {
     let boards = Boards::read()?;
     let experiments = || {
@@ -93,12 +93,12 @@ fn taking(arg: Arg, words: Vec<String>) -> Arg {
     arg.value_parser(PossibleValuesParser::new(words))
 }
 
-/// Whether it takes a value that is not one of the words that it has.
+/// Whether `arg` takes a value that is not among its words.
 fn takes_others(arg: &Arg) -> bool {
     arg.get_action().takes_values() && arg.get_possible_values().is_empty()
 }
 
-/// Whether its value can be a file: a shell completes these by itself.
+/// Whether the value of `arg` can be a file, which a shell completes by itself.
 fn names_a_file(arg: &Arg) -> bool {
     const NAMES: [&str; 5] = ["FILE", "DIR", "IMAGE", "PATH", "INPUT"];
     let names = arg.get_value_names().unwrap_or_default();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The gate that B passes or not.
+//! The gate that B has to pass.
 
 use anyhow::Result;
 use results::Results;
@@ -8,7 +8,7 @@ use results::merge::Run;
 
 use super::side::{Side, percent};
 
-/// How much worse is too much, in per cent: 0 by default.
+/// By how many per cent B may be worse, 0 by default.
 #[derive(Clone, Copy, Debug)]
 pub struct Gate(f64);
 
@@ -16,9 +16,9 @@ pub struct Gate(f64);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
     Passed,
-    /// It does not, for this reason.
+    /// B fails, for this reason.
     Failed(String),
-    /// These runs do not decide it: why, and a remedy.
+    /// These runs can't decide it. Has the reason and a remedy.
     NotTried(String),
 }
 
@@ -28,8 +28,8 @@ impl Gate {
         percent("--fail-if-worse", text).map(Self)
     }
 
-    /// Judges B. If more than the code differs, no verdict on the code is possible. Reports what is
-    /// worse or missing before it asks for runs that could not make it better.
+    /// Judges B. If more than the code differs, no verdict on the code is possible. Reports worse or
+    /// missing cells before it requests more runs, which could not make them better.
     pub fn judge(self, found: &Comparison<'_>, differs: &[&Differs], b: &Side) -> Judgement {
         if !differs.is_empty() {
             let mut words: Vec<&str> = differs.iter().map(|differs| differs.aspect).collect();
@@ -87,7 +87,7 @@ pub fn cells(count: usize) -> String {
     }
 }
 
-/// Formats a number of runs, for people.
+/// Formats a number of runs for people.
 pub fn runs(count: usize) -> String {
     match count {
         1 => "1 run".into(),
@@ -101,7 +101,7 @@ fn lost(found: &Comparison<'_>) -> Option<String> {
     (lost > 0).then(|| format!("B has lost {}", cells(lost)))
 }
 
-/// Names a cell that a run of B has twice: it is not known which of them is the run's.
+/// Names a cell that a run of B has twice, because it is not known which one counts.
 fn again(found: &Comparison<'_>) -> Option<String> {
     let first = found.again.first()?;
     let more = match found.again.len() {
@@ -116,7 +116,7 @@ fn again(found: &Comparison<'_>) -> Option<String> {
     ))
 }
 
-/// Names a run of B that was cut short, is damaged or contradicts itself: it may have lost what A does not have either.
+/// Names a run of B that was cut short, is damaged or contradicts itself. It may have lost cells that A lacks too.
 fn unfinished(b: &Side) -> Option<String> {
     let not_whole = |run: &&Run| {
         let Results {
@@ -135,7 +135,7 @@ fn unfinished(b: &Side) -> Option<String> {
 
 /// Reports too few runs, or samples, for a verdict.
 pub fn too_few(found: &Comparison<'_>) -> Option<String> {
-    // A gate without any figures is not passed.
+    // Without any figures, B does not pass.
     if found.figures().next().is_none() {
         return Some("no cell was measured on both sides; run both with the same options".into());
     }

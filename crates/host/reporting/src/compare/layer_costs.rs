@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The own parts of A's and B's cells, in a comparison of runs under several levels.
+//! The cost of each layer in A's and B's cells, in a comparison of runs under several layers.
 
 use page::layer_costs::times;
 use plan::Under;
@@ -25,7 +25,7 @@ fn median(pair: &Pair<'_>, side: fn(&Compared) -> &Figures) -> Option<Figure> {
     pair.total().map(|total| side(total).rounded_median())
 }
 
-/// Returns the columns of both sides: over the bare machine's, and times Rouse's; those with any value.
+/// Returns the columns of both sides that have any value: the cost above the bare machine, and the ratio to Rouse.
 pub fn columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     let over = |pair: &Pair<'_>, of: Side| {
         let floor = other(found, pair, |cell, other| {

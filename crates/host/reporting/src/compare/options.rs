@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::format::FormatArgs;
 
-/// Probability that `compare` calls anything better or worse if nothing is.
+/// Probability that `compare` calls anything better or worse when nothing differs.
 const LEVEL: &str = "5%";
 
 /// Options of `compare`.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page of a comparison: the words, the cells that differ before and after, then every cell and both machines.
+//! The page of a comparison: the verdict in words, the cells that differ, before and after, then every cell and both
+//! machines.
 
 use maud::{Markup, html};
 use page::document::Document;
@@ -14,7 +15,7 @@ use shell::command;
 use super::side::Side;
 use super::text;
 
-/// Cells that a chart shows, those that differ most.
+/// Number of cells that a chart shows, beginning with the largest difference.
 const MOST: usize = 12;
 
 /// Returns the page.
@@ -38,7 +39,7 @@ pub fn page(found: &Comparison<'_>, differs: &[Differs], a: &Side, b: &Side) -> 
     page::document("Comparison", body)
 }
 
-/// The cells that differ as pairs of bars.
+/// Returns a chart of the cells that differ, as pairs of bars.
 fn chart(found: &Comparison<'_>, scale: Scale, unit: &str) -> Option<Markup> {
     let changed = found
         .pairs
@@ -108,7 +109,7 @@ fn group(pair: &Pair<'_>, total: &Compared, label: (String, String), scale: Scal
     }
 }
 
-/// Returns the page of one of `runs` against itself with other medians, to look at it.
+/// Returns a sample page, which compares one of `runs` with a copy that has other medians.
 pub fn sample(runs: &[Run]) -> String {
     let has_median = |cell: &&Cell| cell.stats.is_some_and(|stats| stats.supports(500));
     let medians = |run: &&Run| run.results.cells.iter().filter(has_median).count();

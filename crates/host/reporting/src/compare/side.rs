@@ -72,7 +72,7 @@ impl Side {
         notes.into_iter()
     }
 
-    /// Returns the trees from which its images were built, as far as they are known.
+    /// Returns the known trees from which its images were built.
     pub fn trees(&self) -> Vec<String> {
         let builds = self.runs.iter();
         let builds = builds.filter_map(|run| run.results.build.clone());
@@ -84,7 +84,7 @@ impl Side {
     }
 }
 
-/// Checks that no boot is on both sides, as the test between several boots requires.
+/// Checks that no boot is on both sides, because the test requires distinct boots.
 pub fn check_distinct(a: (&Side, &[PathBuf]), b: (&Side, &[PathBuf])) -> Result<()> {
     if a.0.runs.len() + b.0.runs.len() <= 2 {
         return Ok(());
@@ -105,7 +105,7 @@ pub fn check_distinct(a: (&Side, &[PathBuf]), b: (&Side, &[PathBuf])) -> Result<
     }
 }
 
-/// Checks the units: instructions can't be compared with time, nor with cycles.
+/// Checks the units. Instructions can't be compared with time or with cycles.
 pub fn check_units(a: &Side, b: &Side) -> Result<()> {
     for side in [a, b] {
         let unit = &side.first().unit;
@@ -145,7 +145,7 @@ pub fn check_units(a: &Side, b: &Side) -> Result<()> {
     Ok(())
 }
 
-/// Checks that compared cells count the same.
+/// Checks that compared cells count in the same unit.
 pub fn check_cells(found: &Comparison<'_>) -> Result<()> {
     for pair in &found.pairs {
         let mut cells = pair.a.iter().chain(&pair.b);

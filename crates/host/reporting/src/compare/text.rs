@@ -14,15 +14,16 @@ use page::grid::Column;
 use page::scale::Scale;
 use page::table::{Units, names};
 
-/// Most cells, or other things of one kind, to list.
+/// Largest number of cells, or of other things of one kind, to list.
 const LISTED: usize = 12;
-/// Rows of a table that fit a screen.
+/// Number of a table's rows that fit a screen.
 const ROWS: usize = 24;
-/// Characters of a note.
+/// Largest number of characters in a note.
 const LONG: usize = 600;
 
-/// The sentence, the table, what else changed, and what could not be compared. `see`: a difference, in per cent, for which to
-/// say how many runs show it. `whole`: with every cell and every column; else the cells that differ, in 80 columns.
+/// Returns the sentence, the table, the other changes, and the cells that could not be compared. `see` is a difference
+/// in per cent, for which the document reports how many runs show it. With `whole`, the table has every cell and
+/// every column, else only the cells that differ, in 80 columns.
 pub fn document(
     found: &Comparison<'_>,
     differs: &[Differs],
@@ -68,7 +69,7 @@ pub fn document(
     lines
 }
 
-/// The cells that differ, the most first, then those without a verdict; the others are counted.
+/// Lists the cells that differ, the largest difference first, then those without a verdict. Counts the others.
 fn differing(found: &Comparison<'_>, scale: Scale, units: &Units<'_>) -> Document {
     let same = |place: &usize| found.pairs[*place].verdict() == Verdict::NoDifference;
     let (same, mut rows): (Vec<usize>, Vec<usize>) = (0..found.pairs.len()).partition(same);
@@ -105,7 +106,7 @@ fn differing(found: &Comparison<'_>, scale: Scale, units: &Units<'_>) -> Documen
     document
 }
 
-/// Columns that tell cells from each other, and the workload in any case.
+/// Returns the columns that distinguish cells, and always the workload.
 pub fn subject(cells: Vec<&Cell>) -> Vec<Column> {
     let workloads = cells.iter().map(|cell| cell.table()).collect();
     let others = names(cells)
@@ -142,7 +143,7 @@ fn side(name: &str, side: &Side) -> String {
     format!("{name}: {runs}, {} ({})", side.shown, parts.join(", "))
 }
 
-/// Returns notes of the runs of a side that the other side does not have.
+/// Returns notes on the runs of a side that the other side lacks.
 fn notes(name: &str, side: &Side, other: &Side) -> impl Iterator<Item = String> {
     let own = side
         .notes()
@@ -155,7 +156,7 @@ fn has_path(pair: &Pair<'_>) -> bool {
     pair.figure(Quantity::Path).is_some()
 }
 
-/// Returns the columns of A and B, of one quantity of each cell.
+/// Returns the columns of A and B for one quantity of each cell.
 fn sides(
     found: &Comparison<'_>,
     scale: Scale,
@@ -176,7 +177,7 @@ fn sides(
     ]
 }
 
-/// Likewise of the median that judges a cell, with its path in brackets, and the verdict.
+/// Returns the columns of the median that decides a cell's verdict, with its path in brackets, and of the verdict.
 fn answer(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     let medians = |title, of: &dyn Fn(&Compared) -> &Figures| {
         let text = |pair: &Pair<'_>| {
@@ -200,7 +201,7 @@ fn answer(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     columns.into_iter().map(Column::result).collect()
 }
 
-/// The table of every cell.
+/// Returns the columns of the table of every cell.
 pub fn columns(
     found: &Comparison<'_>,
     scale: Scale,
@@ -267,7 +268,7 @@ fn figures(figures: &Figures, scale: Scale) -> String {
     }
 }
 
-/// Formats a figure of a side: of a sample, or a rate.
+/// Formats a figure of a side, which is a sample's value or a rate.
 fn figure(figure: &Compared, of: &Figures, scale: Scale) -> String {
     match figure.quantity {
         quantity if !quantity.is_rate() => scale.show_figure(of.rounded_median()),
@@ -320,7 +321,7 @@ fn verdict(figure: &Compared) -> String {
     }
 }
 
-/// Lists changes of cells besides those that they are judged by; unless `whole`, of cells that the table does not have.
+/// Lists changes of cells that do not decide their verdict. Unless `whole`, lists only cells that the table lacks.
 fn changed_beside(found: &Comparison<'_>, scale: Scale, whole: bool) -> Vec<String> {
     let beside =
         |(_, figure): &(&Pair<'_>, &Compared)| !figure.quantity.leads() && figure.changed();
@@ -356,7 +357,7 @@ fn title(cell: &Cell) -> String {
     format!("{} {}", cell.under, cell.title())
 }
 
-/// Lists cells that B has in none or not in all of its runs, or more often.
+/// Lists cells that do not occur exactly once in each run of B.
 fn missing(cells: &[Lost<'_>]) -> Vec<String> {
     let told = cells.iter().map(|lost| {
         let why = lost
@@ -389,7 +390,7 @@ fn listed(title: &str, all: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// Describes how it was judged, and what that relies on.
+/// Describes the method of the verdicts, and its assumptions.
 fn method(found: &Comparison<'_>, a: &Side, b: &Side) -> Vec<String> {
     if found.exact {
         return Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `report --svg`: a file for each chart. Existing files stay: nothing is written if any of them exists.
+//! `report --svg`: writes a file for each chart. Existing files stay: nothing is written if any of the files exists.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -20,7 +20,7 @@ pub struct Charts {
 }
 
 impl Charts {
-    /// Creates the files of the charts of `runs`; none if one of them exists.
+    /// Creates the files for the charts of `runs`, but no file if any of them exists.
     pub fn claim(folder: &Path, runs: &[Run]) -> Result<Self> {
         let shown = places::shown(folder);
         if let Err(error) = fs::create_dir_all(folder) {
@@ -59,7 +59,7 @@ impl Charts {
         })
     }
 
-    /// Writes them, and prints their names.
+    /// Writes the charts, and prints the files' names.
     pub fn write(self) -> Result<()> {
         say!("");
         say!(

@@ -15,9 +15,9 @@ use shell::failure::bad_input;
 use shell::output::file_arguments;
 use shell::{files, mistake, places};
 
-/// Most kinds of complaints that are printed for a file.
+/// Largest number of kinds of complaints to print for a file.
 const KINDS: usize = 20;
-/// Most characters of a sentence of ours that quotes something.
+/// Largest number of characters in a sentence that quotes something.
 const LONG: usize = 600;
 
 const REMEDY: &str = "name a run folder, a results.json or a serial log";
@@ -31,7 +31,7 @@ pub struct Input {
     pub label: String,
     /// Its folder, if a folder was named.
     pub folder: Option<PathBuf>,
-    /// Whether it was read from records, not from a results.json.
+    /// Whether it was read from records and not from a results.json.
     pub is_log: bool,
     pub results: Results,
     /// The commands that made it, if known.
@@ -113,7 +113,7 @@ impl Input {
         })
     }
 
-    /// Returns complaints about it, for people: the first of each kind.
+    /// Returns complaints about the input for people, the first of each kind.
     pub fn complaints(&self) -> Vec<String> {
         let damaged = self.results.damaged.iter();
         let damaged = damaged.map(|cell| format!("{} is damaged, not used", Quoted::new(cell)));
@@ -167,7 +167,7 @@ fn from_json(text: &str, shown: &str) -> Result<Results> {
     Ok(results)
 }
 
-/// Returns the name that distinguishes an input from others: that of its folder, or of the
+/// Returns the name that distinguishes an input from others: the name of its folder, or of the
 /// file if that is more specific.
 fn label(path: &Path) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.into());

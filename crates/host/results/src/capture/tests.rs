@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Logs on arrival, and results that a damaged one must not have.
+//! Damaged logs, and results that they must not have.
 
 use std::collections::BTreeMap;
 

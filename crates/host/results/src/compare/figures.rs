@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures of a cell, and the runs' verdict on them.
+//! Figures of a cell, and the verdict on them.
 
 use significance::{FEWEST, detectable, median, residuals};
 
 use super::quantity::{How, Quantity};
 use crate::{Bounds, Cell};
 
-/// The figures of a side, one of each run.
+/// The figures of a side, one for each run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
     of_runs: Vec<f64>,
@@ -15,7 +15,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Collects the figures of `cells`, one of each run; `None` if a run has none.
+    /// Collects the figures of `cells`, one for each run. `None` if a run has none.
     fn of(quantity: Quantity, cells: &[&Cell], how: How) -> Option<Self> {
         let figures = cells.iter().map(|cell| quantity.of(cell, how));
         let figures: Option<Vec<f64>> = figures.collect();
@@ -24,7 +24,7 @@ impl Figures {
         Some(Self { of_runs, bounds })
     }
 
-    /// Returns the bounds of the samples of the run that has this figure; `None` if it was not rounded.
+    /// Returns the bounds of the samples in the run with this figure. `None` if the figure was not rounded.
     pub fn bounds(&self, figure: f64) -> Option<Bounds> {
         let of = self.of_runs.iter().position(|&of| of == figure)?;
         self.bounds[of]
@@ -35,7 +35,7 @@ impl Figures {
         median(&self.of_runs).unwrap_or(0.0)
     }
 
-    /// Returns their median as a sample's value; with the bounds of its run's samples if it was rounded.
+    /// Returns their median as a sample's value, with the bounds of its run's samples if it was rounded.
     pub fn rounded_median(&self) -> (u64, Option<Bounds>) {
         let median = self.median();
         (median as u64, self.bounds(median))
@@ -64,7 +64,7 @@ impl Figures {
     }
 }
 
-/// Verdict on B compared with A.
+/// The verdict on B compared with A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is less.
@@ -94,12 +94,12 @@ pub struct Compared {
     pub verdict: Verdict,
     /// The p-value, adjusted for the number of tests, if it was tested.
     pub p_value: Option<f64>,
-    /// The level of this test alone, if it was tested and saw no difference.
+    /// The level of this test alone, if it was made and detected no difference.
     pub(super) saw_none_at: Option<f64>,
 }
 
 impl Compared {
-    /// Returns the quantity in `a` and `b`, not judged yet; `None` if a side does not have it.
+    /// Returns the quantity in `a` and `b`, without a verdict yet. `None` if a side lacks it.
     pub(super) fn between(
         quantity: Quantity,
         a: &[&Cell],
@@ -118,12 +118,12 @@ impl Compared {
         })
     }
 
-    /// Returns how much more B has.
+    /// Returns by how much B exceeds A.
     pub fn by(&self) -> f64 {
         self.b.median() - self.a.median()
     }
 
-    /// Likewise in per cent of A; infinite where A has none.
+    /// Returns the same in per cent of A, or infinity if A's figure is 0.
     pub fn percent(&self) -> f64 {
         match self.by() {
             0.0 => 0.0,
@@ -136,7 +136,7 @@ impl Compared {
         matches!(self.verdict, Verdict::Better | Verdict::Worse)
     }
 
-    /// Returns which of the two it is if there is a difference.
+    /// Returns the verdict that applies if there is a difference.
     fn direction(&self) -> Verdict {
         if self.by() > 0.0 {
             Verdict::Worse
@@ -145,7 +145,7 @@ impl Compared {
         }
     }
 
-    /// Judges exact values: sides that share no value differ.
+    /// Judges exact values. Sides that share no value differ.
     pub(super) fn judge_exactly(&mut self) {
         self.verdict = match self.a.overlaps(&self.b) {
             true => Verdict::NoDifference,
@@ -153,21 +153,21 @@ impl Compared {
         };
     }
 
-    /// Whether all runs of both sides have one value. Then no order of them shows anything:
-    /// the test would have a p-value of 1 whatever side the runs are on, and does not count.
+    /// Whether all runs of both sides have the same value. The test then has a p-value of 1 for
+    /// any division of the runs into sides, so it does not count.
     pub(super) fn is_constant(&self) -> bool {
         let first = self.a.low();
         let same = |side: &Figures| side.low() == first && side.high() == first;
         same(&self.a) && same(&self.b)
     }
 
-    /// Returns the probability that runs of one population fall as far apart.
+    /// Returns the probability that runs of a single population are this far apart.
     pub(super) fn alone(&self) -> f64 {
         significance::p_value(&self.a.of_runs, &self.b.of_runs)
     }
 
-    /// Judges by the p-value after the adjustment for the family; `can` is whether these
-    /// runs could have shown anything.
+    /// Judges by the p-value after the adjustment for the family. `can` is whether these
+    /// runs could have shown a difference.
     pub(super) fn judge(&mut self, p_value: f64, level: f64, can: bool) {
         let enough = self.a.runs().min(self.b.runs()) >= FEWEST;
         self.p_value = enough.then_some(p_value);
@@ -178,7 +178,7 @@ impl Compared {
         };
     }
 
-    /// Returns the difference that would have been detected, in per cent of A, if none was. Each call simulates it.
+    /// Returns, if no difference was detected, the least detectable one in per cent of A. Each call simulates it.
     pub fn sees(&self) -> Option<f64> {
         let level = self.saw_none_at?;
         let (a, b) = (self.a.runs(), self.b.runs());
@@ -186,7 +186,7 @@ impl Compared {
         least.map(|least| least * 100.0)
     }
 
-    /// Returns how the runs of a side are spread, as shares of A's median; empty if that is not known.
+    /// Returns the spread of each side's runs, as shares of A's median. Empty if unknown.
     pub(super) fn residuals(&self) -> Vec<f64> {
         let of = self.a.median();
         let mut residuals = residuals(&[&self.a.of_runs, &self.b.of_runs]);

@@ -13,23 +13,23 @@ use super::figures::{Compared, Verdict};
 use super::quantity::Quantity;
 use super::setting::Differs;
 
-/// A cell that both sides measured, or neither.
+/// A cell that both sides measured, or neither side did.
 #[derive(Debug)]
 pub struct Pair<'r> {
-    /// The cell, as one run has it.
+    /// The cell in one of the runs.
     pub cell: &'r Cell,
-    /// Its cell in the runs of A that measured it.
+    /// The cell in the runs of A that measured it.
     pub a: Vec<&'r Cell>,
-    /// Its cell in those of B.
+    /// The cell in the runs of B that measured it.
     pub b: Vec<&'r Cell>,
-    /// Comparable figures; the leading one first.
+    /// Comparable figures, with the leading one first.
     pub figures: Vec<Compared>,
-    /// The stage that changed most in the direction of the whole, and by how much.
+    /// The stage that changed most in the direction of the whole sample, and its change.
     pub stage: Option<(String, f64)>,
 }
 
 impl Pair<'_> {
-    /// Returns the figure that judges it: the median of its samples.
+    /// Returns the figure that decides the verdict: the median of the samples.
     pub fn total(&self) -> Option<&Compared> {
         self.figures.first().filter(|first| first.quantity.leads())
     }
@@ -41,7 +41,7 @@ impl Pair<'_> {
             .find(|figure| figure.quantity == quantity)
     }
 
-    /// Returns the verdict on that figure.
+    /// Returns the verdict on the median of the samples.
     pub fn verdict(&self) -> Verdict {
         match self.total() {
             Some(total) => total.verdict,
@@ -51,35 +51,35 @@ impl Pair<'_> {
     }
 }
 
-/// A cell of A that B does not have once in each of its runs.
+/// A cell of A that is not exactly once in each run of B.
 #[derive(Debug)]
 pub struct Lost<'r> {
     /// The cell.
     pub cell: &'r Cell,
-    /// How often B has it.
+    /// How often B has the cell.
     pub has: usize,
-    /// Runs of B.
+    /// Number of B's runs.
     pub of: usize,
-    /// Why a run skipped it, if one did.
+    /// The reason of a run that skipped it, if one did.
     pub why: Option<&'r str>,
 }
 
 /// The whole comparison of B with A.
 #[derive(Debug)]
 pub struct Comparison<'r> {
-    /// Cells of both.
+    /// Cells of both sides.
     pub pairs: Vec<Pair<'r>>,
-    /// Cells that A measured, and B did not, or not in each run.
+    /// Cells that A measured, and B did not measure in each run.
     pub lost: Vec<Lost<'r>>,
-    /// Cells that B has more often than it has runs.
+    /// Cells that B has more than once per run.
     pub again: Vec<Lost<'r>>,
-    /// Cells that B alone measured.
+    /// Cells that only B measured.
     pub added: Vec<&'r Cell>,
-    /// Whether values repeat from run to run, so that each difference is due to the code: no test is needed.
+    /// Whether values repeat from run to run. Each difference is then due to the code, and no test is needed.
     pub exact: bool,
-    /// Probability that anything is called different if nothing is.
+    /// Probability of calling anything different when nothing differs.
     pub level: f64,
-    /// Number of tests at this level together: figures that are not the same in all runs.
+    /// Number of tests that share this level: figures that are not the same in all runs.
     pub tests: usize,
 }
 
@@ -87,8 +87,8 @@ pub struct Comparison<'r> {
 type Cells<'r> = Vec<(Vec<String>, Vec<&'r Cell>)>;
 
 impl<'r> Comparison<'r> {
-    /// Compares cells with the same key. A cell that is several times in one run, like in a
-    /// log of several boots, counts as of several runs.
+    /// Compares cells with the same key. A cell that occurs several times in one run, as in a
+    /// log of several boots, counts as cells of several runs.
     pub fn new(a: &'r [Run], b: &'r [Run], level: f64) -> Self {
         let (a_cells, mut b_cells) = (cells(a), cells(b));
         let of = boots(b, &b_cells);
@@ -114,7 +114,7 @@ impl<'r> Comparison<'r> {
         comparison
     }
 
-    /// Adds a cell of A, and of B as often as it is there, of as many runs.
+    /// Adds a cell with its measurements `a` and `b`. B should have `of` of them.
     fn add(&mut self, a: &[&'r Cell], b: &[&'r Cell], of: usize) {
         let (in_a, in_b) = (measured(a), measured(b));
         let cell = in_a.first().or(a.first()).copied();
@@ -169,7 +169,7 @@ impl<'r> Comparison<'r> {
         self.pairs.iter_mut().for_each(find_stage);
     }
 
-    /// Finds cells with a known path on one side only: their comparison then uses less than
+    /// Finds cells whose path is known on one side only, so that their comparison uses less than
     /// it could.
     pub fn paths_differ(&self) -> Option<Differs> {
         let sides = self
@@ -186,7 +186,7 @@ impl<'r> Comparison<'r> {
         })
     }
 
-    /// Returns how many pairs have this verdict.
+    /// Returns the number of pairs with this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         let pairs = self.pairs.iter();
         pairs.filter(|pair| pair.verdict() == verdict).count()
@@ -198,7 +198,7 @@ impl<'r> Comparison<'r> {
         pairs.flat_map(|pair| pair.figures.iter().map(move |figure| (pair, figure)))
     }
 
-    /// Returns the number of runs that each side needs for a verdict: 1 where values repeat.
+    /// Returns the number of runs that each side needs for a verdict, 1 where values repeat.
     pub fn runs_needed(&self) -> usize {
         match self.exact {
             true => 1,
@@ -206,8 +206,8 @@ impl<'r> Comparison<'r> {
         }
     }
 
-    /// Returns for each pair how many runs of each side would show a median that is `percent` per cent
-    /// away; `None` if that is not known, or exceeds the largest number to ask for.
+    /// Returns, for each pair, how many runs of each side would detect a difference of `percent` per cent
+    /// between medians. `None` if the number is unknown, or too large to request.
     pub fn runs_to_see(&self, percent: f64) -> Vec<Option<usize>> {
         let least = self.runs_needed();
         let each = self.level / self.tests.max(1) as f64;
@@ -221,7 +221,7 @@ impl<'r> Comparison<'r> {
 
 type Words = BTreeSet<&'static str>;
 
-/// Whether paths of `cells` are known.
+/// Describes whether the paths of `cells` are known.
 fn known(cells: &[&Cell]) -> Words {
     let words = cells.iter().map(|cell| match cell.critical {
         Some(_) => "known",
@@ -235,8 +235,8 @@ fn told<'w>(all: impl Iterator<Item = &'w Words>) -> String {
     words.into_iter().collect::<Vec<_>>().join(" or ")
 }
 
-/// Returns how often each of `cells`, which are those of `runs`, should be there: in as many runs as one of them
-/// is, or, in a log of several boots, as often as most of them are.
+/// Returns how often each of the `cells` of `runs` should occur: in as many runs as the most frequent cell or, in a log
+/// of several boots, as often as most cells.
 fn boots(runs: &[Run], cells: &Cells<'_>) -> usize {
     let mut in_runs: BTreeMap<Vec<String>, usize> = BTreeMap::new();
     for run in runs {
@@ -287,7 +287,7 @@ fn pair<'r>(cell: &'r Cell, a: Vec<&'r Cell>, b: Vec<&'r Cell>, exact: bool) -> 
     }
 }
 
-/// Finds the stage that changed most in the direction in which the median did.
+/// Finds the stage that changed most in the direction of the median.
 fn find_stage(pair: &mut Pair<'_>) {
     let Some(total) = pair.total().filter(|total| total.changed()) else {
         return;

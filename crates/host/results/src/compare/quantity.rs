@@ -8,8 +8,8 @@ use crate::{Bounds, Cell, Counts};
 /// A quantity to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// The median of the samples, which are the work of all CPUs where they are divided: of a run, the median of those of its
-    /// passes.
+    /// The median of the samples, which count the work of all CPUs if they are divided. The median of a run is the
+    /// median of its passes' medians.
     Median,
     /// The median of the path without bookkeeping, if samples are divided.
     Path,
@@ -17,23 +17,24 @@ pub enum Quantity {
     P90,
     /// The 99th percentile of the samples.
     P99,
-    /// The mean of the samples, to a hundredth, where values repeat: it changes with any sample. Of divided samples,
-    /// only those whose path is known: the emulator may change CPUs at another place in one of thousands.
+    /// The mean of the samples, to a hundredth, where values repeat: it changes with any sample. Of divided samples, it
+    /// includes only those with a known path, because the emulator may change CPUs elsewhere in one sample of
+    /// thousands.
     Mean,
-    /// The largest of these, where values repeat.
+    /// The largest of the same samples, where values repeat.
     Max,
-    /// Exits to EL2 per wake-up, of all causes, to a hundredth.
+    /// Exits to EL2 per wake-up, from all causes, to a hundredth.
     Exits,
-    /// Interrupts sent between CPUs, likewise.
+    /// Interrupts sent between CPUs per wake-up, to a hundredth.
     Ipis,
-    /// Interrupts that the guest took, likewise, where values repeat.
+    /// Interrupts that the guest took per wake-up, to a hundredth, where values repeat.
     Irqs,
-    /// Polls that ended at their limit, likewise, where values repeat.
+    /// Polls per wake-up that ended at their limit, to a hundredth, where values repeat.
     Timeouts,
 }
 
 impl Quantity {
-    /// Every one, in the order of reports: what leads comes first.
+    /// All quantities in the order of reports, with the leading ones first.
     pub const ALL: [Self; 10] = [
         Self::Median,
         Self::Path,
@@ -63,7 +64,7 @@ impl Quantity {
         }
     }
 
-    /// Whether it is a number of events per wake-up, or a mean: not a value of a sample.
+    /// Whether it is a number of events per wake-up or a mean, and so not a value of a sample.
     pub const fn is_rate(self) -> bool {
         match self {
             Self::Mean | Self::Exits | Self::Ipis | Self::Irqs | Self::Timeouts => true,
@@ -71,12 +72,12 @@ impl Quantity {
         }
     }
 
-    /// Whether a cell is judged by it, if it has it.
+    /// Whether it decides the verdict on cells that have it.
     pub const fn leads(self) -> bool {
         matches!(self, Self::Median)
     }
 
-    /// Returns the bounds of the samples of a percentile that were sorted into buckets; `None` for
+    /// Returns the bounds of the samples of a percentile, if they were sorted into buckets. `None` for
     /// exact figures.
     pub(super) fn bounds(self, cell: &Cell) -> Option<Bounds> {
         match self {
@@ -85,10 +86,10 @@ impl Quantity {
         }
     }
 
-    /// Returns the figure of one run; `None` if it has none, or too few samples for it.
+    /// Returns the figure of one run. `None` if the run lacks it, or has too few samples for it.
     pub fn of(self, cell: &Cell, how: How) -> Option<f64> {
         let stats = cell.stats?;
-        // Of samples that repeat, the last few are as reliable as the others.
+        // If samples repeat, the largest few are as reliable as the others.
         let tail = |per_mille, value: u64| {
             (how.exact || stats.supports(per_mille)).then_some(value as f64)
         };
@@ -225,7 +226,7 @@ mod tests {
         let leads = [(Quantity::Median, 80.0), (Quantity::Path, 47.0)];
         let exits = |count| [(Quantity::Exits, count)];
         assert_eq!(known(true), [&leads[..], &tail, &exits(2.0)].concat());
-        // Another run has no path: compare the samples.
+        // Another run has no path, so compare the samples.
         let leads = [(Quantity::Median, 80.0)];
         assert_eq!(known(false), [&leads[..], &tail, &exits(4.0)].concat());
     }
@@ -259,7 +260,7 @@ mod tests {
         let mut cell = measured(1000);
         cell.exits = Counts::from([("sgi".into(), 2000), ("wfi".into(), 1001)]);
         assert_eq!(Quantity::Exits.of(&cell, TIME), Some(3.0));
-        // More wake-ups were made and counted than there are samples.
+        // More wake-ups were made and counted than samples were kept.
         cell.made = 1001;
         cell.exits = Counts::from([("sgi".into(), 2002)]);
         assert_eq!(Quantity::Exits.of(&cell, TIME), Some(2.0));

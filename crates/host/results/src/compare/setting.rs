@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Differences between runs besides the code.
+//! Differences between runs, other than the code.
 
 use std::collections::BTreeSet;
 
@@ -45,8 +45,8 @@ pub struct Differs {
 /// A setting of a run: its aspect, its name if the aspect has several, and its text.
 type Setting = (&'static str, String, String);
 
-/// Lists differences between the runs of A and those of B, or among those of one side. A run
-/// that lacks a setting, like one from a log, does not differ in it.
+/// Lists differences between the runs of A and B, or among the runs of one side. A run that lacks
+/// a setting, like a run from a log, does not differ in it.
 pub fn differences(a: &[Run], b: &[Run]) -> Vec<Differs> {
     let settings = |runs: &[Run]| -> Vec<Setting> {
         runs.iter().flat_map(|run| settings(&run.results)).collect()
@@ -86,13 +86,13 @@ pub fn differences(a: &[Run], b: &[Run]) -> Vec<Differs> {
     differs.collect()
 }
 
-/// Name of the clock at passes, which are single readings.
+/// Name of the clock during passes, which is read once each time.
 const AT_PASSES: &str = "at passes, Hz";
 
-/// The share by which a clock that each boot measures may differ.
+/// The share by which a clock may differ between boots, each of which measures it.
 const BY_BOOT: f64 = 1.0 / 500.0;
 
-/// Whether clocks are one that was measured several times, within a `share`.
+/// Whether `hertz` are readings of one clock, which agree within `share`.
 fn is_one_clock(hertz: &[&String], share: f64) -> bool {
     let hertz = hertz.iter().filter_map(|text| text.parse::<u64>().ok());
     let (least, most) = hertz.fold((u64::MAX, 0), |(least, most), hertz| {
@@ -150,7 +150,7 @@ fn settings(results: &Results) -> Vec<Setting> {
                 tell("parameters", name, parameter.value.clone());
             }
         }
-        // A log does not say whether there is one; results with a board's name are not from a log.
+        // A log does not show whether there was an emulator. Results with a board's name are not from a log.
         None if !results.board.is_empty() => tell("emulator", "", "none".into()),
         None => {}
     }
@@ -181,16 +181,16 @@ fn text(value: &Value) -> String {
 /// Order of the runs of both sides in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// By turns, more or less: slow changes affect both.
+    /// Runs of both sides alternate, more or less, so slow changes affect both.
     Mixed,
-    /// Runs of one side mostly before those of the other.
+    /// Most runs of one side come before those of the other.
     Apart,
-    /// A run has no time of its begin.
+    /// The start time of a run is not known.
     Unknown,
 }
 
-/// Least share of the pairs of a run of A and one of B, in per cent, that must have
-/// each order for the sides to count as mixed.
+/// For the sides to count as mixed, at least this percentage of the pairs of a run of A and a run
+/// of B must have each order.
 const MIXED: usize = 25;
 
 /// Returns the order of the runs of A and of B in time.
@@ -203,7 +203,7 @@ pub fn order(a: &[Run], b: &[Run]) -> Order {
     if a.iter().chain(&b).any(String::is_empty) {
         return Order::Unknown;
     }
-    // Times in one zone and form, which sort like text.
+    // All times have the same zone and form, so they sort like text.
     let before = a
         .iter()
         .flat_map(|a| b.iter().filter(move |b| a < *b))
@@ -284,7 +284,7 @@ mod tests {
         let mut other = known();
         other.cells[1].iterations = 24;
         assert_eq!(differ(known(), other), ["iterations"]);
-        // Each boot measures it again.
+        // Each boot measures the clock again.
         let mut other = known();
         other.machine.core_hz += other.machine.core_hz / 1000;
         assert!(differ(known(), other).is_empty());

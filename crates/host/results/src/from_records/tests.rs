@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Records that results keep, and records that they refuse.
+//! Records that results keep or refuse.
 
 use plan::Workload;
 
@@ -36,8 +36,8 @@ fn the_schema_has_the_promised_names() {
     }
 }
 
-/// Two cells, of the first core and of the third; the second record of each is lost if
-/// the boot is `cut`.
+/// Returns two cells, one of the first core and one of the third. The second record of each
+/// is lost if the boot is `cut`.
 fn on_two_cores(cut: bool) -> Results {
     let mut records = vec![
         "boot under=rouse version=0.1.0",
@@ -70,7 +70,7 @@ fn each_cell_is_of_the_clock_of_its_core_and_each_core_has_its_drift() {
     let cells: Vec<_> = results.cells.iter().collect();
     assert_eq!(cells[0].cycles_hz, Some(2_000_000_000));
     assert_eq!(cells[1].cycles_hz, Some(1_000_000_000));
-    // 20 ticks are 40 cycles of the one and 20 of the other.
+    // 20 ticks are 40 cycles of the first core and 20 of the third.
     assert_eq!(
         [cells[0].counter_coarse, cells[1].counter_coarse],
         [Some(0.2), Some(0.1)]

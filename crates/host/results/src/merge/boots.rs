@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boots of some inputs, each once.
+//! Finds the boots in some inputs, each once.
 
 use std::collections::BTreeSet;
 
 use super::Run;
 use crate::{Cell, Results};
 
-/// Returns the runs of all inputs, each once: a repeated one, like a copy of its folder, becomes a note of
-/// the first.
+/// Returns the runs of all inputs, each once. A repeated run, such as a copy of its folder, becomes a note of
+/// the first one.
 pub fn boots(inputs: Vec<Run>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for input in inputs {
@@ -39,8 +39,8 @@ fn again(known: &str, label: &str, results: &Results) -> String {
     format!("{label} {began}: it is the boot of {known}, which counts once")
 }
 
-/// Whether two runs are one that was given twice: they began at the same time, and have a cell in
-/// common. If one has no time, samples that vary from boot to boot are all the same.
+/// Whether two runs are one run that was given twice: they began at the same time, and have a cell in
+/// common. If one has no time, all samples that vary between boots must be equal.
 #[must_use]
 pub fn is_one_boot(a: &Results, b: &Results) -> bool {
     fn measured(results: &Results) -> impl Iterator<Item = &Cell> {
@@ -62,7 +62,7 @@ pub fn is_one_boot(a: &Results, b: &Results) -> bool {
         && measured(a).zip(measured(b)).all(same)
 }
 
-/// Returns the runs of one results.json, which may be joined ones.
+/// Returns the runs of one results.json, which may contain joined runs.
 fn apart(label: String, mut all: Results) -> Vec<(String, Results)> {
     let origins = std::mem::take(&mut all.runs);
     if origins.is_empty() {
@@ -125,7 +125,7 @@ mod tests {
         let count = |second: Run| runs(vec![at("a", "10:00", "ticks", 30), second]).len();
         assert_eq!(count(at("copy", "10:00", "ticks", 30)), 1);
         assert_eq!(count(at("b", "10:01", "ticks", 30)), 2);
-        // A log has no time; equal samples show it.
+        // A log has no time, but equal samples show that it is a copy.
         assert_eq!(count(at("log", "", "ticks", 30)), 1);
         assert_eq!(count(at("log", "", "ticks", 31)), 2);
         let logs = |unit: &str| runs(vec![at("a", "", unit, 30), at("b", "", unit, 30)]).len();

@@ -8,8 +8,8 @@ use plan::{Under, Workload};
 
 use crate::{Cell, Critical, INSNS, Results};
 
-/// Whether samples of a workload are divided: those that end with a woken
-/// task, or an answered call.
+/// Whether samples of a workload are divided: they are if they end with a
+/// woken task or an answered call.
 const fn is_taken_apart(workload: Workload) -> bool {
     matches!(
         workload,
@@ -18,9 +18,9 @@ const fn is_taken_apart(workload: Workload) -> bool {
 }
 
 impl Results {
-    /// Adds the `samples` of the last boot to its cells, which are those from number `first` on: their number in a boot
-    /// identifies cells. A guest that ran alone was not under `under`, which was observed. Samples that differ from
-    /// the guest's measurement are a problem; a missing observer is worth a note.
+    /// Adds the `samples` of the last boot to its cells, which begin at index `first` and are identified by their
+    /// number in the boot. Cells of a guest that ran alone were not under `under`, which was observed. Samples that
+    /// differ from the guest's measurement become a problem, and a missing observer becomes a note.
     pub fn add_samples(&mut self, first: usize, under: Under, samples: Result<Samples, String>) {
         let cells = self.cells.iter_mut().skip(first);
         let of_boot = |cell: &&mut Cell| {

@@ -15,15 +15,15 @@ pub struct Records {
     pub machine: BTreeMap<String, String>,
     /// Values of `feature`, by name.
     pub features: BTreeMap<String, String>,
-    /// Values of `probe`, by name, with their details.
+    /// Values and details of `probe`, by name.
     pub probes: BTreeMap<String, Probe>,
     /// Unit of values, and its source.
     pub unit: Option<(String, String)>,
-    /// Clock of each CPU that measures, by its place.
+    /// Clock of each measuring CPU, by the CPU's place.
     pub core_clocks: BTreeMap<u64, ClockRecords>,
     /// Whole cells.
     pub cells: Vec<CellRecords>,
-    /// Cells with a damaged block and no whole one: what is known of them.
+    /// Descriptions of cells with a damaged block and no whole one.
     pub damaged: Vec<String>,
     /// Other problems of the records.
     pub problems: Vec<String>,
@@ -39,16 +39,16 @@ pub struct Records {
     pub begun: bool,
 }
 
-/// The clock of a CPU that measures, Hz; 0 if it stood or was not steady.
+/// The clock of a measuring CPU, in Hz. 0 if it stood or was not steady.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClockRecords {
     /// Its MPIDR_EL1, as text.
     pub affinity: String,
-    /// At the begin.
+    /// The clock at the begin of the boot.
     pub begin_hz: Option<u64>,
-    /// At the end.
+    /// The clock at the end of the boot.
     pub end_hz: Option<u64>,
-    /// The clock by which its values became cycles.
+    /// The clock that converted its values to cycles.
     pub cycles_hz: Option<u64>,
 }
 
@@ -64,35 +64,35 @@ pub struct Probe {
 /// Size of the planned measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
-    /// Cells.
+    /// Number of cells.
     pub cells: u64,
-    /// Cells that can't run.
+    /// Number of cells that can't run.
     pub skipped: u64,
-    /// Passes over the others.
+    /// Number of passes over the other cells.
     pub passes: u64,
-    /// Most wake-ups of a cell.
+    /// Largest number of wake-ups in a cell.
     pub iterations: u64,
-    /// Milliseconds of the guest that a cell takes at most; 0 means no limit.
+    /// The most milliseconds of the guest's time that a cell may take. 0 means no limit.
     pub cell_ms: u64,
-    /// A guess of the guest's time for all of it, microseconds.
+    /// Estimate of the guest's time for the whole plan, in microseconds.
     pub guess_us: u64,
 }
 
 /// Progress of a boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BootProgress {
-    /// Parts of the work that are done: passes over cells, where cells are measured.
+    /// Number of finished parts of the work: passes over cells, if cells are measured.
     pub done: u64,
-    /// All parts.
+    /// Number of all parts.
     pub of: u64,
-    /// Work done, in microseconds of the guess.
+    /// Finished work, in microseconds of the estimate.
     pub done_us: u64,
     /// Whether the last cell has ended.
     pub ended: bool,
 }
 
 impl Records {
-    /// Lists what is missing of the plan, for people.
+    /// Lists, for people, the missing parts of the plan.
     pub fn missing(&self) -> Option<String> {
         let mut missing = Vec::new();
         let parts = self.cells.iter().filter(|cell| cell.is_part()).count();

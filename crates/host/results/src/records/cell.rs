@@ -19,11 +19,11 @@ pub struct CellRecords {
     pub histograms: BTreeMap<String, Vec<(u64, u64)>>,
     /// The samples themselves, by stage.
     pub raw: BTreeMap<String, Vec<u64>>,
-    /// The median of each of its passes, in order; empty if the records of one are
+    /// The median of each of its passes, in order. Empty if the records of a pass are
     /// missing.
     pub pass_p50: Vec<u64>,
-    /// The core's frequency at the begin and at the end of each of its passes, Hz, where
-    /// the guest read it; 0 if it failed.
+    /// The core's frequency at the begin and at the end of each of its passes, in Hz, if
+    /// the guest read it. 0 if the reading failed.
     pub core_hz: Vec<[u64; 2]>,
     /// Counters.
     pub counts: BTreeMap<String, u64>,
@@ -41,7 +41,7 @@ pub struct Stat {
 }
 
 impl CellRecords {
-    /// Returns the place of the CPU that measures, as text: the sender of its pair, or the first one.
+    /// Returns the place of the measuring CPU as text: the sender of the pair, or the first CPU.
     pub fn measuring(&self) -> &str {
         let pair = self
             .fields
@@ -50,7 +50,7 @@ impl CellRecords {
         pair.map_or("0", |(sender, _)| sender)
     }
 
-    /// Names it, in one line.
+    /// Names the cell in one line.
     pub fn title(&self) -> String {
         format!("cell {} ({})", self.id, self.words())
     }
@@ -58,7 +58,7 @@ impl CellRecords {
     /// Returns the most descriptive words.
     pub fn words(&self) -> String {
         let mut cell = Cell::default();
-        // An unknown word means that it may be any workload.
+        // The unknown word may be of any workload.
         if let Some(word) = self.fields.get("workload") {
             let _ = cell.set("workload", word);
         }
@@ -69,24 +69,24 @@ impl CellRecords {
         known.join(" ")
     }
 
-    /// Returns a field that is a number; 0 if it is missing.
+    /// Returns a field that is a number, or 0 if it is missing.
     pub fn number(&self, key: &str) -> u64 {
         let text = self.fields.get(key);
         text.and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
-    /// Whether more passes were to follow.
+    /// Whether more passes should have followed.
     pub fn is_part(&self) -> bool {
         self.number("passes_planned") > 0 && !self.fields.contains_key("ended")
     }
 
-    /// Formats how many of its passes it has.
+    /// Formats the number of its passes.
     pub fn passes_text(&self) -> String {
         let (passes, planned) = (self.number("passes"), self.number("passes_planned"));
         format!("pass {passes} of {planned}")
     }
 
-    /// Takes a record of the block, of `kind`; `None` if it lacks a field of its kind.
+    /// Takes a record of `kind` from the block. `None` if the record lacks a field of its kind.
     pub fn take(&mut self, kind: &str, record: &Record<'_>) -> Option<()> {
         match kind {
             "cell" => self.fields = fields(record),
@@ -135,8 +135,8 @@ impl CellRecords {
         }
     }
 
-    /// Finds the median of its last pass: of what it has counted since `before`, its state
-    /// after the pass before.
+    /// Finds the median of its last pass from the values since `before`, the cell's state after
+    /// the previous pass.
     pub fn note_pass(&mut self, before: Option<&Self>) {
         let nothing = Self::default();
         let before = before.unwrap_or(&nothing);
@@ -152,8 +152,8 @@ impl CellRecords {
         }
     }
 
-    /// Whether the fields that the last record repeats of the first are the same. If a
-    /// boot's end and the next one's beginning are lost, sequence and id alone
+    /// Whether the fields of the first record that the last one repeats are unchanged. If the
+    /// end of a boot and the beginning of the next are lost, sequence and id alone
     /// could fit by chance.
     pub fn agrees_with(&self, done: &Record<'_>) -> bool {
         fields(done)
@@ -161,13 +161,13 @@ impl CellRecords {
             .all(|(key, value)| self.fields.get(key).is_none_or(|first| first == value))
     }
 
-    /// Whether it has the CPUs' states within samples.
+    /// Whether it has the times of the CPUs' states within samples.
     pub fn tells_parts(&self) -> bool {
         self.counts.contains_key("stamped.ticks")
     }
 
-    /// Describes how these do not add up, if so: the parts sum up to the samples,
-    /// the time at EL2 by cause sums up to that part, and the samples are those with stamps.
+    /// Describes a wrong sum, if any. The parts must add up to the samples, the time at EL2
+    /// by cause must add up to EL2's part, and the samples must be those with stamps.
     pub fn disagreement(&self) -> Option<String> {
         let count = |name: &str| self.counts.get(name).copied();
         let whole = count("stamped.ticks")?;
@@ -196,13 +196,13 @@ impl CellRecords {
         Some(format!("{}: {why}", self.title()))
     }
 
-    /// Whether it has samples, or a reason for having none.
+    /// Whether it has samples, or a reason for their absence.
     pub fn has_result(&self) -> bool {
         self.skipped.is_some() || self.stats.iter().any(|stat| stat.name == "total")
     }
 }
 
-/// Returns the median of what a histogram has in addition to `before`.
+/// Returns the median of the values that a histogram has in addition to `before`.
 fn median_since(now: &[(u64, u64)], before: &[(u64, u64)]) -> Option<u64> {
     let earlier: BTreeMap<u64, u64> = before.iter().copied().collect();
     let new = |&(value, count): &(u64, u64)| {

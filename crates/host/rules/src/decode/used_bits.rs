@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the bits of a read value that the next instruction to use it depends on.
+//! Finds the bits of a read value that its next user, an instruction, depends on.
 
 /// All of them.
 const ALL: u64 = u64::MAX;
 
-/// Returns the bits of X`register` that the first of the instructions `after` that uses it
-/// depends on: the mask of an AND, the source of a bit field, the bit of a branch. Returns all
-/// if that is not visible.
+/// Returns the bits of X`register` on which its first user among the instructions `after`
+/// depends: the mask of an AND, the source of a bit field, or the bit of a branch. Returns all
+/// bits if the user is not visible.
 pub fn bits(register: u8, after: impl IntoIterator<Item = u32>) -> u64 {
     let register = u32::from(register);
     for word in after {
@@ -25,7 +25,7 @@ pub fn bits(register: u8, after: impl IntoIterator<Item = u32>) -> u64 {
             0x24 if first && matches!(word >> 29 & 3, 0 | 3) => {
                 return immediate(word).unwrap_or(ALL);
             }
-            // UBFM: an extracted field goes from bit immr to bit imms, an inserted one begins at
+            // UBFM: an extracted field goes from bit immr to bit imms, and an inserted field begins at
             // bit 0.
             0x26 if first && word >> 29 & 3 == 2 => {
                 let (from, to) = (word >> 16 & 63, word >> 10 & 63);

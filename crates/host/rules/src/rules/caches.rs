@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Maintenance by address between an access to memory without caches and one through them.
 //!
-//! A CPU whose caches are off (SCTLR_ELx.M or C is 0) accesses memory itself. A cache may
-//! hold an older copy of a line that it writes, by speculation of another level or PE, or
-//! because the line was in use before: a later read through a cache may find that copy. And
-//! a line written through a cache may not have reached memory when it is read
-//! without. DC by address moves a line from one to the other: invalidated after writes
-//! without caches, cleaned after writes through them.
+//! A CPU whose caches are off (SCTLR_ELx.M or C is 0) accesses memory directly. A cache may
+//! hold an older copy of a line that the CPU writes, because of speculation by another level or PE, or
+//! because the line was in use before. A later read through a cache may find that copy. In turn,
+//! a line written through a cache may not have reached memory when it is read without caches.
+//! DC by address moves a line between cache and memory: code invalidates it after writes
+//! without caches, and cleans it after writes through them.
 //!
-//! Per byte: written by a CPU without caches, and its line not invalidated since. The first read
-//! through caches is the break. A write through caches ends this state for the bytes that it writes, and DC
-//! ZVA for those of the line: a PE reads its own writes back (DDI 0487K.a, B2.3.1, coherence of one
-//! location), whatever the cache held there. So memory that is filled before it is read needs nothing.
-//! Per line: written through caches, and not cleaned since. The first read or write without them is
-//! the break.
-//! For lines written without caches the place is the instruction that turned the
-//! reader's caches on, if the same level wrote: one place for all of them.
+//! The rule keeps a state per byte: a CPU without caches wrote it, and its line was not invalidated since. The
+//! first read through caches is the break. A write through caches ends this state for the bytes that it
+//! writes, and DC ZVA for all bytes of the line: a PE reads its own writes back (DDI 0487K.a, B2.3.1, coherence of
+//! one location), whatever the cache held there. So memory that is filled before it is read needs nothing.
+//! The rule also keeps a state per line: it was written through caches, and not cleaned since. The first read or
+//! write without caches is the break.
+//! For lines written without caches by the reader's level, the place of a break is the instruction that turned
+//! the reader's caches on, which is one place for all lines.
 //!
-//! A DC is completed by a DSB of all accesses. Without one the CPU may not turn its caches on,
-//! nor call firmware or a hypervisor, which starts other CPUs, nor return from an exception.
+//! A DSB of all accesses completes a DC. Before that, the CPU may not turn its caches on, call
+//! firmware or a hypervisor, which starts other CPUs, or return from an exception.
 //!
-//! Not seen: what a loader, firmware or a device wrote; stale copies of code; an uncompleted DC when a
+//! Not seen: writes by a loader, firmware or a device; stale copies of code; an uncompleted DC when a
 //! store lets another CPU go on; attributes of Normal memory other than
 //! write-back while caches are on.
 
@@ -39,13 +39,13 @@ use crate::shared_state::lock;
 #[cfg(test)]
 use crate::testing::Examples;
 
-/// Written without caches, and not invalidated.
+/// The line has bytes that were written without caches, and not invalidated.
 const BESIDE: u8 = 1;
-/// Written through caches, and not cleaned.
+/// The line was written through caches, and not cleaned.
 const DIRTY: u8 = 2;
-/// Part of a translation table in use: see the rule for those.
+/// The line is part of a translation table in use: see that rule.
 pub const TABLE_IN_USE: u8 = 4;
-/// Lines whose writer is kept: breaks of others are still found, and reported without it.
+/// Number of lines whose writer is kept. Breaks on other lines are found too, and reported without the writer.
 const WRITERS: usize = 1 << 16;
 
 /// Known state of memory.
@@ -91,7 +91,7 @@ impl Rule for CachesAgree {
             (msr!(register @ (SCTLR_EL1 | SCTLR_EL2)), Some(value)) => {
                 let level = register.level();
                 let (was, is) = (now.controls.caches(level), value & 5 == 5);
-                // Only a hypervisor turns on the caches of a level below, before that runs.
+                // Only a hypervisor turns on the caches of a lower level, before that level runs.
                 if level == now.place.level && is && !was {
                     self.enabled[usize::from(level)] = Some(now.place);
                 }
@@ -124,7 +124,7 @@ impl Rule for CachesAgree {
     }
 
     fn entered(&mut self, _: &Now<'_>, _: u8) {
-        // The handler, and its return, does not rely on the interrupted code.
+        // The handler and its return do not rely on the interrupted code.
         self.begun = None;
     }
 
@@ -178,7 +178,7 @@ impl Coherence {
 }
 
 impl CachesAgree {
-    /// Checks that a DC is completed where it has to be.
+    /// Checks that a DC is completed where that is required.
     fn finishes(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         let relies = match operation {
             Operation::Call | Operation::Return => true,
@@ -201,7 +201,7 @@ impl CachesAgree {
         }
     }
 
-    /// A line with bytes written without caches is used through a cache.
+    /// Handles an access through a cache to a line with bytes written without caches.
     #[cold]
     fn after_beside(&mut self, now: &Now<'_>, access: &Access, address: u64, line: &AtomicU8) {
         let Some(bytes) = now.shared.coherence.bytes.of(address) else {
@@ -242,7 +242,7 @@ impl CachesAgree {
     }
 }
 
-/// An access without caches.
+/// Handles an access without caches.
 #[cold]
 fn beside(now: &Now<'_>, access: &Access, address: u64, line: &AtomicU8, state: u8) {
     if state & DIRTY != 0 {
@@ -255,7 +255,7 @@ fn beside(now: &Now<'_>, access: &Access, address: u64, line: &AtomicU8, state: 
     }
     if access.store {
         if let Some(bytes) = now.shared.coherence.bytes.of(address) {
-            // Forget earlier writes to lines that were invalidated since.
+            // Forget writes to the line from before it was invalidated.
             let before = if state & BESIDE != 0 {
                 bytes.load(Relaxed)
             } else {

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Instructions that were written are fetched only after maintenance.
 //!
-//! Data and instructions have separate caches. A line that was written is cleaned to the point of
-//! unification (DC CVAU, or one that goes further), DSB, and invalidated for fetching (IC), DSB,
-//! and the CPU that fetches has a context synchronization event after that. A line that is written
-//! without caches needs no DC, but the DSB. Each DSB is one of the CPU that executed what it completes;
-//! if another CPU fetches, its event comes after that DSB. The place of a break is the
-//! store, or the IC.
+//! Data and instructions have separate caches. After a write, code cleans the line to the point of
+//! unification (DC CVAU, or a DC that goes further), executes a DSB, invalidates the line for fetching (IC),
+//! and executes another DSB. The CPU that fetches has a context synchronization event after that. A line
+//! that is written without caches needs the DSB, but no DC. The CPU that executed an operation also executes
+//! the DSB that completes it. If another CPU fetches, its event comes after that DSB. The place of a break is
+//! the store, or the IC.
 //!
-//! An emulator shows a fetch when it translates the instructions: for the first time since
-//! they were written, by one CPU for all.
+//! An emulator shows a fetch when it translates the instructions: only the first fetch after
+//! a write, by one CPU for all.
 //!
-//! Not seen: what a loader or a device wrote; the shareability of IC and DSB, so an IC of another CPU
-//! that is for that CPU alone; a second CPU that fetches the line; and CPUs that need less (CTR_EL0.IDC
-//! and DIC).
+//! Not seen: writes by a loader or a device; the shareability of IC and DSB, so that the rule accepts an IC which
+//! only affects another CPU; a second CPU that fetches the line; and CPUs that need less (CTR_EL0.IDC and DIC).
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,19 +30,19 @@ use crate::testing::Examples;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Stored,
-    /// At the point of unification once a DSB has completed it.
+    /// The line is at the point of unification once a DSB has completed the DC.
     Cleaned,
-    /// Once a DSB has completed it.
+    /// The line is invalidated once a DSB has completed the IC.
     Invalidated,
 }
 
 /// A line.
 #[derive(Debug, Default)]
 struct CodeLine {
-    /// Where it was written, or the IC where it is invalidated, and how far it is: 0 is none. The upper
-    /// byte of an address, which repeats its bit 55, has stage and level.
+    /// The address of the store, or of the IC that invalidated the line, with the stage. 0 means no write. The
+    /// upper byte of the address, which would repeat bit 55, has the stage and the level.
     state: AtomicU64,
-    /// The DC or IC that it depends on, or the store without caches.
+    /// The DC or IC on which the line depends, or the store without caches.
     begun: Begun,
 }
 
@@ -89,7 +88,7 @@ impl Written {
         }
     }
 
-    /// An IC at `place`.
+    /// Handles an IC at `place`.
     fn invalidates(&self, cpu: u16, line: &CodeLine, place: Place) {
         let before = line.state.load(Relaxed);
         if let Some((_, Stage::Cleaned)) = decoded(before)
@@ -99,7 +98,7 @@ impl Written {
         }
     }
 
-    /// Takes a line from one stage to the next, unless it is written meanwhile.
+    /// Moves a line from one stage to the next, unless it is written meanwhile.
     fn moves(&self, cpu: u16, line: &CodeLine, from: u64, to: u64) {
         self.barriers.begin(cpu, &line.begun);
         let _ = line.state.compare_exchange(from, to, Relaxed, Relaxed);
@@ -109,7 +108,7 @@ impl Written {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct CodeFetched {
-    /// DSBs before the last context synchronization event. A CPU begins with one.
+    /// DSBs before the last context synchronization event. A CPU begins with such an event.
     seen: Option<Seen>,
 }
 

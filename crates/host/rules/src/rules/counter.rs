@@ -2,8 +2,8 @@
 //! A context synchronization event before a counter is read for a measurement.
 //!
 //! A core may read a counter early, among instructions that should have completed. A context
-//! synchronization event orders the read after that. A deadline can do without:
-//! it comes a little early or late. A read is for a measurement if its value is stored
+//! synchronization event orders the read after them. A deadline does not need the event, as
+//! it may come a little early or late. A read is for a measurement if its value is stored
 //! unchanged or is the minuend of a subtraction ([`decode_before`]). At most [`FEW`] accesses to memory
 //! may come between the event and the read, so that an exception entry, which saves registers, does not count.
 //!
@@ -18,7 +18,7 @@ use crate::rule::{About, Now, Rule, synchronises};
 #[cfg(test)]
 use crate::testing::Examples;
 
-/// The registers of an exception, a pair in each access or one.
+/// Enough accesses for the registers of an exception, with one or two in each access.
 const FEW: u32 = 32;
 
 /// See the module.

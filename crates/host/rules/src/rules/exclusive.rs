@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exclusives and atomics only on Normal memory that is write-back and shareable.
 //!
-//! With the MMU off data is Device memory. Whether a monitor or an atomic operation works on
-//! that, or on memory that is not cached or not shareable, is implementation defined, and an
-//! exclusive there may fault, or fail for ever. The tables of stage 1 decide the type of memory,
-//! at each access.
+//! With the MMU off, data accesses are to Device memory. It is implementation defined whether a
+//! monitor or an atomic operation works there, or on memory that is not cached or not shareable. An
+//! exclusive may fault or fail for ever. The tables of stage 1 decide the type of memory at each
+//! access.
 //!
 //! Not seen: the attributes of stage 2, and granules other than 4 KiB.
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Acknowledged interrupts are ended, the last one first, and no others are.
 //!
-//! A read of ICC_IAR1_EL1 that returns an interrupt raises the running priority; a write of
-//! ICC_EOIR1_EL1 with its number drops it. A missing write blocks others of the same or
-//! a lower priority for ever; an extra one, or one for another interrupt, is
-//! UNPREDICTABLE. The end has to come before the level that acknowledged returns from the
-//! exception in which it did. With EOImode 1 a write of ICC_DIR_EL1 deactivates the interrupt, after its
-//! end: one that comes first leaves the priority active without the interrupt.
+//! A read of ICC_IAR1_EL1 that returns an interrupt raises the running priority, and a write of
+//! ICC_EOIR1_EL1 with its number drops the priority. A missing write blocks other interrupts of the
+//! same or a lower priority for ever. An extra write, or a write for another interrupt, is
+//! UNPREDICTABLE. The level that acknowledged an interrupt has to end it before it returns from
+//! that exception. With EOImode 1, a write of ICC_DIR_EL1 deactivates the interrupt after its
+//! end. If this write comes first, the priority stays active without the interrupt.
 //!
-//! Counts per level, each of which has an interface of its own or uses the one that the other does
-//! not; at EL1 per guest that stage 2 maps. If EL2 gives EL1 a new SCTLR_EL1, a vCPU starts again,
-//! and has acknowledged nothing. If an exception hides from the emulator the value of a read, an end of
-//! another interrupt counts as the end of that one, until the return from the exception in which
-//! it was read; it may have been nothing. The rule gives up on a guest once one of its accesses is trapped:
+//! The rule counts per level, because each level has its own interface or uses the one that the other does
+//! not. At EL1, it counts per guest that stage 2 maps. If EL2 gives EL1 a new SCTLR_EL1, a vCPU starts again,
+//! and has acknowledged nothing. If an exception hides the value of a read from the emulator, the end of any
+//! other interrupt counts as its end until the return from the exception with the read. The read may also have
+//! returned no interrupt. The rule gives up on a guest once one of its accesses is trapped, because
 //! it does not know EL2's answer.
 //!
 //! Not seen: Group 0, an interrupt that is never deactivated, and deactivation by register.
@@ -28,11 +28,11 @@ use crate::testing::Examples;
 
 /// The first INTID that is not an interrupt.
 const SPECIAL: u64 = 1020;
-/// LPIs.
+/// The first INTID of LPIs.
 const LPI: u64 = 8192;
-/// Registers whose trapped accesses hide a guest's interrupts: EL2 answers them.
+/// Registers whose trapped accesses hide a guest's interrupts, because EL2 answers them.
 const ACKNOWLEDGE_AND_END: [Register; 3] = [ICC_IAR1_EL1, ICC_EOIR1_EL1, ICC_DIR_EL1];
-/// Group priorities, of which each can be active once: 7 bits at most (IHI 0069H, 4.8.2).
+/// Number of group priorities, with at most 7 bits (IHI 0069H, 4.8.2). Each can be active once.
 const MOST: usize = 128;
 
 /// An interrupt that was acknowledged.
@@ -40,19 +40,19 @@ const MOST: usize = 128;
 struct Acknowledged {
     intid: u64,
     place: Place,
-    /// Depth of exceptions of the level at the acknowledge.
+    /// The level's depth of exceptions at the acknowledge.
     depth: u32,
 }
 
-/// A level.
+/// The interface of a level.
 #[derive(Debug, Default)]
 struct Interface {
     active: Vec<Acknowledged>,
-    /// The depths of acknowledges with an unknown result, or none.
+    /// The depths of acknowledges with an unknown result, which may be no interrupt.
     lost: Vec<u32>,
-    /// A higher level has acknowledged or ended something for this one: its state is unknown.
+    /// Whether a higher level has acknowledged or ended something for this one, whose state is then unknown.
     emulated: bool,
-    /// Exceptions that the level has not returned from.
+    /// Number of exceptions from which the level has not returned.
     depth: u32,
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! List registers in use have different interrupts, and none with a hardware interrupt
-//! is both active and pending.
+//! List registers in use have different interrupts, and no list register with a hardware
+//! interrupt is both active and pending.
 //!
-//! Two with one vINTID are UNPREDICTABLE when the guest runs; so is State 0b11 with HW: pending and
-//! active are then the distributor's. The guest empties registers by itself, so one is in use from
-//! the write of such a value until a read of ICH_ELRSR_EL2, or of the register itself, shows otherwise.
+//! Two list registers with the same vINTID are UNPREDICTABLE when the guest runs. So is State 0b11 with HW,
+//! because the distributor then has that state. The guest empties list registers by itself, so a register is in use
+//! from the write of such a value until a read of ICH_ELRSR_EL2, or of the register itself, shows otherwise.
 //!
-//! Not seen: the value of a read that the emulator does not show; then nothing is in use.
+//! Not seen: the value of a read that the emulator does not show. No register then counts as in use.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ const ENABLED: u64 = 1;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct ListRegisters {
-    /// List registers in use, with the vINTID, and the place of the write.
+    /// List registers in use, each with its vINTID and the place of the write.
     used: BTreeMap<u8, (u64, Place)>,
     /// ICH_HCR_EL2.En.
     enabled: bool,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TLBs hold nothing of a translation regime when it begins.
+//! TLBs have no entries of a translation regime when it begins.
 //!
-//! A reset need not invalidate them, and earlier software has left its translations. So a TLBI of all
-//! of EL2 comes before its MMU is turned on, since it was last on or since the reset; one of stage 1 of
-//! the VMID, or of more, before EL1 turns its own on; and one of both stages of the VMID, or of all of
-//! EL1, before its first guest runs on the CPU with stage 2. It has to be the CPU's own: that of another
-//! CPU need not reach a CPU that is off.
+//! A reset need not invalidate TLBs, and earlier software has left its translations. So a TLBI of all of EL2 has to
+//! come between the last use of EL2's MMU, or the reset, and turning the MMU on. A TLBI of stage 1 of the VMID, or of
+//! more, has to come before EL1 turns its MMU on. A TLBI of both stages of the VMID, or of all of EL1, has to come
+//! before the VMID's first guest runs on the CPU with stage 2. The CPU itself has to execute these TLBIs, because
+//! another CPU's need not reach a CPU that is off.
 //!
-//! Not seen: TLBIs of parts, however many; and stage 2 of a VMID whose tables change.
+//! Not seen: TLBIs of parts, however many, and stage 2 of a VMID whose tables change.
 
 use std::collections::BTreeSet;
 
@@ -23,13 +23,13 @@ const STAGE_2: u64 = 1;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct TlbInvalidated {
-    /// No old entries of EL2.
+    /// Whether there are no old entries of EL2.
     el2: bool,
-    /// No old entries of EL1, of all VMIDs.
+    /// Whether there are no old entries of EL1 for any VMID.
     guests: bool,
-    /// No old entries of EL1, of each of these.
+    /// VMIDs without old entries of EL1.
     vmids: BTreeSet<u64>,
-    /// No old entries of stage 1, of each of these.
+    /// VMIDs without old entries of stage 1.
     stage1: BTreeSet<u64>,
     /// The VMID in VTTBR_EL2.
     vmid: u64,
@@ -40,7 +40,7 @@ impl TlbInvalidated {
         !self.guests && !self.vmids.contains(&vmid)
     }
 
-    /// `vmid` has its own translations from now on.
+    /// Notes that `vmid` has its own translations from now on.
     fn guest(&mut self, now: &Now<'_>) {
         if self.holds_old(self.vmid) {
             let what = format!(
@@ -78,7 +78,7 @@ impl Rule for TlbInvalidated {
                         "the MMU is turned on, and no TLBI of EL2 was executed since it was off",
                     );
                 }
-                // Entries that were invalidated while it was on may have come back until it was off.
+                // Entries that were invalidated while the MMU was on may have come back before it was off.
                 self.el2 &= !was && !is;
             }
             (msr!(SCTLR_EL1), Some(value))

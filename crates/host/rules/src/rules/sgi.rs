@@ -2,22 +2,22 @@
 //! A DSB between a store that the receiver of an SGI reads, and the SGI.
 //!
 //! A write of ICC_SGI1R_EL1 is not ordered after stores. Data that the receiver may read has to be
-//! visible first, which takes a DSB of stores. No register names that data, so the rule watches
-//! the receiver's reads: it keeps the last stores before an SGI that no DSB has completed
-//! until the next one. A CPU that acknowledges an interrupt meanwhile and soon reads one of
-//! those words has relied on luck. Data that only the sender reads needs no DSB, like the frame of
-//! an exception and its counters. Nor does an SGI of the guest announce what the hypervisor stored
-//! before.
+//! visible first, which needs a DSB of stores. No register names that data, so the rule watches
+//! the receiver's reads. Until the next SGI, it keeps the last stores before an SGI that no DSB has
+//! completed. If a CPU acknowledges an interrupt meanwhile and soon reads one of those words, it
+//! has relied on luck. Data that only the sender reads, like the frame of an exception and its
+//! counters, needs no DSB. Nor does an SGI of the guest announce earlier stores of the
+//! hypervisor.
 //!
-//! The place of a break is the store: a log, say, is read after each wake-up and has no news that
-//! the SGI announces. The comment that allows it stands where the log is written, not where the SGI is sent.
+//! The place of a break is the store. A log, for example, is read after each wake-up, but the SGI does not
+//! announce its contents. The comment that allows this stands where the log is written, not where the SGI is sent.
 //!
-//! A store to the interrupt controller that makes an interrupt pending, a doorbell, counts
-//! like an SGI: another CPU takes it.
+//! A store to the interrupt controller that makes an interrupt pending (a doorbell) counts
+//! like an SGI, because another CPU takes the interrupt.
 //!
-//! Not seen: more than [`STORES`] stores before the SGI, more than [`READS`] reads after the
-//! acknowledge, and which CPUs the SGI is for. Both are windows: other events order what is stored or read
-//! long before or after.
+//! Not seen: more than [`STORES`] stores before the SGI, more than [`READS`] reads after the acknowledge, and the
+//! target CPUs of the SGI. The two limits are windows, because other events order stores long before the SGI and
+//! reads long after it.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -33,9 +33,9 @@ use crate::shared_state::lock;
 #[cfg(test)]
 use crate::testing::Examples;
 
-/// Stores to keep.
+/// Number of stores to keep.
 const STORES: usize = 16;
-/// Reads to check.
+/// Number of reads to check.
 const READS: u32 = 64;
 /// Granularity of addresses, in bytes.
 const WORD: u64 = 8;
@@ -59,9 +59,9 @@ struct Send {
 #[derive(Debug, Default)]
 pub struct SgiAfterStores {
     stores: VecDeque<(u64, Place)>,
-    /// Whether one of [`Sends`] is this CPU's.
+    /// Whether this CPU has an entry in [`Sends`].
     sent: bool,
-    /// Reads that are still to be checked.
+    /// Number of reads that have yet to be checked.
     reads: u32,
 }
 
@@ -134,7 +134,7 @@ impl Rule for SgiAfterStores {
 }
 
 impl SgiAfterStores {
-    /// An interrupt is sent, by an SGI or by a doorbell.
+    /// Handles the sending of an interrupt by an SGI or a doorbell.
     fn sends(&mut self, now: &Now<'_>) {
         let level = now.place.level;
         let own = self.stores.iter().filter(|(_, at)| at.level <= level);
@@ -165,7 +165,7 @@ impl Sends {
         self.count.store(all.len(), Relaxed);
     }
 
-    /// A CPU that has acknowledged an interrupt reads `word`.
+    /// Handles a read of `word` by a CPU that has acknowledged an interrupt.
     #[cold]
     fn read<R: Rule>(&self, now: &Now<'_>, word: u64) {
         for send in lock(&self.all).iter().filter(|send| send.sender != now.cpu) {

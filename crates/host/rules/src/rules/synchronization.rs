@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A context synchronization event between a write of a system register and what depends on
-//! it.
+//! A context synchronization event between a write of a system register and the instructions that
+//! depend on it.
 //!
-//! A write affects what follows only from the next context synchronization event
-//! on: ISB, exception entry, or exception return. Before that the old value may
-//! be used, or the new one. A read of the same register returns what was written (D24.1.2.2),
+//! A write affects later instructions only after the next context synchronization event:
+//! an ISB, an exception entry, or an exception return. Before that, they may use the old value
+//! or the new one. A read of the same register returns the written value (D24.1.2.2),
 //! and PSTATE's fields take effect at once. ICC_PMR_EL1, ICC_IAR, ICC_EOIR and ICC_DIR synchronise
-//! themselves as far as software may rely on it (IHI 0069H, 12.1.6).
+//! themselves to the extent that software may rely on (IHI 0069H, 12.1.6).
 //!
-//! The rule checks what [`depends`] lists. Every access to memory depends on the translation registers of its own
-//! level while the MMU is on.
+//! The rule checks the dependencies that [`depends`] lists. Every access to memory depends on the translation
+//! registers of its own level while the MMU is on.
 //!
-//! Not seen: the effect of a write on the fetch of instructions, and what another PE sees.
+//! Not seen: the effect of a write on the fetch of instructions, and the view of another PE.
 
 use std::collections::BTreeMap;
 
@@ -29,14 +29,14 @@ const MMU_AND_CACHES: u64 = 5;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Synchronised {
-    /// Registers that were written, and the places: each once, so none is forgotten.
+    /// Written registers, each once with its place, so that none is forgotten.
     written: BTreeMap<Register, Place>,
-    /// One of them that accesses depend on.
+    /// A written register on which accesses depend.
     translation: Option<(Register, Place)>,
     /// The last AT, whose result is a register.
     translated: Option<Place>,
-    /// VBAR_EL1 and VBAR_EL2 have been in force once: an exception taken during a
-    /// change of them finds vectors either way.
+    /// Whether VBAR_EL1 and VBAR_EL2 have already been in force. If so, an exception during a
+    /// change of the register finds vectors either way.
     vectors: [bool; 2],
 }
 
@@ -178,7 +178,7 @@ impl Synchronised {
     }
 }
 
-/// Registers of stage 1 but SCTLR_ELx.
+/// Whether it is a register of stage 1 other than SCTLR_ELx.
 fn is_translation(register: Register) -> bool {
     matches!(
         register,

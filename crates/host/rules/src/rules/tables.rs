@@ -2,19 +2,18 @@
 //! Translation tables in use are changed by break-before-make, and a new entry is
 //! visible to walks before code relies on it.
 //!
-//! Another address, size or type of memory may replace a valid entry only by way of an
-//! invalid one: the entry is made invalid, DSB, TLBI, DSB, then the new one is stored. A TLBI
-//! before the DSB may complete before a walk sees the invalid entry. And a new valid entry
+//! A valid entry may change its address, size or type of memory only through an invalid entry.
+//! Code makes the entry invalid, executes DSB, TLBI and DSB, and then stores the new entry. A TLBI
+//! before the first DSB may complete before a walk sees the invalid entry. A new valid entry
 //! needs a DSB before the ISB or the exception return that relies on it.
 //!
-//! Tables are found by a walk from TTBR0_ELx when an MMU is turned on or the register changes,
-//! and from VTTBR_EL2 when a guest is entered. Each later store to one is compared with
-//! the old entry. A TLBI after a change of TTBR0_ELx ends the use of the tables that lookups led to
-//! before, unless those of another CPU still do.
+//! The rule finds tables by a walk from TTBR0_ELx when an MMU is turned on or the register changes,
+//! and from VTTBR_EL2 when a guest is entered. It compares each later store to a table with
+//! the old entry. A TLBI after a change of TTBR0_ELx ends the use of the tables to which lookups led
+//! before, unless lookups of another CPU still lead there.
 //!
-//! Not seen: granules other than 4 KiB, TTBR1_EL1, changes of
-//! permissions, the addresses of a TLBI, and whether other PEs use the table, so that a TLBI
-//! for this PE alone is not enough: any will do.
+//! Not seen: granules other than 4 KiB, TTBR1_EL1, changes of permissions, the addresses of a TLBI, and whether
+//! other PEs use the table. So the rule accepts any TLBI, even where a TLBI for this PE alone is not enough.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -31,7 +30,7 @@ use crate::tables::{ADDRESS, Change, TABLE, Tables, below_of, leads_on};
 use crate::testing::Examples;
 
 /// Bits of an entry whose change needs break-before-make: valid and type, the attribute index or memory
-/// type, the address.
+/// type, and the address.
 const BREAKS: u64 = 3 | 7 << 2 | ADDRESS;
 /// HCR_EL2.VM.
 const STAGE_2: u64 = 1;
@@ -43,7 +42,7 @@ pub struct InUse(Mutex<Known>);
 #[derive(Debug, Default)]
 struct Known {
     tables: Tables,
-    /// Where lookups begin, by CPU and level, 0 for stage 2.
+    /// The root of lookups, by CPU and level. Level 0 is stage 2.
     roots: HashMap<(u16, u8), Root>,
 }
 
@@ -52,7 +51,7 @@ struct Known {
 enum Progress {
     Stored,
     Visible,
-    /// By a TLBI that is not completed, for this PE or for others too.
+    /// A TLBI, for this PE or for others too, is not completed.
     Invalidated {
         others: bool,
     },
@@ -61,11 +60,11 @@ enum Progress {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct BreakBeforeMake {
-    /// Entries that were made invalid, and how far that is.
+    /// Entries that were made invalid, with the progress of their change.
     broken: BTreeMap<u64, Progress>,
-    /// A valid entry was stored, and no DSB followed.
+    /// The place where a valid entry was stored, if no DSB has followed.
     made: Option<Place>,
-    /// The root that has replaced another one of a level, without a TLBI since.
+    /// The level and the new root, if the root was replaced and no TLBI has followed.
     replaced: Option<(u8, Root)>,
 }
 
@@ -241,10 +240,10 @@ impl BreakBeforeMake {
     }
 }
 
-/// A table at which lookups begin, in memory, its level, and whether addresses are intermediate.
+/// The table at which lookups begin: its address in memory, its level, and whether addresses are intermediate.
 type Root = (u64, u8, bool);
 
-/// The tables of the regime of `level`, 0 for stage 2, are in use from now on.
+/// Notes that the tables of the regime of `level`, 0 for stage 2, are in use from now on.
 fn begin(now: &Now<'_>, level: u8, root: Option<(u64, u8)>) {
     if let Some(root) = find(now, root, level == 1) {
         let mut in_use = lock(&now.shared.tables.0);
@@ -252,8 +251,8 @@ fn begin(now: &Now<'_>, level: u8, root: Option<(u64, u8)>) {
     }
 }
 
-/// This CPU's lookups begin only at `root` from now on: tables that no CPU's lookups lead to any more
-/// are not in use.
+/// Notes that this CPU's lookups begin only at `root` from now on. Tables to which no CPU's lookups lead
+/// any more are not in use.
 fn leave(now: &Now<'_>, level: u8, root: Root) {
     let mut in_use = lock(&now.shared.tables.0);
     if in_use.roots.insert((now.cpu, level), root) == Some(root) {
@@ -264,7 +263,7 @@ fn leave(now: &Now<'_>, level: u8, root: Root) {
     roots.values().for_each(|root| add(now, tables, *root));
 }
 
-/// Finds the tables below `root`, a table and its level, at which a walk may begin now.
+/// Finds the tables below `root`, the table and level at which a walk may begin now.
 fn find(now: &Now<'_>, root: Option<(u64, u8)>, intermediate: bool) -> Option<Root> {
     let (table, level) = root?;
     let table = below_of(table, intermediate, &|at| now.shared.locate(at))?;
@@ -273,7 +272,7 @@ fn find(now: &Now<'_>, root: Option<(u64, u8)>, intermediate: bool) -> Option<Ro
     Some(root)
 }
 
-/// Adds the tables that lookups from `root` lead to.
+/// Adds the tables to which lookups from `root` lead.
 fn add(now: &Now<'_>, tables: &mut Tables, (root, level, intermediate): Root) {
     let shared = now.shared;
     let locate = |address| shared.locate(address);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A DSB between a TLBI and what relies on it.
+//! A DSB between a TLBI and the code that relies on it.
 //!
-//! Only a DSB completes a TLBI: any for this PE, one of their
-//! shareability domain for others. An ISB or an exception return before that has nothing to
+//! Only a DSB completes a TLBI. For this PE, any DSB does. For other PEs, the DSB has to include
+//! their shareability domain. An ISB or an exception return before the DSB has nothing to
 //! synchronise, and an MMU that is turned on may use invalidated entries.
 //!
 //! Not seen: an access to memory between TLBI and DSB that would use the old translation.
@@ -17,7 +17,7 @@ use crate::testing::Examples;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct TlbiCompleted {
-    /// The last one that is not completed, and whether it is for other PEs as well.
+    /// The last TLBI that is not completed, and whether it is also for other PEs.
     begun: Option<(Place, bool)>,
 }
 
@@ -56,7 +56,7 @@ impl Rule for TlbiCompleted {
     }
 
     fn entered(&mut self, _: &Now<'_>, _: u8) {
-        // The handler, and its return, does not rely on it; the interrupted code completes
+        // The handler and its return do not rely on the TLBI. The interrupted code completes
         // it later, which the rule does not check.
         self.begun = None;
     }

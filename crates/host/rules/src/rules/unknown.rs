@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! No read of a register, or of its bits, that is UNKNOWN at reset and that nothing has
-//! written since; and no first return from EL2 to EL1 while a register is UNKNOWN that acts on EL1 without
-//! a read, like its traps, its counter and its identity.
+//! No code reads a register, or bits of it, that are UNKNOWN at reset and were not written since.
+//! Nor does EL2 first return to EL1 while a register is UNKNOWN that acts on EL1 without a read, like
+//! EL1's traps, its counter and its identity.
 //!
 //! Emulators reset such registers to 0, and code that takes 0 for "none" works there. The
 //! table has the bits of each register whose reset value is architecturally UNKNOWN, even
 //! if only on a PE that has EL3. The next instructions show which bits a read uses
-//! ([`decode_before`]); a value that is changed and written back was used as a whole. A
-//! register of a lower level may be read, as EL2 does to save and to show it, but those of
-//! EL0, like its timers, belong to every level.
+//! ([`decode_before`]). If a value is changed and written back, all its bits were used. A
+//! register of a lower level may be read, because EL2 saves and shows such registers. Registers
+//! of EL0, like its timers, belong to every level.
 //!
-//! Not seen: registers that exceptions write (ELR, SPSR, ESR, FAR, HPFAR), which only a
-//! handler can interpret and a dump shows in any case; what firmware wrote counts as
-//! written, though it is as good as UNKNOWN; and, at the return, registers that not every CPU has, like
-//! HCRX_EL2, and those that software at EL1 is expected to set up for itself.
+//! Not seen: registers that exceptions write (ELR, SPSR, ESR, FAR, HPFAR), which only a handler can interpret and
+//! a dump always shows; values from firmware, which count as written, though they are as good as UNKNOWN; and, at
+//! the return, registers that not every CPU has, like HCRX_EL2, and registers that software at EL1 is
+//! expected to set up itself.
 //!
 //! [`decode_before`]: crate::decode::decode_before
 
@@ -24,12 +24,12 @@ use crate::rule::{About, Now, Rule};
 use crate::testing::Examples;
 
 const ALL: u64 = u64::MAX;
-/// ENABLE, IMASK and ISTATUS of a timer; ISTATUS has no meaning without ENABLE.
+/// ENABLE, IMASK and ISTATUS of a timer. ISTATUS has no meaning without ENABLE.
 const TIMER: u64 = 7;
 /// SCTLR_EL2 without M, C, I and EE, which the image's boot protocol defines.
 const OTHERS: u64 = !(1 << 0 | 1 << 2 | 1 << 12 | 1 << 25);
 
-/// Registers, and bits of them, that are UNKNOWN at reset.
+/// Registers with their bits that are UNKNOWN at reset.
 const UNKNOWN: &[(Register, u64)] = &[
     (SCTLR_EL1, ALL),
     (TTBR0_EL1, ALL),
@@ -79,7 +79,7 @@ const UNKNOWN: &[(Register, u64)] = &[
     (ICH_LR3_EL2, ALL),
 ];
 
-/// Registers that act on EL1 wherever it runs below an EL2.
+/// Registers that act on EL1 wherever EL1 runs below an EL2.
 pub const OF_EL1: &[Register] = &[
     SCTLR_EL1,
     VPIDR_EL2,
@@ -91,10 +91,10 @@ pub const OF_EL1: &[Register] = &[
     CNTVOFF_EL2,
     CNTHCTL_EL2,
 ];
-/// Likewise with stage 2, HCR_EL2.VM.
+/// Registers that also act on EL1 with stage 2, HCR_EL2.VM.
 pub const OF_STAGE_2: &[Register] = &[VTTBR_EL2, VTCR_EL2];
-/// Likewise with a virtual CPU interface, ICH_HCR_EL2.En: of list registers those that every
-/// interface of the emulator has.
+/// Registers that also act on EL1 with a virtual CPU interface, ICH_HCR_EL2.En. They include only the
+/// list registers that every interface of the emulator has.
 pub const OF_INTERFACE: &[Register] = &[
     ICH_VMCR_EL2,
     ICH_AP1R0_EL2,
@@ -109,11 +109,11 @@ pub const OF_INTERFACE: &[Register] = &[
 pub struct WrittenBeforeRead {
     /// Written bits of [`UNKNOWN`], one per register.
     written: u64,
-    /// EL2 wrote SPSR_EL2 last, and it leads to EL1.
+    /// Whether EL2 was the last to write SPSR_EL2, and the value leads to EL1.
     leads_to_el1: bool,
     /// ICH_HCR_EL2.En.
     has_interface: bool,
-    /// EL1 was entered.
+    /// Whether EL1 was entered.
     entered: bool,
 }
 
@@ -128,7 +128,7 @@ impl WrittenBeforeRead {
         }
     }
 
-    /// Lists registers that act on EL1 and were not written, separated by commas.
+    /// Returns the registers that act on EL1 and were not written, separated by commas.
     fn missing(&self, hcr: u64) -> String {
         let stage_2 = if hcr & 1 != 0 { OF_STAGE_2 } else { &[] };
         let interface = if self.has_interface {
@@ -215,7 +215,7 @@ impl Rule for WrittenBeforeRead {
     };
 }
 
-/// Returns the bit of a register in `written`, and which of its own bits are UNKNOWN.
+/// Returns the bit of a register in `written`, and the register's own bits that are UNKNOWN.
 fn place(register: Register) -> (u64, u64) {
     const { assert!(UNKNOWN.len() <= 64) };
     let found = UNKNOWN.iter().position(|(one, _)| *one == register);

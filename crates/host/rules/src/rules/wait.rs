@@ -2,14 +2,14 @@
 //! A wait at EL2 that an interrupt has to end.
 //!
 //! A physical IRQ ends a WFI or WFE only if the tables of asynchronous exception masking
-//! mark it as taken or masked where the CPU is. At EL2 that is so if HCR_EL2.IMO or TGE is
-//! set, or if SCR_EL3.IRQ routes it to EL3. Otherwise it is for EL1, and at EL2 it stays
-//! pending without an effect: nothing ends the wait. At EL1 every IRQ can end the wait of the
-//! CPU, whatever its routing.
+//! mark it as taken or masked at the CPU's level. At EL2, this is so if HCR_EL2.IMO or TGE is
+//! set, or if SCR_EL3.IRQ routes the IRQ to EL3. Otherwise, the IRQ is for EL1. At EL2, it stays
+//! pending without effect, and nothing ends the wait. At EL1, every IRQ can end the CPU's wait,
+//! whatever its routing.
 //!
-//! A WFE has other ends: an event of another CPU, if any ever sends one, the clearing of a
-//! monitor that the CPU has armed, the event stream, and an event left in the event
-//! register, by SEVL or by an exception return. WFIT and WFET end by their deadline.
+//! A WFE can also end by an event of another CPU, if any CPU ever sends events, by the clearing
+//! of a monitor that the CPU has armed, by the event stream, or by an event that SEVL or an
+//! exception return has left in the event register. WFIT and WFET end by their deadline.
 //!
 //! Not seen: whether an interrupt that can end the wait is enabled, and will come.
 
@@ -30,9 +30,9 @@ const STREAM: u64 = 1 << 2;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct WaitCanEnd {
-    /// The event register is set.
+    /// Whether the event register is set.
     event: bool,
-    /// A monitor is armed.
+    /// Whether a monitor is armed.
     armed: bool,
 }
 

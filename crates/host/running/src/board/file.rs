@@ -107,7 +107,7 @@ fn cpus(cpus: &Cpus) -> Result<()> {
     Ok(())
 }
 
-/// Checks the size of the RAM that `key` names.
+/// Checks the size of RAM that `key` has.
 fn memory(key: &str, size: String) -> Result<String> {
     match size::parse(&size) {
         Some(_) => Ok(size),
@@ -118,7 +118,7 @@ fn memory(key: &str, size: String) -> Result<String> {
     }
 }
 
-/// Returns the machine, of the kind whose keys are there.
+/// Returns the machine of the emulator whose keys the file has.
 fn machine(
     image_base: Option<u64>,
     qemu: Option<QemuKeys>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A board's machine by its emulator, with the settings that only that kind has.
+//! A board's machine: one kind for each emulator, with that emulator's settings.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use providing::{trusted_firmware, u_boot};
 /// The machine of a board.
 #[derive(Debug)]
 pub enum EmulatedMachine {
-    /// One of QEMU's.
+    /// A machine of QEMU.
     Qemu(Qemu),
-    /// One that gem5 puts together.
+    /// A machine that gem5 puts together.
     Gem5(Gem5),
 }
 
-/// How QEMU emulates it.
+/// QEMU's settings for a machine.
 #[derive(Debug)]
 pub struct Qemu {
     /// Size of RAM, with unit.
     pub memory: String,
     /// How the image gets into RAM.
     pub loader: Loader,
-    /// The console under the hypervisor, if not the machine's own.
+    /// The console under the hypervisor, unless it is the machine's own.
     pub console: Option<Console>,
-    /// Additional devices of the machine, `-device` of each.
+    /// Additional devices of the machine: the value of `-device` for each.
     pub devices: Vec<String>,
-    /// `-M` by what the guest runs under.
+    /// The value of `-M` for each hypervisor.
     pub machine: BTreeMap<Under, String>,
 }
 
@@ -53,7 +53,7 @@ pub struct Trusted {
     pub starts: Starts,
 }
 
-/// Program that firmware at EL3 starts below it.
+/// The program that firmware at EL3 starts at a lower exception level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Starts {
@@ -66,10 +66,10 @@ pub enum Starts {
 /// UEFI firmware.
 #[derive(Debug)]
 pub struct Firmware {
-    /// Its file name.
+    /// File name of its code.
     pub code: String,
-    /// File name of its variables from boot to boot, for instance its keys for Secure Boot;
-    /// without it, it remembers nothing.
+    /// File name of its persistent variables, for instance its keys for Secure Boot.
+    /// Without this file, the firmware remembers nothing between boots.
     pub variables: Option<String>,
 }
 
@@ -77,16 +77,16 @@ pub struct Firmware {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Console {
-    /// The emulator's device; `console` is the character device that it writes to.
+    /// The emulator's device, which writes to the character device `console`.
     pub device: String,
     /// The boot argument that names it.
     pub argument: String,
-    /// Hides firmware's output on the machine's own console.
+    /// Whether to hide the firmware's output on the machine's own console.
     #[serde(default)]
     pub alone: bool,
 }
 
-/// How gem5 emulates it.
+/// gem5's settings for a machine.
 #[derive(Debug)]
 pub struct Gem5 {
     /// The file, next to the board's, that puts the machine together.
@@ -95,16 +95,16 @@ pub struct Gem5 {
     pub parameters: String,
     /// Size of RAM, with unit.
     pub memory: String,
-    /// Where gem5 puts the image, if that is fixed.
+    /// The address at which gem5 puts the image, if it is fixed.
     pub image_base: Option<u64>,
-    /// Models that lose an interrupt which is acknowledged while an event comes.
+    /// Models that lose an interrupt if an event arrives while it is acknowledged.
     pub event_loses_irq: Vec<String>,
-    /// Models that do not survive every atomic instruction, though their ID registers have FEAT_LSE.
+    /// Models on which some atomic instructions crash gem5, though their ID registers report FEAT_LSE.
     pub breaks_lse: Vec<String>,
 }
 
 impl Qemu {
-    /// Returns why the firmware that it needs is not available here.
+    /// Returns why the firmware of the machine is not available here, or `None` if it is.
     pub fn lacks(&self) -> Option<String> {
         let Loader::Trusted(trusted) = &self.loader else {
             return None;
@@ -127,7 +127,7 @@ impl EmulatedMachine {
         }
     }
 
-    /// Where the loader puts the image, if that is fixed.
+    /// The address at which the loader puts the image, if it is fixed.
     pub fn image_base(&self) -> Option<u64> {
         match self {
             Self::Gem5(gem5) => gem5.image_base,
@@ -142,7 +142,7 @@ impl EmulatedMachine {
         }
     }
 
-    /// Returns the Trusted Firmware-A that it starts with, if any.
+    /// Returns the Trusted Firmware-A that starts the machine, if any.
     pub fn trusted(&self) -> Option<&Trusted> {
         match self {
             Self::Qemu(Qemu {
@@ -159,7 +159,7 @@ impl EmulatedMachine {
         self.firmware().is_some() || starts == Some(Starts::UBoot)
     }
 
-    /// Returns the UEFI firmware that boots it, if any.
+    /// Returns the UEFI firmware that boots the machine, if any.
     pub fn firmware(&self) -> Option<&Firmware> {
         match self {
             Self::Gem5(_) => None,
@@ -179,8 +179,7 @@ impl EmulatedMachine {
         }
     }
 
-    /// Whether CPUs of `model` lose an interrupt that is acknowledged while an event
-    /// comes.
+    /// Whether CPUs of `model` lose an interrupt if an event arrives while it is acknowledged.
     pub fn event_loses_irq(&self, model: &str) -> bool {
         match self {
             Self::Qemu(_) => false,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sizes of RAM, as QEMU reads them: whole numbers of KiB, MiB or GiB.
+//! Sizes of RAM in QEMU's format: whole numbers of KiB, MiB or GiB.
 
-/// The most that a CPU can address, 52 bits (DDI 0487, FEAT_LPA).
+/// The most bytes that a CPU can address, with 52 bits (DDI 0487, FEAT_LPA).
 const MOST: u64 = 1 << 52;
 
-/// Parses a size to bytes; without a unit it is in MiB. `None` if no machine can have such RAM.
+/// Parses a size, by default in MiB, and returns it in bytes. `None` if no machine can have so much RAM.
 pub fn parse(size: &str) -> Option<u64> {
     let (number, unit) = match size.char_indices().last()? {
         (at, 'k' | 'K') => (&size[..at], 1 << 10),
@@ -12,7 +12,7 @@ pub fn parse(size: &str) -> Option<u64> {
         (at, 'g' | 'G') => (&size[..at], 1 << 30),
         _ => (size, 1 << 20),
     };
-    // A number may begin with a sign for the parser.
+    // `parse` would accept a sign.
     let digits = number.bytes().all(|byte| byte.is_ascii_digit());
     let number = number.parse::<u64>().ok().filter(|_| digits)?;
     let bytes = number.checked_mul(unit)?;

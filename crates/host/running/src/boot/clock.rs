@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The two clocks of a boot: the emulator's own time, and the wall's.
+//! The two clocks of a boot: the emulator's own time, and the wall clock.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,12 +16,12 @@ pub struct Clock {
     own: OwnTime,
     /// When the own time was last read.
     read: Instant,
-    /// The last progress, by its own time and by the wall clock.
+    /// The time of the last progress, by the emulator's own time and by the wall clock.
     progressed: (Duration, Instant),
 }
 
 impl Clock {
-    /// Starts both.
+    /// Starts both clocks.
     pub fn start() -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let now = Instant::now();
@@ -37,7 +37,7 @@ impl Clock {
         self.own.now()
     }
 
-    /// Reads it unless it was just read; returns whether it did.
+    /// Reads the emulator's own time unless it was just read. Returns whether it did.
     pub fn read(&mut self, process: &EmulatorProcess) -> bool {
         let elapsed = self.read.elapsed();
         if elapsed < SAMPLE {
@@ -48,8 +48,8 @@ impl Clock {
         true
     }
 
-    /// Notes progress, at the end of the sampling period in which it happened: how much of the
-    /// period came after is not known.
+    /// Notes progress, at the end of its sampling period, because its time within the period is
+    /// not known.
     pub fn note_progress(&mut self) {
         self.progressed = (self.own.now(), Instant::now());
     }

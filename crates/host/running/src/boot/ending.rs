@@ -15,35 +15,35 @@ use shell::interrupt;
 pub enum Ending {
     /// The images reported this exit status.
     Status(u32),
-    /// The guest ended it in one of these ways, by the hypervisor's report.
+    /// The guest ended the boot in this way, as the hypervisor reports.
     Guest(Ended),
-    /// The machine was turned off, by the emulator's report alone.
+    /// The machine was turned off, as only the emulator reports.
     Off,
-    /// The machine was reset, by the emulator's report alone.
+    /// The machine was reset, as only the emulator reports.
     Reset,
-    /// The machine stopped without any report; the emulator's last words.
+    /// The machine stopped without any report. Has the emulator's last words.
     Stopped(String),
-    /// The emulator ended in a way that it should not: how, and its last words.
+    /// The emulator ended abnormally, in this way and with these last words.
     Died(String, String),
     Crash,
-    /// The hypervisor ended it at this deadline.
+    /// The hypervisor ended the boot at this deadline.
     Late(String),
-    /// Rouse cannot run on it, for this reason.
+    /// Rouse cannot run on the machine, for this reason.
     Refused(String),
-    /// It made no progress for as long as it may.
+    /// The boot made no progress for the permitted time.
     Hang(Stall),
     /// The time limit of the whole command is over.
     OutOfTime,
-    /// A signal interrupted it.
+    /// A signal interrupted the boot.
     Interrupted(interrupt::Signal),
 }
 
 /// A time without progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
-    /// How long, of the emulator's own time.
+    /// Its length in the emulator's own time.
     pub own: Duration,
-    /// How long, by the wall clock.
+    /// Its length by the wall clock.
     pub wall: Duration,
 }
 
@@ -65,7 +65,7 @@ impl Ending {
     ) -> Self {
         let last_words = said.iter().rfind(|line| says_why(line));
         let last_words = last_words.cloned().unwrap_or_default();
-        // A machine that can't turn itself off then stands still.
+        // After a refusal, a machine that can't turn itself off stands still.
         let still = matches!(stopped, None | Some(Self::Hang(_) | Self::OutOfTime));
         if let (true, Some(why)) = (still, &console.refused) {
             return Self::Refused(why.clone());
@@ -87,8 +87,8 @@ impl Ending {
     }
 }
 
-/// Whether a line of the emulator may explain its end: not a place in its own code,
-/// nor a message that any run prints.
+/// Whether a line of the emulator may explain its end: it is neither a place in the emulator's code
+/// nor a message of every run.
 fn says_why(line: &str) -> bool {
     const OTHERWISE: [&str; 4] = [": warn: ", ": info: ", "Memory Usage:", "At:"];
     let says_where = line.starts_with(char::is_whitespace);

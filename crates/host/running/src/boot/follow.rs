@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Follows a boot: starts the emulator, reads its output, ends it.
+//! Follows a boot: starts the emulator, reads its output, and ends it.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -26,16 +26,16 @@ use shell::progress::Progress;
 use shell::terminal::{self, note, say};
 
 /// How long a machine may be silent after a crash, or go on after it has reported
-/// its exit; in the emulator's own time, like every limit here.
+/// its exit. In the emulator's own time, like every limit here.
 const GRACE: Duration = Duration::from_secs(3);
 const TICK: Duration = Duration::from_millis(50);
-/// Lines to read before everything else is checked.
+/// Number of lines to read before everything else is checked.
 const AT_ONCE: usize = 1000;
 /// How long to wait for the last lines of an emulator that has ended.
 const LAST_LINES: Duration = Duration::from_secs(2);
 /// Complaint when the log can't be written.
 const NO_LOG: &str = "serial.log can't be written";
-/// Lines of the emulator itself to keep.
+/// Number of the emulator's own lines to keep.
 const SAID: usize = 200;
 
 #[derive(Debug)]
@@ -47,15 +47,15 @@ pub struct Outcome {
     pub registers: Vec<String>,
     /// The last lines of the emulator's own output.
     pub said: Vec<String>,
-    /// How it was disturbed, if it was.
+    /// The disturbances, if any.
     pub disturbed: Option<Done>,
-    /// All that came of it, if that is asked for and it ended by itself.
+    /// The complete output, if it was requested and the boot ended by itself.
     pub went: Option<BootOutcome>,
 }
 
 impl Outcome {
-    /// Describes how the guest ended, if it gave no exit status, for people. Only the
-    /// hypervisor reports which vCPU it was.
+    /// Describes for people how the guest ended the boot, if it gave no exit status. Only the
+    /// hypervisor reports which vCPU ended it.
     pub fn ended(&self) -> Option<String> {
         match (&self.console.ended, &self.ending) {
             (Some(ended), _) => Some(ended.to_string()),
@@ -109,7 +109,7 @@ pub fn follow(
             End::Killed
         }
     };
-    // Lines that were still on their way, one without end for instance.
+    // Some lines may still be on their way, for instance an unfinished one.
     while let Ok(line) = lines.recv_timeout(LAST_LINES) {
         follower.take(line, &mut watch)?;
     }
@@ -128,7 +128,7 @@ pub fn follow(
     })
 }
 
-/// Like [`follow`] without a boot, for a stored one.
+/// Like [`follow`], for a stored boot instead of a new one.
 pub fn as_before(
     went: BootOutcome,
     console: Console,
@@ -151,13 +151,13 @@ struct Follower<'a, L> {
     /// Whether there has been progress since the last sample.
     gets_on: bool,
     clock: Clock,
-    /// Since when, in its own time, it should have ended, or has been silent.
+    /// The emulator's own time from which it should have ended, or has been silent.
     grace: Option<Duration>,
-    /// All lines, if they are to be kept.
+    /// All lines, if they are kept.
     lines: Option<Vec<OutputLine>>,
-    /// Part in the log of a line that has not ended.
+    /// The part of an unfinished line that is in the log.
     begun: String,
-    /// Part of it that is on the terminal.
+    /// The part of that line that is on the terminal.
     shown: String,
 }
 
@@ -190,7 +190,7 @@ impl<'a, L: Write> Follower<'a, L> {
         }
     }
 
-    /// Reads until the machine stops, which is `None`, or has to be stopped.
+    /// Reads until the machine stops, which returns `None`, or has to be stopped.
     fn follow(
         &mut self,
         process: &EmulatorProcess,
@@ -203,17 +203,17 @@ impl<'a, L: Write> Follower<'a, L> {
                 Err(RecvTimeoutError::Timeout) => {
                     let begun = process.begun();
                     match lines.try_recv() {
-                        // It may complete the unfinished line.
+                        // This line may complete the unfinished one.
                         Ok(line) => self.take(line, watch)?,
                         Err(_) => self.show_begun(&begun, watch)?,
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    // One signal may have ended both.
+                    // One signal may have ended both this program and the emulator.
                     return Ok(interrupt::signal().map(Ending::Interrupted));
                 }
             }
-            // Lines from before a time is over count.
+            // Lines that came before a limit was reached count.
             for line in lines.try_iter().take(AT_ONCE) {
                 self.take(line, watch)?;
             }
@@ -234,7 +234,7 @@ impl<'a, L: Write> Follower<'a, L> {
         }
     }
 
-    /// Returns the ending, if one of its times is over.
+    /// Returns the ending, if one of the limits is reached.
     fn over(&mut self, process: &EmulatorProcess, watch: &Watch<'_>) -> Option<Ending> {
         let now = self.clock.now();
         if self.grace.is_some_and(|since| now - since > GRACE) {
@@ -278,9 +278,9 @@ impl<'a, L: Write> Follower<'a, L> {
         let kind = self.console.feed(&line);
         let now = self.clock.now();
         match kind {
-            // It may take its time over its dump.
+            // The dump may take its time.
             LineKind::Crash => self.grace = Some(now),
-            // It turns itself off, and may say it at another port before.
+            // The machine now turns itself off, and may report that at another port first.
             LineKind::Exit | LineKind::Refused => drop(self.grace.get_or_insert(now)),
             _ => {}
         }
@@ -298,7 +298,7 @@ impl<'a, L: Write> Follower<'a, L> {
         Ok(())
     }
 
-    /// Shows an unfinished line that does not go on at once: a prompt, or where a guest hangs.
+    /// Shows an unfinished line that does not go on at once: a prompt, or the last output of a guest that hangs.
     fn show_begun(&mut self, begun: &str, watch: &mut Watch<'_>) -> Result<()> {
         let begun = self.console.passed_so_far(begun);
         let Some(more) = begun
@@ -339,8 +339,8 @@ impl<'a, L: Write> Follower<'a, L> {
     }
 }
 
-/// Returns the least setting that shows lines of this kind on the terminal; of a crash the reader
-/// gets more than the line.
+/// Returns the least setting that shows lines of this kind on the terminal, if any does. A crash is
+/// shown elsewhere, in more detail.
 fn shown_from(kind: LineKind) -> Option<Show> {
     match kind {
         LineKind::Survey => Some(Show::Dumps),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One log for parallel boots: it has the consoles boot by boot, in their
-//! order. The first of those that run writes directly; the output of the others is held back until
-//! their turn.
+//! One log for parallel boots, with their consoles in the order of the boots. The first boot
+//! that runs writes directly. The output of the others is held back until their turn.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -15,7 +14,7 @@ pub struct Turns<'l, L: Write>(Mutex<State<'l, L>>);
 struct State<'l, L> {
     log: &'l mut L,
     turn: usize,
-    /// Output of those after it.
+    /// Output of the boots after the one that writes.
     held: BTreeMap<usize, Vec<u8>>,
 }
 
@@ -34,10 +33,10 @@ impl<'l, L: Write> Turns<'l, L> {
         Writer { turns: self, place }
     }
 
-    /// The writing boot has ended: gives the turn to the next one.
+    /// Gives the turn to the next boot, because the writing one has ended.
     ///
     /// # Errors
-    /// Errors of the log.
+    /// If the log can't be written.
     pub fn next(&self) -> io::Result<()> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.turn += 1;

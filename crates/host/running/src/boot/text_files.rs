@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files that boots leave besides the log of their consoles, for people who look for the cause of a failure.
+//! Files of boots besides the log of their consoles, for people who look for the cause of a failure.
 
 use std::env;
 
@@ -9,12 +9,12 @@ use shell::command;
 use shell::folder::Folder;
 use shell::terminal::{self, note};
 
-/// Lines to show of an emulator that died.
+/// Number of lines to show of an emulator that died.
 const SAID_SHOWN: usize = 10;
 
 #[derive(Debug, Default)]
 pub struct TextFiles {
-    /// How this was started and each machine was, as it would be typed.
+    /// The commands of this program and of each machine, in the form in which a user would type them.
     commands: String,
     dump: String,
     survey: String,
@@ -23,7 +23,7 @@ pub struct TextFiles {
 }
 
 impl TextFiles {
-    /// Nothing yet but how this was started, and with which emulator.
+    /// Creates the files with only this program's command and the emulator.
     pub fn new(emulator: &str) -> Self {
         Self {
             commands: heading(emulator),

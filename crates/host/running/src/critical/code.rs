@@ -13,18 +13,18 @@ const BEGIN: &str = "sample_begins";
 const END: &str = "sample_ends";
 const RECORD: &str = "record";
 const CELL: &str = "samples_of_cell";
-/// Adds to a count of the guest's.
+/// The guest's function that adds to a count.
 const TALLY: &str = "add_many";
-/// The next round of a loop, and its parts if the loop is over numbers: over
-/// anything else it is part of the work.
+/// The function that begins the next round of a loop, and its callee in a loop over numbers. In any
+/// other loop, the function is part of the work.
 const NEXT: &str = "next";
 const NUMBER: &str = "spec_next";
-/// Label of a handler's code that sets a flag, and its number of instructions.
+/// Label of a handler's code that sets a flag, and the number of its instructions.
 const FLAG: (&str, usize) = ("el1_irq_flag", 2);
 /// The guest's files with the measured work.
 const WORKLOADS: &str = "/workload/";
 
-/// The code of the ELF file `bytes`, which runs at `level`.
+/// Returns the code of the ELF file `bytes`, which runs at `level`.
 pub fn of(level: u64, bytes: &[u8]) -> Result<Image> {
     let file = ElfFile64::<object::Endianness>::parse(bytes)?;
     let mut code = Code::of(level, &file)?;
@@ -111,8 +111,8 @@ impl Code {
         }
     }
 
-    /// Marks `range`, which counts a sample. Only marks what can't be undone: the compiler may
-    /// put a load or an addition before the branch that leaves a sample out.
+    /// Marks `range`, which counts a sample. Marks only instructions with lasting effects, because the
+    /// compiler may put a load or an addition before the branch that leaves a sample out.
     fn records(&mut self, (begin, end): (u64, u64)) {
         let first = (begin.wrapping_sub(self.0.address) / 4) as usize;
         let last = (end.wrapping_sub(self.0.address) / 4) as usize;
@@ -124,7 +124,7 @@ impl Code {
         }
     }
 
-    /// The clock is read in `range`, for `kind`.
+    /// Marks `range`, which reads the clock for `kind`.
     fn reads_clock(&mut self, (begin, end): (u64, u64), kind: Reasons) {
         let first = (begin.wrapping_sub(self.0.address) / 4) as usize;
         let last = (end.wrapping_sub(self.0.address) / 4) as usize;

@@ -16,9 +16,9 @@ type Entry<'d> = gimli::DebuggingInformationEntry<Slice<'d>>;
 pub struct Piece {
     /// The function's own name, without type parameters.
     pub function: String,
-    /// The file that calls it, where it was inlined; else empty.
+    /// The file of the caller if it was inlined, else empty.
     pub caller: String,
-    /// Link addresses: of the first instruction, and after the last.
+    /// Link addresses of the first instruction and of the end.
     pub range: (u64, u64),
 }
 
@@ -85,7 +85,7 @@ impl<'d> Source<'d> {
         Ok(Self { dwarf, units })
     }
 
-    /// Returns the name of a function, or of the one that it is a copy of.
+    /// Returns the name of a function, or of the original if it is a copy.
     fn name(&self, unit: &Unit<'d>, entry: &Entry<'d>) -> Result<Option<String>> {
         if let Some(value) = entry.attr_value(gimli::DW_AT_name) {
             let text = self.dwarf.attr_string(unit, value)?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Connects a debugger to the machine's stub: forwards everything, and notices when
-//! the debugger is gone, however it ended. The stub alone would keep a machine that
-//! has lost its debugger.
+//! the debugger is gone, however it ended. The stub alone would keep the machine running
+//! without its debugger.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// How often to check whether the stub exists.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Serves debuggers one after another; reports each that is gone without detaching.
+/// Serves debuggers one after another. Reports each debugger that disappears without detaching.
 pub fn serve(listener: TcpListener, stub: PathBuf) -> Receiver<()> {
     let (sender, gone) = channel();
     thread::spawn(move || {
@@ -28,7 +28,7 @@ pub fn serve(listener: TcpListener, stub: PathBuf) -> Receiver<()> {
     gone
 }
 
-/// Forwards until the debugger is gone; returns whether it has detached.
+/// Forwards until the debugger is gone. Returns whether it has detached.
 fn pass(mut debugger: TcpStream, stub: &Path) -> io::Result<bool> {
     let mut stub = connect(stub);
     // Packets are small, and each waits for its answer.
@@ -60,7 +60,7 @@ fn connect(stub: &Path) -> UnixStream {
     }
 }
 
-/// First byte of a packet (GDB's remote protocol; escaped inside packets), and the letter of the one that detaches.
+/// First byte of a packet, escaped inside packets (GDB's remote protocol), and the letter of the packet that detaches.
 const START: u8 = b'$';
 const DETACH: u8 = b'D';
 
@@ -69,7 +69,7 @@ const DETACH: u8 = b'D';
 struct Packets {
     /// The letter of the last packet.
     last: Option<u8>,
-    /// The next byte is that letter.
+    /// Whether the next byte is the letter of a packet.
     begun: bool,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The debugger: the one to use here, and its command.
+//! The debugger to use on this machine, and its command.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use providing::manager::{self, Tool};
 use providing::toolchain::output;
 use shell::places;
 
-/// GDB's names. The first that knows arm64 is used: many know only the host's CPU.
+/// GDB's names. The first program that supports arm64 is used, as many support only the host's CPU.
 const GDBS: [&str; 6] = [
     "gdb-multiarch",
     "aarch64-none-elf-gdb",
@@ -16,10 +16,10 @@ const GDBS: [&str; 6] = [
     "gdb",
     "rust-gdb",
 ];
-/// LLDB always knows arm64.
+/// LLDB's names. LLDB always supports arm64.
 const LLDBS: [&str; 2] = ["lldb", "rust-lldb"];
 
-/// How to get one.
+/// How to get a debugger.
 pub fn remedy() -> String {
     manager::install(Tool::Debugger).map_or_else(
         || "install a gdb that knows arm64, or lldb".into(),
@@ -42,12 +42,12 @@ pub struct Symbols<'e> {
     pub base: u64,
 }
 
-/// The first debugger of this machine that knows arm64.
+/// Returns the first debugger on this machine that supports arm64.
 pub fn find() -> Option<Debugger> {
     find_by(&|program, arguments| output(program, arguments))
 }
 
-/// The debugger to show if none is installed.
+/// Returns the debugger to show if none is installed.
 pub fn usual() -> Debugger {
     Debugger {
         program: GDBS[0],
@@ -56,7 +56,7 @@ pub fn usual() -> Debugger {
     }
 }
 
-/// Like [`find`]; `run` returns the output of a program, if it can be started.
+/// Like [`find`], where `run` returns the output of a program if it can be started.
 fn find_by(run: &dyn Fn(&str, &[&str]) -> Option<String>) -> Option<Debugger> {
     let asked = [
         "-nx",

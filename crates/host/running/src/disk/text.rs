@@ -36,7 +36,7 @@ const HEAD_GIVEN: &str = "\
 # Printable ASCII, 4096 bytes at most.
 ";
 
-/// Returns the file for these boot arguments, of our `own` guest or another; parsing it gives the same arguments.
+/// Returns the file for these boot arguments, for our `own` guest or another. Parsing it returns the same arguments.
 ///
 /// # Errors
 /// If the file can't express them.

@@ -2,7 +2,7 @@
 //! A disk, bit for bit: partition table, file system, files.
 //!
 //! Equal files make an equal disk wherever and whenever it is made. Everything that usually differs is fixed: the GUIDs
-//! of disk and partition, the serial number of the file system, the times of its files (FAT's first day).
+//! of disk and partition, the serial number of the file system, and the times of its files (FAT's first day).
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
@@ -20,11 +20,11 @@ const MIB: usize = 1 << 20;
 const SECTOR: usize = 512;
 /// Where the partition starts, and the free space after it.
 const MARGIN: usize = MIB;
-/// Least size of a disk, so that FAT32 has the number of clusters that makes it FAT32
-/// (65525 of a sector each) with room to spare.
+/// Least size of a disk. It has more than the 65525 clusters, of a sector each, that make a file
+/// system FAT32.
 const LEAST: usize = 64 * MIB;
-/// Bytes of a disk beyond its image: margins, file allocation tables, the text, and room for people to keep a second
-/// one.
+/// Bytes of a disk beyond its image: margins, file allocation tables, the text, and room for a second text of the
+/// user's.
 const SPARE: usize = 16 * MIB;
 
 const DISK: Uuid = uuid!("9d6bd3a1-4f0e-4c0b-8d0c-7f2c5f6f7573");
@@ -32,7 +32,7 @@ const PARTITION: Uuid = uuid!("2c8fa6f0-0f5e-4a3a-9c5b-1b726f757365");
 const SERIAL: u32 = 0x526f_7573;
 const LABEL: &[u8; 11] = b"ROUSE      ";
 
-/// Returns a disk with `image` where UEFI looks for it, and `text` where the image does.
+/// Returns a disk with `image` where UEFI looks for it, and `text` where the image looks for it.
 pub fn disk(image: &[u8], text: &str) -> Result<Vec<u8>> {
     let size = (image.len() + SPARE).next_multiple_of(MIB).max(LEAST);
     let mut disk = vec![0; size];
@@ -94,7 +94,7 @@ mod tests {
         (0..size).map(|at| (at % 251) as u8).collect()
     }
 
-    /// Returns the partition's place by the table, from either end of the disk.
+    /// Returns the partition's place, from the table at either end of the disk.
     fn partition(disk: &mut [u8], lba: usize) -> (usize, usize) {
         let table = GptConfig::new()
             .open_from_device(Cursor::new(disk))

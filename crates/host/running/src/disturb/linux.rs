@@ -16,7 +16,7 @@ pub fn obstacle() -> Option<&'static str> {
     None
 }
 
-/// Stops process `pid` for a `time`; returns whether it still existed.
+/// Stops process `pid` for a `time`. Returns whether it still existed.
 pub fn stop(pid: u32, time: Duration) -> Result<bool> {
     let pid = Pid::from_raw(pid as i32);
     let Some(()) = there(kill(pid, Signal::SIGSTOP))? else {
@@ -27,9 +27,9 @@ pub fn stop(pid: u32, time: Duration) -> Result<bool> {
 }
 
 /// Holds one of the threads of process `pid` for a `time`: `choose` gets the number of threads and
-/// returns an index. Returns whether there was one.
+/// returns an index. Returns whether there was such a thread.
 ///
-/// Never holds the first one: waiting for it means waiting for the process, whose end another
+/// Never holds the first thread: waiting for it means waiting for the process, whose end another
 /// part has to see.
 pub fn hold(pid: u32, time: Duration, choose: impl FnOnce(usize) -> usize) -> Result<bool> {
     let mut threads = threads(pid);
@@ -48,7 +48,7 @@ pub fn hold(pid: u32, time: Duration, choose: impl FnOnce(usize) -> usize) -> Re
         return Ok(false);
     }
     let signal = match there(waitpid(thread, Some(WaitPidFlag::__WALL)))? {
-        // Detaching delivers a signal that was on its way to it.
+        // Detaching delivers a signal that was pending for the thread.
         Some(WaitStatus::Stopped(_, signal)) => Some(signal),
         Some(WaitStatus::PtraceEvent(..)) => None,
         _ => return Ok(false),
@@ -57,7 +57,7 @@ pub fn hold(pid: u32, time: Duration, choose: impl FnOnce(usize) -> usize) -> Re
     Ok(there(ptrace::detach(thread, signal))?.is_some())
 }
 
-/// Returns the threads of process `pid`, none if it has ended.
+/// Returns the threads of process `pid`. Empty if it has ended.
 fn threads(pid: u32) -> Vec<i32> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/task"));
     let names = entries.into_iter().flatten().flatten();

@@ -2,7 +2,7 @@
 //! Parameters of a machine of gem5's parts: `parameters.toml` of its board.
 //!
 //! Every parameter has a value in each preset, with its source, so that
-//! a result names what it is a result of.
+//! a result names the machine that it comes from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

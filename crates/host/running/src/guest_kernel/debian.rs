@@ -17,7 +17,7 @@ const ARCHITECTURE: &str = "arm64";
 const NAMES: [&str; 2] = ["linux-binary-", "linux-image-"];
 const SUITE: &str = r"\+deb13";
 const FLAVOUR: &str = "-arm64";
-/// Versions to prefer if several fit: the counts in documents are of these. Changing one is a change of its own.
+/// Versions to prefer if several fit. The counts in documents are of these. Change a version in a commit of its own.
 const PINNED: [&str; 2] = ["7.3.4", "6.12.117"];
 /// Remedy for a missing kernel.
 pub const REMEDY: Remedy = Remedy {
@@ -25,7 +25,7 @@ pub const REMEDY: Remedy = Remedy {
     instead: "name an arm64 Image by --guest",
 };
 
-/// Returns the version in `--guest`, as far as it is given: `debian`, `debian:6.12`.
+/// Returns the version in `--guest`, which may be partial or empty: `debian:6.12`, `debian`.
 pub fn version(guest: &str) -> Option<&str> {
     match guest.strip_prefix("debian")? {
         "" => Some(""),
@@ -101,7 +101,7 @@ fn pinned(version: &str) -> Option<&'static str> {
         .find(|pinned| numbers(pinned).starts_with(&wanted))
 }
 
-/// Returns the pinned one of `names`, or else the newest, of those whose version begins with `version`.
+/// Returns, among `names` whose version begins with `version`, the pinned one or else the newest.
 fn chosen<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
     let exact = pinned(version).and_then(|pinned| newest(names, pinned));
     exact.or_else(|| newest(names, version))
@@ -131,7 +131,7 @@ fn only_kernel(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the one of `names` with the highest version that begins with `version`.
+/// Returns the name with the highest version that begins with `version`.
 fn newest<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
     let wanted = numbers(version);
     let fitting = names
@@ -141,7 +141,7 @@ fn newest<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
     newest.map(String::as_str)
 }
 
-/// Returns the numbers of a version, or of the version in a package's name. They sort like versions.
+/// Returns the numbers of a version, or of the version in a package's name, which sort like versions.
 fn numbers(name: &str) -> Vec<u32> {
     let version = NAMES.iter().find_map(|prefix| name.strip_prefix(prefix));
     let version = version.unwrap_or(name);

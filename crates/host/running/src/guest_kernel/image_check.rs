@@ -3,7 +3,7 @@
 
 use platform::image::Image;
 
-/// First bytes of compressed files, with the compressor and the command that unpacks.
+/// First bytes of compressed files, with the compressor and the command that decompresses them.
 const COMPRESSED: [(&[u8], &str, &str); 8] = [
     (b"\x1f\x8b", "gzip", "gunzip"),
     (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
@@ -15,7 +15,7 @@ const COMPRESSED: [(&[u8], &str, &str); 8] = [
     (b"\x89LZO", "lzo", "lzop -dc"),
 ];
 
-/// Bytes, at this offset, of files that are or contain kernels, but are not Images; as the end of a sentence.
+/// Files that are or contain kernels, but are not Images: an offset, the bytes there, and the end of a sentence.
 const OTHERS: [(usize, &[u8], &str); 8] = [
     (
         0x202,
@@ -59,7 +59,7 @@ pub fn compressed(file: &[u8]) -> Option<(&'static str, &'static str)> {
     found.map(|&(_, by, tool)| (by, tool))
 }
 
-/// Refuses anything but an arm64 Image; the error, the end of a sentence, says what the file is.
+/// Refuses anything but an arm64 Image. The error, the end of a sentence, names the kind of file.
 pub fn check(file: &[u8]) -> Result<(), String> {
     let Err(why) = Image::parse(file) else {
         return Ok(());
@@ -94,7 +94,7 @@ pub fn check(file: &[u8]) -> Result<(), String> {
     })
 }
 
-/// Returns the remedy for an ELF file: the machine is at byte 18, in the order that byte 5 says.
+/// Returns the remedy for an ELF file. Its machine is at byte 18, and its byte order at byte 5.
 fn elf(file: &[u8]) -> String {
     let machine = file.get(18..20).map(|two| match file[5] {
         2 => u16::from_be_bytes([two[0], two[1]]),
@@ -124,7 +124,7 @@ fn pe_machine(file: &[u8]) -> Option<u16> {
 mod tests {
     use super::*;
 
-    /// Returns a file with these bytes at those places.
+    /// Returns a file with these bytes at these offsets.
     fn file(parts: &[(usize, &[u8])]) -> Vec<u8> {
         let mut file = vec![0; 0x300];
         for (at, part) in parts {

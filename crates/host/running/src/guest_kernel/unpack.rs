@@ -10,17 +10,17 @@ use platform::image::Image;
 
 use super::{MOST, image_check};
 
-/// Bytes that identify a file: unless they are of an Image, the rest is not unpacked.
+/// Bytes that identify a file. Unless they belong to an Image, the rest is not unpacked.
 const HEAD: u64 = 4096;
 /// First bytes of a zboot file, and those at its fourth byte.
 const ZBOOT: (&[u8], &[u8]) = (b"MZ", b"zimg");
-/// Offsets of its fields for the offset and the length of the compressed Image.
+/// Offsets of the fields for the offset and the length of the compressed Image.
 const AT: usize = 8;
 const LENGTH: usize = 12;
-/// Its field for the compression: text that ends with a zero.
+/// The field for the compression: text that ends with a zero.
 const KIND: std::ops::Range<usize> = 24..56;
 
-/// Returns the Image in `file`, or `file` itself if it has none of these formats. The error is
+/// Returns the Image in `file`, or `file` itself if it is in none of these formats. The error is
 /// the end of a sentence.
 pub fn kernel(file: Vec<u8>) -> Result<Vec<u8>, String> {
     if let Some((by @ ("gzip" | "zstd"), _)) = image_check::compressed(&file) {
@@ -50,7 +50,7 @@ fn decompressed(kind: &str, packed: &[u8]) -> Result<Vec<u8>, String> {
     let mut image = Vec::new();
     let mut reader: Box<dyn Read> = match kind {
         "gzip" => Box::new(flate2::read::GzDecoder::new(packed)),
-        // Bytes may follow its frame: the length of what was packed.
+        // Bytes may follow its frame: the uncompressed length.
         "zstd" | "zstd22" => {
             let decoder = ruzstd::decoding::StreamingDecoder::new(packed);
             Box::new(decoder.map_err(|error| broken(&error))?)

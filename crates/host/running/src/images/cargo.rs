@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs Cargo, and shows its output if it has something to do.
+//! Runs Cargo, and shows its output if Cargo has something to do.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -12,14 +12,14 @@ use shell::processor_time;
 use shell::terminal::{self, note};
 use shell::timings::{self, Part};
 
-/// Prefixes of Cargo's lines to hide: that everything was up to date, and that one build waits for another to use
-/// the package cache.
+/// Prefixes of Cargo's lines to hide: everything was up to date, or a build waits for another one to release the
+/// package cache.
 const QUIET: [&str; 2] = [
     "Finished",
     "Blocking waiting for file lock on package cache",
 ];
 
-/// Builds into `directory` by `arguments`; prints `note` after each line of Cargo's.
+/// Builds into `directory` with `arguments`. Prints `note` after each of Cargo's lines.
 pub fn build(directory: &Path, arguments: &[&str], note: &str) -> Result<()> {
     let run = || run(directory, arguments, note);
     if !timings::part(Part::Cargo, run)? {
@@ -28,7 +28,7 @@ pub fn build(directory: &Path, arguments: &[&str], note: &str) -> Result<()> {
     Ok(())
 }
 
-/// Runs Cargo; returns whether it succeeded.
+/// Runs Cargo. Returns whether it succeeded.
 fn run(directory: &Path, arguments: &[&str], note: &str) -> Result<bool> {
     let mut cargo = toolchain::cargo()
         .args(["build", "--color", "never"])

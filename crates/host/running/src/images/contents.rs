@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Detects sources whose content differs from the one that was last compiled, whatever their time.
+//! Detects sources whose content differs from the content last compiled, whatever their times.
 //!
 //! Cargo compares times: it takes a source that is older than its output for compiled (the documentation of its module
-//! `core::compiler::fingerprint`), even one that was restored with its old time. So this module records the contents
+//! `core::compiler::fingerprint`), even a source restored with its old time. So this module records the contents
 //! that Cargo last compiled, and touches a source with other contents before Cargo runs again. A touched file is newer
-//! than all of Cargo's output in every folder, so one record is enough for all of them.
+//! than all of Cargo's output in every folder, so one record is enough for all folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -39,12 +39,12 @@ pub struct Sources {
     changed: BTreeMap<PathBuf, Changed>,
 }
 
-/// When a file or its metadata last changed (ctime), which nobody can set: seconds and nanoseconds.
+/// The time at which a file or its metadata last changed (ctime), in seconds and nanoseconds. Nobody can set it.
 type Changed = (i64, i64);
 
 impl Sources {
-    /// Touches the sources below `root` that differ from those of `record`, which `folders` were built from. Without a
-    /// record it removes these, as their sources are unknown.
+    /// Touches the sources below `root` that differ from `record`, from which `folders` were built. Without a record,
+    /// it removes these folders, because their sources are unknown.
     pub fn to(root: &Path, record: PathBuf, folders: &[PathBuf]) -> Result<Self> {
         let known = fs::read(&record).ok();
         let mut known: Option<Hashes> = known.and_then(|text| serde_json::from_slice(&text).ok());
@@ -71,7 +71,8 @@ impl Sources {
         Ok(given)
     }
 
-    /// Cargo has ended, well or not: sources that changed meanwhile may or may not have been compiled.
+    /// Ends the record after Cargo has succeeded or failed. Cargo may or may not have compiled sources that changed
+    /// meanwhile.
     pub fn end(mut self) -> Result<()> {
         let now = when_changed(&self.root, &self.hashes);
         let before = &self.changed;
@@ -91,7 +92,7 @@ impl Sources {
     }
 }
 
-/// All files of the workspace's packages.
+/// Returns the hashes of all files in the workspace's packages.
 fn sources(root: &Path) -> Result<Hashes> {
     let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
     let manifest: Manifest = toml::from_str(&manifest).context("Cargo.toml")?;

@@ -17,7 +17,7 @@ pub fn of_images(atomics: Atomics) -> String {
     setting(toolchain::TARGET, flags)
 }
 
-/// Likewise for programs of Linux.
+/// Returns the same setting for programs that run on Linux.
 pub fn of_linux() -> String {
     setting(toolchain::LINUX, sources())
 }
@@ -27,10 +27,10 @@ fn setting(target: &str, flags: Vec<String>) -> String {
     format!("target.{target}.rustflags={}", toml::Value::from(flags))
 }
 
-/// Returns the compiler's flags that give source files, whose names are in messages of panics, names that do not
-/// depend on their place: the same source makes the same image on every machine. Those of dependencies are
-/// in Cargo's folder. Those of Rust's own libraries are `/rustc/COMMIT` where the component
-/// rust-src is not installed, and else their paths, also in inlined code.
+/// Returns the compiler's flags that make the names of source files, which panic messages contain, independent of
+/// their place. Equal sources then make equal images on every machine. Dependencies are in Cargo's folder.
+/// Rust's own libraries have names below `/rustc/COMMIT` where the component rust-src is not installed. Where it is,
+/// the names are their paths, even in inlined code.
 fn sources() -> Vec<String> {
     let flag = |from: PathBuf, to: &str| format!("--remap-path-prefix={}={to}", from.display());
     let mut flags = vec![flag(toolchain::home(), "/cargo")];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks options of the machine, each on its own.
+//! Checks each option of the machine on its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use shell::failure::bad_input;
 use shell::output::file_arguments;
 use shell::terminal::note;
 
-/// Returns the parameters of the machine: the board's, changed as was asked for.
+/// Returns the parameters of the machine: the board's, with the requested changes.
 pub fn parameters(args: &JobArgs, board: &Board) -> Result<Values> {
     let (preset, set) = (args.preset.as_deref(), args.set.as_deref());
     for (option, asked) in [
@@ -55,7 +55,7 @@ pub fn memory(args: &JobArgs, board: &Board) -> Result<Ram> {
     Ok(Ram::new(Some(memory), least))
 }
 
-/// Reads a device tree's file, which has to exist and to be one.
+/// Reads a file, which has to exist and to be a device tree.
 pub fn tree_bytes(path: &Path) -> Result<Vec<u8>> {
     let shown = path.display();
     let bytes = match file_arguments::read("--dtb", path) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The hypervisor's deadlines: how long a boot may take on its machine, and a pass
-//! of a cell. A disk has some by default, because a machine that hangs costs money.
+//! The hypervisor's deadlines: how long a boot or a pass of a cell may take on the
+//! machine. A disk has deadlines by default, because a machine that hangs costs money.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,24 +16,24 @@ const FACTOR: u32 = 4;
 const START: Duration = Duration::from_secs(300);
 /// Time of a cell besides its wake-ups: its records, 2.6 KiB on average and up to 16 KiB, on a console of 115200 baud.
 const RECORDS: Duration = Duration::from_secs(2);
-/// Time of a slow wake-up, where nothing bounds the time of a cell.
+/// Time of a slow wake-up, for cells whose time nothing bounds.
 const WAKE_UP: Duration = Duration::from_millis(1);
 /// Least deadline of a pass of a cell.
 const LEAST: Duration = Duration::from_secs(60);
 /// Deadline of a run of unknown length: a check, a soak.
 const UNKNOWN: Duration = Duration::from_secs(3600);
 
-/// Deadlines as boot arguments. 0 seconds means no deadline, and is passed only if it was asked for.
+/// Deadlines as boot arguments. 0 seconds means no deadline, and is passed only if it was requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deadlines {
     pub run: Option<u64>,
     pub cell: Option<u64>,
-    /// Keeps a CPU, so that deadlines hold whatever the guest does.
+    /// Whether to keep a CPU, so that deadlines hold whatever the guest does.
     pub keep: bool,
 }
 
 impl Deadlines {
-    /// Returns the deadlines that were asked for.
+    /// Returns the requested deadlines.
     pub fn asked(args: &DeadlineArgs) -> Self {
         Self {
             run: args.deadline,
@@ -42,8 +42,8 @@ impl Deadlines {
         }
     }
 
-    /// Returns the deadlines of a disk, on a machine like `machine`. Those not given, by an option or in `append`,
-    /// follow from the plan. Another kernel gets none by default.
+    /// Returns the deadlines of a disk for a machine like `machine`. Deadlines given neither by an option nor in
+    /// `append` follow from the plan. Another kernel has none by default.
     pub fn of_disk(args: &DeadlineArgs, load: &Load, append: &str, machine: &Machine) -> Self {
         let asked = Self::asked(args);
         let told = Arguments::parse(append).unwrap_or_default();
@@ -117,14 +117,14 @@ fn run(plan: &Plan, machine: &Machine) -> Duration {
     START + cells.map(|cell| expected(plan, &cell)).sum::<Duration>() * FACTOR
 }
 
-/// Deadline of a pass of a cell: as much as the longest cell takes in total.
+/// Deadline of a pass of a cell, derived from the total time of the longest cell.
 fn longest(plan: &Plan, machine: &Machine) -> Duration {
     let cells = plan.cells(machine);
     let longest = cells.map(|cell| expected(plan, &cell)).max();
     (longest.unwrap_or_default() * FACTOR).max(LEAST)
 }
 
-/// Longest expected time of a cell, where its values are times.
+/// Longest expected time of a cell whose values are times.
 fn expected(plan: &Plan, cell: &plan::Cell) -> Duration {
     const NANOSECONDS: u64 = 1_000_000_000;
     let limits = Limits::of(plan, cell, NANOSECONDS, false);
@@ -132,7 +132,7 @@ fn expected(plan: &Plan, cell: &plan::Cell) -> Duration {
         0 => WAKE_UP * limits.iterations,
         budget => Duration::from_nanos(budget),
     };
-    // Once more for the passes with time stamps.
+    // The passes with time stamps add as much again.
     let pauses = Duration::from_nanos(limits.pause) * limits.iterations;
     wake_ups + pauses + pauses / 4 + RECORDS
 }

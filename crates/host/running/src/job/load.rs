@@ -75,7 +75,7 @@ impl Load {
                  leave these options out, and pass its boot arguments by --guest-args"
             );
         }
-        // A boot has one image of the guest, which has to be known here.
+        // A boot has only one image of the guest, which has to be known here.
         if appended.named && appended.values.len() > 1 {
             bad_input!(
                 "--append: rouse.atomics has more than one word, and a boot has one; use --atomics, which boots for each"
@@ -105,7 +105,7 @@ impl Load {
         })
     }
 
-    /// Like [`new`](Self::new), for a disk: with deadlines by default.
+    /// Like [`new`](Self::new), for a disk, which has deadlines by default.
     pub fn of_disk(args: &LoadArgs) -> Result<Self> {
         let mut load = Self::new(args)?;
         let machine = Machine {
@@ -149,7 +149,7 @@ impl Load {
         images::build_planted(&self.board.name, self.packed(), self.planted())
     }
 
-    /// The images that are to be built for tests. All variants of a boot have the same.
+    /// The images to build for tests. They are the same for all variants of a boot.
     pub fn planted(&self) -> Planted {
         let text = self.boot_arguments(Variant::of(Choice::NONE));
         let read = Arguments::parse(&text);
@@ -163,8 +163,8 @@ impl Load {
         Plan { shard, ..plan }
     }
 
-    /// Returns the images' arguments in a boot. Another kernel gets only those from the command line, unless our
-    /// program runs on it; the hypervisor keeps its own.
+    /// Returns the images' arguments in a boot. Another kernel gets only the command line's arguments, unless our
+    /// program runs on it. The hypervisor keeps its own arguments.
     pub fn boot_arguments(&self, variant: Variant) -> String {
         let Variant { choice, seed, .. } = variant;
         let linux = self.linux();
@@ -192,10 +192,10 @@ impl Load {
     }
 }
 
-/// Linux's argument in a soak: complaints go to the console too.
+/// Linux's argument in a soak, which sends complaints to the console too.
 const COMPLAINS: &str = "loglevel=4";
 
-/// Returns Linux's arguments to idle so, and the hypervisor's to provide idle states.
+/// Returns Linux's arguments for idling in this way, and the hypervisor's for providing idle states.
 fn idles(cpuidle: LinuxCpuidle) -> String {
     let states = cpuidle.needs_states();
     let states = states.then(|| format!("{PREFIX}{GUEST_STANDBY}"));

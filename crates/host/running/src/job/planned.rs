@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cells of each boot before it, and how long they take: by the pauses and the wake-ups of the plan, and by the
-//! speed of the emulator.
+//! Predicts the cells of each boot, and their time from the plan's pauses and wake-ups and from the speed of the
+//! emulator.
 
 use anyhow::Result;
 use plan::{BALANCED, Cell, DIMENSIONS, Info, Limits, Machine, PASSES};
@@ -11,24 +11,24 @@ use crate::options::Metric;
 use shell::failure::bad_input;
 use shell::progress::{self, Planned};
 
-/// Guess of the instructions that an emulator executes in a second: those of pauses, which
-/// take most of the time, are mainly reads of the counter.
+/// Estimate of the instructions that an emulator executes per second. Most of the time goes to
+/// pauses, whose instructions are mainly reads of the counter.
 const PER_SECOND: f64 = 6e6;
-/// Guess of the seconds until a boot measures.
+/// Estimate of the seconds until a boot begins to measure.
 const BOOT: f64 = 1.0;
-/// Likewise where Linux boots, as the guest or as the host.
+/// Like [`BOOT`], where Linux boots as the guest or as the host.
 const BOOT_OF_LINUX: f64 = 15.0;
-/// Most seconds of a run without a limit.
+/// The most seconds that a run without a limit may take.
 const DAY: f64 = 86_400.0;
 
-/// Seconds that something should take, and those that it takes at most.
+/// Expected seconds, and the most that can be needed.
 pub type Seconds = (f64, f64);
 
 /// A cell of a boot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedCell {
     pub name: String,
-    /// Why it is not run, if so.
+    /// The reason if it is not run.
     pub skipped: Option<String>,
     /// `None` if the speed of the machine is unknown.
     pub seconds: Option<Seconds>,
@@ -58,7 +58,7 @@ impl Job {
         Ok(cells.collect())
     }
 
-    /// The plan that the progress of a boot shows.
+    /// Returns the plan that the progress of a boot shows.
     pub fn planned(&self, variant: Variant) -> Result<Planned> {
         let cells = self.cells_of(variant)?;
         let seconds = sum(cells.iter().map(|cell| cell.seconds));
@@ -79,7 +79,7 @@ impl Job {
         Ok(seconds.map(|(expected, most)| (boot + expected, boot + most)))
     }
 
-    /// Seconds of all boots, of which some run at a time.
+    /// Seconds of all boots, some of which run in parallel.
     pub fn seconds(&self) -> Result<Option<Seconds>> {
         let variants = self.variants()?;
         let each = variants
@@ -91,7 +91,7 @@ impl Job {
         Ok(all.map(|(expected, most)| (expected * times, most * times)))
     }
 
-    /// Refuses a run that should take more than a day, unless its time has a limit.
+    /// Refuses a run that is expected to take more than a day, unless it has a time limit.
     pub(super) fn ends_in_a_day(&self) -> Result<()> {
         if self.limits.altogether.is_some() || !self.measures() {
             return Ok(());
@@ -106,7 +106,7 @@ impl Job {
         }
     }
 
-    /// Whether cells should be settled early: where instructions are counted most repeat.
+    /// Whether cells are expected to settle early: where instructions are counted, most cells repeat.
     fn settles(&self) -> bool {
         let plan = &self.load.plan;
         self.metric == Metric::Insns && plan.settle && !plan.raw
@@ -129,7 +129,7 @@ impl Job {
         ))
     }
 
-    /// The dimensions in which cells of this request differ, under whatever they run.
+    /// The dimensions in which the cells of this request differ, under any hypervisor.
     fn varied(&self) -> Result<Vec<&'static Info>> {
         let mut ranks = vec![None; DIMENSIONS.len()];
         let mut differs = vec![false; DIMENSIONS.len()];
@@ -151,14 +151,14 @@ impl Job {
     }
 }
 
-/// Names a cell by the dimensions in which it differs from others; by its title if it has none.
+/// Names a cell by the dimensions in which it differs from others, or else by its title.
 fn name(cell: &Cell, varied: &[&Info]) -> String {
     let (mut words, mut values) = (Vec::new(), Vec::new());
     for info in varied.iter().filter(|info| info.applies(cell)) {
         let text = info.text(cell).to_string();
         match info.names(cell) {
             true => words.push(text),
-            // No pause and no poll is no news.
+            // The absence of a pause or a poll is not worth showing.
             false if info.is_neutral(cell) => {}
             false => values.push(results::valued(info, &text)),
         }
@@ -171,7 +171,7 @@ fn name(cell: &Cell, varied: &[&Info]) -> String {
     }
 }
 
-/// The sum of `seconds`; `None` if any is unknown.
+/// Returns the sum of `seconds`, or `None` if any is unknown.
 pub fn sum(mut seconds: impl Iterator<Item = Option<Seconds>>) -> Option<Seconds> {
     seconds.try_fold((0.0, 0.0), |sum, next| {
         next.map(|next| (sum.0 + next.0, sum.1 + next.1))

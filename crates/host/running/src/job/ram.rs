@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The RAM of a job's machine, and where its size comes from.
+//! The RAM of a job's machine, and the source of its size.
 
 use std::fmt;
 use std::sync::OnceLock;
 
 use crate::board::size;
 
-/// The RAM of a machine, each size with its unit: 64M, 2G.
+/// The RAM of a machine. Each size has its unit: 64M, 2G.
 #[derive(Clone, Debug)]
 pub struct Ram {
     chosen: Option<String>,
     of_board: String,
-    /// The least size that is enough, known once the images are built.
+    /// The least sufficient size, known once the images are built.
     enough: OnceLock<String>,
 }
 
@@ -35,7 +35,7 @@ impl Ram {
         size::bytes(self.size())
     }
 
-    /// Names the source of the size: `board`, `chosen`, or `enough` for what runs.
+    /// Names the source of the size: `board`, `chosen`, or `enough` (the least that suffices).
     pub fn source(&self) -> &'static str {
         match (&self.chosen, self.enough.get()) {
             (Some(_), _) => "chosen",
@@ -51,7 +51,7 @@ impl Ram {
 
     /// Sets the size to `size`, which is enough, unless the command line has set it.
     pub fn settle(&self, size: String) {
-        // The images and the cells do not change: a second call has the same size.
+        // The images and the cells do not change, so a second call has the same size.
         let _ = self.enough.set(size);
     }
 }

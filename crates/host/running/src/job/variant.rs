@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Differences between the boots of a job: the hypervisor, its settings, and the guest's image.
+//! The differences between a job's boots: the hypervisor, its settings, and the guest's image.
 
 use std::fmt;
 
@@ -18,9 +18,9 @@ pub struct Variant {
     pub under: Under,
     /// Values of the dimensions that are fixed in a boot.
     pub choice: Choice,
-    /// Settings of the whole boot, where cells can't change them.
+    /// Settings for the whole boot if cells can't change them.
     pub given: Option<Given>,
-    /// Seed of Linux's random numbers: each repetition has its own.
+    /// Seed of Linux's random numbers, different in each repetition.
     pub seed: u64,
     /// The part of the cells to measure.
     pub part: Shard,
@@ -61,7 +61,7 @@ impl fmt::Display for Variant {
     }
 }
 
-/// Restricts `load` to what CPUs of `model` survive.
+/// Restricts `load` to the images that CPUs of `model` can run.
 pub fn usable(load: &mut Load, model: &str) -> Result<()> {
     if load.guest.is_some() || !load.board.machine.breaks_lse(model) {
         return Ok(());
@@ -80,15 +80,14 @@ pub fn usable(load: &mut Load, model: &str) -> Result<()> {
     Ok(())
 }
 
-/// Approximate number of cells of a part: booting takes as long as some of them.
+/// Approximate number of cells in a part. A boot costs as much time as a few cells.
 const PART: usize = 128;
-/// Number of cells from which there are at least two parts: two boots in parallel, with a CPU each, are then faster
-/// than one.
+/// Least number of cells for two parts. From here on, two boots in parallel, with a CPU each, are faster than one.
 const TWO: usize = 48;
 
-/// Returns the number of parts of `cells`. A prime number: the values of dimensions take turns in
-/// the list of cells, and a number of parts that divides such a turn would put all slow cells
-/// into one part.
+/// Returns the number of parts of `cells`. The number is prime: the values of a dimension recur with
+/// a period in the list of cells, and a number that divides such a period would put all slow cells into
+/// one part.
 fn number_of_parts(cells: usize) -> u32 {
     let least = if cells < TWO { 1 } else { 2 };
     let needed = u32::try_from(cells.div_ceil(PART).max(least)).unwrap_or(u32::MAX);
@@ -98,9 +97,8 @@ fn number_of_parts(cells: usize) -> u32 {
 }
 
 impl Job {
-    /// Returns its boots, in order: one for each hypervisor, for each choice
-    /// that is fixed in a boot, and for each of the hypervisor's settings that has
-    /// cells.
+    /// Returns the job's boots, in order: one for each combination of a hypervisor, a choice that is
+    /// fixed in a boot, and a setting of the hypervisor that has cells.
     pub fn variants(&self) -> Result<Vec<Variant>> {
         let mut variants = Vec::new();
         for &under in &self.unders {
@@ -124,7 +122,7 @@ impl Job {
     /// Variants of repetition `number`, from 1.
     pub fn variants_of(&self, number: usize) -> Result<Vec<Variant>> {
         let mut variants = self.variants()?;
-        // In the order A B B A, so that slow changes affect both alike.
+        // The order is A B B A, so that slow changes affect both alike.
         if number.is_multiple_of(2) {
             variants.reverse();
         }
@@ -142,8 +140,8 @@ impl Job {
         }
     }
 
-    /// Returns the parts of the cells with `choice`, each a boot. They depend only on the request, and
-    /// not on the number of parallel boots, so that this does not change the results.
+    /// Returns the parts of the cells with `choice`, each a boot. They depend only on the request. They do
+    /// not depend on the number of parallel boots, so that this number does not change the results.
     fn parts(&self, under: Under, choice: Choice) -> Result<Vec<Shard>> {
         // Where a boot takes long, or does more than its cells, one boot has all of them.
         let alone = self.load.guest.is_some() || under.is_other() || self.load.survey;
@@ -163,13 +161,13 @@ impl Job {
         Ok((1..=of).map(|index| Shard { index, of }).collect())
     }
 
-    /// Choices of which its boots have one.
+    /// The job's choices. Each boot has one of them.
     fn choices(&self) -> plan::List<Choice> {
         self.load.plan.choices(self.load.linux())
     }
 
-    /// Returns the hypervisor's settings, for each boot: where cells can't change a setting, each
-    /// belongs to the boot with its value.
+    /// Returns the hypervisor's settings for each boot. A cell whose settings can't change within a boot
+    /// belongs to the boot that has them.
     fn givens(&self, under: Under) -> Result<Vec<Option<Given>>> {
         if !under.is_other() || !self.measures() {
             return Ok(vec![None]);
@@ -179,8 +177,8 @@ impl Job {
         Ok(givens.into_iter().map(Some).collect())
     }
 
-    /// Returns the image of the guest that a boot will run, as far as the board's file knows: for decisions
-    /// before the machine has chosen.
+    /// Returns the guest's image that a boot will run according to the board's file, for decisions before
+    /// the machine has chosen.
     pub fn image(&self, variant: Variant) -> Atomics {
         match variant.choice.atomics {
             Some(Atomics::Llsc) => Atomics::Llsc,
@@ -189,7 +187,7 @@ impl Job {
         }
     }
 
-    /// Complains if a boot ran the image `ran` instead of the one of [`Self::image`].
+    /// Complains if a boot ran the image `ran` instead of the one that [`Self::image`] returns.
     pub fn other_image(&self, variant: Variant, ran: &str) -> Option<String> {
         let expected = self.image(variant);
         let (board, model) = (&self.board().name, &self.model);

@@ -10,7 +10,7 @@ use crate::guest_kernel::{debian, image_check};
 use providing::apt::Remedy;
 use shell::failure::bad_input;
 
-/// Selects the pinned one of Debian's kernels.
+/// Selects Debian's pinned kernel.
 const ANY: &str = "";
 /// Remedy for a missing kernel.
 const REMEDY: Remedy = Remedy {
@@ -18,7 +18,7 @@ const REMEDY: Remedy = Remedy {
     instead: "name an arm64 Image of Linux that has KVM by --host-kernel",
 };
 
-/// Returns the kernel that was `named`; else Debian's, which is provided once.
+/// Returns the `named` kernel, or else Debian's, which is provided once.
 pub fn ensure(named: Option<&Path>) -> Result<PathBuf> {
     if let Some(named) = named {
         return checked(named);
@@ -26,7 +26,7 @@ pub fn ensure(named: Option<&Path>) -> Result<PathBuf> {
     debian::provide(ANY, &REMEDY)
 }
 
-/// Checks a named file.
+/// Checks the file of a named kernel.
 fn checked(path: &Path) -> Result<PathBuf> {
     let shown = path.display();
     let image = match fs::read(path) {
@@ -41,14 +41,14 @@ fn checked(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Returns name and version of the kernel at `path`, by its banner.
+/// Returns the name and version of the kernel at `path`, from its banner.
 pub fn told(path: &Path) -> Result<String> {
     let image = fs::read(path).with_context(|| path.display().to_string())?;
     let release = release(&image).unwrap_or("of an unknown version");
     Ok(format!("Linux {release}"))
 }
 
-/// Returns the release in the banner of an Image of Linux, as `7.3.4+deb13-arm64`.
+/// Returns the release in the banner of a Linux Image, like `7.3.4+deb13-arm64`.
 pub fn release(image: &[u8]) -> Option<&str> {
     const BANNER: &[u8] = b"Linux version ";
     let mut banners = memchr::memmem::find_iter(image, BANNER);
@@ -56,7 +56,7 @@ pub fn release(image: &[u8]) -> Option<&str> {
         let rest = &image[at + BANNER.len()..];
         let end = rest.iter().position(|byte| !byte.is_ascii_graphic())?;
         let release = str::from_utf8(&rest[..end]).ok()?;
-        // Format strings of messages have that text as well, with a placeholder for the number.
+        // Format strings of messages contain that text too, with a placeholder for the number.
         release
             .starts_with(|c: char| c.is_ascii_digit())
             .then_some(release)

@@ -34,7 +34,7 @@ use shell::terminal::say;
 /// The board that stands for any machine here.
 pub(super) const BOARD: &str = "virt";
 
-/// How often to check for signals.
+/// Interval between checks for signals.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Measures here.
@@ -127,7 +127,7 @@ fn measure(program: &Path, words: &[String], place: &Path, folder: Folder) -> Re
         log.write_all(&line)?;
     }
     ended.store(true, Relaxed);
-    // It ends within `LOOK`; from here on nothing gets signals.
+    // The watcher ends within `LOOK`. From here on, nothing gets signals.
     let _ = watcher.join();
     let status = child.wait()?;
     // A program that measured nothing leaves none.
@@ -144,7 +144,7 @@ fn measure(program: &Path, words: &[String], place: &Path, folder: Folder) -> Re
     })
 }
 
-/// Ends process `id` if this one is to end, until it has `ended`: the program then keeps its results so far.
+/// Until process `id` has `ended`, ends it if this process has to end. The program then keeps its results so far.
 fn pass_signals_on(id: u32, ended: Arc<AtomicBool>) -> JoinHandle<()> {
     thread::spawn(move || {
         while !ended.load(Relaxed) {
@@ -161,11 +161,11 @@ fn pass_signals_on(id: u32, ended: Arc<AtomicBool>) -> JoinHandle<()> {
 fn terminate(id: u32) {
     use nix::sys::signal::{Signal, kill};
     use nix::unistd::Pid;
-    // It may have got the signal from the terminal, and ended.
+    // The program may have received the signal from the terminal, and ended.
     let _ = kill(Pid::from_raw(id as i32), Signal::SIGTERM);
 }
 
-/// Nothing is started here.
+/// Does nothing, because nothing is started here.
 #[cfg(not(target_os = "linux"))]
 fn terminate(_: u32) {}
 
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// A program with the same output as ours.
+    /// Creates a program with the same output as ours.
     fn program(place: &Path, status: u32) -> PathBuf {
         let path = place.join("program");
         let data = place.join("data");

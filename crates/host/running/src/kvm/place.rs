@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where KVM runs for a request: on this machine, or on a host in the emulator.
+//! Decides where KVM runs for a request: on this machine, or on a host in the emulator.
 
 use std::fs::File;
 
@@ -15,7 +15,7 @@ const KVM: &str = "/dev/kvm";
 /// Whether to measure `args` here.
 pub fn is_here(args: &RunArgs) -> Result<bool> {
     choose(args, native().is_ok()).and_then(|here| {
-        // If named on the command line, KVM has to exist.
+        // KVM has to exist if it is named on the command line.
         let named = args.kvm == Some(Place::Here);
         match native() {
             Err(why) if here && named => bad_input!("--kvm here: {why}"),
@@ -24,7 +24,7 @@ pub fn is_here(args: &RunArgs) -> Result<bool> {
     })
 }
 
-/// Checks that this machine can run it; the error says why not.
+/// Checks that this machine can run the program. The error is the reason why it can't.
 fn native() -> Result<(), String> {
     if !cfg!(all(target_os = "linux", target_arch = "aarch64")) {
         return Err("this machine is not an arm64 Linux; use --kvm emulator, or take the program of `cargo xtask image --for kvm` to one".into());
@@ -35,7 +35,7 @@ fn native() -> Result<(), String> {
     })
 }
 
-/// Like [`is_here`], where `native` is whether this machine can.
+/// Like [`is_here`], where `native` is whether this machine can run the program.
 fn choose(args: &RunArgs, native: bool) -> Result<bool> {
     let unders = args.job.under.as_ref().map_or(&[][..], Unders::named);
     let is_kvm = |under: &Under| under.kvm_mode().is_some();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program that measures on a machine with KVM, alone: `image --for kvm`.
+//! The self-contained program that measures on a machine with KVM: `image --for kvm`.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +17,7 @@ use shell::output::Output;
 use shell::terminal::say;
 use shell::{files, interrupt, output, places};
 
-/// The board of the guest's images: they run on any board.
+/// The board of the guest's images, which run on any board.
 const BOARD: &str = "virt";
 
 /// The verb `image`, for KVM.
@@ -48,7 +48,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     Ok(())
 }
 
-/// Refuses options of measurement: the program takes them on its machine.
+/// Refuses options of measurement, because the program takes them on its machine.
 fn told_there(args: &ImageArgs) -> Result<()> {
     let load = &args.load;
     let plan = load.plan.plan().map_err(BadInput::error)?;

@@ -14,8 +14,8 @@ use crate::job::{Job, Variant};
 use crate::kvm;
 use providing::qemu::Emulator;
 
-/// The command that boots `job` under KVM in `kvm_mode`: a machine for its host, whose monitor runs the guest's image.
-/// The host's files go to `place`.
+/// Returns the command that boots `job` under KVM in `kvm_mode`. The machine runs KVM's host, whose monitor runs the
+/// guest's image. The host's files go to `place`.
 pub fn under_kvm(
     job: &Job,
     variant: Variant,
@@ -30,7 +30,7 @@ pub fn under_kvm(
     let memory = job.memory.bytes() >> 20;
     let mut words = vec![
         kvm::BOOT.to_owned(),
-        // The host's start has ended by then.
+        // The host has finished its start by then.
         "--rest=3".to_owned(),
         format!("--cpus={}", job.cpus),
         format!("--memory={memory}"),
@@ -79,16 +79,16 @@ pub fn under_kvm(
     Ok(command)
 }
 
-/// Returns KVM's mode in the monitor's words.
+/// Returns the monitor's word for KVM's mode.
 fn monitors(kvm_mode: &str) -> &str {
     match kvm_mode {
-        // Linux chooses it where the CPU has it.
+        // Linux chooses VHE where the CPU has it.
         "" => "vhe",
         mode => mode,
     }
 }
 
-/// Returns the host's CPUs for `cpus` vCPUs, without the first one, which serves most interrupts.
+/// Returns the host's CPUs for `cpus` vCPUs, without the first CPU, which serves most interrupts.
 fn pins(cpus: u32) -> String {
     let pins: Vec<String> = (1..=cpus).map(|cpu| cpu.to_string()).collect();
     pins.join(",")

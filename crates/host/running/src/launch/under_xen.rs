@@ -15,22 +15,22 @@ use crate::job::{Job, Variant};
 use crate::kvm;
 use providing::qemu::Emulator;
 
-/// Linux's arguments. The console is in its tree, but not in its `stdout-path`. Xen 4.20 shows guests that the CPU has
-/// guarded control stacks (FEAT_GCS), but traps their registers: a kernel that uses them crashes during its
-/// boot, on QEMU's CPU `max`.
+/// Linux's arguments. The console is in Linux's tree, but not in the tree's `stdout-path`. On QEMU's CPU `max`, Xen
+/// 4.20 shows guarded control stacks (FEAT_GCS) to guests, but traps their registers, so a kernel that uses them
+/// crashes during its boot.
 const LINUX: &str = "console=ttyAMA0 arm64.nogcs";
 /// CPUs for Xen besides those of the guest.
 const OTHERS: u32 = 2;
-/// RAM of Xen, MiB.
+/// RAM of Xen, in MiB.
 const MEMORY: u64 = 512;
-/// Where Xen finds the guest's image, which it moves: after what QEMU itself puts into the
-/// first 128 MiB of RAM, Xen and the device tree.
+/// The address at which Xen finds the guest's image, which it then moves. QEMU itself uses the
+/// first 128 MiB of RAM for Xen and the device tree.
 const MODULE: u64 = 0x4900_0000;
 /// The console of QEMU's `virt`, which Xen leaves to the guest and does not describe to it.
 const CONSOLE: &str = "pl011,0x9000000";
 
-/// Returns the command that boots `job` under Xen: the guest is its first domain, whose vCPUs are
-/// pinned.
+/// Returns the command that boots `job` under Xen. The guest is the first domain, and its vCPUs
+/// are pinned.
 pub fn under_xen(
     job: &Job,
     variant: Variant,
@@ -75,14 +75,14 @@ pub fn under_xen(
     Ok(command)
 }
 
-/// Returns the command that boots Xen without any domain, and with the console: to read its output.
+/// Returns the command that boots Xen without any domain, and with the console, to read Xen's output.
 pub fn xen_alone(job: &Job, emulator: &Emulator, xen: &Path) -> Result<Command> {
     let mut command = machine(job, emulator, xen, "console=dtuart")?;
     super::end_with_us(&mut command);
     Ok(command)
 }
 
-/// A machine with Xen, which gets `options` in addition to its usual ones.
+/// Returns a machine with Xen. Xen gets `options` in addition to its usual ones.
 fn machine(job: &Job, emulator: &Emulator, xen: &Path, options: &str) -> Result<Command> {
     let memory = job.memory.bytes() >> 20;
     let mut all = format!(
@@ -107,7 +107,7 @@ fn machine(job: &Job, emulator: &Emulator, xen: &Path, options: &str) -> Result<
     Ok(command)
 }
 
-/// Doubles commas, which end a value otherwise.
+/// Doubles commas, which would otherwise end a value.
 fn doubled(text: String) -> String {
     text.replace(',', ",,")
 }

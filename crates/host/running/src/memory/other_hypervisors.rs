@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! RAM that the guests of other hypervisors need. The monitor under KVM and Xen refuse by themselves, but only after
-//! they have booted, and Xen by a panic.
+//! RAM that the guests of other hypervisors need. KVM's monitor and Xen check this themselves, but only after the
+//! boot, and Xen panics.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use crate::images::Built;
 use crate::job::{Job, Variant};
 use shell::failure::bad_input;
 
-/// Most bytes that Xen takes for the device tree of its first domain.
+/// The most bytes that Xen takes for the device tree of its first domain.
 const XEN_TREE: u64 = ALIGN;
 
 /// Refuses a guest that its hypervisor, other than Rouse, could not load.
@@ -43,7 +43,7 @@ pub fn check(job: &Job, built: &Built, variant: Variant) -> Result<()> {
 }
 
 /// Checks that `image`, a file of `length` bytes, and `initrd` bytes fit into `memory` bytes of
-/// the guest's; the error is the MiB that do.
+/// the guest's RAM. The error is the number of MiB that suffices.
 fn places(under: Under, image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(), u64> {
     match under {
         Under::Xen => xen(image, length, initrd, memory),
@@ -54,8 +54,8 @@ fn places(under: Under, image: &Image, length: u64, initrd: u64, memory: u64) ->
     }
 }
 
-/// Xen puts the kernel, the RAM disk and the device tree at multiples of 2 MiB each, and panics if
-/// they don't fit its first domain's RAM.
+/// Checks that they fit as Xen places them: kernel, RAM disk and device tree each at a multiple of
+/// 2 MiB. Xen panics if they don't fit into its first domain's RAM.
 fn xen(image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(), u64> {
     let span = image.text_offset.saturating_add(image.size.max(length));
     let parts = [span, initrd, XEN_TREE];

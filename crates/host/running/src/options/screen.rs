@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run -h` and `run --help`: the options of everyday use on one screen, and all of them under headings.
+//! `run -h` shows the everyday options on one screen, and `run --help` shows all options under headings.
 
 use clap::Arg;
 use plan::{DIMENSIONS, Place};
 use shell::args::OUTPUT;
 
-/// Options of `run -h`: each with the name of its value and a text that leaves its line within 80 columns.
+/// Options of `run -h`, each with the name of its value and a text that keeps its line within 80 columns.
 const EVERYDAY: [(&str, &str, &str); 14] = [
     ("board", "NAME", "Machine: a name of boards/NAME.toml"),
     (
@@ -97,7 +97,7 @@ const HEADINGS: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// Gives each option of `run` its heading, and those of everyday use their short text.
+/// Gives each option of `run` its heading, and each everyday option its short text.
 pub fn arranged(arg: Arg) -> Arg {
     let id = arg.get_id().to_string();
     let Some((_, value, short)) = EVERYDAY.iter().find(|(name, ..)| *name == id) else {
@@ -116,8 +116,8 @@ pub fn arranged(arg: Arg) -> Arg {
     }
 }
 
-/// Returns the heading of an option that is not for everyday use; `None` for those of workloads on the executor, which have
-/// one.
+/// Returns the heading of an option that is not for everyday use. `None` for options of workloads on the executor,
+/// which already have one.
 fn heading(id: &str) -> Option<&'static str> {
     if let Some(info) = DIMENSIONS.iter().find(|info| info.key == id) {
         return match info.place {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run --list`: the cells of each boot, and how long they take. Builds and boots nothing.
+//! `run --list`: lists the cells of each boot and their times. Builds and boots nothing.
 
 use anyhow::Result;
 use page::Column;
@@ -103,7 +103,7 @@ mod tests {
              --wake ipi --poll-limit-us 20,50 --gap-us 100 --jobs 2",
         );
         let text = lines.join("\n");
-        // Names say what varies, and only that, alike in both boots.
+        // Names contain only the varying dimensions, and are alike in both boots.
         for name in [
             "wfi ",
             "poll-wfi, poll-limit 20 us",

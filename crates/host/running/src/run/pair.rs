@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares two kernels: `--guest A,B`, or one with `--with-args` and without. Measures each in
-//! boots of its own, by turns, and then compares them like any two runs.
+//! Compares two kernels (`--guest A,B`), or one kernel with and without `--with-args`. Measures each
+//! in its own boots, by turns, and then compares them like any two runs.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use shell::failure::bad_input;
 use shell::folder::Folder;
 use shell::terminal::say;
 
-/// Default number of boots of each side: as many as the two-sided test needs for twenty
+/// Default number of boots of each side, which the two-sided test needs for twenty
 /// figures.
 const BOOTS: u32 = 6;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Collects the results of a job's boots, one by one in their order.
+//! Collects the results of a job's boots one by one, in their order.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,7 +28,7 @@ pub struct BootResults<'j> {
     kernel: Option<String>,
     /// Results before the first boot.
     nothing: Results,
-    /// Other hypervisors that are missing, or failed, and are not tried again.
+    /// Other hypervisors that are missing or have failed, and are not tried again.
     pub failed: BTreeMap<Under, Failure>,
     /// Results of this repetition.
     pub results: Results,
@@ -48,7 +48,7 @@ struct Dealt {
     of: Option<Variant>,
     /// The first of their cells.
     first: usize,
-    /// The number of each cell among all.
+    /// The number of each cell in the whole list.
     places: Vec<u64>,
 }
 
@@ -81,15 +81,15 @@ impl Dealt {
 
 /// Result of a boot.
 pub enum Boot {
-    /// Its hypervisor has failed before.
+    /// The hypervisor of the boot has already failed.
     Skipped,
-    /// A signal came before its start.
+    /// A signal came before the boot started.
     Interrupted(Signal),
     Booted(Under, Result<Box<Left>>),
 }
 
 impl<'j> BootResults<'j> {
-    /// Before the first boot, without what `lacks`.
+    /// Starts before the first boot, without the hypervisors in `lacks`.
     pub fn new(
         job: &'j Job,
         emulator: &crate::emulator::Emulator,
@@ -110,7 +110,7 @@ impl<'j> BootResults<'j> {
         };
         for (under, why) in lacks {
             let failure = Failure::lacking(why);
-            // Several may have the same reason.
+            // Several hypervisors may have the same reason.
             if came.failed.values().all(|other| *other != failure) {
                 note!("{}", failure.why);
             }
@@ -151,7 +151,7 @@ impl<'j> BootResults<'j> {
         }
     }
 
-    /// Takes the output of a boot; returns the failure if it ends the job.
+    /// Takes the output of a boot. Returns the failure if it ends the job.
     pub fn take(&mut self, boot: Boot) -> Result<Option<Failure>> {
         let (under, left) = match boot {
             Boot::Skipped => return Ok(None),
@@ -170,7 +170,7 @@ impl<'j> BootResults<'j> {
         }
     }
 
-    /// Adds the output of a boot; returns what is wrong with it.
+    /// Adds the output of a boot. Returns the failure in it, if any.
     fn add(&mut self, left: Left) -> Result<Option<Failure>> {
         let Left {
             variant,
@@ -187,7 +187,7 @@ impl<'j> BootResults<'j> {
         self.results.add(Some(under), &records);
         let ran = records.machine.get("atomics");
         let other = ran.and_then(|ran| job.other_image(variant, ran));
-        // The other image was watched.
+        // If the other image ran, the plugin watched the wrong one.
         if let Some(watched) = watched.filter(|_| other.is_none()) {
             self.results.add_samples(first, under, watched);
         }
@@ -213,7 +213,7 @@ impl<'j> BootResults<'j> {
         })
     }
 
-    /// Complains if `ran`, the kernel that ran, is not the one asked for.
+    /// Complains if `ran`, the kernel that ran, is not the requested one.
     fn other_kernel(&self, under: Under, ran: &str) -> Option<Failure> {
         let asked = self.kernel.as_ref().filter(|asked| *asked != ran)?;
         let why = format!("under {under}: Linux {ran} was measured, and not {asked}");

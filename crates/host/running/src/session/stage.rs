@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parts that all boots of a job share, and one of them.
+//! One boot of a job, and the parts that all its boots share.
 
 use std::io::Write;
 
@@ -30,9 +30,9 @@ pub struct Stage<'j> {
 pub struct Left {
     pub variant: Variant,
     pub outcome: Outcome,
-    /// Violations of rules of the architecture, where they are watched.
+    /// Violations of the architecture's rules, if they are watched.
     pub found: Vec<BrokenRule>,
-    /// The samples that were looked at, where they are; or why not.
+    /// The observed samples, or the reason for their absence, if samples are observed.
     pub watched: Option<Result<Samples, String>>,
     pub kept: TextFiles,
 }

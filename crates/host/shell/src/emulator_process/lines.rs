@@ -3,20 +3,20 @@
 
 use std::mem;
 
-/// The longest line; a longer one is split.
+/// The length of the longest line. Longer lines are split.
 const LONGEST: usize = 1 << 16;
 
-/// Splits output into lines. One ends at a line feed, and at a carriage return whose next character would overwrite it:
-/// each state of a line that shows progress is a line here.
+/// Splits output into lines. A line ends at a line feed, or at a carriage return after which the next character would
+/// overwrite the line. So each state of a progress line is a line here.
 #[derive(Debug, Default)]
 pub struct Lines {
     begun: Vec<u8>,
-    /// A carriage return has come.
+    /// Whether a carriage return has arrived.
     returned: bool,
 }
 
 impl Lines {
-    /// Adds a byte; returns the line that ended before it, or with it.
+    /// Adds a byte. Returns the line that ended before the byte or with it.
     pub fn push(&mut self, byte: u8) -> Option<String> {
         let line = match byte {
             b'\n' => return Some(self.end()),
@@ -30,7 +30,7 @@ impl Lines {
         line
     }
 
-    /// Returns the unfinished line, as far as its characters are complete.
+    /// Returns the complete characters of the unfinished line.
     pub fn begun(&self) -> &str {
         let whole = match str::from_utf8(&self.begun) {
             Ok(text) => return text,
@@ -40,7 +40,7 @@ impl Lines {
         str::from_utf8(whole).unwrap_or_default()
     }
 
-    /// Ends the unfinished line at the end of the stream, if there is one.
+    /// Ends the unfinished line, if any, at the end of the stream.
     pub fn last(&mut self) -> Option<String> {
         (!self.begun.is_empty()).then(|| self.end())
     }

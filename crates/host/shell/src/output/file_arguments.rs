@@ -19,14 +19,14 @@ use crate::failure::bad_input;
 /// Every path that may be read, with the option that names it.
 static NAMED: Mutex<BTreeSet<(String, PathBuf)>> = Mutex::new(BTreeSet::new());
 
-/// Notes every value on the command line: only its verb knows which are paths, and the others match no output.
+/// Notes every value on the command line. Only the verb knows which values are paths. Other values match no output.
 pub fn words(command: &Command, matches: &ArgMatches) {
     for (option, value) in values(command, matches) {
         note(&option, Path::new(&value));
     }
 }
 
-/// Returns the values of the verb's options as typed, each with its option.
+/// Returns the values of the verb's options as the user typed them, each with its option.
 pub fn values(command: &Command, matches: &ArgMatches) -> Vec<(String, OsString)> {
     let Some((verb, matches)) = matches.subcommand() else {
         return Vec::new();
@@ -52,7 +52,7 @@ pub fn values(command: &Command, matches: &ArgMatches) -> Vec<(String, OsString)
         .collect()
 }
 
-/// Reads a file that a value of `option` leads to. Refuses a pipe, which may never end.
+/// Reads a file that a value of `option` leads to. Refuses pipes, which may never end.
 ///
 /// # Errors
 /// If it can't be read, or is a folder or a device.
@@ -64,7 +64,7 @@ pub fn read(option: &str, path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Notes that `path` is read, because of a value of `option`: the board of a name, a file of a folder.
+/// Notes that `path` is read because of a value of `option`, which may name a board or a folder.
 pub fn note(option: &str, path: &Path) {
     let path = match path.to_str() {
         Some("-") => Path::new("/dev/stdin"),
@@ -95,14 +95,14 @@ pub fn refuse(option: &str, path: &Path) -> Result<()> {
 /// A file's identity.
 #[derive(Debug, PartialEq, Eq)]
 enum File {
-    /// Its device and inode.
+    /// The device and inode of an existing file.
     There(u64, u64),
-    /// Its folder's, and its name there.
+    /// The device and inode of a missing file's folder, and the file's name.
     Missing(u64, u64, OsString),
 }
 
 impl File {
-    /// The file that `path` leads to; `None` for anything that is not a file or disk, as it is never replaced.
+    /// Returns the file that `path` leads to. `None` for anything but a file or a disk, because it is never replaced.
     fn at(path: &Path) -> Option<Self> {
         match fs::metadata(path) {
             Ok(what) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Locks of files in the making.
+//! Locks of files being written.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -8,11 +8,11 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// How often to check a lock that another process has, and the time between two checks.
+/// The number of checks of a lock that another process has, and the time between two checks.
 const LOOKS: u32 = 100;
 const TICK: Duration = Duration::from_millis(10);
 
-/// Locks what was just made; `None` if a sweeper was first, or another maker has the name.
+/// Locks a file or folder that was just made. `None` if a sweeper was first, or another maker has the name.
 pub fn lock(path: &Path) -> io::Result<Option<File>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -20,8 +20,8 @@ pub fn lock(path: &Path) -> io::Result<Option<File>> {
     };
     for _ in 0..LOOKS {
         match file.try_lock() {
-            // A sweeper, which removes it now; or, after a sweeper, another maker of this name, which
-            // keeps it as long as it lives. So do not wait for it.
+            // The holder is a sweeper, which removes the file now, or another maker that came after a
+            // sweeper and keeps the file as long as it lives. So do not wait without a limit.
             Err(TryLockError::WouldBlock) if is_still(&file, path) => thread::sleep(TICK),
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => {
@@ -34,7 +34,7 @@ pub fn lock(path: &Path) -> io::Result<Option<File>> {
     Ok(None)
 }
 
-/// Some file systems have no locks: there the remains are named, not removed.
+/// Accepts file systems without locks. There, the remains are named and not removed.
 pub fn ignore_unsupported(locked: io::Result<()>) -> io::Result<()> {
     match locked {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),

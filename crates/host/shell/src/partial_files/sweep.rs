@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Removes what killed runs have left, and names their measurements.
+//! Removes the remains of killed runs, and names their measurements.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -15,8 +15,8 @@ const KILLED: &str = "-killed";
 /// The file with everything that a run has measured so far.
 const LOG: &str = "serial.log";
 
-/// Removes what killed runs have left in `parent`, except measurements, which get a name. Prints the names of those
-/// that it has to leave.
+/// Removes the remains of killed runs in `parent`, except measurements, which get a name. Prints the names of remains
+/// that it can't remove.
 pub fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {
@@ -62,7 +62,7 @@ fn remove(path: &Path, is_folder: bool) {
     };
     let shown = places::shown(path);
     match removed {
-        // A live maker may be about to lock it; it then makes another.
+        // A living maker may be about to lock it, and then makes another.
         Ok(()) if bare => {}
         Ok(()) => note!("removed the remains of a killed run: {shown}"),
         Err(error) => note!("a killed run has left {shown}; remove it by hand ({error})"),
@@ -74,7 +74,7 @@ fn keep(path: &Path, name: &str) {
     match rename(path, name) {
         Ok(kept) => {
             note!("kept the results of a killed run: {}", places::shown(&kept));
-            // Parts of it may be folders that were in the making.
+            // It may contain partial folders.
             sweep(&kept);
         }
         Err(error) => note!(

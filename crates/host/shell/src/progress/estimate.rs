@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Estimates the remaining time.
 //!
-//! During the first pass every cell is new: the estimate assumes that the rest takes as long, by
-//! its guessed work, as what is done. From the second pass on it assumes that each cell takes
-//! as long as in its last pass, and one that has ended nothing.
-//! Cells can end settled after [`BALANCED`] passes: of those that have not got there, the
-//! estimate expects the share to go on that has gone on so far, at first none or all.
-//! So after that pass the estimate rises only where a pass takes longer than the
-//! one before, and then by that excess for each remaining pass.
+//! During the first pass, every cell is new. The estimate assumes that the remaining cells take
+//! as long, in proportion to their guessed work, as the finished ones. From the second pass on, it
+//! assumes that each cell takes as long as in its last pass, and that an ended cell takes no time.
+//! Cells can settle and end after [`BALANCED`] passes. The estimate assumes that the share of cells
+//! that go on stays as it was so far. At first, the share is none or all.
+//! So after that pass, the estimate rises only if a pass takes longer than the
+//! previous one, and then by that excess for each remaining pass.
 
 use plan::BALANCED;
 use results::records::{BootProgress, Size};
 
-/// An estimate that learns.
+/// An estimate that learns from finished cells.
 #[derive(Debug)]
 pub struct Estimate {
     plan: Size,
-    /// Seconds of the last pass over each cell, as far as there was one.
+    /// Seconds of the last pass over each cell, if there was one.
     costs: Vec<Option<f64>>,
-    /// Passes over each cell.
+    /// Number of passes over each cell.
     passes: Vec<u32>,
-    /// Cells that have ended.
+    /// Whether each cell has ended.
     over: Vec<bool>,
-    /// The last step, and when that was.
+    /// The last step, and its time.
     last: BootProgress,
     last_at: f64,
     /// When the first cell began.
     begun: f64,
-    /// Whether cells should be settled after [`BALANCED`] passes.
+    /// Whether cells are expected to settle after [`BALANCED`] passes.
     settles: bool,
-    /// Cells that could have been, and those of them that were not.
+    /// Number of cells that could have settled, and of those that did not.
     judged: u32,
     unsettled: u32,
 }
 
 impl Estimate {
-    /// Starts at `now`, in seconds since any time; `settles`: cells should be settled after [`BALANCED`] passes.
+    /// Starts at `now`, in seconds since any time. `settles`: cells are expected to settle after [`BALANCED`] passes.
     pub fn new(plan: Size, settles: bool, now: f64) -> Self {
         let cells = plan.cells as usize;
         Self {
@@ -52,17 +52,17 @@ impl Estimate {
         }
     }
 
-    /// How many cells there are.
+    /// Returns the number of cells.
     pub fn cells(&self) -> usize {
         self.over.len()
     }
 
-    /// Notes how far it is at `now`.
+    /// Notes the progress at `now`.
     pub fn step(&mut self, step: BootProgress, now: f64) {
         if step.done <= self.last.done || step.done > self.plan.cells * self.plan.passes {
             return;
         }
-        // Several at once: those in between have ended, or their lines were left out.
+        // If several cells are done at once, those in between have ended, or their lines were left out.
         let new: Vec<usize> = (self.last.done..step.done)
             .filter_map(|place| self.cell(place))
             .filter(|&cell| !self.over[cell])
@@ -88,7 +88,7 @@ impl Estimate {
         (self.last, self.last_at) = (step, now);
     }
 
-    /// Returns the remaining seconds at `now`; `None` before an estimate is possible.
+    /// Returns the remaining seconds at `now`. `None` before an estimate is possible.
     pub fn left(&self, now: f64) -> Option<f64> {
         let waited = now - self.last_at;
         let left = if self.last.done < self.plan.cells {
@@ -111,7 +111,7 @@ impl Estimate {
         Some((left - waited.min(current.unwrap_or(waited))).max(0.0))
     }
 
-    /// Returns the remaining cells, each as often as it may still run, with the share of cases in which it does.
+    /// Returns the remaining cells, each as often as it may still run, with the probability that it does.
     fn places_left(&self) -> impl Iterator<Item = (usize, f64)> {
         let places = self.last.done..self.plan.cells * self.plan.passes;
         places

@@ -9,10 +9,10 @@ use std::time::Instant;
 use super::time;
 use crate::terminal;
 
-/// Boots that go on, in the order of their starts.
+/// Running boots, in the order of their starts.
 static BOOTS: Mutex<Vec<State>> = Mutex::new(Vec::new());
 
-/// Progress of a boot, as last shown.
+/// The last shown progress of a boot.
 #[derive(Debug)]
 struct State {
     id: u64,
@@ -63,12 +63,12 @@ impl Drop for Boot {
     }
 }
 
-/// Ignores poisoning: a line is shown or it is not.
+/// Ignores poisoning, which can't leave the list in a bad state.
 fn boots() -> MutexGuard<'static, Vec<State>> {
     BOOTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The line of `boots`, of which one is at `what`.
+/// Returns the line of `boots`, one of which is at `what`.
 fn line(boots: &[State], what: &str) -> Line {
     // A boot without a report has no title yet.
     let known: Vec<&State> = boots.iter().filter(|boot| !boot.title.is_empty()).collect();
@@ -106,7 +106,7 @@ fn common(titles: &[&str]) -> String {
         let equal = equal.count();
         same.truncate(equal);
     }
-    // A word that only names the one that follows says nothing.
+    // A word that only names the next one has no information.
     while same.len() > 1
         && ["under", "part", "run", "atomics"].contains(&&**same.last().unwrap_or(&String::new()))
     {
@@ -119,7 +119,7 @@ fn common(titles: &[&str]) -> String {
 #[derive(Debug)]
 pub struct Line {
     pub head: String,
-    /// Parts of the work that are done, and all.
+    /// Number of finished parts of the work, and of all parts.
     pub done: (u64, u64),
     /// The cell, or the stage of the boot.
     pub what: String,
@@ -143,7 +143,7 @@ impl Line {
         )
     }
 
-    /// Returns it with `width` characters at most: the cell is cut first.
+    /// Returns the line with at most `width` characters. Cuts the cell first.
     fn fitted(&self, width: usize) -> String {
         let (before, after) = self.ends();
         let count = |text: &str| text.chars().count();
@@ -159,7 +159,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// Returns `text` with `width` characters at most.
+/// Returns `text` with at most `width` characters.
 fn cut(text: &str, width: usize) -> String {
     const MORE: &str = "...";
     match text.chars().nth(width) {

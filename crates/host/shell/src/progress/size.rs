@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The size of a boot's plan, and how long it takes.
+//! The size of a boot's plan, and its time.
 
 use results::records::Size;
 
-/// The cells of a boot, as far as they are known before it.
+/// The cells of a boot that are known before it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Planned {
     /// Names of its cells, in their order.
     pub names: Vec<String>,
-    /// Seconds that they should take, and those that they take at most; `None` if the speed of the machine is unknown.
+    /// The expected and the largest number of seconds. `None` if the speed of the machine is unknown.
     pub seconds: Option<(f64, f64)>,
-    /// Whether cells should be settled after [`plan::BALANCED`] passes.
+    /// Whether cells are expected to settle after [`plan::BALANCED`] passes.
     pub settles: bool,
 }
 

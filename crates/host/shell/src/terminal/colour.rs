@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Colours of a table on a terminal: few, and never the only carrier of a fact.
+//! Colours of a table on a terminal. There are few, and none is the only carrier of a fact.
 
 use anstyle::{AnsiColor, Style};
 use page::grid::{Paint, Part, plain};
@@ -11,7 +11,7 @@ const MARKED: Style = AnsiColor::Yellow.on_default();
 const FAINT: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
 
-/// Returns the function that adds colours, where there are any.
+/// Returns the function that adds colours, if there are any.
 pub fn paint(has_colours: bool) -> Paint<'static> {
     match has_colours {
         true => &painted,

@@ -19,7 +19,7 @@ const NEIGHBOUR: &str = "rouse.neighbour=cache:16";
 
 /// How often a round reports its progress (`guest-kernel-shim/trials/src/soak/progress.rs`).
 const REPORTS: u64 = 40;
-/// How many wake-ups between two reports the board's patience is enough for.
+/// Number of wake-ups between two reports for which the board's patience is enough.
 const DUE_AT: u64 = 10_000;
 /// Wake-ups of a round, unless they are named.
 const WAKE_UPS: u64 = 20_000;
@@ -40,7 +40,7 @@ pub struct Request {
     pub wake_ups: u64,
     /// Further boot arguments.
     pub append: Option<String>,
-    /// The emulator is disturbed, each round with its seed.
+    /// Whether to disturb the emulator, in each round with the round's seed.
     pub disturb: bool,
 }
 
@@ -133,7 +133,7 @@ impl Request {
         Ok(job.within(&self.limits))
     }
 
-    /// Whether a round more is due after so many, which took so long.
+    /// Whether another round is due after `rounds` rounds, which took `took`.
     pub fn goes_on(&self, rounds: usize, took: Duration) -> bool {
         match self.given.guest {
             Some(_) => rounds < self.combinations.len(),

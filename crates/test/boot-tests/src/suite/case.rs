@@ -145,7 +145,7 @@ impl Case {
         Ok(case)
     }
 
-    /// The seconds that its boots may take, if it names them: the shortest tests do.
+    /// The seconds that its boots may take, if named. The shortest tests name them.
     pub fn patience(&self) -> i64 {
         let timeout = self.run.get("timeout");
         timeout
@@ -172,7 +172,7 @@ impl Case {
         Board::load(&options(&self.run).ok()?.job.load.board).ok()
     }
 
-    /// Boots and compares, or makes boots `again` that can only go as before; the folder with the logs for people.
+    /// Boots and compares. With `again`, makes even known boots. Returns, for people, the folder with the logs.
     pub fn run(&self, again: bool) -> Result<String> {
         let test = |before: &Arc<BootCache>| self.compared(before);
         let (place, as_before) = BootCache::of_test(&self.name, again, test)?;
@@ -182,7 +182,7 @@ impl Case {
         })
     }
 
-    /// Boots what was not booted `before`, and compares; the folder.
+    /// Makes the boots that are not in `before`, and compares. Returns the folder.
     fn compared(&self, before: &Arc<BootCache>) -> Result<String> {
         let session = match self.session(&self.run, &self.name, before) {
             Err(error) if is_bad_input(&error) && self.expect.wants_bad_input() => {
@@ -298,7 +298,7 @@ impl Case {
         self.boot(job, &format!("{}-strict", self.name))
     }
 
-    /// The folders of its boots; a refused one has none.
+    /// Returns the folders of its boots. A refused boot has none.
     pub fn folders(&self) -> impl Iterator<Item = PathBuf> {
         let names = (2..).map(|number| format!("{}-{number}", self.name));
         let names = std::iter::once(self.name.clone()).chain(names);

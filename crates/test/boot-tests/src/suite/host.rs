@@ -109,7 +109,7 @@ pub fn tasks(how: How<'_>) -> Vec<Task<'_>> {
     tasks.collect()
 }
 
-/// Returns Cargo's last output on them.
+/// Returns Cargo's last output about them.
 pub fn said() -> Result<String> {
     let run = KINDS.iter().filter(|kind| (kind.lacks)().is_none());
     let texts = run.map(|kind| {
@@ -125,7 +125,7 @@ fn log(name: &str) -> PathBuf {
 }
 
 impl TestKind {
-    /// Runs them aside if nothing is lacking; what became of them.
+    /// Runs them aside if nothing is lacking. Returns the outcome.
     fn beside(self, how: How) -> Result<String> {
         match (self.lacks)() {
             Some(why) => Ok(format!("skipped, {why}")),
@@ -133,7 +133,7 @@ impl TestKind {
         }
     }
 
-    /// Runs them, unless they can only end as they did before; returns where their output is.
+    /// Runs them, unless they can only end as they did before. Returns the place of their output.
     fn aside(self, how: How) -> Result<String> {
         let path = log(self.name);
         let place = || places::shown(&path);

@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail, ensure};
 use shell::partial_files::{Scratch, sweep};
 use shell::{places, processor_time};
 
-/// How long something may take that must happen.
+/// The longest time that an expected event may take.
 const PATIENCE: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -32,9 +32,9 @@ const LINE: [&str; 15] = [
     "--quick",
     "--append=rouse.fault=el2-hang",
     "--timeout=3600",
-    // Shows on standard output that the second boot is under way.
+    // This option shows on standard output that the second boot is under way.
     "--survey",
-    // Rows are looked for.
+    // The test looks for rows.
     "--wide",
     "--board=virt",
     "--metric=insns",
@@ -113,7 +113,7 @@ pub fn leaves_no_emulator() -> Result<()> {
     Ok(())
 }
 
-/// A second signal ends it at once, whatever it waits for.
+/// Checks that a second signal ends this program at once, whatever it waits for.
 pub fn second_ends_at_once() -> Result<()> {
     let folder = Scratch::new()?;
     let started = folder.path().join("started");
@@ -148,10 +148,10 @@ pub fn second_ends_at_once() -> Result<()> {
     Ok(())
 }
 
-/// This program at work; it does not outlive the test.
+/// A running copy of this program, which does not outlive the test.
 struct Run {
     process: Child,
-    /// Its standard error: a file, which never fills up.
+    /// Its standard error, which is a file and so never fills up.
     complaints: File,
 }
 

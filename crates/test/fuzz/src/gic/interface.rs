@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual CPU interface of one CPU, from its list registers (IHI 0069H, chapter 6 and 12.4): hardware's work
-//! between two exits.
+//! The virtual CPU interface of one CPU, on its list registers (IHI 0069H, chapter 6 and 12.4). It does the hardware's
+//! work between two exits.
 
 use vgic::{Asked, Bank, ListRegister};
 
@@ -31,7 +31,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Has `registers` empty list registers, and masks nothing.
+    /// Creates an interface with `registers` empty list registers that masks nothing.
     pub fn new(registers: usize) -> Self {
         Self {
             registers: vec![ListRegister::EMPTY; registers],
@@ -99,12 +99,13 @@ impl Interface {
         self.on = settings & 1 << 1 != 0;
     }
 
-    /// Takes the physical INTIDs over that were deactivated, a bit each.
+    /// Takes the physical INTIDs that were deactivated, a bit each.
     pub fn take_ended_physically(&mut self) -> u32 {
         core::mem::take(&mut self.ended_physically)
     }
 
-    /// Reads ICH_EISR_EL2: registers whose interrupt has ended and that asked for a maintenance interrupt then.
+    /// Reads ICH_EISR_EL2: list registers whose interrupt has ended and that requested a maintenance interrupt for
+    /// that.
     pub fn ended(&self) -> u32 {
         self.bits(|one| one.0 & (PENDING | ACTIVE | HW | EOI) == EOI)
     }
@@ -137,7 +138,7 @@ impl Bank for Interface {
         self.registers.len()
     }
 
-    /// Reads ICH_ELRSR_EL2: registers without state that do not wait for EL2 to read them.
+    /// Reads ICH_ELRSR_EL2: list registers without state that need not wait for EL2 to read them.
     fn empty(&self) -> u32 {
         self.bits(|one| one.0 & (PENDING | ACTIVE) == 0) & !self.ended()
     }

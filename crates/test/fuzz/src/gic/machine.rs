@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual GIC of crate `vgic` on a modelled CPU interface per vCPU. [`vgic::Delivery`] puts its parts together,
-//! like in the hypervisor; the calls follow `hypervisor/src/exits/mmio.rs` and `hypervisor/src/interrupts/irq.rs`.
+//! The virtual GIC of crate `vgic`, with a modelled CPU interface per vCPU. [`vgic::Delivery`] puts its parts together,
+//! as in the hypervisor. The calls follow `hypervisor/src/exits/mmio.rs` and `hypervisor/src/interrupts/irq.rs`.
 
 use std::cell::RefCell;
 
@@ -21,8 +21,8 @@ pub const TIMERS: [u32; 2] = [27, 30];
 /// [`TIMERS`] as a mask.
 const LINES: u32 = 1 << TIMERS[0] | 1 << TIMERS[1];
 
-/// The physical interrupts of a CPU that are the guest's timers', a bit each; as
-/// the machine has them, EL2 takes them, and list registers end them.
+/// A CPU's physical interrupts for the guest's timers, a bit each. As on the machine,
+/// EL2 takes them, and list registers end them.
 #[derive(Debug, Default)]
 pub struct Physical {
     /// Their lines are high.
@@ -42,7 +42,7 @@ pub struct ModelCpu {
     pub interface: Interface,
     /// Physical state of its timers' interrupts.
     pub physical: Physical,
-    /// It has shown the others its state.
+    /// Whether it has shown the others its state.
     shown: bool,
 }
 
@@ -123,7 +123,7 @@ impl vgic::Interface for Hardware<'_> {
 }
 
 impl vgic::Registers for Hardware<'_> {
-    /// Returns a type with five bits of priority, of which all preempt.
+    /// Returns a type with five bits of priority, all of which preempt.
     fn kind(&self) -> u64 {
         4 << 29 | 4 << 26
     }
@@ -161,7 +161,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Has `registers` list registers per CPU.
+    /// Creates a machine with `registers` list registers per CPU.
     pub fn new(registers: usize) -> Self {
         Self {
             cpus: core::array::from_fn(|_| ModelCpu {
@@ -175,7 +175,7 @@ impl Machine {
         }
     }
 
-    /// Accesses the distributor, by `by`.
+    /// Accesses the distributor from CPU `by`.
     pub fn shared(&mut self, by: usize, offset: u64, size: u32, write: Option<u64>) -> u64 {
         self.publish(by);
         let (value, changed) = self.distributor.get_mut().access(Access {
@@ -189,7 +189,7 @@ impl Machine {
         value
     }
 
-    /// Accesses the second frame of the redistributor of `of`, by `by`.
+    /// Accesses the second frame of the redistributor of `of` from CPU `by`.
     pub fn private(
         &mut self,
         by: usize,
@@ -201,7 +201,7 @@ impl Machine {
         self.redistributor(by, of, SGI_FRAME + offset, size, write)
     }
 
-    /// Accesses the redistributor of `of`, by `by`.
+    /// Accesses the redistributor of `of` from CPU `by`.
     pub fn redistributor(
         &mut self,
         by: usize,
@@ -231,7 +231,7 @@ impl Machine {
         value
     }
 
-    /// The interrupts of the vCPU of `cpu`.
+    /// Returns the interrupts of the vCPU on `cpu`.
     fn delivery(&mut self, cpu: usize) -> Delivery<'_, Hardware<'_>, &RefCell<Distributor>> {
         let one = &mut self.cpus[cpu];
         Delivery {
@@ -307,7 +307,7 @@ impl Machine {
         one.physical.active &= !one.interface.take_ended_physically();
     }
 
-    /// Accesses a register of the interface of `cpu`, if that traps; returns the value of a read.
+    /// Accesses a register of the interface of `cpu` if that traps. Returns the value of a read.
     pub fn trapped(&mut self, cpu: usize, register: Register, write: Option<u64>) -> Option<u64> {
         if !self.cpus[cpu].interface.asked().traps {
             return None;
@@ -338,8 +338,8 @@ impl Machine {
         }
     }
 
-    /// Takes everything pending out of the registers of `cpu` and lists it
-    /// again, as a change of the delivery does.
+    /// Takes everything pending out of the list registers of `cpu` and lists it
+    /// again, like a change of the delivery.
     pub fn drain(&mut self, cpu: usize) {
         let mut delivery = self.delivery(cpu);
         // The hypervisor does not change it while an interrupt is active.
@@ -365,7 +365,7 @@ impl Machine {
         one.list.state(&one.interface, intid).active
     }
 
-    /// Brings `cpu` in line with the registers.
+    /// Updates `cpu` from the registers.
     pub fn evaluate(&mut self, cpu: usize) {
         self.cpus[cpu].shown = true;
         if self.delivery(cpu).evaluate() {
@@ -374,7 +374,7 @@ impl Machine {
         }
     }
 
-    /// The CPUs that have shown the others their state since the last call.
+    /// Returns the CPUs that have shown the others their state since the last call.
     pub fn take_shown(&mut self) -> Vec<usize> {
         let shown = |cpu: &usize| core::mem::take(&mut self.cpus[*cpu].shown);
         (0..CPUS).filter(shown).collect()
@@ -391,8 +391,8 @@ impl Machine {
         (delivery.audit(false, false), delivery.stray())
     }
 
-    /// A private interrupt that is in two list registers of its CPU (its number
-    /// stands first), or an SPI that is in two of any.
+    /// Returns a private interrupt in two list registers of its CPU, or an SPI in any two list
+    /// registers, after the CPU's number.
     pub fn listed_twice(&self) -> Option<(usize, u32)> {
         let cpus = self.cpus.iter().enumerate();
         let mut listed: Vec<(usize, u32)> = cpus

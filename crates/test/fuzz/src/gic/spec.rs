@@ -5,21 +5,21 @@
 
 /// vCPUs of the machine.
 pub const CPUS: usize = 3;
-/// INTIDs that there are.
+/// Number of INTIDs.
 pub const INTIDS: u32 = 96;
-/// SGIs and PPIs.
+/// Number of SGIs and PPIs.
 pub const PRIVATE: u32 = 32;
 /// Priority bits of the CPU interface: the upper five, all of which preempt.
 const PRIORITY: u8 = 0xf8;
 /// Running priority of a CPU that handles no interrupt.
 const IDLE: u8 = 0xff;
 
-/// Returns the affinity of a vCPU: not its number, and different in two levels.
+/// Returns the affinity of a vCPU, which is not its number, and differs in two levels.
 pub const fn affinity(cpu: usize) -> u64 {
     [0x0000, 0x0001, 0x0100][cpu]
 }
 
-/// Where an interrupt's active state comes from.
+/// The source of an interrupt's active state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Active {
     /// It is not active.
@@ -36,15 +36,15 @@ pub enum Active {
 pub struct Interrupt {
     /// ISENABLER.
     pub enabled: bool,
-    /// Sent, or set pending by software, and not taken since.
+    /// Whether it was sent, or set pending by software, and not taken since.
     pub pending: bool,
-    /// Its line is high: of a level-sensitive interrupt, which is pending then.
+    /// Whether the line of a level-sensitive interrupt is high. The interrupt is then pending.
     pub line: bool,
     /// ISACTIVER.
     pub active: Active,
     /// IPRIORITYR.
     pub priority: u8,
-    /// Of an SPI: GICD_IROUTER.
+    /// GICD_IROUTER of an SPI.
     pub route: u64,
 }
 
@@ -75,7 +75,7 @@ pub enum Bits {
 }
 
 impl Bits {
-    /// Every one.
+    /// All these registers.
     pub const ALL: [Self; 7] = [
         Self::Group,
         Self::SetEnable,
@@ -184,8 +184,8 @@ impl Spec {
             && priority < running
     }
 
-    /// The INTIDs of which an acknowledge by `cpu` must return one: the most urgent. Among equals the implementation
-    /// chooses (4.8).
+    /// Returns the most urgent INTIDs. An acknowledge by `cpu` must return one of them, and the implementation chooses
+    /// which (4.8).
     pub fn most_urgent(&self, cpu: usize) -> Vec<u32> {
         let signalled = (0..INTIDS).filter(|&intid| self.signalled(cpu, intid));
         let urgency = |intid: u32| self.at(cpu, intid).priority & PRIORITY;
@@ -228,8 +228,8 @@ impl Spec {
         }
     }
 
-    /// A write of one of the registers of one bit per INTID, for the 32 from
-    /// `first` on; of `cpu` where they are private (12.9, 12.11).
+    /// Writes one of the registers with one bit per INTID, for the 32 INTIDs from
+    /// `first` on. Private ones are of `cpu` (12.9, 12.11).
     pub fn write(&mut self, cpu: usize, bits: Bits, first: u32, value: u32) {
         for n in 0..32 {
             let (one, set) = (self.at_mut(cpu, first + n), value >> n & 1 != 0);

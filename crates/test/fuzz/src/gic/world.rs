@@ -322,7 +322,7 @@ impl World {
         self.written(of, intid);
     }
 
-    /// A register about `intid` was written, of `of` where it is private.
+    /// Notes a write to a register about `intid`, which is a register of `of` if private.
     fn written(&mut self, of: usize, intid: u32) {
         if intid < PRIVATE {
             self.check_listed(of);
@@ -331,7 +331,7 @@ impl World {
         }
     }
 
-    /// Compares every register of one bit per INTID, as its owner reads it.
+    /// Compares every register with one bit per INTID, as its owner reads it.
     ///
     /// # Panics
     /// Panics if one differs.
@@ -402,7 +402,7 @@ impl World {
         }
     }
 
-    /// Takes active states back that no handler is going to end.
+    /// Clears active states that no handler is going to end.
     fn undo_activations(&mut self) {
         for (of, first) in [(0, 0), (1, 0), (2, 0), (0, 32), (0, 64)] {
             let set = (0..32).filter(|n| self.spec.at(of, first + n).active == Active::Set);
