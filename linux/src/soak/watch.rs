@@ -12,7 +12,7 @@ use crate::{clock, init, output};
 /// Maximum duration of a wake-up where ticks are instructions, in milliseconds. Linux's loops that
 /// wait for another CPU may keep their turn in the emulator until the next timer (docs/linux.md).
 const WAKE_UP_MS: u64 = 1000;
-/// The same limit where ticks are time, of which the host also takes some.
+/// That limit where ticks are time, of which the host also takes some.
 const WAKE_UP_MS_OF_TIME: u64 = 20_000;
 /// Factor on that limit for turning a CPU off or on.
 const HOTPLUG: u64 = 5;
