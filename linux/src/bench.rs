@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measures the cells of a plan, in passes as Rouse's own guest does ([`plan::Pace`]).
+//! Measures the cells of a plan in passes, as Rouse's own guest does ([`plan::Pace`]).
 
 mod knobs;
 mod machine;
@@ -20,12 +20,12 @@ use crate::report::{self, Frame, Told};
 use crate::workload::{self, SampleBlock};
 use crate::{clock, cpus, options};
 
-/// A cell, with what it has so far.
+/// A cell and its results so far.
 struct CellEntry {
     cell: Cell,
     skipped: Option<String>,
     limits: Limits,
-    /// Guessed duration of a pass, microseconds.
+    /// Guessed duration of a pass, in microseconds.
     guess_us: u64,
     pace: Pace,
     total: Box<Histogram>,
@@ -42,14 +42,14 @@ pub struct Bench {
     below: Below,
     idles: Idles,
     output: Output<Stdout>,
-    /// Passes over cells that are done, and their guessed microseconds.
+    /// Number of completed passes over cells, and their guessed time in microseconds.
     done: (usize, u64),
 }
 
-/// Measures what `arguments` ask for, and reports it.
+/// Measures the cells that `arguments` request, and reports them.
 ///
 /// # Errors
-/// Says why it can't.
+/// The message gives the reason why it can't.
 pub fn run(arguments: &str) -> Result<(), String> {
     let plan = options::plan(arguments)?;
     let parsed = Arguments::parse(arguments).map_err(|error| error.to_string())?;
@@ -73,7 +73,7 @@ fn measure(plan: Plan, found: LevelBelow, below: Below) -> io::Result<()> {
     bench.tell_machine(instructions)?;
     let mut entries = bench.entries(instructions);
     bench.tell_plan(&entries)?;
-    // Where samples are sorted: not the first pass alone pays for touching it.
+    // Samples are sorted here. Allocated once, so that only the first pass pays for touching the memory.
     let mut before = Box::new(Histogram::new());
     for pass in 0..PASSES {
         let count = entries.len();
@@ -92,7 +92,7 @@ fn measure(plan: Plan, found: LevelBelow, below: Below) -> io::Result<()> {
     bench.settle()
 }
 
-/// Why a cell can't run, if so.
+/// Returns the reason if a cell can't run.
 fn skipped(cell: &Cell, machine: &Machine) -> Option<String> {
     let reason = cell.skip_reason(machine).map(|reason| reason.to_string());
     reason.or_else(|| {
@@ -102,7 +102,7 @@ fn skipped(cell: &Cell, machine: &Machine) -> Option<String> {
 }
 
 impl Bench {
-    /// The cells of the plan.
+    /// Returns an entry for each cell of the plan.
     fn entries(&self, instructions: bool) -> Vec<CellEntry> {
         let machine = self.machine(instructions);
         let room = Room::here();
@@ -126,7 +126,7 @@ impl Bench {
         cells.map(entry).collect()
     }
 
-    /// Runs a pass of a cell, if it is to have one, and reports what the cell has.
+    /// Runs a pass of a cell if one is due, and reports the cell's results so far.
     fn pass(
         &mut self,
         id: usize,
@@ -201,7 +201,7 @@ impl Bench {
         report::cell(&mut self.output, &told, &frame)
     }
 
-    /// Waits until the console has everything, which takes interrupts.
+    /// Waits until the console has sent everything, since sending causes interrupts.
     fn settle(&mut self) -> io::Result<()> {
         self.output.flush()?;
         if isatty(stdout()) {

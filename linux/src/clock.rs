@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The counter of the machine, as user space reads it.
+//! The machine's counter, read from user space.
 
 use std::arch::asm;
 
-/// The count. The ISB keeps the read from being made early (DDI 0487K.a, D11.2.2: reads of the
-/// counter are not ordered otherwise).
+/// Reads the counter. The ISB keeps the read from happening early, since reads of the counter
+/// are not ordered otherwise (DDI 0487K.a, D11.2.2).
 #[inline(always)]
 pub fn now() -> u64 {
     let count;
@@ -13,7 +13,7 @@ pub fn now() -> u64 {
     count
 }
 
-/// Its frequency, Hz.
+/// Returns the counter's frequency in Hz.
 pub fn frequency() -> u64 {
     let hertz;
     // SAFETY: EL0 may read it where it may read the count.
@@ -21,11 +21,11 @@ pub fn frequency() -> u64 {
     hertz
 }
 
-/// Whether a tick is an instruction of the machine, and not a time.
+/// Returns whether the counter counts instructions of the machine rather than time.
 pub fn counts_instructions() -> bool {
     const SHORT: u64 = 1000;
     const LONG: u64 = 5000;
-    /// Instructions of a round of [`rounds`].
+    /// Instructions in one round of [`rounds`].
     const PER_ROUND: u64 = 2;
     fidelity::counts_instructions((LONG - SHORT) * PER_ROUND, || {
         let short = rounds(SHORT);
@@ -34,8 +34,8 @@ pub fn counts_instructions() -> bool {
     })
 }
 
-/// Ticks that `count` rounds of two instructions take; not inlined, so that both lengths are
-/// measured by the same instructions.
+/// Returns the ticks that `count` rounds of two instructions take. It is not inlined, so that
+/// the same instructions measure both lengths.
 #[inline(never)]
 fn rounds(count: u64) -> u64 {
     let start = now();

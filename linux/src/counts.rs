@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts of the kernel, read from /proc: interrupts by kind, switches of tasks.
+//! The kernel's counts, read from /proc: interrupts by kind, and context switches.
 
 use std::collections::BTreeMap;
 use std::{fs, io};
 
-/// Counters by the names that records have for them.
+/// Counters by their names in records.
 pub type Counts = BTreeMap<String, u64>;
 
-/// Interrupts of all CPUs, those between CPUs not left out.
+/// Interrupts of all CPUs, including IPIs.
 const TAKEN: &str = "irq.taken";
-/// Interrupts that one CPU sent to another, or to itself, counted where they arrived.
+/// IPIs that a CPU sent to another CPU or to itself, counted by the receiver.
 const SENT: &str = "ipi.sent";
-/// Names of interrupts in /proc/interrupts, and the counter that each is in besides.
+/// Names of interrupts in /proc/interrupts, and the further counter of each.
 const KINDS: [(&str, &str); 4] = [
     ("arch_timer", "linux.timer"),
     ("Rescheduling interrupts", "linux.resched"),
     ("Function call interrupts", "linux.call"),
     ("IRQ work interrupts", "linux.irq-work"),
 ];
-/// Switches from one task to another, to and from idling not left out.
+/// Context switches, including those to and from the idle task.
 const SWITCHES: &str = "linux.switches";
-/// How long CPUs idled, in the kernel's accounting of 10 ms.
+/// Idle time of all CPUs. The kernel accounts for it in units of 10 ms.
 const IDLE_US: &str = "linux.idle-us";
-/// Microseconds of its unit (USER_HZ is 100 on arm64).
+/// That unit in microseconds (USER_HZ is 100 on arm64).
 const USER_TICK_US: u64 = 10_000;
 
 /// Reads the counts up to now.
 ///
 /// # Errors
-/// Says which file can't be read.
+/// The message names the file that can't be read.
 pub fn now() -> io::Result<Counts> {
     let read = |path| {
         fs::read_to_string(path).map_err(|error| io::Error::other(format!("{path}: {error}")))
@@ -51,7 +51,7 @@ fn of_interrupts(text: &str) -> Counts {
             continue;
         };
         let label = label.trim();
-        // A count of interrupts that were refused.
+        // This line counts interrupts that the kernel rejected.
         if label == "Err" {
             continue;
         }
@@ -81,7 +81,7 @@ fn of_stat(text: &str) -> Counts {
         let mut line = lines.find(|line| line.clone().next() == Some(name))?;
         line.nth(n)?.parse::<u64>().ok()
     };
-    // user, nice, system, idle, iowait of all CPUs.
+    // The fields are user, nice, system, idle and iowait, summed over all CPUs.
     let idle = field("cpu", 4).unwrap_or(0) + field("cpu", 5).unwrap_or(0);
     let switches = field("ctxt", 1).unwrap_or(0);
     [(SWITCHES, switches), (IDLE_US, idle * USER_TICK_US)]
@@ -89,7 +89,7 @@ fn of_stat(text: &str) -> Counts {
         .into()
 }
 
-/// Adds to `counts` what was counted from `before` to `after`.
+/// Adds the differences between `before` and `after` to `counts`.
 pub fn add(counts: &mut Counts, before: &Counts, after: &Counts) {
     for (name, after) in after {
         let before = before.get(name).copied().unwrap_or(0);

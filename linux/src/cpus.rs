@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which CPU a thread runs on.
+//! Controls which CPUs threads run on.
 
 use std::io;
 
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
-/// The CPUs that this process may run on, by their numbers.
+/// Returns the numbers of the CPUs that this process may run on.
 ///
 /// # Errors
 /// The kernel does not report them.
@@ -16,7 +16,7 @@ pub fn allowed() -> io::Result<Vec<usize>> {
         .collect())
 }
 
-/// Lets this thread, and those that it starts, run on any of `cpus`.
+/// Lets this thread, and all threads that it starts later, run on any of `cpus`.
 ///
 /// # Errors
 /// The kernel does not let it.
@@ -34,8 +34,8 @@ pub fn pin(cpu: usize) -> io::Result<()> {
     unpin(&[cpu])
 }
 
-/// Runs this thread on each of `cpus` for a moment, and then where it ran before, so that no CPU
-/// has been idle since before the call.
+/// Runs this thread on each of `cpus` for a moment, and then on its CPUs from before. So every
+/// CPU leaves idle during the call.
 ///
 /// # Errors
 /// The kernel does not let it.

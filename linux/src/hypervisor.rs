@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the level below the kernel by the device tree and the boot arguments.
+//! Finds the level below the kernel from the device tree and the boot arguments.
 
 use std::fs;
 use std::path::Path;
@@ -13,30 +13,30 @@ const TREE: &str = "/sys/firmware/devicetree/base";
 /// Compatible string of Xen's node (Linux, Documentation/devicetree/bindings/arm/xen.txt).
 const XEN: &str = "xen,xen";
 
-/// The level below, as it was found.
+/// The level below, as found in the device tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LevelBelow {
-    /// Nothing that names itself.
+    /// No known hypervisor is in the device tree.
     Nothing,
     /// Rouse, with its page at this address.
     Rouse(u64),
-    /// Our monitor under KVM, likewise.
+    /// Our monitor under KVM, with its page at this address.
     Kvm(u64),
     /// Xen.
     Xen,
 }
 
-/// The level below the kernel, and its knobs where the whole boot has them alike.
+/// The level below the kernel, and its knobs if they are fixed for the whole boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Below {
-    /// Its word.
+    /// Its name in records.
     pub under: Under,
-    /// Its knobs, where cells can't turn them.
+    /// Its knobs, if cells can't set them.
     pub given: Option<Given>,
 }
 
 impl LevelBelow {
-    /// Finds it in the device tree of this machine.
+    /// Finds the level in the device tree of this machine.
     #[must_use]
     pub fn here() -> Self {
         Self::in_tree(Path::new(TREE))
@@ -58,7 +58,7 @@ impl LevelBelow {
             } else {
                 return None;
             };
-            // The root has two cells for an address.
+            // In the root node an address has two cells.
             let reg = fs::read(node.join("reg")).ok()?;
             let address = reg.get(..8)?.try_into().ok()?;
             Some(kind(u64::from_be_bytes(address)))
@@ -66,10 +66,10 @@ impl LevelBelow {
         found.last().unwrap_or(Self::Nothing)
     }
 
-    /// Adds the facts in `arguments`, if they agree.
+    /// Adds the facts in `arguments`, if they agree with the finding.
     ///
     /// # Errors
-    /// Something else is there, or arguments are missing.
+    /// The arguments contradict the device tree or are incomplete.
     pub fn told(self, arguments: &Arguments<'_>) -> Result<Below, String> {
         let given = arguments.given_trap.map(|trap| Given {
             trap,
@@ -105,7 +105,7 @@ impl LevelBelow {
         Ok(Below { under, given })
     }
 
-    /// For people.
+    /// Returns its name for messages.
     const fn shown(self) -> &'static str {
         match self {
             Self::Nothing => {
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use plan::Trap;
 
-    /// Returns the finding where a tree has a node with these names.
+    /// Returns the finding for a tree with a node of these compatible strings.
     fn found(names: &str) -> LevelBelow {
         let kept = tempfile::tempdir().unwrap();
         let place = kept.path();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How the kernel idles: the driver and the governor of cpuidle that run, and what its states
-//! have counted.
+//! How the kernel idles: the current cpuidle driver and governor, and the counts of the idle
+//! states.
 
 use std::path::Path;
 use std::{fmt, fs};
@@ -9,27 +9,27 @@ use plan::LinuxCpuidle;
 
 use crate::counts::Counts;
 
-/// Where the kernel shows cpuidle.
+/// The kernel's folder for cpuidle.
 const CPUIDLE: &str = "/sys/devices/system/cpu/cpuidle";
-/// The word that has a kernel poll.
+/// The kernel option that makes idle CPUs poll.
 const NOHLT: &str = "nohlt";
-/// Where it shows CPUs.
+/// The kernel's folder for CPUs.
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// The driver and the governor of cpuidle that run, as sysfs has them.
+/// The current cpuidle driver and governor, as in sysfs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Idles {
     driver: Option<String>,
     governor: Option<String>,
-    /// The governors that the kernel has.
+    /// The kernel's available governors.
     governors: String,
-    /// The kernel's command line asks it to poll, and it knows that option.
+    /// Whether the command line makes the kernel poll, and the kernel knows that option.
     polls: bool,
 }
 
 impl Idles {
-    /// Finds what runs. `words` are those that the first process was started with: a word of the
-    /// command line that the kernel does not know is one of them.
+    /// Reads the current driver and governor. `words` are the first process's arguments, among
+    /// which are the words of the command line that the kernel does not know.
     #[must_use]
     pub fn read(words: impl IntoIterator<Item = String>) -> Self {
         let told = fs::read_to_string("/proc/cmdline").unwrap_or_default();
@@ -51,7 +51,7 @@ impl Idles {
         }
     }
 
-    /// Why it is not what was `asked` for, if so.
+    /// Returns the reason if the kernel does not idle as `asked`.
     #[must_use]
     pub fn lacks(&self, asked: LinuxCpuidle) -> Option<String> {
         let Self {
@@ -94,8 +94,8 @@ impl Idles {
 }
 
 impl fmt::Display for Idles {
-    /// Driver and governor, as `none/menu`: without a driver the kernel idles by its own loop, and
-    /// asks no governor. `nohlt` is a loop that polls, before any driver.
+    /// Prints driver and governor, for example `none/menu`. Without a driver, the kernel idles in
+    /// its default loop and asks no governor. With `nohlt`, a polling loop overrides any driver.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.polls {
             return f.write_str(NOHLT);
@@ -105,7 +105,7 @@ impl fmt::Display for Idles {
     }
 }
 
-/// How often each state was entered, and for how long, by all CPUs.
+/// Returns how often and for how long all CPUs together were in each state.
 #[must_use]
 pub fn states() -> Counts {
     states_in(Path::new(CPUS))
@@ -136,7 +136,7 @@ fn states_in(cpus: &Path) -> Counts {
 mod tests {
     use super::*;
 
-    /// Reads a sysfs that has these files.
+    /// Reads a sysfs with these files.
     fn idles(files: &[(&str, &str)], told: &str, words: &[&str]) -> Idles {
         let place = tempfile::tempdir().unwrap();
         for (name, text) in files {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! This program as the first process: it has the machine for itself, and turns it off.
+//! This program as the first process. It has the machine to itself and turns it off at the end.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,19 +17,19 @@ use crate::{bench, output, soak};
 
 /// The kernel's file systems, and where they are mounted.
 const SYSTEMS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
-/// How long the kernel may work on the rest of its boot before the first measurement. In an emulator that counts
-/// instructions this takes only the time of that work.
+/// Time for the kernel to finish its boot before the first measurement. An emulator that counts instructions skips
+/// the idle part of it.
 const SETTLES: Duration = Duration::from_secs(2);
 
-/// Whether this is the first process.
+/// Returns whether this is the first process.
 #[must_use]
 pub fn is_init() -> bool {
     std::process::id() == 1
 }
 
-/// Runs the measurement in the kernel's command line, and turns the machine off.
+/// Runs the measurement that the kernel's command line requests, and turns the machine off.
 pub fn run() -> ! {
-    // A panic of the first process would be one of the kernel, which hides the reason.
+    // If the first process panicked, the kernel would panic too and hide the reason.
     panic::set_hook(Box::new(|why| {
         output::give_up("failed", &why.to_string());
         off();
@@ -46,7 +46,7 @@ fn measured() -> Result<(), String> {
         let mounted = mount(kind, place, kind, MountFlags::empty(), None);
         mounted.map_err(|error| format!("{kind} can't be mounted: {error}"))?;
     }
-    // Lines come as they are written.
+    // The terminal must not change the lines.
     if let Ok(mut terminal) = tcgetattr(io::stdout()) {
         terminal.make_raw();
         tcsetattr(io::stdout(), OptionalActions::Now, &terminal)
@@ -67,7 +67,7 @@ fn measured() -> Result<(), String> {
 pub fn off() -> ! {
     let _ = io::stdout().flush();
     let _ = tcdrain(io::stdout());
-    // It does not come back; if it did, the kernel would panic, which is seen.
+    // It does not return. If it did, the kernel would panic visibly.
     let _ = reboot(RebootCommand::PowerOff);
     std::process::exit(1)
 }

@@ -5,12 +5,12 @@ use std::fs;
 
 use plan::{Arguments, Names, Neighbour, Word};
 
-/// KiB that a neighbour can go through at most; `None` where Rouse has no room for any.
+/// Maximum KiB that a neighbour can walk through; `None` if Rouse has no room for a neighbour.
 #[derive(Clone, Copy, Debug)]
 pub struct Room(Option<u32>);
 
 impl Room {
-    /// Reads the words at the boot, which the kernel shows: Rouse reads the same ones.
+    /// Reads the boot arguments from the kernel's command line. Rouse has read the same arguments.
     #[must_use]
     pub fn here() -> Self {
         Self::told(&fs::read_to_string("/proc/cmdline").unwrap_or_default())
@@ -20,7 +20,7 @@ impl Room {
         Self(Arguments::<Names>::read(arguments).0.plan.neighbours)
     }
 
-    /// Why there can be no such neighbour, if so.
+    /// Returns the reason if there is no room for this neighbour.
     #[must_use]
     pub fn lacks(&self, neighbour: Neighbour) -> Option<String> {
         let fits = !neighbour.is_there() || self.0.is_some_and(|most| neighbour.kib() <= most);

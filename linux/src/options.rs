@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options of the measurement, of this program or as boot arguments: `--workload linux-pipe` is
-//! `rouse.workload=linux-pipe`.
+//! Options of the measurement, on the command line or as boot arguments: `--workload linux-pipe`
+//! is `rouse.workload=linux-pipe`.
 
 use plan::{Arguments, PREFIX, Plan, Word, Workload};
 
@@ -30,21 +30,21 @@ Usage: rouse-linux [OPTIONS]
 Threads are pinned to the first two CPUs. To map /dev/mem, by which Rouse is asked, it has to run as root.
 ";
 
-/// Request of a command line.
+/// The request of a command line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
     /// The help.
     Help,
     /// The version.
     Version,
-    /// Measures by these boot arguments.
+    /// A measurement with these boot arguments.
     Run(String),
 }
 
-/// Reads the options.
+/// Parses the options.
 ///
 /// # Errors
-/// Says what is wrong.
+/// The message names the wrong option.
 pub fn parse(words: impl Iterator<Item = String>) -> Result<Command, String> {
     let mut words = words.peekable();
     let mut arguments = Vec::new();
@@ -72,10 +72,10 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Command, String> {
     plan(&text).map(|_| Command::Run(text))
 }
 
-/// Parses the plan in boot arguments: every workload of Linux, unless some are named.
+/// Parses the plan in boot arguments. It has every Linux workload unless the arguments name some.
 ///
 /// # Errors
-/// Says what is wrong.
+/// The message names the wrong argument.
 pub fn plan(arguments: &str) -> Result<Plan, String> {
     let all = Workload::ALL.iter().filter(|workload| workload.is_linux());
     let all: Vec<&str> = all.map(|workload| workload.name()).collect();

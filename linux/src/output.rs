@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes the records, one after another, to the standard output.
+//! Writes records to standard output.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use std::thread;
 
 use wire::Line;
 
-/// Writes records, and numbers them.
+/// Numbers records and writes them.
 #[derive(Debug)]
 pub struct Output<W> {
     to: W,
@@ -17,12 +17,12 @@ pub struct Output<W> {
 }
 
 impl<W: Write> Output<W> {
-    /// One that has written nothing.
+    /// Creates an output that has written nothing.
     pub const fn new(to: W) -> Self {
         Self { to, next: 0 }
     }
 
-    /// The number of the next record.
+    /// Returns the number of the next record.
     pub const fn next(&self) -> u64 {
         self.next
     }
@@ -34,30 +34,30 @@ impl<W: Write> Output<W> {
         Line::new(number, kind)
     }
 
-    /// Writes one.
+    /// Writes a record.
     ///
     /// # Errors
-    /// It can't be written, or is too long.
+    /// The record can't be written or is too long.
     pub fn send(&mut self, line: Line) -> io::Result<()> {
         let line = line
             .finish()
             .ok_or_else(|| io::Error::other("a record is too long"))?;
-        // In one write: other output comes before or after it.
+        // In one write, so that no other output comes in between.
         self.to.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// Flushes all of it.
+    /// Flushes the output.
     ///
     /// # Errors
-    /// It can't be written.
+    /// The output can't be written.
     pub fn flush(&mut self) -> io::Result<()> {
         self.to.flush()
     }
 }
 
-/// Prints the record `kind`, `refused` or `failed`, by which the machine's end is explained: on a line of its own,
-/// whatever another thread is writing, and as much of `why` as there is room for. Threads that give up later, of what
-/// the first one has left, come no further: the first reason is the machine's end.
+/// Prints the record `kind`, `refused` or `failed`, that explains the machine's end. It begins a new line, in case
+/// another thread is writing, and has as much of `why` as fits. Only the first reason counts: threads that give up
+/// later, perhaps because of the first failure, wait here for ever.
 pub fn give_up(kind: &str, why: &str) {
     static GIVEN_UP: AtomicBool = AtomicBool::new(false);
     while GIVEN_UP.swap(true, Relaxed) {

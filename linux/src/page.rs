@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page by which what is below shows programs what it counts, mapped by /dev/mem: Rouse's
-//! ([`abi::exits`]), or that of our monitor under KVM ([`abi::monitor`]).
+//! The page in which the level below shows programs its counts, mapped through /dev/mem: Rouse's
+//! page ([`abi::exits`]) or the page of our monitor under KVM ([`abi::monitor`]).
 
 use std::arch::asm;
 use std::fs::OpenOptions;
@@ -16,14 +16,14 @@ use rustix::mm::{MapFlags, ProtFlags, mmap};
 use crate::counts::Counts;
 use crate::hypervisor::LevelBelow;
 
-/// Bytes of the page that are used.
+/// Number of used bytes of the page.
 const SIZE: usize = 0x1000;
 
 /// The page, mapped until the process ends.
 #[derive(Debug)]
 pub struct Page {
     place: *mut u8,
-    /// It is Rouse's, and has knobs.
+    /// Whether it is Rouse's page, which has knobs.
     is_rouses: bool,
 }
 
@@ -34,10 +34,10 @@ unsafe impl Sync for Page {}
 unsafe impl Send for Page {}
 
 impl Page {
-    /// The page of the level below; `None` if that has no page.
+    /// Maps the page of the level below. Returns `None` if that level has no page.
     ///
     /// # Errors
-    /// It is there, and can't be mapped.
+    /// There is a page, but it can't be mapped.
     pub fn open(found: LevelBelow) -> io::Result<Option<Self>> {
         let (base, is_rouses) = match found {
             LevelBelow::Rouse(base) => (base, true),
@@ -78,7 +78,7 @@ impl Page {
         }
     }
 
-    /// Whether it is Rouse's, and has knobs.
+    /// Returns whether it is Rouse's page, which has knobs.
     pub const fn is_rouses(&self) -> bool {
         self.is_rouses
     }
@@ -92,14 +92,14 @@ impl Page {
                 .map(|&counter| named(counter, exits::counter(counter)))
                 .collect();
         }
-        // In this order: the first has all of them noted.
+        // Registers are read in this order because the read of the first latches all of them.
         let registers = REGISTERS.into_iter().enumerate();
         registers
             .map(|(n, counter)| named(counter, monitor::together(n)))
             .collect()
     }
 
-    /// Returns the counts of the neighbours of all vCPUs together; empty without neighbours.
+    /// Returns the counts of the neighbours of all vCPUs together, or none if the page is not Rouse's.
     pub fn neighbours(&self) -> Counts {
         let counts = Shared::ALL.iter().filter(|_| self.is_rouses);
         counts
@@ -107,16 +107,16 @@ impl Page {
             .collect()
     }
 
-    /// Sets a knob of the vCPU that this thread runs on; whether it has the value now, where that
-    /// can be read.
+    /// Sets a knob of this thread's vCPU. Returns false if the knob can be read back and has another
+    /// value.
     pub fn set(&self, value: KnobValue) -> bool {
         let (knob, word) = value.encode();
         self.write(exits::knob(knob), word);
         !matches!(knob, Knob::Trap | Knob::Deliver) || self.read(exits::knob(knob)) == word
     }
 
-    /// Whether what Rouse knows of the interrupts of this thread's vCPU agrees with its registers.
-    /// Rouse prints what does not.
+    /// Makes Rouse compare its state of this vCPU's interrupts with the registers, and returns whether
+    /// they agree. Rouse prints any difference.
     pub fn audit(&self) -> bool {
         self.read(exits::AUDIT) == exits::AGREES
     }

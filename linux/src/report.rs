@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes the results, as the records of docs/records.md.
+//! Writes the results as the records that docs/records.md describes.
 
 use std::io::{self, Write};
 
@@ -10,46 +10,46 @@ use wire::Line;
 use crate::counts::Counts;
 use crate::output::Output;
 
-/// Prefix of the kinds of a block if its cell has more passes to come.
+/// Prefix of the record kinds of a block if more passes of its cell follow.
 const PART: &str = "part-";
-/// Fields that a line of counters holds whatever their values are.
+/// Number of fields that fit in a line of counters with any values.
 const PER_LINE: usize = 5;
-/// Bytes of a line that buckets take at most.
+/// Maximum number of bytes for buckets in a line.
 const BUCKETS: usize = 160;
 
-/// Everything of a cell so far.
+/// A cell and its results so far.
 #[derive(Debug)]
 pub struct Told<'e> {
-    /// Number in its boot.
+    /// The cell's number in its boot.
     pub id: usize,
     /// Its parameters.
     pub cell: &'e Cell,
-    /// Why it is not run.
+    /// Why it does not run, if it is skipped.
     pub skipped: Option<&'e str>,
     /// Its samples.
     pub total: &'e Histogram,
     /// Counts during its samples.
     pub counts: &'e Counts,
-    /// Wake-ups that are counted.
+    /// Number of counted wake-ups.
     pub made: u64,
-    /// How far it is.
+    /// Its progress.
     pub pace: &'e Pace,
-    /// The driver and the governor that ran.
+    /// The cpuidle driver and governor.
     pub idles_by: &'e str,
 }
 
 /// Properties of the boot that are the same for all cells.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'f> {
-    /// Name of what Linux runs under.
+    /// Name of the level below Linux.
     pub under: &'f str,
-    /// CPUs.
+    /// Number of CPUs.
     pub cpus: usize,
-    /// Samples at most.
+    /// Maximum number of samples.
     pub iterations: u32,
     /// Reports only statistics.
     pub compact: bool,
-    /// Passes over cells that are done, and their guessed microseconds.
+    /// Number of completed passes over cells, and their guessed time in microseconds.
     pub done: (usize, u64),
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A soak: threads on every CPU wait for timers and wake each other in all ways, while CPUs go off
-//! and come back, for so many seconds of the machine's clock. A wake-up that comes too late is a
-//! stall: it is named, and ends the machine.
+//! A soak: threads on every CPU wait for timers and wake each other in all ways, while CPUs go
+//! offline and come back, for a given number of seconds of the machine's clock. A wake-up that
+//! comes too late is a stall. The soak reports it and turns the machine off.
 //!
-//! Every wait has a time by which it has to be over. The thread that waited looks whether it was,
-//! and the threads that wait for timers look for those that still wait.
+//! Every wait has a deadline. The thread that waited checks afterwards whether it met the deadline,
+//! and the threads that wait for timers look for threads that still wait.
 
 mod hotplug;
 mod tally;
@@ -33,10 +33,10 @@ use threads::Threads;
 use trips::Mail;
 use watch::Watch;
 
-/// The seed, unless there is one.
+/// The default seed.
 const SEED: u64 = 1;
 
-/// Audits for each look at the counters, which are some dozens, each an exit.
+/// Audits per check of the counters. The check reads some dozens, each with an exit.
 const COUNTS_EACH: u64 = 16;
 
 /// State that all threads share.
@@ -49,15 +49,15 @@ struct Soak {
     threads: Threads,
     watch: Watch,
     tally: OperationCounts,
-    /// Counts of Rouse when it was asked last.
+    /// Rouse's counts at the last check.
     counts: Mutex<Counts>,
     over: AtomicBool,
 }
 
-/// Soaks for `seconds`. Returns if nothing was wrong.
+/// Soaks for `seconds`. Returns only if there was no failure.
 ///
 /// # Errors
-/// It can't begin.
+/// The soak can't begin, or an operation of it fails.
 pub fn run(arguments: &Arguments<'_>, seconds: u64) -> Result<(), String> {
     let direct = arguments.plan.lists.deliver.values.first();
     let deliver = match direct.is_some_and(|deliver| deliver.is_direct()) {
@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments<'_>, seconds: u64) -> Result<(), String> {
     };
     let soak =
         Soak::new(arguments.seed.unwrap_or(SEED), deliver).map_err(|error| error.to_string())?;
-    // It is there until the machine is off.
+    // Threads use it until the machine is off.
     soaked(Box::leak(Box::new(soak)), seconds).map_err(|error| error.to_string())
 }
 
@@ -135,7 +135,7 @@ impl Soak {
         self.over.load(Relaxed)
     }
 
-    /// Sets how interrupts come to `cpu`. A CPU that was off has lost the setting.
+    /// Sets how interrupts are delivered to `cpu`. A CPU that was offline has lost the setting.
     fn set_delivery(&self, cpu: usize) -> io::Result<()> {
         let Some(page) = &self.page else {
             return Ok(());

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Wait of a soak's thread, as others can read it while it waits.
+//! The event that a soak's thread waits for, encoded so that other threads can read it.
 
 use std::fmt;
 
-/// Event that is waited for.
+/// An event that a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A timer.
     Timer,
-    /// An answer of this CPU, by a pipe.
+    /// An answer from this CPU through a pipe.
     Pipe(usize),
-    /// An answer of this CPU, by a futex.
+    /// An answer from this CPU through a futex.
     Futex(usize),
-    /// Every CPU that runs a thread of this process, by membarrier.
+    /// A membarrier on every CPU that runs a thread of this process.
     Barrier,
-    /// This CPU, to be off.
+    /// This CPU going offline.
     Off(usize),
-    /// To be on.
+    /// This CPU coming online.
     On(usize),
-    /// All threads, to end.
+    /// The end of all threads.
     End,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for What {
 }
 
 impl What {
-    /// Encodes it as a number, never 0.
+    /// Encodes the event as a number other than 0.
     #[must_use]
     pub const fn encode(self) -> u64 {
         match self {
@@ -51,7 +51,7 @@ impl What {
         }
     }
 
-    /// Decodes such a number.
+    /// Decodes a number from [`Self::encode`].
     #[must_use]
     pub const fn decode(word: u64) -> Self {
         let cpu = (word / 4).saturating_sub(1) as usize;

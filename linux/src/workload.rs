@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The workloads, and what is counted while they run.
+//! The workloads, and the counts taken while they run.
 
 mod membarrier;
 mod messaging;
@@ -16,17 +16,17 @@ use crate::counts::{self, Counts};
 use crate::page::Page;
 use crate::{clock, cpus, idle};
 
-/// Time of all CPUs that have neighbours, ticks, by its name in records.
+/// Name in records of the time of all CPUs that have neighbours, in ticks.
 const CPU_TICKS: &str = "neighbour.ticks";
 
-/// Samples that are made one after another.
+/// Samples that are taken one after another.
 pub struct SampleBlock<'b> {
-    /// How many.
+    /// The number of samples.
     pub count: u32,
     /// The CPUs that threads may run on.
     pub cpus: &'b [usize],
     page: Option<&'b Page>,
-    /// Each CPU has a neighbour, which is counted.
+    /// Whether each CPU has a neighbour, whose counts are read.
     has_neighbours: bool,
     total: &'b mut Histogram,
     counts: &'b mut Counts,
@@ -35,7 +35,7 @@ pub struct SampleBlock<'b> {
 }
 
 impl<'b> SampleBlock<'b> {
-    /// One of `count` samples.
+    /// Creates a block of `count` samples.
     pub fn new(
         count: u32,
         cpus: &'b [usize],
@@ -63,26 +63,26 @@ impl<'b> SampleBlock<'b> {
         }
     }
 
-    /// The first CPU, and another one where there is one.
+    /// Returns the first CPU and, if there is one, another CPU.
     pub fn pair(&self) -> [usize; 2] {
         let first = self.cpus[0];
         [first, self.cpus.get(1).copied().unwrap_or(first)]
     }
 
-    /// Begins the block: the first sample is next, and the warm-up is over.
+    /// Begins the block, after the warm-up and before the first sample.
     pub fn begin(&mut self) -> io::Result<()> {
         self.before = self.counted()?;
         self.began = clock::now();
         Ok(())
     }
 
-    /// Takes a sample of so many ticks.
+    /// Records a sample of so many ticks.
     #[inline]
     pub fn record(&mut self, ticks: u64) {
         self.total.record(ticks);
     }
 
-    /// Ends the block after its last sample; returns the ticks of all samples together.
+    /// Ends the block after its last sample. Returns the ticks of all samples together.
     pub fn end(&mut self) -> io::Result<u64> {
         let ticks = clock::now() - self.began;
         let after = self.counted()?;
@@ -90,8 +90,8 @@ impl<'b> SampleBlock<'b> {
         Ok(ticks)
     }
 
-    /// Reads the counts of the kernel and of the level below. Reads the latter first at the end
-    /// and last at the start, to keep the time of reading /proc out of the samples.
+    /// Reads the counts of the kernel and of the level below. The level below is read last at the
+    /// start and first at the end, so that its counts exclude the reading of /proc.
     fn counted(&self) -> io::Result<Counts> {
         let is_end = self.began != 0;
         let first = if is_end { self.below()? } else { Counts::new() };
@@ -101,7 +101,8 @@ impl<'b> SampleBlock<'b> {
         Ok(all)
     }
 
-    /// Reads the hypervisor's counts: of the neighbours outermost, as that makes exits.
+    /// Reads the hypervisor's counts. Those of the neighbours come first at the start and last at the
+    /// end, since reading them causes exits.
     fn below(&self) -> io::Result<Counts> {
         let is_end = self.began != 0;
         let counts = || self.page.map(Page::counts).unwrap_or_default();
@@ -111,12 +112,12 @@ impl<'b> SampleBlock<'b> {
         Ok(all)
     }
 
-    /// Reads the counts of the neighbours, if there are some.
+    /// Reads the counts of the neighbours, if there are neighbours.
     fn neighbours(&self) -> io::Result<Counts> {
         let Some(page) = self.page.filter(|_| self.has_neighbours) else {
             return Ok(Counts::new());
         };
-        // A turn is counted when it ends, and that of a CPU that idles may have begun long ago.
+        // A turn is counted when it ends, and an idle CPU's turn may have begun long ago.
         cpus::visit(self.cpus)?;
         let mut counts = page.neighbours();
         counts.insert(CPU_TICKS.into(), clock::now() * self.cpus.len() as u64);
@@ -124,7 +125,7 @@ impl<'b> SampleBlock<'b> {
     }
 }
 
-/// Returns what the kernel lacks for a workload, if something.
+/// Returns what the kernel lacks for a workload, if anything.
 pub fn lacking(workload: Workload) -> Option<String> {
     match workload {
         Workload::LinuxSeccompNotify => seccomp_notify::lacking(),
@@ -133,7 +134,7 @@ pub fn lacking(workload: Workload) -> Option<String> {
     }
 }
 
-/// Runs a block of a cell; what its samples took together, ticks.
+/// Runs a block of a cell. Returns the ticks of all its samples together.
 pub fn run(cell: &Cell, block: &mut SampleBlock<'_>) -> io::Result<u64> {
     match cell.workload {
         Workload::LinuxPipe => pair::by_pipes(block),

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One guest under KVM, by its image: what `rouse-kvm boot` does.
+//! `rouse-kvm boot`: runs one guest under KVM from its image.
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use vmm::options::Options;
 
-/// The word that asks for it.
+/// The first word of the command.
 pub const WORD: &str = "boot";
-/// Status of what could not be tried.
+/// Exit status for something that could not be tried.
 const BAD_INPUT: u8 = 2;
 
-/// Runs the command of `words`, those after [`WORD`].
+/// Runs the command with `words`, the arguments after [`WORD`].
 pub fn boot(words: impl Iterator<Item = String>) -> ExitCode {
     match Options::try_parse_from(words) {
         Ok(options) => run(&options),
         Err(error) if error.use_stderr() => fail(&request::one_line(&error)),
         Err(help) => {
-            // A reader that has left is not a failure.
+            // A reader that has closed the pipe is not a failure.
             let _ = help.print();
             ExitCode::SUCCESS
         }

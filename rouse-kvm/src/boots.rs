@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots of a command line on a host: one guest after another.
+//! The boots that a command line requests on a host, one guest after another.
 
 use std::collections::BTreeSet;
 
@@ -13,15 +13,15 @@ use crate::host::Host;
 /// A boot of the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boot {
-    /// Its level below, with trap and knobs, for people to read.
+    /// Its level below, with trap and knobs, for the user.
     pub title: String,
-    /// The image.
+    /// The atomics of its image.
     pub image: Atomics,
-    /// The words of the process that runs it.
+    /// Arguments of the process that runs it.
     pub words: Vec<String>,
 }
 
-/// Request of a command line.
+/// The boots that a command line requests.
 #[derive(Debug)]
 pub struct Job {
     /// Level that the guests run under.
@@ -31,10 +31,10 @@ pub struct Job {
 }
 
 impl Job {
-    /// Builds the boots that `words` ask for on `host`.
+    /// Builds the boots that `words` request on `host`.
     ///
     /// # Errors
-    /// Says what can't be tried there.
+    /// The message names what can't be tried there.
     pub fn new(words: &Words, host: &Host) -> Result<Self, Failure> {
         let mut plan = words.plan.plan().map_err(Failure::bad_input)?;
         words.plan.check_used(&plan).map_err(Failure::bad_input)?;
@@ -42,7 +42,7 @@ impl Job {
         let under = words.under.map_or(host.under, plan::Under::from);
         let machine = Machine {
             cpus: words.cpus as usize,
-            // Whether the CPUs have these is the guest's to find out.
+            // The guest finds out whether the CPUs have these features.
             wfxt: true,
             lse: true,
             ecv: true,
@@ -74,13 +74,13 @@ impl Job {
     }
 }
 
-/// Whether any cell of a boot is more than a reason why it is skipped.
+/// Returns whether a boot runs any cell, so that not all are skipped.
 fn runs(plan: &Plan, machine: &Machine) -> bool {
     plan.cells(machine)
         .any(|cell| cell.skip_reason(machine).is_none())
 }
 
-/// Why nothing of a plan can be measured.
+/// Returns the reason why nothing of a plan can be measured.
 fn nothing(plan: &Plan, mut machine: Machine, host: &Host) -> String {
     machine.given = Some(Given {
         trap: host.trap,
@@ -101,7 +101,7 @@ fn nothing(plan: &Plan, mut machine: Machine, host: &Host) -> String {
     )
 }
 
-/// One boot.
+/// Builds one boot.
 fn one(
     words: &Words,
     host: &Host,
@@ -135,7 +135,7 @@ fn one(
     }));
     boot.extend(words.under.map(|_| format!("--mode={}", mode(under))));
     boot.extend((words.metric == Metric::Cycles).then(|| "--pmu".into()));
-    // The image comes by standard input.
+    // The image comes through standard input.
     boot.push("-".into());
     let arguments = [
         plan.chosen(choice).to_string(),
@@ -151,11 +151,11 @@ fn one(
     }
 }
 
-/// How KVM runs under this name, in the monitor's word.
+/// Returns the monitor's word for the mode of KVM that `under` names.
 fn mode(under: Under) -> &'static str {
     match under.kvm_mode() {
         Some(mode) if !mode.is_empty() => mode,
-        // The name without a mode is that of the one that Linux chooses where it can.
+        // The name without a mode stands for VHE, which Linux chooses where it can.
         _ => "vhe",
     }
 }
@@ -199,7 +199,7 @@ mod tests {
         ] {
             assert!(arguments.contains(word), "{arguments}");
         }
-        // The guest will run busy, where nothing could trap, besides trapped WFI.
+        // Besides trapped WFI, the guest also runs busy, where nothing could trap.
         let told = plan::Arguments::parse(arguments).unwrap();
         assert!(told.given_alone);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command line: the words of `cargo xtask run` that mean something here.
+//! The command line: the options of `cargo xtask run` that apply here.
 
 use std::path::PathBuf;
 
@@ -103,7 +103,7 @@ impl From<Under> for plan::Under {
     }
 }
 
-/// MiB of a size with its unit.
+/// Parses a size with its unit, and returns it in MiB.
 fn mib(word: &str) -> Result<u64, String> {
     let (number, unit) = word.split_at(word.len() - usize::from(word.ends_with(['M', 'G'])));
     let number = number

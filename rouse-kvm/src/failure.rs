@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Failures, and with which status this program ends.
+//! Failures and the exit status for each.
 
 use std::fmt;
 
-/// Why, in one line, and the exit status.
+/// A failure: its message in one line, and the exit status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The thing, the place and the remedy.
     pub why: String,
-    /// 1 it failed while it ran, 2 it could not be tried, 128 + N signal N asked for the end.
+    /// 1: it failed while it ran. 2: it could not be tried. 128 + N: signal N requested the end.
     pub status: u8,
 }
 
 impl Failure {
-    /// It failed while it ran.
+    /// A failure of something that ran.
     pub fn failed(why: impl fmt::Display) -> Self {
         Self {
             why: why.to_string(),
@@ -21,7 +21,7 @@ impl Failure {
         }
     }
 
-    /// It could not be tried.
+    /// A failure of something that could not be tried.
     pub fn bad_input(why: impl fmt::Display) -> Self {
         Self {
             why: why.to_string(),
@@ -29,7 +29,7 @@ impl Failure {
         }
     }
 
-    /// Signal `number` asked for the end.
+    /// Signal `number` requested the end.
     pub fn signal(number: usize) -> Self {
         Self {
             why: format!("ended by signal {number}"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Following a guest: the process that runs it is started, read, and ended if it has to be.
+//! Follows a guest: starts the process that runs it, reads its output, and ends it if necessary.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -13,22 +13,22 @@ use results::records::{Collector, Records};
 
 use crate::failure::Failure;
 
-/// How often signals and the clock are looked at.
+/// The interval at which signals and the clock are checked.
 const TICK: Duration = Duration::from_millis(100);
-/// The longest line that is kept; the rest is left out.
+/// Maximum length of a line in bytes; the rest is dropped.
 const LONGEST: usize = 1 << 20;
 
-/// Reasons from outside to end.
+/// External reasons to end.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// The signal that came, or 0.
+    /// The signal that arrived, or 0.
     pub signal: Arc<AtomicUsize>,
-    /// When the whole command's time is over.
+    /// When the time limit of the whole command expires.
     pub until: Option<Instant>,
 }
 
 impl Limits {
-    /// Why it is to end now.
+    /// Returns the reason to end now, if there is one.
     pub fn over(&self) -> Option<Failure> {
         match self.signal.load(Ordering::Relaxed) {
             0 => {}
@@ -39,8 +39,8 @@ impl Limits {
     }
 }
 
-/// Starts `command`, gives it `input`, and reads until it has ended. Each line goes to `line`;
-/// what the guest measured is returned, and what went wrong.
+/// Starts `command`, writes `input` to it, and reads its output until it has ended. Each line
+/// goes to `line`. Returns what the guest measured, and the failure if there was one.
 pub fn follow(
     mut command: Command,
     input: &[u8],
@@ -60,7 +60,7 @@ pub fn follow(
         }
     };
     if let Some(mut stdin) = child.stdin.take() {
-        // A process that does not read it reports why by its status.
+        // If the process does not read it, its exit status tells why.
         let _ = stdin.write_all(input);
     }
     let (send, lines) = mpsc::channel();
@@ -89,12 +89,12 @@ pub fn follow(
         if ended.is_none()
             && let Some(why) = limits.over()
         {
-            // It may have ended by itself meanwhile.
+            // The process may have ended by itself meanwhile.
             let _ = child.kill();
             ended = Some(why);
         }
     }
-    // It has sent everything.
+    // The reader has sent every line.
     let _ = reader.join();
     let failure = judge(&mut child, &console);
     (console.collector.finish(), ended.or(failure))
@@ -127,7 +127,7 @@ impl Console {
     }
 }
 
-/// Returns how it ended, if not well. The process's own messages are on standard error.
+/// Returns the failure, if the guest failed. The process prints its own messages to standard error.
 fn judge(child: &mut Child, console: &Console) -> Option<Failure> {
     let status = match child.wait() {
         Ok(status) => status,

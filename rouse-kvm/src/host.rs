@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine that this runs on, as far as the boots depend on it.
+//! Properties of the host on which the boots depend.
 
 use plan::{Trap, Under};
 
 use crate::command_line::Words;
 use crate::failure::Failure;
 
-/// Message of this program where there is no KVM for it.
+/// The program's message on a machine where it can't use KVM.
 #[cfg_attr(all(target_os = "linux", target_arch = "aarch64"), allow(dead_code))]
 pub const ELSEWHERE: &str =
     "KVM runs arm64 guests on arm64 Linux only; copy this file to such a machine";
 
-/// The machine.
+/// The host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     /// Its name.
     pub name: String,
-    /// How its KVM runs.
+    /// The mode of its KVM.
     pub under: Under,
     /// Instructions that its KVM traps.
     pub trap: Trap,
     /// Whether its CPUs have FEAT_LSE.
     pub lse: bool,
-    /// Frequency of the counter, Hz.
+    /// Frequency of the counter, in Hz.
     pub frequency: u64,
 }
 
 impl Host {
-    /// This one.
+    /// Inspects this machine.
     #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
     pub fn find() -> Result<Self, Failure> {
         use aarch64_cpu::registers::{CNTFRQ_EL0, Readable};
@@ -58,8 +58,8 @@ impl Host {
         })
     }
 
-    /// Keeps this process away from the CPUs of the vCPUs that `words` ask for, if there is
-    /// another CPU, so that its work does not disturb a guest that measures. Then names these
+    /// Keeps this process away from the CPUs of the vCPUs that `words` request, if there are
+    /// other CPUs, so that its work does not disturb a measuring guest. Then names the vCPUs'
     /// CPUs in `words`.
     #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
     pub fn keep_away(words: &mut Words) -> Result<(), Failure> {
@@ -68,29 +68,29 @@ impl Host {
         Ok(())
     }
 
-    /// Fails: there are no vCPUs.
+    /// Fails, since there are no vCPUs.
     #[cfg(not(all(target_os = "linux", target_arch = "aarch64")))]
     pub fn keep_away(_: &mut Words) -> Result<(), Failure> {
         Err(Failure::bad_input(ELSEWHERE))
     }
 
-    /// Fails: only arm64 Linux can be a host.
+    /// Fails, since only arm64 Linux can be a host.
     #[cfg(not(all(target_os = "linux", target_arch = "aarch64")))]
     pub fn find() -> Result<Self, Failure> {
-        // Still read, so that it is compiled and tested everywhere.
+        // Called here so that it is compiled and tested everywhere.
         let _ = trap("");
         Err(Failure::bad_input(ELSEWHERE))
     }
 }
 
-/// Returns what KVM traps on a host that was booted by `arguments` (Linux,
-/// Documentation/admin-guide/kernel-parameters.txt). By default WFI traps unless the guest asks
-/// for SGIs without active state, which ours does not, and WFE only where a task waits for the
-/// vCPU's CPU, which is pinned.
+/// Returns what KVM traps on a host that was booted with `arguments` (Linux,
+/// Documentation/admin-guide/kernel-parameters.txt). By default, WFI traps unless the guest
+/// requests SGIs without active state, which ours does not. WFE traps only while another task
+/// waits for the vCPU's CPU, and our vCPUs are pinned to CPUs of their own.
 fn trap(arguments: &str) -> Trap {
     let policy = |instruction: &str| {
         let key = format!("kvm-arm.{instruction}_trap_policy=");
-        // The kernel takes - and _ in a name for the same, and the last word.
+        // The kernel treats - and _ in a name alike, and the last of several equal names counts.
         let words = arguments.split_ascii_whitespace().map(|word| {
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
             format!(

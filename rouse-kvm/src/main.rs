@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rouse-kvm`: one static program that is copied to an arm64 Linux machine with KVM, and
+//! `rouse-kvm`: one static program that is copied to an arm64 Linux machine with KVM and
 //! measures there. It has three roles:
 //!
 //! | started | it |
 //! |---|---|
 //! | as the first process of a host | runs itself with the words in the host's archive ([`vmm::archive`]) |
-//! | with the word `boot` | runs one guest under KVM, and nothing else ([`vmm`]) |
+//! | with the word `boot` | only runs one guest under KVM ([`vmm`]) |
 //! | otherwise | measures: boots the guests appended to its file, each in its own process, and shows their results |
 //!
-//! The process that measures opens files and writes them, and never enters a guest. One that enters
-//! a guest may not open anything by then (`vmm/src/machine/filter.rs`).
+//! The measuring process opens and writes files, and never enters a guest. A process that enters
+//! a guest can't open anything from then on (`vmm/src/machine/filter.rs`).
 
 #![forbid(unsafe_code)]
 
@@ -48,13 +48,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Reads the command line, and does what it asks for.
+/// Reads the command line and performs its request.
 fn measured() -> Result<(), Failure> {
     let words = match Words::try_parse() {
         Ok(words) => words,
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                // A reader that has left is not a failure.
+                // A reader that has closed the pipe is not a failure.
                 let _ = error.print();
                 return Ok(());
             }

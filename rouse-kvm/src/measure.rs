@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measuring: the boots of a command line, and what they found.
+//! Performs the boots of a command line and collects their results.
 
 use std::env;
 use std::fs;
@@ -23,13 +23,13 @@ use crate::follow::{Limits, follow};
 use crate::host::Host;
 use crate::output::Output;
 
-/// This program's file, which is also the one that is started for each guest.
+/// This program's file, which is started again for each guest.
 const SELF: &str = "/proc/self/exe";
 
-/// Measures what `words` ask for, shows the results, and writes them where they are wanted.
+/// Measures what `words` request, prints the results, and writes them as JSON if requested.
 ///
 /// # Errors
-/// [`Failure`]; results from before it are still shown and written.
+/// [`Failure`]. Results from before the failure are still printed and written.
 pub fn measure(mut words: Words) -> Result<(), Failure> {
     let host = Host::find()?;
     Host::keep_away(&mut words)?;
@@ -95,14 +95,14 @@ pub fn measure(mut words: Words) -> Result<(), Failure> {
     failure.map_or(closed, Err)
 }
 
-/// The process of a boot.
+/// Returns the command that starts the process of a boot.
 fn command(boot: &Boot) -> Command {
     let mut command = Command::new(SELF);
     command.args(&boot.words);
     command
 }
 
-/// The image of a boot.
+/// Returns the image of a boot.
 fn image<'f>(payload: &Payload<'f>, boot: &Boot) -> &'f [u8] {
     match boot.image {
         Atomics::Llsc => payload.llsc,
@@ -110,7 +110,8 @@ fn image<'f>(payload: &Payload<'f>, boot: &Boot) -> &'f [u8] {
     }
 }
 
-/// Where the number of a signal is put that asks for the end; a second one ends at once.
+/// Installs handlers for signals that request the end. Returns where they store a signal's
+/// number. A second signal ends the program at once.
 fn signals() -> Result<Arc<AtomicUsize>, Failure> {
     let came = Arc::new(AtomicUsize::new(0));
     let twice = Arc::new(std::sync::atomic::AtomicBool::new(false));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes to standard output, to standard error, and to a file. Nothing is overwritten.
+//! Writes to standard output, to standard error, and to a file. It overwrites no file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -10,11 +10,11 @@ use results::Results;
 use crate::command_line::Words;
 use crate::failure::Failure;
 
-/// Where everything goes.
+/// Destinations of the program's output.
 #[derive(Debug)]
 pub struct Output {
     json: Option<Json>,
-    /// Leaves out records and the guest's other output.
+    /// Whether records and the guest's other output are left out.
     table_alone: bool,
     lost: Option<io::Error>,
 }
@@ -22,15 +22,15 @@ pub struct Output {
 #[derive(Debug)]
 enum Json {
     Stdout,
-    /// A file that is there, and empty.
+    /// A new, empty file.
     File(PathBuf, File),
 }
 
 impl Output {
-    /// Claims what `words` name.
+    /// Creates the file that `words` name, if they name one.
     ///
     /// # Errors
-    /// A file is there already, or can't be made.
+    /// The file already exists or can't be created.
     pub fn claim(words: &Words) -> Result<Self, Failure> {
         let json = match &words.json {
             None => None,
@@ -44,17 +44,17 @@ impl Output {
         })
     }
 
-    /// Prints a line of the guest.
+    /// Prints a line from the guest.
     pub fn line(&mut self, line: &str) {
         if !self.table_alone {
             self.print(line);
         }
     }
 
-    /// Prints the table of `results`, and writes them where they are wanted.
+    /// Prints the table of `results`, and writes the results as JSON if requested.
     ///
     /// # Errors
-    /// Says what could not be printed or written.
+    /// The message names the output that could not be written.
     pub fn close(mut self, results: &Results) -> Result<(), Failure> {
         if results.has_cells() {
             let width = None;
@@ -83,7 +83,7 @@ impl Output {
         }
         let _ = io::stdout().flush();
         match self.lost {
-            // A reader that leaves has what it wants.
+            // A reader that closes the pipe has all it wants.
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::failed(
                 format!("standard output can't be written ({error})"),
             )),
@@ -91,7 +91,7 @@ impl Output {
         }
     }
 
-    /// Prints a line to standard output, or to standard error if that has JSON.
+    /// Prints a line to standard output, or to standard error if JSON goes to standard output.
     fn print(&mut self, line: &str) {
         let printed = match self.json {
             Some(Json::Stdout) => writeln!(io::stderr(), "{line}"),
@@ -107,7 +107,7 @@ impl Output {
     }
 }
 
-/// A file that was not there.
+/// Creates a file that does not exist yet.
 fn new(path: &Path) -> Result<File, Failure> {
     let opened = OpenOptions::new().write(true).create_new(true).open(path);
     opened.map_err(|error| {

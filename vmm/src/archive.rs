@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An initramfs: files in an archive of the form `newc` (Linux,
+//! An initramfs: an archive of files in the format `newc` (Linux,
 //! Documentation/driver-api/early-userspace/buffer-format.rst).
 //!
-//! The kernel of the host starts `/init`, which is the program `rouse-kvm`. The first
-//! process runs itself with the words in [`RUNS`], one run after another.
+//! The kernel of the host starts `/init`, which is the program `rouse-kvm`. It starts itself
+//! again with each command line in [`RUNS`], one run after another.
 
-/// The program.
+/// The name of the program's file.
 pub const INIT: &str = "init";
-/// The command lines of its runs: a word a line, an empty line between two runs.
+/// The file with the command lines of its runs: one word per line, an empty line between runs.
 pub const RUNS: &str = "runs";
 
-/// Modes of a regular file that may be executed or only read, and of a directory.
+/// Modes of an executable file, a file that can only be read, and a directory.
 const EXECUTABLE: u32 = 0o100_755;
 const READABLE: u32 = 0o100_644;
 const DIRECTORY: u32 = 0o040_755;
 /// The name of the last entry.
 const END: &str = "TRAILER!!!";
-/// Entries, and what is in them, begin at multiples of this.
+/// Alignment of entries and of their contents, in bytes.
 const ALIGN: usize = 4;
 
-/// An archive from which a kernel starts `program`, which makes `runs` with `guests`, images
-/// with the names of their files in its root.
+/// Builds an archive from which a kernel starts `program`, which performs `runs`. `guests` are
+/// file names and images in the root of the archive.
 #[must_use]
 pub fn initramfs(program: &[u8], runs: &[Vec<String>], guests: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = Archive::default();
@@ -36,14 +36,14 @@ pub fn initramfs(program: &[u8], runs: &[Vec<String>], guests: &[(&str, &[u8])])
     archive.end()
 }
 
-/// The command lines in a file of this text.
+/// Returns the command lines in the text of a file [`RUNS`].
 #[must_use]
 pub fn runs(text: &str) -> Vec<Vec<String>> {
     let words = |run: &str| run.lines().map(str::to_owned).collect();
     text.split("\n\n").map(words).collect()
 }
 
-/// An archive from which a kernel starts `program`, and in which nothing else is.
+/// Builds an archive with nothing but `program`, which the kernel starts.
 #[must_use]
 pub fn alone(program: &[u8]) -> Vec<u8> {
     initramfs(program, &[], &[])
@@ -102,7 +102,7 @@ impl Archive {
 mod tests {
     use super::*;
 
-    /// Names, modes and contents in an archive, read by the rules of the format.
+    /// Reads names, modes and contents from an archive by the rules of the format.
     fn read(mut archive: &[u8]) -> Vec<(String, u32, Vec<u8>)> {
         let mut entries = Vec::new();
         loop {

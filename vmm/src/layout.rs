@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the guest has what, by its physical addresses.
+//! The guest's memory map, in guest physical addresses.
 
 use platform::image::{ALIGN, Image};
 
@@ -7,47 +7,47 @@ use crate::options::MIB;
 
 /// The distributor of the GIC.
 pub const DISTRIBUTOR: u64 = 0x0800_0000;
-/// Bytes of its registers.
+/// Bytes of the distributor's registers.
 pub const DISTRIBUTOR_SIZE: u64 = 0x1_0000;
-/// The redistributors, one after another: room for as many CPUs as KVM allows.
+/// The redistributors, contiguous, with room for as many CPUs as KVM allows.
 pub const REDISTRIBUTORS: u64 = 0x1000_0000;
 /// Bytes of a redistributor: two frames of 64 KiB (IHI 0069H.b, 12.10).
 pub const REDISTRIBUTOR_SIZE: u64 = 0x2_0000;
-/// The console, a 16550 with a register each byte.
+/// The console, a 16550 with one register per byte.
 pub const CONSOLE: u64 = 0x0900_0000;
-/// Bytes of its registers.
+/// Bytes of the console's registers.
 pub const CONSOLE_SIZE: u64 = 8;
-/// Number of its shared interrupt.
+/// The console's interrupt, as an SPI number.
 pub const CONSOLE_SPI: u32 = 0;
-/// Where the guest asks how often its vCPU was left, see [`abi::monitor`].
+/// The page from which the guest reads its vCPUs' exit counts (see [`abi::monitor`]).
 pub const EXITS: u64 = 0x0901_0000;
 /// Bytes of that page.
 pub const EXITS_SIZE: u64 = 0x1000;
 /// The start of RAM.
 pub const RAM: u64 = 0x4000_0000;
-/// The device tree has the last of it. Its size is a bound of the boot protocol (Linux,
+/// Bytes of the device tree, at the end of RAM. The boot protocol allows no more (Linux,
 /// Documentation/arch/arm64/booting.rst, "Setup the device tree").
 pub const TREE_SIZE: u64 = 2 * MIB;
-/// Bytes of the smallest page that a kernel may have.
+/// Size of the smallest page that a kernel may use, in bytes.
 const PAGE: u64 = 4096;
 
-/// Where RAM of `size` bytes has what is loaded.
+/// Addresses of the loaded files in RAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loaded {
-    /// The image, whose first instruction is executed first.
+    /// The image, whose first instruction is the entry point.
     pub image: u64,
     /// The device tree.
     pub tree: u64,
-    /// The initial RAM disk, if it has any bytes: at a page's begin, so that the kernel can give
-    /// back all of it.
+    /// The initial RAM disk, if it is not empty. It begins at a page boundary, so that the kernel
+    /// can free all of it.
     pub initrd: u64,
 }
 
-/// Where `image`, a file of `bytes`, its initial RAM disk of `initrd` bytes and the device tree are
-/// in RAM of `size` bytes; otherwise, how much RAM they need.
+/// Places `image`, a file of `bytes`, its initial RAM disk of `initrd` bytes and the device tree
+/// in RAM of `size` bytes.
 ///
 /// # Errors
-/// RAM is too small: the MiB that do.
+/// RAM is too small. The value is the number of MiB that suffices.
 pub fn load(image: &Image, bytes: u64, initrd: u64, size: u64) -> Result<Loaded, u64> {
     let claimed = image.text_offset.saturating_add(image.size.max(bytes));
     let initrd = initrd.div_ceil(PAGE).saturating_mul(PAGE);
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn ram_that_is_too_small_is_told_with_what_does() {
-        // Memory that the header claims beyond the file is needed too.
+        // The header may claim more memory than the file has bytes.
         assert_eq!(load(&image(0, 3 * MIB), 100, 0, 4 * MIB), Err(6));
         assert_eq!(load(&image(0, 0), 3 * MIB, 0, 4 * MIB), Err(6));
         assert!(load(&image(0, 3 * MIB), 100, 0, 6 * MIB).is_ok());

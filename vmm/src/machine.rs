@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine: from the options to the guest's end.
 //!
-//! Each vCPU is a thread of its own on a CPU of its own. The first thread waits for one of
-//! them to end, or for a console that is silent too long, and executes on other CPUs if
-//! there are any. `filter` bounds what the program may do from the start of the guest on.
+//! Each vCPU has its own thread on its own CPU. The first thread, on other CPUs if there are
+//! any, waits until a vCPU ends or the console has been silent for too long. `filter` limits
+//! the program's system calls from before the guest starts.
 
 mod breach;
 mod bus;
@@ -36,18 +36,18 @@ use cpu::{Cause, Cpu, Left};
 use files::Files;
 use vm::Vm;
 
-/// How KVM runs here, if this process may read the kernel's log and finds it there.
+/// Returns the mode of KVM on this host, if this process can read it in the kernel's log.
 #[must_use]
 pub fn mode() -> Option<Mode> {
     mode::found().ok().flatten()
 }
 
-/// Keeps the calling thread, and those that it starts, away from the CPUs of a guest's
-/// vCPUs if there are others. Returns the CPUs of the vCPUs, which have to be named to the
-/// process that runs them.
+/// Keeps the calling thread, and all threads that it starts, away from the CPUs of a guest's
+/// vCPUs if there are other CPUs. Returns the CPUs of the vCPUs, which the caller passes to
+/// the process that runs them.
 ///
 /// # Errors
-/// [`Obstacle`]: there are too few CPUs, or `pins` are wrong.
+/// [`Obstacle`] if there are too few CPUs or `pins` is wrong.
 pub fn keep_away(cpus: usize, pins: Option<&[usize]>) -> Result<Vec<usize>, Obstacle> {
     let places = pins::choose(cpus, pins)?;
     pins::run_on(&places.rest)?;
@@ -67,16 +67,16 @@ impl fmt::Display for Obstacle {
 /// How a guest ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum End {
-    /// It turned its machine off.
+    /// The guest turned its machine off.
     Off,
-    /// It reset it.
+    /// The guest reset its machine.
     Reset,
-    /// In a wrong way: the text to print, with the registers of all vCPUs.
+    /// The guest failed. The text to print has the registers of all vCPUs.
     Badly(String),
 }
 
 impl End {
-    /// The exit status.
+    /// Returns the exit status of this program.
     #[must_use]
     pub const fn status(&self) -> u8 {
         match self {
@@ -86,7 +86,7 @@ impl End {
         }
     }
 
-    /// Returns the message about it, if there is one.
+    /// Returns the message to print, if there is one.
     #[must_use]
     pub fn words(&self) -> Option<&str> {
         match self {
@@ -107,7 +107,7 @@ const KICKS: usize = 500;
 /// Runs a guest.
 ///
 /// # Errors
-/// [`Obstacle`]: it could not be started.
+/// [`Obstacle`] if the guest could not be started.
 pub fn run(options: &Options) -> Result<End, Obstacle> {
     if options.with_parent {
         with_parent()?;
@@ -127,7 +127,7 @@ pub fn run(options: &Options) -> Result<End, Obstacle> {
     cpu::prepare().map_err(|error| Obstacle(format!("signals can't be set up ({error})")))?;
     let mut threads = Vec::new();
     for (cpu, &place) in cpus.into_iter().zip(&places.vcpus) {
-        // A thread inherits where it may run.
+        // A thread inherits its affinity.
         pins::run_on(&[place])?;
         threads.push(begin(cpu, &bus, &together, &tell));
     }
@@ -145,12 +145,12 @@ pub fn run(options: &Options) -> Result<End, Obstacle> {
     };
     let end = machine.watch(options.timeout, &bus);
     bus.flush();
-    // The memory of the guest has to outlive its vCPUs, whose threads are still there.
+    // The memory of the guest has to outlive its vCPUs, whose threads still exist.
     drop(vm);
     Ok(end)
 }
 
-/// Makes the host's kernel end this program with the one that started it.
+/// Makes the host's kernel end this program when its parent ends.
 fn with_parent() -> Result<(), Obstacle> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| Obstacle(format!("--with-parent: {error}; leave it out")))
@@ -158,9 +158,9 @@ fn with_parent() -> Result<(), Obstacle> {
 
 /// State that the threads share.
 struct Together {
-    /// All start at once, after the filter.
+    /// Makes all threads start at once, after the filter is installed.
     start: Barrier,
-    /// They are to stop.
+    /// Whether the threads must stop.
     stop: AtomicBool,
 }
 
@@ -180,7 +180,7 @@ fn begin(
     })
 }
 
-/// A guest that runs.
+/// A running guest.
 struct RunningGuest {
     threads: Vec<JoinHandle<()>>,
     told: Receiver<Left>,
@@ -188,7 +188,7 @@ struct RunningGuest {
 }
 
 impl RunningGuest {
-    /// Waits for the end.
+    /// Waits until the guest ends, or its console is silent for `timeout`.
     fn watch(self, timeout: Duration, bus: &Bus) -> End {
         let mut written = bus.written();
         loop {
@@ -220,10 +220,10 @@ impl RunningGuest {
         }
     }
 
-    /// Stops every vCPU, and reports where each is.
+    /// Stops every vCPU, and reports the registers of each.
     fn badly(&self, why: &str, mut left: Vec<Left>) -> End {
         self.together.stop.store(true, Relaxed);
-        // Repeated, since a signal just before a vCPU is entered is lost.
+        // One signal is not enough: it is lost if it arrives just before a vCPU is entered.
         for _ in 0..KICKS {
             if left.len() == self.threads.len() {
                 break;

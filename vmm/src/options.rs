@@ -104,7 +104,7 @@ fn cpus() -> impl TypedValueParser<Value = usize> {
     value_parser!(u16).range(1..=512).map(usize::from)
 }
 
-/// RAM is placed and mapped by 2 MiB.
+/// Parses the size of RAM, rounded up to 2 MiB, the unit in which RAM is placed and mapped.
 fn memory() -> impl TypedValueParser<Value = u64> {
     let mib = value_parser!(u64).range(1..=1 << 20);
     mib.map(|mib| mib.next_multiple_of(2) * MIB)
@@ -149,8 +149,8 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The mode with this name in Linux's log (printed by arch/arm64/kvm/arm.c at its
-    /// start).
+    /// Returns the mode with this name in Linux's log (printed by arch/arm64/kvm/arm.c when KVM
+    /// starts).
     #[must_use]
     pub fn of(said: &str) -> Option<Self> {
         match said.split(' ').next()? {

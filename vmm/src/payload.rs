@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Guests appended to a program, in one file that is copied to any machine.
+//! Guests appended to a program, in one file that can be copied to any machine.
 //!
 //! ```text
 //! 0    the program, as it was linked
 //!      the guest, an arm64 Image
 //!      the same guest with LSE atomics
 //!      what they were built from, JSON
-//! -48  magic number, version, three lengths, checksum of all parts and of these
+//! -48  magic number, version, three lengths, checksum of everything after the program
 //! ```
 //!
-//! Linux loads what the program's headers name, and ignores the rest of the file. So the
-//! program does not depend on its guests, they need no linker to be put together, and the end
-//! of the file shows whether it was cut or changed on its way.
+//! Linux loads only the parts of the file that the program's headers name. So the program
+//! does not depend on its guests, no linker is needed to append them, and the trailer shows
+//! whether the file was truncated or changed when it was copied.
 
 use std::fmt;
 
@@ -19,31 +19,31 @@ use crc::{CRC_64_XZ, Crc};
 
 /// First bytes of a trailer.
 const MAGIC: [u8; 8] = *b"RSEGUEST";
-/// The form of what is described here.
+/// Version of the layout above.
 const VERSION: u64 = 1;
 /// Bytes of the trailer: a magic number and five words.
 const TRAILER: usize = 48;
 const CHECKSUM: Crc<u64> = Crc::<u64>::new(&CRC_64_XZ);
 
-/// Guests after a program in its file.
+/// Guests appended to a program in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payload<'f> {
     /// The guest that every CPU can run.
     pub llsc: &'f [u8],
-    /// The one with LSE atomics.
+    /// The guest with LSE atomics.
     pub lse: &'f [u8],
-    /// Description of what they were built from, and with.
+    /// Description of the sources and tools that they were built with.
     pub build: &'f str,
 }
 
-/// Why a file has no guests that can be used.
+/// Why a file has no usable guests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
     /// The file has no guests.
     Missing,
-    /// They are of another form.
+    /// The guests are in a layout of this version.
     Version(u64),
-    /// They are not as they were written.
+    /// The guests have changed since they were written.
     Changed,
 }
 
@@ -67,7 +67,7 @@ impl fmt::Display for Damage {
 }
 
 impl<'f> Payload<'f> {
-    /// `program` with these appended.
+    /// Returns the file of `program` with these guests appended.
     #[must_use]
     pub fn behind(&self, program: &[u8]) -> Vec<u8> {
         let mut file = program.to_vec();
@@ -87,7 +87,7 @@ impl<'f> Payload<'f> {
     /// Finds the guests after the program in `file`.
     ///
     /// # Errors
-    /// [`Damage`]: the defect.
+    /// [`Damage`] if there are none, or they are damaged.
     pub fn find(file: &'f [u8]) -> Result<Self, Damage> {
         let at = file.len().checked_sub(TRAILER).ok_or(Damage::Missing)?;
         let (body, trailer) = file.split_at(at);
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// Changes each byte after the program, and cuts the file at each place.
+    /// Changes each byte after the program, and truncates the file to each length.
     #[test]
     fn what_was_changed_on_its_way_is_refused() {
         let file = PAYLOAD.behind(b"program");

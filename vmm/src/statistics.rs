@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! KVM's binary statistics of a vCPU (Linux, Documentation/virt/kvm/api.rst, 4.133), as the
-//! registers of [`abi::monitor`] have them.
+//! KVM's binary statistics of a vCPU (Linux, Documentation/virt/kvm/api.rst, 4.133), in the
+//! form of the registers of [`abi::monitor`].
 
 use abi::Counter;
 use abi::monitor::{REGISTERS, TOGETHER};
 
-/// Bytes of the header, and of a descriptor without its name.
+/// Sizes of the header and of a descriptor without its name, in bytes.
 const HEADER: usize = 24;
 const DESCRIPTOR: usize = 16;
 
-/// Statistics that are read, by KVM's names (Linux, arch/arm64/kvm/guest.c and
+/// KVM's names of the statistics to read (Linux, arch/arm64/kvm/guest.c and
 /// include/linux/kvm_host.h).
 const NAMES: [&str; 9] = [
     "exits",
@@ -23,13 +23,13 @@ const NAMES: [&str; 9] = [
     "halt_wakeup",
 ];
 
-/// Where the statistics are in their file.
+/// Offsets of the statistics in their file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Places([u64; NAMES.len()]);
 
 impl Places {
-    /// Reads the header and the descriptors, which `read` has at a place of the file; `None` if
-    /// that fails, or a statistic is not there.
+    /// Reads the header and the descriptors with `read`, which reads at an offset of the file.
+    /// Returns `None` if a read fails or a statistic is missing.
     pub fn find(mut read: impl FnMut(u64, &mut [u8]) -> bool) -> Option<Self> {
         let mut header = [0; HEADER];
         if !read(0, &mut header) {
@@ -57,7 +57,7 @@ impl Places {
         Some(Self(all))
     }
 
-    /// The registers. MMIO exits leave out the guest's `own` accesses to them.
+    /// Returns the registers. Their MMIO exits exclude the guest's `own` accesses to the page.
     pub fn registers(
         &self,
         own: u64,
@@ -90,7 +90,7 @@ impl Places {
 /// The values of all registers.
 pub type Values = [u64; REGISTERS.len()];
 
-/// Statistics that a vCPU has noted: its own, and those of all together.
+/// Latched statistics of a vCPU: its own, and the sums of all vCPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Noted {
     own: Values,
@@ -98,8 +98,8 @@ pub struct Noted {
 }
 
 impl Noted {
-    /// The register at `offset` of the page; 0 where no register begins. Reading the first of each
-    /// kind latches all of that kind, from `own` and `together`.
+    /// Reads the register at `offset` of the page, or 0 where no register begins. A read of the
+    /// first register of a kind latches all registers of that kind, from `own` or `together`.
     pub fn read(
         &mut self,
         offset: u64,
@@ -121,7 +121,7 @@ impl Noted {
     }
 }
 
-/// The sums of what several have.
+/// Adds the values of several vCPUs, register by register.
 #[must_use]
 pub fn sums(all: impl Iterator<Item = Values>) -> Values {
     all.fold(Values::default(), |sums, values| {
@@ -129,7 +129,7 @@ pub fn sums(all: impl Iterator<Item = Values>) -> Values {
     })
 }
 
-/// The 32-bit word at `at`, which is there.
+/// Returns the 32-bit word at `at`, which must be within `bytes`.
 fn word(bytes: &[u8], at: usize) -> u32 {
     let word = bytes[at..at + 4].try_into();
     u32::from_le_bytes(word.unwrap_or_default())
@@ -141,7 +141,7 @@ mod tests {
 
     const NAME: usize = 48;
 
-    /// A file with these statistics, an unknown one in front.
+    /// Builds a file with these statistics, after an unknown one.
     fn file(statistics: &[(&str, u64)]) -> Vec<u8> {
         let all = [&[("blocking", 99)], statistics].concat();
         let descriptors = HEADER + NAME;

@@ -11,41 +11,41 @@ use crate::layout::{
     REDISTRIBUTOR_SIZE, REDISTRIBUTORS,
 };
 
-/// The GIC, as other nodes name it.
+/// The GIC's phandle, by which other nodes refer to it.
 const GIC: u32 = 1;
-/// The clock of the console, likewise; nothing depends on its rate.
+/// Rate of the console's clock in Hz; nothing depends on it.
 const CLOCK_HZ: u32 = 1_843_200;
-/// Interrupts of the GIC's binding: private and shared ones, edge and level.
+/// Values of the GIC's binding: shared and private interrupts, edge and level.
 const SPI: u32 = 0;
 const PPI: u32 = 1;
 const EDGE: u32 = 1;
 const LEVEL: u32 = 4;
 /// Private interrupts of the timers, in the order of the binding: secure, physical,
-/// virtual, and that of EL2, which a guest without EL2 never sees. The middle two are
-/// KVM's (Documentation/virt/kvm/devices/vcpu.rst, 2.1).
+/// virtual, EL2. A guest without EL2 never sees the last. KVM uses the middle two
+/// (Documentation/virt/kvm/devices/vcpu.rst, 2.1).
 const TIMERS: [u32; 4] = [13, 14, 11, 10];
 
-/// Machine that the tree describes.
+/// The machine that the tree describes.
 #[derive(Clone, Debug)]
 pub struct Guest<'a> {
-    /// The affinity of each CPU, as its MPIDR_EL1 has it.
+    /// The affinity of each CPU, as in its MPIDR_EL1.
     pub cpus: &'a [u64],
     /// Bytes of RAM.
     pub memory: u64,
     /// The boot arguments.
     pub arguments: &'a str,
-    /// Where its initial RAM disk is, if it has one.
+    /// Addresses of the initial RAM disk, if there is one.
     pub initrd: Option<Range<u64>>,
-    /// Seed of its kernel's random numbers, if that is to be known.
+    /// Seed of the kernel's random numbers, if it is fixed.
     pub seed: Option<u64>,
-    /// Whether it may ask how often its vCPUs were left.
+    /// Whether it can read its vCPUs' exit counts.
     pub exits: bool,
 }
 
-/// The tree, as a blob.
+/// Builds the tree as a blob.
 ///
 /// # Errors
-/// There is a zero byte in the arguments.
+/// The arguments contain a zero byte.
 pub fn blob(guest: &Guest<'_>) -> Result<Vec<u8>, Error> {
     let mut tree = FdtWriter::new()?;
     let root = tree.begin_node("")?;
@@ -61,7 +61,7 @@ pub fn blob(guest: &Guest<'_>) -> Result<Vec<u8>, Error> {
         tree.property_u64("linux,initrd-end", initrd.end)?;
     }
     if let Some(seed) = guest.seed {
-        // A kernel hashes it, so any different number will do.
+        // The kernel hashes it, so it only has to differ.
         tree.property_u64("rng-seed", seed)?;
     }
     tree.end_node(chosen)?;
@@ -147,7 +147,7 @@ mod tests {
         exits: true,
     };
 
-    /// The machine as Rouse's own guest reads it.
+    /// Parses the tree as Rouse's own guest does.
     #[test]
     fn the_guest_finds_what_it_is_given() {
         let blob = blob(&Guest {
@@ -188,7 +188,7 @@ mod tests {
         let mut blob = blob(&GUEST).unwrap();
         assert_eq!(platform::monitor(&blob), Some(page));
         assert_eq!(platform::other_monitor(&blob), None);
-        // A tree of an older monitor.
+        // Changes the tree to one of an older monitor.
         let name = platform::MONITOR.as_bytes();
         let at = blob.windows(name.len()).position(|window| window == name);
         blob[at.unwrap() + name.len() - 1] = b'0';

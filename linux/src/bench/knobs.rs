@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Knobs of a cell below Linux: Rouse's, which every vCPU has for itself. Other hypervisors' knobs
-//! were turned at their boot.
+//! Sets Rouse's knobs for a cell, on each vCPU. Knobs of other hypervisors were set when they
+//! booted.
 
 use std::io;
 
@@ -12,7 +12,8 @@ use crate::page::Page;
 use crate::{clock, cpus};
 
 impl Bench {
-    /// Makes every vCPU trap, deliver, poll and share its CPU by `cell`; returns why it can't, if so.
+    /// Sets trapping, delivery, polling and neighbour of every vCPU for `cell`. Returns the reason if
+    /// Rouse refuses a value.
     pub(super) fn set_knobs(&self, cell: &Cell) -> io::Result<Option<String>> {
         let Some(page) = self.knobs() else {
             return Ok(None);
@@ -21,7 +22,7 @@ impl Bench {
             true => Deliver::Direct,
             false => Deliver::Inject,
         };
-        // Before the delivery, which can't be direct with a neighbour.
+        // Before delivery is set, since it can't be direct with a neighbour.
         self.send_neighbours_away()?;
         let values = [
             KnobValue::Deliver(deliver),
@@ -46,7 +47,7 @@ impl Bench {
         Ok(None)
     }
 
-    /// Leaves every CPU to its vCPU, if the plan has neighbours at all.
+    /// Removes the neighbour of every CPU, if the plan has any neighbours.
     pub(super) fn send_neighbours_away(&self) -> io::Result<()> {
         let lists = &self.plan.lists;
         let any = lists.neighbour.values.iter().any(|one| one.is_there());
@@ -60,14 +61,14 @@ impl Bench {
         cpus::unpin(&self.cpus)
     }
 
-    /// The page, if it has knobs.
+    /// Returns the page if it has knobs.
     fn knobs(&self) -> Option<&Page> {
         self.page.as_ref().filter(|page| page.is_rouses())
     }
 }
 
-/// Has the vCPU that this thread runs on a neighbour. These knobs don't read back: whether there
-/// is room for it was looked at before ([`crate::neighbour_memory`]).
+/// Gives this thread's vCPU a neighbour. These knobs can't be read back, so the room for the
+/// neighbour was checked before ([`crate::neighbour_memory`]).
 fn invite(page: &Page, cell: &Cell) {
     let does = match cell.neighbour.kib() {
         0 => Neighbour::Work,
@@ -78,7 +79,7 @@ fn invite(page: &Page, cell: &Cell) {
     page.set(KnobValue::Neighbour(does));
 }
 
-/// Microseconds in ticks.
+/// Converts microseconds to ticks.
 fn ticks(us: u32) -> u64 {
     (u128::from(us) * u128::from(clock::frequency()) / 1_000_000) as u64
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Describes the machine, and what is going to be measured on it.
+//! Reports the machine and the plan of the measurement.
 
 use std::path::Path;
 use std::{fs, io};
@@ -9,15 +9,15 @@ use plan::{Machine, PASSES};
 use super::{Bench, CellEntry};
 use crate::clock;
 
-/// Where the kernel shows what the first CPU is.
+/// The kernel's file with MIDR_EL1 of the first CPU.
 const MIDR: &str = "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1";
 
 impl Bench {
-    /// Properties of the machine that decide which cells can run.
+    /// Returns the properties of the machine that decide which cells can run.
     pub(super) fn machine(&self, instructions: bool) -> Machine {
         Machine {
             cpus: self.cpus.len(),
-            // Linux's own matter.
+            // Linux itself decides whether it uses these.
             wfxt: true,
             lse: true,
             ecv: true,
@@ -68,7 +68,7 @@ impl Bench {
         output.send(line.field("how", how))
     }
 
-    /// Writes what is going to be measured.
+    /// Writes the records that announce the cells to be measured.
     pub(super) fn tell_plan(&mut self, entries: &[CellEntry]) -> io::Result<()> {
         let ran = || entries.iter().filter(|entry| entry.skipped.is_none());
         let guess: u64 = ran().map(|entry| entry.guess_us).sum::<u64>() * u64::from(PASSES);

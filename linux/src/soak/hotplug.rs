@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CPUs go off and come back, all but the first, one at a time; and how far the soak is.
+//! Takes CPUs other than the first offline and back online, one at a time, and reports progress.
 
 use std::io::{self, Write};
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,7 +15,7 @@ use crate::wait_state::What;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
-/// Reports of progress, but not more than one a second.
+/// Number of progress reports, though at most one per second.
 const REPORTS: u64 = 60;
 
 /// The thread that turns CPUs off and on.
@@ -25,12 +25,12 @@ pub struct Hotplug<'o, W> {
     random: Rng,
     seconds: u64,
     begun: u64,
-    /// When to report next, nanoseconds.
+    /// When to report next, in nanoseconds.
     report: u64,
 }
 
 impl<'o, W: Write> Hotplug<'o, W> {
-    /// For so many seconds.
+    /// Prepares a soak of so many seconds.
     pub fn new(soak: &'static Soak, output: &'o mut Output<W>, seconds: u64) -> io::Result<Self> {
         cpus::pin(soak.cpus[0])?;
         let begun = now_ns();
@@ -44,7 +44,7 @@ impl<'o, W: Write> Hotplug<'o, W> {
         })
     }
 
-    /// Goes on until the seconds are over.
+    /// Runs until the seconds are over.
     pub fn run(mut self) -> io::Result<()> {
         let end = self.begun + self.seconds * SECOND;
         while now_ns() < end {
@@ -90,7 +90,7 @@ impl<'o, W: Write> Hotplug<'o, W> {
             return Ok(());
         }
         self.report = now + (self.seconds * SECOND / REPORTS).max(SECOND);
-        // Counts completed work, which grows each time: a second may not be over.
+        // The record counts completed work, which grows each time even if no whole second has passed.
         let done = (now - self.begun) / SECOND;
         self.soak
             .tally

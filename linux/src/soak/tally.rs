@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often everything was done.
+//! Counts of the soak's operations.
 
 use std::io::{self, Write};
 use std::sync::atomic::AtomicU64;
@@ -16,9 +16,9 @@ pub struct OperationCounts {
     pub barriers: AtomicU64,
     pub audits: AtomicU64,
     pub off: AtomicU64,
-    /// How late a timer was at most, microseconds.
+    /// Maximum lateness of a timer, in microseconds.
     pub latest_us: AtomicU64,
-    /// How long a round trip took at most, or a barrier.
+    /// Maximum duration of a round trip or a barrier, in microseconds.
     pub longest_us: AtomicU64,
 }
 
@@ -27,7 +27,7 @@ impl OperationCounts {
         let [timers, pipes, futexes, barriers] =
             [&self.timers, &self.pipes, &self.futexes, &self.barriers]
                 .map(|count| count.load(Relaxed));
-        // Fields that the summary of every soak has: a round trip is two wake-ups.
+        // These fields are in the summary of every soak. A round trip is two wake-ups.
         let steps = timers + pipes + futexes + barriers;
         [
             ("steps", steps),
@@ -43,7 +43,7 @@ impl OperationCounts {
         ]
     }
 
-    /// Writes them.
+    /// Writes the counts.
     pub fn tell<W: Write>(&self, output: &mut Output<W>) -> io::Result<()> {
         for (name, count) in self.all() {
             let line = output.record("soak").field("name", name);
@@ -52,7 +52,7 @@ impl OperationCounts {
         Ok(())
     }
 
-    /// Writes them, and that so many of `seconds` are over.
+    /// Writes the counts and how many of `seconds` are over.
     pub fn tell_progress<W: Write>(
         &self,
         output: &mut Output<W>,

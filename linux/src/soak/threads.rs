@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The threads, and the CPU that each belongs to.
+//! The soak's threads and their CPUs.
 
 use std::io;
 use std::sync::Mutex;
@@ -14,19 +14,19 @@ use super::timers::rest;
 use crate::wait_state::What;
 use crate::{clock, cpus};
 
-/// How long the end waits between two looks, nanoseconds.
+/// Interval between checks while the soak waits for the end of its threads, in nanoseconds.
 const LOOK_NS: u64 = 1_000_000;
 
 /// All threads.
 #[derive(Debug, Default)]
 pub struct Threads {
     homes: Mutex<Vec<(Pid, usize)>>,
-    /// How many have not ended of those that end.
+    /// Number of threads still running, without those that never end.
     left: AtomicUsize,
 }
 
 impl Threads {
-    /// Starts one on `cpu`; `ends`: it does so when the soak is over.
+    /// Starts a thread on `cpu`. `ends` tells whether it ends when the soak is over.
     pub fn start(
         &'static self,
         soak: &'static Soak,
@@ -47,14 +47,14 @@ impl Threads {
         thread::Builder::new().spawn(body).map(drop)
     }
 
-    /// Moves the threads of `cpu` back there: the kernel moved them elsewhere when it went off.
+    /// Moves the threads of `cpu` back to it. The kernel moved them away when the CPU went offline.
     pub fn bring_home(&self, cpu: usize) -> io::Result<()> {
         let homes = self.homes.lock().map_err(|_| io::ErrorKind::Other)?;
         let mut of = homes.iter().filter(|(_, home)| *home == cpu);
         of.try_for_each(|(thread, _)| cpus::pin_other(*thread, cpu))
     }
 
-    /// Waits until all have ended that do.
+    /// Waits until all threads that end have ended.
     pub fn await_end(&self, soak: &Soak) -> io::Result<()> {
         let waits = || {
             while self.left.load(Acquire) > 0 {

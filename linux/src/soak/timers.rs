@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Timers of a CPU: a thread that waits for one after another, audits, and looks after all others.
+//! Timers of a CPU: a thread that waits for one timer after another, audits, and looks for stalls.
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,10 +15,10 @@ use crate::wait_state::What;
 const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
 
-/// Waits for timers until it is over; the thread is the `index`th CPU's.
+/// Waits for timers until the soak is over, as a thread of the `index`th CPU.
 pub fn run(soak: &Soak, index: usize, mut random: Rng) -> io::Result<()> {
     while !soak.is_over() {
-        // Short ones that a CPU does not idle deeply for, and long ones.
+        // Short gaps, during which a CPU does not idle deeply, and long ones.
         let gap = match random.u64(0..=3) {
             0 => random.u64(1000..=MS),
             _ => random.u64(MS..=500 * MS),
@@ -30,7 +30,7 @@ pub fn run(soak: &Soak, index: usize, mut random: Rng) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits `gap` nanoseconds, as this waiter.
+/// Waits `gap` nanoseconds as `waiter`.
 pub fn wait(soak: &Soak, waiter: usize, gap: u64) -> io::Result<()> {
     let until = now_ns() + gap;
     let ticks = u128::from(gap) * u128::from(clock::frequency()) / u128::from(SECOND);
@@ -48,7 +48,7 @@ pub fn wait(soak: &Soak, waiter: usize, gap: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits, and nothing looks how long.
+/// Waits without a deadline.
 pub fn rest(gap: u64) -> io::Result<()> {
     sleep_until(now_ns() + gap)
 }
@@ -57,7 +57,7 @@ pub fn microseconds(ticks: u64) -> u64 {
     ticks / (clock::frequency() / 1_000_000).max(1)
 }
 
-/// The kernel's clock.
+/// Reads the kernel's monotonic clock, in nanoseconds.
 pub fn now_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Wake-ups between CPUs: round trips by pipes and futexes from every CPU to every other, and
-//! barriers.
+//! Wake-ups between CPUs: round trips through pipes and futexes between all pairs of CPUs, and
+//! memory barriers.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,35 +17,35 @@ use super::{Soak, clock};
 use crate::wait_state::What;
 
 const MS: u64 = 1_000_000;
-/// Round trips in a row at most.
+/// Maximum number of round trips in a row.
 const MOST: u64 = 8;
 
-/// Two ends of a pipe.
+/// The two ends of a pipe: reader, writer.
 type Pipe = (OwnedFd, OwnedFd);
 
-/// Requests and answers to each CPU.
+/// Requests and answers for each CPU.
 #[derive(Debug)]
 pub struct Mail {
     boxes: Vec<Letters>,
 }
 
-/// Requests and answers to a CPU.
+/// Requests and answers for one CPU.
 #[derive(Debug)]
 struct Letters {
-    /// Requests: the CPU that asks, and a token.
+    /// Requests: the asking CPU and a token.
     asked: Pipe,
     /// Answers: tokens.
     answered: Pipe,
-    /// The token of each CPU that asks by a futex; 0 without one.
+    /// The token of each CPU's request through a futex; 0 without a request.
     asked_by: Vec<AtomicU32>,
-    /// Changes when there is one more.
+    /// Changes with each new request.
     bell: AtomicU32,
-    /// The token that was answered.
+    /// The token of the last answer.
     answer: AtomicU32,
 }
 
 impl Mail {
-    /// Makes a box for each CPU number below `cpus`.
+    /// Creates a box for each CPU number below `cpus`.
     pub fn new(cpus: usize) -> io::Result<Self> {
         let one = |_| {
             Ok(Letters {
@@ -61,7 +61,7 @@ impl Mail {
     }
 }
 
-/// Asks other CPUs until it is over; the thread is the `index`th CPU's.
+/// Asks other CPUs until the soak is over, as a thread of the `index`th CPU.
 pub fn run(soak: &Soak, index: usize, mut random: Rng) -> io::Result<()> {
     let (waiter, me) = (index * 2 + 1, soak.cpus[index]);
     membarrier(MembarrierCommand::RegisterPrivateExpedited)?;
@@ -101,7 +101,7 @@ fn by_pipe(mail: &Mail, me: usize, other: usize, token: u8) -> io::Result<()> {
     check(other, token.into(), back[0].into())
 }
 
-/// Answers what is asked by the pipe, for ever.
+/// Answers requests through the pipe, for ever.
 pub fn answer_pipe(soak: &Soak, me: usize) -> io::Result<()> {
     let boxes = &soak.mail.boxes;
     loop {
@@ -115,7 +115,7 @@ pub fn answer_pipe(soak: &Soak, me: usize) -> io::Result<()> {
 fn receive(pipe: &Pipe, bytes: &mut [u8]) -> io::Result<()> {
     loop {
         match read(&pipe.0, &mut *bytes) {
-            // A pipe gives what was written at once.
+            // A read returns all bytes of one write.
             Ok(count) if count == bytes.len() => return Ok(()),
             Ok(count) => {
                 return Err(io::Error::other(format!(
@@ -132,7 +132,7 @@ fn by_futex(mail: &Mail, me: usize, other: usize, token: u32) -> io::Result<()> 
     let (mine, its) = (&mail.boxes[me], &mail.boxes[other]);
     let before = mine.answer.load(Acquire);
     its.asked_by[me].store(token, Release);
-    // Behind the token: SeqCst, as the other one looks at the tokens and then sleeps by the bell.
+    // SeqCst orders this after the token, since the other CPU reads the tokens and then sleeps on the bell.
     its.bell.fetch_add(1, SeqCst);
     futex::wake(&its.bell, futex::Flags::PRIVATE, 1)?;
     loop {
@@ -143,7 +143,7 @@ fn by_futex(mail: &Mail, me: usize, other: usize, token: u32) -> io::Result<()> 
     }
 }
 
-/// Answers what is asked by futexes, for ever.
+/// Answers requests through futexes, for ever.
 pub fn answer_futex(soak: &Soak, me: usize) -> io::Result<()> {
     let mine = &soak.mail.boxes[me];
     loop {
@@ -160,7 +160,7 @@ pub fn answer_futex(soak: &Soak, me: usize) -> io::Result<()> {
     }
 }
 
-/// Sleeps as long as `word` is `value`, or shorter.
+/// Sleeps while `word` is `value`, with spurious wake-ups.
 fn sleep(word: &AtomicU32, value: u32) -> io::Result<()> {
     match futex::wait(word, futex::Flags::PRIVATE, value, None) {
         Ok(()) | Err(Errno::AGAIN | Errno::INTR) => Ok(()),

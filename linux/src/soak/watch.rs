@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Events that are waited for, and until when.
+//! The events that threads wait for, and the deadlines.
 
 use std::fs;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -9,23 +9,23 @@ use std::thread;
 use crate::wait_state::What;
 use crate::{clock, init, output};
 
-/// How long a wake-up may take, milliseconds, where ticks are instructions. Linux's own loops that
-/// wait for another CPU may keep their turn in the emulator up to the next timer (docs/linux.md).
+/// Maximum duration of a wake-up where ticks are instructions, in milliseconds. Linux's loops that
+/// wait for another CPU may keep their turn in the emulator until the next timer (docs/linux.md).
 const WAKE_UP_MS: u64 = 1000;
-/// Milliseconds where ticks are a time, which the host also takes some of.
+/// That limit where ticks are time, of which the host also takes some.
 const WAKE_UP_MS_OF_TIME: u64 = 20_000;
-/// How many times as long it may take to turn a CPU off or on.
+/// Factor on that limit for turning a CPU off or on.
 const HOTPLUG: u64 = 5;
 
-/// A thread that waits now and then.
+/// A thread that sometimes waits.
 #[derive(Debug, Default)]
 struct Waiter {
     what: AtomicU64,
-    /// When it has to be over, ticks; 0 where it does not wait.
+    /// Deadline of its wait, in ticks; 0 while it does not wait.
     due: AtomicU64,
 }
 
-/// All threads that wait: two of each CPU, and the one that turns CPUs off and on.
+/// All waiting threads: two per CPU, and the one that turns CPUs off and on.
 #[derive(Debug)]
 pub struct Watch {
     seed: u64,
@@ -49,12 +49,13 @@ impl Watch {
         }
     }
 
-    /// The number of the thread that turns CPUs off and on.
+    /// Returns the number of the thread that turns CPUs off and on.
     pub fn last(&self) -> usize {
         self.waiters.len() - 1
     }
 
-    /// Does something that waits for `what`, from the tick `from` on; how many ticks it took since.
+    /// Calls `wait`, which waits for `what` with a deadline that counts from tick `from`. Returns its
+    /// result and the ticks since `from`.
     pub fn during<T>(
         &self,
         waiter: usize,
@@ -79,13 +80,13 @@ impl Watch {
         (done, now.saturating_sub(from))
     }
 
-    /// Looks for a thread that waits for too long.
+    /// Looks for a thread that has waited for too long.
     pub fn look(&self) {
         for (number, waiter) in self.waiters.iter().enumerate() {
             let due = waiter.due.load(Acquire);
             let what = waiter.what.load(Relaxed);
             let now = clock::now();
-            // Reads it again: the wait may have ended meanwhile, and another one begun.
+            // Read again, since this wait may have ended and another begun meanwhile.
             if due != 0 && now > due && waiter.due.load(Acquire) == due {
                 self.stall(number, What::decode(what), now - due + self.bound);
             }
@@ -101,7 +102,7 @@ impl Watch {
         self.fail(&format!("stall: {of} has waited {ms} ms for {what}"));
     }
 
-    /// Says what is wrong, and ends the machine.
+    /// Reports the failure and turns the machine off.
     pub fn fail(&self, why: &str) -> ! {
         if !self.failed.swap(true, Relaxed) {
             output::give_up(
@@ -116,8 +117,8 @@ impl Watch {
     }
 }
 
-/// Makes the kernel panic where it would only complain: about a CPU that does not schedule, that
-/// RCU waits for, or a task that waits for ever. Skips detectors that the kernel does not have.
+/// Makes the kernel panic instead of only warning about a CPU that does not schedule, an RCU stall
+/// or a hung task. Skips detectors that the kernel does not have.
 pub fn have_the_kernel_panic() {
     for name in [
         "softlockup_panic",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A thread has every other CPU that runs one of this process make a memory barrier: an interrupt
-//! to each, which is waited for. None of them is idle. A sample is one such call.
+//! A thread makes every other CPU that runs a thread of this process execute a memory barrier. The
+//! kernel interrupts each CPU and waits for it. None of them is idle. A sample is one such call.
 
 use std::arch::asm;
 use std::io;
@@ -16,7 +16,7 @@ use crate::{clock, cpus};
 /// Calls before the first sample.
 const WARM_UP: u32 = 32;
 
-/// Makes the samples of a block.
+/// Takes the samples of a block.
 pub fn run(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     let (&here, others) = block.cpus.split_first().ok_or(io::ErrorKind::NotFound)?;
     membarrier(MembarrierCommand::RegisterPrivateExpedited)?;
@@ -44,7 +44,7 @@ fn samples(
 ) -> io::Result<u64> {
     let rounds = || -> Vec<u64> { ran.iter().map(|ran| ran.load(Relaxed)).collect() };
     cpus::pin(here)?;
-    // Each of them runs before the first call: a CPU that does not is not interrupted.
+    // Each thread must run before the first call, since a CPU that does not run one is not interrupted.
     while rounds().contains(&0) {
         if over.load(Relaxed) {
             return Err(io::Error::other("a thread can't be pinned"));
@@ -74,8 +74,8 @@ fn samples(
     }
 }
 
-/// Runs until it is over, counting its rounds. Where CPUs run one after another YIELD lets the
-/// others run.
+/// Runs until `over`, and counts its rounds in `ran`. In an emulator that runs CPUs one after
+/// another, YIELD lets the others run.
 fn work(over: &AtomicBool, ran: &AtomicU64) {
     while !over.load(Relaxed) {
         ran.fetch_add(1, Relaxed);

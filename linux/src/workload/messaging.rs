@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Groups of threads that send to groups of threads by sockets, as `perf bench sched messaging`
-//! and hackbench do. A sample is a round, in which each sender sends a message to each receiver of
-//! its group: from when the senders are let go until every receiver has everything. Where threads
-//! run is the scheduler's choice.
+//! Groups of senders and receivers that communicate through sockets, as in `perf bench sched
+//! messaging` and hackbench. A sample is a round, in which each sender sends a message to each
+//! receiver of its group. It lasts from the release of the senders until every receiver has every
+//! message. The scheduler chooses where threads run.
 
 mod message;
 mod round;
@@ -21,16 +21,16 @@ use round::Round;
 
 /// Rounds before the first sample.
 const WARM_UP: u32 = 4;
-/// Threads of a group that send, and as many receive.
+/// Number of senders in a group, and of receivers.
 const THREADS: usize = 4;
-/// CPUs for each group, and how many groups there are at most: a process may open 1024 files.
+/// CPUs per group, and the maximum number of groups, since a process may open 1024 files.
 const CPUS: usize = 2;
 const MOST_GROUPS: usize = 64;
 
-/// Ends of a socket: what a receiver reads, and what all senders of its group write.
+/// Ends of a socket: a receiver reads the first, all senders of its group write to the second.
 type Socket = (OwnedFd, OwnedFd);
 
-/// Why there are no sockets on this kernel, if so.
+/// Returns the reason if this kernel has no sockets.
 pub fn lacking() -> Option<String> {
     match socket() {
         Err(error @ (Errno::AFNOSUPPORT | Errno::NOSYS)) => Some(format!(
@@ -49,9 +49,9 @@ fn socket() -> Result<Socket, Errno> {
     )
 }
 
-/// Makes the samples of a block.
+/// Takes the samples of a block.
 pub fn run(block: &mut SampleBlock<'_>) -> io::Result<u64> {
-    // Threads inherit it.
+    // Threads inherit this affinity.
     cpus::unpin(block.cpus)?;
     let groups = block.cpus.len().div_ceil(CPUS).min(MOST_GROUPS);
     let group = || (0..THREADS).map(|_| socket()).collect();
@@ -90,7 +90,7 @@ fn samples(block: &mut SampleBlock<'_>, round: &Round) -> io::Result<u64> {
     block.end()
 }
 
-/// Sends in each round a message to each receiver.
+/// Sends a message to each receiver in each round.
 fn sender(number: usize, group: &[Socket], round: &Round) -> io::Result<()> {
     let mut last = 0;
     while let Some(this) = round.after(last)? {
@@ -102,13 +102,13 @@ fn sender(number: usize, group: &[Socket], round: &Round) -> io::Result<()> {
     Ok(())
 }
 
-/// Receives everything of each round: one message from each sender, for this receiver.
+/// Receives one message from each sender in each round.
 fn receiver(me: usize, socket: &OwnedFd, round: &Round) -> io::Result<()> {
     for this in 1.. {
         let mut missing: Vec<u32> = (0..THREADS as u32).collect();
         while !missing.is_empty() {
             let Some(message @ [from, to, of]) = receive(socket)? else {
-                // It is over, between two rounds.
+                // The sockets may close only between rounds.
                 let over = missing.len() == THREADS;
                 return if over {
                     Ok(())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two threads on two CPUs wake each other, by what the workload is named after; a sample is a
-//! round trip, two wake-ups.
+//! Two threads on two CPUs wake each other with the mechanism that names the workload. A sample is
+//! a round trip of two wake-ups.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -20,22 +20,23 @@ use crate::{clock, cpus};
 /// governors have seen waits of this length.
 const WARM_UP: u32 = 32;
 
-/// One of two threads: what it sends the other waits for. Dropped, it is gone for the other.
+/// One side of a pair, whose tokens the other side waits for. When it is dropped, the other side
+/// finds it gone.
 trait Side: Send {
     /// Gives the other thread a token, which wakes it.
     fn send(&self, token: u8) -> io::Result<()>;
-    /// Waits for a token; `None`: the other thread is gone.
+    /// Waits for a token. Returns `None` if the other side is gone.
     fn receive(&self) -> io::Result<Option<u8>>;
 }
 
-/// By two pipes, as `perf bench sched pipe` does.
+/// Takes the samples through two pipes, as `perf bench sched pipe` does.
 pub fn by_pipes(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     let ((request, ask), (answer, reply)) = (pipe()?, pipe()?);
     let near = Pipes(answer, ask);
     run(block, near, Pipes(request, reply))
 }
 
-/// By two counters of events.
+/// Takes the samples through two eventfds.
 pub fn by_eventfds(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     let [request, answer] = [
         eventfd(0, EventfdFlags::empty())?,
@@ -45,14 +46,14 @@ pub fn by_eventfds(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     run(block, near, Events(&request, &answer))
 }
 
-/// By two words in memory.
+/// Takes the samples through two futexes.
 pub fn by_futexes(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     let [request, answer] = [AtomicU32::new(NO_TOKEN), AtomicU32::new(NO_TOKEN)];
     let near = Words(&answer, &request);
     run(block, near, Words(&request, &answer))
 }
 
-/// Makes the samples of a block.
+/// Takes the samples of a block.
 fn run<S: Side>(block: &mut SampleBlock<'_>, near: S, far: S) -> io::Result<u64> {
     let [here, there] = block.pair();
     thread::scope(|scope| {
@@ -94,7 +95,7 @@ fn samples(block: &mut SampleBlock<'_>, near: &impl Side) -> io::Result<u64> {
     block.end()
 }
 
-/// Pipes to read from, and to write to.
+/// Pipes to read from and to write to.
 struct Pipes(OwnedFd, OwnedFd);
 
 impl Side for Pipes {
@@ -109,10 +110,10 @@ impl Side for Pipes {
     }
 }
 
-/// Counters to read from, and to write to. They hold the token plus one, as 0 means empty.
+/// Eventfds to read from and to write to. They hold the token plus one, since 0 means empty.
 struct Events<'e>(&'e OwnedFd, &'e OwnedFd);
 
-/// Value of a counter when the other side is gone, or more.
+/// Minimum value of a counter when the other side is gone.
 const GONE: u64 = 1 << 32;
 
 impl Side for Events<'_> {
@@ -125,7 +126,7 @@ impl Side for Events<'_> {
         let mut count = [0; size_of::<u64>()];
         read(self.0, &mut count)?;
         let count = u64::from_ne_bytes(count);
-        // Tokens that were not read in time would add up, and the sum is not a token of a round.
+        // Tokens that were not read in time add up, and the caller rejects the sum as a wrong token.
         Ok((count < GONE).then(|| (count - 1) as u8))
     }
 }
@@ -136,7 +137,7 @@ impl Drop for Events<'_> {
     }
 }
 
-/// Words to read from, and to write to.
+/// Words to read from and to write to.
 struct Words<'w>(&'w AtomicU32, &'w AtomicU32);
 
 const NO_TOKEN: u32 = u32::MAX;
@@ -166,7 +167,7 @@ impl Side for Words<'_> {
                     return Ok(Some(token as u8));
                 }
             }
-            // Woken by a signal, or too late to sleep: the word decides.
+            // After a signal, or if it was too late to sleep, the word decides.
             match futex::wait(self.0, futex::Flags::PRIVATE, NO_TOKEN, None) {
                 Ok(()) | Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(error) => return Err(error.into()),

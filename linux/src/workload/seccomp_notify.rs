@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A thread makes a system call that a filter of seccomp sends to user space, where a supervisor
-//! on another CPU answers it: two wake-ups. A sample is one such call.
+//! A thread makes a system call that a seccomp filter sends to user space, where a supervisor on
+//! another CPU answers it. That takes two wake-ups. A sample is one such call.
 //!
-//! Notifications wake as the kernel does by default. The other way,
-//! SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP, asks for the supervisor to run on the CPU of the caller
-//! (seccomp_unotify(2)), which a supervisor that is pinned to another one can't.
+//! Notifications wake the supervisor in the kernel's default way. The other way,
+//! SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP, requests that the supervisor run on the caller's CPU
+//! (seccomp_unotify(2)), which is impossible for a supervisor pinned to another CPU.
 
 mod filter;
 mod listener;
@@ -26,14 +26,14 @@ const WARM_UP: u32 = 32;
 /// The argument of the last call.
 const LAST: u64 = u64::MAX;
 
-/// Returns the answer to a call with `token`: a positive number, which neither the kernel's own
-/// answer nor that of a call before is.
+/// Returns the answer to a call with `token`: a positive number that differs from the kernel's own
+/// answer and from the answers to other tokens.
 const fn answer_to(token: u64) -> i64 {
     (token ^ 0x5a5a_5a5a) as i64
 }
 
-/// Makes the samples of a block. The thread that calls has the filter until it ends, so it is one
-/// of this block alone.
+/// Takes the samples of a block. The calling thread keeps the filter until it ends, so each block
+/// has its own thread.
 pub fn run(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     let [here, there] = block.pair();
     let (known, listener) = channel();
@@ -43,7 +43,7 @@ pub fn run(block: &mut SampleBlock<'_>) -> io::Result<u64> {
             let listener = install()?;
             known.send(listener).map_err(io::Error::other)?;
             let made = samples(block);
-            // Whatever came of it, it is over for the supervisor.
+            // In any case, this tells the supervisor to end.
             make_call(LAST);
             made
         });
@@ -77,11 +77,11 @@ fn samples(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     block.end()
 }
 
-/// Answers calls up to the last one. If it ends before, the listener goes with it, and the kernel
-/// answers what is left by an error.
+/// Answers calls up to the last one. If it ends early, it closes the listener, and the kernel
+/// answers the remaining calls with an error.
 fn supervise(cpu: usize, listener: Receiver<OwnedFd>) -> io::Result<()> {
     cpus::pin(cpu)?;
-    // Without a listener the other thread returns why.
+    // Without a listener, the other thread returns the reason.
     let Ok(listener) = listener.recv() else {
         return Ok(());
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A thread that rests until a time, again and again: `linux-timer` with a short period,
-//! `linux-idle` with a long one, where what counts is what the machine does meanwhile. A sample
-//! is how late the thread runs.
+//! A thread that sleeps until a deadline, repeatedly: `linux-timer` with a short period, and
+//! `linux-idle` with a long one, to count what the machine does meanwhile. A sample is the
+//! lateness of the thread.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -12,13 +12,13 @@ use rustix::time::clock_gettime;
 use super::SampleBlock;
 use crate::{clock, cpus};
 
-/// Rests before the first sample.
+/// Sleeps before the first sample.
 const WARM_UP: u32 = 2;
-/// By how much the kernel may put timers off to join them, nanoseconds. The default is 50,000,
-/// which would be in every sample.
+/// Time by which the kernel may delay timers to coalesce them, in nanoseconds. The default of
+/// 50,000 would be in every sample.
 const SLACK: NonZeroU64 = NonZeroU64::MIN;
 
-/// Makes the samples of a block.
+/// Takes the samples of a block.
 pub fn run(block: &mut SampleBlock<'_>, period_us: u32) -> io::Result<u64> {
     let [_, cpu] = block.pair();
     cpus::pin(cpu)?;
@@ -29,7 +29,7 @@ pub fn run(block: &mut SampleBlock<'_>, period_us: u32) -> io::Result<u64> {
     for round in 0..WARM_UP + block.count {
         if round == WARM_UP {
             block.begin()?;
-            // The time to read the counters is not lateness.
+            // The time spent on reading the counters is not lateness.
             deadline = nanoseconds(clock_gettime(ClockId::Monotonic)) + period;
         }
         let until = Timespec {
@@ -45,7 +45,7 @@ pub fn run(block: &mut SampleBlock<'_>, period_us: u32) -> io::Result<u64> {
         if round >= WARM_UP {
             block.record(now.saturating_sub(clocks.ticks_at(deadline)));
         }
-        // Skips a deadline in the past: it would measure the one before again.
+        // A deadline in the past is skipped, since its sample would repeat the lateness of the one before.
         deadline += period;
         if clocks.ticks_at(deadline) <= now {
             deadline = nanoseconds(clock_gettime(ClockId::Monotonic)) + period;
@@ -67,7 +67,7 @@ struct Clocks {
 }
 
 impl Clocks {
-    /// Reads both, the counter before and after the clock.
+    /// Reads the clock between two reads of the counter.
     fn read() -> io::Result<Self> {
         let before = clock::now();
         let ns = nanoseconds(clock_gettime(ClockId::Monotonic));
@@ -78,7 +78,7 @@ impl Clocks {
         })
     }
 
-    /// The count when the kernel's clock is at `ns`, which is not before.
+    /// Returns the count when the kernel's clock is at `ns`, which is not before `self.ns`.
     fn ticks_at(&self, ns: u64) -> u64 {
         let since = u128::from(ns - self.ns) * u128::from(clock::frequency()) / u128::from(SECOND);
         self.ticks + since as u64

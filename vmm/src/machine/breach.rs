@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls that the bound forbids, made on purpose to show that it works.
+//! Calls that the filter forbids, made on purpose to show that it works.
 
 use std::fs::File;
 use std::io;
@@ -12,10 +12,10 @@ use vm_memory::mmap::MmapRegionBuilder;
 use super::Obstacle;
 use crate::options::Breach;
 
-/// Makes the call. If this program is still there after it, there is no bound.
+/// Makes the call. If this program survives it, the filter does not work.
 pub fn go_on_after(breach: Breach) -> Obstacle {
     let executable = libc::PROT_READ | libc::PROT_EXEC;
-    // Its result does not matter: it must not come to anything.
+    // The result does not matter, since the call must not complete.
     match breach {
         Breach::Open => drop(File::open("/proc/version")),
         Breach::Socket => drop(UdpSocket::bind("127.0.0.1:0")),

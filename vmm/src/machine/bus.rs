@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's physical address space, RAM and the GIC left out: the console.
+//! The guest's physical address space without RAM and the GIC, so only the console.
 
 use std::fmt;
 use std::io;
@@ -14,17 +14,17 @@ use wire::Source;
 use super::console::{Console, Flood};
 use crate::layout::{CONSOLE, CONSOLE_SIZE, CONSOLE_SPI};
 
-/// KVM_IRQ_LINE's number of a shared interrupt (Documentation/virt/kvm/api.rst, 4.25).
+/// The console's shared interrupt as KVM_IRQ_LINE numbers it (Documentation/virt/kvm/api.rst, 4.25).
 const SPI: u32 = 1 << 24 | (32 + CONSOLE_SPI);
 
-/// An access that the machine has no answer to.
+/// An access that the machine can't serve.
 #[derive(Debug)]
 pub enum Fault {
-    /// Nothing is at this address.
+    /// There is no device at this address.
     Nothing(u64),
-    /// The console may not write as much.
+    /// The guest has written more than its console allows.
     Flood(Flood),
-    /// The console can't write, or interrupt.
+    /// The console can't write or can't raise its interrupt.
     Console(String),
 }
 
@@ -40,13 +40,13 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Everything that is not RAM.
+/// The devices that this program emulates.
 pub struct Bus {
     serial: Mutex<Serial<ConsoleInterrupt, NoEvents, Console>>,
 }
 
 impl Bus {
-    /// A console that interrupts `vm`, and writes at most `most` bytes of a guest of `source`.
+    /// Creates a console that interrupts `vm` and writes at most `most` bytes for a guest of `source`.
     pub fn new(vm: Arc<VmFd>, most: u64, source: Source) -> Self {
         Self {
             serial: Mutex::new(Serial::new(
@@ -56,7 +56,7 @@ impl Bus {
         }
     }
 
-    /// The guest reads.
+    /// Serves a read of the guest.
     pub fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault> {
         let register = register(address)?;
         data.fill(0);
@@ -66,7 +66,7 @@ impl Bus {
         Ok(())
     }
 
-    /// The guest writes.
+    /// Serves a write of the guest.
     pub fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault> {
         let register = register(address)?;
         let first = data.first().copied().unwrap_or_default();
@@ -81,14 +81,14 @@ impl Bus {
             })
     }
 
-    /// Bytes that the guest has written to its console.
+    /// Returns the number of bytes that the guest has written to its console.
     pub fn written(&self) -> u64 {
         self.serial().writer().written()
     }
 
     /// Writes an unfinished line, and ends it.
     pub fn flush(&self) {
-        // The guest has ended; a reader that is gone too misses nothing.
+        // The guest has ended, and a reader that has closed the pipe misses nothing.
         let _ = self.serial().writer_mut().end();
     }
 
@@ -97,7 +97,7 @@ impl Bus {
     }
 }
 
-/// The register of the console at `address`.
+/// Returns the number of the console's register at `address`.
 fn register(address: u64) -> Result<u8, Fault> {
     match address.checked_sub(CONSOLE) {
         Some(offset) if offset < CONSOLE_SIZE => Ok(offset as u8),
@@ -105,7 +105,7 @@ fn register(address: u64) -> Result<u8, Fault> {
     }
 }
 
-/// The console's interrupt, by an edge.
+/// The console's edge-triggered interrupt.
 struct ConsoleInterrupt(Arc<VmFd>);
 
 impl Trigger for ConsoleInterrupt {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Standard output as the end of the guest's console.
+//! Standard output, where the guest's console ends.
 
 use std::error;
 use std::fmt;
@@ -10,10 +10,10 @@ use wire::{Guard, Source};
 
 use crate::options::KIB;
 
-/// A longer line is written in parts.
+/// Maximum length of a line in bytes; a longer line is written in parts.
 const LONGEST: usize = 4096;
 
-/// The guest has written more than it may.
+/// The guest has written more than its limit.
 #[derive(Debug)]
 pub struct Flood(u64);
 
@@ -29,15 +29,15 @@ impl fmt::Display for Flood {
 
 impl error::Error for Flood {}
 
-/// Writes whole lines of a guest that measures. A terminal has sent each before the guest goes on, so that nothing
-/// of it is left to do while the guest measures. Text of another guest comes as it is written.
+/// Writes the output of a measuring guest in whole lines. A terminal sends each line completely before the guest goes
+/// on, so that no output is pending while the guest measures. Another guest's text is written as it arrives.
 #[derive(Debug)]
 pub struct Console {
     out: Stdout,
     is_terminal: bool,
     guard: Guard,
     by_lines: bool,
-    /// The last byte that came.
+    /// The last byte that the guest wrote.
     last: u8,
     line: Vec<u8>,
     written: u64,
@@ -45,7 +45,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// Nothing is written yet, and at most `most` bytes of a guest of `source` will be.
+    /// Creates a console for a guest of `source`, with a limit of `most` bytes.
     pub fn new(most: u64, source: Source) -> Self {
         let out = io::stdout();
         Self {
@@ -60,7 +60,7 @@ impl Console {
         }
     }
 
-    /// Bytes that came.
+    /// Returns the number of bytes that the guest has written.
     pub const fn written(&self) -> u64 {
         self.written
     }
@@ -90,7 +90,7 @@ impl Write for Console {
 }
 
 impl Console {
-    /// Ends the current line and writes it: the next output is another's.
+    /// Ends the current line and writes it, since the next output comes from someone else.
     pub fn end(&mut self) -> io::Result<()> {
         if self.last != b'\n' {
             self.line.push(b'\n');
@@ -99,7 +99,7 @@ impl Console {
         self.send()
     }
 
-    /// Writes what there is.
+    /// Writes the buffered bytes.
     fn send(&mut self) -> io::Result<()> {
         self.out.write_all(&self.line)?;
         self.line.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A vCPU: entered again and again, until something ends it.
+//! A vCPU, which is entered repeatedly until something ends it.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,54 +13,54 @@ use super::bus::Bus;
 use super::exits::Exits;
 use super::registers;
 
-/// A vCPU that KVM has.
+/// A vCPU in KVM.
 #[derive(Debug)]
 pub struct Cpu {
     /// Its number.
     pub index: usize,
-    /// It.
+    /// Its file descriptor.
     pub fd: VcpuFd,
-    /// Its numbers of exits, where KVM counts them.
+    /// Its exit counts, if KVM counts exits.
     pub exits: Option<Exits>,
 }
 
-/// Why a vCPU is not entered any more.
+/// Why a vCPU will not be entered again.
 #[derive(Debug)]
 pub enum Cause {
     /// The guest turned its machine off.
     Off,
-    /// The guest reset it.
+    /// The guest reset its machine.
     Reset,
-    /// It was asked to stop.
+    /// The program stopped it.
     Stopped,
-    /// For this reason.
+    /// Something failed, for this reason.
     Badly(String),
 }
 
-/// How a vCPU was left.
+/// State of a vCPU after its last exit.
 #[derive(Debug)]
 pub struct Left {
     /// Its number.
     pub index: usize,
-    /// Why.
+    /// Why it ended.
     pub cause: Cause,
-    /// Its registers, for people.
+    /// Its registers, formatted for a person.
     pub registers: String,
 }
 
-/// The signal that makes a vCPU leave the guest.
+/// Returns the signal that makes a vCPU leave the guest.
 pub fn signal() -> i32 {
     SIGRTMIN()
 }
 
-/// Lets that signal come; it does nothing else.
+/// Installs a handler for that signal that does nothing.
 pub fn prepare() -> Result<(), errno::Error> {
     extern "C" fn nothing(_: i32, _: *mut libc::siginfo_t, _: *mut libc::c_void) {}
     register_signal_handler(signal(), nothing)
 }
 
 impl Cpu {
-    /// Runs the guest until something ends it, or until `stop` and a signal.
+    /// Runs the guest until it ends, or until `stop` is set and a signal arrives.
     pub fn run(&mut self, bus: &Bus, stop: &AtomicBool) -> Left {
         let cause = loop {
             if stop.load(Relaxed) {
@@ -77,7 +77,7 @@ impl Cpu {
         }
     }
 
-    /// Runs the guest until its next exit. Returns the cause of the end, if it ended.
+    /// Runs the guest until its next exit. Returns the cause if the guest has ended.
     fn enter(&mut self, bus: &Bus) -> Option<Cause> {
         let served = match self.fd.run() {
             Ok(VcpuExit::MmioRead(address, data)) => match &mut self.exits {
@@ -99,7 +99,7 @@ impl Cpu {
                 let why = format!("KVM left the guest for what it has not: {other:?}");
                 return Some(Cause::Badly(why));
             }
-            // A signal came, or KVM asks to be called again.
+            // A signal arrived, or KVM has to be called again.
             Err(error) if matches!(error.errno(), libc::EINTR | libc::EAGAIN) => Ok(()),
             Err(error) => {
                 // KVM returns ENOSYS for an access outside all devices by an instruction
@@ -112,7 +112,7 @@ impl Cpu {
     }
 }
 
-/// Returns the cause of the end for a call of PSCI that ends the machine.
+/// Returns the cause for a PSCI call that ends the machine.
 fn system(event: u32) -> Cause {
     match event {
         KVM_SYSTEM_EVENT_SHUTDOWN => Cause::Off,

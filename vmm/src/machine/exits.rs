@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page by which a guest asks how often its vCPUs were left, by cause: see
-//! [`abi::monitor`].
+//! The page from which a guest reads the number of its vCPUs' exits by cause (see
+//! [`abi::monitor`]).
 
 use std::fs::File;
 use std::os::fd::FromRawFd;
@@ -23,11 +23,11 @@ ioctl_io_nr!(KVM_GET_STATS_FD, kvm_bindings::KVMIO, 0xce);
 struct Counted {
     file: File,
     places: Places,
-    /// Accesses to the page by it.
+    /// The vCPU's accesses to the page.
     own: AtomicU64,
 }
 
-/// View of a vCPU of all statistics.
+/// A vCPU's view of all statistics.
 #[derive(Debug)]
 pub struct Exits {
     all: Arc<[Counted]>,
@@ -36,7 +36,7 @@ pub struct Exits {
 }
 
 impl Exits {
-    /// Opens one for each of `vcpus`; empty if this KVM lacks a needed statistic.
+    /// Opens a view for each of `vcpus`. Returns none if this KVM lacks a needed statistic.
     pub fn open<'v>(vcpus: impl Iterator<Item = &'v VcpuFd>) -> Vec<Self> {
         let all: Option<Arc<[Counted]>> = vcpus.map(Counted::open).collect();
         let all = all.unwrap_or_default();
@@ -48,12 +48,12 @@ impl Exits {
         (0..all.len()).map(one).collect()
     }
 
-    /// Whether the page has `address`.
+    /// Returns whether `address` is in the page.
     pub fn has(address: u64) -> bool {
         (EXITS..EXITS + EXITS_SIZE).contains(&address)
     }
 
-    /// The guest reads at `address`. There is 0 where no register begins, and where the
+    /// Serves the guest's read at `address`. The value is 0 where no register begins, and if the
     /// statistics can't be read any more.
     pub fn read(&mut self, address: u64, data: &mut [u8]) {
         let all = &self.all;

@@ -39,7 +39,7 @@ impl Files {
         Ok(Self { image, initrd })
     }
 
-    /// Where they are in the RAM that `options` ask for.
+    /// Returns the places of the files in RAM of the size in `options`.
     pub fn places(&self, options: &Options) -> Result<Loaded, Obstacle> {
         let shown = options.image().display();
         let header = Image::parse(&self.image).map_err(|why| Obstacle(format!("{shown} {why}")))?;
@@ -58,7 +58,7 @@ impl Files {
     }
 }
 
-/// The image at `path`, or what comes by standard input.
+/// Reads the image from `path` or, if that is `-`, from standard input.
 fn image(path: &Path) -> io::Result<Vec<u8>> {
     if path != Path::new("-") {
         return fs::read(path);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bounds what this program may ask of the host's kernel while the guest runs.
+//! Limits the system calls of this program while the guest runs.
 //!
-//! It often runs as root. A guest that took it over through one of its devices could only
-//! enter vCPUs, read their registers, raise a line, write to open files, and end. It could
-//! not get a file, socket, program or executable memory.
+//! The program often runs as root. A guest that took it over through an emulated device could
+//! only enter vCPUs, read their registers, raise an interrupt line, write to open files, and
+//! exit. It could not open a file or a socket, start a program or map executable memory.
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -12,8 +12,8 @@ use seccompiler::{
 
 use super::Obstacle;
 
-/// Calls with any arguments: reading what is open (statistics of KVM), threads, their signals
-/// and locks, time, memory's return, output, the end.
+/// Calls allowed with any arguments: reads of open files (statistics of KVM), threads, their
+/// signals and locks, time, freeing memory, output, exit.
 const ANY: [i64; 21] = [
     libc::SYS_pread64,
     libc::SYS_write,
@@ -38,10 +38,10 @@ const ANY: [i64; 21] = [
     libc::SYS_exit_group,
 ];
 
-/// The ioctls: KVM_RUN, KVM_GET_ONE_REG, KVM_IRQ_LINE, KVM_ENABLE_CAP, and that of tcdrain.
+/// Allowed ioctls: KVM_RUN, KVM_GET_ONE_REG, KVM_IRQ_LINE, KVM_ENABLE_CAP, and the one of tcdrain.
 const IOCTLS: [u64; 5] = [0xae80, 0x4010_aeab, 0x4008_ae61, 0x4068_aea3, 0x5409];
 
-/// Bounds every thread of this program from now on; anything else ends it by SIGSYS.
+/// Applies the filter to every thread of this program. From now on, any other call ends it by SIGSYS.
 pub fn bound() -> Result<(), Obstacle> {
     program()
         .map_err(|error| error.to_string())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! This program as the first process of a host that exists for its guests.
+//! This program as the first process of a host that only runs its guests.
 
 use std::fs;
 use std::io::{self, Write};
@@ -16,14 +16,14 @@ use crate::archive;
 /// The kernel's file systems, and where they are mounted.
 const SYSTEMS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
 
-/// Whether this is the first process.
+/// Returns whether this is the first process.
 #[must_use]
 pub fn is_init() -> bool {
     std::process::id() == 1
 }
 
-/// Runs each guest in its own process, prints how that ended in the words that the reader
-/// of the console knows, and ends the machine like the last guest ended its own.
+/// Runs each guest in its own process, prints how it ended in words that the reader of the
+/// console parses, and turns off or resets the machine as the last guest did with its own.
 pub fn run() -> ! {
     let restart = guests().unwrap_or_else(|error| {
         println!("rouse: refused: the host of the guest: {error}");
@@ -34,17 +34,17 @@ pub fn run() -> ! {
         true => RebootCommand::Restart,
         false => RebootCommand::PowerOff,
     };
-    // It does not come back; if it did, the kernel would panic, which is seen.
+    // It does not return. If it did, the kernel would panic visibly.
     let _ = reboot(command);
     std::process::exit(1)
 }
 
-/// Runs the guests; whether the last one ended by a reset.
+/// Runs the guests. Returns whether the last one ended by a reset.
 fn guests() -> io::Result<bool> {
     for (kind, place) in SYSTEMS {
         mount(kind, place, kind, MountFlags::empty(), None)?;
     }
-    // Lines come as the guest writes them.
+    // The terminal must not change the guest's lines.
     if let Ok(mut terminal) = tcgetattr(io::stdout()) {
         terminal.make_raw();
         tcsetattr(io::stdout(), OptionalActions::Now, &terminal)?;
@@ -65,7 +65,7 @@ fn guests() -> io::Result<bool> {
     Ok(reset)
 }
 
-/// Says how a guest ended; whether by a reset.
+/// Prints how a guest ended. Returns whether by a reset.
 fn end(output: &Output) -> bool {
     let words = String::from_utf8_lossy(&output.stderr);
     print!("{words}");

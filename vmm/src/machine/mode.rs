@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The mode in which KVM runs, which only the kernel's log shows.
+//! The mode in which KVM runs. Only the kernel's log shows it.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -8,10 +8,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use super::Obstacle;
 use crate::options::Mode;
 
-/// Text after the mode in the kernel's log, once, at its start.
+/// Text after the mode in the kernel's log, printed once, when KVM starts.
 const SAID: &str = " mode initialized";
 
-/// Refuses unless KVM runs as `wanted`.
+/// Returns an error unless KVM runs in mode `wanted`.
 pub fn check(wanted: Mode) -> Result<(), Obstacle> {
     let said = said().map_err(|error| {
         Obstacle(format!(
@@ -30,12 +30,12 @@ pub fn check(wanted: Mode) -> Result<(), Obstacle> {
     }
 }
 
-/// How it runs, if the log has it.
+/// Returns the mode of KVM, if it is in the log.
 pub fn found() -> io::Result<Option<Mode>> {
     Ok(said()?.and_then(|mode| Mode::of(&mode)))
 }
 
-/// Finds the mode in the kernel's words.
+/// Finds the mode in the kernel's log, in the kernel's words.
 fn said() -> io::Result<Option<String>> {
     let log = log()?;
     let mut said = log
@@ -44,7 +44,7 @@ fn said() -> io::Result<Option<String>> {
     Ok(said.next().map(str::to_owned))
 }
 
-/// The kernel's log as far as it is there; each read gives a record.
+/// Reads the kernel's log up to now; each read returns one record.
 fn log() -> io::Result<String> {
     let mut file = OpenOptions::new()
         .read(true)
@@ -56,7 +56,7 @@ fn log() -> io::Result<String> {
         match file.read(&mut record) {
             Ok(length) => log += &String::from_utf8_lossy(&record[..length]),
             Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => return Ok(log),
-            // A record was overwritten meanwhile.
+            // A record was overwritten before it was read.
             Err(error) if error.raw_os_error() == Some(libc::EPIPE) => {}
             Err(error) => return Err(error),
         }

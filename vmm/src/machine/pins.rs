@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which CPUs of the host the vCPUs run on: one each, and nothing else of ours there.
+//! Chooses the CPUs of the host for the vCPUs: one each, without any other thread of ours.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::Obstacle;
 
-/// Where threads run.
+/// The CPUs on which threads run.
 #[derive(Debug)]
 pub struct Places {
-    /// The vCPUs, in their order.
+    /// One for each vCPU, in the order of the vCPUs.
     pub vcpus: Vec<usize>,
-    /// Everything else: other CPUs, or any if there are no others.
+    /// CPUs for all other threads: the remaining ones, or any if none remain.
     pub rest: Vec<usize>,
 }
 
-/// Chooses for `cpus` vCPUs among the CPUs that this process may use, unless they are named
-/// by `pins`. The last ones are for vCPUs: hosts tend to serve interrupts on their first.
+/// Returns the CPUs that `pins` names for `cpus` vCPUs, or else chooses among the CPUs that this process
+/// may use. The vCPUs get the last of these, since hosts tend to serve interrupts on the first.
 pub fn choose(cpus: usize, pins: Option<&[usize]>) -> Result<Places, Obstacle> {
     let usable = usable()?;
     let vcpus = match pins {
@@ -38,7 +38,7 @@ pub fn choose(cpus: usize, pins: Option<&[usize]>) -> Result<Places, Obstacle> {
     Ok(Places { vcpus, rest })
 }
 
-/// The CPUs that this process may use.
+/// Returns the CPUs that this process may use.
 fn usable() -> Result<Vec<usize>, Obstacle> {
     let set = sched_getaffinity(None)
         .map_err(|error| Obstacle(format!("CPUs of this machine can't be asked for ({error})")))?;
@@ -46,8 +46,8 @@ fn usable() -> Result<Vec<usize>, Obstacle> {
     Ok(cpus.filter(|&cpu| set.is_set(cpu)).collect())
 }
 
-/// The CPUs that were named, if they are as many as the vCPUs. [`run_on`] checks whether a thread may run
-/// there: a process that keeps away from CPUs also excludes them for those that it starts.
+/// Returns the named CPUs if there are as many as vCPUs. Only [`run_on`] checks whether a thread may run on
+/// them: this process inherits an affinity mask without them if its parent keeps away from them.
 fn named(pins: &[usize], cpus: usize) -> Result<Vec<usize>, Obstacle> {
     if pins.len() != cpus {
         return Err(Obstacle(format!(
@@ -72,7 +72,7 @@ fn named(pins: &[usize], cpus: usize) -> Result<Vec<usize>, Obstacle> {
     Ok(pins.to_vec())
 }
 
-/// Pins the calling thread, and those that it starts, to `cpus`.
+/// Pins the calling thread, and all threads that it starts later, to `cpus`.
 pub fn run_on(cpus: &[usize]) -> Result<(), Obstacle> {
     let mut set = CpuSet::new();
     cpus.iter().for_each(|&cpu| set.set(cpu));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The performance monitors of a vCPU, which only runs in cycles have: KVM gives their
-//! counters to the host's at each entry and exit, and that takes time.
+//! The performance monitors of a vCPU. Only runs in cycles have them, because KVM switches
+//! between the guest's and the host's counters at each entry and exit, which takes time.
 
 use kvm_bindings::{
     KVM_ARM_VCPU_PMU_V3_CTRL, KVM_ARM_VCPU_PMU_V3_INIT, KVM_ARM_VCPU_PMU_V3_IRQ, kvm_device_attr,
@@ -10,11 +10,11 @@ use vmm_sys_util::errno;
 
 use super::Obstacle;
 
-/// Its interrupt, which the guest leaves off: the one that Arm's servers have (Server Base
-/// System Architecture, "PPI assignments").
+/// The PMU's interrupt, with the number that Arm servers use (Server Base System Architecture,
+/// "PPI assignments"). The guest leaves it disabled.
 const INTID: u32 = 23;
 
-/// Begins the monitors of `cpu`, whose GIC is there (Linux,
+/// Initializes the PMU of `cpu`, whose GIC exists already (Linux,
 /// Documentation/virt/kvm/devices/vcpu.rst, 1).
 pub fn begin(cpu: &VcpuFd) -> Result<(), Obstacle> {
     let set = |attr: u32, value: Option<&u32>| {
@@ -34,7 +34,7 @@ pub fn begin(cpu: &VcpuFd) -> Result<(), Obstacle> {
     })
 }
 
-/// The error without a PMU.
+/// Returns the error for a host without a PMU.
 pub fn missing() -> Obstacle {
     Obstacle(
         "--pmu: KVM has no PMU for guests here; measure time, or use a metal instance, or a \

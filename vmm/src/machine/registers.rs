@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers of a vCPU, by KVM's numbers (Documentation/virt/kvm/api.rst, 4.68).
+//! Registers of a vCPU, under KVM's numbers (Documentation/virt/kvm/api.rst, 4.68).
 
 use std::fmt::Write;
 
 use kvm_ioctls::VcpuFd;
 use vmm_sys_util::errno;
 
-/// A register of 64 bits of arm64: one of the core, or one of the system.
+/// Bases of the numbers of 64-bit arm64 registers: core registers and system registers.
 const CORE: u64 = 0x6030_0000_0010_0000;
 const SYSTEM: u64 = 0x6030_0000_0013_0000;
 
-/// Register x`n`; the number counts words of 32 bits in KVM's structure.
+/// Returns the number of register x`n`, which counts 32-bit words in KVM's structure.
 pub const fn x(n: u64) -> u64 {
     CORE + 2 * n
 }
@@ -21,7 +21,7 @@ pub const PSTATE: u64 = CORE + 66;
 /// MPIDR_EL1.
 pub const MPIDR_EL1: u64 = system(3, 0, 0, 0, 5);
 
-/// Registers of the system that a dump shows.
+/// Registers other than x0 to x30 that a dump shows.
 const SHOWN: [(&str, u64); 8] = [
     ("pc", PC),
     ("pstate", PSTATE),
@@ -33,12 +33,12 @@ const SHOWN: [(&str, u64); 8] = [
     ("vbar_el1", system(3, 0, 12, 0, 0)),
 ];
 
-/// The register that MRS names by these five fields.
+/// Returns the number of the register that MRS encodes in these five fields.
 const fn system(op0: u64, op1: u64, crn: u64, crm: u64, op2: u64) -> u64 {
     SYSTEM | op0 << 14 | op1 << 11 | crn << 7 | crm << 3 | op2
 }
 
-/// The value of a register.
+/// Reads a register.
 pub fn get(cpu: &VcpuFd, register: u64) -> Result<u64, errno::Error> {
     let mut bytes = [0; 8];
     cpu.get_one_reg(register, &mut bytes)?;
@@ -50,7 +50,7 @@ pub fn set(cpu: &VcpuFd, register: u64, value: u64) -> Result<(), errno::Error> 
     cpu.set_one_reg(register, &value.to_le_bytes()).map(drop)
 }
 
-/// The registers for people, four in a line.
+/// Formats the registers for a person, four per line.
 pub fn shown(cpu: &VcpuFd) -> String {
     let numbered = (0..31).map(|n| (format!("x{n}"), x(n)));
     let named = SHOWN.map(|(name, register)| (name.to_owned(), register));

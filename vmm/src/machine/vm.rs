@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual machine as KVM has it: RAM, vCPUs, the GIC, and where the first vCPU starts.
+//! The virtual machine in KVM: RAM, vCPUs, the GIC, and the first vCPU's registers at the start.
 
 use std::sync::Arc;
 
@@ -25,24 +25,24 @@ use crate::layout::{DISTRIBUTOR, Loaded, RAM, REDISTRIBUTORS, TREE_SIZE};
 use crate::options::{MIB, Options};
 use crate::tree::{self, Guest};
 
-/// PSTATE at the start: EL1h, everything masked (Linux,
+/// PSTATE at the start: EL1h, all exceptions masked (Linux,
 /// Documentation/arch/arm64/booting.rst, "Call the kernel image").
 const START: u64 = 0x3c5;
-/// Bits of guest physical addresses, where KVM has as many: what it takes unless asked for
-/// others (Documentation/virt/kvm/api.rst, 4.2), so that stage 2 is what guests mostly get.
+/// Bits of guest physical addresses, if KVM supports as many. This is KVM's default
+/// (Documentation/virt/kvm/api.rst, 4.2), so stage 2 is like that of most guests.
 const IPA_BITS: u32 = 40;
 
-/// A virtual machine; its memory lives as long as this.
+/// A virtual machine and its memory.
 #[derive(Debug)]
 pub struct Vm {
-    /// It.
+    /// Its file descriptor.
     pub fd: Arc<VmFd>,
     _memory: GuestMemoryMmap,
     _gic: DeviceFd,
 }
 
 impl Vm {
-    /// A machine that is ready to run `image`, and its vCPUs.
+    /// Creates a machine that is ready to run the image in `files`. Returns it with its vCPUs.
     pub fn new(options: &Options, files: &Files) -> Result<(Self, Vec<Cpu>), Obstacle> {
         let size = options.memory;
         let loaded = files.places(options)?;
@@ -111,7 +111,7 @@ impl Vm {
     }
 }
 
-/// Makes an [`Obstacle`] of an error of KVM: `what` names what could not be done, and where.
+/// Converts an error of KVM to an [`Obstacle`]; `what` names the failed operation and its place.
 fn failed(what: &'static str) -> impl Fn(errno::Error) -> Obstacle {
     move |error| {
         Obstacle(format!(
@@ -136,7 +136,7 @@ fn open() -> Result<Kvm, Obstacle> {
     })
 }
 
-/// Bounds how long KVM polls before it halts a vCPU.
+/// Limits the time that KVM polls before it halts a vCPU.
 fn poll(vm: &VmFd, us: u32) -> Result<(), Obstacle> {
     let capability = kvm_enable_cap {
         cap: KVM_CAP_HALT_POLL,
@@ -148,7 +148,7 @@ fn poll(vm: &VmFd, us: u32) -> Result<(), Obstacle> {
     ))
 }
 
-/// RAM of `size` bytes, which the guest has.
+/// Allocates RAM of `size` bytes and maps it into the guest.
 fn memory(vm: &VmFd, size: u64) -> Result<GuestMemoryMmap, Obstacle> {
     let too_large = |why: &dyn std::fmt::Display| {
         Obstacle(format!(
@@ -175,7 +175,7 @@ fn memory(vm: &VmFd, size: u64) -> Result<GuestMemoryMmap, Obstacle> {
     Ok(memory)
 }
 
-/// vCPU `index`, off unless it is the first.
+/// Creates vCPU `index`, which is off unless it is the first.
 fn vcpu(vm: &VmFd, index: usize, has_pmu: bool) -> Result<Cpu, Obstacle> {
     let fd = vm
         .create_vcpu(index as u64)
@@ -204,7 +204,7 @@ fn vcpu(vm: &VmFd, index: usize, has_pmu: bool) -> Result<Cpu, Obstacle> {
     })
 }
 
-/// KVM's GICv3 for `cpus` vCPUs, which are there.
+/// Creates KVM's GICv3 for `cpus` vCPUs, which exist already.
 fn gic(vm: &VmFd, cpus: usize) -> Result<DeviceFd, Obstacle> {
     let mut device = kvm_create_device {
         type_: kvm_device_type_KVM_DEV_TYPE_ARM_VGIC_V3,
@@ -239,7 +239,7 @@ fn gic(vm: &VmFd, cpus: usize) -> Result<DeviceFd, Obstacle> {
     Ok(gic)
 }
 
-/// Where and with what the first vCPU starts.
+/// Sets the registers with which the first vCPU starts.
 fn start(cpu: &VcpuFd, loaded: Loaded) -> Result<(), errno::Error> {
     registers::set(cpu, registers::PSTATE, START)?;
     registers::set(cpu, registers::x(0), loaded.tree)?;

@@ -25,7 +25,7 @@ pub fn send(socket: &OwnedFd, numbers: [u32; NUMBERS]) -> io::Result<()> {
     Ok(())
 }
 
-/// The numbers of the next message; `None` after the last one.
+/// Receives the numbers of the next message, or `None` after the last one.
 pub fn receive(socket: &OwnedFd) -> io::Result<Option<[u32; NUMBERS]>> {
     let mut message = [0; SIZE];
     let mut have = 0;
@@ -45,7 +45,7 @@ pub fn receive(socket: &OwnedFd) -> io::Result<Option<[u32; NUMBERS]>> {
     }
 }
 
-/// The numbers, and a byte that depends on all of them up to the end.
+/// Encodes the numbers, and fills the rest with a byte that depends on all of them.
 fn encode(numbers: [u32; NUMBERS]) -> [u8; SIZE] {
     let rest = numbers.iter().fold(1, |rest: u32, number| {
         rest.wrapping_mul(31).wrapping_add(*number)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The beginning and the end of a round, for all threads.
+//! Synchronizes all threads at the beginning and the end of a round.
 
 use std::io;
 use std::sync::Mutex;
@@ -9,22 +9,22 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use rustix::io::Errno;
 use rustix::thread::futex;
 
-/// The number of no round: it is over.
+/// The round number that means that there are no more rounds.
 const OVER: u32 = u32::MAX;
-/// A bit of the number of finished receivers: a thread has failed.
+/// A bit in the number of finished receivers that means that a thread has failed.
 const FAILED: u32 = 1 << 31;
 
-/// The round that is going on.
+/// The current round.
 pub struct Round {
     number: AtomicU32,
-    /// How many receivers have everything.
+    /// Number of receivers that have every message.
     done: AtomicU32,
     receivers: u32,
     why: Mutex<Option<io::Error>>,
 }
 
 impl Round {
-    /// None yet, of so many receivers.
+    /// Creates the state before the first round, for so many receivers.
     pub const fn new(receivers: usize) -> Self {
         Self {
             number: AtomicU32::new(0),
@@ -34,9 +34,9 @@ impl Round {
         }
     }
 
-    /// Lets all senders go.
+    /// Releases all senders.
     pub fn begin(&self) -> io::Result<()> {
-        // One that has failed meanwhile stays so.
+        // A failure since then must stay visible.
         self.done.fetch_and(FAILED, Relaxed);
         self.number.fetch_add(1, Release);
         wake(&self.number)
@@ -48,7 +48,7 @@ impl Round {
         let _ = wake(&self.number);
     }
 
-    /// Waits for the round after `last`, 0 for the first; `None` after the last round.
+    /// Waits for the round after `last`, which is 0 for the first. Returns `None` after the last round.
     pub fn after(&self, last: u32) -> io::Result<Option<u32>> {
         loop {
             match self.number.load(Acquire) {
@@ -59,7 +59,7 @@ impl Round {
         }
     }
 
-    /// Notes that a receiver has everything.
+    /// Notes that a receiver has every message.
     pub fn received(&self) {
         let before = self.done.fetch_add(1, AcqRel);
         if before + 1 == self.receivers {
@@ -67,7 +67,7 @@ impl Round {
         }
     }
 
-    /// Waits until all receivers have everything.
+    /// Waits until all receivers have every message.
     pub fn wait(&self) -> io::Result<()> {
         loop {
             let done = self.done.load(Acquire);
@@ -100,7 +100,7 @@ fn wake(word: &AtomicU32) -> io::Result<()> {
     Ok(())
 }
 
-/// Sleeps as long as `word` is `value`, or shorter.
+/// Sleeps while `word` is `value`, with spurious wake-ups.
 fn sleep(word: &AtomicU32, value: u32) -> io::Result<()> {
     match futex::wait(word, futex::Flags::PRIVATE, value, None) {
         Ok(()) | Err(Errno::AGAIN | Errno::INTR) => Ok(()),

@@ -9,7 +9,7 @@ use rustix::thread::set_no_new_privs;
 
 /// Numbers of system calls on arm64 (Linux, include/uapi/asm-generic/unistd.h).
 const SECCOMP: u64 = 277;
-/// getppid, which nothing in this program calls, and which takes no argument: the token is one.
+/// getppid. Nothing else in this program calls it, and it ignores the token in its argument.
 const CALL: u64 = 173;
 
 const SET_MODE_FILTER: u64 = 1;
@@ -45,10 +45,10 @@ const IF_EQUAL: u16 = 0x15;
 /// BPF_RET | BPF_K.
 const RETURN: u16 = 0x06;
 
-/// Notifies of the call, and allows all others. It need not look at the architecture: threads of
-/// this program have no other calls than those of arm64.
+/// Sends a notification for the call, and allows all others. It need not check the architecture,
+/// since threads of this program make only arm64 system calls.
 static PROGRAM: [Instruction; 4] = [
-    // The number is the first word.
+    // The system call's number is the first word.
     Instruction::new(LOAD, 0),
     Instruction {
         if_false: 1,
@@ -64,7 +64,7 @@ struct Program {
     first: *const Instruction,
 }
 
-/// Why there are no notifications on this kernel, if so.
+/// Returns the reason if this kernel has no notifications.
 pub fn lacking() -> Option<String> {
     let action = NOTIFY;
     // SAFETY: it reads a word, which is there.
@@ -77,9 +77,9 @@ pub fn lacking() -> Option<String> {
     })
 }
 
-/// Gives this thread the filter; where its notifications come.
+/// Installs the filter for this thread. Returns the descriptor that receives its notifications.
 pub fn install() -> io::Result<OwnedFd> {
-    // Else it would take a privilege. It is for this thread alone.
+    // Otherwise, the filter would need a privilege. This affects only this thread.
     set_no_new_privs(true)?;
     let program = Program {
         length: PROGRAM.len() as u16,
@@ -95,7 +95,7 @@ pub fn install() -> io::Result<OwnedFd> {
     }
 }
 
-/// Makes the call, with this token; its answer.
+/// Makes the call with `token`. Returns its answer.
 #[inline(always)]
 pub fn make_call(token: u64) -> i64 {
     // SAFETY: whether answered or not it changes nothing.

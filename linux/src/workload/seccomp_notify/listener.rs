@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls that a supervisor gets, and its answers (seccomp_unotify(2)).
+//! Calls that a supervisor receives, and its answers (seccomp_unotify(2)).
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -43,7 +43,7 @@ const SEND: Opcode = opcode::read_write::<Answer>(GROUP, 1);
 /// Waits for a call.
 pub fn receive(listener: &OwnedFd) -> io::Result<Call> {
     loop {
-        // The kernel takes only one that is empty.
+        // The kernel accepts only a zeroed structure.
         let mut call = Call::default();
         // SAFETY: the operation fills what the type describes.
         let received = unsafe { ioctl(listener, Updater::<RECEIVE, _>::new(&mut call)) };
