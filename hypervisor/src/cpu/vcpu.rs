@@ -174,7 +174,7 @@ impl Vcpu {
         self.context.load(Relaxed)
     }
 
-    /// It runs.
+    /// Marks it as running.
     pub fn set_on(&self) {
         self.power.store(power::ON, Release);
     }

@@ -24,7 +24,7 @@ use crate::machine::vm::vm;
 const RANGE: u64 = 0xf << 44;
 const RSS: u64 = 1 << 18;
 
-/// Sends what the guest asked for by writing `value`.
+/// Sends the SGI that the guest requested by writing `value`.
 #[inline(always)]
 pub fn send<T: Trace>(cpu: &PerCpu, value: u64) {
     cpu.vcpu.counters.add(Counter::Sgi);
@@ -39,13 +39,12 @@ pub fn send<T: Trace>(cpu: &PerCpu, value: u64) {
 
 #[cold]
 fn send_by_kick(cpu: &PerCpu, value: u64) {
-    // Without RSS the range selector has no meaning (IHI 0069H, 12.2), as
-    // the machine has it for the SGIs that it sends.
+    // Without RSS the range selector has no meaning (IHI 0069H, 12.2), and the machine ignores it
+    // in the SGIs that it sends.
     let ranges = ICC_CTLR_EL1.get() & RSS != 0;
     let sgi = Sgi::decode(if ranges { value } else { value & !RANGE });
     match sgi.named() {
-        // The CPUs that are named are looked up, so the cost does not depend on how many
-        // vCPUs there are.
+        // The named CPUs are looked up, so the cost does not depend on the number of vCPUs.
         Some(named) => {
             let targets = named.filter_map(|mpidr| vm().find(mpidr));
             targets.for_each(|(_, target)| kick::send(target, 1 << sgi.intid));
