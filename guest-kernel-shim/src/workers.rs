@@ -3,8 +3,9 @@
 //!
 //! One CPU leads: it posts a job and wakes the CPUs that take part, and all of them set their knobs. It is the first
 //! one, or the sender of the cell's pair ([`lead`]). When all are ready, the leader starts them. A CPU that is done
-//! resets its knobs, leaves its counts and parks. CPUs that take no part make [`noise`] from before the first sample
-//! until after the last one, if the cell has some. Between jobs CPUs wait in a plain WFI, so that they cost nothing.
+//! resets its knobs, leaves its counts and parks. If the cell has [`noise`], CPUs that take no part make it from
+//! before the first sample until after the last one. Between jobs, CPUs wait in a plain WFI, so that they cost
+//! nothing.
 
 pub mod lead;
 pub mod noise;
@@ -33,22 +34,22 @@ use crate::workload::pingpong::Far;
 use crate::workload::samples::made;
 use crate::workload::stages::FarSide;
 
-/// Members that have turned their knobs.
+/// Number of members that have set their knobs.
 static READY: AtomicU32 = AtomicU32::new(0);
 /// Number of the job that may run.
 static GO: AtomicU32 = AtomicU32::new(0);
-/// Members that are running.
+/// Number of members that are running.
 static RUNNING: AtomicU32 = AtomicU32::new(0);
 /// Number of the job whose last sample is taken.
 static OVER: AtomicU32 = AtomicU32::new(0);
 
-/// The CPU that leads `cell` and measures. It is there on a machine of one CPU, too.
+/// Returns the CPU that leads `cell` and measures. Even a machine of one CPU has it.
 pub fn leader(cell: &Cell) -> &'static PerCpu {
     let [sender, _] = cell.pair.cpus();
     running(sender)
 }
 
-/// The CPU that the leader of `cell` wakes, if that is one.
+/// Returns the CPU that the leader of `cell` wakes, if that is a single CPU.
 pub fn receiver(cell: &Cell) -> &'static PerCpu {
     let [_, receiver] = cell.pair.cpus();
     running(receiver)
@@ -77,8 +78,8 @@ pub fn members(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> + Clone {
         .chain(percpu::online().skip(1).take(count))
 }
 
-/// Requests sent and interrupts taken so far by sender, receiver and all other CPUs, if `cell` has a pair: a reader can
-/// check by it that the named CPUs were used.
+/// Returns the requests sent and interrupts taken so far by sender, receiver and all other CPUs, if `cell` has a pair:
+/// with these, a reader can check that the named CPUs were used.
 fn moves(cell: &Cell) -> [u64; 3] {
     let mut sums = [0; 3];
     if cell.has_pair() {
@@ -93,7 +94,7 @@ fn moves(cell: &Cell) -> [u64; 3] {
     sums
 }
 
-/// Turns them on the first two CPUs, for good.
+/// Sets these knobs on the first two CPUs for the rest of the run.
 pub fn turn_everywhere(trap: Trap, deliver: Deliver) {
     static CHOICE: SpinMutex<(Trap, Deliver)> = SpinMutex::new((Trap::None, Deliver::Inject));
     fn turn() {
