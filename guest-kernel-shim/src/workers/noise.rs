@@ -134,7 +134,7 @@ fn invalidate() {
     insn::dsb_ish();
 }
 
-/// Interrupts the next bystander, once that has taken the previous interrupt.
+/// Interrupts the next bystander, and waits until it has taken the interrupt.
 fn send(me: &PerCpu, cell: &Cell) -> impl FnMut() {
     let next = bystanders(cell).find(|other| other.index > me.index);
     let next = next
