@@ -67,7 +67,7 @@ pub unsafe fn enter(pool: &mut Pool, regions: impl Iterator<Item = (Region, Use)
     // T0SZ 16, write-back inner-shareable walks, 4 KiB granule, nothing by
     // TTBR1 (EPD1), IPS as the PE has it (DDI 0487K.a, D23.2.158).
     let tcr = 16 | 1 << 8 | 1 << 10 | 3 << 12 | 1 << 23 | range << 32;
-    // M, C, SA, I and WXN; WFI, WFE and cache instructions of EL0 are left to trap to EL1.
+    // M, C, SA, I and WXN. WFI, WFE and cache instructions at EL0 would trap to EL1.
     let sctlr = SCTLR_EL1_RES1 | 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
     let regime = &EL1_REGIME;
     regime
