@@ -63,7 +63,7 @@ pub enum Mix {
     WakeUps,
 }
 
-/// Sends `count` wake-ups. Returns only if every invariant held.
+/// Sends `count` wake-ups. Returns `Ok` only if every invariant held.
 pub fn run(count: u64, seed: u64, mix: Mix, fault: Option<Fault>) -> Result<(), &'static str> {
     let cpus = percpu::all().len();
     stage!("soak", "{count} wake-ups, seed {seed}");

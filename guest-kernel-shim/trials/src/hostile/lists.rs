@@ -157,8 +157,8 @@ fn nested(tally: &mut Tally, me: &PerCpu, count: usize) {
     let mut at_once = true;
     let sgis = sgis(tally.deliver()).take(count);
     let count = sgis.len();
-    // With two security states, the machine's own interface may have only four bits of a priority
-    // (IHI 0069H, 4.8.1).
+    // With two security states, the machine's own interface has four bits of a priority (IHI 0069H,
+    // 4.8.1).
     let step = if count < 8 { 16 } else { 8 };
     for (n, intid) in sgis.enumerate() {
         let priority = (count - n) as u8 * step;
