@@ -65,8 +65,8 @@ pub fn wait_at_most(limit: u64, reached: impl Fn() -> bool) -> bool {
 /// Whether a tick is one instruction of the machine, and not a unit of time. If so, CPUs run one after another.
 /// Determined once, by the first CPU before there are others.
 pub fn counts_instructions() -> bool {
-    /// As large as a pointer: two bytes would put the pointers that the linker packs after them out
-    /// of reach of a plain load, including those of measured paths.
+    /// Has the size of a pointer: two bytes would put the pointers that the linker packs after them
+    /// out of reach of a plain load, including those of measured paths.
     #[repr(align(8))]
     struct Known(Once<bool>);
     static FOUND: Known = Known(Once::new());

@@ -52,7 +52,7 @@ use self::violation::SEED;
 /// If nothing moves for this long, in microseconds, a wake-up was lost; far longer than any CPU of
 /// an overloaded emulator stands still.
 const WATCH_US: u32 = 20_000_000;
-/// The same time where a wake-up is lost on purpose.
+/// Like [`WATCH_US`], where a wake-up is lost on purpose.
 const WATCH_LOSS_US: u32 = 20_000;
 /// Operations besides waking and waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,7 +49,7 @@ pub struct Vcpu {
     pub counters: Counters,
     /// Its list registers and what waits for one.
     pub list: Local<vgic::List>,
-    /// Further state that a trapped WFI in assembly looks at.
+    /// Further state that a trapped WFI in assembly reads.
     pub waits: Waits,
     /// How EL2 waits for it in a trapped WFI.
     pub halt: Local<Halt>,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's images, which the packer put after the hypervisor's, and the choice of the one that
-//! runs.
+//! The guest's images, which the packer put after the hypervisor's, and the choice between them.
 //!
 //! There are two images of our guest: one with load and store exclusive, which every CPU has, and
 //! one with the atomic instructions of FEAT_LSE. The choice is made once, before the guest is

@@ -46,7 +46,7 @@ pub fn gone_with_the_level() -> Result<(), Failure> {
     })
 }
 
-/// The same holds if only the acknowledge reads the state.
+/// This also holds if only the acknowledge reads the state.
 pub fn gone_without_a_look() -> Result<(), Failure> {
     with_each(|timer| {
         for _ in 0..3 {

@@ -170,7 +170,7 @@ pub fn set_active() -> Result<(), Failure> {
     })
 }
 
-/// The same holds for SPIs. An SPI that software made active is ended like any other.
+/// This also holds for SPIs. An SPI that software made active is ended like any other.
 pub fn shared() -> Result<(), Failure> {
     let gic = &machine::platform().gic;
     // SAFETY: the description is true, and nothing else uses these SPIs.

@@ -20,8 +20,8 @@ use crate::{refuse, say};
 /// hold them like any other SGI, but a guest that owns the interface can neither send nor receive
 /// them.
 static SECURE: AtomicU32 = AtomicU32::new(0);
-/// Held while EL2 decides that a vCPU owns its interface or has a secure SGI enabled, of which only
-/// one may be true.
+/// Held while EL2 decides that a vCPU owns its interface, or that it has a secure SGI enabled:
+/// never both.
 static DECIDED: SpinMutex<()> = SpinMutex::new(());
 /// Whether a guest's request for both was already reported.
 static SAID: AtomicBool = AtomicBool::new(false);

@@ -50,7 +50,7 @@ core::arch::global_asm!(
         \what   spsr_el1, 14, \values
     .endm
 
-    // x0: where it counts. x2: its memory, of which it uses a page that it has for its counts.
+    // x0: where it counts. x2: its memory, whose page for counts it uses.
     .global el2_program_hostile
 el2_program_hostile:
     add     x4, x0, #64
