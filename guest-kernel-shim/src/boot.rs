@@ -19,7 +19,7 @@ pub static EL1_RELEASE: Release = Release::new();
 
 arch::image_start!(_el1_primary, _el1_held);
 arch::held_entry!(
-    // strict caches-agree: the value that is read is old until the line is cleaned as a whole, and read again.
+    // strict caches-agree: the value read is old until the whole line is cleaned and read again.
     _el1_held: EL1_RELEASE => "el1_secondary"
 );
 

@@ -98,7 +98,8 @@ pub fn tell(arguments: &Arguments<'_>) -> Result<(), Mistaken> {
     Ok(())
 }
 
-/// Returns the hypervisor that this guest runs under: Rouse if that answers, else by the boot arguments.
+/// Returns the hypervisor that this guest runs under: Rouse if it answers, otherwise the one that the
+/// boot arguments name.
 pub fn under() -> Under {
     match (present(), TOLD.get()) {
         (true, _) => Under::Rouse,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory at EL1: everything at its own address, code never writable, nothing
-//! else executable.
+//! Memory at EL1: everything is mapped at its own address, code is never writable, and nothing else
+//! is executable.
 
 use core::mem::ManuallyDrop;
 use core::sync::atomic::Ordering::Relaxed;

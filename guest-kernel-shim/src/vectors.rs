@@ -76,7 +76,7 @@ core::arch::global_asm!(
         eret
     .endm
 
-    // Reads the clock as soon as there is a register for it.
+    // Reads the clock as soon as a register is free.
     .macro el1_irq_traced
         stp     x0, x1, [sp, #-256]
         mrs     x0, cntvct_el0

@@ -31,7 +31,7 @@ pub struct Cpu {
     pub index: usize,
     /// Tasks that others have made ready.
     pub inbox: List,
-    /// Function calls that it is to serve.
+    /// Function calls for it to serve.
     pub calls: List,
     /// Tasks that run or are ready, for others to see.
     pub runnable: AtomicU32,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine that starts the image at EL1: the guest runs on it alone.
 //!
-//! Virtual instances are such machines: something else is at EL2. The hypervisor's image
-//! is then no more than the guest's loader. It describes the machine as it does at EL2,
-//! puts the guest into free RAM, gives it a device tree of what is there, and is gone.
-//! All of this runs with MMU and caches off, as the guest will be entered.
+//! Virtual instances are such machines: another hypervisor is at EL2. Our image is then only the
+//! guest's loader. It describes the machine as it does at EL2, puts the guest into free RAM, gives
+//! it a device tree of the machine, and is gone. All of this runs with MMU and caches off, as the
+//! guest will be entered.
 
 use core::slice;
 

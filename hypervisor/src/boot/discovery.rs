@@ -214,7 +214,7 @@ pub fn report(discovered: &Discovered, platform: &Platform<'_>) {
 /// The device tree at `address`.
 ///
 /// # Safety
-/// `address` must be what the loader passed.
+/// `address` must be the one that the loader passed.
 pub unsafe fn device_tree(address: u64) -> Result<&'static [u8], platform::Error> {
     let header = address as *const u32;
     // SAFETY: the caller vouches for the address; the header has 40 bytes.

@@ -68,7 +68,7 @@ pub fn held_entry() -> u64 {
 
 arch::image_start!(_el2_primary, _el2_held, efi _efi_entry);
 arch::held_entry!(
-    // strict caches-agree: what is read is old until the line is cleaned as a whole, and read again.
+    // strict caches-agree: the value read is old until the whole line is cleaned and read again.
     _el2_held: EL2_RELEASE => "_el2_secondary"
 );
 

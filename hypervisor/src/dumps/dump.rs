@@ -258,7 +258,7 @@ pub fn stop_if_revoked(cpu: &PerCpu) {
     }
 }
 
-/// Shows what each vCPU did last, where the guest notes it.
+/// Prints each vCPU's last operations, if the guest notes them.
 fn operations() {
     for (cpu, log) in watch_points::logs() {
         dump!("vCPU {:#x} did last:", cpu.mpidr);

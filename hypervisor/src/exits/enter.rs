@@ -63,7 +63,7 @@ pub fn turn_off(cpu: &PerCpu, how: End) -> ! {
     unsafe { el2_park(cpu.stack_top) }
 }
 
-/// Waits with interrupts masked until the vCPU is to run, then runs it.
+/// Waits with interrupts masked until the vCPU is due, then runs it.
 pub extern "C" fn wait_for_power() -> ! {
     let cpu = PerCpu::this();
     loop {

@@ -15,8 +15,8 @@
 //! - No exit needs a barrier. Exception entry and return are context
 //!   synchronization events (DDI 0487K.a, D1.3.2 and D1.4.1), so a register that
 //!   is written here has its effect at the return.
-//! - The guest's own DSB makes visible what it stored before it sent an SGI. It needs
-//!   that DSB without a hypervisor too (IHI 0069H, 12.1.6).
+//! - The guest's own DSB makes its stores before an SGI visible. It needs that DSB without a
+//!   hypervisor too (IHI 0069H, 12.1.6).
 //! - ESR_EL2 gives the cause. ELR_EL2 is moved past an instruction that trapped, but not past HVC,
 //!   which has been executed (D1.3.1.4).
 //! - A physical interrupt is acknowledged (ICC_IAR1_EL1) and its priority dropped (ICC_EOIR1_EL1);

@@ -2,12 +2,11 @@
 //! The SGI path: a guest's write of ICC_SGI1R_EL1, which traps because
 //! interrupts are routed to EL2.
 //!
-//! vCPUs are pinned and carry the affinity of their CPU, so the value that the guest
-//! wrote names the right physical CPUs, whatever its target list and IRM are. The handler
-//! therefore writes it again, physically. The target
-//! takes the physical SGI ([`crate::interrupts::irq`]) and lists the virtual one; a target
-//! in direct mode has it delivered by hardware. The interrupt controller itself
-//! merges what is sent twice, exactly as it would for the guest.
+//! vCPUs are pinned and carry the affinity of their CPU, so the value that the guest wrote names
+//! the right physical CPUs, whatever its target list and IRM are. The handler therefore writes it
+//! again, physically. The target takes the physical SGI ([`crate::interrupts::irq`]) and lists the
+//! virtual one; a target in direct mode has it delivered by hardware. The interrupt controller
+//! itself merges SGIs that are sent twice, exactly as it would for the guest.
 
 use abi::Counter;
 use arch::regs::{ICC_CTLR_EL1, ICC_SGI1R_EL1};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory at EL2: the stage-1 and stage-2 tables.
 //!
-//! Stage 1 maps everything at its physical address with 4 KiB granules from
-//! level 0. Only what is used is mapped; code is never writable and, by
-//! SCTLR_EL2.WXN, nothing writable is executable.
+//! Stage 1 maps everything at its physical address with 4 KiB granules from level 0. Only memory in
+//! use is mapped; code is never writable and, because of SCTLR_EL2.WXN, nothing writable is
+//! executable.
 
 use core::mem::ManuallyDrop;
 use core::sync::atomic::AtomicU64;

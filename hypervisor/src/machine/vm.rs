@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual machine: its memory, its vCPUs, its distributor, and how the
-//! guest's image gets there.
+//! The virtual machine: its memory, its vCPUs, its distributor, and the loading of the guest's
+//! image.
 //!
 //! | guest physical address | what |
 //! |---|---|

@@ -45,7 +45,7 @@ pub fn secondary_entry() -> Option<u64> {
     asked::is(MachineFault::SecondarySilent).then(entry::held_entry)
 }
 
-/// DISR_EL1 before what firmware left is deferred.
+/// DISR_EL1 before firmware's pending SErrors are deferred.
 pub fn left_serror() -> Option<u64> {
     asked::is(MachineFault::SerrorLeft).then_some(serrors::DEFERRED)
 }

@@ -21,7 +21,7 @@ pub const fn secondary_entry() -> Option<u64> {
     None
 }
 
-/// DISR_EL1 before what firmware left is deferred.
+/// DISR_EL1 before firmware's pending SErrors are deferred.
 pub const fn left_serror() -> Option<u64> {
     None
 }

@@ -16,7 +16,7 @@ use guest_kernel_shim::{clock, hypervisor, output};
 pub enum Kind {
     /// A wake-up or an interrupt did not arrive.
     Loss,
-    /// A list register, or state of the hypervisor for it, was left.
+    /// A list register, or the hypervisor's state for it, was left over.
     ListRegister,
     /// An interrupt came that was not sent, or came twice.
     Delivery,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boot arguments: what was typed, or the text file next to the image.
+//! The boot arguments: typed text, or the text file next to the image.
 //!
 //! Load options are the arguments if they name an option of ours. A boot manager may pass anything
 //! there, even binary data, and a shell puts the program's name first; so they count only if they

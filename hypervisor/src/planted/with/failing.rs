@@ -52,8 +52,7 @@ pub fn before_guest() {
     }
 }
 
-/// Fails while the guest runs, when it asks for a watch: every guest does that is to see such a
-/// failure.
+/// Fails while the guest runs, when it asks for a watch, as every guest for such a failure does.
 #[inline(never)]
 pub fn at_watch() {
     let Some(Fault::Call(fault)) = asked() else {

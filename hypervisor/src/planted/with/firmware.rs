@@ -88,7 +88,7 @@ pub fn leave() {
     }
 }
 
-/// Where the RSDP is, and what it leads to.
+/// Returns the place of the RSDP, and the tables that it lists.
 fn listed() -> Option<(u64, ArrayVec<Listed, MAX_LISTED>)> {
     let Source::Acpi(rsdp) = tables::find() else {
         return None;
