@@ -9,7 +9,7 @@ use crate::pmu;
 
 /// Factor by which a core seems faster when its clock only seems to change.
 const MOVED: u64 = 2;
-/// The faster core of [`CellFault::CoreDrifts`] makes this many cycles where it made one less
+/// The faster core of [`CellFault::CoreDrifts`] makes this many cycles where it made one fewer
 /// before.
 const DRIFTS: u64 = 201;
 

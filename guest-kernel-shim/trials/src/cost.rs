@@ -201,7 +201,7 @@ fn turn(trap: Trap, deliver: Option<Deliver>) {
     *CHOICE.lock() = (trap, deliver);
     workers::everywhere(|| {
         let (trap, deliver) = *CHOICE.lock();
-        // Set like in a measured cell.
+        // Set as in a measured cell.
         hypervisor::set(KnobValue::RecheckTimers(false));
         hypervisor::set_trap(trap);
         hypervisor::set_deliver(deliver);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The common cases of the exits that are measured most, in assembly, in the vectors and after
-//! them.
+//! The common cases of the most measured exits, in assembly, in the vectors and after them.
 //!
 //! A Rust function may change nineteen registers, so the path to it saves and restores nineteen.
 //! These exits need two. Each is written out here for its one common case. Everything else, from a

@@ -170,9 +170,9 @@ pub fn send(cpu: &PerCpu, bits: u32) -> Sent {
     vcpu.switch.send(bits, &vcpu.private, &Of(cpu), forward)
 }
 
-/// Makes hardware deliver to this CPU, and returns the bits of its pending word that are not done.
-/// `None` while the guest has an interrupt active and the word must be served, or if an SGI would
-/// be lost.
+/// Makes hardware deliver to this CPU, and returns the unserved bits of its pending word. `None`
+/// while the guest has an interrupt active, or if an SGI would be lost: then the caller has to
+/// serve the word.
 pub fn to_hardware(cpu: &PerCpu) -> Option<u32> {
     let left = begin_direct(|| {
         with(cpu, |delivery| {
