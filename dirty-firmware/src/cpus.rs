@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The other CPUs: where they wait, and how they are let go.
+//! The other CPUs: where they wait, and how they are released.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -33,12 +33,12 @@ static SLOTS: [Slot; CPUS] = [const {
 /// The words of spin tables.
 pub static RELEASE: [AtomicU64; CPUS] = [const { AtomicU64::new(0) }; CPUS];
 
-/// Where those are.
+/// Returns the address of these words.
 pub fn release_base() -> u64 {
     RELEASE.as_ptr() as u64
 }
 
-/// Where every other CPU comes to, with its number: waits until it is let go.
+/// Where every other CPU arrives, with its number, and waits until it is released.
 pub extern "C" fn pen(number: u64) -> ! {
     let number = number as usize;
     let machine = machine();
@@ -62,7 +62,7 @@ pub extern "C" fn pen(number: u64) -> ! {
     }
 }
 
-/// CPU_ON, and the same for this firmware itself.
+/// Does CPU_ON, also for this firmware itself.
 pub fn turn_on(mpidr: u64, entry: u64, context: u64) -> i64 {
     let cpus = machine().platform.cpus.iter();
     let known = cpus.clone().any(|cpu| cpu.mpidr == mpidr);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Leaves state in the interrupt controller, the timers and the performance monitors, and does what
-//! EL3 has to do to the first so that the non-secure side has one (IHI 0069H, 12.9 to 12.11).
+//! Leaves state in the interrupt controller, the timers and the performance monitors, and makes the
+//! settings at EL3 that let the non-secure side use the interrupt controller (IHI 0069H, 12.9 to
+//! 12.11).
 
 use aarch64_cpu::registers::{
     CNTP_CTL_EL0, CNTP_CVAL_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, ICH_HCR_EL2, ICH_VMCR_EL2, Readable,
@@ -13,8 +14,7 @@ use platform::{Gic, Uart, Watchdog};
 
 use crate::el3;
 
-/// Offsets in the distributor, and those of the SGI frame of a redistributor, which are the
-/// same.
+/// Offsets in the distributor, and the same offsets in the SGI frame of a redistributor.
 const CTLR: u64 = 0;
 const TYPER: u64 = 4;
 const IGROUPR: u64 = 0x80;
@@ -50,18 +50,18 @@ fn write64(address: u64, value: u64) {
     unsafe { (address as *mut u64).write_volatile(value) }
 }
 
-/// The frame of this CPU's redistributor.
+/// Returns the frame of this CPU's redistributor.
 pub fn redistributor(gic: &Gic, mpidr: u64) -> u64 {
     // SAFETY: the description is QEMU's own.
     unsafe { Redistributor::find(gic, mpidr) }.map_or(0, |found| found.base())
 }
 
-/// Registers of 32 SPIs each that there are.
+/// Number of registers with 32 SPIs each.
 fn words(gic: &Gic) -> u64 {
     u64::from(read(gic.distributor.base + TYPER) & 0x1f)
 }
 
-/// At EL3, once: affinity routing, all groups, every SPI in non-secure Group 1.
+/// At EL3, once: sets affinity routing and all groups, and puts every SPI into non-secure Group 1.
 pub fn give_distributor(gic: &Gic) {
     let base = gic.distributor.base;
     write(base + CTLR, 3 << 4);
@@ -72,7 +72,7 @@ pub fn give_distributor(gic: &Gic) {
     }
 }
 
-/// At EL3, on each CPU: the same for its redistributor, awake.
+/// At EL3, on each CPU: does the same for its redistributor, and wakes it.
 pub fn give_redistributor(frame: u64) {
     write(frame + WAKER, read(frame + WAKER) & !SLEEP);
     while read(frame + WAKER) & ASLEEP != 0 {}
@@ -80,16 +80,16 @@ pub fn give_redistributor(frame: u64) {
     write(frame + SGI_FRAME + IGRPMODR, 0);
 }
 
-/// The UART has its interrupts on: from the next byte on its line is high, and stays it until
-/// something serves it.
+/// Enables the UART's interrupts: from the next byte on, its line is high until something serves
+/// it.
 pub fn leave_uart(uart: &Uart) {
     /// UARTIMSC of a PL011 (DDI 0183G, 3.3.10): every interrupt.
     const IMSC: u64 = 0x38;
     write(uart.base + IMSC, 0x7ff);
 }
 
-/// SPIs are enabled, pending and active, at the highest priority, for this CPU; the states
-/// of those of the first register.
+/// Leaves SPIs enabled, pending and active for this CPU, at the highest priority; returns the
+/// states of the first register's SPIs.
 pub fn leave_spis(gic: &Gic) -> [u32; 3] {
     const ROUTER: u64 = 0x6000;
     let base = gic.distributor.base;
@@ -97,7 +97,7 @@ pub fn leave_spis(gic: &Gic) -> [u32; 3] {
     for n in 1..=words(gic) {
         write(base + IGROUPR + 4 * n, u32::MAX);
         for register in [ISENABLER, ISPENDR, ISACTIVER] {
-            // Every second one is active, so that the others can be delivered.
+            // Every second SPI is active, so that the others can be delivered.
             let active = if register == ISACTIVER {
                 0x5555_5555
             } else {
@@ -114,7 +114,7 @@ pub fn leave_spis(gic: &Gic) -> [u32; 3] {
     [ISENABLER, ISPENDR, ISACTIVER].map(|register| read(base + register + 4))
 }
 
-/// SGIs and PPIs are enabled, pending and active, at the highest priority; their states.
+/// Leaves SGIs and PPIs enabled, pending and active, at the highest priority; returns their states.
 pub fn leave_ppis(frame: u64) -> [u32; 3] {
     let base = frame + SGI_FRAME;
     write(frame + WAKER, read(frame + WAKER) & !SLEEP);
@@ -127,8 +127,9 @@ pub fn leave_ppis(frame: u64) -> [u32; 3] {
     [ISENABLER, ISPENDR, ISACTIVER].map(|register| read(base + register))
 }
 
-/// LPIs are enabled (once set, the bit may stay: IHI 0069H, 12.11, GICR_CTLR), with the first
-/// one pending; of the tables in `memory` the second is for each CPU, a multiple of 64 KiB. GICR_CTLR.
+/// Leaves LPIs enabled (once set, the bit may stay: IHI 0069H, 12.11, GICR_CTLR), with the first LPI
+/// pending. Of the tables in `memory`, each CPU has its own second table, at a multiple of 64 KiB.
+/// Returns GICR_CTLR.
 pub fn leave_lpis(frame: u64, memory: u64, number: u64) -> u32 {
     /// Number of bits of INTIDs, minus one.
     const BITS: u64 = 13;
@@ -146,8 +147,8 @@ pub fn leave_lpis(frame: u64, memory: u64, number: u64) -> u32 {
     read(frame + CTLR)
 }
 
-/// The CPU interface has active priorities, list registers in use, traps for EL1, and lets
-/// nothing through. ICC_AP1R0_EL1 and ICH_AP1R0_EL2.
+/// Leaves the CPU interface with active priorities, list registers in use and traps for EL1,
+/// letting nothing through. Returns ICC_AP1R0_EL1 and ICH_AP1R0_EL2.
 pub fn leave_priorities() -> [u64; 2] {
     ICC_SRE_EL2.set(0xf);
     insn::isb();
@@ -172,7 +173,7 @@ pub fn leave_priorities() -> [u64; 2] {
     [ICC_AP1R0_EL1.get(), ICH_AP1R0_EL2.get()]
 }
 
-/// Nothing non-secure comes through: with PSTATE.DAIF clear, it would come here.
+/// Lets no non-secure interrupt through: with PSTATE.DAIF clear, this firmware would take it.
 pub fn hold_back() {
     /// The most urgent priority of the non-secure side, as EL3 sees it.
     const NON_SECURE: u64 = 0x80;
@@ -183,7 +184,7 @@ pub fn hold_back() {
     insn::isb();
 }
 
-/// Timers are armed and have expired, events come from the counter; the controls of the
+/// Leaves timers armed and expired, and events coming from the counter; returns the controls of the
 /// timers.
 pub fn leave_timers() -> [u64; 3] {
     CNTP_CVAL_EL0.set(0);
@@ -192,15 +193,15 @@ pub fn leave_timers() -> [u64; 3] {
     CNTP_CTL_EL0.set(1);
     CNTV_CTL_EL0.set(1);
     CNTHP_CTL_EL2.set(1);
-    // EVNTEN, and the rest of what EL1 may.
+    // EVNTEN, in addition to EL1's permissions.
     CNTHCTL_EL2.set(CNTHCTL_EL2.get() | 1 << 2);
     CNTKCTL_EL1.set(CNTKCTL_EL1.get() | 1 << 2);
     insn::isb();
     [CNTP_CTL_EL0.get(), CNTV_CTL_EL0.get(), CNTHP_CTL_EL2.get()]
 }
 
-/// The monitors count at EL2 and not at EL1, every 64th cycle, with interrupts and overflows;
-/// PMCR_EL0 and PMCNTENSET_EL0.
+/// Leaves the monitors counting at EL2 and not at EL1, every 64th cycle, with interrupts and
+/// overflows; returns PMCR_EL0 and PMCNTENSET_EL0.
 pub fn leave_pmu() -> [u64; 2] {
     const OVERFLOWS: u64 = 0x8000_003f;
     // P and NSH.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! EL3: what it gives to the non-secure side, and PSCI (DEN0022F.b, 5.1).
+//! EL3: the access that it gives the non-secure side, and PSCI (DEN0022F.b, 5.1).
 
 use core::arch::asm;
 
@@ -20,11 +20,11 @@ const SYSTEM_RESET: u64 = 0x8400_0009;
 const NOT_SUPPORTED: i64 = -1;
 const INVALID: i64 = -2;
 
-/// SCR_EL3 while the non-secure side runs: NS, two that are RES1, HCE, RW, APK, API, FGTEn,
-/// ECVEn, HXEn, TCR2En, SCTLR2En, PIEn.
+/// SCR_EL3 while the non-secure side runs: NS, two RES1 bits, HCE, RW, APK, API, FGTEn, ECVEn,
+/// HXEn, TCR2En, SCTLR2En, PIEn.
 const SCR: u64 = 1 | 3 << 4 | 1 << 8 | 1 << 10 | 3 << 16 | 3 << 27 | 1 << 38 | 7 << 43;
 
-/// Its FIQ: Group 0 is EL3's, as servers have it.
+/// SCR_EL3.FIQ: Group 0 is EL3's, as on servers.
 const FIQ: u64 = 1 << 2;
 
 /// The GPIO that ends the machine: QEMU's `virt`, secure side, a PL061. Pin 0 turns it off,
@@ -37,7 +37,7 @@ pub fn here() -> bool {
     CurrentEL.read(CurrentEL::EL) == 3
 }
 
-/// Sets up what each CPU has.
+/// Sets up the private state of each CPU.
 pub fn give(frame: u64, words: Words) {
     let scr = if words.group0_open { SCR } else { SCR | FIQ };
     // SAFETY: nothing here depends on what they change; ICC_SRE_EL3, ICC_IGRPEN1_EL3.
@@ -45,7 +45,7 @@ pub fn give(frame: u64, words: Words) {
         asm!("msr scr_el3, {scr}", "msr cptr_el3, xzr", "msr mdcr_el3, xzr",
             "msr vbar_el3, {vectors}", "isb",
             "msr S3_6_C12_C12_5, {sre}", "isb", "msr S3_6_C12_C12_7, {both}",
-            // ICC_PMR_EL1: from below 0x80 the non-secure side could not raise it (IHI 0069H, 4.8.6).
+            // ICC_PMR_EL1: the non-secure side could not raise a value below 0x80 (IHI 0069H, 4.8.6).
             "msr S3_0_C4_C6_0, {every}", "isb",
             scr = in(reg) scr, vectors = in(reg) entry::vectors(),
             sre = in(reg) 0xfu64, both = in(reg) 3u64,
@@ -72,7 +72,7 @@ pub extern "C" fn call(function: u64, a: u64, b: u64, c: u64, syndrome: u64) -> 
     }
 }
 
-/// Ends the machine by `pin`.
+/// Ends the machine through `pin`.
 pub fn end(pin: u32) -> ! {
     // SAFETY: the device is there on QEMU's `virt` with EL3.
     unsafe {
@@ -84,7 +84,7 @@ pub fn end(pin: u32) -> ! {
     }
 }
 
-/// An exception that nothing here expects.
+/// Reports an exception that nothing here expects.
 pub extern "C" fn lost(syndrome: u64, address: u64) -> ! {
     say!("an exception at EL3: ESR_EL3 {syndrome:#x} ELR_EL3 {address:#x}");
     end(0)

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first and the last instructions, and calls to EL3.
 //!
-//! QEMU puts the file into flash at address 0 and starts there: at EL3 with every CPU, or,
-//! where the machine has no EL3, at EL2 with the first one. Flash can't be written, so the
-//! first CPU copies the image to RAM ([`HOME_EL2`]), or at EL3 to RAM that nothing below
-//! EL3 sees ([`HOME_EL3`]), and goes on there.
+//! QEMU puts the file into flash at address 0 and starts there: at EL3 with every CPU or, if the
+//! machine has no EL3, at EL2 with the first CPU. Flash can't be written, so the first CPU copies
+//! the image to RAM ([`HOME_EL2`]), or at EL3 to RAM that nothing below EL3 sees ([`HOME_EL3`]),
+//! and goes on there.
 
-/// Where the image goes to on a machine that starts at EL2.
+/// Address of the image on a machine that starts at EL2.
 pub const HOME_EL2: u64 = 0x4800_0000;
-/// Where it goes to on a machine that starts at EL3: the secure RAM of QEMU's `virt`.
+/// Address of the image on a machine that starts at EL3, in the secure RAM of QEMU's `virt`.
 pub const HOME_EL3: u64 = 0x0e00_0000;
-/// The word, in that RAM, at which CPUs at EL3 wait for the copy: where they go on.
+/// The word in that RAM at which CPUs at EL3 wait for the copy; it holds the address where they go
+/// on.
 const GATE: u64 = HOME_EL3 + 0xff_0000;
-/// The most CPUs: each has a stack here.
+/// Maximum number of CPUs, each with a stack here.
 pub const CPUS: usize = 8;
 /// Bytes of a stack.
 const STACK: usize = 0x8000;
@@ -42,9 +43,9 @@ pub struct Entry {
     pub pstate: u64,
     /// Value of the general registers from x4 on; the boot protocol has x1 to x3 zero.
     pub pattern: u64,
-    /// Not 0: there is an event in the event register.
+    /// Not 0 if there is an event in the event register.
     pub event: u64,
-    /// Not 0: value of both stack pointers.
+    /// Value of both stack pointers, if not 0.
     pub stacks: u64,
 }
 
@@ -55,7 +56,7 @@ unsafe extern "C" {
     pub fn firmware_wait(number: u64) -> !;
 }
 
-/// Lets the CPUs in that wait at EL3.
+/// Releases the CPUs that wait at EL3.
 pub fn open_gate() {
     // SAFETY: RAM that is this program's alone.
     unsafe { (GATE as *mut u64).write_volatile(secondary_entry()) };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads what QEMU was given for this machine: the next image, and what is to be left. Uses
-//! the DMA interface of its fw_cfg device (QEMU, docs/specs/fw_cfg.rst).
+//! Reads QEMU's input for this machine: the next image, and the state to leave. Uses the DMA
+//! interface of QEMU's fw_cfg device (QEMU, docs/specs/fw_cfg.rst).
 
 /// The device on QEMU's `virt`.
 const BASE: u64 = 0x0902_0000;
@@ -10,7 +10,7 @@ const START: u64 = BASE + 20;
 const KERNEL_SIZE: u16 = 0x08;
 const KERNEL: u16 = 0x11;
 const FILES: u16 = 0x19;
-/// Commands and the state that is an error.
+/// Commands, and the error state.
 const ERROR: u32 = 1;
 const READ: u32 = 1 << 1;
 const SELECT: u32 = 1 << 3;
@@ -23,7 +23,7 @@ struct Transfer {
     address: u64,
 }
 
-/// The device, with memory that it reaches.
+/// The device, with memory that it can access.
 #[derive(Debug)]
 pub struct FwCfg {
     memory: *mut Transfer,
@@ -38,7 +38,7 @@ pub struct Item {
 }
 
 impl FwCfg {
-    /// The device, with 4 KiB of `memory` below 4 GiB.
+    /// Returns the device, with 4 KiB of `memory` below 4 GiB.
     ///
     /// # Safety
     /// The memory must be this program's alone.
@@ -47,13 +47,13 @@ impl FwCfg {
         Self { memory }
     }
 
-    /// The file that was given as kernel.
+    /// Returns the file that was given as kernel.
     pub fn kernel(&self) -> Item {
         let size = u32::from_le_bytes(self.small::<4>(KERNEL_SIZE, 0));
         Item { key: KERNEL, size }
     }
 
-    /// The file `name` of those that have a name.
+    /// Returns the named file `name`.
     pub fn file(&self, name: &str) -> Option<Item> {
         let count = u32::from_be_bytes(self.small::<4>(FILES, 0));
         (0..count).find_map(|n| {
@@ -78,7 +78,7 @@ impl FwCfg {
         );
     }
 
-    /// The `N` bytes of item `key` at `from`, which are less than the memory has.
+    /// Reads the `N` bytes of item `key` at `from`; the memory must be larger.
     fn small<const N: usize>(&self, key: u16, from: u32) -> [u8; N] {
         const SKIP: u32 = 1 << 2;
         self.transfer(u32::from(key) << 16 | SELECT | SKIP, from, 0);

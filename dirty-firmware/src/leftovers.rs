@@ -4,14 +4,14 @@
 /// Declares the words.
 macro_rules! words {
     ($($(#[$doc:meta])* $field:ident = $word:literal;)*) => {
-        /// State to be left, a flag for each word.
+        /// The state to leave, as a flag for each word.
         #[derive(Clone, Copy, Debug, Default)]
         pub struct Words {
             $($(#[$doc])* pub $field: bool,)*
         }
 
         impl Words {
-            /// Reads words with commas between them.
+            /// Reads words separated by commas.
             ///
             /// # Errors
             /// The first unknown word.
@@ -37,7 +37,7 @@ words! {
     e2h = "e2h";
     /// Data accesses of EL2 big-endian, SCTLR_EL2.EE.
     endian = "big-endian";
-    /// SP_EL0 selected, and neither stack pointer leads anywhere.
+    /// SP_EL0 selected, and neither stack pointer valid.
     spsel = "spsel";
     /// PSTATE.DAIF clear.
     unmasked = "unmasked";
@@ -59,19 +59,19 @@ words! {
     pmu = "pmu";
     /// A generic watchdog that runs, for longer than any test.
     watchdog = "watchdog";
-    /// One that resets the machine before a run is over.
+    /// A watchdog that resets the machine before a run is over.
     watchdog_soon = "watchdog-soon";
     /// The device tree ends with the RAM.
     tree_at_end = "tree-at-end";
-    /// It begins right after the image.
+    /// The device tree begins right after the image.
     tree_behind = "tree-behind-image";
-    /// It is aligned to 8 bytes and no more.
+    /// The device tree is aligned to only 8 bytes.
     tree_unaligned = "tree-unaligned";
-    /// It lies in the second of two banks of RAM, which have a hole between them.
+    /// The device tree lies in the second of two banks of RAM, with a hole between them.
     tree_second_bank = "tree-in-second-bank";
-    /// The image is not where it is put by default.
+    /// The image is not at its default address.
     image_high = "image-high";
-    /// CPUs are started by spin tables.
+    /// CPUs are started through spin tables.
     spin_table = "spin-table";
     /// All CPUs enter the image at the same time.
     at_once = "at-once";
@@ -80,7 +80,7 @@ words! {
 }
 
 impl Words {
-    /// With everything that can be together.
+    /// Sets every word that can be combined.
     const fn or_all(self) -> Self {
         Self {
             registers: true,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Firmware for tests: loads the next image, leaves all state that it may, and enters
-//! that image like a loader. docs/bring-up.md lists what it leaves, by which words, and
-//! what allows it.
+//! Firmware for tests: loads the next image, leaves behind all state that firmware may, and enters
+//! that image like a loader. docs/bring-up.md lists this state, the words that ask for it, and the
+//! rules that allow it.
 //!
-//! It knows one family of machines, QEMU's `virt`. QEMU passes the image and the words by
-//! fw_cfg. Every word is verified here: the firmware reads the state back and prints it, and
-//! ends the machine where it is missing.
+//! It knows one family of machines, QEMU's `virt`. QEMU passes the image and the words through
+//! fw_cfg. Every word is verified here: the firmware reads the state back and prints it, and ends
+//! the machine if it is missing.
 
 #![no_std]
 #![no_main]
@@ -38,31 +38,31 @@ use crate::leftovers::Words;
 use crate::registers::PATTERN;
 use crate::tree::{Changes, Start};
 
-/// Where the lists of the machine's description are.
+/// Storage of the lists of the machine's description.
 static ROOM: Place<Room> = Place::new(Room::new());
 
 /// Start of RAM, where QEMU leaves the device tree for firmware.
 const RAM: u64 = 0x4000_0000;
-/// RAM of this firmware's: what devices read and write, and the device tree as it is made.
+/// RAM of this firmware, for buffers of devices and the device tree that it makes.
 const SCRATCH: u64 = 0x47c0_0000;
 const SCRATCH_SIZE: u64 = 0x40_0000;
-/// Parts of it.
+/// Parts of the scratch RAM.
 const TREE: u64 = SCRATCH + 0x10_0000;
 const TREE_SIZE: usize = 0x10_0000;
 const LPIS: u64 = SCRATCH + 0x20_0000;
 const LPIS_SIZE: u64 = 0x2_0000 + 0x1_0000 * entry::CPUS as u64;
-/// Where the image goes to.
+/// Address of the image.
 const IMAGE: u64 = RAM + 0x20_0000;
 const IMAGE_HIGH: u64 = 0x5020_0000;
-/// The second of two banks, by their distance.
+/// Distance between the two banks, whose second this places.
 const HOLE: u64 = 0x100_0000;
 
-/// Ticks of a watchdog: more than any run takes, and less.
+/// Ticks of a watchdog: longer than any run, and shorter.
 const LONG: u64 = 1 << 44;
 const SOON: u64 = 10_000_000;
 
-/// HCR_EL2: E2H and TGE, and a pattern without them and without what would come to EL2 at
-/// once where it is not masked, virtual SErrors and interrupts.
+/// HCR_EL2: E2H and TGE, and a pattern without them and without virtual SErrors and interrupts,
+/// which would be taken at once where they are not masked.
 const E2H: u64 = 1 << 34 | 1 << 27;
 const HCR: u64 = PATTERN & !E2H & !(7 << 6);
 /// SCTLR_EL2: RES1 bits with I and SA; EE; the MMU is off.
@@ -71,7 +71,7 @@ const EE: u64 = 1 << 25;
 /// PSTATE: EL2 on its own stack pointer, everything masked.
 const EL2H: u64 = 9;
 const MASKED: u64 = 0xf << 6;
-/// PSTATE.PAN: what EL0 may use, EL2 may not, as long as E2H is set.
+/// PSTATE.PAN: EL2 may not access EL0's memory while E2H is set.
 const PAN: u64 = 1 << 22;
 
 /// Data that every CPU needs.
@@ -95,7 +95,7 @@ macro_rules! say {
     ($($arg:tt)*) => { $crate::line(format_args!($($arg)*)) };
 }
 
-/// Writes a line of this firmware's.
+/// Writes a line of this firmware.
 fn line(text: fmt::Arguments<'_>) {
     let machine = MACHINE.load(Acquire);
     // SAFETY: as in `machine`.
@@ -107,7 +107,7 @@ fn line(text: fmt::Arguments<'_>) {
     }
 }
 
-/// Says that something is not as it has to be, and ends the machine.
+/// Reports a failed requirement, and ends the machine.
 fn fail(text: fmt::Arguments<'_>) -> ! {
     line(text);
     if el3::here() {
@@ -215,7 +215,7 @@ fn start(machine: &BootData, image: u64, tree: u64) -> ! {
     leave(image, tree)
 }
 
-/// Enters the next image on this CPU with what words leave in it.
+/// Enters the next image on this CPU with the state that words leave in it.
 fn leave(address: u64, x0: u64) -> ! {
     let machine = machine();
     let words = machine.words;
@@ -250,7 +250,7 @@ fn pstate(words: Words) -> u64 {
     stack | masked | pan
 }
 
-/// Leaves what each CPU has of its own.
+/// Leaves the state that each CPU has of its own.
 fn of_this_cpu(platform: &Platform<'_>, words: Words, mpidr: u64) {
     let frame = devices::redistributor(&platform.gic, mpidr);
     if words.lpis {
@@ -291,14 +291,14 @@ fn of_this_cpu(platform: &Platform<'_>, words: Words, mpidr: u64) {
     }
 }
 
-/// Ends the machine unless `there`: a test must not pass for missing state.
+/// Ends the machine unless `there`: a test must not pass because state is missing.
 fn demand(word: &str, there: bool) {
     if !there {
         fail(format_args!("not left: {word}"));
     }
 }
 
-/// The words that QEMU was given.
+/// Returns the words that QEMU was given.
 fn words(source: &FwCfg) -> Words {
     let Some(item) = source.file("opt/rouse/leaves") else {
         return Words::default();
@@ -312,12 +312,12 @@ fn words(source: &FwCfg) -> Words {
     Words::read(text).unwrap_or_else(|word| fail(format_args!("`{word}` is not a leftover")))
 }
 
-/// Where the image is.
+/// Returns the address of the image.
 const fn image(words: Words) -> u64 {
     if words.image_high { IMAGE_HIGH } else { IMAGE }
 }
 
-/// Loads the next image; the end of what is its own.
+/// Loads the next image, and returns the end of its memory.
 fn load(source: &FwCfg, words: Words) -> u64 {
     let (at, kernel) = (image(words), source.kernel());
     // SAFETY: RAM that nothing uses; its first bytes are the header.
@@ -345,7 +345,7 @@ fn changes(platform: &Platform<'_>, words: Words) -> Changes {
         .tree_second_bank
         .then_some([[ram.base, half - HOLE], [ram.base + half, half]]);
     let lpis = words.lpis.then_some([LPIS, LPIS_SIZE]);
-    // With spin tables CPUs execute this firmware until they are let go.
+    // With spin tables, CPUs execute this firmware until they are released.
     let home = [
         arch::layout::base(),
         entry::image_end() - arch::layout::base(),
@@ -358,7 +358,7 @@ fn changes(platform: &Platform<'_>, words: Words) -> Changes {
     }
 }
 
-/// Where the device tree goes to: a multiple of 8, as the boot protocol demands.
+/// Returns the address for the device tree: a multiple of 8, as the boot protocol demands.
 fn place(platform: &Platform<'_>, changes: &Changes, words: Words, end: u64, size: u64) -> u64 {
     if words.tree_at_end {
         return (platform.memory[0].end() - size) & !7;
@@ -375,7 +375,7 @@ fn place(platform: &Platform<'_>, changes: &Changes, words: Words, end: u64, siz
     }
 }
 
-/// PSCI of QEMU's.
+/// QEMU's PSCI function.
 const SYSTEM_OFF: u64 = 0x8400_0008;
 const CPU_ON: u64 = 0xc400_0003;
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Garbage in free RAM.
+//! Fills free RAM with garbage.
 
 use platform::Platform;
 
 use crate::registers::PATTERN;
 
-/// Bytes that are written at once.
+/// Number of bytes written at once.
 const BLOCK: u64 = 64;
 
-/// Fills all RAM but the ranges `kept`, each from its start to its end; bytes filled.
+/// Fills all RAM except the ranges `kept`, each a start and an end; returns the number of bytes
+/// filled.
 pub fn fill(platform: &Platform<'_>, kept: &[[u64; 2]]) -> u64 {
     let mut filled = 0;
     for bank in &platform.memory {

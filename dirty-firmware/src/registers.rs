@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers of EL2 and EL1 that are UNKNOWN after a reset, filled.
+//! Fills the registers of EL2 and EL1 that are UNKNOWN after a reset.
 //!
-//! The boot protocol leaves it to a higher exception level that no register is UNKNOWN
-//! (Linux, Documentation/arch/arm64/booting.rst), and says of few what they hold: what
-//! decides between values is any of them. Registers that it names are as it says.
+//! The boot protocol makes a higher exception level responsible for UNKNOWN registers (Linux,
+//! Documentation/arch/arm64/booting.rst), but specifies the values of only a few: the others may
+//! have any value. Registers that it names have the specified values.
 
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, ID_AA64MMFR1_EL1, Readable};
 use arch::regs::feature_register;
 
-/// An address that nothing is at; a translation table descriptor that is valid.
+/// An address with nothing there, and a valid translation table descriptor.
 pub const PATTERN: u64 = 0x5a5a_5a5a_5a5a_5a5b;
-/// Every bit: what can trap does, what can be on is.
+/// Every bit set: whatever can trap traps, and whatever can be on is on.
 const ONES: u64 = u64::MAX;
 
-/// How many registers were filled, and whether one of them reads as 0 then.
+/// The number of registers filled, and a register that reads as 0 afterwards, if any.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Filled {
-    /// Filled.
+    /// Number of registers filled.
     pub all: u32,
-    /// One that reads as 0.
+    /// A register that reads as 0.
     pub empty: Option<&'static str>,
 }
 
@@ -80,7 +80,7 @@ fn exceptions(filled: &mut Filled) {
     }
 }
 
-/// Fills the registers by which EL2 decides what EL1 may do and reads.
+/// Fills the registers with which EL2 decides what EL1 may do and read.
 fn what_el1_may(filled: &mut Filled) {
     fill! { filled:
         "cptr_el2" = ONES, "mdcr_el2" = PATTERN | 0xff_0000, "hstr_el2" = PATTERN,

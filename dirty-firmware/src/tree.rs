@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The device tree as the next image gets it: QEMU's with what this firmware changes of
-//! it (Devicetree Specification, release 0.4, chapter 5).
+//! The device tree for the next image: QEMU's, with this firmware's changes (Devicetree
+//! Specification, release 0.4, chapter 5).
 
 /// Tokens.
 const BEGIN: u32 = 1;
@@ -8,13 +8,13 @@ const END: u32 = 2;
 const PROPERTY: u32 = 3;
 const NOP: u32 = 4;
 
-/// Bytes of the header, and its fields that are used here.
+/// Bytes of the header, and the offsets of the fields used here.
 const HEADER: usize = 40;
 const STRUCTURE: usize = 8;
 const STRINGS: usize = 12;
 const STRINGS_SIZE: usize = 32;
 
-/// The strings that are added, and where each begins among them.
+/// The added strings, and where each begins among them.
 const ADDED: &[u8] = b"enable-method\0cpu-release-addr\0method\0compatible\0reg\0";
 const ENABLE_METHOD: u32 = 0;
 const RELEASE: u32 = 14;
@@ -27,9 +27,9 @@ const REG: u32 = 49;
 pub enum Start {
     /// Like in QEMU's tree.
     Unchanged,
-    /// By PSCI, which this firmware answers.
+    /// Through PSCI, which this firmware serves.
     Psci,
-    /// Each by the release address of its number, after this one.
+    /// Through release addresses, one for each CPU's number from this address on.
     SpinTable(u64),
 }
 
@@ -40,7 +40,7 @@ pub struct Changes {
     pub start: Start,
     /// RAM, as base and size, if it differs from QEMU's.
     pub banks: Option<[[u64; 2]; 2]>,
-    /// Reserved RAM, as base and size; size 0 is nothing.
+    /// Reserved RAM, as base and size; size 0 means none.
     pub reserved: [[u64; 2]; 2],
 }
 
@@ -48,7 +48,7 @@ pub struct Changes {
 struct Writer<'a> {
     to: &'a mut [u8],
     length: usize,
-    /// Bytes of the strings before those that are added.
+    /// Bytes of the strings before the added strings.
     strings: u32,
 }
 
@@ -87,7 +87,7 @@ impl Writer<'_> {
     }
 }
 
-/// Writes `tree` with `changes` to `to`; its size.
+/// Writes `tree` with `changes` to `to`, and returns its size.
 pub fn rewrite(tree: &[u8], to: &mut [u8], changes: &Changes) -> usize {
     let field = |at: usize| word(tree, at) as usize;
     let strings = &tree[field(STRINGS)..][..field(STRINGS_SIZE)];
@@ -175,7 +175,7 @@ fn nodes(tree: &[u8], mut at: usize, strings: &[u8], out: &mut Writer<'_>, chang
     }
 }
 
-/// Writes how CPU `number` is started, first among its properties.
+/// Writes CPU `number`'s method of starting, first among its properties.
 fn start_of(number: u64, out: &mut Writer<'_>, start: Start) {
     match start {
         Start::Unchanged => {}
@@ -196,8 +196,8 @@ fn psci(out: &mut Writer<'_>) {
     out.word(END);
 }
 
-/// The digits of a node's unit address. The CPUs here have numbers below 16, each its
-/// affinity.
+/// Parses a node's unit address. The CPUs here have numbers below 16, which are also their
+/// affinities.
 fn hexadecimal(digits: &[u8]) -> u64 {
     let digits = core::str::from_utf8(digits).unwrap_or("");
     u64::from_str_radix(digits, 16).unwrap_or(0)
@@ -207,7 +207,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// The text at `at`, without the zero after it.
+/// Returns the text at `at`, without the zero after it.
 fn text(bytes: &[u8], at: usize) -> &[u8] {
     let rest = &bytes[at..];
     let end = rest.iter().position(|&byte| byte == 0);

@@ -28,5 +28,5 @@ fn run(arguments: &Arguments<'static>, pool: &mut Pool) -> u64 {
     0
 }
 
-/// The task of a CPU that was started: empty.
+/// The empty task of a CPU that was started.
 fn nothing() {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The alarm: a virtual-timer interrupt that only serves to end a wait that nothing else may end. Unmasked, it ends any
-//! wait on any machine.
+//! The alarm: a virtual-timer interrupt that ends a wait that otherwise might not end. Unmasked, it ends any wait on
+//! any machine.
 //!
 //! It fires when its time comes, and then again and again until it is turned off. An alarm that fires once is not a
 //! bound: between arming it and waiting, this CPU may be away for any time (a hypervisor, or an emulator's host, runs
@@ -24,12 +24,12 @@ use crate::machine::platform;
 use crate::percpu::PerCpu;
 use crate::{clock, interrupts};
 
-/// Time between two interrupts of the alarm, microseconds: far more than a handler takes, so the waiting CPU gets on
-/// between two.
+/// Time between two interrupts of the alarm, microseconds: far more than a handler takes, so the waiting CPU makes
+/// progress between two.
 const AGAIN_US: u32 = 2000;
 
-/// The virtual timer of this CPU as an alarm, until it is dropped; one CPU at a time
-/// has one, with the others parked.
+/// The virtual timer of this CPU as an alarm, until it is dropped; only one CPU at a time has an
+/// alarm, with the others parked.
 pub struct Alarm {
     bell: &'static Bell,
 }
@@ -44,7 +44,7 @@ impl Alarm {
         Self { bell: &cpu.bell }
     }
 
-    /// Sets it to `ticks` from now; when that is.
+    /// Sets it to `ticks` from now, and returns that time.
     #[inline(always)]
     pub fn set(&self, ticks: u64) -> u64 {
         let due = clock::now() + ticks;
@@ -61,7 +61,7 @@ impl Alarm {
         insn::isb();
     }
 
-    /// Forgets when it rang.
+    /// Forgets the time at which it rang.
     pub fn forget(&self) {
         self.bell.rings.store(0, Relaxed);
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The atomic instructions that this image is compiled to, and whether CPUs have them.
+//! The atomic instructions that this image uses, and whether CPUs have them.
 //!
-//! There are two images of one source: with load and store exclusive, and with the
-//! instructions of FEAT_LSE. The compiler chooses the instructions, without a branch. On a CPU
-//! without FEAT_LSE the second one must not get to an atomic operation.
+//! There are two images of one source: one with load and store exclusive, and one with the
+//! instructions of FEAT_LSE. The compiler chooses the instructions, so there is no branch. On a CPU
+//! without FEAT_LSE, the second image must not reach an atomic operation.
 
 use core::fmt;
 use core::sync::atomic::AtomicBool;
@@ -14,7 +14,7 @@ use platform::Platform;
 
 use crate::{hypervisor, output};
 
-/// Atomic instructions that this image is compiled to.
+/// Atomic instructions that this image uses.
 pub const OWN: Atomics = if cfg!(target_feature = "lse") {
     Atomics::Lse
 } else {
@@ -39,7 +39,7 @@ pub fn lse_everywhere() -> bool {
     LSE.load(Relaxed)
 }
 
-/// Ends the machine if the first CPU can't run this image: a loader chose it, not the
+/// Ends the machine if the first CPU can't run this image, which a loader chose instead of the
 /// hypervisor.
 ///
 /// # Safety
@@ -56,7 +56,7 @@ pub unsafe fn check_first(platform: &Platform<'_>) {
     hypervisor::exit_alone(platform.psci, 2)
 }
 
-/// Why this image does not run the request.
+/// Why this image can't run the request.
 #[derive(Clone, Copy, Debug)]
 pub enum Unfit {
     /// Only the other image can run it.
@@ -74,10 +74,10 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// Has this image run the request in `arguments`.
+/// Makes this image run the request in `arguments`.
 ///
 /// # Errors
-/// [`Unfit`]: it can't. Cells are skipped instead; a trial has none.
+/// [`Unfit`] if it can't. Cells are skipped instead; a trial has none.
 pub fn settle(arguments: &mut Arguments<'_>) -> Result<(), Unfit> {
     let runs = arguments.plan.runs_on(OWN, lse_everywhere());
     runs.map_err(Unfit::Other)?;

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The bell of one CPU; only the CPU itself uses it.
 pub struct Bell {
-    /// Rings since the alarm was set.
+    /// Number of rings since the alarm was set.
     pub rings: AtomicU32,
     /// The time of the first interrupt, ticks.
     pub first: AtomicU64,

@@ -39,7 +39,7 @@ use crate::{atomics, clock, hypervisor, interrupts, knobs, logs, planted, probe,
 /// Records of progress in a pass.
 const STEPS: usize = 8;
 
-/// Measures everything and reports it; `seed` is what the times of requests are drawn from.
+/// Measures everything and reports it; the times of requests are drawn from `seed`.
 pub fn run(plan: &Plan, seed: u64, pool: &mut Pool) {
     let machine = Machine {
         cpus: percpu::online().count(),
@@ -63,7 +63,7 @@ pub fn run(plan: &Plan, seed: u64, pool: &mut Pool) {
     let watch = Watch::begin();
     let deadlines = hypervisor::present() && hypervisor::info(Info::Deadline) != 0;
     if deadlines {
-        // A CPU that owns its interrupts gets EL2's as well.
+        // A CPU that owns its interrupts gets EL2's interrupts as well.
         interrupts::listen(Some(hand_on));
         hypervisor::timer();
     }
@@ -100,14 +100,14 @@ pub fn run(plan: &Plan, seed: u64, pool: &mut Pool) {
     report::end(count);
 }
 
-/// Hands an interrupt of EL2's on.
+/// Hands an interrupt of EL2 on to it.
 fn hand_on(_: &PerCpu, intid: u32) {
     if Some(intid) == platform().timer.hyp {
         hypervisor::timer();
     }
 }
 
-/// The cells of the plan, with memory for the samples of those that can run.
+/// Returns the cells of the plan, with memory for the samples of cells that can run.
 fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Entry] {
     let count = plan.cells(machine).count();
     let instructions = clock::counts_instructions();
@@ -201,7 +201,7 @@ fn block_after(entry: &mut Entry, count: u32, before: impl Before) {
     };
     entry.made += u64::from(made);
     entry.counts.add(&Counts::ZERO, &counts);
-    // Requests that the last call of a block left for this CPU's own task.
+    // Drops requests that the last call of a block left for this CPU's own task.
     PerCpu::this().request.take(wait::request::REQUESTS);
 }
 
@@ -232,7 +232,7 @@ fn block_of_tasks(entry: &mut Entry, count: u32, seed: u64) {
         .samples
         .as_ref()
         .map_or(0, |samples| samples.total.count());
-    // Each task has made `count` of them.
+    // Each task has made `count` samples.
     let tasks = (samples - before) / u64::from(count.max(1));
     entry.made += tasks * u64::from(samples::made(cell.workload, count));
     entry.counts.add(&Counts::ZERO, &counts);
@@ -290,7 +290,7 @@ fn stamped(entry: &mut Entry, count: u32) {
     }
 }
 
-/// Runs them, each after `before`.
+/// Runs the iterations with time stamps, each after `before`.
 fn stamped_after(entry: &mut Entry, count: u32, before: impl Before) {
     let cell = entry.cell;
     let samples = entry.samples.as_deref_mut();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One block of a cell on the executor: begins, runs and counts it on every CPU.
+//! Begins, runs and counts a block of a cell on every CPU's executor.
 //!
 //! The first CPU prepares the shared state and only then posts the job ([`crate::workers`]). Each CPU begins its tasks
 //! before it reports that it is ready. No CPU leaves before the last task of all CPUs has ended.
 //!
 //! The recent utilisation of a CPU carries over from one block of a cell to the next, as in a kernel, which never
-//! resets it: blocks are short compared with the time in which half of it decays. The work of a CPU between blocks does
-//! not belong to the cell and does not count. A governor starts from scratch in each block, and so do counts.
+//! resets it: blocks are short compared with its half-life. The work of a CPU between blocks does not belong to the
+//! cell and does not count. A governor starts from scratch in each block, and so do counts.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -35,8 +35,8 @@ pub struct Block {
 }
 
 impl Block {
-    /// Prepares the state that all CPUs share, before anyone begins; `busy` is how an earlier block
-    /// of the cell left them.
+    /// Prepares the state that all CPUs share, before any CPU begins; `busy` is their utilisation
+    /// at the end of an earlier block of the cell.
     pub fn prepare(&self, busy: &Busy) {
         for (cpu, load) in online().zip(busy) {
             *cpu.busy.lock() = *load;
@@ -48,7 +48,7 @@ impl Block {
         workload::prepare();
     }
 
-    /// This CPU's part, up to where it can run.
+    /// Does this CPU's part of the preparation.
     #[inline(never)]
     pub fn begin(&self) {
         let me = PerCpu::this();
@@ -90,7 +90,7 @@ impl Block {
         *cpu.totals.lock() = Totals { span, ..totals };
     }
 
-    /// Writes to `busy` how busy it left each CPU.
+    /// Writes to `busy` how busy the block left each CPU.
     pub fn leave(busy: &mut Busy) {
         for (cpu, load) in online().zip(busy) {
             *load = *cpu.busy.lock();
@@ -117,7 +117,7 @@ fn setting(cell: &Cell) -> Setting {
     }
 }
 
-/// Lets in, or not, the interrupts that only this kernel uses.
+/// Enables or disables the interrupts that only this kernel uses.
 fn interrupts_of(me: &PerCpu, on: bool) {
     let bits = 1 << interrupts::FUNCTION | 1 << platform().timer.virt;
     let redistributor = interrupts::redistributor(me);

@@ -19,7 +19,7 @@ pub static EL1_RELEASE: Release = Release::new();
 
 arch::image_start!(_el1_primary, _el1_held);
 arch::held_entry!(
-    // strict caches-agree: the value that is read is old until the line is cleaned as a whole, and read again.
+    // strict caches-agree: the value read is old until the whole line is cleaned and read again.
     _el1_held: EL1_RELEASE => "el1_secondary"
 );
 
@@ -37,8 +37,8 @@ core::arch::global_asm!(
     r#"
     .endm
 
-    // EL1 in a known state, on the stack that ends at x9. From EL2, where a machine without
-    // hypervisor starts us, first down to EL1. Keeps x0, clobbers the others.
+    // Puts EL1 into a known state, on the stack that ends at x9. On EL2, where a machine without a
+    // hypervisor starts us, it first drops to EL1. Keeps x0, clobbers the others.
     .macro el1_reset
         mrs     x1, CurrentEL
         cmp     x1, #8

@@ -7,8 +7,8 @@ use platform::Region;
 use crate::percpu::{self, PerCpu};
 use crate::{clock, hypervisor, memory};
 
-/// Time that a CPU has to get back to its wait after the previous wake-up, microseconds: the lines that it uses on its
-/// way must not be in a cache again.
+/// Time that a CPU has to get back to its wait after the previous wake-up, in microseconds: the lines that it uses on
+/// the way must not be in a cache again.
 const SETTLE_US: u32 = 20;
 
 /// Removes from the caches of all CPUs everything that the first `cpus` CPUs use for a wake-up: code, constants and

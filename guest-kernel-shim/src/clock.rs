@@ -10,8 +10,8 @@ use spin::once::Once;
 
 use crate::planted;
 
-/// The virtual count, ticks. The barrier keeps the read from being done early
-/// (DDI 0487K.a, D13.2.1); it counts as one instruction of what is measured.
+/// Returns the virtual count in ticks. The barrier keeps the read from being done early (DDI
+/// 0487K.a, D13.2.1); it adds one instruction to each measurement.
 #[inline(always)]
 pub fn now() -> u64 {
     insn::isb();
@@ -23,17 +23,17 @@ pub fn frequency() -> u64 {
     CNTFRQ_EL0.get()
 }
 
-/// Microseconds in ticks.
+/// Converts microseconds to ticks.
 pub fn ticks(microseconds: u32) -> u64 {
     (u128::from(microseconds) * u128::from(frequency()) / 1_000_000) as u64
 }
 
-/// Ticks in nanoseconds.
+/// Converts ticks to nanoseconds.
 pub fn nanoseconds(ticks: u64) -> u64 {
     (u128::from(ticks) * 1_000_000_000 / u128::from(frequency())) as u64
 }
 
-/// Waits `ticks`, letting an emulator run the other CPUs.
+/// Waits for `ticks`, letting an emulator run the other CPUs.
 pub fn pause(ticks: u64) {
     let end = now() + ticks;
     while now() < end {
@@ -41,16 +41,16 @@ pub fn pause(ticks: u64) {
     }
 }
 
-/// Waits until `reached`, at most [`PATIENCE`] seconds; whether it was.
+/// Waits until `reached` holds, at most [`PATIENCE`] seconds, and returns whether it did.
 pub fn wait_for(reached: impl Fn() -> bool) -> bool {
     wait_at_most(PATIENCE * frequency(), reached)
 }
 
-/// How long another CPU may take to do something at once, in seconds. Where CPUs are threads of a busy host, one may
-/// get no time for as long as the others count.
+/// How long another CPU may take for something that it does at once, in seconds. If CPUs are threads of a busy host,
+/// a CPU may get no time for that long while the others go on.
 const PATIENCE: u64 = 60;
 
-/// Waits until `reached`, at most `limit` ticks; whether it was.
+/// Waits until `reached` holds, at most `limit` ticks, and returns whether it did.
 pub fn wait_at_most(limit: u64, reached: impl Fn() -> bool) -> bool {
     let end = now() + limit;
     while !reached() {
@@ -62,11 +62,11 @@ pub fn wait_at_most(limit: u64, reached: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Whether a tick is one instruction of the machine, and not a unit of time. In that case CPUs run one after another.
+/// Whether a tick is one instruction of the machine, and not a unit of time. If so, CPUs run one after another.
 /// Determined once, by the first CPU before there are others.
 pub fn counts_instructions() -> bool {
-    /// Is as large as a pointer: two bytes would put the pointers that the linker packs
-    /// after them out of reach of a plain load, also those of measured paths.
+    /// Has the size of a pointer: two bytes would put the pointers that the linker packs after them
+    /// out of reach of a plain load, including those of measured paths.
     #[repr(align(8))]
     struct Known(Once<bool>);
     static FOUND: Known = Known(Once::new());
@@ -87,7 +87,8 @@ fn ticks_are_instructions() -> bool {
     })
 }
 
-/// By how many ticks the count advances at a time, if it does; [`fidelity::counter_step`].
+/// Returns by how many ticks the count advances at a time, if it does; see
+/// [`fidelity::counter_step`].
 pub fn step() -> Option<u64> {
     insn::mask_irq();
     let step = fidelity::counter_step(|rounds| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts of a CPU while it takes part in a measurement.
+//! Counts of a CPU's part in a measurement.
 
 use abi::{Counter, Shared};
 
@@ -16,7 +16,7 @@ pub struct Counts {
     /// Cycles and instructions by the PMU, at EL1 and EL2; see [`crate::pmu`].
     pub pmu: [u64; 2],
     /// Requests sent and interrupts taken by the sender of the cell's pair, its receiver, and all
-    /// other CPUs: only where there is a pair.
+    /// other CPUs, if there is a pair.
     pub ends: [u64; 3],
     /// Counts of the neighbours.
     pub shared: [u64; Shared::COUNT],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Handles each interrupt: the one place that knows everything that has some. The vectors come here
-//! by the names of two symbols.
+//! Handles each interrupt: the only module that knows all users of interrupts. The vectors call it
+//! through two symbols.
 
 use aarch64_cpu::registers::{CNTP_CTL_EL0, CNTV_CTL_EL0, Writeable};
 use arch::{gic_cpu, insn};
@@ -19,7 +19,7 @@ fn handle(intid: u32) {
     let cpu = PerCpu::this();
     cpu.tally.add(Event::Taken);
     match intid {
-        // The request word holds the requests; a busy CPU that does not look there looks here.
+        // The request word holds the requests; a busy CPU reads this flag instead.
         RESCHED => cpu.interrupted.store(true, Relaxed),
         CALL => call::serve(cpu),
         _ => unexpected(cpu, intid),
@@ -28,8 +28,8 @@ fn handle(intid: u32) {
 
 #[cold]
 fn unexpected(cpu: &PerCpu, intid: u32) {
-    /// CNTV_CTL_EL0, CNTP_CTL_EL0: ENABLE and IMASK. It stays expired, and the
-    /// level would come again for ever.
+    /// CNTV_CTL_EL0, CNTP_CTL_EL0: ENABLE and IMASK. The timer stays expired, and without the mask
+    /// its level would interrupt for ever.
     const MASKED: u64 = 3;
     if kernel::interrupt(cpu, intid) {
         return;
@@ -52,7 +52,7 @@ extern "C" fn el1_interrupt() {
     el1_acknowledged(gic_cpu::acknowledge());
 }
 
-/// The rest of it, after an acknowledge that gave `intid`: also of the plain vector.
+/// Handles the acknowledged interrupt `intid`, for the plain vector as well.
 #[unsafe(no_mangle)]
 extern "C" fn el1_acknowledged(intid: u32) {
     if intid == gic_cpu::SPURIOUS {
@@ -61,7 +61,7 @@ extern "C" fn el1_acknowledged(intid: u32) {
     handle(intid);
     gic_cpu::end(intid);
     // The handler may have come between a check of the request word and the WFE that follows. The return from here
-    // makes an event (DDI 0487K.a, D1.7.2), so that WFE does not wait; an emulator that omits it would sleep on the
-    // request, so this makes the event.
+    // makes an event (DDI 0487K.a, D1.7.2), so that WFE does not wait; an emulator that omits this event would
+    // sleep despite the request, so this makes the event.
     insn::sevl();
 }

@@ -13,7 +13,7 @@ use crate::kernel::stats;
 use crate::workload::arrivals::Load;
 use crate::workload::samples::Samples;
 
-/// Rounds of noise that each CPU has made while a cell was measured.
+/// Rounds of noise that each CPU made while a cell was measured.
 pub type Rounds = [u64];
 
 /// How busy each CPU was lately.
@@ -27,15 +27,16 @@ pub struct Entry {
     pub skipped: Option<SkipReason>,
     /// Bounds on its wake-ups and ticks.
     pub limits: Limits,
-    /// How far it is.
+    /// The cell's progress.
     pub pace: Pace,
-    /// The core's frequency at its passes, where it can be measured.
+    /// The core's frequency during its passes, if it can be measured.
     pub core_hz: Seen,
-    /// Its samples, if it is.
+    /// Its samples, if it is run.
     pub samples: Option<&'static mut Samples>,
     /// Counts of its blocks.
     pub counts: Counts,
-    /// Samples, and the wake-ups of each block that are made like them but not recorded: counts refer to all of these.
+    /// Number of samples and of the wake-ups of each block that are made like them but not recorded: counts include
+    /// both.
     pub made: u64,
     /// Counts of the samples with time stamps.
     pub stamped: Counts,
@@ -43,11 +44,11 @@ pub struct Entry {
     pub parts: Totals,
     /// Counts of the kernel, for workloads that run on it.
     pub kernel: stats::Totals,
-    /// How requests came, where it is time that has them come.
+    /// How requests came, if they come by time.
     pub load: Load,
     /// How busy the last block left each CPU: the next one starts from there.
     pub busy: &'static mut Busy,
-    /// Rounds of noise that each CPU made meanwhile.
+    /// Rounds of noise that each CPU made.
     pub noise: &'static mut Rounds,
 }
 

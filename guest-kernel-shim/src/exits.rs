@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts how often the hypervisor or the VMM took this CPU from the guest, by cause, where it reports that: Rouse by a
-//! call, a VMM under KVM by a page of registers ([`abi::monitor`]).
+//! Counts how often the hypervisor or the VMM took this CPU from the guest, by cause, if it reports that: Rouse through
+//! a call, a VMM under KVM through a page of registers ([`abi::monitor`]).
 
 use abi::Counter;
 use abi::monitor::REGISTERS;
@@ -12,7 +12,7 @@ use crate::hypervisor;
 /// The monitor's page.
 static PAGE: Once<Region> = Once::new();
 
-/// Has this ask the monitor at `page` from now on.
+/// Uses the monitor at `page` from now on.
 ///
 /// # Safety
 /// It must be the page of [`abi::monitor`], mapped as a device.
@@ -25,7 +25,7 @@ pub fn tells(counter: Counter) -> bool {
     hypervisor::present() || (PAGE.is_completed() && REGISTERS.contains(&counter))
 }
 
-/// The exits of this CPU so far; 0 for a counter that is not reported.
+/// Returns the exits of this CPU so far; 0 for a counter that is not reported.
 pub fn now() -> [u64; Counter::COUNT] {
     if hypervisor::present() {
         return hypervisor::counters();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prints why this kernel itself is wrong, before it ends the machine.
+//! Prints this kernel's own failures, before it ends the machine.
 
 use core::panic::PanicInfo;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Features that the machine has by its ID registers.
+//! Features of the machine, from its ID registers.
 
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, ID_AA64MMFR1_EL1, Readable};
 use arch::regs::ID_AA64ISAR2_EL1;
@@ -12,7 +12,7 @@ pub struct Features {
     pub wfxt: bool,
     /// FEAT_LSE: atomic instructions.
     pub lse: bool,
-    /// FEAT_ECV: among others, slower event streams.
+    /// FEAT_ECV: among other things, slower event streams.
     pub ecv: bool,
     /// FEAT_VHE.
     pub vhe: bool,

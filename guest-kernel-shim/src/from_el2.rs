@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Leaves EL2 where a machine without hypervisor starts us there: EL1 gets the machine, and no state of a reset or of
-//! firmware gets in its way.
+//! Leaves EL2 if a machine without a hypervisor starts us there: EL1 gets the machine, unaffected by leftovers of a
+//! reset or of firmware.
 
 use aarch64_cpu::registers::{HCR_EL2, ICH_HCR_EL2, SCTLR_EL1, VTTBR_EL2, Writeable};
 use arch::controls::Controls;
@@ -13,8 +13,7 @@ use arch::{gic_cpu, insn};
 /// other registers.
 pub const HCR: u64 = 1 << 31 | 3 << 40 | 1 << 53;
 
-/// Nothing that this kernel uses traps; SVE and other features that it does not use may. EL1 has the physical counter
-/// and timer.
+/// No feature that this kernel uses traps; SVE and other unused features may. EL1 has the physical counter and timer.
 const CONTROLS: Controls = Controls {
     cptr: 0x33ff,
     mdcr: 0,
@@ -32,10 +31,10 @@ const SRE: u64 = 0xf;
 #[unsafe(no_mangle)]
 extern "C" fn el2_hand_down() {
     CONTROLS.write();
-    // The first instruction at EL1 is fetched by it.
+    // The first instruction at EL1 is fetched under this setting.
     SCTLR_EL1.set(SCTLR_EL1_RES1);
-    // Translations are tagged with the VMID also where there is no stage 2: CPUs with different
-    // ones would not see each other's invalidations (DDI 0487K.a, D8.16).
+    // Translations are tagged with the VMID even without stage 2: CPUs with different VMIDs would
+    // not see each other's invalidations (DDI 0487K.a, D8.16).
     VTTBR_EL2.set(0);
     // ICH_HCR_EL2 can trap EL1's accesses to the interface.
     ICH_HCR_EL2.set(0);

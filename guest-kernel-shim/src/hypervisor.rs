@@ -21,7 +21,7 @@ const SYSTEM_OFF: u64 = 0x8400_0008;
 static CONDUIT: Once<Conduit> = Once::new();
 static TOLD: Once<(Option<Under>, Option<Given>)> = Once::new();
 static PRESENT: AtomicBool = AtomicBool::new(false);
-/// See [`other`].
+/// The result of [`other`].
 static OTHER: Once<Option<Name>> = Once::new();
 
 /// x0 to x17 of a call: the registers that the convention passes and may change.
@@ -98,7 +98,8 @@ pub fn tell(arguments: &Arguments<'_>) -> Result<(), Mistaken> {
     Ok(())
 }
 
-/// Returns the hypervisor that this guest runs under: Rouse if that answers, else by the boot arguments.
+/// Returns the hypervisor that this guest runs under: Rouse if it answers, otherwise the one that the
+/// boot arguments name.
 pub fn under() -> Under {
     match (present(), TOLD.get()) {
         (true, _) => Under::Rouse,
@@ -107,7 +108,7 @@ pub fn under() -> Under {
     }
 }
 
-/// Returns the hypervisor's knobs where the whole boot has them alike.
+/// Returns the hypervisor's knobs, if they are the same for the whole boot.
 pub fn given() -> Option<Given> {
     TOLD.get()?.1
 }
@@ -117,12 +118,12 @@ pub fn present() -> bool {
     PRESENT.load(Relaxed)
 }
 
-/// Starts CPU `mpidr` at `entry` with x0 = `context`; PSCI's status.
+/// Starts CPU `mpidr` at `entry` with x0 = `context`; returns PSCI's status.
 pub fn cpu_on(mpidr: u64, entry: u64, context: u64) -> i64 {
     call(CPU_ON, [mpidr, entry, context])[0] as i32 as i64
 }
 
-/// Turns this CPU off; comes back only if it is refused.
+/// Turns this CPU off; returns only if PSCI refuses.
 pub fn cpu_off() {
     arch::insn::mask_all();
     call(CPU_OFF, [0; 3]);
@@ -144,13 +145,13 @@ pub fn cpu_suspend() -> i64 {
     call(CPU_SUSPEND, [0; 3])[0] as i32 as i64
 }
 
-/// Has EL2 compare its state of this vCPU's interrupts with the list registers, by a mode of [`abi::audit`]; returns
-/// whether they agree.
+/// Makes EL2 compare its state of this vCPU's interrupts with the list registers, in a mode of [`abi::audit`];
+/// returns whether they agree.
 pub fn audit(mode: u64) -> bool {
     !present() || call(abi::Call::Audit.function(), [mode, 0, 0])[0] as i64 == abi::SUCCESS
 }
 
-/// Ends the machine with `status`, with the state of every CPU if EL2 has it.
+/// Ends the machine with `status`; EL2, if it is there, prints the state of every CPU.
 pub fn dump(status: u64) -> ! {
     if present() {
         call(abi::Call::Dump.function(), [status, 0, 0]);
@@ -173,8 +174,8 @@ pub fn exit(status: u64) -> ! {
     }
 }
 
-/// Ends the machine with `status` before the hypervisor below is known, and without an atomic operation; for the only
-/// CPU that runs.
+/// Ends the machine with `status` before the hypervisor below is known, without an atomic operation; for the only
+/// running CPU.
 pub fn exit_alone(conduit: Option<Conduit>, status: u64) -> ! {
     crate::output::line_unlocked(format_args!("rouse: exit status {status}"));
     if let Some(conduit) = conduit {
@@ -191,7 +192,7 @@ pub fn exit_alone(conduit: Option<Conduit>, status: u64) -> ! {
 /// Sets a knob of this vCPU.
 ///
 /// # Panics
-/// Panics if the hypervisor refuses: the guest asked for nonsense.
+/// Panics if the hypervisor refuses because the value makes no sense.
 pub fn set(value: KnobValue) {
     if matches!(value, KnobValue::Neighbour(does) if does != Neighbour::None) {
         INVITED.store(true, Relaxed);
@@ -205,7 +206,7 @@ pub fn set(value: KnobValue) {
     );
 }
 
-/// A CPU has had a neighbour.
+/// See [`has_invited`].
 static INVITED: AtomicBool = AtomicBool::new(false);
 
 /// Whether a CPU has had a neighbour.
@@ -213,7 +214,7 @@ pub fn has_invited() -> bool {
     INVITED.load(Relaxed)
 }
 
-/// Like [`set`], where it may be refused; returns whether it was done.
+/// Like [`set`], but the hypervisor may refuse; returns whether the knob was set.
 pub fn try_set(value: KnobValue) -> bool {
     let (knob, word) = value.encode();
     present() && call(abi::Call::Set.function(), [knob as u64, word, 0])[0] as i64 == abi::SUCCESS
@@ -227,8 +228,8 @@ pub fn set_trap(trap: Trap) {
     }));
 }
 
-/// Sets which side owns the CPU interface of this vCPU. It is refused while another vCPU has an
-/// interrupt active here by register, which `soak` does for a while.
+/// Sets which side owns the CPU interface of this vCPU. The hypervisor refuses while an interrupt
+/// is active here because another vCPU set it so by register, as `soak` does for a while.
 ///
 /// # Panics
 /// Panics if the hypervisor refuses for longer.
@@ -241,7 +242,7 @@ pub fn set_deliver(deliver: Deliver) {
     assert!(taken, "hypervisor: an interrupt of this vCPU stays active");
 }
 
-/// Has EL2 watch the points at `address`; see [`abi::Call::Watch`].
+/// Makes EL2 watch the points at `address`; see [`abi::Call::Watch`].
 ///
 /// # Panics
 /// Panics if the hypervisor refuses.
@@ -259,7 +260,7 @@ pub fn begin_cell(id: usize, pass: u32, cell: &Cell) {
     let names = DIMENSIONS.iter().filter(|info| info.names(cell));
     for (place, info) in names.enumerate() {
         let space = if place == 0 { "" } else { " " };
-        // Writing can't fail: it cuts off words that are too long.
+        // Writing can't fail: it truncates words that are too long.
         let _ = write!(words, "{space}{}", info.text(cell));
     }
     say_cell(id as u64 + 1, pass, words);
@@ -295,13 +296,12 @@ fn say_cell(number: u64, pass: u32, words: CellWords) {
     call_by(conduit(), &mut registers);
 }
 
-/// Hands on an interrupt of EL2's timer, which came here; see [`abi::Call::Timer`].
+/// Hands an interrupt of EL2's timer that came here on to EL2; see [`abi::Call::Timer`].
 pub fn timer() {
     call(abi::Call::Timer.function(), [0; 3]);
 }
 
-/// This vCPU's counters. The call names itself in its syndrome, see
-/// [`abi::COUNTING`].
+/// Returns this vCPU's counters. The syndrome identifies the call; see [`abi::COUNTING`].
 pub fn counters() -> [u64; Counter::COUNT] {
     let mut registers: Registers = [0; 18];
     registers[0] = abi::Call::Counters.function();
@@ -322,7 +322,7 @@ pub fn shared() -> [u64; Shared::COUNT] {
     core::array::from_fn(|n| answer[1 + n])
 }
 
-/// Has EL2 also log the events that it traces of this vCPU in `log`, or stop that.
+/// Makes EL2 also log the traced events of this vCPU in `log`; with `None`, stop that.
 ///
 /// # Panics
 /// Panics if the hypervisor refuses.
@@ -332,12 +332,13 @@ pub fn log(log: Option<&'static TimeLog>) {
     assert!(status == abi::SUCCESS, "hypervisor: no log at {address:#x}");
 }
 
-/// Has EL2 remove `what` from the caches: [`abi::EVICT_IMAGE`], or the number of a vCPU; returns whether that exists.
+/// Makes EL2 evict `what` from the caches: [`abi::EVICT_IMAGE`], or the number of a vCPU; returns whether that
+/// exists.
 pub fn evict(what: u64) -> bool {
     call(abi::Call::Evict.function(), [what, 0, 0])[0] as i64 == abi::SUCCESS
 }
 
-/// Has this vCPU's exits go to the minimal vectors; returns whether they may.
+/// Makes this vCPU's exits go to the minimal vectors; returns whether that is allowed.
 pub fn floor(which: Floor) -> bool {
     call(abi::Call::Floor.function(), [which as u64, 0, 0])[0] as i64 == abi::SUCCESS
 }
@@ -347,7 +348,7 @@ pub fn has_floors() -> bool {
     call(abi::Call::Floor.function(), [u64::MAX, 0, 0])[0] as i64 == abi::INVALID
 }
 
-/// The last events of a vCPU at EL2, the newest first, as time and kind.
+/// Returns the last events of a vCPU at EL2, the newest first, as time and kind.
 pub fn events(vcpu: usize) -> [(u64, u64); abi::EVENTS] {
     let answer = call(abi::Call::Trace.function(), [vcpu as u64, 0, 0]);
     core::array::from_fn(|n| (answer[1 + 2 * n], answer[2 + 2 * n]))
@@ -358,7 +359,7 @@ pub fn info(info: Info) -> u64 {
     call(abi::Call::Info.function(), [0; 3])[1 + info as usize]
 }
 
-/// Makes a call by the machine's conduit.
+/// Makes a call through the machine's conduit.
 pub fn call(function: u64, arguments: [u64; 3]) -> Registers {
     let mut registers: Registers = [0; 18];
     registers[0] = function;
@@ -367,12 +368,12 @@ pub fn call(function: u64, arguments: [u64; 3]) -> Registers {
     registers
 }
 
-/// Returns how this machine takes calls.
+/// Returns this machine's conduit.
 fn conduit() -> Conduit {
     CONDUIT.get().copied().unwrap_or(Conduit::Smc)
 }
 
-/// Makes a call by `conduit` with all of `registers`, which hold the answer.
+/// Makes a call through `conduit` with all of `registers`, which then hold the result.
 pub fn call_by(conduit: Conduit, registers: &mut Registers) {
     let pointer = registers.as_mut_ptr();
     // SAFETY: the pointer leads to 18 registers that the block loads and
@@ -386,10 +387,10 @@ pub fn call_by(conduit: Conduit, registers: &mut Registers) {
     }
 }
 
-/// Defines a function that makes a call by one instruction.
+/// Defines a function that makes a call with one instruction.
 macro_rules! invoke {
     ($name:ident, $instruction:literal, $immediate:expr) => {
-        /// Loads x0 to x17 from `registers`, makes the call, stores them back.
+        /// Loads x0 to x17 from `registers`, makes the call, and stores them back.
         ///
         /// # Safety
         /// `registers` must point to 18 writable words.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ways of waiting for a request, by name.
 //!
-//! The loops are those of [`wait::idle`], which are model-checked; this CPU runs them
-//! as a [`Target`](wait::target::Target). The loops `spin`, `yield`, `wfe`, `wfe-sev` and
-//! `wfet` differ in the instruction by which they pause. Where a governor chooses
-//! among idle states, the loop is that of [`governor`].
+//! The loops are those of [`wait::idle`], which are model-checked; this CPU runs them as a
+//! [`Target`](wait::target::Target). The loops `spin`, `yield`, `wfe`, `wfe-sev` and `wfet` differ
+//! in their pause instruction. Where a governor chooses among idle states, the loop is in
+//! [`governor`].
 
 mod forced_poll;
 mod governor;
@@ -121,7 +121,7 @@ where
     }
 }
 
-/// Kept apart from the others, like [`by_governor`].
+/// Kept apart from the other ways, like [`by_governor`].
 #[cold]
 #[inline(never)]
 fn behind_barrier<I>(idle: I, body: &mut impl Body)
@@ -138,7 +138,7 @@ fn haltpoll(limit: u64) -> Tunables {
     Tunables::GUEST.scaled(ticks).with_max(limit)
 }
 
-/// Waits for a task with the plainest means: between measurements.
+/// Waits for a task by the simplest means, between measurements.
 pub fn park(cpu: &PerCpu) {
     Halt {
         wanted: RESCHED,

@@ -14,11 +14,11 @@ use crate::hypervisor;
 use crate::journal::Journal;
 use crate::percpu::PerCpu;
 
-/// "Look at your request word": a task is to run.
+/// "Read your request word": a task is ready to run.
 pub const RESCHED: u32 = 0;
-/// A function is to be called.
+/// Requests a function call.
 pub const CALL: u32 = 1;
-/// Functions are to be called by [`crate::kernel`].
+/// Requests function calls through [`crate::kernel`].
 pub const FUNCTION: u32 = 2;
 
 /// Sets up the interrupt controller of this CPU.
@@ -42,7 +42,8 @@ pub unsafe fn enable(cpu: &PerCpu, platform: &Platform<'_>) {
     gic_cpu::enable(false);
 }
 
-/// The SGIs that can be delivered either way, which a trial uses: without those of the secure world.
+/// Returns the SGIs that EL2 and hardware can deliver, for a trial: all but those of the secure
+/// world.
 #[must_use]
 pub fn sgis() -> u32 {
     match hypervisor::present() {
@@ -51,7 +52,7 @@ pub fn sgis() -> u32 {
     }
 }
 
-/// How many of them there are, from 0 on.
+/// Returns the number of these SGIs, from 0 on.
 #[must_use]
 pub fn sgi_count() -> u32 {
     sgis().trailing_ones()
@@ -72,18 +73,19 @@ pub fn redistributor(cpu: &PerCpu) -> &Redistributor {
 /// A function that receives the interrupts that nothing else expects.
 pub type Listener = fn(&PerCpu, u32);
 
-/// The one that is, or null.
+/// The current listener, or null.
 static LISTENER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
-/// The one whose place the alarm takes, or null.
+/// The listener that the alarm replaces, or null.
 static BEHIND: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
-/// Has every CPU pass them to `listener` from now on; `None` ends that. Not while there is an alarm.
+/// Makes every CPU pass unexpected interrupts to `listener` from now on; `None` ends that. Must not
+/// be called while there is an alarm.
 pub fn listen(listener: Option<Listener>) {
     LISTENER.store(pointer(listener), Release);
 }
 
-/// Like [`listen`] until [`listen_no_more_first`]; `listener` passes on the interrupts that it does not expect by
-/// [`tell_next`].
+/// Like [`listen`] until [`listen_no_more_first`]; `listener` passes interrupts that it does not expect on
+/// through [`tell_next`].
 pub fn listen_first(listener: Listener) {
     let behind = LISTENER.load(Acquire);
     BEHIND.store(behind, Release);
@@ -96,7 +98,7 @@ pub fn listen_no_more_first() {
     LISTENER.store(BEHIND.load(Acquire), Release);
 }
 
-/// Passes `intid`, which `cpu` has taken, to the listener. Without a listener it costs one load.
+/// Passes `intid`, which `cpu` has taken, to the listener. Without a listener, this costs one load.
 #[inline(always)]
 pub fn tell(cpu: &PerCpu, intid: u32) {
     call(&LISTENER, cpu, intid);

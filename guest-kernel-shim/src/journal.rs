@@ -19,7 +19,7 @@ impl Journal {
         }
     }
 
-    /// Forgets them.
+    /// Forgets the interrupts.
     pub fn clear(&self) {
         self.taken.store(0, Release);
     }
@@ -29,7 +29,7 @@ impl Journal {
         self.taken.load(Acquire) as usize
     }
 
-    /// The latest.
+    /// Returns the latest interrupt.
     pub fn last(&self) -> Option<u32> {
         self.iter().last()
     }
@@ -40,12 +40,12 @@ impl Journal {
         known.map(|intid| intid.load(Relaxed))
     }
 
-    /// INTIDs below 32 that are among them, a bit each.
+    /// Returns the INTIDs below 32 among them, one bit each.
     pub fn set(&self) -> u32 {
         self.iter().fold(0, |bits, intid| bits | 1 << (intid & 31))
     }
 
-    /// Notes one; only the CPU itself does.
+    /// Notes an interrupt; only the CPU itself calls this.
     pub fn note(&self, intid: u32) {
         let count = self.taken.load(Relaxed);
         if let Some(place) = self.intids.get(count as usize) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A small kernel: the work of a CPU between two wake-ups, when that is more than answering the last one.
+//! A small kernel, for the work of a CPU between two wake-ups when that is more than answering the last
+//! one.
 //!
 //! Every CPU has an executor of `async` tasks ([`executor`], [`mod@task`]). A task stays on its CPU. To wake a task of
 //! another CPU, a CPU puts it into that CPU's inbox, a lock-free list, and sets RESCHED in its request word; the word
@@ -49,7 +50,7 @@ use crate::percpu::PerCpu;
 pub const NEEDS: u64 =
     (TASKS * size_of::<Task>()) as u64 + memory::SIZE as u64 + size_of::<Cpu>() as u64 + PAGE;
 
-/// And for each pair of CPUs.
+/// Bytes of the pool that [`create`] takes for each pair of CPUs.
 pub const NEEDS_PER_PAIR: u64 = size_of::<Call>() as u64;
 
 /// Allocates the per-CPU state.
@@ -58,7 +59,8 @@ pub fn create(pool: &mut Pool, cpus: usize) {
         let task = |n| Task::new(n as u32, n / TASKS);
         pool.fill((0..cpus * TASKS).map(task))
     });
-    // Not zeroed: these are most of the memory of a CPU, and a future is written before it is read.
+    // Not zeroed, because this is most of a CPU's memory, and a future is written before it is
+    // read.
     let futures = pool.reserve((cpus * memory::SIZE) as u64) as usize;
     let calls = Call::place(pool, cpus * cpus);
     let calls = calls.chunks_exact(cpus).enumerate();

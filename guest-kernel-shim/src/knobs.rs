@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Settings of a CPU for a cell: how it waits, how it is woken, and the knobs that it turns at both
+//! Settings of a CPU for a cell: how it waits, how it is woken, and the knobs that it sets at both
 //! levels.
 
 use abi::{KnobValue, Neighbour};
@@ -21,7 +21,7 @@ pub fn setting(cell: &Cell) -> Setting {
     const BOUND_US: u32 = 100;
     Setting {
         wait: cell.wait,
-        // Without elision a function call is the interrupt's matter alone.
+        // Without elision, only the interrupt serves a function call.
         wanted: match cell.wake {
             Wake::Ipi => RESCHED,
             Wake::Elide => RESCHED | CALL,
@@ -46,7 +46,7 @@ pub fn setting(cell: &Cell) -> Setting {
     }
 }
 
-/// A waker of `target` for `cell`.
+/// Returns a waker of `target` for `cell`.
 pub fn waker(cell: &Cell, target: &'static PerCpu) -> Waker {
     let (bit, intid) = match cell.workload {
         Workload::Ipi => (CALL, interrupts::CALL),
@@ -56,13 +56,13 @@ pub fn waker(cell: &Cell, target: &'static PerCpu) -> Waker {
     Waker::new(target, bit, intid, elide, event)
 }
 
-/// The event stream of `cell`, as the counter can make it.
+/// Returns the event stream of `cell`, as close as the counter can make it.
 pub fn stream(cell: &Cell) -> Option<Stream> {
     let ecv = features().ecv;
     Stream::nearest(cell.event_stream_us, clock::frequency(), ecv)
 }
 
-/// Turns this CPU's knobs for `cell`.
+/// Sets this CPU's knobs for `cell`.
 pub fn turn(cell: &Cell) {
     let fields = stream(cell).map_or(0, Stream::fields);
     CNTKCTL_EL1.set(CNTKCTL_EL1.get() & !stream::FIELDS | fields);
@@ -81,7 +81,7 @@ pub fn turn(cell: &Cell) {
     }
 }
 
-/// Has this CPU a neighbour. Interrupts are injected by now.
+/// Gives this CPU a neighbour. Interrupts must be injected already.
 fn invite(cell: &Cell) {
     let does = match cell.neighbour.kib() {
         0 => Neighbour::Work,
@@ -92,13 +92,13 @@ fn invite(cell: &Cell) {
     hypervisor::set(KnobValue::Neighbour(does));
 }
 
-/// Turns the knobs that decide which events exit.
+/// Sets the knobs that decide which events exit.
 pub fn turn_exits(trap: Trap, deliver: Deliver) {
     hypervisor::set_trap(trap);
     hypervisor::set_deliver(deliver);
 }
 
-/// Turns them back.
+/// Resets the knobs.
 pub fn turn_back() {
     CNTKCTL_EL1.set(CNTKCTL_EL1.get() & !stream::FIELDS);
     insn::isb();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The logs of the two CPUs of a round trip, which record where they were: the guest's of its polls and halts, EL2's of
+//! The logs of the two CPUs of a round trip, which record where they were: the guest logs its polls and halts, and EL2
 //! its exits.
 
 use core::sync::atomic::AtomicUsize;
@@ -17,27 +17,27 @@ pub type Logs = [TimeLog; 2];
 
 static LOGS: Once<&'static [Logs; CPUS]> = Once::new();
 
-/// Index of the CPU that measures: it has the first of them.
+/// Index of the CPU that measures, which has the first logs.
 static NEAR: AtomicUsize = AtomicUsize::new(0);
 
-/// Places them, empty, in memory of `pool`.
+/// Places empty logs in memory of `pool`.
 pub fn place(pool: &mut Pool) {
     // SAFETY: zeroed memory of that size, which is all theirs; all zeroes is empty logs.
     let logs = unsafe { &*(pool.take(size_of::<[Logs; CPUS]>() as u64) as *const _) };
     LOGS.call_once(|| logs);
 }
 
-/// The logs of the CPU that measures and of the other one, once there is memory for them.
+/// Returns the logs of the CPU that measures and of the other CPU, once there is memory for them.
 pub fn all_logs() -> Option<&'static [Logs; CPUS]> {
     LOGS.get().copied()
 }
 
-/// Makes `cpu` the one that measures from now on. The job that is posted next orders this for the other one.
+/// Makes `cpu` the CPU that measures from now on. The job that is posted next orders this for the other CPU.
 pub fn begin(cpu: &PerCpu) {
     NEAR.store(cpu.index, Relaxed);
 }
 
-/// Returns the logs of `cpu`, which is one of both.
+/// Returns the logs of `cpu`, which is one of the two.
 pub fn logs(cpu: &PerCpu) -> Option<&'static Logs> {
     Some(&all_logs()?[usize::from(cpu.index != NEAR.load(Relaxed))])
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine, by its description, for the modules above.
+//! The machine's description, for the modules above.
 
 use pages::PAGE;
 use platform::{Platform, Region};
@@ -7,7 +7,7 @@ use spin::once::Once;
 
 static PLATFORM: Once<Platform<'static>> = Once::new();
 
-/// The machine.
+/// Returns the machine.
 ///
 /// # Panics
 /// Panics before [`describe`].
@@ -22,7 +22,7 @@ pub fn describe(platform: Platform<'static>) -> &'static Platform<'static> {
     PLATFORM.call_once(|| platform)
 }
 
-/// Addresses where neither Rouse nor QEMU's `virt` has anything, mapped for the check of that.
+/// Addresses where neither Rouse nor QEMU's `virt` has anything, mapped for the check of this.
 pub const HOLE: Region = Region {
     base: 0x0f00_0000,
     size: PAGE,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory at EL1: everything at its own address, code never writable, nothing
-//! else executable.
+//! Memory at EL1: everything is mapped at its own address, code is never writable, and nothing else
+//! is executable.
 
 use core::mem::ManuallyDrop;
 use core::sync::atomic::Ordering::Relaxed;
@@ -21,8 +21,8 @@ arch::symbol_addresses! {
     boot_guard = el1_boot_guard;
 }
 
-/// The variables of the image, without the page below the first CPU's stack: that is not mapped, so that a stack that
-/// is too small does not overwrite the data below it.
+/// Returns the variables of the image, without the page below the first CPU's stack: that page is not mapped, so that
+/// a stack overflow does not overwrite the data below it.
 pub fn data() -> [Region; 2] {
     let data = layout::data();
     let guard = boot_guard();
@@ -67,7 +67,7 @@ pub unsafe fn enter(pool: &mut Pool, regions: impl Iterator<Item = (Region, Use)
     // T0SZ 16, write-back inner-shareable walks, 4 KiB granule, nothing by
     // TTBR1 (EPD1), IPS as the PE has it (DDI 0487K.a, D23.2.158).
     let tcr = 16 | 1 << 8 | 1 << 10 | 3 << 12 | 1 << 23 | range << 32;
-    // M, C, SA, I and WXN; WFI, WFE and caches are EL1's own matter.
+    // M, C, SA, I and WXN. WFI, WFE and cache instructions at EL0 would trap to EL1.
     let sctlr = SCTLR_EL1_RES1 | 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
     let regime = &EL1_REGIME;
     regime
@@ -83,9 +83,9 @@ pub unsafe fn enter(pool: &mut Pool, regions: impl Iterator<Item = (Region, Use)
     insn::tlbi_vmalle1();
     insn::dsb_nsh();
     insn::isb();
-    // Writes until here went to memory. A hypervisor that has this memory mapped with caches may have read it before,
+    // Writes up to here went to memory. A hypervisor that has this memory mapped with caches may have read it before,
     // also by speculation, and the CPU would find those values once caches are on (DDI 0487K.a, B2.10, mismatched
-    // memory attributes). Nothing is taken from the pool below; the stack is in the data, so that part comes last.
+    // memory attributes). Nothing is taken from the pool below; the data includes the stack, so it comes last.
     pages::clean(pool.taken());
     let data = layout::data();
     // SAFETY: the caller vouches for the regions, which have the code and the stack where

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much RAM this kernel takes besides the image: `cargo xtask run` refuses a machine that has less. Each program
+//! The RAM that this kernel takes besides the image: `cargo xtask run` refuses a machine that has less. Each program
 //! declares its own need.
 
 use pages::PAGE;
@@ -19,7 +19,7 @@ pub const PER_CPU: u64 = percpu::NEEDS + kernel::NEEDS;
 pub const PER_PAIR: u64 = kernel::NEEDS_PER_PAIR;
 /// Bytes for each cell of the plan.
 pub const PER_CELL: u64 = size_of::<Entry>() as u64;
-/// Bytes for each CPU, of each cell of the plan: its load, and its rounds of noise.
+/// Bytes for each CPU and cell of the plan: its load, and its rounds of noise.
 pub const PER_CELL_AND_CPU: u64 = (size_of::<Load>() + size_of::<u64>()) as u64;
 /// Bytes for the samples of one cell.
 pub const PER_MEASURED: u64 = (size_of::<Samples>() as u64).next_multiple_of(PAGE);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The console: lines.
+//! The console, which prints lines.
 
 use core::fmt::{self, Write};
 
@@ -32,7 +32,7 @@ pub unsafe fn open_alone(uart: Uart) {
     unsafe { *PORT.as_mut_ptr() = Some(Port::new(uart)) };
 }
 
-/// Sends lines to `call` from now on, and not to the UART.
+/// Sends lines to `call` from now on, instead of the UART.
 pub fn by_call(call: fn(&ConsoleWords)) {
     CALL.call_once(|| call);
 }
@@ -53,7 +53,7 @@ fn write(port: &mut Option<Port>, text: fmt::Arguments<'_>) {
     }
 }
 
-/// Text on its way to a call, which takes some at a time.
+/// Text for a hypercall, which takes a few characters at a time.
 struct Gathered {
     call: fn(&ConsoleWords),
     words: ConsoleWords,
@@ -105,7 +105,7 @@ pub fn line_unlocked(text: fmt::Arguments<'_>) {
     write(unsafe { &mut *PORT.as_mut_ptr() }, text);
 }
 
-/// Reports a boot stage; the last one printed shows how far a boot that hangs got.
+/// Reports a boot stage; the last stage printed shows where a boot hangs.
 #[macro_export]
 macro_rules! stage {
     ($name:literal, $($arg:tt)*) => {

@@ -31,12 +31,12 @@ pub struct PerCpu {
     /// Position in [`all`].
     pub index: usize,
     online: AtomicBool,
-    /// The CPU was turned off in the middle of a task, which it is to begin again.
+    /// Whether the CPU was turned off in the middle of a task, which it has to begin again.
     pub unfinished: AtomicBool,
     /// Set by the interrupt handler, read by a CPU that is busy.
     pub interrupted: AtomicBool,
     time: AtomicU64,
-    /// When the last IRQ reached its vector, if that is traced, ticks.
+    /// When the last IRQ reached its vector, in ticks, if that is traced.
     pub vector_at: AtomicU64,
     /// Function calls that it served in this block.
     pub served: AtomicU32,
@@ -44,25 +44,25 @@ pub struct PerCpu {
     pub tally: Tally,
     /// Its redistributor, once it has set it up.
     pub redistributor: Once<Redistributor>,
-    /// Interrupts that a check is waiting for.
+    /// Interrupts that a check waits for.
     pub journal: Journal,
     /// Its counts in the last job that it took part in.
     pub counts: SpinMutex<Counts>,
     /// When its alarm rang.
     pub bell: Bell,
-    /// Where others ask it to leave its idle loop.
+    /// Requests of other CPUs that it leave its idle loop.
     pub request: Request,
-    /// Cycles of its core per tick at the begin, once it was asked.
+    /// Cycles of its core per tick at the start, once measured.
     pub per_tick: Once<PerTick>,
 }
 
 static ALL: Once<&'static [&'static PerCpu]> = Once::new();
 
-/// Bytes of the pool that [`create`] takes for each CPU: its stack, its state, and less than a
-/// page for where that is.
+/// Bytes of the pool that [`create`] takes for each CPU: its stack, its state, and less than a page
+/// for the pointer to its state.
 pub const NEEDS: u64 = STACK_SIZE + (size_of::<PerCpu>() as u64).next_multiple_of(PAGE) + PAGE;
 
-/// Allocates the state of every CPU with an affinity in `mpidrs`; the first one is the caller.
+/// Allocates the state of every CPU with an affinity in `mpidrs`; the first CPU is the caller.
 pub fn create(pool: &mut Pool, mpidrs: impl ExactSizeIterator<Item = u64>) {
     let stacks = pool.take(mpidrs.len() as u64 * STACK_SIZE);
     let build = |(index, mpidr)| PerCpu {
@@ -136,7 +136,7 @@ impl PerCpu {
         self.time.store(ticks, Release);
     }
 
-    /// The reading that the CPU left last.
+    /// Returns the CPU's last noted reading of the clock.
     pub fn noted_time(&self) -> u64 {
         self.time.load(Acquire)
     }

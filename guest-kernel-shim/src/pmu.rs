@@ -14,10 +14,9 @@ use arch::regs::{
 };
 use spin::once::Once;
 
-/// PMCR_EL0: E (0) enable, P (1) and C (2) reset, LC (6) 64-bit cycle counter. Its other
-/// fields are 0: they have any value after a reset, and DP (5) would stop the cycle counter
-/// where events are not to be counted, FZO (9) event counters that overflow (DDI 0487K.a,
-/// PMCR_EL0).
+/// PMCR_EL0: E (0) enable, P (1) and C (2) reset, LC (6) 64-bit cycle counter. Its other fields are
+/// 0: they have any value after a reset, and DP (5) would stop the cycle counter where event
+/// counting is prohibited, and FZO (9) the event counters on overflow (DDI 0487K.a, PMCR_EL0).
 const ENABLE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 6;
 /// PMCCFILTR_EL0 and PMEVTYPERn_EL0: NSH, count at EL2.
 const AT_EL2: u64 = 1 << 27;
@@ -28,15 +27,15 @@ const CYCLES: u64 = 1 << 31;
 const COUNTER0: u64 = 1;
 
 /// Finds out whether there is a PMU as the architecture describes it (PMUVer). `works` returns whether its argument
-/// runs without an exception: Xen was seen to show the machine's PMUVer to a guest that gets no PMU, and its registers
-/// are undefined then.
+/// runs without an exception: Xen was seen to show the machine's PMUVer to a guest without a PMU, whose registers are
+/// then undefined.
 pub fn find(works: impl FnOnce(fn()) -> bool) {
     let version = ID_AA64DFR0_EL1.get() >> 8 & 0xf;
     let is_claimed = version != 0 && version != 0xf;
     IS_THERE.call_once(|| is_claimed && works(|| PMCCFILTR_EL0.set(AT_EL2)));
 }
 
-/// Whether there is one.
+/// Whether there is a PMU.
 pub fn is_there() -> bool {
     IS_THERE.get().is_some_and(|&found| found)
 }
@@ -60,13 +59,13 @@ pub fn start() {
     insn::isb();
 }
 
-/// Cycles so far, where there is a PMU, as early as the CPU likes to read them.
+/// Returns the cycles so far, where there is a PMU; the CPU may read them early.
 #[inline(always)]
 pub fn cycles() -> u64 {
     PMCCNTR_EL0.get()
 }
 
-/// Cycles and instructions so far; 0 for a count that does not exist.
+/// Returns the cycles and instructions so far; 0 for a count that does not exist.
 pub fn read() -> [u64; 2] {
     if !is_there() {
         return [0; 2];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Features that the machine was found to model.
+//! Features that the machine models, found by trials.
 
 mod answer;
 mod caches;
@@ -15,9 +15,9 @@ use crate::{clock, pmu, workers};
 
 struct Trial {
     name: &'static str,
-    /// It needs a second CPU that acts.
+    /// Whether it needs a second CPU that acts.
     pair: bool,
-    /// An earlier trial without whose yes this one would not show anything.
+    /// An earlier trial without whose yes this trial would show nothing.
     needs: Option<&'static str>,
     run: fn() -> Answer,
 }
@@ -43,7 +43,7 @@ impl Trial {
         }
     }
 
-    /// Tries it, with the earlier answers.
+    /// Runs the trial, given the earlier answers.
     fn answer(&self, before: &[Answer]) -> Answer {
         let known = TRIALS.iter().map(|trial| trial.name).zip(before);
         let mut needed = known.filter(|(name, _)| Some(*name) == self.needs);
@@ -62,10 +62,10 @@ impl Trial {
 /// The trial of caches.
 pub const CACHES: &str = "caches_modelled";
 
-/// How many trials there are.
+/// Number of trials.
 const COUNT: usize = 14;
 
-/// Every trial, by the name that results give it.
+/// Every trial, by its name in results.
 const TRIALS: [Trial; COUNT] = {
     use Trial as T;
     const WFE: &str = "wfe_halts";
@@ -100,8 +100,8 @@ const TRIALS: [Trial; COUNT] = {
 
 static ANSWERS: Once<ArrayVec<Answer, COUNT>> = Once::new();
 
-/// Returns every trial's name and answer. The first call tries them, and has to come from the first CPU, with the
-/// others parked.
+/// Returns every trial's name and answer. The first call runs the trials, and has to come from the first CPU,
+/// with the others parked.
 pub fn answers() -> impl Iterator<Item = (&'static str, &'static Answer)> {
     let answers = ANSWERS.call_once(|| {
         let mut answers = ArrayVec::new();
@@ -114,7 +114,7 @@ pub fn answers() -> impl Iterator<Item = (&'static str, &'static Answer)> {
     TRIALS.iter().map(|trial| trial.name).zip(answers)
 }
 
-/// Whether the trial `name` ended without a yes: a doubtful answer does not show it.
+/// Whether the trial `name` ended without a yes, which includes a doubtful answer.
 pub fn is_not_modelled(name: &str) -> bool {
     answers().any(|(trial, answer)| trial == name && !answer.is_yes())
 }
@@ -123,8 +123,8 @@ fn counts_instructions() -> Answer {
     Answer::plain(clock::counts_instructions())
 }
 
-/// CPUs run at once. Where the counter counts every instruction of the machine and nothing else, they do not: two at a
-/// time would count twice.
+/// CPUs run at the same time. If the counter counts every instruction of the machine and nothing else, they do not:
+/// two at a time would count twice.
 fn cpus_run_at_once() -> Answer {
     Answer::plain(!clock::counts_instructions())
 }

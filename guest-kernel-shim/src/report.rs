@@ -21,14 +21,14 @@ use self::record::{record, send};
 use crate::entry::{Entry, Work};
 use crate::{clock, hypervisor};
 
-/// The order of a pass.
+/// Reports the order of a pass.
 pub fn order(pass: u32, forwards: bool, cells: usize) {
     let direction = if forwards { "forwards" } else { "backwards" };
     let line = record("order").field("pass", pass);
     send(line.field("direction", direction).field("cells", cells));
 }
 
-/// Reports the plan, before it is measured.
+/// Reports the plan before measuring.
 pub fn plan(plan: &Plan, entries: &[Entry], work: &Work) {
     let skipped = entries.iter().filter(|entry| entry.skipped.is_some());
     let line = record("plan")
@@ -79,7 +79,7 @@ fn serrors() {
     }
 }
 
-/// The last records.
+/// Writes the last records.
 pub fn end(cells: usize) {
     serrors();
     send(record("end").field("cells", cells));

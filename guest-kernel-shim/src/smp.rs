@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Starting the other CPUs: by PSCI, or by letting go those that the loader let in.
+//! Starts the other CPUs, through PSCI or by releasing those that the loader let in.
 
 use plan::{Atomics, SkipReason};
 use platform::{Enable, Region};
@@ -10,8 +10,8 @@ use crate::percpu::PerCpu;
 
 use crate::{atomics, boot, clock, hypervisor, interrupts, memory, output, percpu, pmu, workers};
 
-/// Starts every CPU but this one and waits until each runs. One that does not
-/// is reported and left out.
+/// Starts every CPU but this one and waits until each runs. A CPU that does not run is reported and
+/// left out.
 pub fn start_others() {
     // Data that the others read before their caches are on.
     memory::data().into_iter().for_each(pages::clean);
@@ -29,7 +29,7 @@ pub fn start_others() {
     }
 }
 
-/// Starts `cpu` and waits until it runs; PSCI's status.
+/// Starts `cpu` and waits until it runs; returns PSCI's status.
 pub fn start(cpu: &'static PerCpu) -> i64 {
     let status = turn_on(cpu);
     if status == 0 {
@@ -38,7 +38,7 @@ pub fn start(cpu: &'static PerCpu) -> i64 {
     status
 }
 
-/// Starts `cpu`; PSCI's status.
+/// Starts `cpu`; returns PSCI's status.
 pub fn turn_on(cpu: &'static PerCpu) -> i64 {
     let context = core::ptr::from_ref(cpu) as u64;
     pages::clean(Region {

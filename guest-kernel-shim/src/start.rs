@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From the first Rust instruction to a machine that can measure, and on to the
-//! program that the image is of.
+//! From the first Rust instruction to a machine that can measure, and on to the image's program.
 
 use aarch64_cpu::registers::{MPIDR_EL1, Readable};
 use arch::layout;
@@ -17,7 +16,7 @@ use crate::{
     stage, vectors,
 };
 
-/// Where the lists of the machine's description are.
+/// Storage of the lists of the machine's description.
 static ROOM: Place<Room> = Place::new(Room::new());
 
 /// Body of a program, run when all CPUs run: returns the exit status.
@@ -27,7 +26,7 @@ pub type Run = fn(&Arguments<'static>, &mut Pool) -> u64;
 /// everything up and ends the machine when `run` is over.
 ///
 /// # Panics
-/// Panics if the machine is not described as this kernel needs it.
+/// Panics if the machine's description lacks something that this kernel needs.
 pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     // SAFETY: by the boot protocol x0 is the device tree's address, and the header's own size field bounds the slice.
     let blob = unsafe { device_tree(dtb) };
@@ -81,9 +80,9 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     unsafe { gic::enable_distributor(&platform.gic) }.unwrap_or_else(|error| panic!("{error}"));
     pmu::find(|access| vectors::catching(access).is_none());
     smp::prepare();
-    // Before there are other CPUs, and after this one has started its PMU: a simulator may
-    // take that for the end of the boot and go on with cores of another model, on which the
-    // counter counts something else.
+    // This comes before there are other CPUs, and after this CPU has started its PMU: a simulator
+    // may take that start for the end of the boot and go on with cores of another model, on which
+    // the counter counts something else.
     clock::counts_instructions();
     smp::start_others();
     let mut arguments = Arguments::parse(platform.bootargs).unwrap_or_else(|wrong| refuse(&wrong));
@@ -105,8 +104,8 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     hypervisor::exit(run(&arguments, &mut pool))
 }
 
-/// Stops the generic watchdogs that a loader left running, with the MMU off: on the bare machine nothing has done it
-/// before. The watchdogs found are reported when there is a console.
+/// Stops the generic watchdogs that a loader left running, with the MMU off: on the bare machine, nothing has
+/// stopped them before. The watchdogs found are reported when there is a console.
 fn stop_watchdogs(
     platform: &Platform<'_>,
     keep: bool,
@@ -122,14 +121,14 @@ fn stop_watchdogs(
     .collect()
 }
 
-/// Ends the machine, because of its boot arguments; the hypervisor has refused them
-/// before, if there is one and it can know.
+/// Ends the machine because of its boot arguments; a hypervisor, if there is one and it can know,
+/// has refused them already.
 fn refuse(wrong: &dyn core::fmt::Display) -> ! {
     output::line(format_args!("rouse: refused: boot arguments: {wrong}"));
     hypervisor::exit(2)
 }
 
-/// Turns translation on; answers the memory that is free.
+/// Turns translation on, and returns the free memory.
 fn enter(platform: &Platform<'_>, tree: Region, monitor: Option<Region>) -> Pool {
     let image = Region::from(layout::base()..layout::data().end);
     let mut taken = platform.reserved.clone();
@@ -158,7 +157,7 @@ fn enter(platform: &Platform<'_>, tree: Region, monitor: Option<Region>) -> Pool
     ];
     let regions = regions.into_iter().chain(frames);
     let regions = regions.chain([uart, monitor].into_iter().flatten().map(devices));
-    // Not on machines that have something there.
+    // The hole is not mapped on machines that have memory there.
     let is_hole = !platform.memory.iter().any(|bank| bank.overlaps(&HOLE));
     let regions = regions.chain(is_hole.then_some(devices(HOLE)));
     // SAFETY: image, stack (in its data) and pool are among the regions.
@@ -166,8 +165,8 @@ fn enter(platform: &Platform<'_>, tree: Region, monitor: Option<Region>) -> Pool
     pool
 }
 
-/// Returns the device tree at `address`, after making it equal in memory, which is read now, and for caches, which are
-/// used later: a loader may have written it with its caches on or off.
+/// Returns the device tree at `address`, after making memory, which is read now, and caches, which are used later,
+/// agree on it: a loader may have written it with its caches on or off.
 ///
 /// # Safety
 /// `address` must be the one that the loader passed.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Events of a CPU: counted by itself, read by the one that reports.
+//! Events of a CPU, which counts them itself; the reporting CPU reads them.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Counted events, by the names that records give them.
+/// Counted events, by their names in records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Event {
@@ -12,7 +12,7 @@ pub enum Event {
     Sent,
     /// Interrupts left out because the target polled.
     Elided,
-    /// Interrupts left out because the request was there already.
+    /// Interrupts left out because the request was already pending.
     Coalesced,
     /// Interrupts taken.
     Taken,
@@ -20,19 +20,19 @@ pub enum Event {
     PollTimeout,
     /// Times that WFI was executed.
     Halted,
-    /// Times that a poll paused, where that is measured: returns of WFE or WFET,
-    /// all but the last of each poll without a request to see.
+    /// Times that a poll paused, where that is measured: returns of WFE or WFET, all but the last
+    /// of each poll without finding a request.
     Pauses,
     /// Ticks spent polling, where that is measured.
     PollTicks,
     /// Ticks spent in WFI, trapped or not, where that is measured.
     HaltTicks,
-    /// Ticks that polls went on past their limit.
+    /// Ticks by which polls exceeded their limit.
     Overshoot,
 }
 
 impl Event {
-    /// Every one, in order.
+    /// All events, in order.
     pub const ALL: [(Self, &'static str); 10] = [
         (Self::Sent, "ipi.sent"),
         (Self::Elided, "ipi.elided"),
@@ -61,8 +61,8 @@ impl Tally {
         event as usize * size_of::<AtomicU64>()
     }
 
-    /// Counts one more. Only the CPU itself calls this, its handlers included: a handler between load and store would
-    /// lose a count, so a counter of handlers is used by nothing else.
+    /// Counts one event. Only the CPU itself calls this, including its handlers: a handler between load and store
+    /// would lose a count, so a counter used in handlers is used nowhere else.
     #[inline(always)]
     pub fn add(&self, event: Event) {
         self.add_many(event, 1);

@@ -33,8 +33,8 @@ impl Target for PerCpu {
     #[inline(always)]
     fn wfi(&self) {
         insn::wfi();
-        // The waker has most often just written to this word, on another core. Its line comes while the interrupt is
-        // taken.
+        // Usually the waker has just written to this word on another core. The prefetch brings its line while the
+        // interrupt is taken.
         insn::prefetch_to_write(&self.request);
     }
 
@@ -133,7 +133,7 @@ impl<T: Target, I: for<'c> Idle<Barred<'c, T>>> Idle<T> for BehindBarrier<I> {
     }
 }
 
-/// A CPU that notes when it begins and ends to poll and to halt: see crate `parts`.
+/// A CPU that notes when it begins and stops polling and halting: see crate `parts`.
 pub struct Noting {
     cpu: &'static PerCpu,
     log: &'static TimeLog,
@@ -223,7 +223,7 @@ pub trait Here: Target {
     /// Its state.
     fn cpu(&self) -> &PerCpu;
 
-    /// Sleeps by `sleep`, which is not a WFI of this kernel.
+    /// Sleeps through `sleep`, which is not a WFI of this kernel.
     fn halting(&self, sleep: impl FnOnce());
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The exception vectors of EL1. Only IRQ is expected: any other exception is a bug of this kernel and ends it with the
-//! registers shown, unless code asked for it by [`catching`].
+//! The exception vectors of EL1. Only IRQ is expected: any other exception is a bug of this kernel and ends it with a
+//! dump of the registers, unless code expects it through [`catching`].
 //!
-//! The table exists twice: in the second one an IRQ logs the time first. In the first one the interrupt that wakes a
-//! CPU is handled in assembly, because it is in every number: the work of [`crate::dispatch`] for RESCHED needs two
-//! registers, and a Rust function may change nineteen. Any other interrupt goes on to it, with its number.
+//! The table exists twice: in the second table, an IRQ logs the time first. In the first table, the interrupt that
+//! wakes a CPU is handled in assembly, because it is part of every result: the work of [`crate::dispatch`] for
+//! RESCHED needs two registers, and a Rust function may change nineteen. Any other interrupt goes on to
+//! [`crate::dispatch`], with its number.
 
 use core::mem::offset_of;
 use core::sync::atomic::AtomicU64;
@@ -28,7 +29,7 @@ arch::symbol_addresses! {
     traced = el1_vectors_traced;
 }
 
-/// Whether this CPU notes the time of an IRQ.
+/// Sets whether this CPU notes the time of an IRQ.
 pub fn trace(on: bool) {
     VBAR_EL1.set(if on { traced() } else { plain() });
     insn::isb();
@@ -75,7 +76,7 @@ core::arch::global_asm!(
         eret
     .endm
 
-    // Reads the clock as soon as there is a register for it.
+    // Reads the clock as soon as a register is free.
     .macro el1_irq_traced
         stp     x0, x1, [sp, #-256]
         mrs     x0, cntvct_el0
@@ -97,7 +98,8 @@ el1_vectors:
 el1_vectors_traced:
     el1_table el1_irq_traced
 
-    // While EL1 is prepared at EL2: an access of a register that firmware keeps is left alone.
+    // Vectors while EL1 is prepared at EL2: they step over an access to a register that firmware
+    // keeps.
     .balign 2048
     .global el2_vectors
 el2_vectors:
@@ -162,7 +164,7 @@ pub struct Exception {
     pub far: u64,
 }
 
-/// Whether a synchronous exception is wanted, and the one that came.
+/// Whether a synchronous exception is expected, and the exception that came.
 static WANTED: AtomicU64 = AtomicU64::new(0);
 static ESR: AtomicU64 = AtomicU64::new(0);
 static FAR: AtomicU64 = AtomicU64::new(0);

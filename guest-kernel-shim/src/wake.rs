@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The waker's side: asking another CPU to leave its idle loop.
+//! The waker's side: asks another CPU to leave its idle loop.
 
 use arch::{gic_cpu, insn};
 use wait::idle::Idle;
@@ -8,7 +8,7 @@ use wait::request::Notice;
 use crate::percpu::PerCpu;
 use crate::tally::Event;
 
-/// How a target is woken: the constants of all its wake-ups.
+/// How a target is woken: the constants of its wake-ups.
 #[derive(Clone, Copy)]
 pub struct Waker {
     target: &'static PerCpu,
@@ -16,9 +16,9 @@ pub struct Waker {
     bit: u32,
     /// ICC_SGI1R_EL1 value of the interrupt.
     sgi: u64,
-    /// A target that polls gets no interrupt.
+    /// Whether a target that polls gets no interrupt.
     elide: bool,
-    /// A target that polls waits for an event.
+    /// Whether a target that polls waits for an event.
     event: bool,
 }
 
@@ -35,8 +35,8 @@ impl Waker {
         }
     }
 
-    /// Returns the waker of a target that waits as this CPU does, by `idle`: whether an event is
-    /// needed is then no test of the loop that wakes.
+    /// Returns the waker of a target that waits with `idle`, like this CPU: the waking loop then
+    /// need not test whether an event is needed.
     #[inline(always)]
     pub fn of_a_peer(self, idle: &impl Idle<PerCpu>) -> Self {
         Self {
@@ -50,13 +50,13 @@ impl Waker {
         self.target
     }
 
-    /// Sets the request only: the interrupt is the caller's.
+    /// Only sets the request; the caller sends the interrupt.
     #[inline(always)]
     pub fn request(&self) {
         self.target.request.wake(self.bit, false);
     }
 
-    /// Wakes the target. The caller's stores before it are visible to the target.
+    /// Wakes the target, to which the caller's earlier stores are then visible.
     #[inline(always)]
     pub fn wake(&self, me: &PerCpu) {
         match self.target.request.wake(self.bit, self.elide) {

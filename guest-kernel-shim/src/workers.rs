@@ -3,8 +3,9 @@
 //!
 //! One CPU leads: it posts a job and wakes the CPUs that take part, and all of them set their knobs. It is the first
 //! one, or the sender of the cell's pair ([`lead`]). When all are ready, the leader starts them. A CPU that is done
-//! resets its knobs, leaves its counts and parks. CPUs that take no part make [`noise`] from before the first sample
-//! until after the last one, if the cell has some. Between jobs CPUs wait in a plain WFI, so that they cost nothing.
+//! resets its knobs, leaves its counts and parks. If the cell has [`noise`], CPUs that take no part make it from
+//! before the first sample until after the last one. Between jobs, CPUs wait in a plain WFI, so that they cost
+//! nothing.
 
 pub mod lead;
 pub mod noise;
@@ -33,22 +34,22 @@ use crate::workload::pingpong::Far;
 use crate::workload::samples::made;
 use crate::workload::stages::FarSide;
 
-/// Members that have turned their knobs.
+/// Number of members that have set their knobs.
 static READY: AtomicU32 = AtomicU32::new(0);
 /// Number of the job that may run.
 static GO: AtomicU32 = AtomicU32::new(0);
-/// Members that are running.
+/// Number of members that are running.
 static RUNNING: AtomicU32 = AtomicU32::new(0);
 /// Number of the job whose last sample is taken.
 static OVER: AtomicU32 = AtomicU32::new(0);
 
-/// The CPU that leads `cell` and measures. It is there on a machine of one CPU, too.
+/// Returns the CPU that leads `cell` and measures. Even a machine of one CPU has it.
 pub fn leader(cell: &Cell) -> &'static PerCpu {
     let [sender, _] = cell.pair.cpus();
     running(sender)
 }
 
-/// The CPU that the leader of `cell` wakes, if that is one.
+/// Returns the CPU that the leader of `cell` wakes, if that is a single CPU.
 pub fn receiver(cell: &Cell) -> &'static PerCpu {
     let [_, receiver] = cell.pair.cpus();
     running(receiver)
@@ -77,8 +78,8 @@ pub fn members(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> + Clone {
         .chain(percpu::online().skip(1).take(count))
 }
 
-/// Requests sent and interrupts taken so far by sender, receiver and all other CPUs, if `cell` has a pair: a reader can
-/// check by it that the named CPUs were used.
+/// Returns the requests sent and interrupts taken so far by sender, receiver and all other CPUs, if `cell` has a pair:
+/// with these, a reader can check that the named CPUs were used.
 fn moves(cell: &Cell) -> [u64; 3] {
     let mut sums = [0; 3];
     if cell.has_pair() {
@@ -93,7 +94,7 @@ fn moves(cell: &Cell) -> [u64; 3] {
     sums
 }
 
-/// Turns them on the first two CPUs, for good.
+/// Sets these knobs on the first two CPUs for the rest of the run.
 pub fn turn_everywhere(trap: Trap, deliver: Deliver) {
     static CHOICE: SpinMutex<(Trap, Deliver)> = SpinMutex::new((Trap::None, Deliver::Inject));
     fn turn() {
@@ -108,7 +109,7 @@ pub fn turn_everywhere(trap: Trap, deliver: Deliver) {
     }
 }
 
-/// Runs `job`: `lead` is the leader's part. Returns the counts of all CPUs.
+/// Runs `job`, with `lead` as the leader's part. Returns the counts of all CPUs.
 pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
     let me = PerCpu::this();
     let members = members(&job.cell);
@@ -121,8 +122,8 @@ pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
     let number = post(me, Work::Job(job), workers);
     turn(&job.cell);
     trace(job.traced);
-    // Members do likewise: an interrupt that an earlier wait had no use for would be taken for one
-    // of this job, and its first sample would have one look more.
+    // Members do the same: otherwise an interrupt left over from an earlier wait would be taken for
+    // one of this job, and the first sample would have one more check.
     begin(me);
     until(|| READY.load(Acquire) == size);
     GO.store(number, Release);
@@ -157,11 +158,11 @@ pub fn serve() -> ! {
     }
 }
 
-/// Takes part in the jobs after number `seen`, until it is `over`.
+/// Takes part in the jobs after number `seen`, until `over` holds.
 fn serve_until(me: &PerCpu, mut seen: u32, over: impl Fn() -> bool) {
     while !over() {
         post::serve_task(me);
-        // Read together, or the number of one job would be taken for that of the next.
+        // Read together; otherwise the number of one job could be taken for that of the next.
         let Posted { number, work } = *POSTED.lock();
         if number == seen {
             idle::park(me);
@@ -188,7 +189,7 @@ fn has(mut cpus: impl Iterator<Item = &'static PerCpu>, me: &PerCpu) -> bool {
 }
 
 /// Makes the noise of `cell`, from before the first sample until after the last one. Its interrupts are delivered like
-/// those that are measured.
+/// the measured ones.
 fn stand_by(me: &PerCpu, number: u32, cell: &Cell) {
     if hypervisor::present() {
         turn_exits(cell.trap, cell.deliver);
@@ -203,9 +204,9 @@ fn stand_by(me: &PerCpu, number: u32, cell: &Cell) {
     DONE.fetch_add(1, AcqRel);
 }
 
-/// Gives every measurement the same state to begin with, whatever was measured before. A leftover event is one WFE less
-/// that waits; and where an exception return is not an event, as in QEMU, a loop of WFEs may go on for ever as it
-/// began: a trapped WFE is an exit in each round trip, or in none.
+/// Gives every measurement the same initial state, whatever was measured before. With a leftover event, one WFE fewer
+/// waits; and where an exception return is not an event, as in QEMU, a loop of WFEs may go on for ever as it began: a
+/// trapped WFE is an exit in each round trip, or in none.
 fn start_alike() {
     arch::insn::forget_events();
 }
@@ -241,8 +242,8 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
                     idle::with(&setting, &mut FarSide { waker, count, log });
                 }
                 None => {
-                    // A number like any other: of one that is known to be a sum the loop, which
-                    // is in the sample, keeps both sides.
+                    // Hides the number's origin: if the compiler knew it as a sum, the loop, which
+                    // is in the sample, would keep both summands.
                     let count = black_box(made(job.cell.workload, job.count));
                     idle::with(&setting, &mut Far { waker, count });
                 }
@@ -251,8 +252,8 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
         Workload::Ipi => idle::with(&setting, &mut Called),
         _ => block.run(),
     }
-    // The work of a member after its last answer must not be in the leader's last
-    // sample: where one thread runs all CPUs it would be.
+    // The work of a member after its last answer must not be in the leader's last sample, as it
+    // would be if one thread ran all CPUs.
     until(|| OVER.load(Acquire) == number);
     let end = Counts::now(&me.tally);
     trace(false);

@@ -35,7 +35,7 @@ pub fn prepare() {
     CHANNELS.iter().for_each(Channel::clear);
 }
 
-/// Begins the tasks of `cell` that are `cpu`'s: this CPU.
+/// Begins the tasks of `cell` that belong to `cpu`, which is this CPU.
 pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu) {
     let cpus = percpu::online().count();
     let groups = cell.groups;
@@ -56,7 +56,7 @@ pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu) {
         Workload::Idle => idle::spawn(count, gap, cpu),
         Workload::Frames => frames::spawn(count, gap, cpu, cpus),
         Workload::Ipi | Workload::Pingpong | Workload::Stream | Workload::Overshoot => {}
-        // Not of this guest: skipped.
+        // Workloads of another guest: skipped.
         Workload::LinuxPipe
         | Workload::LinuxFutex
         | Workload::LinuxEventfd

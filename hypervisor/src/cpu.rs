@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A CPU's own state, and how it is set up for a guest.
 //!
-//! Nothing here knows what an exit or an interrupt is: every floor above reads and
-//! changes this state.
+//! Nothing here knows about exits or interrupts: every floor above reads and changes this state.
 
 pub mod controls;
 pub mod counters;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When something is wrong: finding that out, and showing the state of every CPU.
+//! Detects failures, and shows the state of every CPU.
 
 pub mod deadline;
 pub mod dump;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interrupts: taking physical ones, making virtual ones pending, telling other CPUs.
+//! Takes physical interrupts, makes virtual interrupts pending, and notifies other CPUs.
 
 pub mod audit;
 pub mod deliver;

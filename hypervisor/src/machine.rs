@@ -13,7 +13,7 @@ use spin::once::Once;
 
 use crate::cpu::percpu::PerCpu;
 
-/// The parts of the machine's description that stay once it was read.
+/// The parts of the machine's description that are kept.
 pub struct Machine {
     /// The machine, as the firmware describes it.
     pub platform: Platform<'static>,
@@ -23,13 +23,13 @@ pub struct Machine {
     pub cpus: &'static [&'static PerCpu],
     /// VTTBR_EL2 and VTCR_EL2 of the guest's map.
     pub stage2: (u64, u64),
-    /// Frequency of the counter, Hz.
+    /// Frequency of the counter, in Hz.
     pub frequency: u64,
 }
 
 impl Machine {
-    /// The interrupt that tells a CPU of its pending word, as a bit of the
-    /// redistributor's registers: the maintenance interrupt, see `interrupts::kick`.
+    /// The interrupt that makes a CPU read its pending word, as a bit of the redistributor's
+    /// registers: the maintenance interrupt, see `interrupts::kick`.
     pub fn doorbell(&self) -> u32 {
         1 << self.platform.gic.maintenance
     }
@@ -42,7 +42,7 @@ impl Machine {
 
 static MACHINE: Once<Machine> = Once::new();
 
-/// Makes `machine` the one that [`machine()`] answers.
+/// Makes `machine` the one that [`machine()`] returns.
 pub fn publish(machine: Machine) -> &'static Machine {
     MACHINE.call_once(|| machine)
 }

@@ -2,11 +2,10 @@
 //! Rouse's hypervisor: one vCPU on each physical CPU, at EL2, nVHE.
 //!
 //! Boot order: [`boot::entry`] (assembly, MMU off; from UEFI through [`boot::efi`]) →
-//! [`boot::start`] ([`boot::discovery`], [`boot::memory_split`], page tables, GIC, the
-//! other CPUs) → [`exits::enter`] (into the guest). From then on a CPU is at EL2 only for
-//! an exit: [`exits::vectors`] (assembly) → [`exits::fast_paths`] (the commonest cases,
-//! assembly) or else [`exits::synchronous`] and [`interrupts::irq`] (which choose the
-//! handler) → back.
+//! [`boot::start`] ([`boot::discovery`], [`boot::memory_split`], page tables, GIC, the other CPUs)
+//! → [`exits::enter`] (into the guest). From then on, a CPU is at EL2 only for an exit:
+//! [`exits::vectors`] (assembly) → [`exits::fast_paths`] (the commonest cases, assembly) or else
+//! [`exits::synchronous`] and [`interrupts::irq`] (which choose the handler) → back.
 //!
 //! | what is measured | where |
 //! |---|---|
@@ -16,8 +15,8 @@
 //! | the same, at the receiver | [`interrupts::irq`], [`interrupts::vgic_cpu`] |
 //! | no trap at all | [`interrupts::deliver`] |
 //!
-//! Each of these modules is a floor: it uses itself and the floors below it only.
-//! `docs/architecture.md` has their order, and a test holds it.
+//! Each of these modules is a floor: it uses only itself and the floors below it.
+//! `docs/architecture.md` has their order, which a test checks.
 
 #![no_std]
 #![no_main]

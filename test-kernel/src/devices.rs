@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Accesses to devices by instructions that write their base back or transfer two registers: what they leave in
-//! registers of the device and of the CPU is printed, to be the same on any machine.
+//! Accesses devices with instructions that write their base back or transfer two registers, and prints the
+//! resulting registers of the device and of the CPU, which must be the same on any machine.
 
 use core::arch::asm;
 use core::fmt::Write;
@@ -8,7 +8,7 @@ use core::fmt::Write;
 use console::Port;
 use platform::Platform;
 
-/// GICR_IPRIORITYR0, after the begin of a redistributor.
+/// Offset of GICR_IPRIORITYR0 in a redistributor.
 const PRIORITIES: u64 = 0x1_0400;
 /// UARTIBRD, UARTFBRD, UARTLCR_H, UARTCR, UARTIFLS, UARTIMSC (DDI 0183G, 3.2).
 const KEPT: [(u64, u32); 6] = [
@@ -20,7 +20,7 @@ const KEPT: [(u64, u32); 6] = [
     (0x38, 0x30),
 ];
 
-/// Makes them.
+/// Makes the accesses.
 pub fn access(out: &mut Port, platform: &Platform<'_>) {
     let redistributor = platform.gic.redistributors.first();
     let (Some(redistributor), Some(uart)) = (redistributor, platform.uart) else {
@@ -31,7 +31,8 @@ pub fn access(out: &mut Port, platform: &Platform<'_>) {
     kept(out, uart.base);
 }
 
-/// Single registers: before and after, up and down, with any base, the stack pointer among them.
+/// Transfers single registers: pre- and post-indexed, up and down, with any base, including the
+/// stack pointer.
 fn priorities(out: &mut Port, first: u64) {
     let (mut stored, mut loaded) = (first, first);
     let (word, before, byte, by_sp): (u32, u32, u32, u32);
@@ -73,7 +74,7 @@ fn priorities(out: &mut Port, first: u64) {
     );
 }
 
-/// Pairs, in UARTILPR to UARTLCR_H.
+/// Transfers pairs of registers, in UARTILPR to UARTLCR_H.
 fn pairs(out: &mut Port, uart: u64) {
     let (mut stored, mut loaded) = (uart + 0x20, uart + 0x30);
     let (a, b): (u32, u32);
@@ -106,7 +107,7 @@ fn pairs(out: &mut Port, uart: u64) {
     );
 }
 
-/// The UART's registers as they were written, and that a character has gone.
+/// Prints the UART's registers as they were written, and whether a character was sent.
 fn kept(out: &mut Port, uart: u64) {
     let register = |offset| (uart + offset) as *mut u32;
     for (offset, value) in KEPT {
@@ -124,7 +125,7 @@ fn kept(out: &mut Port, uart: u64) {
     let _ = writeln!(out, ", sent {raised:#x}");
 }
 
-/// An access that nothing decodes.
+/// Makes an access that nothing decodes.
 pub fn exclusive(platform: &Platform<'_>) {
     if let Some(uart) = platform.uart {
         // SAFETY: reading the flags of the UART has no effect.

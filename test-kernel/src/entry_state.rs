@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares a CPU's state at entry with the expected one: what the boot protocols promise
-//! (DEN0022F.b, 6.4; Linux, Documentation/arch/arm64/booting.rst), and the state of a machine
-//! of its own, without leftovers of firmware or another kernel.
+//! Compares a CPU's state at entry with the expected state: the boot protocols' promises
+//! (DEN0022F.b, 6.4; Linux, Documentation/arch/arm64/booting.rst), and the state of a machine of
+//! its own, without leftovers of firmware or another kernel.
 
 use core::fmt::Write;
 
@@ -22,10 +22,10 @@ use platform::Platform;
 const SCTLR: u64 = 0x30d0_0800;
 /// The priority of a CPU interface that handles nothing.
 const IDLE: u64 = 0xff;
-/// Value that [`floating_point`] brings through a register.
+/// Value that [`floating_point`] passes through a register.
 const WORD: u64 = 0x3ff0_0000_0000_0000;
 
-/// Prints what is found wrong, and counts it.
+/// Prints and counts wrong values.
 struct Look<'a> {
     out: &'a mut Port,
     number: usize,
@@ -33,7 +33,7 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// `found` has to be `expected`.
+    /// Checks that `found` is `expected`.
     fn at(&mut self, name: &str, found: u64, expected: u64) {
         if found != expected {
             self.wrong += 1;
@@ -46,8 +46,8 @@ impl Look<'_> {
     }
 }
 
-/// Looks at this CPU, which is `number` in the device tree. It changes the CPU's interface and
-/// traps, so it is done once.
+/// Checks this CPU, which is `number` in the device tree. This changes the CPU's interface and
+/// traps, so it can be done only once.
 pub fn around(out: &mut Port, platform: &Platform<'_>, number: usize) {
     let mut look = Look {
         out,
@@ -59,9 +59,9 @@ pub fn around(out: &mut Port, platform: &Platform<'_>, number: usize) {
     timers(&mut look);
     interface(&mut look);
     interrupts(&mut look, platform, affinity);
-    // Rights that EL2 gives EL1 without asking.
+    // Rights that EL1 has without a request to EL2.
     look.at("the trap of floating point", floating_point(), WORD);
-    // HPMN of MDCR_EL2 is what EL1 reads as N; the traps of the monitors are there too.
+    // EL1 reads MDCR_EL2.HPMN as N; that register also has the traps of the monitors.
     PMCNTENSET_EL0.set(1);
     look.at(
         "event counters",
@@ -96,7 +96,7 @@ fn timers(look: &mut Look<'_>) {
         || CNTPCT_EL0.get(),
     ]
     .map(|counter: fn() -> u64| {
-        // It is not read early (DDI 0487K.a, D12.2.1).
+        // The ISB keeps the read from being done early (DDI 0487K.a, D12.2.1).
         insn::isb();
         counter()
     });
@@ -112,7 +112,7 @@ fn timers(look: &mut Look<'_>) {
     );
 }
 
-/// The CPU interface is off, and no interrupt is pending.
+/// Checks that the CPU interface is off, and no interrupt is pending.
 fn interface(look: &mut Look<'_>) {
     ICC_SRE_EL1.set(7);
     insn::isb();
@@ -128,7 +128,7 @@ fn interface(look: &mut Look<'_>) {
     look.at("ISR_EL1", ISR_EL1.get(), 0);
 }
 
-/// None of this CPU's private interrupts is pending or active.
+/// Checks that none of this CPU's private interrupts is pending or active.
 fn interrupts(look: &mut Look<'_>, platform: &Platform<'_>, affinity: u64) {
     /// Offsets of GICR_ISPENDR0 and GICR_ISACTIVER0 (IHI 0069H, 12.11).
     const PENDING: u64 = 0x1_0200;
@@ -146,7 +146,7 @@ fn interrupts(look: &mut Look<'_>, platform: &Platform<'_>, affinity: u64) {
     look.at("GICR_ISACTIVER0", read(ACTIVE), 0);
 }
 
-/// Brings [`WORD`] through a register of floating point.
+/// Passes [`WORD`] through a floating-point register.
 fn floating_point() -> u64 {
     // FPEN.
     CPACR_EL1.set(3 << 20);

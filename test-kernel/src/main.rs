@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A kernel that knows nothing of Rouse, to test what any other guest gets.
+//! A kernel that knows nothing of Rouse, for tests of any other guest's environment.
 //!
-//! It prints its address and command line, tries the memory that its header claims, and
-//! ends as its arguments ask:
+//! It prints its address and command line, tries the memory that its header claims, and ends as its
+//! arguments request:
 //!
 //! | argument | |
 //! |---|---|
@@ -42,7 +42,7 @@ const SYSTEM_RESET: u64 = 0x8400_0009;
 /// AFFINITY_INFO's answer for a CPU that is off.
 const OFF: u64 = 1;
 
-/// Where the device tree is. With the MMU off every CPU sees one memory.
+/// Address of the device tree. With the MMU off, all CPUs see the same memory.
 static TREE: AtomicU64 = AtomicU64::new(0);
 
 /// Runs on the first CPU.
@@ -99,7 +99,7 @@ extern "C" fn kernel_start_secondary(number: u64) -> ! {
     end(number as usize)
 }
 
-/// Ends the machine on this CPU, `number`, as the command line asks.
+/// Ends the machine on this CPU, `number`, as the command line requests.
 fn end(number: usize) -> ! {
     let mut room = Room::new();
     let platform = platform(&mut room);
@@ -112,7 +112,7 @@ fn end(number: usize) -> ! {
         "cpu-off" => {
             let first = platform.cpus[0].mpidr;
             while number > 0 && psci(&platform, AFFINITY_INFO, first, 0, 0) != OFF {}
-            // Text that is not a whole line yet must not be lost.
+            // An unfinished line must not be lost.
             let _ = write!(out, "kernel: the last word");
             psci(&platform, CPU_OFF, 0, 0, 0)
         }
@@ -124,7 +124,7 @@ fn end(number: usize) -> ! {
     hang()
 }
 
-/// An exception: nothing here expects one.
+/// Reports an exception, which nothing here expects.
 #[unsafe(no_mangle)]
 extern "C" fn kernel_failed(syndrome: u64, address: u64) -> ! {
     let mut room = Room::new();
@@ -140,7 +140,7 @@ extern "C" fn kernel_failed(syndrome: u64, address: u64) -> ! {
     hang()
 }
 
-/// Checks this CPU, `number`, if the command line asks for it.
+/// Checks this CPU, `number`, if the command line requests it.
 fn look_around(platform: &Platform<'_>, number: usize) {
     if has(platform, "look") {
         entry_state::around(&mut port(platform), platform, number);
@@ -198,7 +198,7 @@ fn has(platform: &Platform<'_>, word: &str) -> bool {
     words.any(|other| other == word)
 }
 
-/// The value of the argument that starts with `key`.
+/// Returns the value of the argument that starts with `key`.
 fn argument<'a>(platform: &Platform<'a>, key: &str) -> Option<&'a str> {
     let mut words = platform.bootargs.split_ascii_whitespace();
     words.find_map(|word| word.strip_prefix(key))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text that tries its reader.
+//! Text that tests its reader.
 
 use core::fmt::Write;
 use core::sync::atomic::AtomicU64;
@@ -30,7 +30,7 @@ const FORGED: [&str; 14] = [
 static STEP: AtomicU64 = AtomicU64::new(0);
 const STEPS: u64 = 6;
 
-/// Prints what others print.
+/// Prints the texts of others.
 pub fn forge(out: &mut Port) {
     for line in FORGED {
         let _ = writeln!(out, "{line}");
@@ -43,7 +43,8 @@ pub fn forge(out: &mut Port) {
     let _ = writeln!(out, "kernel: all of that was text");
 }
 
-/// Writes the parts of lines whose turn CPU `number` of two has: each line is begun by one and ended by the other.
+/// Writes CPU `number`'s parts of lines in turn with the other CPU: one CPU begins each line and the other ends
+/// it.
 pub fn take_turns(out: &mut Port, number: u64) {
     for step in (0..STEPS).filter(|step| step % 2 == number) {
         while STEP.load(SeqCst) != step {

@@ -13,7 +13,7 @@ use crate::workload::samples::Samples;
 use crate::workload::stages::Stamped;
 use crate::{clock, report};
 
-/// Most iterations with time stamps.
+/// Maximum number of iterations with time stamps.
 const STAMPED: u32 = 200;
 
 /// Buffers that cells use one after another.
@@ -44,7 +44,7 @@ pub fn run(entry: &mut Entry, scratch: &mut Scratch, seed: u64, watch: &Watch) {
     entry.core_hz = seen;
 }
 
-/// Runs its blocks, one after another; see [`plan::Pace`].
+/// Runs the blocks of a pass, one after another; see [`plan::Pace`].
 fn blocks(entry: &mut Entry, scratch: &mut Scratch, seed: u64) {
     let limits = entry.limits;
     let judged = limits.settle && entry.pace.passes + 1 == BALANCED;
@@ -91,7 +91,7 @@ pub fn close(id: usize, entry: &mut Entry, plan: &Plan, scratch: &mut Scratch, w
             workers::lead::on(leader, &mut || stamped(entry, most.min(STAMPED)));
         }
     }
-    // Compact output is for consoles that keep little: each cell once.
+    // Compact output, for consoles that keep little, has each cell once.
     if whole || !plan.compact {
         report::cell(id, entry, plan, work);
     }

@@ -2,19 +2,19 @@
 //! Measures how many cycles of the core a tick of the counter has, to convert elapsed time to cycles (`rouse.cycles`).
 //!
 //! The PMU can't time a wake-up itself. Its cycle counter belongs to one CPU, counts active cycles, and may stop while
-//! the CPU waits in WFI or WFE (DDI 0487K.a, PMCCNTR_EL0), so it would leave out just the part of a wake-up in which
+//! the CPU waits in WFI or WFE (DDI 0487K.a, PMCCNTR_EL0), so it would leave out exactly the part of a wake-up in which
 //! all CPUs wait. So a sample is taken with the counter that all CPUs share, and only its unit is changed, by the ratio
 //! of two clocks that are compared while this CPU is busy.
 //!
-//! A value is then elapsed time in cycles of a core that runs as fast as this one did at boot. Where the counter is
+//! A value is then elapsed time in cycles of a core that runs as fast as this core did at boot. Where the counter is
 //! slower than the core, a value is exact only to a tick, which is as many cycles as the ratio. Cores differ, so each
 //! CPU that measures compares its own clocks. A core that changes its frequency meanwhile has no such ratio; a change
 //! after that is noticed at the passes ([`super::watch`]).
 //!
 //! Both clocks are read at edges of the counter, the moments at which it ticks, since between two edges hundreds of
 //! cycles may pass. An edge lies somewhere between two readings, so the error of a part is at most one reading in
-//! [`READINGS`]. The loop consists of readings, each after a barrier: on a core that executes out of order they take
-//! far more cycles than instructions, and the time of a simulator depends on its instructions. All parts together have
+//! [`READINGS`]. The loop consists of readings, each after a barrier: on a core that executes out of order, they take
+//! far more cycles than instructions, but a simulator's time depends on its instructions. All parts together have
 //! about 30 000.
 
 use core::fmt;
@@ -24,13 +24,13 @@ use hist::{Ratio, Unusable};
 
 use crate::{clock, pmu};
 
-/// Parts that must agree.
+/// Number of parts that must agree.
 const PARTS: usize = 4;
-/// Readings in each, besides those that search for the edge.
+/// Readings in each part, besides those that search for the edge.
 const READINGS: u32 = 1000;
-/// Parts of a glance, of which the middle one counts.
+/// Number of parts of a glance, of which the middle part counts.
 const GLANCE: usize = 3;
-/// Readings in each.
+/// Readings in each part of a glance.
 const GLANCE_READINGS: u32 = 200;
 /// Readings within which the counter has to tick: it has at least 1 MHz, and a
 /// reading takes some cycles.
@@ -39,11 +39,11 @@ const PATIENCE: u32 = 10_000;
 /// Why there is no ratio.
 #[derive(Clone, Copy, Debug)]
 pub enum Unknown {
-    /// No PMU as the architecture describes it.
+    /// There is no PMU as the architecture describes it.
     NoPmu,
     /// The counter does not tick.
     NoTick,
-    /// The cycle counter stands, or the ratio is not steady.
+    /// The cycle counter stands still, or the ratio is not steady.
     Clocks(Unusable),
 }
 
@@ -60,10 +60,10 @@ impl fmt::Display for Unknown {
     }
 }
 
-/// Cycles of a core per tick, over all of the parts, or why there is no such number.
+/// Cycles of a core per tick, over all parts, or why there is no such number.
 pub type PerTick = Result<Ratio, Unknown>;
 
-/// Cycles of this core per tick.
+/// Measures the cycles of this core per tick.
 ///
 /// # Errors
 /// [`Unknown`] says why there is no such number.
@@ -77,7 +77,7 @@ pub fn per_tick() -> PerTick {
     Ratio::steady(&parts.ok_or(Unknown::NoTick)?).map_err(Unknown::Clocks)
 }
 
-/// The current clock of this core, Hz, measured quickly: exact to about 1 in [`GLANCE_READINGS`]. `None` where a clock
+/// Quickly measures the current clock of this core, in Hz, exact to about 1 in [`GLANCE_READINGS`]. `None` if a clock
 /// stands still. Requires a PMU.
 pub fn core_hz() -> Option<u64> {
     insn::mask_irq();
@@ -86,7 +86,8 @@ pub fn core_hz() -> Option<u64> {
     Ratio::middle(parts?, clock::frequency())
 }
 
-/// Returns how far both clocks went, from edge to edge, in `N` times so many readings.
+/// Returns how far both clocks went, from edge to edge, in each of `N` parts of `readings`
+/// readings.
 fn parts<const N: usize>(readings: u32) -> Option<[Ratio; N]> {
     let mut parts = [Ratio { wanted: 0, read: 0 }; N];
     let mut from = edge()?;
@@ -121,7 +122,7 @@ impl Moment {
     }
 }
 
-/// The next tick: half way between the readings before and after it.
+/// Finds the next tick, half way between the readings before and after it.
 fn edge() -> Option<Moment> {
     let mut before = Moment::now();
     for _ in 0..PATIENCE {

@@ -2,7 +2,7 @@
 //! Measures the core's frequency before and after each pass of a cell, so that a reader can tell a change of the code
 //! from a change of the clock.
 //!
-//! The core is that of the CPU that measures: the first one, or the sender of a pair. The measurement is outside of
+//! The core belongs to the CPU that measures: the first CPU, or the sender of a pair. The measurement is outside of
 //! samples, and busy: the cycle counter may stop while a CPU waits in WFI or WFE (DDI 0487K.a, PMCCNTR_EL0; `pmu`
 //! enables it by PMCR_EL0.E, PMCNTENSET_EL0.C and PMCCFILTR_EL0).
 
@@ -12,8 +12,7 @@ use plan::PASSES;
 use super::cycles;
 use crate::{clock, planted, pmu};
 
-/// Frequencies at the passes of a cell, Hz: at the begin and at the end of each, 0 if a clock
-/// stood.
+/// Frequencies in Hz at the start and the end of each pass of a cell; 0 if a clock stood still.
 pub type Seen = ArrayVec<[u64; 2], { PASSES as usize }>;
 
 /// Whether the frequency can be measured: a tick is time, and the PMU belongs to a core. An emulator that counts
@@ -24,12 +23,12 @@ pub fn tells() -> bool {
 
 /// Measures the core's clock around passes.
 pub struct Watch {
-    /// There is something to see.
+    /// Whether the frequency can be measured.
     tells: bool,
 }
 
 impl Watch {
-    /// Looks where it [`tells`] something.
+    /// Returns a watch, which measures only if the machine [`tells`] something.
     pub fn begin() -> Self {
         Self {
             tells: tells() || planted::looks(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much there is to do, and how much is done: in passes over cells, weighted by the time that a pass should take.
+//! The amount of work and the part done, in passes over cells, weighted by the time that a pass should take.
 
 use plan::PASSES;
 
@@ -8,13 +8,13 @@ use crate::clock;
 
 /// The work of a plan.
 pub struct Work {
-    /// Passes over cells that are done, or not needed any more.
+    /// Number of passes over cells that are done, or no longer needed.
     pub done: usize,
-    /// Passes that there can be.
+    /// Maximum number of passes.
     pub of: usize,
-    /// Microseconds of the guest that they should have taken, as guessed before.
+    /// Guessed microseconds of guest time for the passes done.
     pub done_us: u64,
-    /// Microseconds of all passes, as guessed.
+    /// Guessed microseconds of all passes.
     pub of_us: u64,
 }
 
@@ -30,7 +30,7 @@ impl Work {
         }
     }
 
-    /// Notes that a pass has gone by `entry`, whether it ran or not.
+    /// Notes that a pass went over `entry`, whether it ran or not.
     pub fn add(&mut self, entry: &Entry) {
         self.done += 1;
         self.done_us += guess_us(entry);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Governed CPUs that are made to poll, whatever their governor chooses.
 //!
-//! The idle loop is compiled for each way of doing that, and once without: the loop of a cell that does not ask for it
-//! has not one instruction more. (The patch has one loop, and a branch in it that is patched at run time; unused, that
-//! is a NOP.)
+//! The idle loop is compiled once for each way of forcing, and once without: the loop of a cell without it has no
+//! additional instruction. (The patch has one loop, and a branch in it that is patched at run time; unused, that is a
+//! NOP.)
 //!
 //! [`Posted`] is that patch: D. Bristot de Oliveira, "sched/idle: Make idle poll dynamic per-cpu", January 2023.
-//! Whenever a CPU is about to idle it checks its switch. If that is on, it lets the scheduler's tick go on and polls by
-//! YIELD, checking the switch each time.
+//! Whenever a CPU is about to idle, it checks its switch. If that is on, it lets the scheduler's tick go on and polls
+//! with YIELD, checking the switch each time.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -23,7 +23,7 @@ use crate::tally::Event;
 use crate::target::{Here, Noting};
 use crate::{clock, percpu::PerCpu};
 
-/// A CPU that polls by pointer looks after this long whether it still is to, microseconds.
+/// Time after which a CPU that polls by pointer checks whether it still should, in microseconds.
 const LOOK_US: u32 = 100;
 
 /// How a governed CPU is made to poll.
@@ -31,14 +31,14 @@ pub trait Forcing: Sized {
     /// Readies `cpu` for a body that idles by `setting`.
     fn ready<P: Pause, const BARRIER: bool>(_setting: &Setting, _cpu: &Cpu) {}
 
-    /// Stays once in an idle state, tries to, or polls because it was made to; returns the requests that it found.
+    /// Stays once in an idle state, tries to, or polls because it was made to; returns the requests found.
     fn step<T: Here, P: Pause, const BARRIER: bool>(
         idle: &mut Governed<P, Self, BARRIER>,
         me: &T,
     ) -> u32;
 }
 
-/// Not at all.
+/// No forced polling.
 pub struct Never;
 
 impl Forcing for Never {
@@ -89,7 +89,7 @@ fn relaxed<T: Here, P: Pause, const BARRIER: bool>(
     taken
 }
 
-/// Has the tick come at the next multiple of its period.
+/// Sets the tick for the next multiple of its period.
 fn next_tick<P, const BARRIER: bool>(idle: &Governed<P, Posted, BARRIER>, now: u64) {
     if idle.cpu.rung.is_on() {
         let in_ns = idle.tick_ns - time::ns(now) % idle.tick_ns;
@@ -97,7 +97,7 @@ fn next_tick<P, const BARRIER: bool>(idle: &Governed<P, Posted, BARRIER>, now: u
     }
 }
 
-/// A poll that it was made to ends, and began at `start`.
+/// Counts a forced poll that began at `start` and ends now.
 fn count(cpu: &Cpu, me: &PerCpu, start: u64) {
     let ticks = clock::now() - start;
     me.tally.add_many(Event::PollTicks, ticks);
@@ -145,8 +145,8 @@ fn steps<T: Here, P: Pause, const BARRIER: bool>() -> [*mut (); 2] {
     steps.map(|step| step as *mut ())
 }
 
-/// Polls by the pause of the wait, without a tick, until there is a request or the pointer is
-/// another one.
+/// Polls with the pause of the wait, without a tick, until there is a request or the pointer has
+/// changed.
 fn forced<T: Here, P: Pause, const BARRIER: bool>(
     idle: &mut Governed<P, Pointer, BARRIER>,
     me: &T,
@@ -165,7 +165,7 @@ fn forced<T: Here, P: Pause, const BARRIER: bool>(
     taken
 }
 
-/// Whether the loops that can be switched are for this body.
+/// Returns the way of forced polling, if this body uses loops that can be switched.
 pub const fn way<B: crate::setting::Body>(setting: &Setting) -> Option<IdlePollBy> {
     match B::HAS_TASKS {
         true => setting.forced,

@@ -33,7 +33,7 @@ use crate::setting::{Body, Setting};
 use crate::target::{Barred, Here};
 use crate::{clock, hypervisor};
 
-/// The device that `setting` asks for.
+/// Returns the device that `setting` asks for.
 fn device(setting: &Setting, governor: Governor) -> Device {
     let table = setting.states.table(setting.standby_us, setting.tick_ns);
     // A cell whose table contradicts itself is skipped before this.
@@ -45,7 +45,7 @@ fn device(setting: &Setting, governor: Governor) -> Device {
     device
 }
 
-/// The window that a request to a device opens.
+/// Returns the window that a request to a device opens.
 fn psd(setting: &Setting, table: &Table) -> Psd {
     let limit_ns = match setting.psd_limit {
         PsdLimit::Poll => 0,
@@ -58,7 +58,7 @@ fn psd(setting: &Setting, table: &Table) -> Psd {
     Psd::with_limit(setting.psd_ms, setting.tick_ns, limit_ns)
 }
 
-/// Idles by governor; made to poll, or not, by `F`.
+/// Idles by governor; `F` may make it poll.
 pub struct Governed<P, F, const BARRIER: bool> {
     pub(super) pause: P,
     pub(super) wanted: u32,
@@ -132,7 +132,7 @@ impl<T: Here, P: Pause, F: Forcing, const BARRIER: bool> Idle<T> for Governed<P,
 }
 
 impl<P: Pause, F, const BARRIER: bool> Governed<P, F, BARRIER> {
-    /// Stays once in the state that the governor chooses; returns the requests that it found.
+    /// Stays once in the state that the governor chooses; returns the requests found.
     pub(super) fn chosen<T: Here>(&mut self, me: &T) -> u32 {
         let here: Stay<'_, T, P, BARRIER> = Stay {
             pause: &self.pause,
@@ -145,8 +145,7 @@ impl<P: Pause, F, const BARRIER: bool> Governed<P, F, BARRIER> {
     }
 }
 
-/// Not inlined, so that the compiler generates the same code in an image with more loops that call it as in one with
-/// one.
+/// Not inlined, so that the compiler generates the same code however many loops of an image call it.
 #[inline(never)]
 fn stay<T: Here, P: Pause, const BARRIER: bool>(
     period: &mut Period,
@@ -165,7 +164,7 @@ struct Stay<'a, T, P, const BARRIER: bool> {
 }
 
 impl<T: Here, P: Pause, const BARRIER: bool> Driver for Stay<'_, T, P, BARRIER> {
-    /// Requests, taken.
+    /// Requests that were taken.
     type Event = NonZeroU32;
 
     #[inline(always)]
@@ -225,8 +224,8 @@ impl<T: Here, P: Pause, const BARRIER: bool> Driver for Stay<'_, T, P, BARRIER> 
         ))
     }
 
-    /// After the tick has come, the governor is asked again: a CPU that halted would sleep without
-    /// the tick that it wanted.
+    /// After the tick, the governor chooses again: a CPU that halted now would sleep without the
+    /// tick that it wanted.
     #[inline(always)]
     fn halt(&self, _: &Choice, way: Way) -> (Option<NonZeroU32>, bool) {
         let ticked = || self.cpu.rung.has_ticked();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The instructions by which a poll pauses between two looks.
+//! The instructions with which a poll pauses between two checks.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -7,13 +7,13 @@ use arch::insn;
 use wait::poll::Pause;
 use wait::request::Request;
 
-/// An instruction by which a loop pauses.
+/// An instruction with which a loop pauses.
 pub trait Instruction {
     /// See [`Pause::PER_CLOCK`].
     const PER_CLOCK: u32;
-    /// It has a deadline.
+    /// Whether it has a deadline.
     const TIMED: bool = false;
-    /// The look has to arm the monitor on the request word.
+    /// Whether the check has to arm the monitor on the request word.
     const ARMED: bool;
     /// See [`Pause::NEEDS_EVENT`].
     const NEEDS_EVENT: bool = false;
@@ -22,7 +22,7 @@ pub trait Instruction {
     fn execute(&self, deadline: u64);
 }
 
-/// A pause by one of them.
+/// A pause with such an instruction.
 pub struct By<I>(pub I);
 
 impl<I: Instruction> Pause for By<I> {
@@ -45,7 +45,7 @@ impl<I: Instruction> Pause for By<I> {
     }
 }
 
-/// No pause: checks again and again. Only where CPUs run at once; see
+/// No pause: checks again and again. Only for machines whose CPUs run at the same time; see
 /// [`Setting::hands_over`](crate::setting::Setting::hands_over).
 pub struct Spin;
 
@@ -57,7 +57,7 @@ impl Instruction for Spin {
     fn execute(&self, _: u64) {}
 }
 
-/// YIELD between two looks.
+/// YIELD between two checks.
 pub struct Yield;
 
 impl Instruction for Yield {
@@ -85,8 +85,8 @@ impl Instruction for Wfe {
     }
 }
 
-/// WFE without monitor: the waker sends the event. One that comes between look
-/// and WFE stays in the event register and ends the WFE at once.
+/// WFE without the monitor: the waker sends the event. An event between the check and the WFE stays
+/// in the event register and ends the WFE at once.
 pub struct WfeSev;
 
 impl Instruction for WfeSev {

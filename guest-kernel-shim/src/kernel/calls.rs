@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Function calls on other CPUs, like `smp_call_function_single` and `smp_call_function_many`.
 //!
-//! A call is put into the target's list. The caller that finds the list empty notifies the target, and the others rely
-//! on that. Several targets are notified by one interrupt that names them all, whether they poll or not. A single
-//! target that polls is notified in one of five ways ([`CallBy`]): by a bit of its own, by the bit that asks it to
-//! schedule, with the consequences of that in the idle loop, or by interrupt like every other target (K. P. Nayak and
-//! the answers to him, "sched/fair: Skip newidle_balance() when an idle CPU is woken up to process an IPI", January
-//! 2024).
+//! A call is put into the target's list. The caller that finds the list empty notifies the target, and other callers
+//! rely on that. Several targets are notified through one interrupt that names them all, whether they poll or not. A
+//! single target that polls is notified in one of five ways ([`CallBy`]): by a bit of its own, by the bit that asks it
+//! to schedule, with the consequences of that in the idle loop, or by interrupt like every other target (K. P. Nayak
+//! and the answers to him, "sched/fair: Skip newidle_balance() when an idle CPU is woken up to process an IPI",
+//! January 2024).
 
 use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
@@ -23,8 +23,8 @@ use crate::interrupts;
 use crate::percpu::{self, PerCpu};
 use crate::tally::Event;
 
-/// A function that is called, on the called CPU, with interrupts masked or in
-/// the idle loop; its argument is the caller's.
+/// A function that runs on the called CPU, with interrupts masked or in the idle loop; the caller
+/// sets its argument.
 pub type Function = fn(&'static Cpu, u64);
 
 /// The call from CPU `from` to CPU `to`.
@@ -33,7 +33,8 @@ pub fn between(from: usize, to: usize) -> &'static Call {
     &cpu(from).outgoing[to]
 }
 
-/// Has CPU `to` run `function`, and returns at once; waits for the previous call to that CPU first.
+/// Makes CPU `to` run `function`, and returns at once; waits for the previous call to that CPU
+/// first.
 pub fn single(me: &PerCpu, to: usize, function: Function, argument: u64) -> &'static Call {
     let (call, is_first) = put(me, to, function, argument);
     if is_first {
@@ -56,7 +57,7 @@ fn put(me: &PerCpu, to: usize, function: Function, argument: u64) -> (&'static C
     (call, cpu(to).calls.push(number, &call.link))
 }
 
-/// Calls `function` on several CPUs; [`Call::wait`] of each waits for all. If only one of them needs a notification, it
+/// Calls `function` on several CPUs; [`Call::wait`] of each waits for all. If only one CPU needs a notification, it
 /// gets it as from [`single`]; several are interrupted, polling or not.
 pub fn many(me: &PerCpu, to: impl Iterator<Item = usize>, function: Function, argument: u64) {
     let mut told = CpuSet::NONE;

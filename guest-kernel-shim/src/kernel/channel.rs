@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pipes between tasks, on whatever CPUs they are, as far as they make tasks wait: a channel counts messages, up to a
+//! Pipes between tasks on any CPUs, modelled only by how they make tasks wait: a channel counts messages, up to a
 //! limit.
 //!
 //! A task that has to wait puts itself into a list and checks once more; a task that changed the count empties the
@@ -27,8 +27,8 @@ pub struct Channel {
     senders: List,
 }
 
-/// Messages that a channel holds: as many messages of 100 bytes, which `perf bench sched messaging` sends, as fit into
-/// the default buffer of a Linux socket (208 KiB of buffers of 768 bytes).
+/// Maximum number of messages in a channel: as many messages of 100 bytes, as sent by `perf bench sched messaging`, as
+/// fit into the default buffer of a Linux socket (208 KiB of buffers of 768 bytes).
 const LIMIT: u32 = 278;
 
 impl Channel {
@@ -57,7 +57,7 @@ impl Channel {
         }
     }
 
-    /// Sends a message where there is always room: from a function that is called.
+    /// Sends a message from a called function, for which there is always room.
     pub fn post(&self) {
         let sent = self.transfer(true);
         assert!(sent, "a channel is full that never is");

@@ -17,10 +17,10 @@ pub const MASKED: u64 = 3;
 /// A deadline that does not come.
 pub const NEVER: u64 = u64::MAX;
 
-/// Deadlines that a CPU can have of a kind.
+/// Maximum number of deadlines of a CPU, of each kind.
 const DEADLINES: usize = 64;
 
-/// The deadlines of one CPU, ticks.
+/// The deadlines of one CPU, in ticks.
 pub struct Clockwork {
     /// Deadlines of tasks.
     pub tasks: Timers<DEADLINES>,
@@ -68,13 +68,13 @@ pub fn set(at: u64) {
 
 /// State that the timer's handler and the executor share; only the CPU itself uses it.
 pub struct Rung {
-    /// The kernel runs on this CPU.
+    /// Whether the kernel runs on this CPU.
     pub on: AtomicBool,
-    /// The next deadline, ticks of the counter, or [`NEVER`].
+    /// The next deadline in ticks of the counter, or [`NEVER`].
     pub event: AtomicU64,
-    /// A deadline has passed.
+    /// Whether a deadline has passed.
     pub due: AtomicBool,
-    /// The tick has come.
+    /// Whether the tick has come.
     pub tick: AtomicBool,
 }
 
@@ -104,12 +104,12 @@ impl Rung {
         self.tick.load(Relaxed)
     }
 
-    /// Whether the tick came since the last time.
+    /// Returns whether the tick has come since the last call.
     pub fn take_tick(&self) -> bool {
         self.tick.swap(false, Relaxed)
     }
 
-    /// The kernel begins or ends on this CPU.
+    /// Notes that the kernel begins or ends on this CPU.
     pub fn switch(&self, on: bool) {
         for flag in [&self.due, &self.tick] {
             flag.store(false, Relaxed);

@@ -31,7 +31,7 @@ pub struct Cpu {
     pub index: usize,
     /// Tasks that others have made ready.
     pub inbox: List,
-    /// Function calls that it is to serve.
+    /// Function calls for it to serve.
     pub calls: List,
     /// Tasks that run or are ready, for others to see.
     pub runnable: AtomicU32,
@@ -39,7 +39,7 @@ pub struct Cpu {
     pub load: AtomicU32,
     /// Its functions for idling by governor.
     pub steps: Steps,
-    /// It is in an interrupt handler of this kernel.
+    /// Whether it is in an interrupt handler of this kernel.
     pub in_handler: AtomicBool,
     /// First and last task of its run queue, plus one.
     first: AtomicU32,
@@ -48,13 +48,13 @@ pub struct Cpu {
     pub timers: Local<Clockwork>,
     /// Events of its timer: see [`super::timer`].
     pub rung: Rung,
-    /// How busy it was, and since when that is not in it.
+    /// How busy it was, up to a certain time.
     pub usage: Local<Usage>,
     /// Idle states, governor and statistics.
     pub device: Local<Option<Device>>,
     /// Its function calls, one per target.
     pub outgoing: &'static [Call],
-    /// Where its futures are.
+    /// Memory of its futures.
     pub memory: Local<Memory>,
     /// Its counters.
     pub stats: Stats,
@@ -69,7 +69,7 @@ pub struct Cpu {
 pub struct Usage {
     /// The average.
     pub load: Load,
-    /// Up to when it is in the average, ns.
+    /// End of the time that the average includes, in ns.
     pub until_ns: u64,
     /// Decides whether it searches for work before it idles.
     pub newidle: Newidle,
@@ -113,13 +113,13 @@ impl Cpu {
         self.push(task);
     }
 
-    /// Puts a ready task at the end of the run queue, which is this CPU's alone.
+    /// Puts a ready task at the end of the run queue, which only this CPU uses.
     pub fn push(&self, task: &Task) {
         self.count();
         self.append(task);
     }
 
-    /// Counts a task that became ready; with a second one there is something to move.
+    /// Counts a task that became ready; a second ready task could be moved to another CPU.
     pub fn count(&self) {
         if self.runnable.fetch_add(1, AcqRel) != 0 {
             OVERLOADED.set();

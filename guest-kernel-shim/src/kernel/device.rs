@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Simulated devices, as far as the kernel has to do with them.
+//! The kernel's part of simulated devices.
 
 use super::table::online;
 use super::{Cpu, time};
@@ -14,7 +14,7 @@ pub fn submitted(cpu: &Cpu) {
     });
 }
 
-/// Notes that the task that submitted a request waits no longer.
+/// Notes that the task that submitted a request no longer waits.
 pub fn completed(cpu: &Cpu) {
     cpu.device.with(|device| {
         if let Some(device) = device {
@@ -23,7 +23,7 @@ pub fn completed(cpu: &Cpu) {
     });
 }
 
-/// The CPU that the device of CPU `index` interrupts where it is not that one.
+/// Returns the CPU that the device of CPU `index` interrupts, if not that CPU.
 pub fn completes_on(index: usize) -> usize {
     (index + 1) % online().count()
 }

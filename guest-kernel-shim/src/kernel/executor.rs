@@ -3,8 +3,8 @@
 //!
 //! [`schedule`] is the pass between two tasks, and between the last one and the idle loop, with interrupts masked like
 //! those of a scheduler. Before it lets the CPU idle it searches the run queues of the other CPUs for work
-//! ([`sched::balance`]). It finds nothing to move, because every task belongs to its CPU: the measurements are after
-//! the cost of the search, and the task that it keeps waiting.
+//! ([`sched::balance`]). It finds nothing to move, because every task belongs to its CPU: the measurements show the
+//! cost of the search, and the delay of a task that waits for it.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
@@ -25,7 +25,7 @@ use crate::percpu::{self, PerCpu};
 use crate::setting::{Body, Idle};
 use crate::wake::Waker;
 
-/// Runs the tasks of this CPU, and serves calls, until every CPU's have ended.
+/// Runs the tasks of this CPU, and serves calls, until the tasks of every CPU have ended.
 pub struct Executor(pub &'static Cpu);
 
 impl Body for Executor {
@@ -38,7 +38,7 @@ impl Body for Executor {
             while let Some(task) = schedule(cpu, me, false) {
                 run(cpu, me, task);
             }
-            // Counts as idle until there is a task, or nothing to wait for any more.
+            // The CPU counts as idle until there is a task, or nothing left to wait for.
             note(cpu, true);
             let slept = clock::now();
             loop {
@@ -75,7 +75,7 @@ fn is_short(cpu: &Cpu) -> bool {
 fn run(cpu: &'static Cpu, me: &PerCpu, task: &'static Task) {
     cpu.stats.add(Stat::Switches);
     match task.run() {
-        // It stays runnable.
+        // The task stays runnable.
         After::Again => cpu.append(task),
         After::Waits => {
             cpu.runnable.fetch_sub(1, AcqRel);
@@ -89,7 +89,7 @@ fn run(cpu: &'static Cpu, me: &PerCpu, task: &'static Task) {
     }
 }
 
-/// The last task has ended: wakes the others, so that they see it.
+/// Wakes the other CPUs, so that they see that the last task has ended.
 fn dismiss(cpu: &Cpu, me: &PerCpu) {
     for other in online().filter(|other| other.index != cpu.index) {
         let target = percpu::all()[other.index];
@@ -97,14 +97,14 @@ fn dismiss(cpu: &Cpu, me: &PerCpu) {
     }
 }
 
-/// The pass of the scheduler: the next task, if there is one.
+/// Makes a pass of the scheduler, and returns the next task, if there is one.
 fn schedule(cpu: &'static Cpu, me: &PerCpu, from_idle: bool) -> Option<&'static Task> {
     insn::mask_irq();
     cpu.stats.add(Stat::Passes);
     if from_idle {
         cpu.stats.add(Stat::FromIdle);
     }
-    // Before reading the inbox: a task that comes after that sets the bit again.
+    // This comes before reading the inbox, because a task that comes later sets the bit again.
     if me.request.pending() & RESCHED != 0 {
         me.request.take(RESCHED);
     }
@@ -120,7 +120,7 @@ fn schedule(cpu: &'static Cpu, me: &PerCpu, from_idle: bool) -> Option<&'static 
     task
 }
 
-/// Looks for work of other CPUs, where there can be any and the search is worth it.
+/// Searches other CPUs for work, if there can be any and the search is worthwhile.
 fn search(cpu: &Cpu) {
     cpu.stats.add(Stat::Newidle);
     let overloaded = OVERLOADED.is_set();
@@ -145,7 +145,7 @@ fn search(cpu: &Cpu) {
     cpu.stats.add_many(Stat::Looked, u64::from(found.looked));
 }
 
-/// Brings the load of this CPU up to date, which has been `running` or idle.
+/// Updates the load of this CPU, which has been `running` or idle.
 fn note(cpu: &Cpu, running: bool) {
     let now = time::ns(clock::now());
     let average = cpu.usage.with(|usage| {
@@ -156,7 +156,7 @@ fn note(cpu: &Cpu, running: bool) {
     cpu.load.store(average, Relaxed);
 }
 
-/// A task has ended an idle time that began at `slept`, ticks.
+/// Notes that a task ended an idle time that began at `slept`, in ticks.
 fn woken(cpu: &Cpu, slept: u64) {
     note(cpu, false);
     let idled = time::ns(clock::now() - slept);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Polling by CPU, switched while the CPUs run: a task of the first CPU, which acts like a user of the switches.
+//! Switches forced polling per CPU while the CPUs run: a task of the first CPU acts like a user of the switches.
 //!
-//! Each CPU is switched off again, upon which it has to leave its poll, and on: so every block has gone through both. A
-//! CPU that is switched on notices that when it idles next. A CPU without tasks would sleep on for ever, so the task
-//! then runs something there, for which any wake-up will do.
+//! Each CPU is switched off, at which it has to leave its poll, and on again, so every block goes through both. A CPU
+//! that is switched on notices that when it next idles. A CPU without tasks would sleep on for ever, so the task also
+//! wakes it; any wake-up will do.
 
 use core::sync::atomic::Ordering::{Acquire, Release};
 
@@ -21,14 +21,14 @@ use crate::percpu::{self, PerCpu};
 /// The switches of [`IdlePollBy::Posted`].
 pub static SWITCH: PollSwitch<MAX_CPUS> = PollSwitch::new();
 
-/// The way in which CPUs of `cell` are made to poll; `None` if none is.
+/// Returns the way in which CPUs of `cell` are made to poll; `None` if none is.
 pub fn way(cell: &Cell) -> Option<IdlePollBy> {
     let applies = Info::find("idle-poll").is_some_and(|info| info.applies(cell));
     (applies && !cell.idle_poll.is_empty()).then_some(cell.idle_poll_by)
 }
 
-/// Sets the switches as `cell` has them, before its block begins: so a CPU finds its own on
-/// when it idles for the first time.
+/// Sets the switches for `cell` before its block begins, so that a CPU finds its own switch on when
+/// it first idles.
 pub fn prepare(cell: &Cell) {
     let posted = way(cell) == Some(IdlePollBy::Posted);
     let on = match posted {
@@ -74,13 +74,13 @@ async fn by_pointer(set: CpuSet, me: usize) {
     }
 }
 
-/// The CPUs of `set` but this one.
+/// Returns the CPUs of `set` except `me`.
 fn others(set: CpuSet, me: usize) -> impl Iterator<Item = &'static Cpu> {
     let all = set.iter(percpu::all().len());
     all.filter(move |&index| index != me).map(cpu)
 }
 
-/// Writes to the switch of a CPU, and reads it.
+/// Writes to the switch of a CPU, and reads it back.
 fn write(index: usize, text: &str) {
     let read = SWITCH
         .store(index, text.as_bytes())
@@ -105,7 +105,7 @@ fn wait(done: impl Fn() -> bool) {
 }
 
 impl Cpu {
-    /// Records that the CPU begins or ends to poll because it is made to.
+    /// Records that the CPU begins or stops forced polling.
     pub fn polls(&self, on: bool) {
         if on {
             self.stats.add(Stat::Entered);

@@ -13,7 +13,7 @@ use sched::list::Link;
 pub struct Call {
     /// Its place in the list of the target.
     pub link: Link,
-    /// The function has not run yet.
+    /// Whether the function has not run yet.
     pub busy: AtomicBool,
     /// The function.
     pub function: AtomicPtr<()>,
@@ -33,7 +33,7 @@ impl Call {
         unsafe { core::slice::from_raw_parts(place, count) }
     }
 
-    /// Waits until the function has run; when it began.
+    /// Waits until the function has run, and returns when it began.
     pub fn wait(&self) -> u64 {
         while self.busy.load(Acquire) {
             insn::yield_now();

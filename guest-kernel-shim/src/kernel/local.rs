@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values that only one CPU may touch, checked at run time.
+//! Values that only one CPU may access, checked at run time.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::AtomicBool;
@@ -20,7 +20,7 @@ pub struct Local<T> {
 unsafe impl<T> Sync for Local<T> {}
 
 impl<T> Local<T> {
-    /// A value of the CPU with number `owner`.
+    /// Wraps a value of the CPU with number `owner`.
     pub const fn new(owner: usize, value: T) -> Self {
         Self {
             owner,
@@ -29,7 +29,7 @@ impl<T> Local<T> {
         }
     }
 
-    /// Works on the value.
+    /// Runs `work` on the value.
     ///
     /// # Panics
     /// Panics on another CPU, and inside of another `with` of the same value.

@@ -8,14 +8,14 @@ use super::task::Placed;
 /// Bytes per CPU.
 pub const SIZE: usize = 0x4_0000;
 
-/// Memory that is given out from the front, and taken back as a whole.
+/// Memory that is allocated from the front, and freed as a whole.
 pub struct Memory {
     base: usize,
     used: usize,
 }
 
 impl Memory {
-    /// The [`SIZE`] bytes from `base` on.
+    /// Uses the [`SIZE`] bytes from `base` on.
     ///
     /// # Safety
     /// They must be memory that nothing else has, ever.
@@ -23,10 +23,10 @@ impl Memory {
         Self { base, used: 0 }
     }
 
-    /// Moves `future` there.
+    /// Moves `future` into this memory.
     ///
     /// # Panics
-    /// Panics if it does not fit any more.
+    /// Panics if it no longer fits.
     pub fn place<F: Future<Output = ()> + 'static>(&mut self, future: F) -> Placed {
         let at = (self.base + self.used).next_multiple_of(align_of::<F>());
         self.used = at + size_of::<F>() - self.base;
@@ -41,7 +41,7 @@ impl Memory {
         })
     }
 
-    /// Takes everything back.
+    /// Frees all of this memory.
     ///
     /// # Safety
     /// Every [`Placed`] of this memory must have been dropped.

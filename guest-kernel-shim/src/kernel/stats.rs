@@ -19,11 +19,11 @@ pub enum Stat {
     Passes,
     /// Passes that began in the idle loop.
     FromIdle,
-    /// Times that a CPU was about to idle and asked whether to search for work.
+    /// Times that a CPU was about to idle and decided whether to search for work.
     Newidle,
     /// Searches for work of other CPUs.
     Searches,
-    /// Run queues that were searched in them.
+    /// Run queues that these searches covered.
     Looked,
     /// Tasks made ready by their own CPU.
     Local,
@@ -31,7 +31,7 @@ pub enum Stat {
     Remote,
     /// Function calls made.
     Made,
-    /// Function calls served, from the interrupt.
+    /// Function calls served in the interrupt handler.
     Interrupted,
     /// Function calls served by the idle loop.
     Drained,
@@ -41,11 +41,11 @@ pub enum Stat {
     Ticks,
     /// Times that the CPU idled.
     Idled,
-    /// Times that it began to poll because it was made to.
+    /// Times that a CPU was forced to begin polling.
     Entered,
     /// Ticks of the counter in forced polling.
     Forced,
-    /// Ticks of the counter that standby took to leave.
+    /// Ticks of the counter that leaving standby took.
     Leaving,
     /// Samples of `io` that read, and the ticks that they took.
     Reads,
@@ -56,15 +56,15 @@ pub enum Stat {
     /// Samples of `frames`, and those that ended after their deadline.
     Frames,
     Late,
-    /// Ticks from when their first task was meant to run until it did, and from when their second
-    /// was woken, and their third.
+    /// Ticks from when their first task was meant to run until it ran, and from the wake-up of
+    /// their second task, and of their third.
     Beginning,
     Rendering,
     Composing,
 }
 
 impl Stat {
-    /// Every one, in order.
+    /// All counters, in order.
     pub const ALL: [(Self, &'static str); 26] = [
         (Self::Switches, "sched.switches"),
         (Self::Passes, "sched.passes"),
@@ -104,7 +104,7 @@ impl Stats {
         Self([const { AtomicU64::new(0) }; Stat::ALL.len()])
     }
 
-    /// Counts one more; only the CPU itself calls this. Events that handlers count are counted
+    /// Counts one event; only the CPU itself calls this. Events that handlers count are counted
     /// nowhere else.
     #[inline(always)]
     pub fn add(&self, stat: Stat) {
@@ -123,7 +123,7 @@ impl Stats {
         self.0[stat as usize].load(Relaxed)
     }
 
-    /// Takes the counts since the last time.
+    /// Returns the counts since the last call.
     fn take(&self) -> [u64; Stat::ALL.len()] {
         core::array::from_fn(|n| self.0[n].swap(0, Relaxed))
     }
@@ -134,7 +134,7 @@ impl Stats {
 pub struct Totals {
     /// By [`Stat`].
     pub stats: [u64; Stat::ALL.len()],
-    /// By idle state; times are nanoseconds.
+    /// Counts by idle state; times are in nanoseconds.
     pub states: [StateCounts; STATES.len()],
     /// Ticks from the beginning of the work to its end, on the first CPU.
     pub span: u64,
@@ -180,7 +180,7 @@ impl Totals {
     }
 }
 
-/// Returns the counts of the CPU of `idle` for the state `name`, if it has that.
+/// Returns the counts of the CPU of `idle` for the state `name`, if it has that state.
 fn tally(idle: &Device, name: &str) -> StateCounts {
     let mut states = idle.states().states().iter();
     let index = states.position(|state| state.name == name);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Steps of a CPU that idles by governor, as pointers that others can change, and whether it polls
-//! because it is made to.
+//! Steps of a CPU that idles by governor, as pointers that others can change, and whether it is
+//! forced to poll.
 
 use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr};
 
-/// The functions of a CPU that idles by governor and can be made to poll by a pointer: steps of
-/// the type that it runs at the moment.
+/// The functions of a CPU that idles by governor and can be made to poll through a pointer: steps
+/// of its current type.
 pub struct Steps {
-    /// The step that it runs.
+    /// The current step.
     pub now: AtomicPtr<()>,
-    /// The governor's choice.
+    /// The step that follows the governor's choice.
     pub chosen: AtomicPtr<()>,
-    /// Polls.
+    /// The step that polls.
     pub forced: AtomicPtr<()>,
-    /// It polls because it is made to, in whichever way.
+    /// Whether it is forced to poll, in any way.
     pub polls: AtomicBool,
 }
 
@@ -32,18 +32,17 @@ impl Steps {
         }
     }
 
-    /// Whether the CPU has any: it has begun to idle by governor.
+    /// Whether the CPU has steps, because it has begun to idle by governor.
     pub fn are_set(&self) -> bool {
         !self.now.load(Acquire).is_null()
     }
 
-    /// Takes them back, between two blocks.
+    /// Removes the steps, between two blocks.
     pub fn clear(&self) {
         self.now.store(core::ptr::null_mut(), Release);
     }
 
-    /// Makes the CPU poll, or not; it learns of it when it idles next, or at
-    /// once if it polls.
+    /// Makes the CPU poll, or not; the CPU notices when it next idles, or at once if it polls.
     pub fn force(&self, on: bool) {
         let step = if on { &self.forced } else { &self.chosen };
         self.now.store(step.load(Acquire), Release);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The CPUs and tasks by their numbers, and how one makes a task of another ready.
+//! The CPUs and tasks by their numbers, and how one CPU makes another's task ready.
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU32};
@@ -19,11 +19,11 @@ use crate::wake::Waker;
 pub static CPUS: Once<&'static [&'static Cpu]> = Once::new();
 /// Their tasks.
 pub static TABLE: Once<&'static [Task]> = Once::new();
-/// Tasks that have not ended.
+/// Number of tasks that have not ended.
 pub static LIVE: AtomicU32 = AtomicU32::new(0);
 
-/// A CPU has, or had lately, more than one ready task: Linux's `overload` of a root domain, on a
-/// line of its own.
+/// Whether a CPU has, or recently had, more than one ready task: Linux's `overload` of a root
+/// domain, on a cache line of its own.
 #[repr(align(64))]
 pub struct Overloaded(AtomicBool);
 
@@ -31,7 +31,7 @@ pub struct Overloaded(AtomicBool);
 pub static OVERLOADED: Overloaded = Overloaded(AtomicBool::new(false));
 
 impl Overloaded {
-    /// Whether it is so.
+    /// Whether the flag is set.
     pub fn is_set(&self) -> bool {
         self.0.load(Relaxed)
     }
@@ -43,7 +43,7 @@ impl Overloaded {
         }
     }
 
-    /// Clears the flag: a search of every CPU has found none, or a block begins.
+    /// Clears the flag, because a search of every CPU found no such CPU, or a block begins.
     pub fn clear(&self) {
         self.0.store(false, Relaxed);
     }
@@ -66,7 +66,7 @@ pub fn task(number: u32) -> &'static Task {
     &TABLE.get().expect("tasks are created before they are used")[number as usize]
 }
 
-/// Makes a task ready whose state has just become queued.
+/// Makes a task ready after its state has become queued.
 pub fn enqueue(task: &'static Task) {
     let me = PerCpu::this();
     let here = cpu(me.index);
@@ -88,14 +88,14 @@ pub fn enqueue(task: &'static Task) {
     }
 }
 
-/// State that the running block has in common, on a line of its own.
+/// Shared state of the running block, on a cache line of its own.
 #[repr(align(64))]
 pub struct Common {
     /// How calls reach a CPU that polls: a [`CallBy`].
     call_by: AtomicU32,
-    /// A CPU that polls is not interrupted.
+    /// Whether a CPU that polls is not interrupted.
     elide: AtomicBool,
-    /// A CPU that polls waits for an event.
+    /// Whether a CPU that polls waits for an event.
     pub event: AtomicBool,
 }
 
@@ -107,7 +107,7 @@ pub static COMMON: Common = Common {
 };
 
 impl Common {
-    /// Sets it, before the block begins.
+    /// Sets the shared state, before the block begins.
     pub fn set(&self, cell: &Cell) {
         let by = match cell.wake {
             Wake::Ipi => CallBy::Ipi,
@@ -119,13 +119,13 @@ impl Common {
     }
 }
 
-/// Whether calls reach a CPU that polls in this way.
+/// Whether calls reach a CPU that polls in the way of `by`.
 #[inline(always)]
 pub fn called_by(by: CallBy) -> bool {
     COMMON.call_by.load(Relaxed) == by as u32
 }
 
-/// How the executor of a CPU is woken.
+/// Returns the waker of a CPU's executor.
 #[inline(always)]
 pub fn waker(index: usize) -> Waker {
     let target = percpu::all()[index];

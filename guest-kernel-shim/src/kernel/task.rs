@@ -19,7 +19,7 @@ use sched::list::Link;
 use super::local::Local;
 use super::table;
 
-/// It is in a queue, or to be put into one when it stops running.
+/// It is in a queue, or will be put into one when it stops running.
 const QUEUED: u32 = 1 << 0;
 /// Its CPU runs it.
 const RUNNING: u32 = 1 << 1;
@@ -51,9 +51,9 @@ pub struct Task {
     state: AtomicU32,
     /// Its place in the inbox of its CPU.
     pub inbox: Link,
-    /// Its place in the list of those that wait for something.
+    /// Its place in the list of tasks that wait for an event.
     pub waiting: Link,
-    /// The next one in the run queue, plus one.
+    /// Number of the next task in the run queue, plus one.
     pub next: AtomicU32,
     future: Local<Option<Placed>>,
 }
@@ -157,7 +157,7 @@ static TABLE: RawWakerVTable = RawWakerVTable::new(
     |_| {},
 );
 
-/// The task that a context is of.
+/// Returns the task of a context.
 pub fn current(context: &Context<'_>) -> &'static Task {
     debug_assert!(core::ptr::eq(context.waker().vtable(), &TABLE));
     task(context.waker().data())

@@ -23,13 +23,13 @@ fn scaled(value: u64, rate: u64) -> u64 {
     ((u128::from(value) * u128::from(rate)) >> 32) as u64
 }
 
-/// Ticks in nanoseconds.
+/// Converts ticks to nanoseconds.
 #[inline]
 pub fn ns(ticks: u64) -> u64 {
     scaled(ticks, rates().0)
 }
 
-/// Nanoseconds in ticks.
+/// Converts nanoseconds to ticks.
 #[inline]
 pub fn ticks(ns: u64) -> u64 {
     scaled(ns, rates().1)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sleeping: the deadlines of a CPU on its virtual timer.
 //!
-//! The timer is set for the earliest of three: the deadlines of tasks, which a governor may know; those of simulated
-//! devices, which it must not know, since a kernel does not know when a device will answer; and the scheduler's tick,
-//! while the CPU idles in a state in which a governor wants it.
+//! The timer is set for the earliest of three times: the deadlines of tasks, which a governor may know; those of
+//! simulated devices, which it must not know, since a kernel does not know when a device will answer; and the
+//! scheduler's tick, while the CPU idles in a state in which a governor wants the tick.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -24,7 +24,8 @@ use crate::percpu::PerCpu;
 
 /// Handles the timer's interrupt. If a deadline has passed, the timer stays expired, so this masks it and notifies the
 /// idle loop or the executor of this CPU. Otherwise it was the tick. The idle loop sets the next tick when it asks its
-/// governor, which may be long after: a CPU that polls goes on. So the timer is set for the next deadline here.
+/// governor, which may be much later, because a CPU that polls goes on. So the timer is set for the next deadline
+/// here.
 pub fn rang(me: &PerCpu, cpu: &Cpu) {
     let event = cpu.rung.event.load(Relaxed);
     if clock::now() < event {
@@ -58,7 +59,7 @@ pub fn expire(cpu: &Cpu) {
     cpu.timers.with(|clockwork| clockwork.arm(&cpu.rung));
 }
 
-/// Sets or takes back the tick of an idle CPU, ticks of the counter.
+/// Sets or cancels the tick of an idle CPU, in ticks of the counter.
 pub fn set_tick(cpu: &Cpu, tick: Option<u64>) {
     cpu.timers.with(|clockwork| {
         if clockwork.tick != tick {

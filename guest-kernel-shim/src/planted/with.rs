@@ -7,15 +7,16 @@ use spin::once::Once;
 
 use crate::pmu;
 
-/// How many times as fast a core is found that only seems to change its clock.
+/// Factor by which a core seems faster when its clock only seems to change.
 const MOVED: u64 = 2;
-/// The faster core of [`CellFault::CoreDrifts`] makes so many cycles where it made so many less one.
+/// The faster core of [`CellFault::CoreDrifts`] makes this many cycles where it made one fewer
+/// before.
 const DRIFTS: u64 = 201;
 
 /// The fault that is asked for.
 static ASKED: Once<CellFault> = Once::new();
 
-/// Notes what they ask for.
+/// Notes the fault in `arguments`.
 pub fn ask(arguments: &Arguments<'_>) -> Option<Error<'static>> {
     if let Some(Fault::Cell(fault)) = arguments.fault {
         ASKED.call_once(|| fault);
@@ -32,14 +33,15 @@ pub fn hidden() -> u64 {
     if is(CellFault::CounterCoarse) { 0xf } else { 0 }
 }
 
-/// Pass `pass` of cell `id`, of `count` cells, begins: the last cell's second one does not end.
+/// Called when pass `pass` of cell `id`, of `count` cells, begins: the last cell's second pass does
+/// not end.
 pub fn at_pass(id: usize, count: usize, pass: u32) {
     if is(CellFault::CellHang) && (id, pass) == (count - 1, 1) {
         arch::insn::hang();
     }
 }
 
-/// Whether the core's clock is to be looked at whatever it tells.
+/// Whether the core's clock is measured even if it tells nothing.
 pub fn looks() -> bool {
     is(CellFault::CoreClockMoves) && pmu::is_there()
 }
@@ -52,7 +54,7 @@ pub fn times(passes: usize) -> u64 {
     }
 }
 
-/// How fast CPU `index` seems to be, at the end or at the begin, where it is as fast as `ratio` has it.
+/// Apparent ratio of CPU `index`, at the end or at the start, for the true `ratio`.
 pub fn core(index: usize, end: bool, ratio: Ratio) -> Ratio {
     let (times, of) = match index {
         0 => (1, 1),

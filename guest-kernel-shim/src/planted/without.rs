@@ -14,10 +14,10 @@ pub const fn hidden() -> u64 {
     0
 }
 
-/// Pass `_pass` of cell `_id`, of `_count` cells, begins.
+/// Called when pass `_pass` of cell `_id`, of `_count` cells, begins.
 pub const fn at_pass(_id: usize, _count: usize, _pass: u32) {}
 
-/// Whether the core's clock is to be looked at whatever it tells.
+/// Whether the core's clock is measured even if it tells nothing.
 pub const fn looks() -> bool {
     false
 }
@@ -27,7 +27,7 @@ pub const fn times(_passes: usize) -> u64 {
     1
 }
 
-/// How fast CPU `_index` seems to be, at the end or at the begin, where it is as fast as `ratio` has it.
+/// Apparent ratio of CPU `_index`, at the end or at the start, for the true `ratio`.
 pub const fn core(_index: usize, _end: bool, ratio: Ratio) -> Ratio {
     ratio
 }

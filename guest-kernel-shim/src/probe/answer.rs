@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The answer to a probe's question; [`fidelity`] decides when trials make one.
+//! The answer to a probe's question, which [`fidelity`] derives from trials.
 
 use core::fmt;
 
@@ -10,9 +10,9 @@ use crate::clock;
 /// The answer to a probe's question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Yes; how long the wait in question took, ticks.
+    /// Yes, and how long the wait in question took, in ticks.
     Yes(Option<u64>),
-    /// No; also with the ticks.
+    /// No, also with the ticks.
     No(Option<u64>),
     /// It was not tried, for this reason.
     NotRun(&'static str),
@@ -34,12 +34,12 @@ impl Answer {
         }
     }
 
-    /// Whether it was shown.
+    /// Whether the answer is yes.
     pub const fn is_yes(&self) -> bool {
         matches!(self, Self::Yes(_))
     }
 
-    /// The word that results have for it.
+    /// Its word in results.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Yes(_) => "true",
@@ -63,8 +63,8 @@ impl fmt::Display for Answer {
     }
 }
 
-/// Makes `trial`, which gets its bound in ticks, until there is an answer or
-/// there have been enough.
+/// Repeats `trial`, which gets its bound in ticks, until there is an answer or enough trials were
+/// made.
 pub fn settle(mut trial: impl FnMut(u64) -> Verdict) -> Answer {
     match fidelity::settle(|bound_us| trial(clock::ticks(bound_us))) {
         Finding::Yes(ticks) => Answer::Yes(Some(ticks)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether the machine has caches, or models them: whether loads take longer after their lines were cleaned and
-//! invalidated. [`fidelity::colder`] decides when they do.
+//! Finds out whether the machine has caches, or models them, by whether loads take longer after their lines
+//! were cleaned and invalidated. [`fidelity::colder`] decides that.
 
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
@@ -12,12 +12,13 @@ use platform::Region;
 use super::answer::{Answer, settle};
 use crate::clock;
 
-/// Loads of a walk, each of which waits for the one before: on a counter that is slower than the core one load could
-/// take less than a tick.
+/// Loads of a walk, each of which waits for the previous one: with a counter that is slower than the core, one load
+/// could take less than a tick.
 const LOADS: usize = 64;
-/// Words between neighbours: 256 bytes, so that each is in a line of its own, or nearly.
+/// Words between adjacent places: 256 bytes, so that each place almost always has a cache line of
+/// its own.
 const APART: usize = 32;
-/// Places from one load to the next: a prefetcher that follows strides has none to follow.
+/// Places from one load to the next, so that a stride prefetcher has no stride to follow.
 const STEP: usize = 37;
 
 /// The places, each with the index of the next one.
@@ -26,7 +27,7 @@ struct Chain([AtomicUsize; LOADS * APART]);
 
 static CHAIN: Chain = Chain([const { AtomicUsize::new(0) }; LOADS * APART]);
 
-/// Loads after a cleaning are slower than loads after loads.
+/// Loads after a cleaning are slower than loads after other loads.
 pub fn modelled() -> Answer {
     for place in 0..LOADS {
         let next = (place + STEP) % LOADS * APART;
@@ -35,7 +36,7 @@ pub fn modelled() -> Answer {
     settle(|_| {
         let (mut warm, mut cold) = ([0; WALKS], [0; WALKS]);
         for (n, (warm, cold)) in warm.iter_mut().zip(&mut cold).enumerate() {
-            // Neither is always the first.
+            // Neither kind is always first.
             if n.is_multiple_of(2) {
                 *warm = walk_warm();
                 *cold = walk_cold();

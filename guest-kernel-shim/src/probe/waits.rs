@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tries the effects of the machine's wait instructions, which no register describes. Every trial is bounded by the
-//! [`alarm`](crate::alarm), or, where interrupts are masked, by events that another CPU sends until it is over; the
-//! wait's own books record how it ended, and [`fidelity`] judges what that shows.
+//! [`alarm`](crate::alarm) or, if interrupts are masked, by events that another CPU sends until it is over; the
+//! record of the wait shows how it ended, and [`fidelity`] judges that.
 
 use abi::KnobValue;
 use arch::insn;
@@ -16,9 +16,9 @@ use super::watch;
 use crate::features::features;
 use crate::{clock, hypervisor, percpu};
 
-/// When the other CPU acts, microseconds.
+/// Time after which the other CPU acts, in microseconds.
 const ACTION_US: u32 = 100;
-/// An end that is later than it may be.
+/// Reason for a wait whose end was too late.
 const ENDED_LATE: &str = "the wait ended late";
 
 fn action() -> u64 {
@@ -30,7 +30,7 @@ pub fn wfe_halts() -> Answer {
     settle(|bound| fidelity::wfe(&watch::watch(bound, insn::wfe)))
 }
 
-/// SEV of another CPU ends a WFE.
+/// A SEV on another CPU ends a WFE.
 pub fn sev_wakes_wfe() -> Answer {
     settle(|bound| {
         let wait = || {
@@ -49,8 +49,8 @@ pub fn sev_wakes_wfe() -> Answer {
 struct CacheLine(AtomicU32);
 static LINE: CacheLine = CacheLine(AtomicU32::new(0));
 
-/// A store of another CPU to a line on which the monitor is armed ends a WFE, and nothing else does before. An end
-/// before the store is a certain no, however long it took.
+/// A store by another CPU to a line on which the monitor is armed ends a WFE, and nothing else ends it earlier. An
+/// end before the store is a certain no, however long it took.
 pub fn monitor_wakes_wfe() -> Answer {
     settle(|bound| {
         let wait = || {
@@ -100,7 +100,7 @@ pub fn wfet_timeout_sets_event() -> Answer {
     })
 }
 
-/// The stream that Linux asks for.
+/// Returns the stream that Linux uses.
 fn stream() -> Option<Stream> {
     Stream::nearest(100, clock::frequency(), features().ecv)
 }
@@ -188,15 +188,15 @@ pub fn eret_sets_event() -> Answer {
     })
 }
 
-/// When the second CPU begins to send events that end a wait with interrupts
-/// masked, ticks from when it began.
+/// When the second CPU begins to send events that end a wait with interrupts masked, in ticks from
+/// its start.
 static RESCUE: AtomicU64 = AtomicU64::new(0);
 
-/// A masked interrupt ends a WFE, which it need not.
+/// A masked interrupt ends a WFE, although it need not.
 ///
-/// Where it does not, the alarm is not a bound. So another CPU sends events, from well after the alarm was due and
-/// again and again until the wait is over: an event that comes before the wait is lost to it, and an emulator may lose
-/// another (docs/fidelity.md).
+/// Where it does not, the alarm is not a bound. So another CPU sends events repeatedly, from well after the alarm was
+/// due until the wait is over: an event that comes before the wait can't end it, and an emulator may lose another
+/// (docs/fidelity.md).
 pub fn masked_irq_wakes_wfe() -> Answer {
     fn rescue() {
         watch::act(

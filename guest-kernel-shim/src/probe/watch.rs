@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A wait that is bounded by the alarm and whose books record how it ended. Likewise for a second CPU that acts
-//! meanwhile.
+//! Runs a wait that the alarm bounds, and records how it ended, also with a second CPU that acts meanwhile.
 
 use arch::insn;
 use core::sync::atomic::Ordering::{Acquire, Release};
@@ -11,20 +10,21 @@ use fidelity::{Action, Wait};
 use crate::alarm::Alarm;
 use crate::{clock, workers};
 
-/// A wait that is shorter did not wait, microseconds.
+/// A shorter wait did not wait, in microseconds.
 const AT_ONCE_US: u32 = 50;
 
 /// How often a CPU that waits for its time to act gives others a turn, microseconds.
 const LOOK_US: u32 = 2;
 
-/// Does `wait` with the event register empty before it, and with an alarm after `bound` ticks; the books are in ticks.
-/// The register is emptied last: the steps before may trap, and the return from EL2 is an event.
+/// Does `wait` with an empty event register, and with an alarm after `bound` ticks; the record is in ticks. The
+/// register is emptied last: the steps before may trap, and the return from EL2 is an event.
 pub fn watch(bound: u64, wait: impl FnOnce()) -> Wait {
     let at_once = clock::ticks(AT_ONCE_US);
     let alarm = Alarm::new();
     alarm.forget();
-    // A CPU that has done a task is still on its way to its own wait. Where CPUs take turns, it may be given
-    // one in the middle of this wait, and when depends on the emulator's other threads. So it has one now.
+    // A CPU that has done a task is still on its way to its own wait. If CPUs take turns, it may get a turn
+    // in the middle of this wait, at a time that depends on the emulator's other threads. So it gets its
+    // turn now.
     insn::yield_now();
     let due = alarm.set(bound);
     insn::forget_events();
@@ -42,17 +42,17 @@ pub fn watch(bound: u64, wait: impl FnOnce()) -> Wait {
     }
 }
 
-/// The first CPU is about to wait.
+/// Whether the first CPU is about to wait.
 static WAITS: AtomicBool = AtomicBool::new(false);
-/// Its wait is over.
+/// Whether the first CPU's wait is over.
 static OVER: AtomicBool = AtomicBool::new(false);
-/// The time at which the second CPU began to act, ticks; 0: not yet.
+/// The time at which the second CPU began to act, in ticks; 0 before that.
 static FROM: AtomicU64 = AtomicU64::new(0);
-/// The time at which it had acted.
+/// The time at which the second CPU had acted.
 static UNTIL: AtomicU64 = AtomicU64::new(0);
 
-/// Has the second CPU do `task`, which calls [`act`], during `wait`, which calls [`say`]. Returns its action too, if it
-/// happened before the wait was over.
+/// Makes the second CPU do `task`, which calls [`act`], during `wait`, which calls [`say`]. Also returns its action, if
+/// that happened before the wait was over.
 pub fn beside(task: fn(), wait: impl FnOnce() -> Wait) -> (Wait, Option<Action>) {
     WAITS.store(false, Release);
     OVER.store(false, Release);
@@ -69,8 +69,8 @@ pub fn beside(task: fn(), wait: impl FnOnce() -> Wait) -> (Wait, Option<Action>)
     (wait, in_time.then_some(action))
 }
 
-/// Announces that this CPU is about to wait: only from now on the other one counts the time to its action, however long
-/// it took this one to get here. An action before the wait proper is not lost either, but stays in the event register.
+/// Announces that this CPU is about to wait: the other CPU counts the time to its action only from now on, however long
+/// this CPU took to get here. An action before the wait itself is not lost, but stays in the event register.
 pub fn say() {
     WAITS.store(true, Release);
 }
@@ -80,8 +80,8 @@ pub fn is_over() -> bool {
     OVER.load(Acquire)
 }
 
-/// The second CPU's side: does `action` `after` ticks after the first one announced its wait, and records when that
-/// was; does nothing if the wait is over before.
+/// The second CPU's side: does `action` `after` ticks after the first CPU announced its wait, and records the time;
+/// does nothing if the wait is over before.
 pub fn act(after: impl FnOnce() -> u64, action: impl FnOnce()) {
     while !WAITS.load(Acquire) {
         insn::yield_now();
@@ -94,11 +94,11 @@ pub fn act(after: impl FnOnce() -> u64, action: impl FnOnce()) {
             UNTIL.store(clock::now(), Release);
             return;
         }
-        // Others get a turn now and then, not after each check: an emulator that has CPUs take turns goes through all
-        // of them for it, and there can be hundreds.
+        // Others get a turn now and then, not after each check: an emulator whose CPUs take turns goes through all of
+        // them, and there can be hundreds.
         let next = clock::now() + clock::ticks(LOOK_US);
         while clock::now() < next {
-            // One look is hundreds of times as much work for an emulator as an instruction.
+            // One check is hundreds of times as much work for an emulator as one instruction.
             insn::nops();
         }
         insn::yield_now();

@@ -8,14 +8,14 @@ use wire::Line;
 
 use super::record::{NEXT, send};
 
-/// Prefix of the kinds of a block if its cell is not complete: a reader that does not know such
-/// blocks skips them.
+/// Prefix of the kinds of records in a block whose cell is not complete: a reader that does not
+/// know such blocks skips them.
 const PART: &str = "part-";
 
 /// The block of a cell that is being written.
 pub struct Block {
     id: usize,
-    /// More passes follow, and a newer block.
+    /// Whether more passes follow, with a newer block.
     part: bool,
     /// Number of its first record.
     first: u64,
@@ -32,7 +32,7 @@ impl Display for RecordKind<'_> {
 }
 
 impl Block {
-    /// Begins the block of cell `id`; `part`: it is not complete.
+    /// Begins the block of cell `id`; `part` means that the cell is not complete.
     pub fn begin(id: usize, part: bool) -> Self {
         let first = NEXT.load(Relaxed);
         Self { id, part, first }
@@ -44,7 +44,7 @@ impl Block {
         Line::new(number, RecordKind(self.part, kind)).field("id", self.id)
     }
 
-    /// Writes the last record, which counts them.
+    /// Writes the last record, which counts the records.
     pub fn end(self, more: impl FnOnce(Line) -> Line) {
         let line = self.record("done");
         let records = NEXT.load(Relaxed) - self.first;

@@ -16,7 +16,7 @@ use crate::clock::watch::Seen;
 use crate::entry::{Entry, Work};
 use crate::{clock, knobs, percpu, probe, workers};
 
-/// Reports everything about a cell, as one block: its results so far, or in the end.
+/// Reports everything about a cell, as one block: its interim or final results.
 pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
     let part = entry.samples.is_some() && entry.pace.ended.is_none();
     let detail = match (plan.compact, part) {
@@ -53,7 +53,7 @@ pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
     });
 }
 
-/// The core's frequency at the begin and at the end of each pass, if it was measured.
+/// Writes the core's frequency at the start and the end of each pass, if it was measured.
 fn core_clock(block: &Block, seen: &Seen) {
     if seen.is_empty() {
         return;
@@ -67,7 +67,7 @@ fn core_clock(block: &Block, seen: &Seen) {
     send(block.record("clock").field("core_hz", text));
 }
 
-/// Adds how many passes a cell has, of how many, and why it has ended.
+/// Adds a cell's number of passes done, its number of passes, and the reason for its end.
 fn pace(line: Line, entry: &Entry) -> Line {
     if entry.samples.is_none() {
         return line;
@@ -87,7 +87,7 @@ fn describe(block: &Block, cell: &Cell, iterations: u32) {
         line.field(&name("", info), info.text(cell))
     }));
     system(block, cell);
-    // The rest has a line of its own: with long numbers one would not do.
+    // The rest has a line of its own, because long numbers would not fit in one line.
     let line = block
         .record("more")
         .field("cpus", percpu::online().count())
@@ -105,7 +105,7 @@ fn describe(block: &Block, cell: &Cell, iterations: u32) {
     for name in cell.depends_on() {
         if probe::is_not_modelled(name) {
             let separator = if missing.is_empty() { "" } else { "," };
-            // The names of all that a cell can depend on fit.
+            // The names of all features that a cell can depend on fit.
             let _ = write!(missing, "{separator}{name}");
         }
     }
@@ -116,7 +116,7 @@ fn describe(block: &Block, cell: &Cell, iterations: u32) {
     });
 }
 
-/// Adds the affinities of the CPUs that `cell` is between, if it is between two and both run.
+/// Adds the affinities of the two CPUs of `cell`'s pair, if it has a pair and both run.
 fn ends(line: Line, cell: &Cell) -> Line {
     let there = cell
         .pair
@@ -132,7 +132,7 @@ fn ends(line: Line, cell: &Cell) -> Line {
         .field("receiver", format_args!("{receiver:#x}"))
 }
 
-/// The dimensions that records of `cell` have in this place.
+/// Returns the dimensions that records of `cell` have in this place.
 fn told(place: Place, cell: &Cell) -> impl Iterator<Item = &'static Info> {
     let here = DIMENSIONS.iter().filter(move |info| info.place == place);
     here.filter(|info| info.is_told(cell))
@@ -152,7 +152,7 @@ fn name(prefix: &str, info: &Info) -> ArrayString<40> {
     name
 }
 
-/// Writes the executor's part, in lines of its own.
+/// Writes the executor's part, in separate lines.
 fn system(block: &Block, cell: &Cell) {
     if cell.system().next().is_some() {
         let line = block.record("more");
@@ -160,7 +160,7 @@ fn system(block: &Block, cell: &Cell) {
     }
 }
 
-/// Adds dimensions to `line`, after `prefix`, and begins another line where it is full.
+/// Adds dimensions to `line`, after `prefix`, and begins another line whenever it is full.
 fn told_in_lines<'i>(
     block: &Block,
     line: Line,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The clocks of the CPUs that measure: one record for each at the begin, so that a run that is
-//! cut short has them, and one at the end.
+//! The clocks of the CPUs that measure: one record for each at the start, so that a run that is cut
+//! short has them, and one at the end.
 
 use plan::Plan;
 use wire::Line;
@@ -10,7 +10,7 @@ use super::record::{record, send};
 use super::unit::Values;
 use crate::percpu::PerCpu;
 
-/// Reports the clocks at the begin, and those that convert values to cycles, if they do.
+/// Reports the clocks at the start, and those that convert values to cycles, if any.
 pub fn begin(plan: &Plan) {
     for (place, cpu) in cores::measuring(plan) {
         let Some(hertz) = cores::at_begin(cpu) else {
@@ -24,7 +24,7 @@ pub fn begin(plan: &Plan) {
     }
 }
 
-/// Those at the end.
+/// Reports the clocks at the end.
 pub fn end(plan: &Plan) {
     for (place, cpu) in cores::measuring(plan) {
         if let Some(hertz) = cores::now(cpu) {

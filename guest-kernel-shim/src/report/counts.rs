@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The counters of a cell. Whatever is a time among them is in ticks.
+//! Writes the counters of a cell. Times among them are in ticks.
 
 use core::fmt::Write;
 
@@ -16,9 +16,9 @@ use crate::kernel::stats::{self, STATES, Stat};
 use crate::tally::Event;
 use crate::workload::arrivals::Load;
 
-/// Exits and events.
+/// Writes exits and events.
 pub fn counts(block: &Block, entry: &Entry, compact: bool) {
-    /// Counters that a line holds whatever their values are.
+    /// Number of counters that fit in a line whatever their values are.
     const PER_LINE: usize = 6;
     let value = |counter: Counter| entry.counts.exits[counter as usize];
     let counters: ArrayVec<Counter, { Counter::COUNT }> = Counter::ALL
@@ -57,7 +57,8 @@ pub fn counts(block: &Block, entry: &Entry, compact: bool) {
     }
 }
 
-/// Writes the counts of the neighbours of the CPUs that took part, and for how long these did.
+/// Writes the counts of the neighbours of the CPUs that took part, and the time that these CPUs
+/// took part.
 fn neighbours(block: &Block, entry: &Entry) {
     let line = block.record("count");
     let first = line.field("neighbour.ticks", entry.counts.ticks);
@@ -120,9 +121,9 @@ pub fn load(block: &Block, load: &Load) {
     send(line.field("arrivals.longest-queue", load.longest));
 }
 
-/// Rounds of noise, of all CPUs and of each that made any.
+/// Writes the rounds of noise, of all CPUs and of each CPU that made any.
 pub fn noise(block: &Block, rounds: &Rounds) {
-    /// Fields that a line holds whatever their values are.
+    /// Number of fields that fit in a line whatever their values are.
     const PER_LINE: usize = 5;
     let all = rounds.iter().sum::<u64>();
     send(block.record("count").field("noise.rounds", all));
@@ -138,7 +139,7 @@ pub fn noise(block: &Block, rounds: &Rounds) {
                 .take(PER_LINE)
                 .fold(line, |line, (cpu, rounds)| {
                     let mut name = ArrayString::<40>::new();
-                    // A number of a CPU is short.
+                    // The number of a CPU is short.
                     let _ = write!(name, "noise.cpu{cpu}");
                     line.field(&name, *rounds)
                 }),

@@ -80,7 +80,7 @@ pub fn machine(arguments: &Arguments<'_>) {
         let text = format_args!("event stream: asked for 100000 ns, the counter makes {made} ns");
         send(record("note").field("text", text));
     }
-    // On simulated cores the probes take longer than the few passes that are asked for, and nothing there depends on an
+    // On simulated cores, the probes take longer than the few passes of such a run, and nothing there depends on an
     // answer.
     let answers = (!arguments.cost_brief).then(probe::answers);
     for (name, answer) in answers.into_iter().flatten() {

@@ -18,8 +18,8 @@ pub fn record(kind: &str) -> Line {
     Line::new(NEXT.fetch_add(1, Relaxed), kind)
 }
 
-/// Writes a record. Fields are sized so that a line holds them; one that does not fit is a bug of this kernel, and a
-/// silent hole in the sequence would puzzle the reader.
+/// Writes a record. Fields are sized so that a line holds them; a field that does not fit is a bug of this kernel,
+/// and a silent gap in the sequence would puzzle the reader.
 pub fn send(line: Line) {
     match line.finish() {
         Some(text) => output::line(format_args!("{text}")),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The samples of a cell, in the unit that the machine has.
+//! Writes the samples of a cell, in the machine's unit.
 
 use core::fmt::Write;
 
@@ -12,12 +12,12 @@ use super::unit::Values;
 use crate::workload::samples::Samples;
 use crate::workload::stages::STAGES;
 
-/// How much is reported of a cell.
+/// How much of a cell is reported.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// Statistics alone.
+    /// Only the statistics.
     Statistics,
-    /// The histogram from end to end, too.
+    /// Also the histogram from end to end.
     Total,
     /// All histograms.
     All,
@@ -58,7 +58,7 @@ fn statistics(block: &Block, name: &str, samples: &Histogram, values: Values) {
     send(line.field("sum", value(samples.sum())));
 }
 
-/// The histogram, as many lines as it takes.
+/// Writes the histogram, in as many lines as it takes.
 fn buckets(block: &Block, name: &str, samples: &Histogram, values: Values) {
     let put = |text: &str| {
         let line = block.record("hist").field("name", name);
@@ -77,7 +77,7 @@ fn buckets(block: &Block, name: &str, samples: &Histogram, values: Values) {
     put(&text);
 }
 
-/// The samples themselves, if they were kept, as many lines as it takes.
+/// Writes the samples themselves, if they were kept, in as many lines as they take.
 fn raw(block: &Block, samples: &Samples, values: Values) {
     let put = |text: &str| {
         let line = block.record("raw").field("name", "total");

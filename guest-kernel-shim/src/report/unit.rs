@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Unit of the values of samples, chosen once, before the first of them is
-//! written: instructions, ticks, or cycles of the core where they were asked
-//! for and can be had. Samples are kept in ticks; [`Values`] converts.
+//! Unit of the values of samples, chosen once, before the first value is written: instructions,
+//! ticks, or cycles of the core if they were asked for and are available. Samples are kept in
+//! ticks; [`Values`] converts.
 
 use core::fmt::{self, Write};
 
@@ -16,10 +16,10 @@ use crate::clock;
 use crate::clock::cycles::PerTick;
 use crate::percpu::PerCpu;
 
-/// Values are cycles: of the core that measured them.
+/// Set if values are cycles of the core that measured them.
 static CYCLES: Once = Once::new();
 
-/// How the values of samples are written.
+/// Conversion of the values of samples for records.
 #[derive(Clone, Copy)]
 pub struct Values(Option<Ratio>);
 
@@ -30,26 +30,26 @@ impl Values {
         Self(ratio.filter(|_| CYCLES.is_completed()))
     }
 
-    /// The clock of the core that the cycles belong to, Hz, if the values are cycles.
+    /// The clock of the core that the cycles belong to, in Hz, if the values are cycles.
     pub fn core_hz(self) -> Option<u64> {
         Some(self.0?.convert(clock::frequency()))
     }
 
-    /// A value of a sample in the unit of the records.
+    /// Converts a value of a sample to the unit of the records.
     pub fn value(self, ticks: u64) -> u64 {
         self.0.map_or(ticks, |ratio| ratio.convert(ticks))
     }
 }
 
-/// The unit, as far as it was asked for and could be had.
+/// The unit that was asked for, if available.
 pub struct Unit {
-    /// Cycles per tick of the first core, or why there is no such number; `None`: not asked for.
+    /// Cycles per tick of the first core, or why there is no such number; `None` if not asked for.
     cycles: Option<PerTick>,
 }
 
 impl Unit {
     /// Decides whether there are cycles, if `plan` asks for them: each CPU that may measure needs a ratio from the
-    /// begin ([`cores`]), or a run would have two units.
+    /// start ([`cores`]), or a run would have two units.
     pub fn choose(plan: &Plan) -> Self {
         if !plan.cycles {
             return Self { cycles: None };
@@ -66,13 +66,13 @@ impl Unit {
         Self { cycles }
     }
 
-    /// The clock of the first core, Hz, if it was measured.
+    /// The clock of the first core, in Hz, if it was measured.
     pub fn core_hz(&self) -> Option<u64> {
         let ratio = self.cycles?.ok()?;
         Some(ratio.convert(clock::frequency()))
     }
 
-    /// Reports the unit, and why it is not cycles if those were asked for.
+    /// Reports the unit, and if cycles were asked for but are not the unit, why.
     pub fn report(&self, plan: &Plan) {
         let instructions = clock::counts_instructions();
         let other = if instructions { "insns" } else { "ticks" };
@@ -96,13 +96,13 @@ impl Unit {
     }
 }
 
-/// The ratio that converts the samples of `cpu` to cycles, or why there is no ratio.
+/// Returns the ratio that converts the samples of `cpu` to cycles, or why there is none.
 fn known(cpu: &PerCpu) -> Option<PerTick> {
     let found = cpu.per_tick.get().copied();
     found.map(|ratio| ratio.map(Ratio::nearly_whole))
 }
 
-/// Ratios of the CPUs that may measure something of `plan`.
+/// Returns the ratios of the CPUs that may measure something of `plan`.
 fn ratios(plan: &Plan) -> impl Iterator<Item = PerTick> {
     cores::measuring(plan).filter_map(|(_, cpu)| known(cpu))
 }
@@ -119,8 +119,8 @@ fn how(instructions: bool) -> &'static str {
     }
 }
 
-/// The origin of cycles. An emulator may have a PMU whose cycles are its instructions, and the reader of the cycles has
-/// to know.
+/// Returns the origin of cycles. An emulator may have a PMU whose cycles are its instructions, which a reader of the
+/// cycles has to know.
 fn how_cycles(
     how: &mut ArrayString<120>,
     first: Ratio,

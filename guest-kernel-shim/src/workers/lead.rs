@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The lead goes to the CPU that sends, and comes back.
+//! Passes the lead to the CPU that sends, and back.
 //!
 //! The first CPU goes through the cells one after another. A pass of a cell with another sender runs on that CPU, like
 //! it would here: that CPU posts the jobs, measures, and collects the others' counts. Meanwhile the first CPU serves
@@ -26,20 +26,20 @@ struct Handed {
     waits: Option<&'static PerCpu>,
 }
 
-/// Only [`wait::post::post`] changes it, like other work: a CPU that finds the lead back has the wake-up for that
-/// already.
+/// Only [`wait::post::post`] changes it, like other work: a CPU that finds the lead returned has already got the
+/// wake-up for it.
 static HANDED: SpinMutex<Handed, Turn> = SpinMutex::new(Handed {
     work: None,
     waits: None,
 });
 
-/// Has `leader` run `work`, and serves meanwhile, unless that is this CPU.
+/// Makes `leader` run `work`, and serves meanwhile, unless `leader` is this CPU.
 pub fn on(leader: &'static PerCpu, work: &mut (dyn FnMut() + Send)) {
     let me = PerCpu::this();
     if core::ptr::eq(leader, me) {
         return work();
     }
-    // Before the other CPU can post any.
+    // Read before the other CPU can post any work.
     let seen = POSTED.lock().number;
     let work: *mut (dyn FnMut() + Send + '_) = work;
     // SAFETY: only the lifetime changes, and the work has ended when this function returns.

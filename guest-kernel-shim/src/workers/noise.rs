@@ -2,9 +2,9 @@
 //! Noise: CPUs that take no part in a measurement disturb it. They do so in rounds, from before a block's first sample
 //! until after its last one.
 //!
-//! An SGI is sent when the one before has been taken: an SGI that is sent while another of its INTID is pending makes
-//! no further interrupt (IHI 0069H, 4.1.2). So each bystander has one on its way all the time, and none is left when
-//! all have stopped.
+//! An SGI is sent when the previous SGI has been taken: an SGI that is sent while another with its INTID is pending
+//! makes no further interrupt (IHI 0069H, 4.1.2). So each bystander has an SGI on its way all the time, and none is
+//! left when all have stopped.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
@@ -20,16 +20,16 @@ use crate::entry::Rounds;
 use crate::percpu::{self, PerCpu};
 use crate::{clock, interrupts};
 
-/// The SGI that bystanders send each other: no other is enabled that is not this kernel's.
+/// The SGI that bystanders send each other, the only enabled SGI that is not this kernel's.
 const SGI: u32 = 3;
 
-/// Memory to stream through; empty if no cell of the plan does.
+/// Memory to stream through; empty if no cell of the plan streams.
 static MEMORY: Once<&'static [AtomicU64]> = Once::new();
 /// Rounds that each CPU has made in this block.
 static ROUNDS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 /// SGIs of its neighbour that each CPU has taken, ever.
 static TAKEN: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
-/// Bystanders that have stopped.
+/// Number of bystanders that have stopped.
 static STOPPED: AtomicUsize = AtomicUsize::new(0);
 
 /// Makes room for the memory that the noise of cells goes through, `bytes` in memory of `pool`.
@@ -77,13 +77,13 @@ pub fn make(me: &PerCpu, cell: &Cell, begun: impl FnOnce(), over: impl Fn() -> b
             let redistributor = interrupts::redistributor(me);
             redistributor.enable_all(1 << SGI);
             repeat(me, begun, over, send(me, cell));
-            // The neighbour has taken this CPU's last one; its own may be on its way.
+            // The neighbour has taken this CPU's last SGI; the neighbour's own may be on its way.
             STOPPED.fetch_add(1, AcqRel);
             let all = bystanders(cell).count();
             until(|| STOPPED.load(Acquire) == all);
             redistributor.disable_all(1 << SGI);
-            // An interrupt that the handler has ended may be shown as active for a while: the
-            // interface of the CPU and the redistributor are two (IHI 0069H, 12.1.6).
+            // An interrupt that the handler has ended may read as active for a while, because the
+            // CPU interface and the redistributor are separate (IHI 0069H, 12.1.6).
             let none = || (redistributor.pending() | redistributor.active()) & 1 << SGI == 0;
             assert!(clock::wait_for(none), "noise has left an interrupt behind");
         }
@@ -104,8 +104,8 @@ fn repeat(me: &PerCpu, begun: impl FnOnce(), over: impl Fn() -> bool, mut round:
     ROUNDS[me.index].store(rounds, Release);
 }
 
-/// A page is read and written, a word of each line of 64 bytes. CPUs begin in different
-/// places and all go through all of the memory.
+/// Reads and writes a page per round, one word of each line of 64 bytes. CPUs begin in different
+/// places, and each goes through all of the memory.
 fn stream(me: &PerCpu) -> impl FnMut() {
     /// Words from one line to the next, and in a page.
     const LINE: usize = 8;
@@ -125,8 +125,8 @@ fn stream(me: &PerCpu) -> impl FnMut() {
     }
 }
 
-/// Invalidates the entries of all CPUs for a page that none of them uses: the others only notice the broadcast, and
-/// that they have to complete it.
+/// Invalidates the entries of all CPUs for a page that none of them uses: the others only notice the broadcast,
+/// which they have to complete.
 fn invalidate() {
     /// The last page below 2^48, which is never mapped.
     const UNUSED: u64 = (1 << 48) - 0x1000;
@@ -134,7 +134,7 @@ fn invalidate() {
     insn::dsb_ish();
 }
 
-/// The next bystander is interrupted, and has taken it.
+/// Interrupts the next bystander, and waits until it has taken the interrupt.
 fn send(me: &PerCpu, cell: &Cell) -> impl FnMut() {
     let next = bystanders(cell).find(|other| other.index > me.index);
     let next = next

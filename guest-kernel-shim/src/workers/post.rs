@@ -22,11 +22,11 @@ pub struct Job {
     pub cell: Cell,
     /// The number of samples.
     pub count: u32,
-    /// With time stamps: see [`crate::workload::stages`].
+    /// Whether time stamps are taken: see [`crate::workload::stages`].
     pub traced: bool,
 }
 
-/// Yields on a CPU that finds a lock held: under an emulator with one thread the holder needs a
+/// Yields on a CPU that finds a lock held: under an emulator with one thread, the holder needs a
 /// turn.
 pub struct Turn;
 
@@ -61,28 +61,28 @@ pub struct Posted {
 pub enum Work {
     /// A job of a measurement.
     Job(Job),
-    /// A function that every CPU is to run.
+    /// A function for every CPU to run.
     All(fn()),
 }
 
-/// Something that one CPU is to do.
+/// A task for one CPU.
 #[derive(Clone, Copy)]
 struct Task {
     /// The index of the CPU.
     index: usize,
     /// The function to run.
     run: fn(),
-    /// A CPU waits for its end.
+    /// Whether a CPU waits for its end.
     awaited: bool,
 }
 
-/// The task that was posted last, until it is taken; see [`on`] and [`leave_to`]. It is changed
-/// as [`POSTED`] is.
+/// The task that was posted last, until it is taken; see [`on`] and [`leave_to`]. It is changed in
+/// the same way as [`POSTED`].
 static TASK: SpinMutex<Option<Task>, Turn> = SpinMutex::new(None);
-/// Members that have finished.
+/// Number of members that have finished.
 pub static DONE: AtomicU32 = AtomicU32::new(0);
 
-/// Posts `work` and wakes the CPUs that it is for; its number.
+/// Posts `work` and wakes the CPUs that it is for; returns its number.
 pub fn post(me: &PerCpu, work: Work, cpus: impl Iterator<Item = &'static PerCpu>) -> u32 {
     let mut number = 0;
     let change = |posted: &mut Posted| {
@@ -101,7 +101,7 @@ pub fn call(me: &PerCpu, cpu: &'static PerCpu) {
     Waker::new(cpu, RESCHED, interrupts::RESCHED, false, false).wake(me);
 }
 
-/// Has every CPU, this one included, do `task`, and waits until all have.
+/// Makes every CPU, this one included, do `task`, and waits until all have done it.
 pub fn everywhere(task: fn()) {
     let me = PerCpu::this();
     let others = percpu::online().skip(1);
@@ -111,18 +111,19 @@ pub fn everywhere(task: fn()) {
     until(|| DONE.load(Acquire) as usize == others.clone().count());
 }
 
-/// Has the second CPU do `task`, and returns at once.
+/// Makes the second CPU do `task`, and returns at once.
 pub fn on_second(task: fn()) {
     DONE.store(0, Release);
     on(percpu::all()[1], task);
 }
 
-/// Has `cpu`, which is not the first one, do `task`.
+/// Makes `cpu`, which is not the first CPU, do `task`.
 pub fn on(cpu: &'static PerCpu, task: fn()) {
     give(cpu, task, true);
 }
 
-/// Has `cpu`, which is not the first one, do `task`, for whose end no CPU waits: jobs of others go on meanwhile.
+/// Makes `cpu`, which is not the first CPU, do `task`. No CPU waits for its end: other CPUs' jobs go on
+/// meanwhile.
 pub fn leave_to(cpu: &'static PerCpu, task: fn()) {
     give(cpu, task, false);
 }
@@ -149,17 +150,17 @@ pub fn serve_task(me: &PerCpu) {
     }
 }
 
-/// Waits until the second CPU has done it.
+/// Waits until the second CPU has done its task.
 pub fn wait_for_second() {
     until(|| DONE.load(Acquire) == 1);
 }
 
-/// Prepares this CPU to be turned off in the middle of a task for all: when it is on again it begins the task again.
+/// Prepares this CPU to be turned off in the middle of a task for all: once on again, it begins the task again.
 pub fn begin_anew(me: &PerCpu) {
     me.unfinished.store(true, Release);
 }
 
-/// Waits until `reached`, letting an emulator run the other CPUs.
+/// Waits until `reached` holds, letting an emulator run the other CPUs.
 pub fn until(reached: impl Fn() -> bool) {
     while !reached() {
         insn::yield_now();

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `notify` as an open loop: requests arrive by time, whether or not the ones before are done. A sample is from the
 //! time at which a request was meant to arrive to the task that serves it. So the delay of a request that is sent late,
-//! or that waits for others, counts.
+//! or that waits for other requests, counts.
 //!
-//! The times are drawn before a block, from the seed, the pair and the number of samples so far: cells that are
-//! compared get the same ones. No request is answered: an answer would be a second wake-up, of a CPU that does not
-//! wait.
+//! The times are drawn before a block, from the seed, the pair and the number of samples so far, so compared cells
+//! get the same times. No request is answered: an answer would be a second wake-up, of a CPU that does not wait.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -27,17 +26,17 @@ use crate::workload::samples::{made, record};
 use crate::workload::shared_state::CHANNELS;
 use crate::workload::times::Times;
 
-/// The times of a block's requests, ticks from its beginning: pair after pair.
+/// The times of a block's requests, in ticks from its beginning, pair after pair.
 static DRAWN: Once<&'static [AtomicU64]> = Once::new();
 
 /// Measurements by the two sides of a pair.
 struct Pair {
     /// When the block began.
     begun: AtomicU64,
-    /// When its first request was taken, and its last one, ticks from then on.
+    /// When its first request and its last request were taken, in ticks from then on.
     first: AtomicU64,
     last: AtomicU64,
-    /// The most requests that had come and were not served.
+    /// The largest number of requests that had come and were not yet served.
     longest: AtomicU64,
 }
 
@@ -50,16 +49,16 @@ static PAIRS: [Pair; 16] = [const {
     }
 }; 16];
 
-/// How requests came and were taken, of all pairs.
+/// How the requests of all pairs came and were taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// Intervals between requests.
     pub intervals: u64,
-    /// Their intended sum, ticks.
+    /// Their intended sum, in ticks.
     pub asked: u64,
-    /// Their actual sum, from one request that was taken to the next, ticks.
+    /// Their actual sum, from one taken request to the next, in ticks.
     pub reached: u64,
-    /// The most requests of a pair that had come and were not served.
+    /// The largest number of requests of a pair that had come and were not yet served.
     pub longest: u64,
 }
 
@@ -99,7 +98,7 @@ fn times(pair: usize, count: u32) -> &'static [AtomicU64] {
     &drawn[pair * each..][..each]
 }
 
-/// Draws the times of a block of `count` samples, which comes after `done` of the cell.
+/// Draws the times of a block of `count` samples, which comes after `done` samples of the cell.
 pub fn draw(cell: &Cell, count: u32, done: u32, seed: u64) {
     for pair in 0..cell.groups as usize {
         let mut intervals = Times {

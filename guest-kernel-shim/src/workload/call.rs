@@ -11,7 +11,7 @@ use wait::request::{CALL, RESCHED};
 use crate::clock;
 use crate::percpu::PerCpu;
 
-/// The calls of a block, on lines of their own.
+/// The calls of a block, on cache lines of their own.
 #[repr(C, align(64))]
 struct Calls {
     /// Calls that were served.
@@ -21,8 +21,8 @@ struct Calls {
     expected: Expected,
 }
 
-/// Calls that each receiver gets before it is done. All of them read it, and nothing changes it meanwhile: on a line
-/// that they write, it would travel with that.
+/// Calls that each receiver gets before it is done. All receivers read it, and nothing changes it meanwhile: on a
+/// line that they write, it would move between their caches.
 #[repr(align(64))]
 struct Expected(AtomicU32);
 
@@ -32,8 +32,8 @@ static CALLS: Calls = Calls {
     expected: Expected(AtomicU32::new(0)),
 };
 
-/// Prepares for `count` calls of each receiver; from the last one on each call
-/// also wakes the receiver's task.
+/// Prepares for `count` calls of each receiver; from the last one on, each call also wakes the
+/// receiver's task.
 pub fn prepare(count: u32) {
     CALLS.served.store(0, Relaxed);
     CALLS.expected.0.store(count, Release);
@@ -42,7 +42,7 @@ pub fn prepare(count: u32) {
     }
 }
 
-/// Serves the request if it is still there: from the interrupt handler.
+/// Serves the request if it is still there; called from the interrupt handler.
 #[inline(always)]
 pub fn serve(cpu: &PerCpu) {
     if cpu.request.take(CALL) != 0 {
@@ -57,7 +57,7 @@ pub fn run(cpu: &PerCpu) {
     let served = cpu.served.load(Relaxed) + 1;
     cpu.served.store(served, Relaxed);
     if served >= CALLS.expected.0.load(Acquire) {
-        // The last one: this CPU's task may go on.
+        // This was the last call: this CPU's task may go on.
         cpu.request.wake(RESCHED, false);
         cpu.interrupted.store(true, Relaxed);
     }
@@ -65,7 +65,7 @@ pub fn run(cpu: &PerCpu) {
     CALLS.served.fetch_add(1, AcqRel);
 }
 
-/// Waits until `total` calls were served; when the last of them began.
+/// Waits until `total` calls were served, and returns when the last of them began.
 #[inline(always)]
 pub fn wait(total: u32) -> u64 {
     while CALLS.served.load(Acquire) != total {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CPUs with more to do than one task: two tasks of which one always waits for the other, so that a CPU that idles has
-//! something to search for.
+//! CPUs with more work than one task: two tasks, one of which always waits for the other, so that an idling CPU has
+//! work to search for.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -12,7 +12,7 @@ use arch::insn;
 
 use crate::kernel::Cpu;
 
-/// Tasks of the block that the crowd serves, and that have not ended.
+/// Number of tasks of the block that the crowd serves and that have not ended.
 static FOR: AtomicU32 = AtomicU32::new(0);
 
 /// Records that one such task begins.
@@ -41,7 +41,7 @@ impl Future for Ready {
         if FOR.load(Acquire) == 0 {
             return Poll::Ready(());
         }
-        // Where CPUs run one after another, the others would not go on otherwise.
+        // Where CPUs run one after another, the others would otherwise not go on.
         insn::yield_now();
         context.waker().wake_by_ref();
         Poll::Pending

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `frames`: a display asks for a frame every `gap-us`, and three tasks on three CPUs make it one after the other, like
 //! the UI thread, the render thread and the compositor of a phone. A sample is a frame, from the time at which it was
-//! meant to begin to the end of its composition. It is late if that is more than the period.
+//! meant to begin to the end of its composition. It is late if that takes longer than the period.
 //!
 //! The first task waits for the time, works, hands the frame to the second and waits until that has copied it: a short
 //! wait, and then a long one for the next frame. The second works on, and hands the frame to the third. The time of
-//! each one's work is drawn from the seed, evenly from half of its mean to one and a half of it: the draws differ
+//! each task's work is drawn from the seed, uniformly between half and one and a half times its mean: the draws differ
 //! between blocks, and are equal in all cells. The means are shares of the period, so that the load is equal for every
 //! period, and a few frames in a hundred take longer than it.
 
@@ -24,8 +24,9 @@ use crate::workload::samples::{record, rounds};
 use crate::workload::shared_state::CHANNELS;
 use crate::workload::times::{self, Times};
 
-/// Work of a frame on average, per cent of the period: of the UI, to copy it, to render it, to
-/// compose it. A frame takes 72 of them and at most 108, and without any wake-up one in 200 is late.
+/// Average work of a frame, in per cent of the period: for the UI, to copy it, to render it, to
+/// compose it. A frame takes 72 on average and at most 108, and even without the cost of wake-ups,
+/// one in 200 is late.
 const SHARES: [u64; 4] = [20, 5, 35, 12];
 const UI: usize = 0;
 const COPY: usize = 1;
@@ -54,7 +55,8 @@ impl Handed {
         self.0[number as usize % KEPT].store(clock::now(), Relaxed);
     }
 
-    /// Ticks since then, or since the receiver was `ready` for it, if that was later: the avoidable part of its wait.
+    /// Ticks since frame `number` was handed on, or since the receiver was `ready` for it, if that was later: the
+    /// avoidable part of its wait.
     fn since(&self, number: u32, ready: u64) -> u64 {
         clock::now() - self.0[number as usize % KEPT].load(Relaxed).max(ready)
     }
@@ -139,7 +141,7 @@ fn due(begun: u64, number: u32, period: u64) -> u64 {
     begun + (u64::from(number) + 1) * period
 }
 
-/// Returns how long that part of the work takes, frame by frame.
+/// Returns how long part `which` of the work takes, frame by frame.
 fn work(which: usize, period: u64) -> Times {
     Times {
         random: times::random(which as u64),
@@ -148,7 +150,7 @@ fn work(which: usize, period: u64) -> Times {
     }
 }
 
-/// Works for so many ticks, and now and then lets an emulator run the other CPUs.
+/// Works for `ticks`, and now and then lets an emulator run the other CPUs.
 fn busy(ticks: u64) {
     let end = clock::now() + ticks;
     while clock::now() < end {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `idle`: a task per CPU that has only a little to do every `gap-us`: the machine that a reviewer wants to see as
-//! well, on which polling is waste. A sample is the time in such a period in which the CPU was not halted: the energy
-//! cost of idling, as far as it can be measured without a meter.
+//! `idle`: a task per CPU that has only a little to do every `gap-us`, a machine on which polling is a waste, which a
+//! reviewer wants to see as well. A sample is the time of such a period in which the CPU was not halted: the closest
+//! measure of the energy cost of idling without a meter.
 
 use core::hint::black_box;
 

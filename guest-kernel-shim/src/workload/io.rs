@@ -5,11 +5,11 @@
 //! The seed decides whether a request reads or writes, how long the device takes for it, and which CPU it interrupts. A
 //! write differs from a read only in the time of the device.
 //!
-//! The device is simulated by a timer interrupt that the governor does not know of ([`crate::kernel::timer`]). Where
-//! the completion interrupts the submitting CPU, the timer is that CPU's. Where it interrupts the next one, that CPU
+//! The device is simulated by a timer interrupt that the governor does not know of ([`crate::kernel::timer`]). If
+//! the completion interrupts the submitting CPU, the timer is that CPU's. If it interrupts the next CPU, that CPU
 //! has a task that plays the device: a function call is the doorbell, and the task wakes the submitter when the time
-//! has come. The doorbell disturbs that CPU, which that of a real device would not; it comes when the window of the
-//! submitting CPU opens, and not when it matters, at the completion.
+//! has come. Unlike a real device's, this doorbell disturbs that CPU, but only when the window of the submitting CPU
+//! opens, not at the completion, where it would matter.
 
 use core::iter;
 use core::sync::atomic::AtomicU64;
@@ -41,13 +41,13 @@ fn channels(index: usize) -> (&'static Channel, &'static Channel) {
 /// A request to a device.
 struct Request {
     writes: bool,
-    /// It interrupts the CPU that submitted it.
+    /// Whether it interrupts the CPU that submitted it.
     here: bool,
     /// How long the device takes, ticks.
     takes: u64,
 }
 
-/// The requests of CPU `from`, equal each time.
+/// Returns the requests of CPU `from`, the same for each call.
 fn requests(cell: &Cell, from: usize) -> impl Iterator<Item = Request> + use<> {
     let (writes, here) = (cell.writes, cell.completion.percent());
     let means = [cell.device_us, cell.write_us].map(clock::ticks);
@@ -125,12 +125,12 @@ fn note(cpu: &Cpu, wrote: bool, ticks: u64) {
     cpu.stats.add_many(sum, ticks);
 }
 
-/// The doorbell, on the CPU that the device interrupts.
+/// Rings the doorbell, on the CPU that the device interrupts.
 fn ring(_: &'static Cpu, from: u64) {
     channels(from as usize).0.post();
 }
 
-/// The device of CPU `from`, on the CPU that it interrupts, for that many requests.
+/// Plays the device of CPU `from`, on the CPU that it interrupts, for `count` requests.
 async fn play(from: usize, count: usize) {
     let (doorbell, completion) = channels(from);
     for _ in 0..count {

@@ -25,9 +25,9 @@ pub struct Caller<'s, B> {
     pub wakers: &'s [Waker],
     /// Calls that are samples.
     pub count: u32,
-    /// Work before each of them.
+    /// Work before each call.
     pub before: B,
-    /// Every target is interrupted, so one broadcast serves for all.
+    /// Whether every target is interrupted, so that one broadcast serves all.
     pub at_once: bool,
     /// The place for samples.
     pub samples: &'s mut Samples,
@@ -73,7 +73,7 @@ impl<B: Before> Caller<'_, B> {
         }
     }
 
-    /// One interrupt to all others, after every request is set.
+    /// Sends one interrupt to all others, after every request is set.
     #[inline(always)]
     fn broadcast(&self, me: &PerCpu) {
         for waker in self.wakers {
@@ -90,7 +90,7 @@ pub struct Called;
 impl Body for Called {
     fn run(&mut self, mut idle: impl Idle) {
         let me = PerCpu::this();
-        // The last call requests that this CPU's task goes on.
+        // The last call also lets this CPU's task go on.
         loop {
             let taken = idle.wait(me);
             if taken & CALL != 0 {

@@ -11,7 +11,7 @@ use crate::kernel::channel::Channel;
 use crate::workload::samples::{made, record, rounds};
 use crate::workload::shared_state::{CHANNELS, EACH};
 
-/// Begins the tasks of this CPU; all are dealt out to the CPUs in turn.
+/// Begins the tasks of this CPU; tasks are dealt out to the CPUs in turn.
 pub fn spawn(groups: u32, count: u32, cpu: &Cpu, cpus: usize) {
     let loops = made(Workload::Messaging, count);
     let messages = u64::from(loops) * EACH as u64;
@@ -22,7 +22,7 @@ pub fn spawn(groups: u32, count: u32, cpu: &Cpu, cpus: usize) {
             if place % cpus == cpu.index {
                 cpu.spawn(send(channels, count));
             }
-            // One after the other: a message crosses CPUs where there are two.
+            // Placed on one CPU after the other, so that messages cross CPUs if there are two.
             if (place + 1) % cpus == cpu.index {
                 cpu.spawn(receive(channel, messages));
             }

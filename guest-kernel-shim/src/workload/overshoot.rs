@@ -2,9 +2,9 @@
 //! `overshoot`: a CPU polls up to its limit, and no CPU wakes it. A sample is how much later than the limit the poll
 //! ended, because of the granularity of its pause.
 //!
-//! Polls follow each other without a pause unless one is asked for, so a poll that ends at an edge of the event stream
-//! is followed by one that begins there: the stream's phase is known, and shows in the samples. The first poll begins
-//! at an edge as well.
+//! Polls follow each other without a pause unless the cell has one, so a poll that ends at an edge of the event stream
+//! is followed by a poll that begins there: the stream's phase is known, and shows in the samples. The first poll
+//! begins at an edge as well.
 
 use wait::stream::Stream;
 
@@ -20,7 +20,7 @@ use crate::workload::stream;
 pub struct Poller<'s> {
     /// Polls.
     pub count: u32,
-    /// Ticks between a poll and the next.
+    /// Ticks between two polls.
     pub gap: u64,
     /// The event stream that may end polls, if there is one.
     pub stream: Option<Stream>,
@@ -40,7 +40,7 @@ impl Body for Poller<'_> {
                 clock::pause(self.gap);
             }
             let before = over();
-            // A poll that a request ends would be no sample; no CPU should make one.
+            // A poll that a request ends is not a sample; no CPU should make a request.
             if idle.wait(me) == 0 {
                 self.samples.record(over() - before);
             }

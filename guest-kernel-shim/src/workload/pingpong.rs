@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pingpong`: two CPUs wake each other, as two tasks do that pass a byte
-//! through two pipes (`perf bench sched pipe`). A sample is a round trip.
+//! `pingpong`: two CPUs wake each other, like two tasks that pass a byte through two pipes (`perf
+//! bench sched pipe`). A sample is a round trip.
 
 use plan::Workload;
 
@@ -13,11 +13,11 @@ use crate::workload::samples::{Samples, rounds, sample_begins, sample_ends};
 
 /// The CPU that measures.
 pub struct Near<'s, B> {
-    /// Wakes the other one.
+    /// Wakes the other CPU.
     pub waker: Waker,
     /// Round trips that are samples.
     pub count: u32,
-    /// Work before each of them.
+    /// Work before each round trip.
     pub before: B,
     /// The place for samples.
     pub samples: &'s mut Samples,
@@ -44,9 +44,9 @@ impl<B: Before> Body for Near<'_, B> {
     }
 }
 
-/// The other one.
+/// The other CPU.
 pub struct Far {
-    /// Wakes the first one.
+    /// Wakes the first CPU.
     pub waker: Waker,
     /// Round trips, including those that are not samples.
     pub count: u32,

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Work before each sample, outside of it.
+//! Work before each sample, and outside of it.
 
 use plan::Cell;
 
 use crate::{cache_eviction, clock, percpu};
 
-/// Work of a loop of samples before each of them. Each has its own type, so that a loop without the work has nothing of
-/// it: instructions between samples can change the code of the sample by an instruction.
+/// Work in a loop of samples, before each sample. Each kind has its own type, so that a loop without the work has no
+/// code for it: instructions between samples can change the code of the sample by an instruction.
 pub trait Before: Copy {
     /// Ticks of the pause that comes first; 0 for no pause.
     fn gap(&self) -> u64;
-    /// Empties the caches, if they are to be cold.
+    /// Empties the caches, if samples begin cold.
     fn chill(&self);
 }
 
@@ -28,11 +28,11 @@ impl Before for Gap {
     fn chill(&self) {}
 }
 
-/// A pause, and then caches that are emptied.
+/// A pause, and then emptied caches.
 #[derive(Clone, Copy)]
 pub struct Cold {
     gap: u64,
-    /// CPUs that take part.
+    /// Number of CPUs that take part.
     cpus: usize,
 }
 

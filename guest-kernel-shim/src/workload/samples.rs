@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The samples of a cell, and the place for those of tasks.
+//! The samples of a cell, and the place for samples of tasks.
 
 use hist::Histogram;
 use pages::Pool;
@@ -9,8 +9,8 @@ use spin::mutex::SpinMutex;
 use super::stages;
 use crate::clock;
 
-/// The clock at the beginning of a sample, and the next one at its end. They are functions of their own so that a
-/// plugin knows by their names where samples are: crate `critical`.
+/// Reads the clock at the beginning of a sample; [`sample_ends`] reads it at the end. They are separate functions
+/// so that a plugin can find samples by their names: crate `critical`.
 #[inline(always)]
 pub fn sample_begins() -> u64 {
     clock::now()
@@ -37,17 +37,17 @@ pub struct Samples {
     /// From the beginning to the first instruction of the function called, for
     /// workloads that have one.
     pub handler: Histogram,
-    /// The stages of the time, while they are measured.
+    /// The stages of samples, while they are measured.
     pub stamped: Option<&'static mut stages::Stamped>,
-    /// Every value of `total`, if they were asked for, in the order in which
-    /// they came; as many as fit.
+    /// The values of `total` in the order in which they came, as many as fit, if they were asked
+    /// for.
     pub raw: Option<&'static mut [u64]>,
     /// Values in `raw`.
     pub kept: usize,
 }
 
 impl Samples {
-    /// Returns empty samples in memory of `pool`, with room for `raw` values as they come, where 0 keeps none.
+    /// Returns empty samples in memory of `pool`, with room for `raw` single values; 0 keeps none.
     pub fn place(pool: &mut Pool, raw: u32) -> &'static mut Self {
         let place = pool.take(size_of::<Self>() as u64) as *mut Self;
         // SAFETY: fresh zeroed memory of that size, which is never taken back;
@@ -76,25 +76,25 @@ impl Samples {
     }
 }
 
-/// The rounds of a block of `count` samples, each with whether it is a sample: the rounds before them are for
-/// governors, and the rounds after them make the last sample like the others. Without those the other CPU would leave
-/// the loop within it.
+/// Returns the rounds of a block of `count` samples, each with whether it is a sample: the rounds before the samples
+/// are for governors, and the rounds after them make the last sample like the others. Without the latter, the other
+/// CPU would leave the loop within the last sample.
 #[inline(always)]
 pub fn rounds(workload: Workload, count: u32) -> impl Iterator<Item = bool> {
     let first = workload.learning();
     (0..made(workload, count)).map(move |n| n >= first && n - first < count)
 }
 
-/// How many rounds that are.
+/// Returns the number of these rounds.
 #[inline(always)]
 pub fn made(workload: Workload, count: u32) -> u32 {
     count + workload.unrecorded()
 }
 
-/// The place for the samples of tasks: several CPUs contribute.
+/// The place for the samples of tasks, to which several CPUs contribute.
 static SINK: SpinMutex<Option<&'static mut Samples>> = SpinMutex::new(None);
 
-/// Gives samples a place, and takes back the one they had.
+/// Sets the place for samples, and returns the previous place.
 pub fn collect(place: Option<&'static mut Samples>) -> Option<&'static mut Samples> {
     core::mem::replace(&mut *SINK.lock(), place)
 }
@@ -114,7 +114,7 @@ fn with_sink(work: impl FnOnce(&mut Samples)) {
         if let Some(sink) = SINK.try_lock() {
             break sink;
         }
-        // Under an emulator with one thread the holder needs a turn.
+        // Under an emulator with one thread, the holder needs a turn.
         arch::insn::yield_now();
     };
     if let Some(samples) = sink.as_deref_mut() {

@@ -5,14 +5,14 @@ use platform::MAX_CPUS;
 
 use crate::kernel::channel::Channel;
 
-/// Senders of a group of `messaging`, and receivers.
+/// Number of senders, and of receivers, of a group of `messaging`.
 pub const EACH: usize = 20;
 
-/// The channels of the workloads that run on the executor: as many as 16 groups of
-/// `messaging` need, and as the devices of `io`, two of each CPU.
+/// The channels of the workloads that run on the executor: enough for 16 groups of `messaging`, and
+/// for the devices of `io`, two for each CPU.
 pub static CHANNELS: [Channel; COUNT] = [const { Channel::new() }; COUNT];
 
-/// How many there are.
+/// Number of channels.
 const COUNT: usize = match 2 * MAX_CPUS > 16 * EACH {
     true => 2 * MAX_CPUS,
     false => 16 * EACH,

@@ -39,7 +39,7 @@ pub const STAGES: [&str; 7] = [
     "answer",
 ];
 
-/// When the receiver's task ran last, ticks; on a line of its own.
+/// When the receiver's task last ran, in ticks; on a cache line of its own.
 #[repr(align(64))]
 struct Running(AtomicU64);
 
@@ -90,11 +90,11 @@ impl Stamped {
 
 /// The CPU that measures.
 pub struct Near<'s, B> {
-    /// Wakes the other one.
+    /// Wakes the other CPU.
     pub waker: Waker,
     /// Round trips.
     pub count: u32,
-    /// Work before each of them.
+    /// Work before each round trip.
     pub before: B,
     /// The place for samples.
     pub samples: &'s mut Stamped,
@@ -125,8 +125,8 @@ impl<B: Before> Body for Near<'_, B> {
 }
 
 impl<B: Before> Near<'_, B> {
-    /// Pauses like [`clock::pause`], and follows the other CPU, which may note a lot: each trapped
-    /// look of a poll.
+    /// Pauses like [`clock::pause`], and follows the other CPU's notes, of which there may be many:
+    /// one for each trapped check of a poll.
     fn pause(&mut self) {
         let end = clock::now() + self.before.gap();
         while clock::now() < end {
@@ -159,7 +159,7 @@ impl<B: Before> Near<'_, B> {
         ];
         let mut last = start;
         for (stage, point) in self.samples.stages.iter_mut().zip(points) {
-            // A point before the last one is of an earlier wake-up.
+            // A point before the last point belongs to an earlier wake-up.
             if point >= last && point <= end {
                 stage.record(point - last);
                 last = point;
@@ -168,15 +168,15 @@ impl<B: Before> Near<'_, B> {
         self.samples.traced.record(end - start);
         self.account.sample(start, end);
         self.account.follow(0, end);
-        // The other CPU's notes from before it stored this are there.
+        // The notes that the other CPU made before it stored this value are visible.
         self.account.follow(1, running);
         self.end = end;
     }
 }
 
-/// The other one.
+/// The other CPU.
 pub struct FarSide {
-    /// Wakes the first one.
+    /// Wakes the first CPU.
     pub waker: Waker,
     /// Round trips.
     pub count: u32,

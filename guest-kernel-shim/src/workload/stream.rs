@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `stream`: a CPU waits in WFE with only the event stream to end it. A sample is the time from one end to the next:
-//! from edge to edge of the counter's bit, so that it is the period and not the rest of one.
+//! `stream`: a CPU waits in WFE with only the event stream to end it. A sample is the time from the end of one wait
+//! to the end of the next: from edge to edge of the counter's bit, so that it is a whole period.
 //!
-//! Before each WFE the event register is emptied: where an event ends a WFE and stays in the register as well, every
-//! second one would not wait. The alarm is the bound for machines whose stream makes no events; a wait that it ended is
-//! counted as ended by interrupt.
+//! Before each WFE, the event register is emptied: if an event ended a WFE and also stayed in the register, every
+//! second WFE would not wait. The alarm is the bound for machines whose stream makes no events; a wait that it ended is
+//! counted as ended by an interrupt.
 
 use arch::insn;
 use wait::stream::Stream;
@@ -39,7 +39,7 @@ impl Listener<'_> {
     }
 }
 
-/// Waits for an edge of `stream`, which is on, or for `alarm`; returns when that was, as far as software can see.
+/// Waits for an edge of `stream`, which is on, or for `alarm`; returns the time of that, as seen by software.
 #[inline(always)]
 pub fn edge(alarm: &Alarm, stream: Stream) -> u64 {
     alarm.set(PATIENCE * stream.period());

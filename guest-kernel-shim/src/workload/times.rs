@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Times that are drawn: of a device, and from one request to the next.
+//! Draws times: of a device, and from one request to the next.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -11,35 +11,34 @@ use sched::spread;
 /// Seed that times are drawn from: `rouse.seed`.
 static SEED: AtomicU64 = AtomicU64::new(1);
 
-/// How many wake-ups of the cell came before the block.
+/// Number of wake-ups of the cell before the block.
 static DONE: AtomicU64 = AtomicU64::new(0);
 
-/// Has the times of a block drawn from `seed`, when `done` wake-ups of its cell came
-/// before it. The first CPU does it before it posts the block, which orders it for
-/// the others.
+/// Makes the times of a block be drawn from `seed`, after `done` earlier wake-ups of its cell. The
+/// first CPU does this before it posts the block, which orders it for the others.
 pub fn draw_from(seed: u64, done: u32) {
     SEED.store(seed, Relaxed);
     DONE.store(done.into(), Relaxed);
 }
 
-/// Returns the random numbers for the times of stream `stream`: others in each block of a cell, the
-/// same in all cells.
+/// Returns the random numbers for the times of stream `stream`: different in each block of a cell,
+/// and the same in all cells.
 pub fn random(stream: u64) -> Random {
     Random::at(SEED.load(Relaxed), stream, DONE.load(Relaxed))
 }
 
 /// Times that follow a cell's distribution.
 pub struct Times {
-    /// Random numbers that they are drawn from.
+    /// Random numbers for the draws.
     pub random: Random,
-    /// How they are distributed.
+    /// Their distribution.
     pub spread: Spread,
     /// Their mean, ticks.
     pub mean: u64,
 }
 
 impl Times {
-    /// The next one, ticks.
+    /// Draws the next time, in ticks.
     pub fn draw(&mut self) -> u64 {
         match self.spread {
             Spread::Fixed => self.mean,

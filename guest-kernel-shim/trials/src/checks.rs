@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks what the platform below owes a guest: `rouse.check=all`, or the name of one, with the traps and the delivery
-//! that the plan names first. Each check is a claim about the Arm documents, not about the hypervisor, so it has to
-//! hold on the bare machine as well.
+//! Checks the platform's duties to a guest: `rouse.check=all`, or the name of one check, with the traps and the
+//! delivery that the plan names first. Each check is a claim about the Arm documents, not about the hypervisor, so it
+//! has to hold on the bare machine as well.
 
 mod eviction;
 mod faults;
@@ -26,11 +26,12 @@ use guest_kernel_shim::{hypervisor, output, percpu, workers};
 struct Check {
     name: &'static str,
     cpus: usize,
-    /// The hypervisor can only do it where it injects: the interrupt has no physical counterpart.
+    /// Whether the hypervisor has to inject for it, because the interrupt has no physical
+    /// counterpart.
     injected: bool,
-    /// It needs FEAT_WFxT.
+    /// Whether it needs FEAT_WFxT.
     timed: bool,
-    /// It needs a neighbour.
+    /// Whether it needs a neighbour.
     shared: bool,
     run: fn() -> Result<(), Failure>,
 }
@@ -175,14 +176,15 @@ pub fn run(name: &str, plan: &Plan) -> u64 {
     failed
 }
 
-/// Fails as `rouse.fault=` asks, to show how a failure looks. The hypervisor's faults happen when it is asked to watch;
-/// before that the interrupts are delivered as the plan says. Returns, with the exit status, only if nothing failed.
+/// Fails as `rouse.fault=` asks, to show how a failure looks. The hypervisor's faults happen at the request for a
+/// watch; before that, the interrupts are delivered as in the plan. Returns, with the exit status, only if nothing
+/// failed.
 pub fn fail(fault: Fault, plan: &Plan) -> u64 {
     match fault {
         Fault::Guest(fault) => fail_here(fault, plan),
         Fault::Machine(MachineFault::RamDirty) => faults::neighbor(),
         Fault::Call(fault) => fail_below(fault, plan),
-        // They need no trial, or a soak.
+        // These faults need no trial, or a soak.
         Fault::Firmware(_)
         | Fault::Machine(_)
         | Fault::Start(_)
@@ -211,7 +213,7 @@ fn fail_here(fault: GuestFault, plan: &Plan) {
     }
 }
 
-/// Has the hypervisor fail, if there is one.
+/// Makes the hypervisor fail, if there is one.
 fn fail_below(fault: CallFault, plan: &Plan) {
     if !hypervisor::present() {
         output::line(format_args!("fault {fault}: needs the hypervisor below it"));
@@ -224,7 +226,7 @@ fn fail_below(fault: CallFault, plan: &Plan) {
     }
 }
 
-/// Asks EL2 to end its watch, which it does not have.
+/// Requests the end of EL2's watch, which it does not have.
 fn watch() {
     let here = PerCpu::this() as *const PerCpu as u64 & !63;
     hypervisor::watch(here, 0);

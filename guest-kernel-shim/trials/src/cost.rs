@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Takes every path of the cost card again and again between two marks: `rouse.cost=all`, or the names of some. Nothing
-//! is counted here. The marks are for a recorder outside (see crate `cost`), so the code between them is that of other
-//! measurements, and no more.
+//! is counted here. The marks are for a recorder outside (see crate `cost`), so the code between them is only the code
+//! of other measurements.
 //!
 //! For CPUs that run at the same time: with one thread for all of them, the thread's order would decide when interrupts
 //! are delivered.
@@ -19,7 +19,7 @@ use spin::mutex::SpinMutex;
 
 use guest_kernel_shim::{cache_eviction, hypervisor, output, percpu, pmu, workers};
 
-/// Passes of each path; where cores are simulated, fewer, and fewer still where each has its caches emptied.
+/// Passes of each path: fewer on simulated cores, and fewer still if the caches are emptied before each.
 const PASSES: u32 = 24;
 const FEW: u32 = 8;
 const FEWEST: u32 = 3;
@@ -40,7 +40,7 @@ fn passes() -> u32 {
     }
 }
 
-/// Returns how long a CPU has to get to its wait, microseconds.
+/// Returns how long a CPU has to get to its wait, in microseconds.
 fn settling() -> u32 {
     if BRIEF.load(Relaxed) {
         SHORT_US
@@ -49,7 +49,7 @@ fn settling() -> u32 {
     }
 }
 
-/// Before a pass: empties caches and TLBs, if that is asked for.
+/// Empties caches and TLBs before a pass, if asked to.
 #[inline(never)]
 fn cool() {
     if COLD.load(Relaxed) {
@@ -97,7 +97,7 @@ const fn immediate(path: u8, edge: u8) -> u16 {
 /// A path, or several that are taken at once.
 struct Errand {
     paths: &'static [Path],
-    /// Traps meanwhile, where there is a hypervisor that injects.
+    /// Traps during the errand, if there is a hypervisor that injects.
     trap: Trap,
     run: fn(),
 }
@@ -129,7 +129,7 @@ impl Errand {
         Self { paths, trap, run }
     }
 
-    /// Returns why it is not run; waits that do not trap would have no end.
+    /// Returns why it is not run: for instance, waits that do not trap would not end.
     fn obstacle(&self, deliver: Option<Deliver>) -> Option<&'static str> {
         let has = |path| self.paths.contains(&path);
         let injects = deliver == Some(Deliver::Inject);
@@ -160,7 +160,7 @@ impl Errand {
 pub fn run(which: &str, plan: &Plan, brief: bool, cold: bool) {
     BRIEF.store(brief, Relaxed);
     COLD.store(cold, Relaxed);
-    // A simulator of cores boots without them up to here.
+    // A simulator of cores runs without the counters up to here.
     pmu::start();
     if hypervisor::present() {
         let bytes = hypervisor::info(Info::PerVcpu);
@@ -190,7 +190,7 @@ fn possible() -> bool {
     hypervisor::try_set(KnobValue::Neighbour(Neighbour::Work)) && hypervisor::try_set(none)
 }
 
-/// Turns every CPU's knobs. With direct delivery nothing traps either.
+/// Sets every CPU's knobs. With direct delivery, nothing traps.
 fn turn(trap: Trap, deliver: Option<Deliver>) {
     static CHOICE: SpinMutex<(Trap, Deliver)> = SpinMutex::new((Trap::None, Deliver::Inject));
     let Some(deliver) = deliver else { return };
@@ -201,14 +201,14 @@ fn turn(trap: Trap, deliver: Option<Deliver>) {
     *CHOICE.lock() = (trap, deliver);
     workers::everywhere(|| {
         let (trap, deliver) = *CHOICE.lock();
-        // Like a cell that is measured.
+        // Set as in a measured cell.
         hypervisor::set(KnobValue::RecheckTimers(false));
         hypervisor::set_trap(trap);
         hypervisor::set_deliver(deliver);
     });
 }
 
-/// This CPU has come up after it was started: where [`pair::cpu_on`] ends.
+/// Called when this CPU has come up after it was started, which ends [`pair::cpu_on`].
 #[inline(always)]
 pub fn started() {
     end::<{ Path::CpuStart as u8 }>();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A guest that means harm: `rouse.hostile=CLASS,...` or `all`, with `rouse.seed=N`.
+//! A hostile guest: `rouse.hostile=CLASS,...` or `all`, with `rouse.seed=N`.
 //!
 //! One vCPU, the last, tries everything of a class that it should not, in each way of delivery; meanwhile the first two
-//! go on measuring, like with a quiet neighbour. A case is one access in one shape with one expectation, taken from the
+//! go on measuring, as with a quiet neighbour. A case is one access in one shape with one expectation, taken from the
 //! Arm documents: a value, an exception with its syndrome, an error code. Cases with the expected outcome are counted,
-//! others are named.
+//! and others are named.
 //!
 //! Faults are part of the work here, so the hostile vCPU has vectors of its own ([`attempt`]), writes the instructions
 //! that it tries into a page of code ([`stubs`]) and accesses any address through a page of its own ([`window`]).
-//! Accesses after which a vCPU never answers again are made by other vCPUs, which are turned on for that ([`victims`]).
+//! Accesses that a vCPU does not survive are made by other vCPUs, which are turned on for that ([`victims`]).
 
 mod attempt;
 mod bystanders;
@@ -61,7 +61,7 @@ struct Class {
     run: fn(&mut Tally, &mut Random),
     /// CPUs that it needs: two that measure, the hostile one, and its victims.
     cpus: usize,
-    /// The class runs in both ways of delivery, or else in the plan's.
+    /// Whether the class runs in both ways of delivery, or only in the plan's.
     both: bool,
 }
 
@@ -106,17 +106,17 @@ const CLASSES: &[Class] = &[
     Class::new("ruin", ruin::run).cpus(5).once(),
 ];
 
-/// Order for the hostile CPU: a class, and how it is delivered to.
+/// Order for the hostile CPU: a class, and how interrupts are delivered.
 static ORDER: SpinMutex<Option<(&'static Class, Deliver)>> = SpinMutex::new(None);
 static SEED: AtomicU64 = AtomicU64::new(1);
-/// The hostile CPU is done with its order.
+/// Whether the hostile CPU is done with its order.
 static DONE: AtomicBool = AtomicBool::new(false);
 static WRONG: AtomicU32 = AtomicU32::new(0);
 
-/// Round trips in one go.
+/// Round trips in one measurement.
 const BLOCK: u32 = 20;
 
-/// Runs the classes of `names`, or all; how many cases came out wrong.
+/// Runs the classes of `names`, or all; returns the number of wrong cases.
 pub fn run(names: &str, seed: u64, plan: &Plan, pool: &mut Pool) -> u64 {
     stage!("hostile", "{names}, seed {seed}");
     if !hypervisor::present() {
@@ -169,7 +169,7 @@ fn against(class: &'static Class, deliver: Deliver, plan: &Plan, samples: &mut S
     DONE.store(false, Release);
     *ORDER.lock() = Some((class, deliver));
     workers::leave_to(hostile, do_harm);
-    // Once more when the class is done: some effects may only show then.
+    // Measures once more when the class is done: some effects may only show then.
     let mut last = false;
     while !last {
         last = DONE.load(Acquire);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program of the trials: what the platform owes a guest, what a guest that means harm may get, what must hold
-//! whatever happens, and the cost of each path.
+//! The program of the trials: the platform's duties to a guest, the limits of a hostile guest, the invariants that
+//! must always hold, and the cost of each path.
 //!
 //! | | |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | [`soak`] | everything at random, and the invariants that must hold meanwhile |
 //! | [`records`] | their reports |
 //!
-//! The kernel below is that of the measuring program, the library.
+//! It uses the same kernel as the measuring program: the library.
 
 #![no_std]
 #![no_main]
@@ -35,7 +35,7 @@ arch::needs!(
     __needs_per_pair = needs::PER_PAIR,
 );
 
-/// Runs the trial that the boot arguments name; the exit status.
+/// Runs the trial that the boot arguments name; returns the exit status.
 fn run(arguments: &Arguments<'static>, pool: &mut Pool) -> u64 {
     let plan = &arguments.plan;
     let seed = arguments.seed.unwrap_or(1);

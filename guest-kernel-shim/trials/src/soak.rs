@@ -2,7 +2,7 @@
 //! Everything at once and at random, for as long as one likes, to break whatever can break: `rouse.soak=COUNT
 //! rouse.seed=S`, and `rouse.stress=COUNT` for wake-ups alone.
 //!
-//! [`tokens`] wander from CPU to CPU. Each one that arrives is a step of the CPU that it arrives at: the CPU draws an
+//! [`tokens`] wander from CPU to CPU. Each token that arrives at a CPU makes it do a step: the CPU draws an
 //! [`operation`], does it, and passes the token on; without a token it waits, in a way that it draws again now and
 //! then. Each draw of a step is a function of seed, CPU and number of the step, so the seed fixes the sequence of each
 //! CPU on any machine, and on a machine that counts instructions the whole run repeats.
@@ -49,10 +49,10 @@ use self::quiescence::reach;
 use self::state::{COUNTS_INSTRUCTIONS, EPOCH, EPOCHS, FAULT, NUMBER, OPERATIONS, has_operations};
 use self::violation::SEED;
 
-/// Nothing moving for this long is a lost wake-up, microseconds; far longer
-/// than any CPU of an overloaded emulator stands still.
+/// If nothing moves for this long, in microseconds, a wake-up was lost; far longer than any CPU of
+/// an overloaded emulator stands still.
 const WATCH_US: u32 = 20_000_000;
-/// Likewise where one is lost on purpose.
+/// Like [`WATCH_US`], where a wake-up is lost on purpose.
 const WATCH_LOSS_US: u32 = 20_000;
 /// Operations besides waking and waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub enum Mix {
     WakeUps,
 }
 
-/// Sends `count` wake-ups. Comes back only if every invariant held.
+/// Sends `count` wake-ups. Returns `Ok` only if every invariant held.
 pub fn run(count: u64, seed: u64, mix: Mix, fault: Option<Fault>) -> Result<(), &'static str> {
     let cpus = percpu::all().len();
     stage!("soak", "{count} wake-ups, seed {seed}");
@@ -127,13 +127,13 @@ fn watch(points: u64, microseconds: u32) {
     }
 }
 
-/// Runs the soak on every CPU; one that was off begins here again.
+/// Runs the soak on every CPU; a CPU that was off begins here again.
 fn runner() {
     let me = PerCpu::this();
     redistributor(me).enable_all(check::enabled());
     power::arrived(me);
     while NUMBER.load(Acquire) < EPOCHS.load(Acquire) {
-        // For a possible dump; in an epoch with operations they decide.
+        // Traces for a possible dump; in an epoch with operations, those decide.
         knobs::trace(!has_operations());
         while !tokens::stopped() {
             waits::some(me);

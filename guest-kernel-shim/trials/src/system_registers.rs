@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! System registers of EL1 and EL0 that this guest may have: each gets a value, and must keep the value that it has
-//! then.
+//! System registers of EL1 and EL0 that this guest may use: each gets a value, and must keep the value read back.
 
 use core::arch::asm;
 
 use arch::insn;
 
-/// Declares [`NAMES`], and how a register is read and written by its number.
+/// Declares [`NAMES`], and the functions that read and write a register by its number.
 macro_rules! registers {
     ($($name:literal $register:literal $bits:literal,)*) => {
         /// Their names.
         const NAMES: &[&str] = &[$($name),*];
 
-        /// The bits of each that get a value.
+        /// The bits of each register that get a value.
         const BITS: [u64; NAMES.len()] = [$($bits),*];
 
         fn read_all() -> [u64; NAMES.len()] {
@@ -62,7 +61,7 @@ registers! {
     "PMCNTENSET_EL0" "pmcntenset_el0" 0x0,
 }
 
-/// Gives a value to the registers that nothing here ever sets: they are UNKNOWN since the reset (DDI 0487K.a,
+/// Gives a value to the registers that nothing here ever sets: they are UNKNOWN after a reset (DDI 0487K.a,
 /// D24.1.2.1).
 fn forget_unused() {
     // SAFETY: nothing uses them. The physical timer is off.
@@ -84,7 +83,7 @@ pub struct System {
 }
 
 impl System {
-    /// Gives each a value, of round `round`.
+    /// Gives each register a value, for round `round`.
     pub fn put(round: u64) -> Self {
         forget_unused();
         let before = read_all();
@@ -99,7 +98,7 @@ impl System {
         }
     }
 
-    /// Whether each still has its value; prints the first that has not.
+    /// Whether each register still has its value; prints the first that does not.
     pub fn is_kept(&self) -> bool {
         let now = read_all();
         let changed = (0..NAMES.len()).find(|&n| now[n] != self.put[n]);

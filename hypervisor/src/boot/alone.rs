@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine that starts the image at EL1: the guest runs on it alone.
 //!
-//! Virtual instances are such machines: something else is at EL2. The hypervisor's image
-//! is then no more than the guest's loader. It describes the machine as it does at EL2,
-//! puts the guest into free RAM, gives it a device tree of what is there, and is gone.
-//! All of this runs with MMU and caches off, as the guest will be entered.
+//! Virtual instances are such machines: another hypervisor is at EL2. Our image is then only the
+//! guest's loader. It describes the machine as it does at EL2, puts the guest into free RAM, gives
+//! it a device tree of the machine, and is gone. All of this runs with MMU and caches off, as the
+//! guest will be entered.
 
 use core::slice;
 
@@ -23,7 +23,7 @@ use crate::machine::power::stop;
 use crate::machine::vm::{self, TREE_SIZE};
 use crate::{refuse, say, stage};
 
-/// Name of the hypervisor below, where nothing names it.
+/// Name of the hypervisor below if nothing names it.
 const UNKNOWN: &str = "unknown";
 
 /// Runs on the first CPU at EL1, with MMU and caches off, on the boot stack.
@@ -60,7 +60,7 @@ fn run_guest(discovered: &Discovered) -> ! {
     report(discovered, &platform);
     watchdogs::stop(&platform, arguments.keep_watchdogs);
     let ram = free(&platform, discovered);
-    // The guest itself refuses a later CPU that can't run its image.
+    // The guest itself refuses another CPU that can't run its image.
     payload::note_cpu();
     let Chosen {
         image: file,
@@ -76,8 +76,8 @@ fn run_guest(discovered: &Discovered) -> ! {
         },
         Region::from(ram.base + places.initrd..ram.end()),
     ];
-    // A loader may have used the caches: nothing of it may come over what is written past
-    // them, and nothing may be read from them later.
+    // A loader may have used the caches: its lines must neither overwrite data written past the
+    // caches nor be read later.
     prepared.into_iter().for_each(pages::clean);
     copy(file, ram.base + offset);
     let initrd = initrd.map(|initrd| {
@@ -98,7 +98,7 @@ fn run_guest(discovered: &Discovered) -> ! {
     unsafe { entry::run_guest(tree, ram.base + offset) }
 }
 
-/// The RAM that the guest gets.
+/// Returns the RAM that the guest gets.
 fn free(platform: &Platform<'_>, discovered: &Discovered) -> Region {
     let image = Region::from(layout::base()..payload::payload_end().next_multiple_of(PAGE));
     let mut taken = platform.reserved.clone();
@@ -114,8 +114,8 @@ fn free(platform: &Platform<'_>, discovered: &Discovered) -> Region {
     }
 }
 
-/// Copies the guest's image, in whole words: with the MMU off all memory is Device memory,
-/// which takes no unaligned access (DDI 0487K.a, B2.12.2).
+/// Copies the guest's image in whole words: with the MMU off, all data accesses are to Device
+/// memory, which allows no unaligned access (DDI 0487K.a, B2.12.2).
 fn copy(file: Region, to: u64) {
     for offset in (0..file.size).step_by(size_of::<u64>()) {
         // SAFETY: the packer fills the file's last page, `place` has made sure that the RAM
@@ -127,7 +127,7 @@ fn copy(file: Region, to: u64) {
     }
 }
 
-/// Writes what the guest has to know of the machine to `tree` in `ram`.
+/// Writes the description of the machine that the guest needs to `tree` in `ram`.
 fn describe(
     platform: &Platform<'_>,
     arguments: &Arguments<'_, Names>,

@@ -22,7 +22,7 @@ use crate::{refuse, say, stage};
 pub struct Discovered {
     /// The machine.
     pub platform: Platform<'static>,
-    /// More of the ACPI tables, where they describe it.
+    /// Further contents of the ACPI tables, if they describe the machine.
     pub acpi: Option<Acpi>,
     /// The device tree, where the platform refers to it.
     pub tree: Option<Region>,
@@ -36,7 +36,7 @@ pub struct Acpi {
 }
 
 impl Discovered {
-    /// The memory of the description, as far as it is read later.
+    /// The memory of the parts of the description that are read later.
     pub fn regions(&self) -> impl Iterator<Item = Region> {
         let tables = self.acpi.iter().flat_map(|acpi| &acpi.tables);
         self.tree.into_iter().chain(tables.map(|table| table.place))
@@ -74,7 +74,7 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// At which exception level the image was entered, as far as it can do something there.
+/// The exception level at which the image was entered, if it can run there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// EL1: only the guest can run, alone.
@@ -112,13 +112,13 @@ const TREE_HEADER: u64 = 40;
 /// Bytes that a device tree has at most (Linux, booting.rst).
 const TREE_MOST: u32 = 2 << 20;
 
-/// Where the lists of the description are.
+/// Storage of the lists of the description.
 static ROOM: Place<Room> = Place::new(Room::new());
 
-/// Room for the lists of the description, in which the CPU that runs comes first.
+/// Returns room for the lists of the description, in which the running CPU comes first.
 ///
 /// # Safety
-/// It must be called once.
+/// It must be called only once.
 pub unsafe fn room() -> &'static mut Room {
     // SAFETY: as the caller promises.
     let room = unsafe { ROOM.take() };
@@ -126,16 +126,16 @@ pub unsafe fn room() -> &'static mut Room {
         .below(physical_end())
 }
 
-/// The machine as the device tree at `dtb` describes it.
+/// Describes the machine from the device tree at `dtb`.
 pub fn from_tree(dtb: u64) -> Discovered {
     let region = |size| Region { base: dtb, size };
-    // A loader may have written it with its caches on or off. It is read without caches here,
-    // and through them later: from now on both find the same.
+    // A loader may have written the tree with its caches on or off. It is read without caches here
+    // and through them later; cleaning makes both read the same.
     pages::clean(region(TREE_HEADER));
     // SAFETY: the boot protocol says that x0 is the device tree's address.
     let blob = unsafe { device_tree(dtb) }.unwrap_or_else(|error| refuse!("{error}"));
     pages::clean(region(blob.len() as u64));
-    // First what is needed to say that the rest can't be used.
+    // First come the parts needed to report that the rest can't be used.
     let report = Report::from_fdt(blob, physical_end());
     power::note_conduit(report.psci);
     let (arguments, _) = Arguments::<Names>::read(report.bootargs);
@@ -170,7 +170,8 @@ pub fn named(uart: Option<&str>) -> Option<Uart> {
     }
 }
 
-/// Why the hypervisor can't use `platform`, which was entered at `level`, if that is so.
+/// Checks that the hypervisor can use `platform`, which was entered at `level`; an error says why
+/// not.
 pub fn usable(platform: &Platform<'_>, level: Level) -> Result<(), &'static str> {
     if CNTFRQ_EL0.get() == 0 {
         return Err("counter: CNTFRQ_EL0 is 0; the firmware, or what is at EL2, has to set it");
@@ -190,7 +191,7 @@ pub fn open_console(platform: &mut Platform<'_>, uart: Option<&str>) {
     }
 }
 
-/// Says what the description is and what of it is not used.
+/// Prints the kind of the description and its unused parts.
 pub fn report(discovered: &Discovered, platform: &Platform<'_>) {
     let from: &dyn fmt::Display = match (&discovered.tree, platform.described_by) {
         (Some(tree), _) => &format_args!("device tree at {:#x}", tree.base),
@@ -213,7 +214,7 @@ pub fn report(discovered: &Discovered, platform: &Platform<'_>) {
 /// The device tree at `address`.
 ///
 /// # Safety
-/// `address` must be what the loader passed.
+/// `address` must be the one that the loader passed.
 pub unsafe fn device_tree(address: u64) -> Result<&'static [u8], platform::Error> {
     let header = address as *const u32;
     // SAFETY: the caller vouches for the address; the header has 40 bytes.

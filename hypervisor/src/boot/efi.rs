@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The start from UEFI: what only firmware can tell is asked for while it runs.
+//! The start from UEFI, which asks firmware for everything that only firmware knows while it runs.
 //!
-//! Firmware calls [`efi_start`] at EL2, or at EL1 where there is no EL2 for us, with its MMU, its stack and its services.
-//! Everything that only firmware can tell is asked for here: the boot arguments,
-//! the tables that describe the machine, and at last, in the call that ends its
-//! services, which memory is free. Then MMU and caches go off, and the hypervisor
-//! starts as from any other loader, in [`crate::boot::start`] or [`crate::boot::alone`]: there is one way of
-//! taking over a machine, and no device is touched through firmware's own page
-//! tables, which lack whatever firmware did not need.
+//! Firmware calls [`efi_start`] at EL2, or at EL1 where there is no EL2 for us, with its MMU, its stack and its
+//! services. This module asks it for the boot arguments, the tables that describe the machine and, in the call that
+//! ends its services, the free memory. Then MMU and caches go off, and the hypervisor starts as from any other loader,
+//! in [`crate::boot::start`] or [`crate::boot::alone`]: there is one way of taking over a machine, and no device is
+//! accessed through firmware's own page tables, which lack whatever firmware did not need.
 //!
-//! Refusals come before that point, by firmware's console, and then by the port
-//! that the boot arguments or the description name, unless that is the same one
-//! ([`console::outside`]): on some servers the first is not the one that people see. Then
-//! the machine is turned off. One that waits in firmware's menu costs as much as one that
-//! runs.
+//! Refusals come before that point. They are printed on firmware's console, and then on the port
+//! that the boot arguments or the description name, unless both are the same
+//! ([`console::outside`]): on some servers, nobody sees firmware's console. Then the machine is
+//! turned off, because a machine that waits in firmware's menu costs as much as one that runs.
 
 mod arguments;
 mod console;
@@ -53,11 +50,11 @@ static FIRMWARE: Firmware = Firmware {
 enum Refusal {
     /// It can't run a hypervisor.
     Level(discovery::Unfit),
-    /// A call of firmware failed.
+    /// A call to firmware failed.
     Firmware(&'static str, uefi::Error),
     /// The boot arguments can't be read.
     Arguments(arguments::Error),
-    /// They are not those of this image.
+    /// The boot arguments are not valid for this image.
     BootArguments(plan::Error<'static>),
     /// The machine can't be used.
     Machine(&'static str),
@@ -65,7 +62,7 @@ enum Refusal {
     Acpi(acpi::Error),
     /// The device tree is wrong.
     Tree(platform::Error),
-    /// Neither is there.
+    /// There are neither tables nor a device tree.
     NoDescription,
     /// There is no guest.
     Payload(abi::NoPayload),
@@ -111,7 +108,7 @@ extern "C" fn efi_start(image: *mut c_void, system: *const c_void) -> ! {
     }
 }
 
-/// Says why the machine is not taken over, and turns it off.
+/// Prints why the machine is not taken over, and turns it off.
 fn refuse(refusal: &Refusal) -> ! {
     say!("refused: {refusal}");
     // There is no way out of firmware's translation at another level.
@@ -128,7 +125,7 @@ fn refuse(refusal: &Refusal) -> ! {
 
 /// Asks firmware for everything but the final memory map.
 fn describe() -> Result<Discovered, Refusal> {
-    // First: they may name the port at which the rest is refused.
+    // The arguments come first: they may name the port on which later refusals are printed.
     let bootargs = arguments::read();
     let level = discovery::fit().map_err(Refusal::Level)?;
     payload::find_payload().map_err(Refusal::Payload)?;
@@ -136,8 +133,8 @@ fn describe() -> Result<Discovered, Refusal> {
     let bootargs = bootargs.map_err(Refusal::Arguments)?;
     let (asked, wrong) = Arguments::<Names>::read(bootargs);
     let wrong = wrong.or(planted::ask(&asked));
-    // The boot manager's timer would reset the machine after five minutes. Firmware without
-    // one says so (UEFI Specification 2.10, 7.5.1).
+    // The boot manager's timer would reset the machine after five minutes. Firmware without this
+    // timer reports so (UEFI Specification 2.10, 7.5.1).
     match boot::set_watchdog_timer(0, 0x1_0000, None) {
         Err(error) if error.status() != Status::UNSUPPORTED => {
             return Err(Refusal::Firmware("SetWatchdogTimer", error));
@@ -210,10 +207,10 @@ unsafe fn leave() -> ! {
     clean_and_leave()
 }
 
-/// Starts the hypervisor, with firmware's services ended.
+/// Starts the hypervisor after firmware's services have ended.
 fn clean_and_leave() -> ! {
-    // Firmware loaded the image through its caches, and the relocations and all
-    // that was found went there too.
+    // Firmware loaded the image through its caches, and the relocations and the findings were also
+    // written to them.
     pages::clean(Region::from(layout::base()..payload::payload_end()));
     // SAFETY: firmware's services ended, and the image is clean.
     unsafe {
@@ -234,11 +231,11 @@ pub fn discovered() -> &'static Discovered {
 
 /// Writes to firmware's console.
 fn print(text: fmt::Arguments<'_>) {
-    // An error of the console has nowhere to go.
+    // An error of the console can't be reported anywhere.
     let _ = system::with_stdout(|console| console.write_fmt(text));
 }
 
-/// Turns the machine off by firmware, while that is still in charge.
+/// Turns the machine off through firmware while it is still in charge.
 fn shut_down() -> ! {
     runtime::reset(ResetType::SHUTDOWN, Status::ABORTED, None)
 }

@@ -18,9 +18,9 @@ use crate::cpu::percpu::PerCpu;
 use crate::cpu::traps;
 use crate::machine::memory::SCTLR_RES1;
 
-/// HCR_EL2 until a vCPU runs: EL1 is AArch64 (RW), and everything asynchronous comes
-/// to EL2 ([`traps::HCR_INJECT`]), or it would not end a WFI here. Everything else is off,
-/// so neither E2H nor TGE (DDI 0487K.a, D24.2.53).
+/// HCR_EL2 until a vCPU runs: EL1 is AArch64 (RW), and everything asynchronous comes to EL2
+/// ([`traps::HCR_INJECT`]), since it would not end a WFI here otherwise. Everything else is off,
+/// including E2H and TGE (DDI 0487K.a, D24.2.53).
 const HCR_BOOT: u64 = 1 << 31 | traps::HCR_INJECT;
 
 /// SCTLR_EL1 with the MMU off: its RES1 bits (DDI 0487K.a, D23.2.139).
@@ -39,11 +39,11 @@ unsafe extern "C" {
     /// See [`leave_firmware`].
     #[link_name = "_el1_leave_firmware"]
     pub fn leave_firmware_at_el1() -> !;
-    /// Starts the image at `entry`, with the device tree at `tree`, as the boot protocol asks.
+    /// Starts the image at `entry`, with the device tree at `tree`, as the boot protocol requires.
     ///
     /// # Safety
-    /// Both must be in memory and not only in caches, MMU and data caches must be off, and
-    /// nothing of this image is used after it.
+    /// Both must be in memory and not only in caches, MMU and data caches must be off, and nothing
+    /// of this image may be used afterwards.
     #[link_name = "_el1_run_guest"]
     pub fn run_guest(tree: u64, entry: u64) -> !;
     /// Turns MMU and caches off and starts the hypervisor on its own stack, for
@@ -68,17 +68,17 @@ pub fn held_entry() -> u64 {
 
 arch::image_start!(_el2_primary, _el2_held, efi _efi_entry);
 arch::held_entry!(
-    // strict caches-agree: what is read is old until the line is cleaned as a whole, and read again.
+    // strict caches-agree: the value read is old until the whole line is cleaned and read again.
     _el2_held: EL2_RELEASE => "_el2_secondary"
 );
 
 core::arch::global_asm!(
     r#"
-    // Common: EL2 in a known state. An SError that is pending waits until it can be reported. The
-    // MMU goes off first: E2H changes what the translation registers mean. TPIDR_EL2 is UNKNOWN after a reset, and 0 says that
-    // there is no PerCpu yet. A loader may have used either stack pointer. SCTLR_EL2 before
-    // anything is loaded: data may be big-endian. Nothing that EL3 may trap before there are
-    // vectors. Clobbers x1.
+    // Common to all entries: puts EL2 into a known state. A pending SError waits until it can be reported. The MMU goes
+    // off first, because E2H changes the meaning of the translation registers. TPIDR_EL2 is UNKNOWN after a reset; 0
+    // means that there is no PerCpu yet. A loader may have used either stack pointer. SCTLR_EL2 is set before anything
+    // is loaded, because data may be big-endian. Nothing that EL3 may trap is accessed before there are vectors.
+    // Clobbers x1.
     .macro el2_reset
         msr     daifset, #15
         msr     spsel, #1
@@ -137,9 +137,9 @@ _el2_secondary:
     el2_reset
     ldr     x1, [x0, #{stack_top}]
     mov     sp, x1
-    // TCR2_EL2 and SCTLR2_EL2 change what the tables and the MMU mean, permissions above all
-    // (FEAT_S1PIE), where a CPU has them, ID_AA64MMFR3_EL1.TCRX (3:0) and SCTLRX (7:4), and the
-    // first CPU could write them.
+    // TCR2_EL2 and SCTLR2_EL2 change the meaning of the tables and the MMU, permissions above all
+    // (FEAT_S1PIE). They are written if the CPU has them, by ID_AA64MMFR3_EL1.TCRX (3:0) and SCTLRX
+    // (7:4), and the first CPU could write them.
     mrs     x1, S3_0_C0_C7_3                // ID_AA64MMFR3_EL1
     adrp    x2, {left}
     add     x2, x2, :lo12:{left}
@@ -186,7 +186,7 @@ _efi_entry:
 _el2_leave_firmware:
     msr     daifset, #15
     el2_reset
-    // Nothing of what firmware cached for fetching and translating is valid.
+    // No instructions or translations that firmware cached are valid.
     tlbi    alle2
     ic      iallu
     dsb     sy
@@ -221,7 +221,7 @@ _el1_run_guest:
     mov     x3, #0
     br      x4
 
-    // Nothing is handled while EL1 is prepared for the guest; it is said.
+    // No exception is handled while EL1 is prepared for the guest; it is only reported.
     .balign 2048
 el1_vectors:
     .rept   16

@@ -25,8 +25,8 @@ arch::needs!(
     __needs_per_neighbour = place::needs(0),
 );
 
-/// Divides the RAM between hypervisor and guest and builds the EL2 map; `neighbours` are the KiB
-/// that each CPU's neighbour goes through, if they are to have some.
+/// Divides the RAM between hypervisor and guest and builds the EL2 map; `neighbours` is the number
+/// of KiB that each CPU's neighbour goes through, if there are neighbours.
 pub fn split(
     platform: Platform<'static>,
     discovered: &Discovered,
@@ -45,8 +45,8 @@ pub fn split(
     let size = carve::pool(count) + neighbours.map_or(0, |kib| count * place::needs(kib));
     let Division { hypervisor, guest } =
         carve::divide(&platform.memory, &taken, size).unwrap_or_else(|short| refuse!("{short}"));
-    // Lines that the loader left in the caches must not overwrite what is written
-    // past them from here on.
+    // Lines that the loader left in the caches must not overwrite data that is written past them
+    // from here on.
     pages::clean(hypervisor);
     // SAFETY: free RAM by the description, and taken out of what others get.
     let mut pool = unsafe { Pool::new(hypervisor) };
@@ -70,13 +70,13 @@ pub fn split(
         cpus,
     };
     map(&machine, &mut pool, hypervisor, discovered);
-    // Writes with the caches off are in memory; drop older copies from the caches. The image's
-    // variables come last: `memory::enter`.
+    // Writes with the caches off are in memory, so older copies are dropped from the caches. The
+    // image's variables come last: `memory::enter`.
     pages::clean(hypervisor);
     machine
 }
 
-/// The words by which a loader's spin tables let CPUs go, as far as they are in no RAM of ours:
+/// Returns the words through which a loader's spin tables release CPUs, without those in our RAM:
 /// loaders reserve them.
 fn release_words(machine: &Machine) -> impl Iterator<Item = Region> {
     let words = machine

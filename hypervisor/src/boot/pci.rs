@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The one thing that is needed of PCI: a serial port that is to be the console
-//! and that firmware has not given an address.
+//! The only part of PCI that is needed: a serial port that becomes the console and that firmware
+//! has given no address.
 
 use platform::{Uart, UartKind};
 
@@ -11,8 +11,7 @@ const CLASS: u64 = 0x08;
 const BAR0: u64 = 0x10;
 /// Class 7, subclass 0, interface 2, in the upper 24 bits: 16550-compatible.
 const SERIAL_16550: u32 = 0x07_0002;
-/// Where in I/O space the port goes if it has no place: above what old devices
-/// take by habit.
+/// Address in I/O space for a port that has none: above the usual addresses of old devices.
 const PLACE: u32 = 0x1000;
 
 /// Makes the 16550 whose configuration space is at `configuration` answer in
@@ -29,7 +28,7 @@ pub unsafe fn enable_uart(configuration: u64, window: u64) -> Option<Uart> {
         if register(CLASS).read_volatile() >> 8 != SERIAL_16550 {
             return None;
         }
-        // Bit 0: I/O space. An address of zero is none.
+        // Bit 0: I/O space. An address of zero means none.
         let mut bar = register(BAR0).read_volatile();
         if bar & 1 == 0 {
             return None;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Starting the other CPUs, by the method that the description names for each.
+//! Starts the other CPUs, each by the method that the description names for it.
 
 use aarch64_cpu::registers::{CNTFRQ_EL0, CNTPCT_EL0, MPIDR_EL1, Readable};
 use arch::insn;
@@ -14,8 +14,8 @@ use crate::{planted, say, stage};
 /// PSCI function (DEN0022F.b, 5.1.4).
 const CPU_ON: u64 = 0xc400_0003;
 
-/// Starts every CPU but this one and waits until each has arrived. One that
-/// does not is reported and left out.
+/// Starts every CPU but this one and waits until each has arrived. A CPU that does not arrive is
+/// reported and left out.
 pub fn start_others(machine: &Machine) {
     let me = MPIDR_EL1.get() & AFFINITY;
     for (cpu, state) in machine.platform.cpus.iter().zip(machine.cpus) {
@@ -58,16 +58,16 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
                 base: address,
                 size: 8,
             };
-            // The loader may have written its words without caches: an older copy of the line
-            // would bring back what its neighbours were.
+            // The loader may have written its words without caches: an older copy of the line would
+            // bring back the old values of adjacent words.
             pages::clean(line);
             // SAFETY: the description says that this doubleword of RAM is the
             // CPU's release address, for the CPU that starts it.
             unsafe { slot.write_volatile(entry::held_entry()) };
             pages::clean(line);
             EL2_RELEASE.let_go(state.mpidr, per_cpu);
-            // Loaders may wait for the address by WFE (Linux, booting.rst). The DSB before it is
-            // `let_go`'s.
+            // Loaders may wait for the address with WFE (Linux, booting.rst). `let_go` has the DSB
+            // for this SEV.
             insn::sev();
         }
         (Enable::Held, _) => EL2_RELEASE.let_go(state.mpidr, per_cpu),
@@ -80,7 +80,7 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
     }
 }
 
-/// Waits up to a second of the physical counter for `state` to arrive.
+/// Waits up to a second, by the physical counter, for the CPU of `state` to arrive.
 fn wait_for(state: &PerCpu) -> bool {
     let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get();
     while !state.is_online() {

@@ -24,11 +24,11 @@ use crate::machine::power::{note_conduit, stop};
 use crate::machine::{self, Machine, machine, payload, vm};
 use crate::{planted, refuse, say, stage};
 
-/// Makes sure that there is time: every wait of the start ends by the counter.
+/// Makes sure that time passes: the counter ends every wait during the start.
 ///
-/// One that stands still is refused.
+/// Refuses a counter that stands still.
 fn check_counter() {
-    /// Looks at it: far more than a tick takes on any machine.
+    /// Reads of the counter before it is refused: far more than a tick takes on any machine.
     const PATIENCE: u32 = 1_000_000;
     let counter = || planted::counter().unwrap_or_else(|| CNTPCT_EL0.get());
     let first = counter();
@@ -53,7 +53,7 @@ extern "C" fn el2_start_described() -> ! {
     take_over(efi::discovered())
 }
 
-/// Runs at another level than EL2, to say so.
+/// Runs at a level other than EL2, and reports that.
 #[unsafe(no_mangle)]
 extern "C" fn el2_missing(dtb: u64) -> ! {
     let mut discovered = from_tree(dtb);
@@ -65,7 +65,7 @@ extern "C" fn el2_missing(dtb: u64) -> ! {
     stop()
 }
 
-/// The machine with its console open, the boot arguments, and what is wrong with those.
+/// Returns the machine with its console open, the boot arguments, and the error in those.
 pub fn meet(
     discovered: &Discovered,
 ) -> (
@@ -114,7 +114,7 @@ fn take_over(discovered: &Discovered) -> ! {
     );
     // SAFETY: `split` mapped the image, the boot stack in it included.
     unsafe { memory::enter(&EL2_REGIME) };
-    // Not before: it is an exclusive access, which needs cacheable memory.
+    // Not earlier, because this is an exclusive access, which needs cacheable memory.
     let machine = machine::publish(machine);
     log::enable_locking();
     machine.cpus[0].install();
@@ -142,12 +142,12 @@ fn take_over(discovered: &Discovered) -> ! {
     if let Some(kept) = vm::vm().kept {
         vgic_cpu::deafen(kept);
     }
-    // Each has set its timer before it was known which of them look.
+    // Each CPU set its timer before it was known which CPUs check.
     review_looks(machine);
     run_guest(machine.cpus[0])
 }
 
-/// Has each CPU with a vCPU decide again when it looks whether something is wrong.
+/// Makes each CPU with a vCPU decide again when it checks for failures.
 fn review_looks(machine: &Machine) {
     for cpu in vm::vm().cpus {
         cpu.vcpu
@@ -173,15 +173,15 @@ fn run_guest(cpu: &PerCpu) -> ! {
     enter::wait_for_power()
 }
 
-/// Sets up what each CPU has of its own: TLBs, GIC interfaces, EL2 timer.
+/// Sets up the private parts of each CPU: TLBs, GIC interfaces, EL2 timer.
 fn prepare(cpu: &'static PerCpu) {
     let machine = machine();
-    // A hypervisor that was here before may have used any VMID, and a reset need not invalidate
-    // anything (DDI 0487K.a, D8.16).
+    // An earlier hypervisor may have used any VMID, and a reset need not invalidate anything (DDI
+    // 0487K.a, D8.16).
     insn::tlbi_alle1();
     insn::dsb_nsh();
-    // A neighbour's turn saves them, which a guest need not have written: they are UNKNOWN since the
-    // reset (DDI 0487K.a, D24.1.2.1).
+    // A neighbour's turn saves these registers, and the guest need not have written them: they are
+    // UNKNOWN after the reset (DDI 0487K.a, D24.1.2.1).
     CNTV_CVAL_EL0.set(0);
     TPIDR_EL0.set(0);
     // SAFETY: the description is true, the frames are mapped, and this CPU is

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prints what kind of machine this is, for the first boot on one: `rouse.survey`.
+//! Prints the properties of the machine, for the first boot on a new kind of machine:
+//! `rouse.survey`.
 //!
 //! Everything that decides how the hypervisor behaves is printed before a guest
 //! runs, so that a machine that fails later can be understood from its console.
@@ -24,7 +25,7 @@ use crate::interrupts::vgic_cpu;
 use crate::machine::Machine;
 use crate::say;
 
-/// The most bytes of a table that are shown.
+/// Maximum number of bytes shown of a table.
 const TABLE_MOST: u64 = 8192;
 /// Offsets in the distributor (IHI 0069H, 12.9).
 const GICD: [(u64, &str); 5] = [
@@ -45,8 +46,8 @@ macro_rules! line {
     ($($arg:tt)*) => { say!("survey {}", format_args!($($arg)*)) };
 }
 
-/// Prints the survey, on the first CPU, with the others running.
-/// `spis` is how many SPIs firmware had left enabled.
+/// Prints the survey, on the first CPU, with the others running. `spis` is the number of SPIs that
+/// firmware left enabled.
 pub fn print(machine: &Machine, discovered: &Discovered, spis: u32) {
     line!("begin");
     memory(machine);
@@ -76,8 +77,8 @@ fn memory(machine: &Machine) {
     line!("PSCI {:?}, timers {:?}", platform.psci, platform.timer);
 }
 
-/// The registers that say what the first CPU is; of the identification
-/// registers, those that are not zero.
+/// Prints the registers that identify the first CPU, without identification registers that are
+/// zero.
 fn registers() {
     line!("CurrentEL {:#x}", CurrentEL.get());
     line!(
@@ -108,7 +109,7 @@ fn registers() {
     line!("counter step {} ticks", step.unwrap_or(0));
     line!(
         "CNTHCTL_EL2 {:#x} CNTVOFF_EL2 {:#x}",
-        // strict written-before-read: it is shown, whatever it is.
+        // strict written-before-read: its value is only shown.
         CNTHCTL_EL2.get(),
         // strict written-before-read: likewise
         CNTVOFF_EL2.get()
@@ -152,7 +153,7 @@ fn interrupts(machine: &Machine) {
     }
 }
 
-/// The tables, and the bytes of those that are read.
+/// Prints the tables, and the bytes of the tables that are read.
 fn tables(acpi: &Acpi) {
     for table in &acpi.tables {
         let name = table.signature.escape_ascii();
@@ -168,7 +169,7 @@ fn tables(acpi: &Acpi) {
     }
 }
 
-/// The bytes of a table, 32 a line.
+/// Prints the bytes of a table, 32 per line.
 fn bytes(name: impl fmt::Display + Clone, place: Region) {
     let length = place.size.min(TABLE_MOST) as usize;
     // SAFETY: the tables are mapped, to be read, since `memory_split::split`.
@@ -178,7 +179,7 @@ fn bytes(name: impl fmt::Display + Clone, place: Region) {
     }
 }
 
-/// Bytes as digits without space between.
+/// Prints bytes as hexadecimal digits without spaces.
 struct Hex<'a>(&'a [u8]);
 
 impl fmt::Display for Hex<'_> {
@@ -187,7 +188,7 @@ impl fmt::Display for Hex<'_> {
     }
 }
 
-/// Whether the cycle counter counts at EL2.
+/// Prints whether the cycle counter counts at EL2.
 fn cycles() {
     // ID_AA64DFR0_EL1.PMUVer: 0 none, 15 not Arm's.
     if matches!(id::pmu_version(), 0 | 15) {
@@ -196,8 +197,8 @@ fn cycles() {
     }
     line!("PMU: tried now; if nothing follows, firmware at EL3 keeps it to itself");
     PMCCFILTR_EL0.set(1 << 27);
-    // LC and E, and nothing that reset or firmware left: neither DP, which stops it here, nor
-    // D, by which it would count every 64th cycle.
+    // Sets LC and E, and clears everything that reset or firmware left: DP would stop the counter
+    // here, and D would make it count every 64th cycle.
     PMCR_EL0.set(1 << 6 | 1);
     PMCNTENSET_EL0.set(1 << 31);
     insn::isb();

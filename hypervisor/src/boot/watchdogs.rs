@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Generic watchdogs that firmware left running are stopped: one would reset the machine in the
-//! middle of a run.
+//! Stops generic watchdogs that firmware left running: they would reset the machine in the middle
+//! of a run.
 //!
-//! This is done with the MMU off, where every access is one to Device memory (DDI 0487K.a,
-//! B2.12.2), so nothing has to be mapped. Firmware that describes a frame which the secure side
-//! keeps would have this CPU trapped, or the machine stopped: so it is announced, and boot argument
-//! `rouse.keep-watchdogs` leaves it out.
+//! This is done with the MMU off, where every data access is to Device memory (DDI 0487K.a,
+//! B2.12.2), so nothing has to be mapped. If firmware describes a frame that the secure side keeps,
+//! the access would trap this CPU or stop the machine. So it is announced, and boot argument
+//! `rouse.keep-watchdogs` skips it.
 
 use platform::Platform;
 
 use crate::say;
 
-/// Looks at the watchdogs of `platform`, and stops those that run, unless they are to be kept.
-/// The MMU is off.
+/// Stops the running watchdogs of `platform`, unless `keep` is set. The MMU must be off.
 pub fn stop(platform: &Platform<'_>, keep: bool) {
     for watchdog in &platform.watchdogs.found {
         let control = watchdog.control;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The line to the real console, which EL2 and its guest share.
 //!
-//! The guest's characters go out as it writes them, whichever of its CPUs does; nothing is kept back. EL2's lines
-//! begin on a line of their own, and are told from what a guest prints by what a guest that is not ours can't
-//! print: see [`wire::Guard`].
+//! The guest's characters go out as any of its CPUs writes them; none is held back. EL2's text begins on a new
+//! line, and is marked by characters that a guest that is not ours can't print: see [`wire::Guard`].
 //!
-//! A line that our guest says by calls may take several of them, while it holds its own lock. It is gathered
-//! first, so that no line of EL2's damages a record.
+//! A line that our guest prints through hypercalls may take several of them, while the guest holds its own
+//! lock. The line is gathered first, so that no line of EL2's damages a record.
 
 use core::fmt::{self, Write};
 
@@ -21,12 +20,12 @@ pub struct Line {
     source: Source,
     /// The last character that was sent.
     last: u8,
-    /// The part of a line that our guest has printed by calls.
+    /// The part of a line that our guest has printed through hypercalls so far.
     gathered: ArrayVec<u8, 256>,
 }
 
 impl Line {
-    /// One that leads nowhere yet.
+    /// A line that is not yet connected to a port.
     pub const fn new() -> Self {
         Self {
             port: None,
@@ -37,12 +36,12 @@ impl Line {
         }
     }
 
-    /// Has it lead to `port` from now on, and no longer to the one that is returned.
+    /// Connects it to `port`, and returns the previous port.
     pub const fn connect(&mut self, port: Port) -> Option<Port> {
         self.port.replace(port)
     }
 
-    /// Notes whose text the guest's is.
+    /// Notes the source of the guest's text.
     pub const fn expect(&mut self, source: Source) {
         self.source = source;
         self.guard = Guard::new(source);
@@ -77,7 +76,7 @@ impl Line {
         }
     }
 
-    /// Sends what there is of a line that our guest says by calls.
+    /// Sends the gathered part of a line that our guest prints through hypercalls.
     pub fn show_gathered(&mut self) {
         let gathered = core::mem::take(&mut self.gathered);
         gathered.into_iter().for_each(|byte| self.guest(byte));
@@ -93,14 +92,14 @@ impl Line {
     }
 }
 
-/// Writes text of EL2's, which is whole lines.
+/// Writes text of EL2's, in whole lines.
 impl Write for Line {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.last != b'\n' {
             self.send(b'\n');
         }
         text.bytes().for_each(|byte| self.send(byte));
-        // It goes on after a part of a line.
+        // The text follows an unfinished line.
         self.last = b'\n';
         Ok(())
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The console at EL2: whole lines of its own, one CPU at a time, on the line that the guest has too.
+//! The console at EL2: prints whole lines, one CPU at a time, on the line that EL2 shares with the
+//! guest.
 
 use core::fmt::{self, Write};
 use core::ptr;
@@ -13,15 +14,15 @@ use spin::mutex::SpinMutex;
 use crate::console::line::Line;
 
 static LINE: SpinMutex<Line> = SpinMutex::new(Line::new());
-/// The lock is an exclusive access, which needs cacheable memory.
+/// Whether locks work: the lock needs exclusive accesses, and these need cacheable memory.
 static LOCKING: AtomicBool = AtomicBool::new(false);
-/// A CPU has failed.
+/// Whether a CPU has failed.
 static FAILED: AtomicBool = AtomicBool::new(false);
-/// The firmware that is in charge, if one is.
+/// The firmware, while it is in charge.
 static FIRMWARE: AtomicPtr<Firmware> = AtomicPtr::new(ptr::null_mut());
 
-/// Services of firmware to the hypervisor while it is in charge. Functions, because
-/// those that call it lie below the ones that know how.
+/// Services of firmware to the hypervisor while it is in charge. They are function pointers,
+/// because their callers lie below the modules that implement them.
 pub struct Firmware {
     /// Writes to its console.
     pub print: fn(fmt::Arguments<'_>),
@@ -29,8 +30,8 @@ pub struct Firmware {
     pub power_off: fn() -> !,
 }
 
-/// From now on `firmware` is in charge, and output goes to its console; `None`: no
-/// longer.
+/// Puts `firmware` in charge from now on, so that output goes to its console; with `None`, firmware
+/// is no longer in charge.
 pub fn use_firmware(firmware: Option<&'static Firmware>) {
     let place = firmware.map_or(ptr::null_mut(), |firmware| {
         ptr::from_ref(firmware).cast_mut()
@@ -54,7 +55,7 @@ pub unsafe fn open(uart: Uart) {
     let _none_before = unsafe { (*LINE.as_mut_ptr()).connect(Port::new(uart)) };
 }
 
-/// From now on, that is with MMU and caches on, lines are written under a lock.
+/// Makes lines be written under a lock from now on. MMU and caches must be on.
 pub fn enable_locking() {
     LOCKING.store(true, Ordering::Relaxed);
 }
@@ -64,8 +65,8 @@ pub fn locks() -> bool {
     LOCKING.load(Ordering::Relaxed)
 }
 
-/// Waits until the UART has sent what was written, for the end of the machine: by the CPU that
-/// ends it, whatever the others do.
+/// Waits until the UART has sent everything that was written. The CPU that ends the machine calls
+/// this, whatever the others do.
 pub fn drain() {
     // SAFETY: as in `print_unlocked`.
     unsafe { (*LINE.as_mut_ptr()).drain() };
@@ -83,7 +84,7 @@ pub fn print(text: fmt::Arguments<'_>) {
     }
 }
 
-/// Runs `write` on the line, alone; not any more once a CPU has failed.
+/// Runs `write` on the line, alone; does nothing once a CPU has failed.
 pub fn with(write: impl FnOnce(&mut Line)) {
     loop {
         if FAILED.load(Ordering::Relaxed) {
@@ -97,9 +98,9 @@ pub fn with(write: impl FnOnce(&mut Line)) {
     }
 }
 
-/// From now on only [`print_unlocked`] writes: a CPU has failed, and no other may
-/// write into its report. Waits for the CPU that is writing, but not for ever: that
-/// may be the failed one itself.
+/// Lets only [`print_unlocked`] write from now on: a CPU has failed, and no other may write into
+/// its report. Waits for the CPU that is writing, but not for ever, because it may be the failed
+/// CPU itself.
 pub fn fail() {
     const PATIENCE: u32 = 100_000;
     FAILED.store(true, Ordering::Relaxed);
@@ -126,7 +127,7 @@ pub fn print_unlocked(text: fmt::Arguments<'_>) {
     }
 }
 
-/// Shows what is gathered of a guest's line, for a CPU that reports a failure.
+/// Prints the gathered part of a guest's line, for a CPU that reports a failure.
 pub fn show_gathered() {
     // SAFETY: as in `print_unlocked`.
     unsafe { (*LINE.as_mut_ptr()).show_gathered() };
@@ -140,8 +141,8 @@ macro_rules! say {
     };
 }
 
-/// Reports a boot stage: `rouse: stage <name>: ...`. The last one that was
-/// printed tells where a boot that hangs got to.
+/// Reports a boot stage: `rouse: stage <name>: ...`. The last stage printed tells where a boot
+/// hangs.
 #[macro_export]
 macro_rules! stage {
     ($name:literal, $($arg:tt)*) => {

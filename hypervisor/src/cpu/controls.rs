@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets what a guest may do by itself: the control registers of EL2, as they are
-//! while a vCPU runs. `docs/isolation.md` has a line for each bit.
+//! Sets what a guest may do by itself, through EL2's control registers as they are while a vCPU
+//! runs. `docs/isolation.md` has a line for each bit.
 //!
-//! The rule: the guest has without a trap what belongs to this CPU's EL1 alone. Everything that
-//! belongs to the machine, to EL2 or to another CPU traps, and so does what EL2 would have
-//! to save and load. Neither is announced in the feature registers (`trap::id`). Every
-//! register is written ([`arch::controls`]), because their reset values are UNKNOWN.
+//! The rule: the guest accesses state that belongs to this CPU's EL1 alone without a trap. Accesses
+//! to state of the machine, of EL2 or of another CPU trap, and so do accesses to state that EL2
+//! would have to save and load. The feature registers (`trap::id`) announce neither. Every register
+//! is written ([`arch::controls`]), because the reset values are UNKNOWN.
 //!
 //! Section numbers are those of DDI 0487K.a.
 
@@ -19,7 +19,7 @@ use platform::Region;
 use crate::console::log;
 use crate::say;
 
-/// HCR_EL2 while a guest runs, without what the knobs decide (D24.2.53).
+/// HCR_EL2 while a guest runs, without the bits that the knobs decide (D24.2.53).
 pub const HCR_GUEST: u64 = {
     let translation = 1 << 0; // VM: stage 2
     let set_way = 1 << 1; // SWIO: invalidation by set and way cleans as well
@@ -47,8 +47,8 @@ pub const HCR_GUEST: u64 = {
         | tags
 };
 
-/// HCRX_EL2 (D24.2.54): MSCEn (11), the memory copy instructions. Everything else
-/// that it can let through is hidden.
+/// HCRX_EL2 (D24.2.54): MSCEn (11), the memory copy instructions. The other features that it can
+/// enable are hidden.
 const HCRX_GUEST: u64 = 1 << 11;
 
 /// CPTR_EL2 with E2H = 0 (D24.2.35): RES1; TZ (8) SVE, TSM (12) SME, TTA (20)
@@ -66,10 +66,10 @@ const CNTHCTL_GUEST: u64 = 3;
 /// MPAM2_EL2: TRAPMPAM1EL1 (48), TRAPMPAM0EL1 (49), partition 0.
 const MPAM_GUEST: u64 = 3 << 48;
 
-/// Leaves the registers alone that `names` names, with commas.
+/// Leaves alone the registers in `names`, a list separated by commas.
 ///
 /// # Errors
-/// A name that is none of a register that firmware may keep.
+/// Returns a name that is not of a register that firmware may keep.
 pub fn leave(names: &str) -> Result<(), &str> {
     for name in names.split(',') {
         let mut all = Optional::ALL.iter();
@@ -80,8 +80,8 @@ pub fn leave(names: &str) -> Result<(), &str> {
 }
 
 /// Tries the registers that firmware may keep ([`Optional`]), on the first CPU. Each is named on the
-/// console before it is written: firmware that does not know it may end the machine instead of
-/// handing an UNDEFINED back. Registers that are left alone are not tried.
+/// console before it is written: firmware that does not know the register may end the machine
+/// instead of returning an UNDEFINED exception. Registers that are left alone are not tried.
 pub fn try_optional() {
     log::print(format_args!("rouse: stage registers: trying"));
     for register in Optional::ALL {
@@ -107,7 +107,7 @@ fn left_here() -> impl Iterator<Item = &'static Optional> {
     all.filter(|register| register.is_left() && register.is_there())
 }
 
-/// Names them.
+/// Prints the names of these registers.
 struct Left;
 
 impl fmt::Display for Left {
@@ -116,7 +116,7 @@ impl fmt::Display for Left {
     }
 }
 
-/// Sets all of this CPU's but HCR_EL2, which the knobs change.
+/// Sets all control registers of this CPU but HCR_EL2, which the knobs change.
 pub fn set_up() {
     let controls = Controls {
         cptr: CPTR_GUEST,
@@ -128,8 +128,8 @@ pub fn set_up() {
     controls.write();
 }
 
-/// Whether the memory copy instructions work at EL1: not where firmware keeps HCRX_EL2, which has
-/// MSCEn.
+/// Whether the memory copy instructions work at EL1: they do not if firmware keeps HCRX_EL2, which
+/// has MSCEn.
 pub fn lets_copies() -> bool {
     !Optional::Hcrx.is_left()
 }

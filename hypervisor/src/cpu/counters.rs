@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts what a vCPU has cost so far.
+//! Counts a vCPU's exits and events.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use abi::Counter;
 
-/// How many are counted here; `Vcpu::count` derives the last one.
+/// Number of counters here; `Vcpu::count` derives the last one.
 const COUNTED: usize = Counter::SlowHalt as usize;
 const _: () = assert!(COUNTED + 1 == Counter::COUNT);
 
@@ -27,7 +27,7 @@ impl Counters {
         counter.store(counter.load(Relaxed) + 1, Relaxed);
     }
 
-    /// Takes one back that was counted and is not to be.
+    /// Takes back an event that should not have been counted.
     pub fn take_back(&self, counter: Counter) {
         let counter = &self.0[counter as usize];
         counter.store(counter.load(Relaxed).saturating_sub(1), Relaxed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State that the fast paths of `exits::fast_paths` read and count. They are assembly, so
-//! each value lies where one load reaches it.
+//! State that `exits::fast_paths` reads, and counters that it increments. It is assembly, so each
+//! value lies where one load reaches it.
 
 use core::sync::atomic::AtomicU64;
 
@@ -8,33 +8,32 @@ use core::sync::atomic::AtomicU64;
 /// target list (IHI 0069H, 12.2).
 pub const SGI_FIELDS: u64 = 0x00ff_f1ff_0fff_ffff;
 
-/// State that the fast paths look at and count: half a cache line, the other half of
-/// which has the first counters. Only the CPU that it belongs to touches it.
+/// State and counters of the fast paths: half a cache line, whose other half has the first
+/// counters. Only the CPU that it belongs to accesses it.
 #[repr(C)]
 pub struct FastPaths {
-    /// The value of ICH_ELRSR_EL2, no interrupt being listed, with which a trapped
-    /// WFI is nothing but a halt; [`NEVER`] where it is more.
+    /// The value of ICH_ELRSR_EL2 without listed interrupts, if a trapped WFI is just a halt;
+    /// [`NEVER`] if it is more.
     pub halt_if: AtomicU64,
     /// [`SGI_FIELDS`], in reach of one load.
     pub sgi_fields: u64,
-    /// Exits by an interrupt that was listed.
+    /// Number of exits on an interrupt that was listed.
     pub interrupts: AtomicU64,
-    /// WFIs that halted until an interrupt came that was listed.
+    /// Number of WFIs that halted until an interrupt came that was listed.
     pub waited: AtomicU64,
 }
 
-/// State that they look at where a trapped WFI is not just a halt.
+/// State that they read if a trapped WFI is not just a halt.
 #[repr(C)]
 pub struct Waits {
-    /// Like [`FastPaths::halt_if`], with polling for [`Self::poll`] ticks before the
-    /// halt.
+    /// Like [`FastPaths::halt_if`], for polling for [`Self::poll`] ticks before the halt.
     pub poll_if: AtomicU64,
     /// See `poll_if`.
     pub poll: AtomicU64,
-    /// Like [`FastPaths::halt_if`], where the interrupt that ends the wait is the
-    /// guest's; [`NEVER`], which is -1, where it is not.
+    /// Like [`FastPaths::halt_if`], if the interrupt that ends the wait is the guest's; [`NEVER`],
+    /// which is -1, if it is not.
     pub direct_if: AtomicU64,
-    /// WFIs that halted until something else came.
+    /// Number of WFIs that halted until something else came.
     pub halted: AtomicU64,
 }
 

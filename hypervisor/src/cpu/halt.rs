@@ -3,13 +3,13 @@
 
 use wait::governor::Host;
 
-/// Action of EL2 in a trapped WFI.
+/// EL2's way of waiting in a trapped WFI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitMode {
     Halt,
-    /// It polls for so many ticks, then halts.
+    /// It polls for this many ticks, then halts.
     Poll(u64),
-    /// It polls for as long as turned out to be worth it, and measures that.
+    /// It polls for as long as has proved worthwhile, and measures this.
     Adapt,
 }
 
@@ -17,14 +17,14 @@ pub enum WaitMode {
 pub struct Halt {
     /// Ticks to poll before halting.
     pub poll: u64,
-    /// The limit adapts instead.
+    /// State of the adaptive limit, if that is used instead.
     pub adaptive: Option<Host>,
-    /// The guest has polled already, so EL2 does not.
+    /// Whether the guest has already polled, so that EL2 does not.
     pub guest_polls: bool,
 }
 
 impl Halt {
-    /// Halts at once.
+    /// A state that halts at once.
     pub const fn new() -> Self {
         Self {
             poll: 0,
@@ -42,12 +42,12 @@ impl Halt {
         }
     }
 
-    /// Ticks to poll now; `None` where nothing is polled or adapted.
+    /// Ticks to poll now; `None` if EL2 neither polls nor adapts.
     pub fn limit(&self) -> Option<u64> {
         match (self.guest_polls, &self.adaptive) {
             (true, _) => None,
             (false, None) => (self.poll != 0).then_some(self.poll),
-            // Also with limit 0: it grows by what waits turn out to last.
+            // Even with limit 0, because the limit grows with the measured length of waits.
             (false, Some(host)) => Some(host.limit()),
         }
     }

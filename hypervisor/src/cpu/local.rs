@@ -5,8 +5,8 @@
 use core::cell::UnsafeCell;
 use core::ops::Deref;
 
-/// A value that begins a cache line which nothing else is on, for what others
-/// write while its CPU is busy with something else.
+/// A value with cache lines of its own, for state that others write while its CPU is busy with
+/// something else.
 #[repr(C, align(64))]
 pub struct CacheLine<T>(pub T);
 

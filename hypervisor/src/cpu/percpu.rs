@@ -31,7 +31,7 @@ pub fn boot_stack_guard() -> Region {
 
 /// Bytes of EL2 stack per CPU.
 pub const STACK_SIZE: usize = 0x4000;
-/// Bytes of the stack for what is wrong with EL2 itself, its stack for example.
+/// Bytes of the stack for reports of EL2's own failures, such as a stack overflow.
 const REPORT_STACK_SIZE: usize = 0x3000;
 
 /// One physical CPU and the vCPU that is pinned to it.
@@ -47,18 +47,17 @@ pub struct PerCpu {
     pub redistributor: Once<Redistributor>,
     /// Whether it has arrived in the hypervisor.
     pub online: AtomicBool,
-    /// Whether it has shown its state because another one asked, or by itself when the guest's
-    /// memory was gone.
+    /// Whether it has shown its state, at another CPU's request or by itself when the guest's
+    /// memory was unmapped.
     pub shown: AtomicBool,
-    /// When it looks next whether something is wrong, ticks of the physical count; see
-    /// `dumps::own_timer`.
+    /// When it next checks for failures, in ticks of the physical count; see `dumps::own_timer`.
     pub look: AtomicU64,
     pub vcpu: Vcpu,
-    /// An SError that is let in at EL2; see `dumps::serror`.
+    /// The SError that EL2 lets in; see `dumps::serror`.
     pub serror: AtomicU64,
-    /// When the vCPU's slice is over, ticks of the physical count; see `neighbour::turn`.
+    /// When the vCPU's slice is over, in ticks of the physical count; see `neighbour::turn`.
     pub slice_end: AtomicU64,
-    /// Null where no memory was set aside for one.
+    /// The neighbour; null if no memory was set aside for it.
     tenant: AtomicPtr<Tenant>,
 }
 
@@ -68,10 +67,10 @@ type Guard = [u8; 4096];
 /// Memory of one CPU.
 #[repr(C, align(4096))]
 pub struct Slot {
-    /// Left out of the page tables: running over a stack faults.
+    /// Left out of the page tables, so that a stack overflow faults.
     report_guard: Guard,
     report_stack: [u8; REPORT_STACK_SIZE],
-    /// Left out likewise.
+    /// Also left out of the page tables.
     guard: Guard,
     stack: [u8; STACK_SIZE],
     per_cpu: PerCpu,
@@ -116,7 +115,7 @@ impl PerCpu {
         unsafe { &*(TPIDR_EL2.get() as *const Self) }
     }
 
-    /// Makes this the state of the CPU that calls.
+    /// Makes this the state of the calling CPU.
     pub fn install(&'static self) {
         TPIDR_EL2.set(core::ptr::from_ref(self) as u64);
     }
@@ -131,7 +130,7 @@ impl PerCpu {
         })
     }
 
-    /// Its stack and its state, which are mapped and follow each other.
+    /// Its stack and its state, which are mapped and adjacent.
     pub fn memory(&self) -> Region {
         let slot = core::ptr::from_ref(self) as usize - offset_of!(Slot, per_cpu);
         let stack = offset_of!(Slot, stack);
@@ -141,7 +140,7 @@ impl PerCpu {
         }
     }
 
-    /// Whether a stack that ran over faults at `address`.
+    /// Whether an overflow of its stack faults at `address`.
     pub fn is_guard(&self, address: u64) -> bool {
         let boot = boot_stack_guard();
         self.guards()
@@ -160,14 +159,14 @@ impl PerCpu {
             .expect("the CPU sets up its redistributor before it reports in")
     }
 
-    /// The neighbour's place, where there is one.
+    /// The neighbour's place, if there is one.
     #[inline]
     pub fn tenant(&self) -> Option<&'static Tenant> {
         // SAFETY: null, or what `set_tenant` was given, which lives for ever.
         unsafe { self.tenant.load(Ordering::Relaxed).as_ref() }
     }
 
-    /// The neighbour, where one does something.
+    /// The neighbour, if it does something.
     #[inline]
     pub fn neighbour(&self) -> Option<&'static Tenant> {
         self.tenant().filter(|tenant| tenant.is_there())

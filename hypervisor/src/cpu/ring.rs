@@ -23,12 +23,12 @@ pub struct Event {
     pub data: u64,
 }
 
-/// The last events of a CPU. It alone notes. Any CPU may look, and sees whole
-/// events only as long as it does not note any.
+/// The last events of a CPU. Only that CPU notes events. Any CPU may read them, and reads whole
+/// events only while no event is being noted.
 pub struct Ring {
     events: [[AtomicU64; 3]; EVENTS],
     count: AtomicUsize,
-    /// Where the guest has them noted as well; null is nowhere.
+    /// The guest's log, which also gets the events; null if there is none.
     log: AtomicPtr<TimeLog>,
 }
 
@@ -47,7 +47,8 @@ impl Ring {
     pub fn note(&self, what: Traced, data: u64) {
         let count = self.count.load(Relaxed);
         let event = &self.events[count % EVENTS];
-        // Or it could be read before what was to be over (DDI 0487K.a, D12.1.3).
+        // Otherwise the counter could be read before the preceding work is over (DDI 0487K.a,
+        // D12.1.3).
         insn::isb();
         let now = CNTVCT_EL0.get();
         event[0].store(now, Relaxed);
@@ -57,18 +58,18 @@ impl Ring {
         let log = self.log.load(Relaxed);
         // SAFETY: `copy_to` stores references that live for ever.
         if let Some(log) = unsafe { log.as_ref() } {
-            // strict sgi-after-stores: as there; the compiler may take its stores for ones of this line.
+            // strict sgi-after-stores: as there; the compiler may attribute its stores to this line.
             log.note(now, event_word(what, data));
         }
     }
 
-    /// Notes them in `log` as well, or not any more.
+    /// Notes events in `log` as well; with `None`, no longer.
     pub fn copy_to(&self, log: Option<&'static TimeLog>) {
         let log = log.map_or(null_mut(), |log| core::ptr::from_ref(log).cast_mut());
         self.log.store(log, Relaxed);
     }
 
-    /// Event `number`, counted from the first one ever.
+    /// Event `number`, counted from the very first.
     fn event(&self, number: usize) -> Event {
         let [time, what, data] = &self.events[number % EVENTS];
         Event {

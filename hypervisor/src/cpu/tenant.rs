@@ -10,19 +10,19 @@ use platform::Region;
 
 use crate::cpu::local::Local;
 
-/// A neighbour. All but the counters is its CPU's alone.
+/// A neighbour. Only its own CPU accesses it, except for the counters.
 pub struct Tenant {
-    /// Its memory. It has nothing else.
+    /// Its memory, and all that it can access.
     pub memory: Region,
     /// VTTBR_EL2 and VTCR_EL2 of its map.
     pub stage2: (u64, u64),
     /// Its work, as [`Neighbour::encode`] encodes it.
     does: AtomicU64,
-    /// Ticks of a slice; 0: there are none.
+    /// Length of a slice in ticks; 0 if there are no slices.
     pub slice: AtomicU64,
-    /// A trapped WFE gives the CPU to it.
+    /// Whether a trapped WFE gives it the CPU.
     pub yield_on_wfe: AtomicBool,
-    /// Its state, and of the vCPU what [`Worlds`] says.
+    /// Its state, and the vCPU's parts of [`Worlds`].
     pub worlds: Local<Worlds>,
     counts: [AtomicU64; Shared::COUNT],
 }
@@ -40,9 +40,9 @@ pub struct Worlds {
     pub own_errors: u64,
     /// Floating point of the neighbour.
     pub own_fp: Fp,
-    /// Floating point of the vCPU, where the neighbour has used it in this turn.
+    /// Floating point of the vCPU, if the neighbour has used floating point in this turn.
     pub vcpu_fp: Fp,
-    /// It has.
+    /// Whether the neighbour has used floating point in this turn.
     pub fp_used: bool,
 }
 
@@ -56,7 +56,7 @@ pub struct General {
 }
 
 impl Tenant {
-    /// None yet, with this memory and this map of it.
+    /// An idle neighbour with this memory and this map of it.
     pub const fn new(memory: Region, stage2: (u64, u64)) -> Self {
         Self {
             memory,
@@ -87,18 +87,18 @@ impl Tenant {
         self.does.load(Relaxed) != Neighbour::None.encode()
     }
 
-    /// Notes what it does.
+    /// Sets its work.
     pub fn set(&self, does: Neighbour) {
         self.does.store(does.encode(), Relaxed);
     }
 
-    /// Counts so many more. Only its own CPU does.
+    /// Adds `more` to a count. Only its own CPU does this.
     pub fn add(&self, what: Shared, more: u64) {
         let count = &self.counts[what as usize];
         count.store(count.load(Relaxed) + more, Relaxed);
     }
 
-    /// Returns a count that [`Self::add`] made.
+    /// Returns a count.
     pub fn count(&self, what: Shared) -> u64 {
         self.counts[what as usize].load(Relaxed)
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a handler takes time stamps.
 //!
-//! Tracing costs nothing when it is off, not even a test of a flag: the handlers of
-//! the measured paths are compiled twice, with and without it ([`Trace`]), behind two
-//! vector tables, and the knob changes VBAR_EL2 ([`crate::cpu::traps::set_tracing`]).
-//! A CPU that has a neighbour has a third table ([`Shared`]), for the same reason.
-//! A traced exit takes the Rust handlers, also where the other table has a fast path:
-//! its stamps show where time goes, not how little it could be.
+//! Tracing costs nothing when it is off, not even a test of a flag: the handlers of the measured
+//! paths are compiled twice, with and without it ([`Trace`]), for two vector tables, and the knob
+//! changes VBAR_EL2 ([`crate::cpu::traps::set_tracing`]). A CPU that has a neighbour has a third
+//! table ([`Shared`]), for the same reason. A traced exit takes the Rust handlers even where the
+//! other table has a fast path: its time stamps show where time goes, not how short the path could
+//! be.
 
 pub use abi::Traced;
 
@@ -22,7 +22,7 @@ pub trait Trace {
     fn neighbour(cpu: &PerCpu) -> Option<&'static Tenant>;
 }
 
-/// Handlers that note nothing, of a CPU without neighbour.
+/// Handlers that note nothing, for a CPU without a neighbour.
 pub struct Off;
 
 impl Trace for Off {
@@ -63,7 +63,7 @@ impl Trace for On {
     }
 }
 
-/// The last thing before a traced return to the guest.
+/// Notes the return to the guest, as the last step of a traced exit.
 pub extern "C" fn resume() {
     On::note(PerCpu::this(), Traced::Resume, 0);
 }

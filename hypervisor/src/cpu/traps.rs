@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets what of the guest traps on this CPU, and by which vectors: HCR_EL2, VBAR_EL2, and
-//! what the fast paths may do without asking.
+//! Sets the guest's traps on this CPU and the vectors that take them (HCR_EL2, VBAR_EL2), and the
+//! values that allow the fast paths to act on their own.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -19,7 +19,7 @@ use crate::cpu::percpu::PerCpu;
 arch::symbol_addresses! {
     /// The vectors without tracing, in `exits::vectors`.
     plain = el2_vectors;
-    /// The vectors that have a timer looked at again, [`watches_timers`].
+    /// The vectors that make a timer be checked again; see [`watches_timers`].
     watching = el2_vectors_watching;
     /// The vectors with tracing.
     traced = el2_vectors_traced;
@@ -27,21 +27,21 @@ arch::symbol_addresses! {
     shared = el2_vectors_shared;
 }
 
-/// Ticks that are never over: no count comes as far as this, and a count and this are still one.
+/// A number of ticks that never passes: no count gets this far, and adding it to a count does not
+/// overflow.
 const FOR_EVER: u64 = 1 << 63;
 /// CPTR_EL2.TFP: floating point traps.
 pub const TRAP_FP: u64 = 1 << 10;
 
-/// AMO: SErrors are EL2's. Not only the guest can cause one: also stores of EL2 that
-/// complete late, errors of memory, and what firmware left. Without it a pending one
-/// would end each WFI of the guest, and nothing would report it.
+/// AMO: SErrors are EL2's. Apart from the guest, their causes may be stores of EL2 that complete
+/// late, memory errors, or firmware's leftovers. Without AMO, a pending SError would end each WFI
+/// of the guest, and nothing would report it.
 const HCR_ERRORS: u64 = 1 << 5;
-/// FMO, IMO and AMO: what is asynchronous is EL2's, and the guest has the virtual interface.
+/// FMO, IMO and AMO: asynchronous exceptions are EL2's, and the guest has the virtual interface.
 ///
-/// An interrupt that is routed to EL1 is neither taken at EL2 nor does it end a WFI there
-/// (DDI 0487K.a, D1.3.6, asynchronous exception routing, the entries "C", and D1.7.2, WFI
-/// wake-up events).
-/// So EL2 has them routed to itself wherever it waits.
+/// An interrupt that is routed to EL1 is not taken at EL2, and does not end a WFI there (DDI
+/// 0487K.a, D1.3.6, asynchronous exception routing, the entries "C", and D1.7.2, WFI wake-up
+/// events). So EL2 routes interrupts to itself wherever it waits.
 pub const HCR_INJECT: u64 = 1 << 3 | 1 << 4 | HCR_ERRORS;
 const HCR_TWI: u64 = 1 << 13;
 const HCR_TWE: u64 = 1 << 14;
@@ -49,12 +49,12 @@ const HCR_TWE: u64 = 1 << 14;
 /// HCR_EL2 while a neighbour runs: as for a guest whose interrupts are EL2's and whose waits trap,
 /// without the pointer authentication keys (APK, API) and SCXTNUM_ELx (EnSCXT).
 pub const HCR_NEIGHBOUR: u64 = HCR_GUEST & !(3 << 40 | 1 << 53) | HCR_INJECT | HCR_TWI | HCR_TWE;
-/// TWEDEn, with TWEDEL 0: where the PE has FEAT_TWED, a WFE waits 2^8 cycles
-/// before it traps, so that one that is about to end by itself does not exit.
+/// TWEDEn, with TWEDEL 0: on a PE with FEAT_TWED, a WFE waits 2^8 cycles before it traps, so that a
+/// WFE that is about to end by itself causes no exit.
 const HCR_TWED: u64 = 1 << 59;
 
-/// Halts until there is an interrupt, of which none is taken here, also one that its guest gets
-/// directly: that would not end the wait ([`HCR_INJECT`]), so it is EL2's meanwhile. Must be
+/// Halts until an interrupt is pending, without taking it. An interrupt that the guest gets
+/// directly would not end the wait ([`HCR_INJECT`]), so it is routed to EL2 meanwhile. Must be
 /// followed by a context synchronization event.
 #[inline(always)]
 pub fn halt_for_any() {
@@ -103,8 +103,8 @@ pub fn trap() -> Trap {
     }
 }
 
-/// Routes interrupts to whom they are delivered by now; the interrupt controller is
-/// `interrupts::deliver`'s.
+/// Routes interrupts by the current way of delivery; `interrupts::deliver` sets the interrupt
+/// controller.
 pub fn review_route() {
     review_wait(PerCpu::this());
     set_trap(trap());
@@ -116,19 +116,18 @@ pub fn set_tracing(on: bool) {
     insn::isb();
 }
 
-/// Sets whether a timer whose interrupt came while IRQs were masked is looked at again
-/// when the guest acknowledges it, also where WFI does not trap. It is what makes such
-/// an interrupt follow its level. An interrupt that ends an untrapped WFI with IRQs
-/// masked can't be told from one that came next to it, so each wake-up by a timer has
-/// one exit more. A guest that does not turn a timer off before it acknowledges can do
-/// without.
+/// Sets whether a timer whose interrupt came while IRQs were masked is looked at again when the
+/// guest acknowledges it, also where WFI does not trap. This makes such an interrupt follow its
+/// level. An interrupt that ends an untrapped WFI with IRQs masked can't be told from one that came
+/// just before or after it, so each wake-up by a timer costs one more exit. A guest that does not
+/// turn a timer off before it acknowledges can do without.
 pub fn set_recheck_timers(on: bool) {
     PerCpu::this().vcpu.recheck_timers.store(on, Relaxed);
     choose_vectors(is_tracing(), trap());
 }
 
-/// Whether a timer is looked at again when the guest acknowledges an interrupt of it
-/// that came while IRQs were masked. Where WFI traps such a one ended no wait.
+/// Whether a timer is looked at again when the guest acknowledges an interrupt of it that came
+/// while IRQs were masked. Where WFI traps, such an interrupt ended no wait.
 pub fn watches_timers() -> bool {
     watches(trap())
 }
@@ -142,14 +141,13 @@ pub fn is_tracing() -> bool {
     VBAR_EL2.get() == traced()
 }
 
-/// Takes other vectors where this CPU has a neighbour from now on, or has none any more.
+/// Changes the vectors after this CPU got or lost a neighbour.
 pub fn review_neighbour() {
     choose_vectors(is_tracing(), trap());
     insn::isb();
 }
 
-/// Takes the vectors that are right with tracing or without, where waits trap as
-/// `trap` says.
+/// Takes the right vectors for `tracing` and for waits that trap as in `trap`.
 fn choose_vectors(tracing: bool, trap: Trap) {
     match PerCpu::this().neighbour() {
         Some(_) if !tracing => VBAR_EL2.set(shared()),
@@ -157,7 +155,7 @@ fn choose_vectors(tracing: bool, trap: Trap) {
     }
 }
 
-/// Sets the vectors where there is no neighbour, or it makes no difference.
+/// Sets the vectors for a CPU without a neighbour, or whose neighbour makes no difference.
 #[inline(always)]
 fn alone(tracing: bool, trap: Trap) {
     VBAR_EL2.set(if tracing {
@@ -169,8 +167,8 @@ fn alone(tracing: bool, trap: Trap) {
     });
 }
 
-/// Has `cpu`, which is the one that runs, wait by a fast path where there is one.
-/// To be called when something changed of how it waits.
+/// Makes `cpu`, which is the running CPU, wait through a fast path where there is one. Must be
+/// called after any change to the way it waits.
 pub fn review_wait(cpu: &PerCpu) {
     let vcpu = &cpu.vcpu;
     // SAFETY: this CPU's own, and the closure does not come here again.

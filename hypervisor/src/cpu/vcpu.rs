@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A vCPU: one per physical CPU, pinned. Its EL1 state stays in the EL1 registers, so
-//! only what EL2 emulates is kept here.
+//! A vCPU: one per physical CPU, pinned. Its EL1 state stays in the EL1 registers, so only the
+//! state that EL2 emulates is kept here.
 
 use core::mem::offset_of;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -23,7 +23,7 @@ static ON: AtomicU32 = AtomicU32::new(0);
 /// Power states of a vCPU.
 mod power {
     pub const OFF: u32 = 0;
-    /// A CPU turns it on and writes entry and context.
+    /// Another CPU is turning it on, and is writing entry and context.
     pub const CLAIMED: u32 = 1;
     pub const ON_PENDING: u32 = 2;
     pub const ON: u32 = 3;
@@ -34,13 +34,13 @@ mod power {
 pub enum NotOff {
     /// It runs.
     On,
-    /// It is about to.
+    /// It is about to run.
     Pending,
 }
 
-/// One vCPU. First comes what only its own CPU touches, and of that what every exit
-/// uses. Then comes what other CPUs write, on cache lines of its own: their writes take
-/// no line away that this CPU is about to use.
+/// One vCPU. State that only its own CPU accesses comes first, beginning with the state that every
+/// exit uses. State that other CPUs write follows on separate cache lines, so that their writes
+/// take away no line that this CPU is about to use.
 #[repr(C, align(64))]
 pub struct Vcpu {
     /// State of the paths in assembly.
@@ -49,20 +49,20 @@ pub struct Vcpu {
     pub counters: Counters,
     /// Its list registers and what waits for one.
     pub list: Local<vgic::List>,
-    /// Further state that a trapped WFI in assembly looks at.
+    /// Further state that a trapped WFI in assembly reads.
     pub waits: Waits,
     /// How EL2 waits for it in a trapped WFI.
     pub halt: Local<Halt>,
     /// Its last events, if they are traced.
     pub trace: Ring,
-    /// Accesses to addresses where nothing is.
+    /// Number of accesses to addresses where there is nothing.
     pub refused: AtomicU64,
     /// Who delivers its interrupts (see `interrupts::deliver`), and virtual interrupts and
     /// requests that others left here (see [`crate::cpu::pending_word`]).
     pub switch: CacheLine<Switch>,
     /// The registers of its redistributor.
     pub private: Private,
-    /// A timer is looked at again when the guest acknowledges its interrupt; see
+    /// Whether a timer is checked again when the guest acknowledges its interrupt; see
     /// [`crate::cpu::traps::set_recheck_timers`].
     pub recheck_timers: AtomicBool,
     power: AtomicU32,
@@ -70,8 +70,8 @@ pub struct Vcpu {
     context: AtomicU64,
 }
 
-// The exits that are measured find what they need of a vCPU on its first lines,
-// and what others write begins on another.
+// The measured exits find the fields that they need on a vCPU's first lines, and the fields that
+// others write begin on another line.
 const _: () = assert!(offset_of!(Vcpu, list) <= 4 * 64);
 const _: () = assert!(offset_of!(Vcpu, switch).is_multiple_of(64));
 const _: () = assert!(align_of::<Vcpu>() == 64);
@@ -98,8 +98,8 @@ impl Vcpu {
 
     /// How often `counter` happened, in assembly or not.
     pub fn count(&self, counter: Counter) -> u64 {
-        // Each of these exits listed an interrupt. One that ended a wait is no exit, and
-        // is counted with the others that were listed.
+        // Each of these exits listed an interrupt. An interrupt that ended a wait is not an exit,
+        // and is counted with the other listed interrupts.
         let [interrupts, waited, halted] = [
             &self.fast_paths.interrupts,
             &self.fast_paths.waited,
@@ -126,8 +126,8 @@ impl Vcpu {
             .compare_exchange(power::OFF, power::CLAIMED, AcqRel, Acquire);
         match claim {
             Ok(_) => {
-                // It counts before it can run, so before it can turn itself off. The
-                // caller is on meanwhile: the count can't reach zero before this.
+                // The vCPU is counted before it can run, and so before it can turn itself off. The
+                // caller is on meanwhile, so the count can't reach zero before this.
                 ON.fetch_add(1, Relaxed);
                 self.entry.store(entry, Relaxed);
                 self.context.store(context, Relaxed);
@@ -139,7 +139,7 @@ impl Vcpu {
         }
     }
 
-    /// Whether it is on, `None` in between.
+    /// Whether it is on; `None` while it is being turned on.
     pub fn is_on(&self) -> Option<bool> {
         match self.power.load(Acquire) {
             power::OFF => Some(false),
@@ -148,13 +148,13 @@ impl Vcpu {
         }
     }
 
-    /// Counts it as no longer on; whether it was the last. To be called on its own
+    /// Counts it as no longer on, and returns whether it was the last. Must be called on its own
     /// CPU, before [`Self::set_off`].
     pub fn leave(&self) -> bool {
         ON.fetch_sub(1, AcqRel) == 1
     }
 
-    /// It is off: from here on another vCPU may turn it on.
+    /// Marks it as off: from here on, another vCPU may turn it on.
     pub fn set_off(&self) {
         self.power.store(power::OFF, Release);
     }
@@ -174,7 +174,7 @@ impl Vcpu {
         self.context.load(Relaxed)
     }
 
-    /// It runs.
+    /// Marks it as running.
     pub fn set_on(&self) {
         self.power.store(power::ON, Release);
     }

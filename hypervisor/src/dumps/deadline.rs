@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The time that a run may take, and a pass of a cell in it (`rouse.deadline`,
-//! `rouse.cell-deadline`): when it is over, the machine is turned off, with what is known. It
-//! is the end of whatever hangs: a guest, a wait, one CPU of EL2.
+//! Limits the time of a run, and of a pass of a cell in it (`rouse.deadline`,
+//! `rouse.cell-deadline`): when it is over, EL2 reports what it knows and turns the machine off.
+//! This ends anything that hangs: a guest, a wait, one CPU at EL2.
 //!
-//! Each CPU looks, or only the one that EL2 has kept for itself (`rouse.keep-cpu`). A CPU looks
-//! when the run's time is over, and at least as often as a cell may take: at each look it
-//! sets the next one for the end of the cell that runs. So a cell that begins sets no
-//! timer, on no CPU.
+//! Every CPU checks, or only the CPU that EL2 keeps for itself (`rouse.keep-cpu`). A CPU checks
+//! when the run's time is over, and at least once in the time that a cell may take: at each check,
+//! it sets the next check for the end of the running cell. So a cell that begins sets no timer on
+//! any CPU.
 //!
 //! | what hangs | what ends it |
 //! |---|---|
@@ -31,24 +31,26 @@ use crate::machine::{power, vm};
 
 /// When EL2 has begun, in ticks of the physical count.
 static START: AtomicU64 = AtomicU64::new(0);
-/// Ticks that the run may take; [`NEVER`] is any.
+/// Ticks that the run may take; [`NEVER`] if unlimited.
 static RUN: AtomicU64 = AtomicU64::new(NEVER);
-/// Ticks that a pass of a cell may take; [`NEVER`] is any.
+/// Ticks that a pass of a cell may take; [`NEVER`] if unlimited.
 static CELL: AtomicU64 = AtomicU64::new(NEVER);
-/// The cell that runs + 1, and its pass from bit 32 on; 0 is none.
+/// Number of the running cell + 1, and its pass from bit 32 on; 0 if none runs.
 static RUNNING: AtomicU64 = AtomicU64::new(0);
-/// Its words, for people. A CPU that looks while the next one begins may see some of both.
+/// The cell's words, for people. A CPU that reads them while the next cell begins may see a mix of
+/// both.
 static WORDS: [AtomicU64; CellWords::REGISTERS] = [const { AtomicU64::new(0) }; _];
-/// When it began.
+/// When the cell began.
 static SINCE: AtomicU64 = AtomicU64::new(0);
 
-/// Whether the guest makes [`abi::Call::Timer`] of EL2's interrupt on a CPU whose interrupts it owns.
+/// Whether the guest makes an [`abi::Call::Timer`] for EL2's interrupt on a CPU whose interrupts it
+/// owns.
 static HANDS_ON: AtomicBool = AtomicBool::new(false);
 
 /// Bits of [`RUNNING`] below the pass.
 const PASS: u32 = 32;
 
-/// The time starts: these many seconds for the run and for a pass of a cell.
+/// Starts the time, with limits in seconds for the run and for a pass of a cell.
 pub fn set(run: Option<u64>, cell: Option<u64>) {
     insn::isb();
     START.store(CNTPCT_EL0.get(), Relaxed);
@@ -69,26 +71,28 @@ pub fn is_set() -> bool {
     RUN.load(Relaxed).min(CELL.load(Relaxed)) != NEVER
 }
 
-/// The guest hands on what it gets of EL2's timer, from now on.
+/// Notes that the guest hands interrupts of EL2's timer on from now on.
 pub fn is_handed_on() {
     HANDS_ON.store(true, Relaxed);
 }
 
-/// The words of the cell that runs.
+/// Returns the words of the running cell.
 fn words() -> CellWords {
     Words(core::array::from_fn(|n| WORDS[n].load(Relaxed)))
 }
 
-/// The guest begins pass `pass` of cell `cell` - 1, which `words` describe, or, with 0, none.
+/// Notes that the guest begins pass `pass` of cell `cell` - 1, which `words` describe; with 0, that
+/// it runs no cell.
 #[inline(never)]
 pub fn begin_cell(cell: u64, pass: u64, words: CellWords) {
     for (place, word) in WORDS.iter().zip(words.0) {
         place.store(word, Relaxed);
     }
-    // strict counter-in-order: a deadline has milliseconds at least, and this path is a cell's.
+    // strict counter-in-order: a deadline takes at least milliseconds, and a cell measures this
+    // path.
     SINCE.store(CNTPCT_EL0.get(), Relaxed);
-    // A CPU that sees the cell sees since when. Of the one before it may see a later time,
-    // which just puts its look off.
+    // A CPU that sees the cell also sees its start. With the previous cell it may see a later
+    // start, which just delays its check.
     RUNNING.store(u64::from(cell as u32) | pass << PASS, Release);
 }
 
@@ -97,7 +101,7 @@ fn run_ends() -> u64 {
     START.load(Relaxed).saturating_add(RUN.load(Relaxed))
 }
 
-/// When the time of the cell that runs is over. [`NEVER`]: none runs, or it may take any.
+/// When the time of the running cell is over; [`NEVER`] if none runs, or its time is unlimited.
 fn cell_ends() -> u64 {
     match RUNNING.load(Acquire) {
         0 => NEVER,
@@ -105,8 +109,9 @@ fn cell_ends() -> u64 {
     }
 }
 
-/// Whether `cpu` looks: every CPU, unless one was kept; and one whose guest owns the interrupts
-/// only if that hands EL2's on, or it would get this one again and again.
+/// Whether `cpu` checks: every CPU does unless one was kept. A CPU whose guest owns the interrupts
+/// checks only if the guest hands EL2's on; otherwise the guest would get this interrupt again and
+/// again.
 fn looks(cpu: &PerCpu) -> bool {
     let kept = vm::exists().then(|| vm::vm().kept).flatten();
     kept.map_or(
@@ -115,7 +120,7 @@ fn looks(cpu: &PerCpu) -> bool {
     )
 }
 
-/// When `cpu` has to look next: at the end of the run's time, or of the cell's, be it of one that
+/// When `cpu` has to check next: at the end of the run's time or of the cell's, even if the cell
 /// begins only now.
 pub fn next(cpu: &PerCpu) -> u64 {
     if !looks(cpu) {
@@ -128,8 +133,8 @@ pub fn next(cpu: &PerCpu) -> u64 {
     run_ends().min(cell)
 }
 
-/// Ends the machine if a time is over, unless it has ended and firmware did not turn it off: what
-/// was said last is to stay so.
+/// Ends the machine if a time is over, unless it has ended already and firmware did not turn it
+/// off: the last line must stay the last.
 pub fn look(cpu: &PerCpu, now: u64) {
     if power::has_ended() {
         return;

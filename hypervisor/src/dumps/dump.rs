@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prints the state when the hypervisor itself is wrong, and ends the machine.
+//! Prints the state when the hypervisor itself fails, and ends the machine.
 //!
-//! The CPU that failed prints first, then asks every other one, by a kick, to
-//! print its own state and to stop; one that does not answer in time is named.
-//! A CPU whose guest owns the interrupts takes no kick: see [`others`].
+//! The CPU that failed prints first. It then kicks every other CPU, which prints its own state and
+//! stops; a CPU that does not answer in time is named. A CPU whose guest owns the interrupts takes
+//! no kick: see [`others`].
 
 use core::panic::PanicInfo;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -29,7 +29,7 @@ use crate::machine::{machine, memory, power, vm};
 const STATUS: u64 = 70;
 /// Exit status of a machine that a deadline has ended.
 const STATUS_LATE: u64 = 71;
-/// Seconds that a CPU which reports a failure has to end the machine, once a deadline is over.
+/// Seconds that a CPU reporting a failure has to end the machine after a deadline.
 const PATIENCE: u64 = 10;
 /// Number of the vector for synchronous exceptions of EL2 itself.
 const EL2_SYNC: u64 = 4;
@@ -43,11 +43,11 @@ macro_rules! dump {
     };
 }
 
-/// The CPU that failed first, as its affinity + 1; 0 is none.
+/// Affinity + 1 of the CPU that failed first; 0 if none did.
 static FAILED: AtomicU64 = AtomicU64::new(0);
-/// It has failed again while it reported.
+/// Whether that CPU failed again while it reported.
 static AGAIN: AtomicBool = AtomicBool::new(false);
-/// The guest's memory is no longer mapped.
+/// Whether the guest's memory is no longer mapped.
 static REVOKED: AtomicBool = AtomicBool::new(false);
 
 #[panic_handler]
@@ -87,8 +87,8 @@ pub fn fail_in(frame: &Frame, why: core::fmt::Arguments<'_>) -> ! {
     finish()
 }
 
-/// Stops the machine because something is wrong with it: as a panic, with the
-/// state of every CPU.
+/// Stops the machine because something is wrong with it, like a panic, and prints the state of
+/// every CPU.
 pub fn fail(why: core::fmt::Arguments<'_>) -> ! {
     begin(why);
     finish()
@@ -112,8 +112,8 @@ pub fn asked(status: u64) -> ! {
     finish_with(status)
 }
 
-/// Ends the machine because of a deadline, with the state of every CPU. Where another CPU
-/// reports a failure already that one ends it, if it still can.
+/// Ends the machine because of a deadline, and prints the state of every CPU. If another CPU is
+/// already reporting a failure, that CPU ends the machine if it still can.
 pub fn late(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
     if FAILED.load(SeqCst) != 0 {
         await_end(cpu);
@@ -124,7 +124,8 @@ pub fn late(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
     finish_with(STATUS_LATE)
 }
 
-/// Gives the CPU that reports a failure time to end the machine, and then does so itself.
+/// Gives the CPU that reports a failure time to end the machine, and ends the machine itself
+/// afterwards.
 fn await_end(cpu: &PerCpu) -> ! {
     let end = CNTPCT_EL0.get() + PATIENCE * CNTFRQ_EL0.get();
     while CNTPCT_EL0.get() < end {
@@ -140,16 +141,15 @@ fn await_end(cpu: &PerCpu) -> ! {
     power::stop()
 }
 
-/// Says what is wrong, on the CPU that fails first.
+/// Prints the failure on the CPU that fails first.
 fn begin(why: core::fmt::Arguments<'_>) {
     take_console(why);
     let cpu = MPIDR_EL1.get() & platform::AFFINITY;
     dump!("panic: EL2 on CPU {cpu:#x}: {why}");
 }
 
-/// Returns on the CPU that fails first, the console being its own. Another one
-/// waits for its turn to report; the same one, failing in its own report, just
-/// ends it.
+/// Returns on the CPU that fails first, which then owns the console. Another CPU waits for its turn
+/// to report; a CPU that fails in its own report just ends it.
 fn take_console(why: core::fmt::Arguments<'_>) {
     let cpu = MPIDR_EL1.get() & platform::AFFINITY;
     let exclusive = SCTLR_EL2.is_set(SCTLR_EL2::M);
@@ -166,7 +166,7 @@ fn take_console(why: core::fmt::Arguments<'_>) {
     match first {
         0 => log::fail(),
         first if first == cpu + 1 => {
-            // A CPU broken enough to fail here twice is not asked a third time.
+            // A CPU that has failed here twice does not report a third time.
             if exclusive && !AGAIN.swap(true, SeqCst) {
                 dump!("panic: EL2 on CPU {cpu:#x} again, while it reported: {why}");
                 dump!("exit status {STATUS}");
@@ -178,7 +178,7 @@ fn take_console(why: core::fmt::Arguments<'_>) {
     }
 }
 
-/// Reports a failure while another CPU reports its own: when that one asks.
+/// Reports a failure while another CPU reports its own: waits until that CPU asks.
 fn as_well(why: core::fmt::Arguments<'_>) -> ! {
     if TPIDR_EL2.get() == 0 {
         halt();
@@ -189,10 +189,10 @@ fn as_well(why: core::fmt::Arguments<'_>) -> ! {
     answer(me)
 }
 
-/// Waits until the CPU that reports asks this one.
+/// Waits until the reporting CPU asks this CPU.
 fn await_turn(me: &PerCpu) {
     while me.vcpu.switch.word().load(SeqCst) & pending_word::DUMP == 0 {
-        // The doorbell that comes with the bit ends it.
+        // The doorbell that comes with the bit ends the halt.
         traps::halt_for_any();
     }
 }
@@ -204,7 +204,7 @@ fn halt() -> ! {
     }
 }
 
-/// Prints this CPU's state, then every other one's, and ends the machine.
+/// Prints the state of this CPU, then of every other CPU, and ends the machine.
 fn finish() -> ! {
     finish_with(STATUS)
 }
@@ -220,9 +220,9 @@ fn finish_with(status: u64) -> ! {
     power::stop()
 }
 
-/// Has every other CPU print its state. One whose guest owns the interrupts can't
-/// be asked by one: the guest's memory is taken away, so that whatever it does
-/// next comes to EL2 as an abort.
+/// Makes every other CPU print its state. A CPU whose guest owns the interrupts can't be asked
+/// through an interrupt, so its guest's memory is unmapped: whatever the guest does next aborts to
+/// EL2.
 fn others(me: &PerCpu) {
     for cpu in vm::vm().cpus {
         if core::ptr::eq(*cpu, me) {
@@ -232,8 +232,7 @@ fn others(me: &PerCpu) {
         if cpu.vcpu.switch.is_direct() && !REVOKED.swap(true, SeqCst) {
             memory::revoke(machine().stage2.0);
         }
-        // Ends a WFI, at either level; while a guest owns the interrupts this
-        // one is off.
+        // The doorbell ends a WFI at either level; it is off while a guest owns the interrupts.
         cpu.redistributor().enable_all(machine().doorbell());
         // The bits have to be visible before the doorbell is.
         insn::dsb_ishst();
@@ -249,8 +248,8 @@ fn others(me: &PerCpu) {
     }
 }
 
-/// Does not come back if the guest's memory was taken away to stop its CPUs, of which this is
-/// one: each shows its state when it is its turn.
+/// Does not return if the guest's memory was unmapped to stop its CPUs: each then shows its state
+/// in turn.
 pub fn stop_if_revoked(cpu: &PerCpu) {
     if REVOKED.load(Relaxed) {
         await_turn(cpu);
@@ -259,7 +258,7 @@ pub fn stop_if_revoked(cpu: &PerCpu) {
     }
 }
 
-/// Shows what each vCPU did last, where the guest notes it.
+/// Prints each vCPU's last operations, if the guest notes them.
 fn operations() {
     for (cpu, log) in watch_points::logs() {
         dump!("vCPU {:#x} did last:", cpu.mpidr);
@@ -280,8 +279,8 @@ fn operations() {
 /// Answers [`others`]: prints this CPU's state and stops it.
 pub fn answer(cpu: &PerCpu) -> ! {
     tell(cpu);
-    // With an interrupt pending, EL2's timer for instance, WFI would return again and again; an
-    // emulator with one thread would run this CPU, and not the one that reports.
+    // With an interrupt pending, such as EL2's timer, WFI would return again and again, and an
+    // emulator with one thread would run this CPU instead of the one that reports.
     ICC_IGRPEN1_EL1.set(0);
     insn::isb();
     halt()
@@ -295,7 +294,7 @@ fn tell(cpu: &PerCpu) {
 
 /// Prints the state of this CPU and its vCPU.
 fn state(cpu: &PerCpu) {
-    // Writes of the list registers are to be seen below.
+    // Writes to the list registers must be visible below.
     insn::isb();
     dump!("CPU {:#x}:", cpu.mpidr);
     dump!(

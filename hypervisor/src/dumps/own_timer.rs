@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! EL2's own timer (CNTHP), of which each CPU has one. It ends a wait that has a deadline, and
-//! brings the CPU here to look whether something is wrong: [`watchdog`] and [`deadline`] say
-//! when. It also ends the slice of a vCPU that has a neighbour, and the neighbour's
-//! (`neighbour::turn`). Nothing else sets it.
+//! EL2's own timer (CNTHP), one on each CPU. It ends a wait that has a deadline, and brings the CPU
+//! here to check for failures at the times that [`watchdog`] and [`deadline`] set. It also ends the
+//! slice of a vCPU that has a neighbour, and the neighbour's slice (`neighbour::turn`). Nothing
+//! else sets it.
 //!
-//! It interrupts a guest whatever that masks, because its interrupt is routed to EL2. A guest
-//! that owns its interrupts gets it as one of its own, and hands it on
-//! ([`abi::Call::Timer`]). Until the timer expires it costs nothing.
+//! It interrupts a guest whatever the guest masks, because its interrupt is routed to EL2. A guest
+//! that owns its interrupts gets it as one of its own, and hands it on ([`abi::Call::Timer`]).
+//! Until the timer expires it costs nothing.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -22,13 +22,13 @@ const TIMER_ON: u64 = 1;
 /// A time that does not come.
 pub const NEVER: u64 = u64::MAX;
 
-/// The tick of the physical count that comes so many after now, or [`NEVER`].
+/// Returns the physical count `ticks` from now, or [`NEVER`].
 pub fn after(ticks: u64) -> u64 {
     wait::target::after(CNTPCT_EL0.get(), ticks)
 }
 
-/// Sets this CPU's timer for `until`, or for its next look or the end of its slice if that is
-/// earlier, or off. A guest that waits with deadlines again and again does not put the look off.
+/// Sets this CPU's timer for the earliest of `until`, its next check and the end of its slice, or
+/// turns it off. A guest that waits with deadlines again and again does not delay the check.
 pub fn rearm(until: Option<u64>) {
     let cpu = PerCpu::this();
     let first = cpu.look.load(Relaxed).min(cpu.slice_end.load(Relaxed));
@@ -42,7 +42,7 @@ pub fn rearm(until: Option<u64>) {
     insn::isb();
 }
 
-/// Decides when `cpu`, which is the one that runs, looks next.
+/// Decides when `cpu`, which is the running CPU, checks next.
 #[cold]
 #[inline(never)]
 pub fn review(cpu: &PerCpu) {
@@ -51,17 +51,17 @@ pub fn review(cpu: &PerCpu) {
     rearm(None);
 }
 
-/// The timer of `cpu`, which is the one that runs, has expired.
+/// Handles the expiry of the timer of `cpu`, which is the running CPU.
 #[cold]
 #[inline(never)]
 pub fn expired(cpu: &PerCpu) {
     let now = CNTPCT_EL0.get();
     if now < cpu.look.load(Relaxed) {
-        // It was for a wait, or was set again meanwhile.
+        // The timer was set for a wait, or was set again meanwhile.
         return rearm(None);
     }
     let lost = watchdog::is_due(cpu, now);
-    // First of all: what follows may not come back, and others rely on the next look.
+    // First of all, because the following calls may not return, and others rely on the next check.
     review(cpu);
     deadline::look(cpu, now);
     if lost {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SErrors. All of them are EL2's (HCR_EL2.AMO), unless firmware takes them first (SCR_EL3.EA).
-//! The syndrome decides, see [`trap::serror`]: those after which it can go on are
-//! counted and shown, others end the guest or the machine.
+//! SErrors. All of them are EL2's (HCR_EL2.AMO), unless firmware takes them first (SCR_EL3.EA). The
+//! syndrome decides, see [`trap::serror`]: an SError after which execution can go on is counted and
+//! shown; any other ends the guest or the machine.
 //!
-//! EL2 runs with SErrors masked. One that becomes pending meanwhile is taken at the next return to
-//! the guest, which can't mask it. Where there is no guest to return to, EL2 lets it in by itself.
+//! EL2 runs with SErrors masked. An SError that becomes pending meanwhile is taken at the next
+//! return to the guest, which can't mask it. If there is no guest to return to, EL2 unmasks it by
+//! itself.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{AcqRel, Relaxed};
@@ -25,7 +26,7 @@ use crate::{planted, say};
 /// SErrors of one kind.
 pub struct Tally(AtomicU64);
 
-/// SErrors that were pending when a CPU came to the hypervisor.
+/// SErrors that were pending when a CPU arrived in the hypervisor.
 pub static LEFT: Tally = Tally(AtomicU64::new(0));
 /// SErrors since then that were corrected.
 pub static CORRECTED: Tally = Tally(AtomicU64::new(0));
@@ -33,7 +34,7 @@ pub static CORRECTED: Tally = Tally(AtomicU64::new(0));
 pub static RESTARTABLE: Tally = Tally(AtomicU64::new(0));
 
 impl Tally {
-    /// How many there were.
+    /// Number of these SErrors.
     pub fn count(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -41,12 +42,13 @@ impl Tally {
 
 /// ISR_EL1.A: an SError is pending.
 const PENDING: u64 = 1 << 8;
-/// In [`PerCpu::serror`]: this CPU lets one in. No syndrome, since that has a class.
+/// Value of [`PerCpu::serror`] while this CPU lets an SError in. It can't be a syndrome, which has
+/// a class.
 const LETS_IN: u64 = 1;
-/// SErrors that are shown. More of them are counted.
+/// Number of SErrors that are shown; later ones are only counted.
 const SHOWN: u64 = 8;
 
-/// The guest was interrupted by an SError.
+/// Handles an SError that interrupted the guest.
 pub extern "C" fn in_guest(frame: &Frame) {
     let cpu = PerCpu::this();
     cpu.vcpu.counters.add(Counter::Other);
@@ -78,7 +80,7 @@ pub extern "C" fn in_guest(frame: &Frame) {
     }
 }
 
-/// EL2 was interrupted by one, which is to be so only where it [lets one in](let_in).
+/// Handles an SError that interrupted EL2, which is expected only where EL2 [lets it in](let_in).
 pub extern "C" fn in_el2(frame: &Frame) {
     let cpu = PerCpu::this();
     let esr = ESR_EL2.get();
@@ -87,11 +89,12 @@ pub extern "C" fn in_el2(frame: &Frame) {
     }
 }
 
-/// Takes what firmware left pending on this CPU, so that it is not held to be an error of what
-/// runs now. With MMU and caches on.
+/// Takes the SErrors that firmware left pending on this CPU, so that they are not blamed on running
+/// code. MMU and caches must be on.
 pub fn take_left(cpu: &PerCpu) {
     if id::has_ras() {
-        // UNKNOWN after a reset, and the barrier writes it only if there is something to defer.
+        // DISR_EL1 is UNKNOWN after a reset, and the barrier writes it only if there is an SError
+        // to defer.
         DISR_EL1.set(planted::left_serror().unwrap_or(0));
         insn::isb();
         insn::esb();
@@ -114,7 +117,7 @@ pub fn take_pending(cpu: &PerCpu) {
     }
 }
 
-/// Has EL2 be interrupted `by` an SError, and judges that.
+/// Runs `by`, during which an SError may interrupt EL2, and judges that SError.
 pub fn let_in(cpu: &PerCpu, taken: Taken, by: impl FnOnce()) {
     cpu.serror.store(LETS_IN, Relaxed);
     by();
@@ -136,10 +139,10 @@ fn met_at_el2(cpu: &PerCpu, esr: Esr, taken: Taken) {
     }
 }
 
-/// Counts and shows an SError after which it goes on.
+/// Counts and shows an SError after which execution goes on.
 ///
 /// # Errors
-/// The action that is due, and why, where it can't go on.
+/// Returns the necessary action and its reason if execution can't go on.
 fn meet(cpu: &PerCpu, esr: Esr, taken: Taken) -> Result<(), (Next, Verdict)> {
     let verdict = serror::judge(esr, id::has_ras());
     let next = verdict.next(taken);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads what the guest shows of each vCPU in its own memory: what it has received and still
-//! waits for, and what it did last.
+//! Reads the state of each vCPU that the guest shows in its own memory: what the vCPU has received,
+//! still waits for, and did last.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -12,10 +12,10 @@ use crate::cpu::percpu::PerCpu;
 use crate::machine::machine;
 use crate::machine::vm::{RAM, in_ram, vm};
 
-/// Where the guest has its watch points, physical; 0 is nowhere.
+/// Guest physical address of the watch points; 0 if there are none.
 static POINTS: AtomicU64 = AtomicU64::new(0);
 
-/// They are at guest physical `address`, one per vCPU. `None` if that is not in RAM.
+/// Sets the guest physical `address` of the watch points, one per vCPU; `None` if it is not in RAM.
 pub fn place(address: u64) -> Option<()> {
     let size = (vm().cpus.len() * size_of::<WatchPoint>()) as u64;
     let points = Region {
@@ -39,7 +39,7 @@ fn point(number: usize) -> &'static WatchPoint {
     unsafe { &*place.add(number) }
 }
 
-/// Sums what all of them have received.
+/// Sums the events that all vCPUs have received.
 pub fn progress() -> u64 {
     let points = (0..vm().cpus.len()).map(point);
     points.map(|point| point.progress.load(Acquire)).sum()
@@ -63,7 +63,7 @@ pub fn logs() -> impl Iterator<Item = (&'static PerCpu, &'static OperationLog)> 
     })
 }
 
-/// Shows every watch point, and names the vCPUs for which something waits.
+/// Shows every watch point, and names the vCPUs for which a request waits.
 pub struct Stuck;
 
 impl core::fmt::Display for Stuck {

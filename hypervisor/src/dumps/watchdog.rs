@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A watchdog over wake-ups: the guest shows where each vCPU counts what it received,
-//! and EL2 looks there now and then. If no count moves, a wake-up was lost: the machine
-//! stops and shows everything.
+//! A watchdog for wake-ups: the guest shows where each vCPU counts its received events, and EL2
+//! reads the counts periodically. If no count moves, a wake-up was lost: the machine stops and
+//! shows everything.
 //!
-//! It looks from the first CPU, on [`own_timer`], so that CPU has to be one
-//! whose interrupts come to EL2.
+//! It checks from the first CPU, on [`own_timer`], so the interrupts of that CPU have to come to
+//! EL2.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -14,11 +14,11 @@ use crate::dumps::own_timer::NEVER;
 use crate::dumps::{dump, own_timer, watch_points};
 use crate::machine::vm::vm;
 
-/// Ticks between two looks; 0 is off.
+/// Ticks between two checks; 0 if off.
 static PERIOD: AtomicU64 = AtomicU64::new(0);
-/// When the next look is due, ticks of the physical count.
+/// When the next check is due, in ticks of the physical count.
 static NEXT: AtomicU64 = AtomicU64::new(0);
-/// Sum of all progress at the last look.
+/// Sum of all progress at the last check.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
 /// Watches the points at guest physical `address`, one per vCPU, every
@@ -32,7 +32,7 @@ pub fn watch(address: u64, period: u64) -> Option<()> {
     Some(())
 }
 
-/// When `cpu` has to look next.
+/// When `cpu` has to check next.
 pub fn next(cpu: &PerCpu) -> u64 {
     if looks(cpu) {
         NEXT.load(Relaxed)
@@ -41,12 +41,12 @@ pub fn next(cpu: &PerCpu) -> u64 {
     }
 }
 
-/// Whether `cpu` looks.
+/// Whether `cpu` checks.
 fn looks(cpu: &PerCpu) -> bool {
     PERIOD.load(Acquire) != 0 && core::ptr::eq(cpu, vm().cpus[0])
 }
 
-/// Whether `cpu` has to look now, which it says once.
+/// Whether `cpu` has to check now; true only once per check.
 pub fn is_due(cpu: &PerCpu, now: u64) -> bool {
     let due = now >= next(cpu);
     if due {
@@ -55,7 +55,7 @@ pub fn is_due(cpu: &PerCpu, now: u64) -> bool {
     due
 }
 
-/// Stops the machine if nothing has moved since the last look.
+/// Stops the machine if no count has moved since the last check.
 pub fn look() {
     let sum = watch_points::progress();
     if LAST.swap(sum, Relaxed) == sum {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a vCPU begins and ends: turned on it enters the guest, turned off it waits at
+//! Where a vCPU begins and ends: when turned on, it enters the guest; when turned off, it waits at
 //! EL2 to be turned on again.
 
 use core::sync::atomic::Ordering::Relaxed;
@@ -25,8 +25,8 @@ const SCTLR_EL1_RESET: u64 = 0x30d0_0800;
 const SPSR_RESET: u64 = 0x3c5;
 
 unsafe extern "C" {
-    /// Empties the EL2 stack, clears the general registers and enters the
-    /// guest as ELR_EL2 and SPSR_EL2 say, with x0 = `context`.
+    /// Empties the EL2 stack, clears the general registers and enters the guest by ELR_EL2 and
+    /// SPSR_EL2, with x0 = `context`.
     fn el2_enter_guest(context: u64, stack_top: u64) -> !;
     /// Empties the EL2 stack and waits to be turned on.
     fn el2_park(stack_top: u64) -> !;
@@ -50,8 +50,8 @@ el2_park:
     wait = sym wait_for_power,
 );
 
-/// Turns this CPU's vCPU off and waits until it is turned on again; with the last
-/// one, the machine ends, which is `how` then.
+/// Turns this CPU's vCPU off and waits until it is turned on again; if it was the last, ends the
+/// machine as `how` says.
 pub fn turn_off(cpu: &PerCpu, how: End) -> ! {
     deliver::reclaim(cpu);
     turn::leave(cpu);
@@ -63,15 +63,15 @@ pub fn turn_off(cpu: &PerCpu, how: End) -> ! {
     unsafe { el2_park(cpu.stack_top) }
 }
 
-/// Waits with interrupts masked until the vCPU is to run, then runs it.
+/// Waits with interrupts masked until the vCPU is due, then runs it.
 pub extern "C" fn wait_for_power() -> ! {
     let cpu = PerCpu::this();
     loop {
         if cpu.vcpu.is_due() {
             run(cpu);
         }
-        // One that is pending would end each WFI from here on. Before it, as the way from it to a
-        // vCPU that has become due is measured.
+        // A pending SError would end each WFI from here on. It is taken before the WFI, because the
+        // path from the WFI to a due vCPU is measured.
         serror::take_pending(cpu);
         insn::wfi();
         irq::take_all(cpu);
@@ -95,7 +95,7 @@ fn run(cpu: &PerCpu) -> ! {
     unsafe { el2_enter_guest(vcpu.context(), cpu.stack_top) }
 }
 
-/// The EL1 and EL2 registers as PSCI promises them to a CPU that is turned on
+/// Sets the EL1 and EL2 registers to the values that PSCI promises a CPU that is turned on
 /// (DEN0022F.b, 6.4).
 fn reset_el1() {
     let (vttbr, vtcr) = machine().stage2;
@@ -108,8 +108,8 @@ fn reset_el1() {
     MDSCR_EL1.set(0);
     SCTLR_EL1.set(SCTLR_EL1_RESET);
     CPACR_EL1.set(0);
-    // The TLBI is for the VMID that VTTBR_EL2 names, as of this ISB; its effect is
-    // certain only after the DSB (DDI 0487K.a, D8.17.5), of this PE's own TLB.
+    // The TLBI is for the VMID in VTTBR_EL2 as of this ISB; it is certain to have affected this
+    // PE's own TLB only after the DSB (DDI 0487K.a, D8.17.5).
     insn::isb();
     insn::tlbi_vmalle1();
     insn::dsb_nsh();

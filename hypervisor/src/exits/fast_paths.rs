@@ -1,59 +1,58 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The common case of the exits that are measured most, in assembly: in their vectors
-//! and after them.
+//! The common cases of the most measured exits, in assembly, in the vectors and after them.
 //!
-//! A Rust function may change nineteen registers, so the way to one saves and restores
-//! as many. These exits need two. Each is written out here for its one common case.
-//! Everything else, from a deadline to a list register in use, goes to the Rust handler
-//! as if it had gone there first. Nothing is changed before that is decided, but for the
-//! interrupt that was acknowledged, whose number goes along. The Rust handlers
-//! ([`crate::exits::synchronous::fast`], [`crate::interrupts::irq`]) do everything that is
-//! done here as well, and do all of it where events are traced.
+//! A Rust function may change nineteen registers, so the path to it saves and restores nineteen.
+//! These exits need two. Each is written out here for its one common case. Everything else, from a
+//! deadline to a list register in use, goes to the Rust handler as if it had gone there first.
+//! Nothing is changed before that decision except that an interrupt is acknowledged, and its number
+//! is passed on. The Rust handlers ([`crate::exits::synchronous::fast`],
+//! [`crate::interrupts::irq`]) do everything that is done here as well, and do all of it where
+//! events are traced.
 //!
 //! Each does only what the architecture requires:
 //!
 //! - No exit needs a barrier. Exception entry and return are context
 //!   synchronization events (DDI 0487K.a, D1.3.2 and D1.4.1), so a register that
 //!   is written here has its effect at the return.
-//! - The guest's own DSB makes visible what it stored before it sent an SGI. It needs
-//!   that DSB without a hypervisor too (IHI 0069H, 12.1.6).
-//! - ESR_EL2 says what happened. ELR_EL2 is moved past an instruction that trapped, but
-//!   not past HVC, which has been executed (D1.3.1.4).
-//! - A physical interrupt is acknowledged (ICC_IAR1_EL1), its priority dropped
-//!   (ICC_EOIR1_EL1) and, an SGI, deactivated (ICC_DIR_EL1): EL2 has EOImode 1,
-//!   so that the end of a timer's interrupt can be left to the guest
-//!   (IHI 0069H, 4.6.2 and 5.2.1).
-//! - ICH_ELRSR_EL2 says whether the list register is free: the guest frees it
-//!   without EL2 (12.4). During a wait nothing is listed, so it is not read again after one.
-//!   ICH_LR\<n\>_EL2 makes the interrupt the guest's.
-//! - The stack pointer leads to this CPU's memory: the stack is empty at each exit, and ends
-//!   where that memory begins.
-//! - A timer's interrupt that the guest can't take at once is looked at again when it
-//!   does (`fast_line_watch`, [`crate::interrupts::vgic_cpu::watch`]). This is not done
-//!   after a wait, nor in the vectors for a guest whose WFI may be what was interrupted.
+//! - The guest's own DSB makes its stores before an SGI visible. It needs that DSB without a
+//!   hypervisor too (IHI 0069H, 12.1.6).
+//! - ESR_EL2 gives the cause. ELR_EL2 is moved past an instruction that trapped, but not past HVC,
+//!   which has been executed (D1.3.1.4).
+//! - A physical interrupt is acknowledged (ICC_IAR1_EL1) and its priority dropped (ICC_EOIR1_EL1);
+//!   an SGI is also deactivated (ICC_DIR_EL1). EL2 has EOImode 1, so the guest can deactivate a
+//!   timer's interrupt itself (IHI 0069H, 4.6.2 and 5.2.1).
+//! - ICH_ELRSR_EL2 tells whether the list register is free: the guest frees it without EL2 (12.4).
+//!   Nothing is listed during a wait, so this register is not read again after one. A write of
+//!   ICH_LR\<n\>_EL2 gives the interrupt to the guest.
+//! - The stack pointer locates this CPU's memory: the stack is empty at each exit, and ends where
+//!   that memory begins.
+//! - A timer's interrupt that the guest can't take at once is checked again when the guest takes it
+//!   (`fast_line_watch`, [`crate::interrupts::vgic_cpu::watch`]). This is not done after a wait,
+//!   nor in the vectors for a guest that may have been interrupted in a WFI.
 //!
-//! Further work of a core counts as well (`cargo xtask cost --board gem5`). After a write of a system register
-//! its pipeline fills again, and a store has to be out before the next such write: so one counter is counted, and after
-//! the last of them where that can be. Code after an ERET is fetched too. If the next line's turn comes while the
-//! return takes effect, it is looked for in the guest's translation: 30 cycles on gem5's `minor` where an ERET was the
-//! fourth instruction of its line. None is.
+//! Other work of a core costs time as well (`cargo xtask cost --board gem5`). A write of a system register refills the
+//! pipeline, and a store has to complete before the next such write, so each path increments one counter, after its
+//! last such write where possible. Code after an ERET is fetched too. If the core fetches the next line while the
+//! return takes effect, it looks that line up in the guest's translation: this took 30 cycles on gem5's `minor` where
+//! an ERET was the fourth instruction of its line. No ERET here is.
 //!
-//! The offsets of what is used below come from the types.
+//! The offsets used below come from the types.
 
 use crate::cpu::pending_word::FIRST_SGI;
 
-/// The bit of ICC_SGI1R_EL1 that only INTIDs from [`FIRST_SGI`] on have: INTID is in bits 27:24 (IHI 0069H, 12.2).
+/// The bit of ICC_SGI1R_EL1 that is set only for INTIDs from [`FIRST_SGI`] on: INTID is in bits 27:24 (IHI 0069H,
+/// 12.2).
 pub const KICKED: u32 = 24 + FIRST_SGI.trailing_zeros();
 const _: () = assert!(FIRST_SGI == 8, "one bit tells them apart");
 
 /// ESR_EL2 of a write of ICC_SGI1R_EL1 from x1: class, IL, and the ISS that
 /// names the register (DDI 0487K.a, D23.2.39).
 pub const ESR_SGI_FROM_X1: u64 = 0x623a_3036;
-/// Bits of ESR_EL2 that tell a trapped WFI from other exceptions with bit 30 clear: of the class (31:26) all but
-/// its last bit, and TI (1:0), which leaves 0 of WFI and 1 of WFE. RN and RV are a register's that
-/// WFI does not have, and not compared (D23.2.39, ISS encoding for an exception from a WF* instruction).
+/// Bits of ESR_EL2 that tell a trapped WFI from other exceptions with bit 30 clear: the class (31:26) without
+/// its last bit, and TI (1:0), which leaves 0 for WFI and 1 for WFE. RN and RV describe a register, which WFI
+/// does not have, so they are not compared (D23.2.39, ISS encoding for an exception from a WF* instruction).
 ///
-/// Class 0, of an unknown reason, has the same bits. It does not come from a lower level while
+/// Class 0 (unknown reason) has the same bits, but does not come from a lower level while
 /// HCR_EL2.TGE is 0 (DDI 0487K.a, HCR_EL2, field TGE).
 pub const WAIT_BITS: u64 = 0xf800_0003;
 const _: () = {
@@ -65,11 +64,11 @@ const _: () = {
     assert!(ESR_SGI_FROM_X1 >> 30 & 1 == 1, "bit 30 tells them apart");
 };
 
-/// Assembler macros: the vectors, and what does not fit there. To be used in
-/// one block, once, with the operands that [`crate::exits::vectors`] gives.
+/// Assembler macros: the vectors, and the code that does not fit there. They must be used once, in
+/// one block, with the operands that [`crate::exits::vectors`] gives.
 ///
-/// The frame has the size of that of `save_caller`, and only x0 and x2 in it. A `slow_` label completes it; for an
-/// interrupt, w0 is its INTID there.
+/// The frame has the size of `save_caller`'s frame, but holds only x0 and x2. A `slow_` label completes it; for an
+/// interrupt, w0 is the INTID there.
 macro_rules! fast_path_macros {
     () => {
         r#"
@@ -80,7 +79,7 @@ macro_rules! fast_path_macros {
         str     x2, [sp, #256 + \offset]
     .endm
 
-    // x1 is left alone: an SGI is sent from there, and else nothing needs it.
+    // x1 is left alone: the guest sends an SGI from it, and nothing else needs it.
     .macro enter
         stp     x0, x2, [sp, #-256]!
     .endm
@@ -92,7 +91,7 @@ macro_rules! fast_path_macros {
         isb
     .endm
 
-    // Makes of the two that are saved what `save_caller` begins with.
+    // Turns the two saved registers into the start of a `save_caller` frame.
     .macro save_four
         ldr     x2, [sp, #8]
         str     x1, [sp, #8]
@@ -112,8 +111,8 @@ macro_rules! fast_path_macros {
         .endif
     .endm
 
-    // Bit 4 of the class tells WFI and WFE (0x01) from a system register (0x18) and HVC
-    // (0x16). The rest of the syndrome is compared where it leads.
+    // Bit 4 of the class tells WFI and WFE (0x01) from a system register (0x18) and HVC (0x16). The
+    // code it branches to compares the rest of the syndrome.
     .macro vector_sync_fast kind
         .balign 128
     fast_sync_\kind:
@@ -124,11 +123,11 @@ macro_rules! fast_path_macros {
         movk    w2, #{esr_sgi} >> 16, lsl #16
         cmp     w0, w2
         b.ne    fast_call
-        // The guest's x1 is what it sends. SGIs that have this bit go by a kick.
+        // The guest sends its x1. SGIs that have this bit need a kick.
         tbnz    x1, #{kicked}, slow_sync
         ldr     x2, [sp, #256 + {sgi_fields}]
         and     x2, x2, x1
-        // Work that need not wait for that write.
+        // This work need not wait for that write.
         mrs     x0, elr_el2
         add     x0, x0, #4
         msr     S3_0_C12_C11_5, x2              // ICC_SGI1R_EL1
@@ -138,7 +137,7 @@ macro_rules! fast_path_macros {
         fits    fast_sync_\kind
     .endm
 
-    // Lists interrupt w0, which was acknowledged, in register 0: it is free.
+    // Lists the acknowledged interrupt w0 in list register 0, which is free.
     .macro list kind
         ldr     x2, [sp, #256 + {straight}]
         cmp     w0, w2
@@ -179,7 +178,8 @@ macro_rules! fast_path_macros {
         fits    fast_irq_\kind
     .endm
 
-    // Again in another register, and the INTID that the guest deactivates. w0 is acknowledged.
+    // Does the same for another list register and for the INTID that the guest deactivates. w0 is
+    // acknowledged.
     .macro other_slot kind
     fast_in_use\kind:
         ldr     x2, [sp, #256 + {straight}]
@@ -229,7 +229,7 @@ macro_rules! fast_path_macros {
         other_slot _wait
         other_slot _polled
 
-    // Two lines, to its ERET.
+    // The code takes two cache lines, up to its ERET.
         .balign 64
     fast_wait:
         and     w2, w0, #{wait_bits}
@@ -250,7 +250,7 @@ macro_rules! fast_path_macros {
         ldr     x2, [sp, #256 + {direct_if}]
         cmp     x0, x2
         b.ne    slow_sync
-        // An interrupt of the guest ends the WFI as long as it is EL2's.
+        // An interrupt of the guest ends the WFI as long as it is routed to EL2.
     fast_halt_direct:
         count   {count_halted}
         step_over
@@ -290,7 +290,7 @@ macro_rules! fast_path_macros {
         b.ne    slow_sync
         count   {count_wfe}
         step_over
-        // Under an emulator with one thread the CPU that the guest waits for gets a turn.
+        // Under an emulator with one thread, this gives the CPU that the guest waits for a turn.
         yield
         leave
 

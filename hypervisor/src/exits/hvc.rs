@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls of the guest by HVC or SMC: PSCI, the SMCCC discovery calls, and the
-//! hypercalls of crate `abi`.
+//! Calls of the guest through HVC or SMC: PSCI, the SMCCC discovery calls, and the hypercalls of
+//! crate `abi`.
 
 use aarch64_cpu::registers::{ESR_EL2, ICH_VTR_EL2, ID_AA64MMFR1_EL1, Readable};
 use abi::{Call, ConsoleWords, Counter, Info, Knob, KnobValue, Shared, TimeLog, Words};
@@ -18,8 +18,8 @@ use crate::machine::{caches, ending, machine};
 use crate::neighbour::turn;
 use crate::planted;
 
-/// SMCCC_VERSION (DEN0028F, 7.2) and the version that is answered: 1.2, which
-/// lets a call return up to x17.
+/// SMCCC_VERSION (DEN0028F, 7.2) and the version that EL2 returns: 1.2, which lets a call return up
+/// to x17.
 const SMCCC_VERSION: u32 = 0x8000_0000;
 const SMCCC_1_2: u64 = 0x1_0002;
 /// SMCCC_ARCH_FEATURES (DEN0028F, 7.3).
@@ -27,8 +27,8 @@ const SMCCC_ARCH_FEATURES: u32 = 0x8000_0001;
 /// PSCI's function numbers, of either width (DEN0022F.b, 5.1).
 const PSCI: core::ops::Range<u32> = 0..0x20;
 
-/// Serves the call whose function and arguments are in `frame`; `by` is what
-/// the exit counts as. Looking at the counters does not change them.
+/// Serves the call whose function and arguments are in `frame`; `by` is the counter of the exit.
+/// Reading the counters does not change them.
 #[inline(always)]
 pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
     let function = frame.x[0] as u32;
@@ -95,7 +95,7 @@ fn own(cpu: &PerCpu, frame: &mut Frame, call: Call) {
     frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
 }
 
-/// Serves what the guest says for the deadlines.
+/// Serves the guest's calls for the deadlines.
 #[cold]
 #[inline(never)]
 fn watched(cpu: &PerCpu, frame: &mut Frame, call: Call) {
@@ -110,7 +110,7 @@ fn watched(cpu: &PerCpu, frame: &mut Frame, call: Call) {
     frame.x[0] = abi::SUCCESS as u64;
 }
 
-/// Says what the guest says.
+/// Prints the guest's text.
 #[cold]
 #[inline(never)]
 fn console(frame: &mut Frame) {
@@ -119,8 +119,7 @@ fn console(frame: &mut Frame) {
     frame.x[0] = abi::SUCCESS as u64;
 }
 
-/// Has events noted at guest physical `address`, or nowhere if it is 0; `None` if no log can
-/// be there.
+/// Logs events at guest physical `address`, or nowhere if it is 0; `None` if no log can be there.
 fn note_in(cpu: &PerCpu, address: u64) -> Option<()> {
     let log = match address {
         0 => None,
@@ -141,7 +140,7 @@ fn counters(cpu: &PerCpu, frame: &mut Frame) {
     }
 }
 
-/// Answers with the counts of the neighbour. Looking at them changes none, as with the counters.
+/// Returns the counts of the neighbour. As with the counters, reading them changes none.
 fn shared(cpu: &PerCpu, frame: &mut Frame) {
     let by = match Esr(ESR_EL2.get()).class() {
         esr::SMC64 => Counter::Smc,
@@ -154,7 +153,7 @@ fn shared(cpu: &PerCpu, frame: &mut Frame) {
     }
 }
 
-/// The last events of vCPU x1.
+/// Returns the last events of vCPU x1.
 fn traced(frame: &mut Frame) {
     let Some(cpu) = vm().cpus.get(frame.x[1] as usize) else {
         frame.x[0] = abi::INVALID as u64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exceptions that EL2 gives to the guest for what it must not do.
+//! Exceptions that EL2 gives the guest for forbidden actions.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -18,13 +18,13 @@ use crate::machine::machine;
 use crate::machine::vm::{RAM, vm};
 use crate::say;
 
-/// Gives the guest an Undefined Instruction exception for what it just executed.
+/// Gives the guest an Undefined Instruction exception for the instruction that it just executed.
 pub fn undefined(cpu: &PerCpu) {
     give(cpu, inject::UNDEFINED_ESR);
 }
 
-/// Gives the guest the stage-2 abort `esr` as a synchronous external abort: for
-/// it nothing is at that address.
+/// Gives the guest the stage-2 abort `esr` as a synchronous external abort: for the guest, there is
+/// nothing at that address.
 pub fn abort(cpu: &PerCpu, esr: Esr) {
     dump::stop_if_revoked(cpu);
     let walk = abort::is_table_walk(esr).then(|| level().unwrap_or(0));
@@ -54,8 +54,8 @@ fn read(ipa: u64) -> Option<u64> {
     })
 }
 
-/// Lets EL1 continue at its vector. One that faults itself would do so for ever
-/// and never get to what it could do about it: such a vCPU is stopped.
+/// Lets EL1 continue at its vector. A vector that itself faults would do so for ever and never
+/// reach its handler, so such a vCPU is stopped.
 fn give(cpu: &PerCpu, syndrome: u64) {
     let (pc, spsr) = (ELR_EL2.get(), SPSR_EL2.get());
     let entry = inject::exception_entry(spsr, VBAR_EL1.get(), SCTLR_EL1.get());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The instruction at which the guest has exited.
 //!
-//! Another of its CPUs may change it, or where its address leads, at any time: what is read here need not be what was
-//! executed. So it is checked against what the syndrome says, and a guest that does so can only err for itself: whatever
-//! is decoded is done with its own registers, on devices that it has anyway.
+//! Another of its CPUs may change the instruction, or the mapping of its address, at any time: the instruction read
+//! here need not be the one executed. So it is checked against the syndrome. A guest that makes such changes can only
+//! harm itself: any decoded access uses its own registers, on devices that it has anyway.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
@@ -13,8 +13,8 @@ use arch::insn;
 
 use crate::machine::machine;
 
-/// Reads it; `None` if it can't be read by data accesses of its own level, is not in RAM, is of AArch32, or accesses data in
-/// big-endian order, which is not emulated.
+/// Reads the instruction; `None` if it can't be read by data accesses at its own level, is not in RAM, is AArch32, or
+/// accesses data in big-endian order, which is not emulated.
 pub fn fetch() -> Option<u32> {
     /// SPSR_EL2.M: AArch32, and which exception level.
     const AARCH32: u64 = 1 << 4;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets what the guest can change of its vCPU while it runs.
+//! Sets the properties of its vCPU that the guest can change while it runs.
 
 use abi::{Deliver, KnobValue};
 use arch::insn;
@@ -29,7 +29,7 @@ pub fn set(cpu: &PerCpu, value: KnobValue) -> Option<()> {
                 Deliver::Direct if cpu.neighbour().is_some() => None,
                 Deliver::Direct => deliver::direct(cpu),
             };
-            // Whose EL2's timer interrupt is has changed.
+            // The owner of EL2's timer interrupt has changed.
             own_timer::review(cpu);
             done
         }
@@ -52,7 +52,7 @@ pub fn set(cpu: &PerCpu, value: KnobValue) -> Option<()> {
         KnobValue::Slice(ticks) => turn::set_slice(cpu, ticks),
         KnobValue::YieldOnWfe(on) => turn::set_yield(cpu, on),
         KnobValue::EventStream(fields) => {
-            // Only the fields of the stream: the others are what EL1 may use.
+            // Only the fields of the stream may be set: the others control EL1's accesses.
             (fields & !stream::FIELDS == 0).then(|| {
                 CNTHCTL_EL2.set(CNTHCTL_EL2.get() & !stream::FIELDS | fields);
                 insn::isb();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The exit by stage-2 data abort: the devices that are emulated.
+//! The exit on a stage-2 data abort: accesses to the emulated devices.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -33,7 +33,7 @@ pub fn exit(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
     }
 }
 
-/// Does an access for its register; `None` where no device is.
+/// Does an access that the syndrome describes; `None` if there is no device.
 #[inline(always)]
 fn transfer(cpu: &PerCpu, frame: &mut Frame, address: u64, access: Access) -> Option<()> {
     let value = access
@@ -47,7 +47,7 @@ fn transfer(cpu: &PerCpu, frame: &mut Frame, address: u64, access: Access) -> Op
     Some(())
 }
 
-/// Does an access by its instruction.
+/// Does an access that only its instruction describes.
 #[cold]
 #[inline(never)]
 fn undescribed(cpu: &PerCpu, frame: &mut Frame, address: u64, esr: Esr) -> Result<(), Refusal> {
@@ -84,11 +84,11 @@ fn undescribed(cpu: &PerCpu, frame: &mut Frame, address: u64, esr: Esr) -> Resul
 #[derive(Clone, Copy)]
 enum Refusal {
     Nothing,
-    /// No translation fault, of which alone the address is known.
+    /// It is not a translation fault, the only fault whose address is known.
     Fault,
     /// The guest's own walk went to a device.
     Walk,
-    /// Its instruction, if it can be read, is none that is decoded.
+    /// Its instruction, if it can be read, is not one that EL2 decodes.
     Undecoded(Option<u32>),
 }
 
@@ -119,8 +119,8 @@ impl Refusal {
     }
 }
 
-/// Refused accesses that are shown for each vCPU; a guest that goes on like that
-/// should not have the console for itself.
+/// Refused accesses that are shown for each vCPU; a guest that makes more must not occupy the
+/// console.
 const SHOWN: u64 = 8;
 
 /// Tells the guest, and at first the console, that an access is not done.
@@ -145,8 +145,8 @@ fn has_device(address: u64) -> bool {
     devices.iter().any(|device| device.contains(address))
 }
 
-/// Does an access of `size` bytes at `address`; what a read gives, `None` where
-/// no device is. Inlined in both callers, so that the one that is cold costs the other nothing.
+/// Does an access of `size` bytes at `address`; returns the value of a read, or `None` if there is
+/// no device. Inlined in both callers, so that the cold caller costs the other nothing.
 #[inline(always)]
 fn emulate(
     cpu: &PerCpu,
@@ -177,8 +177,7 @@ fn emulate(
     }
 }
 
-/// GICx_ISPENDR to GICx_ICACTIVER: what is read there depends on what is in list
-/// registers.
+/// GICx_ISPENDR to GICx_ICACTIVER: reads of these depend on the contents of list registers.
 const STATES: core::ops::Range<u64> = 0x200..0x400;
 /// GICR_ISENABLER0, in the second frame.
 const ISENABLER0: u64 = 0x100;
@@ -195,7 +194,7 @@ fn distributor(cpu: &PerCpu, access: vgic::Access) -> u64 {
     value
 }
 
-/// Has every vCPU look at the registers of the distributor.
+/// Makes every vCPU evaluate the registers of the distributor.
 #[inline(never)]
 fn evaluate_all() {
     for cpu in vm().cpus {

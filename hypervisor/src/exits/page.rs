@@ -14,7 +14,8 @@ use crate::interrupts::audit;
 use crate::machine::vm::vm;
 use crate::neighbour::turn;
 
-/// Serves an access; what a read gives. Not within the other devices' path, which is measured.
+/// Serves an access, and returns the value of a read. It is outside the other devices' path, which
+/// is measured.
 #[cold]
 #[inline(never)]
 pub fn access(cpu: &PerCpu, frame: &Frame, access: Access) -> u64 {
@@ -28,7 +29,7 @@ pub fn access(cpu: &PerCpu, frame: &Frame, access: Access) -> u64 {
         }
         (Some(Register::Knob(knob)), None) => value(cpu, knob),
         (Some(Register::Knob(knob)), Some(word)) => {
-            // One that can't be set stays as it is, and the guest reads it back.
+            // A knob that can't be set keeps its value, and the guest can read it back.
             let _ = KnobValue::decode(knob, word).and_then(|value| knobs::set(cpu, value));
             0
         }
@@ -41,7 +42,7 @@ pub fn access(cpu: &PerCpu, frame: &Frame, access: Access) -> u64 {
     }
 }
 
-/// A counter of all vCPUs. The others go on meanwhile.
+/// Sums a counter over all vCPUs. The other vCPUs go on meanwhile.
 fn sum(counter: Counter) -> u64 {
     let each = vm().cpus.iter().map(|cpu| cpu.vcpu.count(counter));
     each.sum()

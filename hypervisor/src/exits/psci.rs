@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PSCI for the guest (DEN0022F.b), as version 1.1. Power is the vCPU's: a CPU
-//! whose vCPU is off waits at EL2.
+//! PSCI for the guest (DEN0022F.b), as version 1.1. Only the vCPU's power changes: a CPU whose vCPU
+//! is off waits at EL2.
 
 use abi::End;
 use arch::frame::Frame;
@@ -49,7 +49,7 @@ fn serve(cpu: &PerCpu, function: Function) -> Result<u32, ErrorCode> {
         // Standby, also for a power-down request: the caller may always be
         // given a shallower state than it asked for (DEN0022F.b, 5.4.1).
         Function::CpuSuspend { .. } => {
-            // Looked at here: of all calls this alone has more to note.
+            // Tested here, because only this call has more to note.
             match traps::is_tracing() {
                 true => wfx::idle::<On>(cpu, None),
                 false => wfx::idle::<Off>(cpu, None),
@@ -86,7 +86,7 @@ fn features(feature: PsciFeature) -> Result<u32, ErrorCode> {
 }
 
 fn cpu_on(target: Mpidr, entry: EntryPoint) -> Result<u32, ErrorCode> {
-    // Once: each call of `vm()` checks that there is one.
+    // Called once, because each call of `vm()` checks that there is one.
     let vm = vm();
     let (_, target) = vm
         .find(u64::from(target) & platform::AFFINITY)

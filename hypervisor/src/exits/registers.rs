@@ -37,7 +37,7 @@ pub fn base(frame: &Frame, register: u32) -> u64 {
     }
 }
 
-/// Sets it.
+/// Sets base register `register`, 31 being the stack pointer that the guest uses.
 pub fn set_base(frame: &mut Frame, register: u32, value: u64) {
     match frame.x.get_mut(register as usize) {
         Some(place) => *place = value,

@@ -2,12 +2,11 @@
 //! The SGI path: a guest's write of ICC_SGI1R_EL1, which traps because
 //! interrupts are routed to EL2.
 //!
-//! vCPUs are pinned and carry the affinity of their CPU, so the value that the guest
-//! wrote names the right physical CPUs, whatever its target list and IRM are. The handler
-//! therefore writes it again, physically. The target
-//! takes the physical SGI ([`crate::interrupts::irq`]) and lists the virtual one; a target
-//! in direct mode has it delivered by hardware. The interrupt controller itself
-//! merges what is sent twice, exactly as it would for the guest.
+//! vCPUs are pinned and carry the affinity of their CPU, so the value that the guest wrote names
+//! the right physical CPUs, whatever its target list and IRM are. The handler therefore writes it
+//! again, physically. The target takes the physical SGI ([`crate::interrupts::irq`]) and lists the
+//! virtual one; a target in direct mode has it delivered by hardware. The interrupt controller
+//! itself merges SGIs that are sent twice, exactly as it would for the guest.
 
 use abi::Counter;
 use arch::regs::{ICC_CTLR_EL1, ICC_SGI1R_EL1};
@@ -24,7 +23,7 @@ use crate::machine::vm::vm;
 const RANGE: u64 = 0xf << 44;
 const RSS: u64 = 1 << 18;
 
-/// Sends what the guest asked for by writing `value`.
+/// Sends the SGI that the guest requested by writing `value`.
 #[inline(always)]
 pub fn send<T: Trace>(cpu: &PerCpu, value: u64) {
     cpu.vcpu.counters.add(Counter::Sgi);
@@ -39,13 +38,12 @@ pub fn send<T: Trace>(cpu: &PerCpu, value: u64) {
 
 #[cold]
 fn send_by_kick(cpu: &PerCpu, value: u64) {
-    // Without RSS the range selector has no meaning (IHI 0069H, 12.2), as
-    // the machine has it for the SGIs that it sends.
+    // Without RSS the range selector has no meaning (IHI 0069H, 12.2), and the machine ignores it
+    // in the SGIs that it sends.
     let ranges = ICC_CTLR_EL1.get() & RSS != 0;
     let sgi = Sgi::decode(if ranges { value } else { value & !RANGE });
     match sgi.named() {
-        // The CPUs that are named are looked up, so the cost does not depend on how many
-        // vCPUs there are.
+        // The named CPUs are looked up, so the cost does not depend on the number of vCPUs.
         Some(named) => {
             let targets = named.filter_map(|mpidr| vm().find(mpidr));
             targets.for_each(|(_, target)| kick::send(target, 1 << sgi.intid));

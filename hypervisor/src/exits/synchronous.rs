@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The synchronous exits, and the handler of each.
 //!
-//! [`fast`] runs first, with x19 to x29 still in their registers. It handles what is
-//! measured. For everything else it answers [`Next::Full`], before it changes anything.
+//! [`fast`] runs first, with x19 to x29 still in their registers. It handles the measured exits.
+//! For every other exit it returns [`Next::Full`], before it changes anything.
 
 use aarch64_cpu::registers::{ESR_EL2, Readable};
 use abi::Counter;
@@ -27,7 +27,7 @@ pub enum Next {
     Full = 1,
 }
 
-/// The exit with x0 to x18 in `frame`.
+/// Handles an exit with x0 to x18 in `frame`.
 pub extern "C" fn fast<T: Trace>(frame: &mut Frame) -> Next {
     let cpu = PerCpu::this();
     let esr = Esr(ESR_EL2.get());
@@ -64,14 +64,14 @@ pub extern "C" fn fast<T: Trace>(frame: &mut Frame) -> Next {
     Next::Resume
 }
 
-/// The exit with the whole context in `frame`.
+/// Handles an exit with the whole context in `frame`.
 pub extern "C" fn full(frame: &mut Frame) {
     let cpu = PerCpu::this();
     let esr = Esr(ESR_EL2.get());
     match esr.class() {
         esr::SMC64 => {
-            // First, because a call may not come back here; unlike after HVC,
-            // ELR is the address of the trapped SMC itself.
+            // Skipped first, because a call may not return here; unlike after HVC, ELR is the
+            // address of the trapped SMC itself.
             skip();
             hvc::call(cpu, frame, Counter::Smc);
         }

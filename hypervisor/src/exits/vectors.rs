@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The exception vectors of EL2.
 //!
-//! Every exit of the guest passes here, so the two that matter (synchronous
-//! and IRQ from a lower level) save only what a Rust function may clobber: x0
-//! to x18 and x30. x19 to x29 still hold the guest's values when the handler
-//! returns, as the procedure call standard makes every function keep them
-//! (AAPCS64 2024Q3, 6.1.1). A handler that has to see or change one of those
-//! answers [`synchronous::Next::Full`]: then the stub completes the frame and calls again.
+//! Every exit of the guest passes through here, so the two vectors that matter (synchronous and IRQ
+//! from a lower level) save only the registers that a Rust function may clobber: x0 to x18 and x30.
+//! x19 to x29 still hold the guest's values when the handler returns, as the procedure call
+//! standard makes every function keep them (AAPCS64 2024Q3, 6.1.1). A handler that has to see or
+//! change one of these returns [`synchronous::Next::Full`]; the stub then completes the frame and
+//! calls the handler again.
 //!
 //! # Five tables
 //!
-//! Some facts of a vCPU decide what an exit does, and change seldom. No exit asks for them: VBAR_EL2 has the answer. There is
-//! a table for each, and [`crate::cpu::traps`] and [`crate::neighbour::switch`] choose it. A test in its place would be a
-//! load and a branch on every path that is measured.
+//! Some properties of a vCPU decide what an exit does, and rarely change. No exit tests them: VBAR_EL2 has the answer.
+//! There is a table for each case, chosen by [`crate::cpu::traps`] and [`crate::neighbour::switch`]. A test instead
+//! would add a load and a branch to every path that is measured.
 //!
 //! | table | when | its two entries for exits |
 //! |---|---|---|
@@ -23,7 +23,7 @@
 //! | `el2_vectors_neighbour` | the neighbour runs | the way back from it |
 //!
 //! The other fourteen entries are the same in all of them (`vectors_before`, `vectors_after`): EL2's own exceptions,
-//! SErrors, AArch32. An image for tests has four more tables, which do the least that there can be (`crate::planted`).
+//! SErrors, AArch32. An image for tests has four more tables, which do as little as possible (`crate::planted`).
 
 use core::mem::offset_of;
 
@@ -39,12 +39,12 @@ use crate::neighbour::switch::Back;
 use crate::neighbour::turn;
 use crate::planted;
 
-/// Where assembly finds the list of a CPU's vCPU.
+/// Offset at which assembly finds the list of a CPU's vCPU.
 const LIST: usize = offset_of!(PerCpu, vcpu.list);
 // The stack ends where this CPU's memory begins.
 const _: () = assert!(align_of::<PerCpu>().is_multiple_of(16));
 
-/// Where it finds a counter.
+/// Offset at which assembly finds a counter.
 const fn counter(counter: Counter) -> usize {
     offset_of!(PerCpu, vcpu.counters) + 8 * counter as usize
 }
@@ -69,7 +69,7 @@ core::arch::global_asm!(
         b       exit_resume\kind
     .endm
 
-    // The neighbour's, behind which `neighbour::switch` goes on.
+    // The neighbour's vector, after which `neighbour::switch` goes on.
     .macro vector_neighbour reason
         .balign 128
         stp     x0, x1, [sp, #-16]!
@@ -77,7 +77,7 @@ core::arch::global_asm!(
         b       el2_from_neighbour
     .endm
 
-    // An SError, where one may go on: the frame is whole for a report.
+    // An SError after which execution may go on; the frame is complete for a report.
     .macro vector_serror kind
         .balign 128
         save_caller
@@ -93,8 +93,8 @@ core::arch::global_asm!(
         eret
     .endm
 
-    // EL2 itself is wrong, its stack perhaps: the report has one of its own, as
-    // soon as the CPU has a PerCpu. SP_EL0, the guest's, holds x0 meanwhile.
+    // EL2 itself failed, perhaps its stack, so the report has its own stack as soon as the CPU has
+    // a PerCpu. The guest's SP_EL0 holds x0 meanwhile.
     .macro own_failed handler, number
         mrs     x0, tpidr_el2
         cbz     x0, 1f
@@ -110,8 +110,8 @@ core::arch::global_asm!(
         own_failed \handler, \number
     .endm
 
-    // An exception of EL2's own that may be an access of a register that firmware keeps: its class
-    // is 0, unknown reason.
+    // An exception of EL2's own that may come from an access to a register that firmware keeps: its
+    // class is then 0, unknown reason.
     .macro vector_own_sync handler, number
         .balign 128
         msr     sp_el0, x0

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The trapped waits.
 //!
-//! WFI and WFIT idle the CPU here as they would have in the guest: until there is an
-//! interrupt for it, or until the deadline. WFE and WFET only hint that the
-//! guest polls. Where there is no other guest to run instead the handler returns,
-//! which the architecture allows at any time.
+//! WFI and WFIT idle the CPU here as they would have in the guest: until there is an interrupt for
+//! it, or until the deadline. WFE and WFET only hint that the guest is polling. If there is no
+//! other guest to run instead, the handler returns, which the architecture allows at any time.
 
 use aarch64_cpu::registers::{CNTVCT_EL0, CNTVOFF_EL2, Readable};
 use abi::Counter;
@@ -21,7 +20,7 @@ use crate::dumps::own_timer;
 use crate::interrupts::{irq, vgic_cpu};
 use crate::neighbour::turn;
 
-/// The exit; `deadline` is in ticks of the virtual count.
+/// Handles the exit; `deadline` is in ticks of the virtual count.
 #[inline(always)]
 pub fn exit<T: Trace>(cpu: &PerCpu, kind: Kind, deadline: Option<u64>) {
     match kind {
@@ -34,8 +33,8 @@ pub fn exit<T: Trace>(cpu: &PerCpu, kind: Kind, deadline: Option<u64>) {
             if let Some(tenant) = T::neighbour(cpu).filter(|it| it.yield_on_wfe.load(Relaxed)) {
                 return turn::yield_to(cpu, tenant);
             }
-            // Under a single-threaded emulator the CPU that the guest waits
-            // for has to get its turn.
+            // Under a single-threaded emulator, the CPU that the guest waits for has to get its
+            // turn.
             insn::yield_now();
         }
     }
@@ -63,8 +62,8 @@ pub fn idle<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
     }
 }
 
-/// Halts until there is an interrupt for the guest, which may get it `direct`ly, or its neighbour
-/// has the CPU until then; `deadline` is in ticks of the physical count.
+/// Halts until there is an interrupt for the guest, which may get it `direct`ly, or gives the CPU
+/// to the neighbour until then; `deadline` is in ticks of the physical count.
 #[inline(always)]
 fn halt<T: Trace>(cpu: &PerCpu, deadline: Option<u64>, direct: bool) {
     if let Some(tenant) = T::neighbour(cpu) {
@@ -76,7 +75,7 @@ fn halt<T: Trace>(cpu: &PerCpu, deadline: Option<u64>, direct: bool) {
     }
 }
 
-/// Like [`idle`], where an interrupt is listed: unless nothing is left of it.
+/// Like [`idle`], for a guest with a listed interrupt: idles only if that is gone.
 #[cold]
 #[inline(never)]
 fn idle_if_gone<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
@@ -106,8 +105,7 @@ fn idle_until<T: Trace>(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct:
         cpu.vcpu.counters.add(counter);
     }
     if !hit {
-        // The interrupt of EL2's own timer, which has the physical count, ends
-        // the WFI.
+        // The interrupt of EL2's own timer, which uses the physical count, ends the WFI.
         let offset = CNTVOFF_EL2.get();
         let deadline = deadline.map(|deadline| after(deadline, offset));
         own_timer::rearm(deadline);
@@ -135,7 +133,7 @@ fn idle_until<T: Trace>(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct:
     }
 }
 
-/// Looks for a pending interrupt until `end`; whether there was one.
+/// Polls for a pending interrupt until `end`, and returns whether there was one.
 fn poll(end: u64, deadline: Option<u64>) -> bool {
     let end = deadline.map_or(end, |deadline| end.min(deadline));
     loop {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Does what EL2 knows of a vCPU's interrupts agree with its registers? A guest
-//! asks by hypercall, for its own vCPU, while it tries to bring the two apart;
-//! nothing of this is on a measured path.
+//! Checks that EL2's state of a vCPU's interrupts agrees with the registers. A guest requests this
+//! through a hypercall, for its own vCPU, while it tries to make the two differ; none of this is on
+//! a measured path.
 
 use core::fmt;
 use core::sync::atomic::Ordering::SeqCst;
@@ -19,11 +19,11 @@ use crate::{planted, say};
 enum Finding {
     /// The list registers, the queue or the registers of the vGIC.
     Vgic(vgic::Fault),
-    /// Physical interrupts are active that are not the guest's to end.
+    /// Physical interrupts are active that the guest can't end.
     Active(u32),
     /// Bits of the pending word for which no doorbell was rung.
     PendingWord(u32),
-    /// Bytes of EL2's stack in use, of which an exit needs fewer.
+    /// Bytes of EL2's stack in use, more than an exit needs.
     Stack(usize),
 }
 
@@ -41,7 +41,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Compares, in the mode that was `asked` for by the exit of `frame`; whether everything agrees.
+/// Compares the two in the mode that the exit of `frame` `asked` for, and returns whether
+/// everything agrees.
 pub fn audit(cpu: &PerCpu, frame: &Frame, asked: u64) -> bool {
     let quiet = matches!(asked, mode::QUIET | mode::QUIET_TOLD);
     planted::at_audit(quiet);
@@ -72,7 +73,7 @@ fn compare(cpu: &PerCpu, frame: &Frame, quiet: bool) -> Result<(), Finding> {
     }
 }
 
-/// Takes what is on its way to this CPU; bits of the pending word have to come with a
+/// Takes interrupts that are on their way to this CPU; bits of the pending word have to come with a
 /// doorbell.
 fn await_pending_word(cpu: &PerCpu) -> Result<(), Finding> {
     let word = cpu.vcpu.switch.word();

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The owner of a CPU's interface: EL2, which injects, or the guest.
 //!
-//! A switch carries over everything that the guest has set or is owed, so the guest sees
-//! one interrupt controller throughout: the interface's registers
-//! (ICH_VMCR_EL2 on one side, ICC_* on the other), the redistributor's enables
-//! and priorities, and what is pending.
+//! A switch carries over all the guest's settings and outstanding interrupts, so the guest sees one
+//! interrupt controller throughout: the interface's registers (ICH_VMCR_EL2 on one side, ICC_* on
+//! the other), the redistributor's enables and priorities, and the pending interrupts.
 //!
 //! There is no switch while the guest has an interrupt active, because running
 //! priorities can't be moved.
@@ -42,7 +41,7 @@ impl Settings {
         }
     }
 
-    /// Gives it to the guest's virtual interface.
+    /// Writes the settings to the guest's virtual interface.
     fn to_guest(&self) {
         let fields = 0xff << 24 | 7 << 18 | 1 << 9 | 1 << 1;
         let vmcr = ICH_VMCR_EL2.get() & !fields
@@ -92,13 +91,13 @@ pub fn direct(cpu: &PerCpu) -> Option<()> {
     Some(())
 }
 
-/// Takes the CPU interface back from a vCPU that is turned off, in the middle of
-/// a handler perhaps: running priorities are lost, as with a real interface that
-/// loses power. Active interrupts stay active, as in a real redistributor.
+/// Takes the CPU interface back from a vCPU that is turned off, perhaps in the middle of a handler:
+/// running priorities are lost, as in a real interface that loses power. Active interrupts stay
+/// active, as in a real redistributor.
 pub fn reclaim(cpu: &PerCpu) {
     if cpu.vcpu.switch.is_direct() {
-        // Forgets those of Group 0 too, which only a guest can have used: else EL2 would
-        // not get an interrupt of its own any more.
+        // Clears those of Group 0 too, which only a guest can have used; otherwise EL2 would no
+        // longer get its own interrupts.
         gic_cpu::forget_active(vgic_cpu::has_group0());
         vgic_cpu::reclaim(cpu);
         vgic_cpu::evaluate(cpu);
@@ -107,7 +106,7 @@ pub fn reclaim(cpu: &PerCpu) {
 }
 
 /// Takes the CPU interface back; `None` while the guest has an interrupt active. The running
-/// priority alone does not tell, where the guest ends interrupts in two steps.
+/// priority alone does not show this if the guest ends interrupts in two steps.
 pub fn inject(cpu: &PerCpu) -> Option<()> {
     if !cpu.vcpu.switch.is_direct() {
         return Some(());
@@ -115,7 +114,7 @@ pub fn inject(cpu: &PerCpu) -> Option<()> {
     if ICC_RPR_EL1.get() != IDLE_PRIORITY {
         return None;
     }
-    // Before EL2 sets its own.
+    // The settings are read before EL2 writes its own.
     let settings = Settings::of_machine();
     vgic_cpu::to_hypervisor(cpu)?;
     settings.to_guest();

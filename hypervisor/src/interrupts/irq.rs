@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Physical interrupts: the exit by one, and those that EL2 takes while it waits.
+//! Physical interrupts: those that cause an exit, and those that EL2 takes while it waits.
 //!
-//! Only what came as an exception is an exit. An interrupt that ended a wait at EL2 is acknowledged
-//! there, with interrupts masked, and part of the exit by the WFI.
+//! Only an interrupt taken as an exception is an exit. An interrupt that ended a wait at EL2 is
+//! acknowledged there, with interrupts masked, as part of the WFI's exit.
 
 use core::ops::Range;
 
@@ -21,13 +21,13 @@ const PPI: u32 = 16;
 /// 0069H, 2.2.1).
 const SPIS: Range<u32> = 32..1020;
 const EXTENDED_SPIS: Range<u32> = 4096..5120;
-/// INTIDs that say that there is nothing to acknowledge (IHI 0069H, 2.2.1). Beyond them are
+/// Special INTIDs, for no interrupt to acknowledge (IHI 0069H, 2.2.1). INTIDs beyond them are
 /// interrupts again: extended PPIs and SPIs, LPIs.
 const SPECIAL: Range<u32> = 1020..1024;
 const EXTENDED_PPIS: Range<u32> = 1056..1120;
 
-/// The guest's state when an interrupt came: a type of its own for each, so that neither
-/// asks for the other.
+/// The guest's state when an interrupt came. Each state has its own type, so that neither path
+/// tests for the other.
 trait Came {
     /// It ran, so this is an exit.
     const AN_EXIT: bool;
@@ -46,20 +46,19 @@ impl Came for Running {
     const AN_EXIT: bool = true;
 }
 
-/// The exit of a CPU without fast paths.
+/// Handles the exit of a CPU without fast paths.
 #[inline(always)]
 pub fn exit<T: Trace>(cpu: &PerCpu) {
     T::note(cpu, Traced::Interrupt, 0);
     handle::<Running>(cpu, gic_cpu::acknowledge());
 }
 
-/// The exit after an acknowledge that gave `intid`: what is left of it by
-/// `exits::fast_paths`.
+/// Handles the rest of an exit for which `exits::fast_paths` acknowledged `intid`.
 pub extern "C" fn acknowledged(intid: u32) {
     handle::<Running>(PerCpu::this(), intid);
 }
 
-/// Counts an exit, also one whose interrupt was gone when it was acknowledged.
+/// Counts an exit, even if its interrupt was gone at the acknowledge.
 #[inline(always)]
 fn count<C: Came>(cpu: &PerCpu, cause: Counter) {
     if C::AN_EXIT {
@@ -72,13 +71,13 @@ pub extern "C" fn waited(intid: u32) {
     handle::<Waiting>(PerCpu::this(), intid);
 }
 
-/// Takes the most urgent pending physical interrupt; whether there was one.
+/// Takes the most urgent pending physical interrupt, and returns whether there was one.
 #[inline(always)]
 pub fn take(cpu: &PerCpu) -> bool {
     handle::<Waiting>(cpu, gic_cpu::acknowledge())
 }
 
-/// Takes all of them.
+/// Takes all pending physical interrupts.
 pub fn take_all(cpu: &PerCpu) {
     while take(cpu) {
         // The next one looks for an empty list register.
@@ -86,13 +85,12 @@ pub fn take_all(cpu: &PerCpu) {
     }
 }
 
-/// Handles interrupt `intid`, which is active; whether it was one.
+/// Handles the active interrupt `intid`; returns whether it was an interrupt at all.
 ///
-/// No barrier follows the acknowledge: what is done for an interrupt reads no
-/// memory but this CPU's, except for the pending word, which is emptied by an atomic
-/// exchange. Its store is not made before the acknowledge has returned, and the other
-/// CPU set its bits before it rang the doorbell ([`kick::send`]), so the exchange
-/// finds them.
+/// No barrier follows the acknowledge: the handling reads only this CPU's memory, except for the
+/// pending word, which is emptied by an atomic exchange. Its store is not made before the
+/// acknowledge has returned, and the other CPU set its bits before it rang the doorbell
+/// ([`kick::send`]), so the exchange finds them.
 #[inline(always)]
 fn handle<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
     if intid < PPI {
@@ -116,15 +114,15 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
     gic_cpu::end(intid);
     if intid == platform.gic.maintenance {
         let cause = if vgic_cpu::maintain(cpu) {
-            // The level falls by what that wrote to ICH_HCR_EL2 and the list registers, which has its
-            // effect from a context synchronization event on (DDI 0487K.a, D24.1.2.2).
+            // The level falls through these writes to ICH_HCR_EL2 and the list registers, which take
+            // effect at a context synchronization event (DDI 0487K.a, D24.1.2.2).
             insn::isb();
             Counter::Maintenance
         } else {
             Counter::Irq
         };
-        // After the level has fallen, or it comes again. Before the pending word is emptied: bits
-        // that are set later have a doorbell of their own.
+        // This comes after the level has fallen, or the interrupt would come again, and before the
+        // pending word is emptied: bits that are set later come with a new doorbell.
         gic_cpu::deactivate(intid);
         count::<C>(cpu, cause);
         kick::serve(cpu);
@@ -142,15 +140,16 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
         own_timer::expired(cpu);
         gic_cpu::deactivate(intid);
     } else {
-        // EL2 did not enable it. A level that nothing takes back would come again at once.
+        // EL2 did not enable this interrupt. A level that nobody lowers would interrupt again at
+        // once.
         disable(cpu, intid);
         gic_cpu::deactivate(intid);
     }
     true
 }
 
-/// Disables an interrupt that nothing here serves, where that is possible: SPIs and PPIs.
-/// An LPI is an edge and does not come again by itself, and a number that is reserved has no register.
+/// Disables an interrupt that nothing here serves, where that is possible: SPIs and PPIs. An LPI is an
+/// edge and does not come again by itself, and a reserved number has no register.
 fn disable(cpu: &PerCpu, intid: u32) {
     if intid < SPIS.start || EXTENDED_PPIS.contains(&intid) {
         cpu.redistributor().disable(intid);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How one CPU at EL2 gets another one's attention: it sets bits in the target's
-//! pending word and rings the doorbell, which is the maintenance interrupt, made
-//! pending in the target's redistributor. An SGI would not do. A guest that owns its
-//! CPU interface sends all of them physically, and one that is on its way while the
-//! interface changes hands would be taken for the other kind.
+//! How one CPU at EL2 gets another CPU's attention: it sets bits in the target's pending word and
+//! rings the doorbell, which is the maintenance interrupt, made pending in the target's
+//! redistributor. An SGI is not suitable: a guest that owns its CPU interface sends all SGIs
+//! physically, and an SGI that is on its way while the interface changes hands would be taken for
+//! the other kind.
 //!
-//! A guest's SGIs 0 to 7 travel as themselves (see `exits::sgi`). The others go by the
-//! pending word: they may belong to the secure world, as they do by convention where
-//! there is one.
+//! A guest's SGIs 0 to 7 are sent as themselves (see `exits::sgi`). The others go through the
+//! pending word: they may belong to the secure world, and by convention do where there is one.
 
 use abi::Counter;
 use arch::insn;
@@ -19,7 +18,7 @@ use crate::dumps::{dump, own_timer};
 use crate::interrupts::vgic_cpu;
 use crate::machine::machine;
 
-/// Sets `bits` in the pending word of `target` and has it look.
+/// Sets `bits` in the pending word of `target` and makes it read the word.
 pub fn send(target: &PerCpu, bits: u32) {
     match vgic_cpu::send(target, bits) {
         Sent::Done => {}
@@ -27,7 +26,7 @@ pub fn send(target: &PerCpu, bits: u32) {
     }
 }
 
-/// Has `target`, whose interrupts go to EL2, look at its pending word, by the doorbell if that
+/// Makes `target`, whose interrupts go to EL2, read its pending word, through the doorbell if that
 /// `rings`.
 fn ring(me: &PerCpu, target: &PerCpu, rings: bool) {
     if core::ptr::eq(me, target) {
@@ -42,7 +41,7 @@ fn ring(me: &PerCpu, target: &PerCpu, rings: bool) {
     }
 }
 
-/// Does of `bits` what comes once in a run.
+/// Serves those of `bits` that come once in a run.
 #[cold]
 #[inline(never)]
 pub fn serve_rare(cpu: &PerCpu, bits: u32) {
@@ -52,7 +51,7 @@ pub fn serve_rare(cpu: &PerCpu, bits: u32) {
     own_timer::review(cpu);
 }
 
-/// Does what the pending word of this CPU asks for.
+/// Serves the requests in this CPU's pending word.
 pub fn serve(cpu: &PerCpu) {
     let mut bits = cpu.vcpu.switch.take();
     if bits & (DUMP | REVIEW) != 0 {

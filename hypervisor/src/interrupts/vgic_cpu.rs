@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual interrupts of this CPU: [`vgic::Delivery`] on this CPU's registers.
+//! Delivers the virtual interrupts of this CPU: [`vgic::Delivery`] on this CPU's registers.
 
 mod direct;
 mod set_up;
@@ -45,7 +45,7 @@ struct ThisCpu<'a>(&'a PerCpu);
 impl Bank for ThisCpu<'_> {
     #[inline(always)]
     fn count(&self) -> usize {
-        // ListRegs, bits 4:0: one less than there are.
+        // ListRegs, bits 4:0: the number of list registers minus one.
         (ICH_VTR_EL2.get() & 0x1f) as usize + 1
     }
 
@@ -180,7 +180,8 @@ struct Locked;
 impl Shared for Locked {
     #[inline]
     fn with<R>(&self, use_it: impl FnOnce(&mut Distributor) -> R) -> R {
-        // strict sgi-after-stores: of the lock: who reads it too early waits until it is free.
+        // strict sgi-after-stores: stores to the lock: a CPU that reads it too early waits until it
+        // is free.
         use_it(&mut vm().distributor.lock())
     }
 }
@@ -218,19 +219,19 @@ pub fn inject(cpu: &PerCpu, intid: u32, hw: Option<u32>) {
     }
 }
 
-/// Whether the guest has an interrupt to acknowledge, as of the last [`sample`].
+/// Returns whether the guest had an interrupt to acknowledge at the last [`sample`].
 #[inline(always)]
 pub fn deliverable(cpu: &PerCpu) -> bool {
     with(cpu, |delivery| delivery.deliverable())
 }
 
-/// Looks at the lines of the guest's timers, as [`timer_lines`] says.
+/// Samples the lines of the guest's timers; see [`timer_lines`].
 #[cold]
 pub fn sample(cpu: &PerCpu) {
     with(cpu, |delivery| delivery.sample());
 }
 
-/// Serves the maintenance interrupt; whether it was for the list registers.
+/// Serves the maintenance interrupt, and returns whether it was for the list registers.
 pub fn maintain(cpu: &PerCpu) -> bool {
     match with(cpu, |delivery| delivery.maintain()) {
         Maintenance::Nothing => false,
@@ -242,10 +243,9 @@ pub fn maintain(cpu: &PerCpu) -> bool {
     }
 }
 
-/// Brings this CPU in line with the registers of the virtual interrupt controller after
-/// one was written.
+/// Updates this CPU after a register of the virtual interrupt controller was written.
 pub fn evaluate(cpu: &PerCpu) {
-    // Only this CPU changes who delivers.
+    // Only this CPU changes whether EL2 or hardware delivers.
     if cpu.vcpu.switch.is_direct() {
         to_machine(cpu);
         return;
@@ -255,8 +255,8 @@ pub fn evaluate(cpu: &PerCpu) {
     }
 }
 
-/// Does an access of the guest to its CPU interface that trapped, as [`Delivery::access`]; what a
-/// read gives. The lines of the timers were looked at.
+/// Does a trapped access of the guest to its CPU interface through [`Delivery::access`], and
+/// returns the value of a read. The lines of the timers must have been sampled.
 pub fn access(cpu: &PerCpu, register: Register, write: Option<u64>) -> Option<u64> {
     let (value, due) = with(cpu, |delivery| delivery.access(register, write))?;
     if due != Due::Nothing {
@@ -268,7 +268,7 @@ pub fn access(cpu: &PerCpu, register: Register, write: Option<u64>) -> Option<u6
     Some(value)
 }
 
-/// Lets other vCPUs read what is pending and active here.
+/// Lets other vCPUs read which interrupts are pending and active here.
 pub fn publish(cpu: &PerCpu) {
     if cpu.vcpu.switch.is_direct() {
         return direct::publish(cpu);
@@ -276,29 +276,29 @@ pub fn publish(cpu: &PerCpu) {
     with(cpu, |delivery| delivery.publish());
 }
 
-/// Lets go of the SPIs that were listed here before hardware delivered: what is pending of them
-/// was given back, and other vCPUs may be waiting for it.
+/// Releases the SPIs that were listed here before hardware delivered: their pending states were
+/// given back, and other vCPUs may be waiting for them.
 pub fn release_spis(cpu: &PerCpu) {
     if with(cpu, |delivery| delivery.release_spis()) {
         evaluate_others(cpu);
     }
 }
 
-/// Has every other CPU look at the registers.
+/// Makes every other CPU evaluate the registers.
 fn evaluate_others(cpu: &PerCpu) {
     let others = vm().cpus.iter();
     let others = others.filter(|other| !core::ptr::eq(**other, cpu));
     others.for_each(|other| kick::send(other, pending_word::EVALUATE));
 }
 
-/// Whether the list registers agree with what is known of them; `quiet`: nothing is owed
-/// to the guest. In direct mode none may be in use.
+/// Checks the list registers against EL2's record of them; `quiet` means that no interrupt is owed
+/// to the guest. In direct mode no list register may be in use.
 pub fn audit(cpu: &PerCpu, quiet: bool) -> Result<(), Fault> {
     let direct = cpu.vcpu.switch.is_direct();
     with(cpu, |delivery| delivery.audit(quiet, direct))
 }
 
-/// Private interrupts that are active physically though the guest has not got them.
+/// Private interrupts that are physically active although the guest does not have them.
 pub fn stray(cpu: &PerCpu) -> u32 {
     if cpu.vcpu.switch.is_direct() {
         return 0;

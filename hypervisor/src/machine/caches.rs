@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! EL2's memory out of the caches, for samples that begin cold.
+//! Evicts EL2's memory from the caches, for samples that begin cold.
 
 use arch::{insn, layout};
 use arrayvec::ArrayVec;
@@ -8,12 +8,12 @@ use platform::Region;
 use super::vm::vm;
 use crate::cpu::percpu::{PerCpu, boot_stack_guard};
 
-/// Evicts what [`abi::Call::Evict`] calls `what`; `None` if there is no such thing.
+/// Evicts the part that [`abi::Call::Evict`] calls `what`; `None` if there is no such part.
 pub fn evict(what: u64) -> Option<()> {
     match what {
         abi::EVICT_IMAGE => pages::evict(image()),
-        // The last call before a sample: the way here has brought code and this CPU's memory back into caches. The way
-        // to the guest brings its stubs and the top of the stack back once more.
+        // The last call before a sample: the path here has brought code and this CPU's memory back into caches. The
+        // path to the guest brings its stubs and the top of the stack back again.
         abi::EVICT_TRANSLATIONS => {
             pages::evict([layout::text().into(), PerCpu::this().memory()]);
             // A TLBI has taken effect when the DSB completes (DDI 0487K.a, D8.17.5).
@@ -31,7 +31,7 @@ pub fn evict(what: u64) -> Option<()> {
     Some(())
 }
 
-/// Code, constants and variables, without the page of them that is not mapped.
+/// Code, constants and variables, without their unmapped page.
 fn image() -> ArrayVec<Region, 4> {
     let (guard, data) = (boot_stack_guard(), layout::data());
     ArrayVec::from([

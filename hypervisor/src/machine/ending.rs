@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a guest ends the machine: by an exit status, by PSCI, or by turning its last
-//! CPU off. Each is said in the console's last line.
+//! How a guest ends the machine: with an exit status, through PSCI, or by turning its last CPU off.
+//! The console's last line reports which.
 
 use abi::{End, Ended};
 
@@ -21,8 +21,8 @@ pub fn exit(status: u64) -> ! {
     power::stop()
 }
 
-/// Ends the machine as the guest has asked on `cpu`, or has brought about there. The
-/// machine is reset where the guest wants that: a server boots again.
+/// Ends the machine as the guest has requested, or caused, on `cpu`. The machine is reset if the
+/// guest requests that, so that a server boots again.
 pub fn end(cpu: &PerCpu, how: End) -> ! {
     flush();
     let ended = Ended {
@@ -46,7 +46,7 @@ pub fn lost_guest(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
     power::stop()
 }
 
-/// Shows what the guest has said of a line, and nothing follows.
+/// Prints the guest's unfinished line, because nothing follows.
 fn flush() {
     log::with(Line::show_gathered);
 }

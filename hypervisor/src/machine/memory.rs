@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory at EL2: the stage-1 and stage-2 tables.
 //!
-//! Stage 1 maps everything at its physical address with 4 KiB granules from
-//! level 0. Only what is used is mapped; code is never writable and, by
-//! SCTLR_EL2.WXN, nothing writable is executable.
+//! Stage 1 maps everything at its physical address with 4 KiB granules from level 0. Only memory in
+//! use is mapped; code is never writable and, because of SCTLR_EL2.WXN, nothing writable is
+//! executable.
 
 use core::mem::ManuallyDrop;
 use core::sync::atomic::AtomicU64;
@@ -37,8 +37,8 @@ fn attributes(how: Use) -> El23Attributes {
 #[unsafe(no_mangle)]
 pub static EL2_REGIME: Regime = Regime::new();
 
-/// Turns translation and caches on for this CPU, which runs with both off, and drops what
-/// caches have of the image's variables.
+/// Turns translation and caches on for this CPU, which runs with both off, and drops the cached
+/// copies of the image's variables.
 ///
 /// # Safety
 /// The tables must map the running code, its data and its stack at their
@@ -51,8 +51,8 @@ pub unsafe fn enter(regime: &Regime) {
     insn::tlbi_alle2();
     insn::dsb_nsh();
     insn::isb();
-    // Writes until here went to memory; older copies in caches, the stack's too, are dropped last
-    // (DDI 0487K.a, B2.11).
+    // Writes up to here went to memory; older copies in caches, the stack's included, are dropped
+    // last (DDI 0487K.a, B2.11).
     let data = layout::data();
     let sctlr = regime.sctlr.load(Relaxed);
     // SAFETY: as the caller promises. With translation off every address is mapped.
@@ -113,18 +113,18 @@ fn physical_range() -> u64 {
     ID_AA64MMFR0_EL1.read(ID_AA64MMFR0_EL1::PARange).min(5)
 }
 
-/// Where the physical addresses end that a map can have.
+/// End of the physical addresses that a map can have.
 pub fn physical_end() -> u64 {
     1 << PHYSICAL_BITS[physical_range() as usize]
 }
 
 /// Bits of a physical address, by the encoding of PARange and PS.
 const PHYSICAL_BITS: [u64; 6] = [32, 36, 40, 42, 44, 48];
-/// The most bits of an intermediate physical address: what tables from level 1
-/// cover. No PE may be asked for more than it has physically.
+/// Maximum number of bits of an intermediate physical address, as covered by tables from level 1.
+/// No PE may be set to more bits than it has physically.
 const IPA_BITS: u64 = 39;
 
-/// VMID of the one that is measured.
+/// VMID of the measured guest.
 pub const VMID: u64 = 1;
 
 /// Builds a guest's stage-2 map: tables from level 1.
@@ -155,7 +155,7 @@ impl<'p> GuestMap<'p> {
             .unwrap_or_else(|error| panic!("stage-2 map of {memory:x?}: {error}"));
     }
 
-    /// VTTBR_EL2 and VTCR_EL2 for the map, which is that of the guest `vmid`.
+    /// VTTBR_EL2 and VTCR_EL2 for the map of guest `vmid`.
     pub fn registers(&self, vmid: u64) -> (u64, u64) {
         let vttbr = self.root.to_physical().0 as u64 | vmid << 48;
         // Start level 1 (SL0=1), write-back inner-shareable walks, RES1 bit 31
@@ -198,7 +198,7 @@ pub fn audit() -> Audit {
     audit
 }
 
-/// Walks the guest's map behind `vttbr`.
+/// Walks the guest's map that `vttbr` refers to.
 ///
 /// # Panics
 /// Panics if it leads to anything but `ram`.
@@ -226,8 +226,8 @@ fn table(address: u64) -> &'static [AtomicU64; 512] {
     unsafe { &*place }
 }
 
-/// Shows `see` every block and page below the table at `root` of `level`, which
-/// begins at `start`: its address, its size, its descriptor.
+/// Calls `see` with the address, size and descriptor of every block and page below the table at
+/// `root`, whose level is `level` and whose addresses begin at `start`.
 fn leaves(root: u64, level: u32, start: u64, see: &mut dyn FnMut(u64, u64, u64)) {
     let size = 1u64 << (39 - 9 * level);
     for (n, entry) in table(root).iter().enumerate() {
@@ -241,14 +241,15 @@ fn leaves(root: u64, level: u32, start: u64, see: &mut dyn FnMut(u64, u64, u64))
     }
 }
 
-/// Takes everything from the guest whose map is behind `vttbr`, on every CPU.
+/// Unmaps everything from the guest whose map `vttbr` refers to, on every CPU.
 pub fn revoke(vttbr: u64) {
     for entry in table(vttbr) {
         entry.store(0, Relaxed);
     }
     insn::dsb_ish();
-    // On some cores the first DSB may come before accesses by an old translation are over, and the
-    // same again is what helps (errata 2441007 of Cortex-A55, 4118414 of A76, V2 and V3).
+    // On some cores, the first DSB may complete before accesses through an old translation are
+    // over; repeating the sequence is the workaround (errata 2441007 of Cortex-A55, 4118414 of A76,
+    // V2 and V3).
     for _ in 0..2 {
         insn::tlbi_alle1is();
         insn::dsb_ish();

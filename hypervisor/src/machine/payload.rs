@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's images after the hypervisor's, as the packer left them, and which of
-//! them runs.
+//! The guest's images, which the packer put after the hypervisor's, and the choice between them.
 //!
-//! A guest of ours is there twice: with load and store exclusive, which every CPU has,
-//! and with the atomic instructions of FEAT_LSE. The choice is made once, before the guest
-//! is unpacked, so nothing that is measured asks. An instruction of FEAT_LSE is UNDEFINED on a
-//! CPU without it (DDI 0487K.a, A2.4.2), and vCPUs are on all CPUs, so all must have it.
+//! There are two images of our guest: one with load and store exclusive, which every CPU has, and
+//! one with the atomic instructions of FEAT_LSE. The choice is made once, before the guest is
+//! unpacked, so no measured code tests for it. An instruction of FEAT_LSE is UNDEFINED on a CPU
+//! without it (DDI 0487K.a, A2.4.2), and vCPUs are on all CPUs, so all must have it.
 //!
-//! The hypervisor itself has load and store exclusive alone: its fast paths have no atomic
-//! access at all (docs/architecture.md, "Atomics").
+//! The hypervisor itself uses load and store exclusive only: its fast paths have no atomic access
+//! at all (docs/architecture.md, "Atomics").
 
 use core::fmt;
 use core::sync::atomic::AtomicBool;
@@ -22,20 +21,20 @@ use wire::Source;
 
 use crate::refuse;
 
-/// Advice for an image without guest.
+/// Advice for an image without a guest.
 pub const PACK_IT: &str = "pack it with cargo xtask dev build";
 
 /// Whether every CPU that has come up has FEAT_LSE.
 static LSE: AtomicBool = AtomicBool::new(true);
 
-/// Notes what this CPU has, before it says that it is there. A store, no atomic operation.
+/// Notes this CPU's features, before it reports in. This is a store, not an atomic operation.
 pub fn note_cpu() {
     if !arch::id::has_lse() {
         LSE.store(false, Relaxed);
     }
 }
 
-/// Where the guest's images are. Without any, the machine is refused.
+/// Returns the place of the guest's images. Refuses the machine if there are none.
 pub fn payload() -> Region {
     Region::from(first()..first() + images().length())
 }
@@ -49,7 +48,7 @@ pub fn find_payload() -> Result<Images, NoPayload> {
     header().images(u64::MAX - first())
 }
 
-/// Whose text the guest's output is.
+/// Returns the source of the guest's output.
 pub fn source() -> Source {
     Source::decode(header().source)
 }
@@ -60,8 +59,7 @@ fn header() -> &'static PayloadHeader {
     unsafe { &*(layout::payload() as *const PayloadHeader) }
 }
 
-/// The end of what the loader put into memory, which is more than this image if there is a
-/// guest.
+/// End of the memory that the loader filled, which is more than this image if there is a guest.
 pub fn payload_end() -> u64 {
     find_payload().map_or(layout::payload(), |images| first() + images.length())
 }
@@ -81,7 +79,7 @@ pub struct Chosen {
     pub choice: Option<Choice>,
 }
 
-/// Which of two images runs, and why. It prints as that.
+/// Which of two images runs, and why, as `Display` prints it.
 pub struct Choice {
     atomics: Atomics,
     asked: Option<Atomics>,
@@ -98,8 +96,8 @@ impl fmt::Display for Choice {
     }
 }
 
-/// Chooses: what was `asked` for, or the best that all CPUs have; without LSE that is the
-/// image without it whatever was asked for, and the guest says so cell by cell.
+/// Chooses the image that was `asked` for, or else the best that all CPUs can run. Without LSE this
+/// is always the image without it, and the guest reports that cell by cell.
 pub fn choose(asked: Option<Atomics>) -> Chosen {
     let images = images();
     let initrd = images.initrd.map(place);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How the firmware is called, and how the machine ends by it.
+//! How the firmware is called, and how it ends the machine.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU32};
@@ -14,11 +14,11 @@ const SYSTEM_OFF: u64 = 0x8400_0008;
 /// PSCI function (DEN0022F.b, 5.1.10).
 const SYSTEM_RESET: u64 = 0x8400_0009;
 
-/// How the firmware is called, as soon as that is known: 1 is SMC, 2 is HVC. Not
-/// a lock, because those are exclusive accesses.
+/// How the firmware is called, once this is known: 1 is SMC, 2 is HVC. It is not under a lock,
+/// which would need exclusive accesses.
 static CONDUIT: AtomicU32 = AtomicU32::new(0);
 
-/// The machine was to be turned off, and its last line is written.
+/// Whether the machine was being turned off, with its last line written.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
 /// Notes how the firmware is called, for [`stop`].
@@ -39,22 +39,22 @@ fn conduit() -> Option<Conduit> {
     }
 }
 
-/// Whether the machine was to be turned off, or reset.
+/// Whether the machine was being turned off or reset.
 pub fn has_ended() -> bool {
     ENDED.load(Relaxed)
 }
 
 /// Ends the machine: PSCI SYSTEM_OFF, and [`console::END`] where there is none.
 ///
-/// The call does not return (DEN0022F.b, 5.1.9). Where it does, the status is the machine's last
-/// line, and this CPU halts. It is not reset in place of that: firmware would start the same image
-/// again, and the run would never end.
+/// The call must not return (DEN0022F.b, 5.1.9). If it does, its status is the machine's last line,
+/// and this CPU halts. A reset instead would make firmware start the same image again, and the run
+/// would never end.
 pub fn stop() -> ! {
     off(SYSTEM_OFF)
 }
 
-/// Turns the machine off without a word, and without asking the console whether it has sent
-/// everything: the console itself may be broken.
+/// Turns the machine off without printing, and without waiting for the console to send everything:
+/// the console itself may be broken.
 pub fn stop_in_silence() -> ! {
     if let Some(conduit) = conduit() {
         call(conduit, SYSTEM_OFF);
@@ -65,7 +65,7 @@ pub fn stop_in_silence() -> ! {
     }
 }
 
-/// Resets the machine: PSCI SYSTEM_RESET, and a halt where that does not return.
+/// Resets the machine with PSCI SYSTEM_RESET, and halts if that returns.
 pub fn reset() -> ! {
     off(SYSTEM_RESET)
 }
@@ -89,7 +89,7 @@ fn off(function: u64) -> ! {
     }
 }
 
-/// Has firmware turn the machine off, or reset it; its status if it does not.
+/// Makes firmware turn the machine off or reset it; returns firmware's status if it does not.
 fn call(conduit: Conduit, function: u64) -> i64 {
     planted::power_off().unwrap_or_else(|| psci(conduit, function, 0, 0, 0))
 }
@@ -109,12 +109,12 @@ pub fn psci(conduit: Conduit, function: u64, a: u64, b: u64, c: u64) -> i64 {
                 clobber_abi("C")),
         }
     }
-    // Function ids of the 32-bit convention answer in 32 bits.
+    // Functions of the 32-bit convention return 32 bits.
     i64::from(status as i32)
 }
 
-/// Says why the machine, or its guest, can't be used, and ends the machine. For what
-/// is not as it has to be, where a panic is for what is wrong in the hypervisor.
+/// Prints why the machine, or its guest, can't be used, and ends the machine. A refusal is for
+/// unusable input; a panic is for faults of the hypervisor.
 #[macro_export]
 macro_rules! refuse {
     ($($arg:tt)*) => {{

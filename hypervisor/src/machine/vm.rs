@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual machine: its memory, its vCPUs, its distributor, and how the
-//! guest's image gets there.
+//! The virtual machine: its memory, its vCPUs, its distributor, and the loading of the guest's
+//! image.
 //!
 //! | guest physical address | what |
 //! |---|---|
@@ -40,7 +40,7 @@ pub const DISTRIBUTOR: Region = Region {
 /// Where the frames of the emulated redistributors begin, if they all have a place below the
 /// UART.
 const REDISTRIBUTORS: u64 = 0x080a_0000;
-/// Where they begin otherwise: `virt` has its PCI there, of which a guest has none.
+/// Where they begin otherwise: `virt` has its PCI there, which a guest does not have.
 const MANY_REDISTRIBUTORS: u64 = 0x1000_0000;
 /// Bytes of a redistributor's two frames.
 pub const REDISTRIBUTOR_SIZE: u64 = 0x2_0000;
@@ -60,7 +60,7 @@ const _: () = {
 };
 /// Start of RAM.
 pub const RAM: u64 = 0x4000_0000;
-/// Most bytes of the guest's device tree.
+/// Maximum size of the guest's device tree, in bytes.
 pub const TREE_SIZE: usize = 0x2_0000;
 const _: () = assert!(TREE_SIZE as u64 <= platform::image::ALIGN);
 
@@ -68,7 +68,7 @@ const _: () = assert!(TREE_SIZE as u64 <= platform::image::ALIGN);
 pub struct Vm {
     /// CPUs that have a vCPU, in the order of the guest's description.
     pub cpus: &'static [&'static PerCpu],
-    /// The CPU that is EL2's own: it has no vCPU.
+    /// The CPU that EL2 keeps for itself, which has no vCPU.
     pub kept: Option<&'static PerCpu>,
     /// Frames of their emulated redistributors.
     pub redistributors: Region,
@@ -86,7 +86,7 @@ pub struct Vm {
 
 static VM: Once<Vm> = Once::new();
 
-/// Where [`Vm::cpus`] are.
+/// Storage of [`Vm::cpus`].
 static CPUS: Place<ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>> =
     Place::new(ArrayVec::new_const());
 
@@ -122,7 +122,7 @@ impl Vm {
     }
 }
 
-/// Where in the guest's RAM what it begins with has to be, in bytes from its start.
+/// Offsets in the guest's RAM of the parts that it starts with, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
     /// Its image.
@@ -131,12 +131,12 @@ pub struct Places {
     pub tree: u64,
     /// The end of the image's file and of the tree.
     pub loaded: u64,
-    /// Its initial RAM disk, at the end, which is the end of the RAM where there is none.
+    /// Its initial RAM disk, at the end of the RAM; the end itself if there is no disk.
     pub initrd: u64,
 }
 
-/// Where in `ram` the guest's image, the file `file`, has to be, and its initial RAM disk of
-/// `initrd` bytes. A guest that can't run in that much RAM, or on these CPUs, is refused.
+/// Finds the place in `ram` for the guest's image, the file `file`, and for its initial RAM disk of
+/// `initrd` bytes. Refuses a guest that can't run in that much RAM or on these CPUs.
 pub fn place(file: Region, initrd: u64, ram: Region) -> Places {
     // SAFETY: the packer put the image there, it is mapped, and nothing writes to it.
     let bytes = unsafe { core::slice::from_raw_parts(file.base as *const u8, file.size as usize) };
@@ -169,15 +169,15 @@ pub fn place(file: Region, initrd: u64, ram: Region) -> Places {
     }
 }
 
-/// Zeroes the guest's RAM, in memory and not only in the caches, which a guest
-/// does not use at first: what was there is no business of this guest's.
+/// Zeroes the guest's RAM, so that the guest can't read its former contents: in memory and not only
+/// in the caches, which a guest does not use at first.
 fn scrub(ram: Region) {
     planted::before_scrub(ram);
     pages::zero(ram);
 }
 
-/// Copies the image, of those that there are the one that `arguments` ask for or that is the
-/// best, and writes the device tree into the guest's RAM.
+/// Copies the image that `arguments` ask for, or else the best one, and the device tree into the
+/// guest's RAM.
 pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
     let Chosen {
         image,
@@ -188,7 +188,7 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
     let ram = machine.guest;
     let places = place(image, initrd.map_or(0, |initrd| initrd.size), ram);
     let offset = places.image;
-    // Said before, because it is seconds where a server's RAM is the guest's.
+    // Reported beforehand, because it takes seconds if the guest gets a server's RAM.
     stage!("scrub", "clearing {} MiB, the guest's RAM", ram.size >> 20);
     scrub(ram);
     let online = machine.cpus.iter().copied().filter(|cpu| cpu.is_online());
@@ -227,7 +227,7 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
         });
         write_tree(vm, machine, arguments, initrd, tree);
     }
-    // The guest starts with its caches off, and no CPU has what was fetched there before.
+    // The guest starts with its caches off, and no CPU may hold instructions fetched there before.
     let used = [
         (0, places.loaded),
         (places.initrd, ram.size - places.initrd),
@@ -243,8 +243,8 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
     }
 }
 
-/// Takes the last of `cpus` for EL2, unless the guest would have less than two then: most of
-/// what is measured takes two.
+/// Takes the last of `cpus` for EL2, unless this would leave the guest fewer than two: most
+/// measurements need two.
 fn keep_one(
     cpus: &mut ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>,
 ) -> Option<&'static PerCpu> {
@@ -257,9 +257,9 @@ fn keep_one(
     kept
 }
 
-/// How the guest calls: by SMC, as it would without us, where that is an
-/// instruction. Without EL3 it is undefined, trapped or not (DDI 0487K.a, C6.2.328);
-/// there a machine has no firmware to be called by it.
+/// How the guest calls: through SMC, as it would without us, where SMC is an instruction. Without
+/// EL3, SMC is undefined, trapped or not (DDI 0487K.a, C6.2.328); such a machine has no firmware to
+/// call through it.
 fn conduit(machine: &Machine) -> Conduit {
     match machine.platform.psci {
         Some(Conduit::Smc) => Conduit::Smc,
@@ -286,7 +286,7 @@ fn write_tree(
         }),
         timer: machine.platform.timer,
         conduit: Some(conduit(machine)),
-        // It asks by a call.
+        // The guest asks through a call.
         hypervisor: None,
         described_by: machine.platform.described_by,
         exits: Some((abi::exits::COMPATIBLE, EXITS)),
@@ -302,8 +302,8 @@ fn write_tree(
     }
 }
 
-/// Where the `T` at guest physical `address` is; `None` unless it is aligned and
-/// lies in RAM, which is mapped and stays so.
+/// Returns the place of the `T` at guest physical `address`; `None` unless it is aligned and lies
+/// in RAM, which is mapped and stays so.
 pub fn in_ram<T>(address: u64) -> Option<*const T> {
     let last = address.checked_add(size_of::<T>() as u64 - 1)?;
     let inside = vm().ram.contains(address) && vm().ram.contains(last);

@@ -23,15 +23,15 @@ pub const COUNTS: u64 = 2 * PAGE;
 /// Offset of the memory that it goes through.
 pub const BUFFER: u64 = 3 * PAGE;
 
-/// VMID of every neighbour. Each CPU has one, with a map of its own: without VTTBR_EL2.CnP what
-/// a TLB holds of one CPU is not another one's (DDI 0487K.a, D8.17.3).
+/// VMID of every neighbour. Each CPU has one, with a map of its own: without VTTBR_EL2.CnP, TLB
+/// entries of one CPU are not used by another (DDI 0487K.a, D8.17.3).
 const VMID: u64 = 2;
 
-/// Pages of a stage-2 map: one of level 1, one of level 2, and of level 3 as many as the largest
-/// neighbour takes, which begins anywhere.
+/// Pages of a stage-2 map: one of level 1, one of level 2, and as many of level 3 as the largest
+/// neighbour takes, wherever it begins.
 const TABLES: u64 = 2 + (BUFFER + abi::neighbour::MAX_KIB as u64 * 1024).div_ceil(512 * PAGE) + 1;
 
-/// Bytes of a neighbour's memory that goes through `kib` KiB.
+/// Bytes of memory of a neighbour that goes through `kib` KiB.
 const fn size(kib: u32) -> u64 {
     BUFFER + (kib as u64) * 1024
 }

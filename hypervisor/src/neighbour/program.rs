@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes the program of a neighbour, and the state in which it begins.
 //!
-//! Each program counts the units that it has done, and what it found changed that nothing but
-//! itself may change: its registers (`work`) or its memory (`cache`). A unit ends with a
-//! YIELD, by which an emulator that runs one CPU at a time goes on to the next one.
+//! Each program counts the units that it has done, and the unexpected changes that it found in its
+//! registers (`work`) or its memory (`cache`). A unit ends with a YIELD, at which an emulator that
+//! runs one CPU at a time goes on to the next CPU.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -97,7 +97,7 @@ arch::symbol_addresses! {
 const VECTORS: u64 = CODE + 0x800;
 /// Where it counts units.
 pub const DONE: u64 = COUNTS;
-/// Where it counts what it found changed.
+/// Where it counts unexpected changes.
 pub const DAMAGED: u64 = COUNTS + 8;
 
 /// SCTLR_EL1: the RES1 bits, and M, C, I.
@@ -114,7 +114,8 @@ const CPACR: u64 = 3 << 20;
 /// EL1 with SP_EL1, all masked.
 const PSTATE: u64 = 0x3c5;
 
-/// Has the neighbour begin with what `does` says; `None` if its memory is too small for that, or this image has no such program.
+/// Makes the neighbour begin the program that `does` names; `None` if its memory is too small for it, or this image has
+/// no such program.
 pub fn begin(tenant: &Tenant, does: Neighbour) -> Option<()> {
     let (program, vectors) = match does {
         Neighbour::None => return Some(()),
@@ -157,7 +158,7 @@ pub fn begin(tenant: &Tenant, does: Neighbour) -> Option<()> {
     Some(())
 }
 
-/// Puts instructions of this image's constants at `to`.
+/// Copies instructions from this image's constants to `to`.
 fn copy(tenant: &Tenant, to: u64, from: core::ops::Range<u64>) {
     for place in from.clone().step_by(8) {
         // SAFETY: between two of this image's symbols, from an address that is aligned. The word
@@ -167,7 +168,7 @@ fn copy(tenant: &Tenant, to: u64, from: core::ops::Range<u64>) {
     }
 }
 
-/// Writes its table, and has its instructions fetched as they are now.
+/// Writes its table, and makes its new instructions visible to fetches.
 fn finish(tenant: &Tenant) {
     word(tenant, TABLE).store(BLOCK, Relaxed);
     pages::clean(Region {
@@ -176,6 +177,6 @@ fn finish(tenant: &Tenant) {
     });
     insn::ic_ialluis();
     insn::dsb_ish();
-    // TLB entries of the one before are not wrong: its map and its table are the same.
+    // TLB entries of the previous program stay valid: its map and its table are the same.
     insn::isb();
 }

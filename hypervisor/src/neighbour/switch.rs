@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The way to the neighbour and back, as a call: [`to_neighbour`] returns when the neighbour
-//! makes an exception to EL2.
+//! The switch to the neighbour and back, as a call: [`to_neighbour`] returns when the neighbour
+//! takes an exception to EL2.
 //!
-//! Registers of EL2 and of EL1 are changed by its caller. Here are the general registers, which
-//! only assembly can change: those of the code that calls go to the stack, as far as a function
-//! keeps them (AAPCS64 2024Q3, 6.1.1), and those of the neighbour come from its [`General`],
-//! where the vectors of a CPU whose neighbour runs put them back.
+//! Its caller changes the registers of EL2 and EL1. This module switches the general registers,
+//! which only assembly can change: the caller's callee-saved registers (AAPCS64 2024Q3, 6.1.1) go
+//! to the stack, and the neighbour's come from its [`General`], where the vectors of a CPU whose
+//! neighbour runs put them back.
 
 use core::mem::offset_of;
 
@@ -66,8 +66,8 @@ el2_to_neighbour:
     ldp     x0, x1, [x0]
     eret
 
-    // From the vectors. On the stack is the neighbour's x0 and x1, and above it what
-    // `el2_to_neighbour` left; x1 is what ended the turn.
+    // From the vectors. The stack holds the neighbour's x0 and x1, and above them the registers
+    // that `el2_to_neighbour` saved; x1 is the cause that ended the turn.
     .global el2_from_neighbour
 el2_from_neighbour:
     ldr     x0, [sp, #16 + 96]
@@ -113,10 +113,10 @@ pub fn take_vectors() {
     VBAR_EL2.set(vectors());
 }
 
-/// Runs the neighbour until it makes an exception.
+/// Runs the neighbour until it takes an exception.
 ///
 /// # Safety
-/// The EL1 registers, the map and the traps of this CPU must be the neighbour's, and `general`
+/// The EL1 registers, the map and the traps of this CPU must be the neighbour's, and `general` must
 /// lead to EL1.
 #[inline(always)]
 pub unsafe fn to_neighbour(general: *mut General) -> Back {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When the neighbour has a turn, and how long.
+//! When the neighbour has a turn, and for how long.
 //!
 //! | turn | begins | ends |
 //! |---|---|---|
@@ -7,9 +7,9 @@
 //! | yielded | the vCPU executes a WFE that traps (`yield-on`) | with any interrupt, or after a slice |
 //! | taken | the vCPU has not waited for a slice | after a slice |
 //!
-//! In a turn that is taken the vCPU's interrupts wait, as it would have gone on if it had not
-//! been interrupted: only EL2's timer has a priority above the mask. Otherwise whatever sends
-//! interrupts to a vCPU would decide how much of its CPU the neighbour gets.
+//! In a turn that is taken, the vCPU's interrupts wait, because the vCPU had not stopped by itself:
+//! only EL2's timer has a priority above the mask. Otherwise the senders of interrupts to a vCPU
+//! would decide how much of its CPU the neighbour gets.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -40,38 +40,39 @@ const CONTROL: u64 = 0b111;
 
 /// Priority of EL2's timer where there are slices, above that of everything else
 /// (`interrupts::vgic_cpu::prepare`), and the mask that lets only it pass, by `vgic_cpu::mask`.
-/// Both have their bits in the five that every interface has (IHI 0069H, 4.8.1).
+/// Both use only the five bits that every interface has (IHI 0069H, 4.8.1).
 const TIMER_PRIORITY: u8 = 0x40;
 const ONLY_TIMER: u8 = 0x60;
 
-/// The exit by an interrupt of a CPU that has a neighbour: afterwards the slice may be over.
+/// Handles the exit on an interrupt of a CPU that has a neighbour, after which the slice may be
+/// over.
 pub extern "C" fn interrupt() {
     let cpu = PerCpu::this();
     irq::exit::<SharedCpu>(cpu);
     look(cpu);
 }
 
-/// The same, traced, of a CPU that may have one.
+/// Like [`interrupt`], but traced, on a CPU that may have a neighbour.
 pub extern "C" fn interrupt_traced() {
     let cpu = PerCpu::this();
     irq::exit::<On>(cpu);
     look(cpu);
 }
 
-/// Lets the neighbour have its slice if that of the vCPU is over.
+/// Gives the neighbour its slice if the vCPU's slice is over.
 fn look(cpu: &PerCpu) {
     if let Some(tenant) = cpu.neighbour().filter(|_| is_over(cpu)) {
         take(cpu, tenant);
     }
 }
 
-/// Whether the vCPU has had its slice.
+/// Whether the vCPU has used up its slice.
 fn is_over(cpu: &PerCpu) -> bool {
     cpu.slice_end.load(Relaxed) <= CNTPCT_EL0.get()
 }
 
-/// The vCPU waits for an interrupt, or for `deadline`, ticks of the physical count: the
-/// neighbour has the CPU meanwhile.
+/// Gives the neighbour the CPU while the vCPU waits for an interrupt, or until `deadline` in ticks
+/// of the physical count.
 pub fn wait(cpu: &PerCpu, tenant: &Tenant, deadline: Option<u64>) {
     match Next::of_this() {
         Next::Pending => {}
@@ -84,17 +85,17 @@ pub fn wait(cpu: &PerCpu, tenant: &Tenant, deadline: Option<u64>) {
 enum Next {
     /// An interrupt is pending.
     Pending,
-    /// Its virtual timer has expired. The interrupt is about to be pending, or nothing comes of it: the
-    /// vCPU has it disabled, or active. Which, the redistributor would know; a timer that is
-    /// switched off for the neighbour would take it back. So the neighbour has no turn.
+    /// Its virtual timer has expired. The interrupt either is about to be pending or does not come,
+    /// because the vCPU has it disabled or active. Only the redistributor knows which, and switching
+    /// the timer off for the neighbour would withdraw the interrupt. So the neighbour has no turn.
     High,
-    /// At this tick of the physical count by its virtual timer, if that is on.
+    /// Its virtual timer interrupts it at this tick of the physical count, if the timer is on.
     At(Option<u64>),
 }
 
 impl Next {
-    /// Of the CPU that runs, after the exception that has brought it here: that has synchronized
-    /// what the vCPU wrote to its timer (DDI 0487K.a, D1.3.2).
+    /// Finds this for the running CPU, after the exception that brought it here, which synchronized
+    /// the vCPU's writes to its timer (DDI 0487K.a, D1.3.2).
     #[inline(always)]
     fn of_this() -> Self {
         if ISR_EL1.get() & IRQ_PENDING != 0 {
@@ -108,8 +109,7 @@ impl Next {
     }
 }
 
-/// The vCPU says that it waits for an event, and would rather not: the neighbour has the CPU for a
-/// slice.
+/// Gives the neighbour the CPU for a slice because the vCPU waits for an event.
 pub fn yield_to(cpu: &PerCpu, tenant: &Tenant) {
     let slice = tenant.slice.load(Relaxed);
     if slice == 0 {
@@ -123,10 +123,10 @@ pub fn yield_to(cpu: &PerCpu, tenant: &Tenant) {
     irq::take(cpu);
 }
 
-/// A turn that any interrupt ends.
+/// Gives the neighbour a turn that any interrupt ends.
 fn give(cpu: &PerCpu, tenant: &Tenant, until: Option<u64>) {
     cpu.slice_end.store(own_timer::NEVER, Relaxed);
-    // Where there are no slices and no deadline, the timer is as it has to be.
+    // Without slices and a deadline, the timer is already set correctly.
     let timed = until.is_some() || tenant.slice.load(Relaxed) != 0;
     if timed {
         own_timer::rearm(until);
@@ -138,7 +138,7 @@ fn give(cpu: &PerCpu, tenant: &Tenant, until: Option<u64>) {
     }
 }
 
-/// A turn that only EL2's timer ends.
+/// Gives the neighbour a turn that only EL2's timer ends.
 fn take(cpu: &PerCpu, tenant: &Tenant) {
     let end = own_timer::after(tenant.slice.load(Relaxed));
     cpu.slice_end.store(end, Relaxed);
@@ -147,7 +147,7 @@ fn take(cpu: &PerCpu, tenant: &Tenant) {
     // Writes to it are self-synchronizing (IHI 0069H, ICC_PMR_EL1), and come before the exception return.
     ICC_PMR_EL1.set(vgic_cpu::mask(ONLY_TIMER));
     let ticks = world::visit(tenant, || {
-        // It may also have been for EL2's own looks.
+        // The interrupt may also have been for EL2's own checks.
         irq::take(cpu);
         is_over(cpu)
     });
@@ -157,7 +157,7 @@ fn take(cpu: &PerCpu, tenant: &Tenant) {
     begin_slice(cpu, tenant);
 }
 
-/// The vCPU has the CPU for a slice, if there are any.
+/// Begins the vCPU's slice, if slices are set.
 fn begin_slice(cpu: &PerCpu, tenant: &Tenant) {
     let end = match tenant.slice.load(Relaxed) {
         0 => own_timer::NEVER,
@@ -167,8 +167,8 @@ fn begin_slice(cpu: &PerCpu, tenant: &Tenant) {
     own_timer::rearm(None);
 }
 
-/// Sets what the neighbour of `cpu`, which is the one that runs, does; `None` if there is no place for
-/// it, or the vCPU's interrupts are its own.
+/// Sets the activity of the neighbour of `cpu`, which is the running CPU; `None` if there is no place
+/// for a neighbour, or the vCPU owns its interrupts.
 pub fn set(cpu: &PerCpu, does: Neighbour) -> Option<()> {
     let Some(tenant) = cpu.tenant() else {
         return (does == Neighbour::None).then_some(());
@@ -185,7 +185,7 @@ pub fn set(cpu: &PerCpu, does: Neighbour) -> Option<()> {
     Some(())
 }
 
-/// Sets the length of slices, ticks; `None` if it is too long, or EL2 has no timer.
+/// Sets the length of slices in ticks; `None` if it is too long, or EL2 has no timer.
 pub fn set_slice(cpu: &PerCpu, ticks: u64) -> Option<()> {
     let Some(tenant) = cpu.tenant() else {
         return (ticks == 0).then_some(());
@@ -208,7 +208,7 @@ pub fn set_yield(cpu: &PerCpu, on: bool) -> Option<()> {
     Some(())
 }
 
-/// Begins a slice where there are some, after one of them was set.
+/// Begins a slice, if slices are set, after a setting changed.
 fn review(cpu: &PerCpu, tenant: &Tenant) {
     let sliced = tenant.is_there() && tenant.slice.load(Relaxed) != 0;
     if let Some(hyp) = machine().platform.timer.hyp {
@@ -225,10 +225,10 @@ fn review(cpu: &PerCpu, tenant: &Tenant) {
     }
 }
 
-/// Makes the first slice shorter, on each CPU by another part: on a host the slices of CPUs have
-/// nothing to do with each other, and vCPUs that are set up together would be stopped together.
-/// Multiples of the golden ratio are apart from each other, however many there are (D. E. Knuth,
-/// The Art of Computer Programming, volume 3, 6.4, multiplicative hashing).
+/// Makes the first slice shorter by a different part on each CPU: on a host, the slices of CPUs are
+/// independent, but here vCPUs that are set up together would be stopped together. The fractional
+/// parts of multiples of the golden ratio stay apart, however many there are (D. E. Knuth, The Art
+/// of Computer Programming, volume 3, 6.4, multiplicative hashing).
 fn stagger(cpu: &PerCpu, tenant: &Tenant) {
     /// 2^32 divided by the golden ratio.
     const GOLDEN: u64 = 0x9e37_79b9;
@@ -243,8 +243,8 @@ fn stagger(cpu: &PerCpu, tenant: &Tenant) {
     own_timer::rearm(None);
 }
 
-/// The vCPU of `cpu`, which is the one that runs, is turned off: it has no neighbour when it is
-/// turned on again.
+/// Ends the neighbour as the vCPU of `cpu`, which is the running CPU, is turned off: the vCPU has
+/// none when it is turned on again.
 pub fn leave(cpu: &PerCpu) {
     if let Some(tenant) = cpu.tenant() {
         tenant.slice.store(0, Relaxed);

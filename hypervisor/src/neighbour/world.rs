@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A turn of the neighbour: everything that is the vCPU's goes, and comes back.
+//! A turn of the neighbour: the vCPU's whole state is moved away, and restored.
 //!
 //! | what | how |
 //! |---|---|
@@ -43,11 +43,11 @@ const NO_INTERFACE: u64 = 1 << 10 | 1 << 11 | 1 << 12;
 /// PMCR_EL0.E.
 const COUNTING: u64 = 1;
 
-// While registers are exchanged, those of EL1&0 are of two guests. No table is walked by them: at EL2
-// that regime is out of context, and then the PE makes no speculative walks (DDI 0487K.a, D8,
-// out-of-context translation regimes), but those of an AT instruction. The image has one, where an abort
-// is looked into. Cortex-A57 and A72 may execute it speculatively (errata 1319537 and 1319367),
-// Cortex-A55 and A76 likewise (1530923, 1165522): there a neighbour is not kept apart by this alone.
+// While registers are exchanged, those of EL1&0 are of two guests. No table walk uses them: at EL2 that
+// regime is out of context, where the PE makes no speculative walks (DDI 0487K.a, D8, out-of-context
+// translation regimes) except for an AT instruction. The image has one AT, for examining aborts.
+// Cortex-A57 and A72 (errata 1319537 and 1319367) and Cortex-A55 and A76 (1530923, 1165522) may execute
+// it speculatively: on these cores, this alone does not isolate a neighbour.
 
 /// The vCPU's share of this CPU's registers besides [`el1::El1`].
 struct Left {
@@ -62,12 +62,12 @@ struct Left {
     errors: u64,
     timer: u64,
     timer_end: u64,
-    /// PMCR_EL0, where it counts.
+    /// PMCR_EL0, if the PMU counts.
     counting: Option<u64>,
 }
 
 impl Left {
-    /// Takes them from the vCPU, and sets them for the neighbour of map `vttbr`.
+    /// Saves the vCPU's registers, and sets them for the neighbour whose map is `vttbr`.
     #[inline(always)]
     fn take(vttbr: u64, errors: u64) -> Self {
         let left = Self {
@@ -101,7 +101,7 @@ impl Left {
         left
     }
 
-    /// Gives them back; the errors that the neighbour has deferred.
+    /// Restores the vCPU's registers, and returns the errors that the neighbour has deferred.
     #[inline(always)]
     fn give_back(self) -> u64 {
         let errors = el1::deferred_errors();
@@ -120,10 +120,10 @@ impl Left {
         }
         ELR_EL2.set(self.pc);
         SPSR_EL2.set(self.pstate);
-        // The event that the neighbour's WFE took may have been the vCPU's. The exception return makes
-        // good for it (D1.7.1); QEMU's does not (`eret_sets_event` in docs/fidelity.md).
+        // The neighbour's WFE may have consumed an event of the vCPU's. The exception return sets the
+        // event register again (D1.7.1); QEMU's does not (`eret_sets_event` in docs/fidelity.md).
         insn::sevl();
-        // The timer's interrupt may be due, and the list registers are looked at next.
+        // The timer's interrupt may be due, and the list registers are read next.
         insn::isb();
         errors
     }
@@ -142,8 +142,8 @@ fn virtual_timer() -> u64 {
     }
 }
 
-/// Lets the neighbour run until an interrupt comes and it is `over`, and answers how many ticks that
-/// was, with the way there and back.
+/// Lets the neighbour run until an interrupt comes and `over` holds, and returns how many ticks this
+/// took, including both switches.
 pub fn visit(tenant: &Tenant, mut over: impl FnMut() -> bool) -> u64 {
     let begin = CNTPCT_EL0.get();
     // SAFETY: this CPU's own, and what runs meanwhile, `over` included, does not come here again.
@@ -153,8 +153,8 @@ pub fn visit(tenant: &Tenant, mut over: impl FnMut() -> bool) -> u64 {
             worlds.vcpu.save();
             worlds.own.load();
             loop {
-                // All that is the vCPU's was exchanged, or traps; the program and its table are
-                // `program`'s. The exception return is the context synchronization event.
+                // All state of the vCPU was exchanged, or traps; `program` wrote the program and
+                // its table. The exception return is the context synchronization event.
                 match to_neighbour(&raw mut worlds.general) {
                     Back::Interrupt if over() => break,
                     Back::Interrupt => {}

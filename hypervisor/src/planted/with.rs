@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An image for tests: `rouse.fault=NAME`, a way to see what a failure looks like, and that it is noticed; `rouse.floor`;
-//! and the neighbour of trials. The guest has no say in it.
+//! An image for tests has `rouse.fault=NAME`, which shows how a failure looks and that it is noticed; `rouse.floor`;
+//! and the neighbour of trials. The guest can't influence these.
 
 mod asked;
 mod audit;
@@ -24,7 +24,8 @@ pub(crate) use floor::vectors;
 pub use hostile::hostile;
 pub use serrors::at_cell;
 
-/// Notes what they ask for. Faults of firmware are made at once, while that is in charge.
+/// Notes the requests in `arguments`. Faults of firmware are made at once, while firmware is in
+/// charge.
 pub fn ask(arguments: &Arguments<'_, Names>) -> Option<Error<'static>> {
     asked::ask(arguments.fault);
     floor::allow(arguments.floor);
@@ -39,12 +40,12 @@ pub fn counter() -> Option<u64> {
     asked::is(MachineFault::CounterStands).then_some(0)
 }
 
-/// Where a CPU begins that is turned on: where it is held, and never let go.
+/// Where a CPU begins when it is turned on: at the place where it is held, without being released.
 pub fn secondary_entry() -> Option<u64> {
     asked::is(MachineFault::SecondarySilent).then(entry::held_entry)
 }
 
-/// DISR_EL1 before what firmware left is deferred.
+/// DISR_EL1 before firmware's pending SErrors are deferred.
 pub fn left_serror() -> Option<u64> {
     asked::is(MachineFault::SerrorLeft).then_some(serrors::DEFERRED)
 }
@@ -56,7 +57,7 @@ pub fn power_off() -> Option<i64> {
     asked::is(MachineFault::PowerOffFails).then_some(INTERNAL_FAILURE)
 }
 
-/// The guest's RAM is cleared next: another's data is in it.
+/// Fills the guest's RAM, which is cleared next, with another guest's data.
 pub fn before_scrub(ram: Region) {
     if asked::is(MachineFault::RamDirty) {
         for page in (ram.base..ram.end()).step_by(pages::PAGE as usize) {

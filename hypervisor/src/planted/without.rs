@@ -16,12 +16,12 @@ pub const fn counter() -> Option<u64> {
     None
 }
 
-/// Where a CPU begins that is turned on.
+/// Where a CPU begins when it is turned on.
 pub const fn secondary_entry() -> Option<u64> {
     None
 }
 
-/// DISR_EL1 before what firmware left is deferred.
+/// DISR_EL1 before firmware's pending SErrors are deferred.
 pub const fn left_serror() -> Option<u64> {
     None
 }
@@ -31,27 +31,27 @@ pub const fn power_off() -> Option<i64> {
     None
 }
 
-/// The guest's RAM is cleared next.
+/// Called before the guest's RAM is cleared.
 pub const fn before_scrub(_ram: Region) {}
 
-/// The guest runs next.
+/// Called before the guest runs.
 pub const fn before_guest() {}
 
-/// A guest has asked for a watch.
+/// Called when a guest has asked for a watch.
 pub const fn at_watch() {}
 
-/// A guest says that pass `_pass` of cell `_cell` - 1 begins.
+/// Called when a guest reports that pass `_pass` of cell `_cell` - 1 begins.
 pub const fn at_cell(_cell: u64, _pass: u64) {}
 
-/// The calling vCPU is audited next.
+/// Called before the calling vCPU is audited.
 pub const fn at_audit(_quiet: bool) {}
 
-/// Has the calling vCPU's exits come to vectors of their own; `None` if there is no such call.
+/// Makes the calling vCPU's exits come to separate vectors; `None` if there is no such call.
 pub const fn enter_floor(_which: u64) -> Option<Result<(), NoFloor>> {
     None
 }
 
-/// The program of a neighbour that tries what it may not, and its vectors.
+/// The program of a hostile neighbour, and its vectors.
 pub const fn hostile() -> Option<(Range<u64>, Range<u64>)> {
     None
 }

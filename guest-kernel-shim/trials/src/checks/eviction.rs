@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks the function that empties the caches before a cold sample: no byte of memory changes by it, also of memory
-//! that another CPU writes meanwhile.
+//! Checks the function that empties the caches before a cold sample: it changes no byte of memory, even where
+//! another CPU writes meanwhile.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -14,12 +14,12 @@ const TIMES: u64 = 20;
 
 /// Words that only this CPU writes, on many lines.
 static OURS: [AtomicU64; 4096] = [const { AtomicU64::new(0) }; 4096];
-/// A word that the other CPU counts up, and one that ends its loop.
+/// A word that the other CPU increments, and a word that ends its loop.
 static THEIRS: AtomicU64 = AtomicU64::new(0);
 static END: AtomicU64 = AtomicU64::new(0);
 
-/// Writes from just before it are there after it, code and constants do not change, and no write of another CPU is
-/// lost.
+/// Writes from just before an eviction are visible after it, code and constants do not change, and no write of
+/// another CPU is lost.
 pub fn keeps_memory() -> Result<(), Failure> {
     let image = checksum();
     THEIRS.store(0, Release);

@@ -45,8 +45,7 @@ pub fn nothing_at_a_hole() -> Result<(), Failure> {
     ensure(caught.far == HOLE.base, "another address")
 }
 
-/// Looks for another's data in this guest's RAM, and ends with status 1
-/// if there is any of it.
+/// Searches this guest's RAM for another guest's data, and ends with status 1 if there is any.
 pub fn neighbor() {
     let mut pages = 0;
     let mut found = 0u64;

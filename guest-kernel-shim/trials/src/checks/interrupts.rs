@@ -18,7 +18,7 @@ use guest_kernel_shim::{clock, hypervisor, machine, smp, workers};
 /// First SGI that this kernel does not use itself.
 const FIRST: u32 = 2;
 const SGIS: u32 = 16;
-/// An SPI that nothing is connected to.
+/// An SPI with nothing connected.
 const SPI: u32 = 40;
 
 /// Clears the journals and enables every private interrupt that is tried.
@@ -82,9 +82,9 @@ pub fn broadcast_spares_the_sender() -> Result<(), Failure> {
     ensure(journal(PerCpu::this()).count() == 0, "the sender got one")
 }
 
-/// Interrupts at once, more than list registers hold.
+/// Makes more interrupts pending at once than list registers hold.
 pub fn more_than_there_are_list_registers() -> Result<(), Failure> {
-    /// Step that the other CPU is to wait for, or has reached.
+    /// Step that the other CPU waits for, or has reached.
     static STEP: AtomicU32 = AtomicU32::new(0);
     const MASKED: u32 = 1;
     const SENT: u32 = 2;
@@ -194,8 +194,8 @@ pub fn spi_goes_where_it_is_routed() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A CPU that turns itself off with an interrupt active takes others when it is
-/// on again; the active one stays so until software ends it by register.
+/// A CPU that turns itself off with an interrupt active takes others when it is on again; that
+/// interrupt stays active until software ends it by register.
 pub fn off_while_active() -> Result<(), Failure> {
     begin();
     let other = other();
@@ -246,8 +246,8 @@ pub fn timer_again_and_again() -> Result<(), Failure> {
     ensure(journal(me).count() == 5, "came more often than it expired")
 }
 
-/// A timer interrupt that software takes back, in each way there is, comes
-/// again as long as the timer's level is high.
+/// A timer interrupt that software withdraws, in any way, comes again as long as the timer's level
+/// is high.
 pub fn timer_taken_back() -> Result<(), Failure> {
     let me = PerCpu::this();
     let intid = machine::platform().timer.virt;
@@ -281,7 +281,7 @@ pub fn timed_waits_keep_their_deadline() -> Result<(), Failure> {
         wait(start.wrapping_add(deadline));
         clock::now() - start
     };
-    // An event that is still there may end a WFET early, once.
+    // A leftover event may end a WFET early, once.
     time(insn::wfet, 0);
     ensure(time(insn::wfit, limit) >= limit, "WFIT came back early")?;
     ensure(

@@ -2,8 +2,8 @@
 //! Checks that the timers' interrupts follow the timers: they are level-sensitive (DDI 0487K.a, D12.2.4), so one is
 //! pending while its timer's condition holds, and otherwise only if software set it (IHI 0069H, 4.1 and 12.11).
 //!
-//! Each is tried with either timer. IRQs are masked, and pending interrupts are acknowledged by hand, so that each is
-//! seen exactly when it comes.
+//! Each check is made with either timer. IRQs are masked, and pending interrupts are acknowledged by hand, so that
+//! each is seen exactly when it comes.
 
 mod delivery;
 mod timer;
@@ -46,7 +46,7 @@ pub fn gone_with_the_level() -> Result<(), Failure> {
     })
 }
 
-/// Likewise where only the acknowledge reads the state.
+/// This also holds if only the acknowledge reads the state.
 pub fn gone_without_a_look() -> Result<(), Failure> {
     with_each(|timer| {
         for _ in 0..3 {
@@ -54,7 +54,8 @@ pub fn gone_without_a_look() -> Result<(), Failure> {
             timer.lower();
             nothing()?;
         }
-        // The other timer's interrupt comes first, and this one's line changes while it is handled.
+        // The other timer's interrupt comes first, and this timer's line changes while that is
+        // handled.
         timer.other().raise();
         timer.raise();
         timer.lower();
@@ -128,7 +129,7 @@ pub fn latched_by_software() -> Result<(), Failure> {
         ensure(!timer.pending(), "taken and still pending")?;
         gic_cpu::end(timer.intid);
         nothing()?;
-        // The level comes and goes, the pending state stays; one acknowledge is for both.
+        // The level comes and goes, but the pending state stays; one acknowledge serves both.
         for both in [false, true] {
             latch();
             timer.raise();
@@ -141,7 +142,7 @@ pub fn latched_by_software() -> Result<(), Failure> {
             gic_cpu::end(timer.intid);
             nothing()?;
         }
-        // While it is active, by the level or by software.
+        // Made while the interrupt is active, by the level or by software.
         for raised in [true, false] {
             if raised {
                 timer.raise();
@@ -161,7 +162,7 @@ pub fn latched_by_software() -> Result<(), Failure> {
             gic_cpu::end(timer.intid);
             nothing()?;
         }
-        // Taken back by register, which a level does not heed.
+        // Cleared by register, which does not affect a level.
         latch();
         unlatch();
         ensure(!timer.pending(), "taken back and pending")?;
@@ -187,7 +188,7 @@ pub fn split(on: bool) {
     insn::isb();
 }
 
-/// The rules hold where the end and the deactivation are two steps.
+/// The rules also hold if the end and the deactivation are two steps.
 pub fn ended_in_two_steps() -> Result<(), Failure> {
     with_each(|timer| {
         let split_ends = || {
@@ -219,7 +220,7 @@ pub fn ended_in_two_steps() -> Result<(), Failure> {
 
 /// Another CPU that reads the state finds the level.
 pub fn seen_from_another() -> Result<(), Failure> {
-    /// How far the two are.
+    /// The step that the two CPUs have reached.
     static STEP: AtomicU32 = AtomicU32::new(0);
     const RAISED: u32 = 1;
     const SEEN: u32 = 2;

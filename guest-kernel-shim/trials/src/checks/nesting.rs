@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks more active interrupts at once than any CPU has list registers: a more urgent interrupt must not wait,
-//! however many are active (IHI 0069H, 4.8), and each ends by its own INTID.
+//! Checks with more active interrupts at once than any CPU has list registers: a more urgent interrupt must not
+//! wait, however many are active (IHI 0069H, 4.8), and each ends by its own INTID.
 //!
 //! IRQs are masked, and pending interrupts are acknowledged by hand.
 
@@ -18,12 +18,12 @@ use guest_kernel_shim::{clock, machine};
 /// SGIs that this kernel does not use itself.
 const SGIS: Range<u32> = 2..16;
 const SGI_BITS: u32 = 0xfffc;
-/// SPIs that nothing is connected to.
+/// SPIs with nothing connected.
 const SPIS: Range<u32> = 40..48;
-/// The priority that they have otherwise.
+/// Their usual priority.
 const USUAL: u8 = 0x80;
 
-/// Acknowledges `intid`, which is the most urgent; gives it the time to come.
+/// Acknowledges `intid`, which is the most urgent, after giving it time to come.
 fn take(intid: u32) -> Result<(), Failure> {
     let got = Cell::new(gic_cpu::SPURIOUS);
     clock::wait_for(|| {
@@ -47,7 +47,7 @@ fn prioritise(intid: u32, priority: u8) {
     unsafe { redistributor().set_priority(intid, priority) };
 }
 
-/// Runs `check` as [`with_each`], with EOImode `two_steps`; leaves no SGI active.
+/// Runs `check` through [`with_each`], with EOImode `two_steps`; leaves no SGI active.
 fn with_sgis(two_steps: bool, check: impl Fn(Timer) -> Result<(), Failure>) -> Result<(), Failure> {
     redistributor().enable_all(SGI_BITS);
     let result = with_each(|timer| {
@@ -85,7 +85,7 @@ pub fn each_more_urgent() -> Result<(), Failure> {
             active(all, "another one is active")?;
             send(intid);
             nothing()?;
-            // The level holds: the timer's is heard again after its end.
+            // The level stays high, so the timer's interrupt comes again after its end.
             timer.raise();
             take(timer.intid)?;
             gic_cpu::end(timer.intid);
@@ -102,8 +102,8 @@ pub fn each_more_urgent() -> Result<(), Failure> {
     })
 }
 
-/// All have been ended and none is deactivated, so each next one comes. They are deactivated in another order, and each
-/// comes again at once.
+/// All interrupts were ended and none is deactivated, so the next one always comes. They are deactivated in another
+/// order, and each comes again at once.
 pub fn ended_and_active() -> Result<(), Failure> {
     with_sgis(true, |timer| {
         timer.raise();
@@ -130,7 +130,7 @@ pub fn ended_and_active() -> Result<(), Failure> {
             all &= !(1 << intid);
             active(all, "another one is active")?;
         }
-        // It is still high.
+        // The level is still high.
         gic_cpu::deactivate(timer.intid);
         take(timer.intid)?;
         timer.lower();
@@ -140,8 +140,8 @@ pub fn ended_and_active() -> Result<(), Failure> {
     })
 }
 
-/// Software sets more active than there are list registers; an end ends each, and a new priority of an interrupt that
-/// is active and pending counts when it comes again.
+/// Software makes more interrupts active than there are list registers. Each can be ended, and a new priority of an
+/// active and pending interrupt takes effect when it comes again.
 pub fn set_active() -> Result<(), Failure> {
     with_sgis(true, |_| {
         redistributor().set_active(SGI_BITS);
@@ -170,7 +170,7 @@ pub fn set_active() -> Result<(), Failure> {
     })
 }
 
-/// Likewise for SPIs. One that software has set active is ended like any other.
+/// This also holds for SPIs. An SPI that software made active is ended like any other.
 pub fn shared() -> Result<(), Failure> {
     let gic = &machine::platform().gic;
     // SAFETY: the description is true, and nothing else uses these SPIs.

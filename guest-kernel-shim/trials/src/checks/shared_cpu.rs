@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks a CPU that is shared with a neighbour: whatever the neighbour does, nothing of this guest's registers,
-//! interrupts and memory changes, and nothing of its own.
+//! Checks a CPU that is shared with a neighbour: whatever the neighbour does, none of this guest's registers,
+//! interrupts and memory changes, and none of the neighbour's own.
 
 mod registers;
 
@@ -19,9 +19,9 @@ use guest_kernel_shim::{clock, hypervisor, knobs, pmu};
 
 /// Turns of each kind.
 const ROUNDS: u64 = 40;
-/// How often a wait is made twice as long.
+/// How often a wait may be doubled.
 const MOST_LONGER: u32 = 12;
-/// How long a wait is, and a slice, us.
+/// Length of a wait and of a slice, in us.
 const WAIT_US: u32 = 300;
 const SLICE_US: u32 = 100;
 
@@ -60,7 +60,7 @@ pub fn kept_apart() -> Result<(), Failure> {
     ensure(checksum() == image, "code or constants changed")
 }
 
-/// Counts of one neighbour between two looks.
+/// Counts of one neighbour between two readings.
 struct NeighbourCounts([u64; Shared::COUNT]);
 
 impl NeighbourCounts {
@@ -120,7 +120,8 @@ fn end(intid: u32) -> Result<(), Failure> {
     nothing()
 }
 
-/// Has every register a value of its own, and finds it again after some turns of the neighbour.
+/// Gives every register a value of its own, and finds it unchanged after some turns of the
+/// neighbour.
 fn keep(round: u64, way: Way) -> Result<(), Failure> {
     let mask = ICC_PMR_EL1.get();
     let system = System::put(round);
@@ -163,7 +164,7 @@ fn counts_nothing(timer: Timer) -> Result<(), Failure> {
     ensure(stood, "the PMU counts what the neighbour does")
 }
 
-/// Cycles that `what` takes from this guest.
+/// Returns the cycles that `what` takes from this guest.
 fn cycles(what: impl FnOnce()) -> u64 {
     let begin = PMCCNTR_EL0.get();
     what();

@@ -2,8 +2,8 @@
 //! The floor of an exit: the work of other paths, with vectors of EL2 that do only what the architecture requires
 //! ([`abi::Call::Floor`]).
 //!
-//! In these vectors a CPU can make no call and no access that traps. An interrupt (of the timer) ends those of `empty`,
-//! `send` and `wait`, a call those of `receive`.
+//! In these vectors, a CPU can make no call and no access that traps. A timer interrupt ends the vectors of `empty`,
+//! `send` and `wait`, and a call ends those of `receive`.
 
 use core::arch::asm;
 
@@ -22,7 +22,7 @@ use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::wake::Waker;
 use guest_kernel_shim::{clock, hypervisor, machine, workers};
 
-/// Returns why it is not taken.
+/// Returns why the path is not taken.
 pub fn obstacle(injects: bool, cold: bool) -> Option<&'static str> {
     if !injects {
         Some("no exit is held against it")
@@ -53,7 +53,7 @@ fn one_call() {
     end::<{ Path::FloorCall as u8 }>();
 }
 
-/// SGIs from this CPU to the second, both in these vectors.
+/// Sends SGIs from this CPU to the second, both in these vectors.
 pub fn sgi() {
     fn receive() {
         let me = PerCpu::this();
@@ -69,7 +69,7 @@ pub fn sgi() {
             me.request.take(RESCHED);
             RECEIVED.fetch_add(1, AcqRel);
         }
-        // Any call ends it.
+        // Any call ends these vectors.
         hypervisor::info(abi::Info::Version);
     }
     pair::reset();
@@ -88,14 +88,15 @@ pub fn sgi() {
     workers::wait_for_second();
 }
 
-/// An SGI to the second CPU, which waits in these vectors.
+/// Sends an SGI to the second CPU, which waits in these vectors.
 pub fn wait() {
     pair::reset();
     workers::on_second(|| until_timer(Floor::Wait, pair::park::<{ Path::FloorWait as u8 }>));
     pair::send(Waker::wake);
 }
 
-/// Does `work` in the vectors of `floor`, and has the timer end them: its registers are the guest's own.
+/// Does `work` in the vectors of `floor`, and makes the timer end them, whose registers are the guest's
+/// own.
 fn until_timer(floor: Floor, work: impl FnOnce()) {
     let me = PerCpu::this();
     interrupts::redistributor(me).enable_all(1 << machine::platform().timer.virt);

@@ -14,7 +14,7 @@ use guest_kernel_shim::{clock, machine};
 /// A function identifier that is not assigned (DEN0028F, 6.1: a vendor-specific
 /// hypervisor service of a number that is not assigned).
 const NOBODY: u64 = 0x4b00_0000;
-/// A call that the hypervisor answers (DEN0028F, 7.2).
+/// A call that the hypervisor serves (DEN0028F, 7.2).
 const SMCCC_VERSION: u64 = 0x8000_0000;
 /// GICD_IIDR (IHI 0069H, 12.9.17).
 const IIDR: u64 = 0x8;
@@ -33,7 +33,8 @@ pub fn service() {
     }
 }
 
-/// One pass of `PATH`, a call of `function`; not inlined, so that the same instructions make all passes.
+/// Makes one pass of `PATH`, a call of `function`; not inlined, so that the same instructions make all
+/// passes.
 #[inline(never)]
 fn call<const PATH: u8>(function: u64) {
     let function = core::hint::black_box(function);
@@ -47,7 +48,7 @@ fn call<const PATH: u8>(function: u64) {
 pub fn wfe() {
     for _ in 0..passes() {
         cool();
-        // Makes the next one wait.
+        // Makes the next WFE wait.
         insn::forget_events();
         begin::<{ Path::Wfe as u8 }>();
         insn::wfe();

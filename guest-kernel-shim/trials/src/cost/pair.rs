@@ -17,7 +17,7 @@ use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::wake::Waker;
 use guest_kernel_shim::{boot, clock, hypervisor, idle, interrupts, workers};
 
-/// Receivers that are ready, and that have received, in all rounds together.
+/// Number of receivers that were ready, and that have received, in all rounds together.
 pub static READY: AtomicU32 = AtomicU32::new(0);
 pub static RECEIVED: AtomicU32 = AtomicU32::new(0);
 
@@ -43,7 +43,7 @@ pub fn second() -> &'static PerCpu {
     percpu::all()[1]
 }
 
-/// Sends a wake-up to the second CPU each time it is ready, by `wake`.
+/// Sends a wake-up to the second CPU through `wake` each time it is ready.
 pub fn send(wake: fn(&Waker, &PerCpu)) {
     let me = PerCpu::this();
     let waker = Waker::new(second(), RESCHED, interrupts::RESCHED, false, false);
@@ -86,9 +86,9 @@ pub fn sgi() {
     send(marked::<{ Path::SgiSend as u8 }>);
 }
 
-/// Likewise, with an SGI that EL2 may not send as itself.
+/// Like [`sgi`], with an SGI that EL2 may not send as itself.
 pub fn doorbell() {
-    /// The first that is always so.
+    /// The first SGI that is never sent as itself.
     const INTID: u32 = 8;
     fn receive() {
         let me = PerCpu::this();
@@ -154,8 +154,8 @@ pub fn park<const PATH: u8>() {
     }
 }
 
-/// Sends to all others, which wait in a WFI of their own: with more CPUs than the emulating machine has, spinning ones
-/// would only take turns.
+/// Sends to all other CPUs, which wait in a WFI: with more CPUs than the emulating machine has, spinning CPUs would
+/// only take turns.
 pub fn broadcast() {
     fn receive(me: &PerCpu) {
         for _ in 0..passes() {
@@ -168,8 +168,8 @@ pub fn broadcast() {
                 insn::wfi();
                 insn::unmask_irq();
                 // A pending interrupt is taken before code after a context synchronization event (DDI 0487K.a, D1.3.6).
-                // Without one the architecture does not promise that it is taken between these two: on gem5's o3 it
-                // never was.
+                // Without such an event, the architecture does not promise that it is taken between these two: on
+                // gem5's o3, it never was.
                 insn::isb();
                 insn::mask_irq();
             }
@@ -200,8 +200,8 @@ pub fn broadcast() {
     });
 }
 
-/// The second CPU is turned off and on again. Its window begins before it is
-/// turned off, and [`super::started`] ends it.
+/// Turns the second CPU off and on again. Its window begins before it is turned off, and
+/// [`super::started`] ends it.
 pub fn cpu_on() {
     /// AFFINITY_INFO's answer (DEN0022F.b, 5.1.5).
     const OFF: i64 = 1;
@@ -225,7 +225,7 @@ pub fn cpu_on() {
         hypervisor::cpu_on(target.mpidr, boot::secondary_entry(), context);
         end::<{ Path::CpuOn as u8 }>();
         clock::wait_for(|| target.is_online());
-        // It has left its errand in the middle.
+        // The second CPU has left its errand in the middle.
         workers::on_second(|| {});
         workers::wait_for_second();
     }

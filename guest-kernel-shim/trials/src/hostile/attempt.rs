@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Trying code that may fault, wherever and however it does.
+//! Tries code that may fault, wherever and however it does.
 //!
-//! A synchronous exception during [`attempt`] ends it: the handler takes its
-//! stack pointer from memory, as whatever the code did to registers must not
-//! matter, notes the syndrome and returns in the caller's place. One CPU at a
-//! time may do this.
+//! A synchronous exception during [`attempt`] ends it: the handler takes its stack pointer from
+//! memory, because the code may have changed any register, notes the syndrome and returns for the
+//! caller. Only one CPU at a time may do this.
 
 use core::arch::{asm, global_asm};
 use core::sync::atomic::AtomicU64;
@@ -44,7 +43,7 @@ impl Trap {
 pub struct Outcome {
     /// x0 when the code returned.
     pub value: u64,
-    /// 0 if it returned, else 1 + the number of the vector, 0 to 15.
+    /// 0 if it returned, otherwise 1 + the number of the vector, 0 to 15.
     vector: u64,
     trap: Trap,
 }

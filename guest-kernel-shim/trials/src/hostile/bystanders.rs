@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The CPUs that go on measuring while one is hostile.
+//! The CPUs that go on measuring while another is hostile.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Acquire;
 
 use guest_kernel_shim::clock;
 
-/// Round trips that the CPUs which measure have made.
+/// Round trips of the measuring CPUs.
 pub static TRIPS: AtomicU32 = AtomicU32::new(0);
 
-/// Waits until the CPUs that measure have made `count` more round trips;
-/// whether they did within a time that is long for any machine.
+/// Waits until the measuring CPUs have made `count` more round trips; returns whether they did
+/// within a time that is long for any machine.
 pub fn others_go_on(count: u32) -> bool {
     let goal = TRIPS.load(Acquire) + count;
     let end = clock::now() + 60 * clock::frequency();

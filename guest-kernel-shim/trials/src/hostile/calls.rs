@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls by HVC and SMC: every class of function numbers, with random arguments,
-//! and the hypervisor's own calls with values that make no sense.
+//! Calls through HVC and SMC: every class of function numbers, with random arguments, and the
+//! hypervisor's own calls with values that make no sense.
 
 use abi::{Call, Knob};
 use platform::Conduit;
@@ -19,7 +19,7 @@ const SUCCESS: u64 = abi::SUCCESS as u64;
 /// Function numbers of each owner that are tried.
 const NUMBERS: [u64; 10] = [0, 1, 2, 3, 0x1f, 0x20, 0xff00, 0xff01, 0xff03, 0xffff];
 
-/// The class.
+/// Runs the class.
 pub fn run(tally: &mut Tally, random: &mut Random) {
     for conduit in [Conduit::Hvc, Conduit::Smc] {
         for owner in 0..64 {
@@ -42,7 +42,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     periods(tally);
 }
 
-/// A period that ends beyond the counter's range is one that does not end: no wake-up is lost.
+/// Checks that a period beyond the counter's range does not end: no wake-up is lost.
 fn periods(tally: &mut Tally) {
     let watch = |period| {
         let place = platform().memory[0].base;
@@ -67,7 +67,7 @@ fn periods(tally: &mut Tally) {
     tally.case(watch(0) == SUCCESS, format_args!("watch no longer"));
 }
 
-/// Whether the function is served: PSCI belongs to another class.
+/// Whether the function is served. PSCI belongs to another class.
 fn is_known(function: u64) -> bool {
     let function = function as u32;
     matches!(function, 0x8000_0000 | 0x8000_0001 | abi::CALL_UID)
@@ -75,13 +75,13 @@ fn is_known(function: u64) -> bool {
         || matches!(function >> 24, 0x84 | 0xc4) && function & 0xff_ffff < 0x20
 }
 
-/// A function that is not served is refused, and no register changes.
+/// Checks that a function that is not served is refused, and no register changes.
 fn unknown(tally: &mut Tally, random: &mut Random, conduit: Conduit, function: u64) {
     if is_known(function) {
         return;
     }
     let mut registers: Registers = core::array::from_fn(|_| random.draw());
-    // The upper half of x0 does not count.
+    // The upper half of x0 is ignored.
     registers[0] = registers[0] << 32 | function;
     let before = registers;
     hypervisor::call_by(conduit, &mut registers);
@@ -92,7 +92,7 @@ fn unknown(tally: &mut Tally, random: &mut Random, conduit: Conduit, function: u
     );
 }
 
-/// Functions that exist answer by their definition, whatever else is in the registers.
+/// Checks that existing functions return their defined values, whatever the other registers hold.
 fn known(tally: &mut Tally, random: &mut Random) {
     for conduit in [Conduit::Hvc, Conduit::Smc] {
         for _ in 0..16 {
@@ -117,7 +117,8 @@ fn known(tally: &mut Tally, random: &mut Random) {
     nothing_said(tally, random);
 }
 
-/// A text that begins with its end is empty, whatever follows, and only the answer changes.
+/// Checks that a text that begins with its end is empty, whatever follows, and only the result
+/// registers change.
 fn nothing_said(tally: &mut Tally, random: &mut Random) {
     for conduit in [Conduit::Hvc, Conduit::Smc] {
         let mut registers: Registers = core::array::from_fn(|_| random.draw());
@@ -130,8 +131,8 @@ fn nothing_said(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// Everything that exists can be evicted, again and again while others run; nothing else can, and no other argument
-/// matters.
+/// Checks that everything that exists can be evicted, again and again while others run; that nothing else can; and
+/// that no other argument matters.
 fn evictions(tally: &mut Tally) {
     let cpus = percpu::all().len() as u64;
     let evict = |what| call(Call::Evict.function(), [what, u64::MAX, 1 << 40])[0];
@@ -152,7 +153,7 @@ fn evictions(tally: &mut Tally) {
     }
 }
 
-/// Knobs with values that they can't take are refused; with values that they can take, they are turned back again.
+/// Checks that knobs refuse invalid values; valid values are reset afterwards.
 fn knobs(tally: &mut Tally, random: &mut Random) {
     let turn = |knob: u64, value: u64| call(Call::Set.function(), [knob, value, 0])[0];
     for knob in 0..Knob::COUNT as u64 + 8 {
@@ -169,14 +170,14 @@ fn knobs(tally: &mut Tally, random: &mut Random) {
             }
         }
     }
-    // The neighbour's knobs among them.
+    // These include the neighbour's knobs.
     neighbour::begin();
     for knob in [u64::MAX, 1 << 32, 1 << 63] {
         tally.case(turn(knob, 0) == INVALID, format_args!("knob {knob:#x}"));
     }
 }
 
-/// EL2 watches and logs nothing outside of this guest's memory.
+/// Checks that EL2 watches and logs nothing outside this guest's memory.
 fn watches(tally: &mut Tally) {
     let ram = platform().memory[0];
     let places = [

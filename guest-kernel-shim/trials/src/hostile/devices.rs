@@ -21,7 +21,7 @@ const GICV3: u64 = 0x3b;
 /// Bytes of a redistributor's frames.
 const FRAMES: u64 = 0x2_0000;
 
-/// The class.
+/// Runs the class.
 pub fn run(tally: &mut Tally, random: &mut Random) {
     let gic = &platform().gic;
     let me = PerCpu::this();
@@ -48,18 +48,18 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     recover(me);
 }
 
-/// Registers of the distributor that are for all CPUs: to turn them off is to
-/// turn the others off, which is a guest's right.
+/// Whether a register of the distributor is shared by all CPUs: turning it off would turn the
+/// others off, which is a guest's right.
 fn is_shared(offset: u64) -> bool {
     offset < 8
 }
 
-/// Registers of another CPU's redistributor that would stop that CPU if they changed.
+/// Whether a register of another CPU's redistributor would stop that CPU if it changed.
 fn is_of_another_cpu(offset: u64) -> bool {
     matches!(offset, 0x14..0x18 | 0x1_0080..0x1_0420 | 0x1_0c00..0x1_0e00)
 }
 
-/// Offsets to try: all that have registers, some that have none.
+/// Returns the offsets to try: all with registers, and some without.
 fn offsets(size: u64) -> impl Iterator<Item = u64> {
     let dense = |offset: u64| match offset & 0xffff {
         0..0x500 | 0xc00..0xd10 | 0x6000..0x6340 | 0xffc0.. => true,
@@ -68,7 +68,7 @@ fn offsets(size: u64) -> impl Iterator<Item = u64> {
     (0..size).step_by(4).filter(move |&offset| dense(offset))
 }
 
-/// Loads and stores of every size: each is served, whatever is there.
+/// Tries loads and stores of every size: each is served, whatever is there.
 fn every_offset(
     tally: &mut Tally,
     random: &mut Random,
@@ -93,12 +93,13 @@ fn every_offset(
     }
 }
 
-/// Whether a syndrome describes it, and it is aligned.
+/// Whether a syndrome describes the access, and it is aligned.
 fn is_plain(shape: Shape, place: u64) -> bool {
     matches!(shape.kind, Kind::Load | Kind::Store) && place.is_multiple_of(shape.size)
 }
 
-/// An access that neither syndrome nor instruction describes is refused, as an abort; the rest is served.
+/// Checks that an access that neither syndrome nor instruction describes is refused with an abort, and
+/// any other is served.
 fn every_shape(tally: &mut Tally, address: u64) {
     for shape in shapes::all() {
         let place = window::show(address, As::Normal);
@@ -117,8 +118,8 @@ fn every_shape(tally: &mut Tally, address: u64) {
     }
 }
 
-/// An unaligned access faults by itself if the guest maps the page as a device, and is served or refused if it maps it
-/// as memory.
+/// Checks that an unaligned access faults by itself if the guest maps the page as a device, and is served or refused
+/// if the page is mapped as memory.
 fn every_alignment(tally: &mut Tally, address: u64) {
     for how in [As::Device, As::Normal] {
         for skew in 1..8 {
@@ -148,9 +149,9 @@ fn every_alignment(tally: &mut Tally, address: u64) {
     }
 }
 
-/// Loads to every register, with every extension, and stores of every register.
+/// Tries loads to every register, with every extension, and stores of every register.
 fn every_register(tally: &mut Tally, base: u64) {
-    /// Rn, the register with the address, in its place.
+    /// Position of Rn, the register with the address.
     const RN: u32 = 5;
     /// Loads of PIDR2's byte, halfword, word in all their forms.
     const LOADS: [u32; 7] = [
@@ -181,8 +182,8 @@ fn every_register(tally: &mut Tally, base: u64) {
             // SAFETY: the registers of the calling convention are restored.
             let outcome = unsafe { stubs::run(&code, place, 0) };
             let expected = if register == 31 { 0 } else { GICV3 };
-            // Halves and bytes of a register that has words read as zero, which
-            // the architecture leaves open.
+            // Halfwords and bytes of a register for words read as zero, which the architecture
+            // leaves open.
             let word = load >> 30 == 2;
             let good =
                 outcome.returned() && (outcome.value == expected || !word && outcome.value == 0);
@@ -194,7 +195,7 @@ fn every_register(tally: &mut Tally, base: u64) {
     }
 }
 
-/// A redistributor of a CPU that there is not.
+/// Tries the redistributor of a CPU that does not exist.
 fn absent(tally: &mut Tally, base: u64) {
     for offset in [0, 8, 0x14, 0x1_0000, 0x1_0100, PIDR2] {
         let place = window::show(base + offset, As::Device);
@@ -209,7 +210,7 @@ fn absent(tally: &mut Tally, base: u64) {
     }
 }
 
-/// Puts this CPU's redistributor and the distributor's SPIs in order again.
+/// Restores this CPU's redistributor and the distributor's SPIs.
 fn recover(me: &PerCpu) {
     let redistributor = interrupts::redistributor(me);
     redistributor.disable_all(u32::MAX);

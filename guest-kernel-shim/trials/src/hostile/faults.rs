@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exceptions: every instruction that makes one, returns to states that do not
-//! exist, and exceptions whose vectors fault themselves. A vCPU that can't get
-//! out of its own vector any more is stopped; it can be turned on again.
+//! Exceptions: every instruction that causes an exception, returns to states that do not exist, and
+//! exceptions whose vectors themselves fault. A vCPU that can't leave its own vector any more is
+//! stopped; it can be turned on again.
 
 use core::arch::global_asm;
 
@@ -51,7 +51,7 @@ arch::symbol_addresses! {
 
 /// ESR_EL1.EC of SVC.
 const SVC: u64 = 0x15;
-/// Classes of ESR_EL1 that each of them may end in (D24.2.40).
+/// Classes of ESR_EL1 that each instruction may end in (D24.2.40).
 const CLASSES: [&[u64]; 16] = [
     &[0x00],
     &[0x00],
@@ -71,14 +71,14 @@ const CLASSES: [&[u64]; 16] = [
     &[0x07],
 ];
 
-/// The class.
+/// Runs the class.
 pub fn run(tally: &mut Tally, _random: &mut Random) {
     for (n, classes) in CLASSES.iter().enumerate() {
         let at = instructions() + 4 * n as u64;
         // SAFETY: each of them ends in an exception and changes nothing.
         let outcome = unsafe { attempt(at, 0, 0) };
         let good = outcome.trap().is_some_and(|trap| {
-            // After a call the address is that of the next instruction.
+            // After a call, the address is that of the next instruction.
             let next = at + if trap.class() == SVC { 4 } else { 0 };
             classes.contains(&trap.class()) && trap.elr == next
         });
@@ -99,7 +99,7 @@ fn returns(tally: &mut Tally) {
             // even fetch.
             let outcome = unsafe { attempt(return_to(), target, flags | mode) };
             let good = match mode {
-                // EL0 and, where there is one, AArch32 at EL0.
+                // EL0 and, if the CPU has it, AArch32 at EL0.
                 0 | 16 => outcome
                     .trap_from_el0()
                     .or(outcome.trap())
@@ -128,7 +128,7 @@ fn returns(tally: &mut Tally) {
     }
 }
 
-/// Exceptions without end, which only EL2 can see.
+/// Makes endless exceptions, which only EL2 can see.
 fn stopped(tally: &mut Tally) {
     let victim = victims::all()[0];
     tally.case(victims::take(victim), format_args!("CPU_OFF"));
@@ -155,7 +155,7 @@ fn stopped(tally: &mut Tally) {
             );
         }
     }
-    // And it is as good as new.
+    // The vCPU then works again.
     let counter = victims::reset_count();
     let answer = victims::start(victim, victims::off(), counter) as i64;
     tally.case(

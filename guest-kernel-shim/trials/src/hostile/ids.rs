@@ -11,7 +11,7 @@ use super::tally::Tally;
 use guest_kernel_shim::percpu::PerCpu;
 use sched::random::Random;
 
-/// Fields that have to be zero, by register: features that EL2 does not give to a guest.
+/// Fields that have to be zero, by register: features that EL2 does not give a guest.
 const HIDDEN: [(u32, u32, u64, &str); 14] = [
     // CRm, op2, mask.
     (4, 0, 0xff00, "EL2 and EL3"),
@@ -35,7 +35,7 @@ const HIDDEN: [(u32, u32, u64, &str); 14] = [
     (7, 3, 0xff, "TCR2 and SCTLR2"),
 ];
 
-/// The class.
+/// Runs the class.
 pub fn run(tally: &mut Tally, _random: &mut Random) {
     for crm in 1..8 {
         for op2 in 0..8 {
@@ -73,7 +73,7 @@ pub fn run(tally: &mut Tally, _random: &mut Random) {
     tally.case(MIDR_EL1.get() != 0, format_args!("MIDR_EL1 is zero"));
 }
 
-/// The ID register with these numbers.
+/// Reads the ID register with these numbers.
 fn read(crm: u32, op2: u32) -> Outcome {
     // SAFETY: a read without effect.
     unsafe { stubs::run(&[mrs(0x4000 | crm << 3 | op2)], 0, 0) }

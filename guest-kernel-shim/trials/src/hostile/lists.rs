@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! More interrupts at once than there are list registers: every number of them,
-//! with equal, rising, falling and random priorities, acknowledged one after
-//! another or all before the first is ended. None may be lost, come twice, or
-//! come before a more urgent one.
+//! More interrupts at once than there are list registers: every number of interrupts, with equal,
+//! rising, falling and random priorities, acknowledged one after another or all before the first is
+//! ended. No interrupt may be lost, come twice, or come before a more urgent one.
 
 use core::ops::Range;
 
@@ -17,15 +16,15 @@ use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu::PerCpu;
 use sched::random::Random;
 
-/// SGIs that this kernel does not use, and the SPIs that there are.
+/// SGIs that this kernel does not use, and all SPIs.
 const SGIS: Range<u32> = 2..16;
 const SPIS: Range<u32> = 32..96;
-/// Most that are pending at once.
+/// Maximum number pending at once.
 const MOST: usize = (SGIS.end - SGIS.start + SPIS.end - SPIS.start) as usize;
-/// Looks for an interrupt that is due before it counts as lost.
+/// Checks for a due interrupt before it counts as lost.
 const PATIENCE: u32 = 10_000;
 
-/// SGIs that can be delivered so.
+/// SGIs that can be delivered in this way.
 fn sgis(deliver: Deliver) -> Range<u32> {
     match deliver {
         Deliver::Inject => SGIS,
@@ -44,7 +43,7 @@ const ORDERS: [(&str, Priorities); 4] = [
 
 type Sources = ArrayVec<(u32, u8), MOST>;
 
-/// The class.
+/// Runs the class.
 pub fn run(tally: &mut Tally, random: &mut Random) {
     let me = PerCpu::this();
     let most = match tally.deliver() {
@@ -104,14 +103,14 @@ fn pend(
             unsafe { Spi::new(gic, intid) }.set_pending();
         }
     }
-    // Its own SGIs may still be on their way.
+    // This CPU's SGIs to itself may still be on their way.
     let sgis = sources.iter().filter(|(intid, _)| *intid < 32);
     let bits = sgis.fold(0, |bits, (intid, _)| bits | 1u32 << intid);
     guest_kernel_shim::clock::wait_for(|| redistributor.pending() & bits == bits);
     sources
 }
 
-/// The next interrupt, if one is due.
+/// Returns the next interrupt, if one is due.
 fn next() -> Option<u32> {
     for _ in 0..PATIENCE {
         let intid = gic_cpu::acknowledge();
@@ -137,7 +136,7 @@ fn take(sources: &Sources) -> Result<(), (&'static str, u32)> {
     }
 }
 
-/// Strikes `intid` off, which has to be one of the most urgent.
+/// Removes `intid`, which has to be one of the most urgent.
 fn remove(left: &mut Sources, intid: u32) -> Result<(), (&'static str, u32)> {
     let most = left.iter().map(|(_, priority)| *priority).min();
     let at = left.iter().position(|(one, _)| *one == intid);
@@ -149,8 +148,8 @@ fn remove(left: &mut Sources, intid: u32) -> Result<(), (&'static str, u32)> {
     }
 }
 
-/// Interrupts in interrupts, `count` deep: each more urgent than the one before, and taken at
-/// once however many list registers there are.
+/// Nests interrupts `count` deep: each is more urgent than the one before, and is taken at once
+/// however many list registers there are.
 fn nested(tally: &mut Tally, me: &PerCpu, count: usize) {
     let redistributor = interrupts::redistributor(me);
     let mut active: ArrayVec<u32, 16> = ArrayVec::new();
@@ -158,7 +157,8 @@ fn nested(tally: &mut Tally, me: &PerCpu, count: usize) {
     let mut at_once = true;
     let sgis = sgis(tally.deliver()).take(count);
     let count = sgis.len();
-    // With two security states, the machine's own has four bits of a priority (IHI 0069H, 4.8.1).
+    // With two security states, the machine's own interface has four bits of a priority (IHI 0069H,
+    // 4.8.1).
     let step = if count < 8 { 16 } else { 8 };
     for (n, intid) in sgis.enumerate() {
         let priority = (count - n) as u8 * step;
@@ -192,7 +192,7 @@ fn nested(tally: &mut Tally, me: &PerCpu, count: usize) {
     quiet(me);
 }
 
-/// Only the interrupts of this kernel are pending, active or enabled any more.
+/// Leaves only this kernel's interrupts pending, active or enabled.
 fn quiet(me: &PerCpu) {
     let redistributor = interrupts::redistributor(me);
     redistributor.clear_pending(u32::MAX);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The hostile CPU's neighbour, if the plan names one: another guest, which tries forbidden accesses too, and which
-//! nothing that is tried here may harm.
+//! The hostile CPU's neighbour, if the plan names one: another guest, which also tries forbidden accesses, and
+//! which no trial here may harm.
 
 use core::cell::Cell;
 use core::sync::atomic::AtomicBool;
@@ -14,28 +14,28 @@ use super::tally::Tally;
 use crate::system_registers::System;
 use guest_kernel_shim::{clock, hypervisor};
 
-/// CPUs have neighbours.
+/// Whether CPUs have neighbours.
 static THERE: AtomicBool = AtomicBool::new(false);
 
-/// Length of a slice, us: a class takes some milliseconds at least.
+/// Length of a slice, in us: a class takes at least some milliseconds.
 const SLICE_US: u32 = 50;
 
-/// Learns whether there are to be neighbours.
+/// Notes whether the plan asks for neighbours.
 pub fn learn(plan: &Plan) {
     THERE.store(plan.lists.neighbour.values[0].is_there(), Relaxed);
 }
 
-/// Whether there are.
+/// Whether CPUs have neighbours.
 pub fn is_there() -> bool {
     THERE.load(Relaxed)
 }
 
-/// Whether a class can be done so: with direct delivery, no interrupt would end a turn.
+/// Whether a class can run with a neighbour: with direct delivery, no interrupt would end a turn.
 pub fn may_be(deliver: Deliver) -> bool {
     deliver == Deliver::Inject || !is_there()
 }
 
-/// The CPU that runs gets its neighbour, which has slices, and the CPU in a trapped WFE as well.
+/// Gives the running CPU its neighbour, which gets slices, and also the CPU during a trapped WFE.
 pub fn begin() {
     if is_there() {
         hypervisor::set(KnobValue::Slice(clock::ticks(SLICE_US)));
@@ -44,7 +44,8 @@ pub fn begin() {
     }
 }
 
-/// Checks that the neighbour has got on and that nothing of it has changed. Then ends it.
+/// Checks that the neighbour has made progress and that none of its state has changed. Then ends
+/// it.
 pub fn end(tally: &mut Tally) {
     if !is_there() {
         return;
@@ -52,7 +53,7 @@ pub fn end(tally: &mut Tally) {
     let slices = || hypervisor::shared()[Shared::Slices as usize];
     let before = slices();
     let kept = Cell::new(true);
-    // Where CPUs are threads of a busy host, a slice may begin late.
+    // If CPUs are threads of a busy host, a slice may begin late.
     let turns = clock::wait_for(|| {
         kept.set(kept.get() && keeps_registers());
         slices() > before

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PSCI: CPUs that run, that are not there, that are this one; entries where no
-//! memory is; CPU_ON while the target turns itself off, in whatever state; and
-//! functions with arguments that make no sense (DEN0022F.b, 5.1).
+//! PSCI: CPUs that run, that do not exist, and this CPU; entries without memory; CPU_ON while the
+//! target turns itself off, in any state; and functions with arguments that make no sense
+//! (DEN0022F.b, 5.1).
 
 use super::tally::Tally;
 use super::victims::{self, AFFINITY_INFO, CPU_ON};
@@ -26,7 +26,7 @@ fn psci(function: u64, arguments: [u64; 3]) -> i64 {
     call(function, arguments)[0] as i64
 }
 
-/// The class.
+/// Runs the class.
 pub fn run(tally: &mut Tally, random: &mut Random) {
     let victim = victims::all()[0];
     tally.case(victims::take(victim), format_args!("CPU_OFF"));
@@ -48,7 +48,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// CPUs that can't be turned on.
+/// Tries CPUs that can't be turned on.
 fn targets(tally: &mut Tally, random: &mut Random) {
     let entry = boot::secondary_entry();
     let running = [percpu::all()[0], percpu::all()[1], PerCpu::this()];
@@ -96,7 +96,7 @@ fn targets(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// Entries that are not in this guest's memory; the CPU stays off.
+/// Tries entries outside this guest's memory; the CPU stays off.
 fn entries(tally: &mut Tally, victim: &'static PerCpu, random: &mut Random) {
     let ram = platform().memory[0];
     let base = guest_kernel_shim::hypervisor::info(abi::Info::Base);
@@ -134,7 +134,7 @@ fn entries(tally: &mut Tally, victim: &'static PerCpu, random: &mut Random) {
     }
 }
 
-/// The other functions: those that exist answer, the rest are refused.
+/// Tries the other functions: existing ones are served, the others refused.
 fn others(tally: &mut Tally, random: &mut Random) {
     /// VERSION, SUSPEND, OFF, ON, AFFINITY_INFO, MIGRATE_INFO_TYPE, SYSTEM_OFF,
     /// SYSTEM_RESET, FEATURES.
@@ -167,7 +167,7 @@ fn others(tally: &mut Tally, random: &mut Random) {
             answer == NOT_SUPPORTED || answer == INVALID_PARAMETERS,
             format_args!("PSCI_FEATURES of nonsense: {answer}"),
         );
-        // Reserved bits of the power state; a call that is refused does not wait.
+        // Sets reserved bits of the power state; a refused call does not wait.
         let state = random.draw() as u32 | 1 << 31;
         let answer = psci(0xc400_0001, [u64::from(state), 0, 0]);
         tally.case(
@@ -210,7 +210,8 @@ fn affinity(tally: &mut Tally, victim: &PerCpu) {
     );
 }
 
-/// Calls CPU_ON again and again, while the target turns itself off as soon as it runs: every success is a run.
+/// Calls CPU_ON again and again, while the target turns itself off as soon as it runs: every success must be a
+/// run.
 fn races(tally: &mut Tally, victim: &'static PerCpu) {
     let counter = victims::reset_count();
     let mut started = 0;
@@ -237,7 +238,7 @@ fn races(tally: &mut Tally, victim: &'static PerCpu) {
     );
 }
 
-/// A CPU that went off in whatever state can be turned on again, and runs.
+/// Checks that a CPU that went off in any state can be turned on again, and runs.
 fn comes_back(tally: &mut Tally, victim: &'static PerCpu, act: u64, name: &str) {
     let counter = victims::reset_count();
     let answer = victims::start(victim, act, counter) as i64;

@@ -31,16 +31,16 @@ const fn encoding(op0: u32, op1: u32, crn: u32, crm: u32, op2: u32) -> u32 {
     (op0 - 2) << 14 | op1 << 11 | crn << 7 | crm << 3 | op2
 }
 
-/// Expected end of a read.
+/// Expected outcome of a read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expected {
-    /// Either, depending on the CPU.
+    /// A value or undefined, depending on the CPU.
     ValueOrUndefined,
     Undefined,
     Value,
 }
 
-/// Returns the end of a read by the architecture and the hypervisor's promise.
+/// Returns the outcome of a read that the architecture and the hypervisor promise.
 fn reading(n: u32) -> Expected {
     match parts(n) {
         // Registers of EL2, EL3 and the Secure EL1, and EL2's names of EL1's.
@@ -55,14 +55,14 @@ fn reading(n: u32) -> Expected {
     }
 }
 
-/// Reads that take an interrupt, which would be missed.
+/// Reads that would take an interrupt away.
 const ACKNOWLEDGE: [u32; 3] = [
     encoding(3, 0, 12, 8, 0),
     encoding(3, 0, 12, 12, 0),
     encoding(3, 0, 12, 9, 5),
 ];
 
-/// The class.
+/// Runs the class.
 pub fn run(tally: &mut Tally, random: &mut Random) {
     let mut first = 0;
     while first < COUNT {
@@ -75,7 +75,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// Tries as many encodings from `first` on as the page of code holds; how many.
+/// Tries as many encodings from `first` on as the page of code holds; returns their number.
 fn sweep(tally: &mut Tally, first: u32) -> u32 {
     // A read and a write of each.
     let count = WORDS as u32 / 4;
@@ -127,8 +127,8 @@ fn is_disabled(outcome: &Outcome) -> bool {
         .is_some_and(|trap| matches!(trap.class(), 0x07 | 0x19 | 0x1d | 0x18))
 }
 
-/// Registers that may hold anything for a moment: those of the guest's timers,
-/// PMU, breakpoints that are off, and of the CPU interface.
+/// Registers that may hold any value for a moment: those of the guest's timers, PMU, disabled
+/// breakpoints, and CPU interface.
 const RANDOM: [u32; 40] = [
     encoding(3, 3, 14, 2, 0),
     encoding(3, 3, 14, 2, 1),
@@ -172,7 +172,7 @@ const RANDOM: [u32; 40] = [
     encoding(3, 3, 13, 0, 2),
 ];
 
-/// A register with a random value, which is taken back.
+/// Writes a random value to a register, and restores the old value.
 fn garble(tally: &mut Tally, n: u32, value: u64) {
     let at = stubs::place();
     let mut code = [RET; 4];

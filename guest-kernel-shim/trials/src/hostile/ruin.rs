@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CPUs that disable everything and spin, or that do one expensive thing for ever. None of them ever comes back, more
-//! and more of them run at the same time, and the measuring CPUs go on.
+//! CPUs that disable everything and spin, or that do one expensive thing for ever. None of them ever returns, more
+//! and more of them run at the same time, and the measuring CPUs must go on.
 
 use plan::Deliver;
 
@@ -12,13 +12,13 @@ use sched::random::Random;
 
 /// Stands for the redistributor of the CPU itself.
 const OWN: u64 = u64::MAX;
-/// Bytes of a redistributor, and where the second of its frames is.
+/// Bytes of a redistributor, and the offset of its second frame.
 const FRAMES: u64 = 0x2_0000;
 const SGI_FRAME: u64 = 0x1_0000;
 /// Round trips that the other CPUs have to complete with each victim.
 const TRIPS: u32 = 20;
 
-/// The class.
+/// Runs the class.
 pub fn run(tally: &mut Tally, random: &mut Random) {
     let gic = &platform().gic;
     let all = victims::all();
@@ -46,7 +46,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
         } else {
             place
         };
-        // Bit 0: it owns its interrupts.
+        // Bit 0: the victim owns its interrupts.
         let direct = u64::from(tally.deliver() == Deliver::Direct);
         let answer = victims::start(victim, act, argument | direct) as i64;
         tally.case(

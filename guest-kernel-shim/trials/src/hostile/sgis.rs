@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Software-generated interrupts: every INTID to this CPU, to the others, to all,
-//! to CPUs that there are not, by every range of the target list and with every
-//! bit set (IHI 0069H, 12.2, ICC_SGI1R_EL1).
+//! Software-generated interrupts: every INTID to this CPU, to the others, to all, to CPUs that do
+//! not exist, through every range of the target list and with every bit set (IHI 0069H, 12.2,
+//! ICC_SGI1R_EL1).
 
 use arch::insn;
 use arch::regs::ICC_CTLR_EL1;
@@ -14,7 +14,7 @@ use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::{clock, interrupts};
 use sched::random::Random;
 
-/// Writes of ICC_SGI1R_EL1, ICC_ASGI1R_EL1 and ICC_SGI0R_EL1 out of X0.
+/// Writes of ICC_SGI1R_EL1, ICC_ASGI1R_EL1 and ICC_SGI0R_EL1 from X0.
 const WRITES: [(&str, u32); 3] = [
     ("SGI1R", 0xd518_cba0),
     ("ASGI1R", 0xd518_cbc0),
@@ -23,7 +23,7 @@ const WRITES: [(&str, u32); 3] = [
 /// ICC_SGI1R_EL1.IRM.
 const ALL_OTHERS: u64 = 1 << 40;
 
-/// The targets, as bits of the register, and whether that is this CPU.
+/// Returns the targets, as bits of the register, and whether they include this CPU.
 fn forms(me: u64, random: &mut Random) -> [(&'static str, u64, bool); 30] {
     let mine = 1 << (me & 15);
     // Without RSS (ICC_CTLR_EL1, bit 18) the range has no meaning.
@@ -64,7 +64,7 @@ fn forms(me: u64, random: &mut Random) -> [(&'static str, u64, bool); 30] {
     forms
 }
 
-/// The class.
+/// Runs the class.
 pub fn run(tally: &mut Tally, random: &mut Random) {
     let me = PerCpu::this();
     assert!(
@@ -79,13 +79,13 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
                 // SAFETY: sends interrupts that every CPU of this kernel takes.
                 let outcome = unsafe { attempt(stubs::place(), value | intid << 24, 0) };
                 insn::isb();
-                // One of the secure world's is lost where the guest owns the interface.
+                // An SGI of the secure world is lost if the guest owns the interface.
                 let inject = tally.deliver() == plan::Deliver::Inject;
                 let mine_to_send = interrupts::sgis() >> intid & 1 != 0;
                 let due = mine && name == "SGI1R" && (inject || mine_to_send);
                 let got = pending(me, intid, due);
-                // A guest that owns the interface reaches the machine's own registers by the other two names: the
-                // machine decides their effect.
+                // A guest that owns the interface reaches the machine's own registers through the other two
+                // names: the machine decides their effect.
                 let checked = inject || name == "SGI1R" && mine_to_send;
                 let right = !checked || got == (mine && name == "SGI1R");
                 tally.case(
@@ -99,7 +99,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     clear(me);
 }
 
-/// Sends as many as there can be, to anybody: the others go on.
+/// Sends as many SGIs as possible, to any CPU: the others must go on.
 fn storm(tally: &mut Tally, random: &mut Random) {
     stubs::write(&[WRITES[0].1, stubs::RET]);
     for _ in 0..20 {

@@ -12,7 +12,7 @@ pub enum Kind {
     Store,
     /// Loads general registers in a way that only the instruction describes.
     DecodedLoad,
-    /// Stores general registers in such a way.
+    /// Stores general registers in a way that only the instruction describes.
     DecodedStore,
     /// Loads in a way that no syndrome describes.
     OtherLoad,
@@ -20,7 +20,7 @@ pub enum Kind {
     OtherStore,
     /// Reads and writes at once.
     Atomic,
-    /// Cache maintenance, which need not look whether anything is there.
+    /// Cache maintenance, which need not check whether anything is there.
     Maintenance,
     /// Never faults: a prefetch, a translation.
     Harmless,
@@ -39,7 +39,7 @@ pub struct Shape {
     pub code: u64,
 }
 
-/// Declares them at a label: the function's instruction, its kind, its size.
+/// Declares the shapes at a label: each function's instruction, kind and size.
 macro_rules! shapes {
     ($label:ident: $($text:literal $kind:ident $size:literal;)*) => {
         global_asm!(
@@ -96,7 +96,7 @@ shapes! {
 }
 
 arch::symbol_addresses! {
-    /// The first one; each takes two instructions.
+    /// The first shape; each takes two instructions.
     first = hostile_shapes;
 }
 

@@ -43,13 +43,13 @@ const PLACES: [u64; 26] = [
     0x3f00_0000,
     0x3fff_f000,
 ];
-/// The page of `abi::exits`, which every guest has, and its size: it answers accesses that their syndrome describes,
-/// and one that does not fit a register by zero.
+/// The page of `abi::exits`, which every guest has, and its size: it serves accesses that their syndrome describes;
+/// an access that does not fit a register reads zero.
 const EXITS: u64 = 0x0901_0000;
 const EXITS_SIZE: u64 = 0x1_0000;
 /// Random addresses.
 const RANDOM: usize = 48;
-/// The largest RAM that is searched for the hypervisor, bytes.
+/// The largest RAM that is searched for the hypervisor, in bytes.
 const RAM: u64 = 1 << 30;
 const BLOCK: u64 = 2 << 20;
 
@@ -96,7 +96,7 @@ fn addresses(random: &mut Random) -> impl Iterator<Item = u64> {
         .filter(|&address| !is_mine(address))
 }
 
-/// The class.
+/// Runs the class.
 pub fn run(tally: &mut Tally, random: &mut Random) {
     let everything = || {
         for address in addresses(random) {
@@ -125,7 +125,8 @@ fn touch(tally: &mut Tally, address: u64, shape: Shape, how: As) {
     );
 }
 
-/// Whether the outcome is that of an unmapped address: a synchronous external abort, with direction and address.
+/// Whether the outcome is right for an unmapped address: a synchronous external abort, with direction and
+/// address.
 pub fn expected(kind: Kind, outcome: &Outcome, place: u64) -> bool {
     const WNR: u64 = 1 << 6;
     const CM: u64 = 1 << 8;
@@ -151,7 +152,7 @@ fn fetch(tally: &mut Tally, address: u64) {
     tally.case(good, format_args!("fetch from IPA {address:#x}: {outcome}"));
 }
 
-/// The guest's memory is its own: equal by its address and through the window.
+/// Checks that the guest's memory is the same at its address and through the window.
 fn own_memory(tally: &mut Tally) {
     let base = arch::layout::base();
     for page in 0..8 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A place for instructions that are generated at run time.
 //!
-//! Code is never writable here, not for the guest itself either: the instructions are stored into the page with
-//! translation off, for as long as that takes.
+//! Code is never writable here, even for the guest itself: translation is off while the instructions are stored
+//! into the page.
 
 use core::arch::{asm, global_asm};
 
 use super::attempt::{Outcome, attempt};
 
-/// Instructions that fit.
+/// Number of instructions that fit.
 pub const WORDS: usize = 1024;
 pub const RET: u32 = 0xd65f_03c0;
 
@@ -41,7 +41,7 @@ hostile_stubs:
 
     // In: x0 = destination in code, x1 = source, x2 = bytes, a multiple of 8.
     .section .text.hostile, "ax"
-    // strict any rule: an interrupt may come between, and use the lines that were cleaned.
+    // strict any rule: an interrupt may come in between, and use the lines that were cleaned.
 hostile_write:
     hostile_clean x0, x2
     hostile_clean x1, x2

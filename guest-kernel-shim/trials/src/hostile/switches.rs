@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The owner of a vCPU's interrupts, and whether it is on, change while another vCPU writes every register of its
-//! redistributor and sends to it: nothing is left active in the machine, and every SGI comes afterwards.
+//! A vCPU changes the owner of its interrupts, and turns off and on, while another vCPU writes every register of
+//! its redistributor and sends to it: no interrupt may be left active in the machine, and every SGI must come
+//! afterwards.
 
 use super::tally::Tally;
 use super::victims;
@@ -12,7 +13,7 @@ use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu::PerCpu;
 use sched::random::Random;
 
-/// How long a round may take: far longer than it does on an overloaded emulator.
+/// How long a round may take: far longer than it takes on an overloaded emulator.
 const PATIENCE_S: u64 = 60;
 /// Rounds of each kind.
 const ROUNDS: u64 = 200;
@@ -26,7 +27,7 @@ const CLEAR_ACTIVE: u64 = 0x1_0380;
 const GROUP: u64 = 0x1_0080;
 const PRIORITY: u64 = 0x1_0400;
 
-/// Registers of the victim that are written meanwhile.
+/// Registers of the victim to write meanwhile.
 const WRITES: [&[u64]; 3] = [
     &[SET_ACTIVE],
     &[SET_ACTIVE, CLEAR_ACTIVE],
@@ -41,7 +42,7 @@ const WRITES: [&[u64]; 3] = [
     ],
 ];
 
-/// The class.
+/// Runs the class.
 pub fn run(tally: &mut Tally, random: &mut Random) {
     let victim = victims::all()[0];
     tally.case(victims::take(victim), format_args!("CPU_OFF"));
@@ -56,7 +57,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// Has the victim do `act` again and again against `writes`.
+/// Makes the victim do `act` again and again against `writes`.
 fn against(
     tally: &mut Tally,
     random: &mut Random,

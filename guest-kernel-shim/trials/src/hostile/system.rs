@@ -19,7 +19,7 @@ const COUNT: u32 = 1 << 14;
 struct Scratch([AtomicU64; 512]);
 static SCRATCH: Scratch = Scratch([const { AtomicU64::new(0) }; 512]);
 
-/// The class.
+/// Runs the class.
 pub fn run(tally: &mut Tally, _random: &mut Random) {
     window::with(|| {
         let hole = window::show(0x1000, As::Normal);
@@ -31,8 +31,8 @@ pub fn run(tally: &mut Tally, _random: &mut Random) {
     });
 }
 
-/// Tries as many encodings from `first` on as the page of code holds, with each
-/// of `arguments`; how many.
+/// Tries as many encodings from `first` on as the page of code holds, with each of `arguments`;
+/// returns their number.
 fn sweep(tally: &mut Tally, first: u32, arguments: [u64; 3]) -> u32 {
     let count = WORDS as u32 / 4;
     let mut code = [RET; WORDS];
@@ -53,7 +53,7 @@ fn sweep(tally: &mut Tally, first: u32, arguments: [u64; 3]) -> u32 {
                 let good = if matches!(op1, 4 | 6) || matches!(crn, 11 | 15) {
                     outcome.undefined(at)
                 } else {
-                    // Without a mapping the fault is stage 1's own.
+                    // Without a mapping, the fault is stage 1's own.
                     outcome.returned()
                         || outcome.undefined(at)
                         || outcome.aborted(argument)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cases of a class: how many there were and which came out wrong.
+//! The cases of a class: how many there were, and which were wrong.
 
 use core::fmt;
 
@@ -15,10 +15,10 @@ pub struct Tally {
     wrong: u32,
 }
 
-/// Wrong cases that are shown; the others are counted.
+/// Number of wrong cases that are shown; further ones are only counted.
 const SHOWN: u32 = 12;
 
-/// Cases between two turns of the others.
+/// Number of cases between two turns of the other CPUs.
 const TURN: u32 = 8;
 
 impl Tally {
@@ -32,7 +32,7 @@ impl Tally {
         }
     }
 
-    /// Which side owns the hostile CPU's interrupts.
+    /// The side that owns the hostile CPU's interrupts.
     pub const fn deliver(&self) -> Deliver {
         self.deliver
     }
@@ -41,7 +41,7 @@ impl Tally {
     pub fn case(&mut self, good: bool, what: fmt::Arguments<'_>) {
         self.cases += 1;
         if self.cases.is_multiple_of(TURN) {
-            // An emulator with one thread lets the others go on.
+            // This lets an emulator with one thread run the other CPUs.
             arch::insn::yield_now();
         }
         if good {
@@ -53,7 +53,7 @@ impl Tally {
         }
     }
 
-    /// A look that is part of a case that is counted elsewhere.
+    /// Checks a part of a case that is counted elsewhere.
     pub fn race(&mut self, good: bool, what: fmt::Arguments<'_>) {
         if !good {
             self.case(false, what);

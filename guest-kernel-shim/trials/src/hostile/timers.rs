@@ -18,7 +18,7 @@ const ENABLE: u64 = 1;
 const MASK: u64 = 2;
 const STATUS: u64 = 4;
 
-/// The class.
+/// Runs the class.
 pub fn run(tally: &mut Tally, random: &mut Random) {
     for virt in [true, false] {
         for control in 0..8 {
@@ -44,7 +44,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// A timer in one state: whether it has expired, and whether its interrupt comes.
+/// Tries a timer in one state: whether it has expired, and whether its interrupt comes.
 fn set(tally: &mut Tally, virt: bool, control: u64, enabled: bool, deadline: u64, over: bool) {
     let redistributor = interrupts::redistributor(PerCpu::this());
     let timer = &platform().timer;
@@ -54,7 +54,7 @@ fn set(tally: &mut Tally, virt: bool, control: u64, enabled: bool, deadline: u64
     }
     write(virt, deadline, control);
     let status = read(virt) & STATUS != 0;
-    // Without ENABLE the state is unknown.
+    // Without ENABLE, the state is unknown.
     let right = control & ENABLE == 0 || status == over;
     let due = over && enabled && control & (ENABLE | MASK) == ENABLE;
     let came = take(intid, due);
@@ -77,7 +77,7 @@ fn take(intid: u32, soon: bool) -> bool {
         let taken = gic_cpu::acknowledge();
         if taken != gic_cpu::SPURIOUS {
             if taken == intid {
-                // Its level has to go before the end, or it comes again.
+                // Its level has to fall before the end, or the interrupt comes again.
                 write(intid == platform().timer.virt, u64::MAX, 0);
             }
             gic_cpu::end(taken);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Victim vCPUs, which do one fatal thing, with translation off and no stack: they are turned on for it, at the address
-//! of its code.
+//! Victim vCPUs, which do one fatal thing with translation off and no stack: they are turned on at the address of its
+//! code.
 
 use core::arch::global_asm;
 use core::sync::atomic::AtomicU64;
@@ -12,14 +12,14 @@ use guest_kernel_shim::hypervisor::{self, call};
 use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::{clock, workers};
 
-/// PSCI functions (DEN0022F.b, 5.1) and answers.
+/// PSCI functions (DEN0022F.b, 5.1) and return values.
 pub const CPU_ON: u64 = 0xc400_0003;
 pub const AFFINITY_INFO: u64 = 0xc400_0004;
 const OFF: u64 = 1;
 
 global_asm!(
     r#"
-    // The interface becomes the guest's if bit 0 of x0 is set, which is cleared.
+    // Gives the interface to the guest if bit 0 of x0 is set, and clears that bit.
     .macro victim_deliver
         tbz     x0, #0, 1f
         and     x19, x0, #~1
@@ -44,7 +44,7 @@ victim_off:
     hvc     #0
     b       .
 
-    // Lets every interrupt be active that it can, then turns itself off.
+    // Makes as many interrupts active as it can, then turns itself off.
     .global victim_off_active
 // strict any rule: it is hostile.
 victim_off_active:
@@ -98,7 +98,7 @@ victim_switch:
     mov     x0, x20
     b       victim_off
 
-    // Takes each of SGIs 0 to 15, and turns itself off; x0 as for the last two.
+    // Takes each of SGIs 0 to 15, and turns itself off; x0 is as in the previous two.
     .global victim_takes_direct
 // strict any rule: it is hostile.
 victim_takes_direct:
@@ -128,7 +128,7 @@ victim_takes:
     b.ne    3b
     b       victim_off
 
-    // An undefined instruction, with the vectors at x0.
+    // Executes an undefined instruction, with the vectors at x0.
     .global victim_vectors
 victim_vectors:
     msr     vbar_el1, x0
@@ -143,7 +143,7 @@ victim_jump:
     isb
     br      x0
 
-    // A call that traps in EL2, with the vectors at x0.
+    // Makes a call that traps in EL2, with the vectors at x0.
     .global victim_trap
 victim_trap:
     msr     vbar_el1, x0
@@ -188,7 +188,7 @@ victim_sleep:
 12: wfi
     b       12b
 
-    // Undefined instructions for ever, at EL1 alone.
+    // Executes undefined instructions for ever, at EL1 alone.
     .global victim_recurse
 victim_recurse:
     victim_deliver
@@ -212,7 +212,7 @@ victim_storm:
     add     x2, x2, #1
     b       13b
 
-    // Calls that are not served, for ever.
+    // Makes calls that are not served, for ever.
     .global victim_call
 victim_call:
     victim_deliver
@@ -275,7 +275,7 @@ arch::symbol_addresses! {
     off_direct = victim_off_direct;
     /// Turns itself off when it owns the physical CPU interface.
     off_owned = victim_off_owned;
-    /// Owns it and gives it back, and turns itself off.
+    /// Owns the interface and gives it back, and turns itself off.
     switch = victim_switch;
     /// Takes every SGI, and turns itself off.
     takes = victim_takes;
@@ -285,7 +285,7 @@ arch::symbol_addresses! {
     vectors = victim_vectors;
     /// Jumps to the given place, with its vectors there as well.
     jump = victim_jump;
-    /// Has its vectors at the given place, and an exception by EL2.
+    /// Has its vectors at the given place, and an exception from EL2.
     trap = victim_trap;
     /// Has its tables at the given place.
     tables = victim_tables;
@@ -329,7 +329,7 @@ pub fn complaints() -> u64 {
     COUNT.1.load(Acquire)
 }
 
-/// Forgets both; the address where they count.
+/// Resets both counts, and returns their address.
 pub fn reset_count() -> u64 {
     COUNT.0.store(0, Release);
     COUNT.1.store(0, Release);
@@ -337,13 +337,13 @@ pub fn reset_count() -> u64 {
     COUNT.0.as_ptr() as u64
 }
 
-/// The CPUs between those that measure and the hostile one.
+/// Returns the CPUs between the measuring CPUs and the hostile CPU.
 pub fn all() -> &'static [&'static PerCpu] {
     let cpus = percpu::all();
     &cpus[2..cpus.len() - 1]
 }
 
-/// Takes `victim` out of this kernel's hands: it turns itself off.
+/// Takes `victim` away from this kernel, by making it turn itself off.
 pub fn take(victim: &'static PerCpu) -> bool {
     if victim.is_online() {
         victim.set_offline();
@@ -362,7 +362,7 @@ pub fn is_off(victim: &PerCpu) -> bool {
     call(AFFINITY_INFO, [victim.mpidr, 0, 0])[0] == OFF
 }
 
-/// Whether `victim` is off before long.
+/// Whether `victim` is off within a while.
 pub fn is_off_soon(victim: &PerCpu) -> bool {
     clock::wait_for(|| is_off(victim))
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! WFE, WFI, WFET and WFIT by the thousand, with deadlines that are over, near
-//! and at the end of time, out of every register, trapped and not. Each has
-//! something that ends it.
+//! WFE, WFI, WFET and WFIT by the thousand, with deadlines that are over, near and at the end of
+//! time, from every register, trapped and not. Something ends each of them.
 
 use arch::{gic_cpu, insn};
 use plan::Trap;
@@ -24,7 +23,7 @@ const WFIT: u32 = 0xd503_1020;
 const WFE: u32 = 0xd503_205f;
 const WFI: u32 = 0xd503_207f;
 
-/// The class.
+/// Runs the class.
 pub fn run(tally: &mut Tally, random: &mut Random) {
     for trap in [Trap::None, Trap::Wfi, Trap::Wfe, Trap::Both] {
         hypervisor::set_trap(trap);
@@ -41,9 +40,9 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     quiet();
 }
 
-/// Deadlines out of `register`.
+/// Tries deadlines from `register`.
 fn deadlines(tally: &mut Tally, random: &mut Random, trap: Trap, instruction: u32, register: u32) {
-    // X16 keeps the way back, or X17 does.
+    // X16 or X17 keeps the return address.
     let back = if register == 16 { 17 } else { 16 };
     stubs::write(&[
         0xaa1e_03e0 | back,     // mov xB, x30
@@ -58,8 +57,8 @@ fn deadlines(tally: &mut Tally, random: &mut Random, trap: Trap, instruction: u3
     let near = [now + clock::ticks(20), now + clock::ticks(50)];
     let far = [1 << 62, 1 << 63, u64::MAX - 1, u64::MAX, now + (1 << 40)];
     for deadline in over.into_iter().chain(near).chain(far) {
-        // A deadline far away needs something that ends the wait: an event, an interrupt.
-        // So does XZR: QEMU 11.1 takes the stack pointer for it.
+        // A distant deadline needs an event or an interrupt that ends the wait. So does XZR: QEMU
+        // 11.1 takes it for the stack pointer.
         wake(far.contains(&deadline) || register == 31);
         // SAFETY: waits; the registers of the calling convention are restored.
         let outcome = unsafe { attempt(stubs::place(), deadline, 0) };
@@ -84,7 +83,7 @@ fn wake(needed: bool) {
     }
 }
 
-/// Executes as many waits as fit, one after another, that something ends at once.
+/// Executes as many waits as fit, one after another, each of which ends at once.
 fn storm(tally: &mut Tally, trap: Trap) {
     for (name, instruction) in [("WFE", WFE), ("WFI", WFI)] {
         stubs::write(&[instruction, stubs::RET]);

@@ -15,7 +15,7 @@ use sched::random::Random;
 /// DFSC and IFSC: synchronous external abort on a table walk, level 0.
 const WALK: u64 = 0x14;
 
-/// The class.
+/// Runs the class.
 pub fn run(tally: &mut Tally, _random: &mut Random) {
     let platform = platform();
     let base = hypervisor::info(Info::Base);
@@ -89,7 +89,7 @@ fn faulted(outcome: &Outcome, place: u64, level: u64) -> bool {
     })
 }
 
-/// A block that maps an unmapped address, or one of a smaller device.
+/// Tries a block that maps an unmapped address, or an address of a smaller device.
 fn block(tally: &mut Tally, name: &str, target: u64, level: u64) {
     let size = if level == 1 { 1 << 30 } else { 1 << 21 };
     // A block: bits 1:0 are 0b01; accessed, normal memory.

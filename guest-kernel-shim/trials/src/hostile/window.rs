@@ -17,7 +17,7 @@ impl Table {
         Self([const { AtomicU64::new(0) }; 512])
     }
 
-    /// Its address, physical as virtual.
+    /// Its address, both physical and virtual.
     pub fn address(&self) -> u64 {
         self.0.as_ptr() as u64
     }
@@ -34,7 +34,7 @@ static LEVEL1: Table = Table::new();
 static LEVEL2: Table = Table::new();
 static LEVEL3: Table = Table::new();
 
-/// Where the page is: in a range that this kernel does not use.
+/// Address of the page, in a range that this kernel does not use.
 pub const ADDRESS: u64 = 1 << 39;
 /// Bits 1:0 of a descriptor: a table, or a page.
 pub const TABLE: u64 = 3;
@@ -57,7 +57,7 @@ pub enum As {
     Code,
 }
 
-/// Runs `work` with the window there.
+/// Runs `work` with the window mapped.
 pub fn with(work: impl FnOnce()) {
     let kept = (TTBR0_EL1.get(), TCR_EL1.get());
     let original = (kept.0 & 0xffff_ffff_f000) as *const u64;
@@ -78,7 +78,7 @@ pub fn with(work: impl FnOnce()) {
     flush();
 }
 
-/// Maps the page of `address` in the window; returns the address at which `address` is there.
+/// Maps the page of `address` in the window; returns the address of `address` there.
 pub fn show(address: u64, how: As) -> u64 {
     let attributes = match how {
         As::Device => DATA,
@@ -90,8 +90,8 @@ pub fn show(address: u64, how: As) -> u64 {
     ADDRESS | address & 0xfff
 }
 
-/// Sets the descriptor of level 0 to 3 that leads to the window, by way of an invalid one
-/// (DDI 0487K.a, D8.17.1).
+/// Sets the descriptor of level 0 to 3 that leads to the window, via an invalid descriptor (DDI
+/// 0487K.a, D8.17.1).
 pub fn point(level: u64, descriptor: u64) {
     let (table, index) = match level {
         0 => (&ROOT, 1),
@@ -105,7 +105,7 @@ pub fn point(level: u64, descriptor: u64) {
     }
 }
 
-/// Puts the tables in order again.
+/// Restores the tables.
 pub fn repair() {
     point(0, LEVEL1.address() | TABLE);
     point(1, LEVEL2.address() | TABLE);

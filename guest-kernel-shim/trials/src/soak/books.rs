@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts the interrupts that were sent and taken.
 //!
-//! A [`Channel`] is one INTID at one receiver. Where one CPU alone sends on it, and only after the last one was taken,
-//! two can't merge into one, and as many have to be taken as were sent. Interrupts that may have merged, or may have
-//! been taken back, are counted: the number taken may fall short by so many. It may never be greater.
+//! A [`Channel`] is one INTID at one receiver. If only one CPU sends on it, and only after the last interrupt was
+//! taken, two can't merge into one, and the number taken has to equal the number sent. Interrupts that may have
+//! merged, or may have been withdrawn, are counted: the number taken may fall short by that many, but may never be
+//! greater.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
@@ -17,11 +18,11 @@ use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu;
 use guest_kernel_shim::percpu::PerCpu;
 
-/// The first SGI that this kernel does not use itself. CPU n alone sends number `OWN + n`; any CPU may send those from
-/// [`shared`] on.
+/// The first SGI that this kernel does not use itself. Only CPU n sends number `OWN + n`; any CPU may send the SGIs
+/// from [`shared`] on.
 pub const OWN: u32 = 2;
 
-/// The first SGI that any CPU may send, see [`OWN`]: with fewer SGIs each kind has fewer.
+/// The first SGI that any CPU may send, see [`OWN`]: with fewer SGIs, each kind has fewer.
 pub fn shared() -> u32 {
     OWN + senders()
 }
@@ -30,12 +31,12 @@ pub fn shared() -> u32 {
 pub fn senders() -> u32 {
     match sgis() {
         SGIS => MAX_SENDERS,
-        // Two are for anybody.
+        // Any CPU may send the last two.
         fewer => fewer - OWN - 2,
     }
 }
 
-/// The first that can't be used: no SGI, or the secure world's.
+/// The first INTID that can't be used: not an SGI, or the secure world's.
 pub fn sgis() -> u32 {
     guest_kernel_shim::interrupts::sgi_count()
 }
@@ -44,9 +45,9 @@ pub fn sgis() -> u32 {
 pub const MAX_SENDERS: u32 = 8;
 /// The first INTID that is not an SGI.
 pub const SGIS: u32 = 16;
-/// A PPI that nothing is connected to.
+/// A PPI with nothing connected.
 pub const PPI: u32 = 20;
-/// The first of the SPIs that are used, one per CPU; no device with a driver here is connected to them.
+/// The first of the SPIs in use, one per CPU; no device with a driver here is connected to them.
 pub const SPI: u32 = 40;
 
 /// One INTID at one receiver.
@@ -65,8 +66,8 @@ impl Channel {
         }
     }
 
-    /// Notes that the only sender is about to send. `false`: it must not, since
-    /// the last one was not taken yet, unless it may `merge`.
+    /// Notes that the only sender is about to send. Returns `false` if it must not, because the
+    /// last interrupt was not taken yet and it may not `merge`.
     pub fn send(&self, merge: bool) -> bool {
         let open = self.is_open();
         if open && !merge {
@@ -84,24 +85,24 @@ impl Channel {
         }
     }
 
-    /// Records that the sender is about to take back the interrupts that were not taken yet.
+    /// Records that the sender is about to withdraw the interrupts that were not taken yet.
     pub fn take_back(&self) {
         let open = self.sent.load(Acquire) - self.taken.load(Acquire);
         self.uncertain.fetch_max(open, AcqRel);
     }
 
-    /// Whether something may still come.
+    /// Whether an interrupt may still come.
     pub fn is_open(&self) -> bool {
         self.taken.load(Acquire) != self.sent.load(Acquire)
     }
 
-    /// Notes that one was taken; whether one was sent.
+    /// Notes that an interrupt was taken, and returns whether one was sent.
     fn take(&self) -> bool {
         let taken = self.taken.fetch_add(1, AcqRel) + 1;
         taken <= self.sent.load(Acquire)
     }
 
-    /// Whether everything has come that must.
+    /// Whether every interrupt that must come has come.
     fn is_settled(&self) -> bool {
         let least = self.sent.load(Acquire) - self.uncertain.load(Acquire);
         self.taken.load(Acquire) >= least
@@ -135,7 +136,7 @@ static BOOKS: [Books; MAX_CPUS] = [const {
 /// The SPIs by sender, since any CPU may take one.
 static SPIS: [Channel; MAX_SENDERS as usize] = [const { Channel::new() }; MAX_SENDERS as usize];
 
-/// The channels of which `cpu` is the receiver.
+/// The channels whose receiver is `cpu`.
 pub fn of(cpu: &PerCpu) -> &'static Books {
     &BOOKS[cpu.index]
 }
@@ -158,7 +159,7 @@ fn channel(cpu: &PerCpu, intid: u32) -> Option<&'static Channel> {
     }
 }
 
-/// Notes that `cpu` has acknowledged `intid`: from the interrupt handler.
+/// Notes that `cpu` has acknowledged `intid`; called from the interrupt handler.
 pub fn taken(cpu: &PerCpu, intid: u32) {
     match channel(cpu, intid) {
         None => violation(Kind::Delivery, format_args!("INTID {intid} is nobody's")),
@@ -173,7 +174,7 @@ pub fn taken(cpu: &PerCpu, intid: u32) {
     }
 }
 
-/// Waits until everything has come for `cpu` that must, long enough for any machine.
+/// Waits until every interrupt that must come has come for `cpu`, long enough for any machine.
 pub fn settle(cpu: &PerCpu) {
     for intid in OWN..SPI {
         if let Some(channel) = channel(cpu, intid) {
@@ -202,7 +203,7 @@ fn settle_one(channel: &Channel, intid: u32) {
     }
 }
 
-/// Starts again: everything has come.
+/// Resets the books, once every interrupt has come.
 pub fn reset() {
     for cpu in percpu::all() {
         let books = of(cpu);

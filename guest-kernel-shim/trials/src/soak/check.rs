@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The invariants: after every operation, in operations of their own, and when
-//! every CPU is at a quiescent point.
+//! Checks the invariants after every operation, in separate operations, and when every CPU is at a
+//! quiescent point.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -22,8 +22,7 @@ use sched::random::Random;
 
 /// The SGIs that wake-ups need: never disabled.
 pub const KERNEL: u32 = 1 << interrupts::RESCHED | 1 << interrupts::CALL;
-/// ICC_PMR_EL1 lets everything through that is used here, however many bits of
-/// it are implemented.
+/// ICC_PMR_EL1 that lets everything used here through, however many of its bits are implemented.
 const OPEN: u64 = 0xf0;
 /// ICC_RPR_EL1 when no interrupt is handled.
 const IDLE: u64 = 0xff;
@@ -104,7 +103,7 @@ fn enables(me: &PerCpu) {
     }
 }
 
-/// Checks that EL2's counters, and its and our times, only grow.
+/// Checks that EL2's counters, its times and our times only grow.
 pub fn counters(me: &PerCpu) {
     if !hypervisor::present() {
         return;
@@ -143,7 +142,7 @@ pub fn audit() {
     }
 }
 
-/// Checks this CPU by itself when no CPU sends any more.
+/// Checks this CPU's own state when no CPU sends any more.
 pub fn quiet(me: &PerCpu) {
     masks("all");
     books::settle(me);
@@ -165,7 +164,7 @@ pub fn quiet(me: &PerCpu) {
     }
 }
 
-/// Checks that no interrupt is pending or active, for the registers or for EL2.
+/// Checks that no interrupt is pending or active, in the registers or in EL2's state.
 fn nothing_left(me: &PerCpu) {
     let redistributor = redistributor(me);
     // An interrupt that may have merged may still be on its way.
@@ -182,7 +181,7 @@ fn nothing_left(me: &PerCpu) {
     }
 }
 
-/// Checks, on one CPU for all, when each has checked itself.
+/// Checks on one CPU for all, after each has checked itself.
 pub fn all_quiet() {
     books::settle_spis();
     for cpu in percpu::all() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A CPU's neighbour, where the plan names one: now and then it is another one, with slices or
-//! without.
+//! A CPU's neighbour, if the plan names one: now and then it is replaced by another, with or
+//! without slices.
 
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -12,20 +12,20 @@ use sched::random::Random;
 
 use super::violation::{Kind, violation};
 
-/// There may be one.
+/// Whether there may be a neighbour.
 static POSSIBLE: AtomicBool = AtomicBool::new(false);
 
-/// Lengths of a slice, us; 0: no slices.
+/// Lengths of a slice in us; 0 for no slices.
 const SLICES: [u32; 3] = [0, 20, 100];
 
-/// Finds out whether there may be one.
+/// Finds out whether there may be a neighbour.
 pub fn find() {
     let possible = hypervisor::try_set(KnobValue::Neighbour(Neighbour::Work));
     POSSIBLE.store(possible, Relaxed);
     none();
 }
 
-/// Whether there may be one.
+/// Whether there may be a neighbour.
 pub fn is_possible() -> bool {
     POSSIBLE.load(Relaxed)
 }
@@ -37,7 +37,7 @@ pub fn none() {
     }
 }
 
-/// Draws another one. It is refused while the vCPU's interrupts are its own.
+/// Draws another neighbour. EL2 refuses while the vCPU owns its interrupts.
 pub fn change(_: &'static PerCpu, random: &mut Random) {
     let neighbours = [
         Neighbour::None,
@@ -72,7 +72,7 @@ pub fn check(me: &PerCpu) {
     }
 }
 
-/// Units that the neighbour of this CPU has done, and its turns.
+/// Returns the units that the neighbour of this CPU has done, and its turns.
 pub fn done() -> (u64, u64) {
     let counts = hypervisor::shared();
     (

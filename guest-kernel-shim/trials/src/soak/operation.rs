@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operations of a CPU in a step, besides passing a token on. Every operation leaves
-//! masks and enables as it found them; other changes (knobs,
-//! priorities, routes) may stay until the next quiescent point.
+//! Operations of a CPU in a step, besides passing a token on. Every operation leaves masks and
+//! enables as it found them; other changes (knobs, priorities, routes) may stay until the next
+//! quiescent point.
 
 mod sgi;
 pub mod timer;
@@ -24,10 +24,10 @@ use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::{clock, hypervisor, knobs};
 use sched::random::Random;
 
-/// Longest pause in an operation, microseconds.
+/// Longest pause in an operation, in microseconds.
 const PAUSE_US: u32 = 4;
 
-/// Declares the operations with their names, how often they come, and their functions.
+/// Declares the operations with their names, weights and functions.
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $weight:literal, $run:expr;)*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,10 +35,10 @@ macro_rules! operations {
         pub enum Operation { $($(#[$doc])* $name,)* }
 
         impl Operation {
-            /// Every one, by its name, with how often it comes.
+            /// All operations, with their names and weights.
             pub const ALL: &[(Self, &'static str, u64)] = &[$((Self::$name, $text, $weight),)*];
 
-            /// Does it. Its draws depend on `random` alone.
+            /// Does the operation. Its draws depend only on `random`.
             pub fn run(self, me: &'static PerCpu, random: &mut Random) {
                 match self {
                     $(Self::$name => {
@@ -52,7 +52,7 @@ macro_rules! operations {
 }
 
 operations! {
-    /// A call without effect, by the conduit.
+    /// A call without effect, through the conduit.
     Call = "call", 4, |_, _| { hypervisor::version(); };
     /// An SGI to itself.
     SgiSelf = "sgi-self", 4, sgi::to_self;
@@ -80,7 +80,7 @@ operations! {
     SpiRoute = "spi-route", 3, |me, random| books::spi_of(me).route(random.of(percpu::all()).mpidr);
     /// An SPI held back for a while.
     SpiDisable = "spi-disable", 3, spi_disable;
-    /// An SPI's pending state taken back.
+    /// An SPI's pending state cleared.
     SpiWithdraw = "spi-withdraw", 1, |me, _| spi_withdraw(me);
     /// The priority of something.
     Priority = "priority", 3, priority;
@@ -116,19 +116,19 @@ operations! {
     Counters = "counters", 3, |me, _| check::counters(me);
     /// EL2's own audit of the list registers.
     Audit = "audit", 3, |_, _| check::audit();
-    /// Its neighbour's work. Drawn separately ([`Operation::draw`]).
+    /// The neighbour's work. Drawn separately ([`Operation::draw`]).
     Neighbour = "neighbour", 0, neighbour::change;
     /// Off, and on again by another.
     Off = "off", 1, |me, random| if me.index != 0 { power::off(me, random) };
 }
 
-/// How often each was done.
+/// How often each operation was done.
 static DONE: [AtomicU64; Operation::ALL.len()] =
     [const { AtomicU64::new(0) }; Operation::ALL.len()];
 
 impl Operation {
     pub fn draw(random: &mut Random) -> Self {
-        // Where no neighbour is possible, the others are drawn as if there were no such operation.
+        // If no neighbour is possible, the other operations are drawn as if this one did not exist.
         if neighbour::is_possible() && random.one_in(12) {
             return Self::Neighbour;
         }
@@ -176,7 +176,7 @@ fn trap(random: &mut Random) {
     }));
 }
 
-/// The first CPU's interrupts stay at EL2: the watchdog is there.
+/// Draws the owner of the interface. The first CPU's interrupts stay at EL2, where the watchdog is.
 fn deliver(me: &PerCpu, random: &mut Random) {
     let deliver = match random.below(2) {
         0 => abi::Deliver::Inject,
@@ -188,7 +188,7 @@ fn deliver(me: &PerCpu, random: &mut Random) {
         }
         let (knob, word) = KnobValue::Deliver(deliver).encode();
         if hypervisor::present() {
-            // Refused while another has an SGI active here.
+            // Refused while another CPU has an SGI active here.
             hypervisor::call(abi::Call::Set.function(), [knob as u64, word, 0]);
         }
     }
@@ -251,8 +251,8 @@ fn disable(me: &PerCpu, random: &mut Random) {
     redistributor(me).enable_all(chosen);
 }
 
-/// Activates an interrupt, which is not acknowledged meanwhile. Ending one early that was active already does not
-/// matter.
+/// Makes an interrupt active, which is not acknowledged meanwhile. If it was active already, it ends early, which
+/// does not matter.
 fn activate(random: &mut Random) {
     let target = redistributor(random.of(percpu::all()));
     let bit = 1 << (OWN + random.below(u64::from(sgis() - OWN)) as u32);

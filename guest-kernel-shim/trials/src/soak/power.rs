@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! CPUs that turn themselves off, and others that turn them on again.
 //!
-//! A CPU asks one with a lower number to turn it on before it turns itself off.
-//! So a CPU that waits to be turned on waits for one that runs, in the end the
-//! first one, which is never off.
+//! Before a CPU turns itself off, it requests a CPU with a lower number to turn it on. So a CPU
+//! that waits to be turned on waits for a running CPU, ultimately the first CPU, which is never
+//! off.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire};
@@ -21,13 +21,13 @@ use sched::random::Random;
 /// PSCI's AFFINITY_INFO: off (DEN0022F.b, 5.1.5).
 const OFF: i64 = 1;
 
-/// CPUs that each CPU is to turn on, a bit each.
+/// CPUs that each CPU has to turn on, one bit each.
 static TO_TURN_ON: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 
 /// How often each CPU began to run: it may be off again before anybody looks.
 static ARRIVALS: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 
-/// Turns this CPU off, until another turns it on: it then begins its task again.
+/// Turns this CPU off, until another CPU turns it on: it then begins its task again.
 pub fn off(me: &PerCpu, random: &mut Random) -> ! {
     let helper = percpu::all()[random.below(me.index as u64) as usize];
     // A timer's state is unknown when power is back (DDI 0487K.a, D23.11.25).
@@ -41,7 +41,7 @@ pub fn off(me: &PerCpu, random: &mut Random) -> ! {
     violation(Kind::Answer, format_args!("CPU_OFF came back"))
 }
 
-/// Turns on the CPUs that have asked for it.
+/// Turns on the CPUs that have requested it.
 pub fn serve(me: &PerCpu) {
     let mut asked = TO_TURN_ON[me.index].swap(0, AcqRel);
     while asked != 0 {

@@ -8,7 +8,7 @@ use super::state::{EPOCH, EPOCHS, STEPS};
 use super::tokens;
 use crate::records;
 
-/// Reports of progress.
+/// Number of progress reports.
 pub const REPORTS: u64 = 40;
 
 /// Steps of all CPUs.
@@ -16,7 +16,7 @@ pub fn steps() -> u64 {
     STEPS.iter().map(|steps| steps.load(Acquire)).sum()
 }
 
-/// A number that is equal for two runs with equal operations.
+/// Returns a number that is equal for two runs with equal operations.
 pub fn digest() -> u64 {
     let steps = STEPS.iter().map(|steps| steps.load(Acquire));
     steps.fold(tokens::sent(), |sum, steps| {
@@ -24,7 +24,7 @@ pub fn digest() -> u64 {
     })
 }
 
-/// Reports how far it is.
+/// Reports how far the soak is.
 pub fn progress() {
     let (done, of) = (tokens::sent(), EPOCHS.load(Acquire) * EPOCH);
     let (switches, off) = (Operation::Deliver.done(), Operation::Off.done());

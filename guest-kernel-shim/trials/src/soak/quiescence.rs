@@ -15,7 +15,7 @@ use super::state::{EPOCH, EPOCHS, NUMBER, next, planted};
 use super::violation::note;
 use super::{books, check, neighbour, power, tokens};
 
-/// A quiescent point: all CPUs meet, each checks its own state, one checks everything.
+/// Runs a quiescent point: all CPUs meet, each checks its own state, and one checks everything.
 pub fn reach(me: &'static PerCpu) {
     let (step, _) = next(me);
     note(me, "quiet", step, 0);
@@ -43,7 +43,7 @@ pub fn reach(me: &'static PerCpu) {
     meet(me);
 }
 
-/// Waits until all CPUs are here. One that is off has to be turned on for that.
+/// Waits until all CPUs are here. A CPU that is off has to be turned on for that.
 fn meet(me: &PerCpu) {
     static ARRIVED: AtomicU32 = AtomicU32::new(0);
     static MEETING: AtomicU32 = AtomicU32::new(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How far the soak is, and its request.
+//! The progress of the soak, and its request.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
@@ -14,22 +14,22 @@ use super::violation::SEED;
 
 /// Wake-ups between two quiescent points.
 pub const EPOCH: u64 = 2000;
-/// The fault of the guest that is asked for, by its place in the list + 1; 0 is none.
+/// The requested fault of the guest, as its place in the list + 1; 0 if none.
 pub static FAULT: AtomicU32 = AtomicU32::new(0);
 pub static OPERATIONS: AtomicBool = AtomicBool::new(false);
-/// The epoch that runs, from 0, and how many there are.
+/// The running epoch, from 0, and the number of epochs.
 pub static EPOCHS: AtomicU64 = AtomicU64::new(0);
 pub static NUMBER: AtomicU64 = AtomicU64::new(0);
-/// Steps that each CPU has begun.
+/// Number of steps that each CPU has begun.
 pub static STEPS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 pub static COUNTS_INSTRUCTIONS: AtomicBool = AtomicBool::new(false);
 
-/// Whether `fault` is to be made.
+/// Whether `fault` is requested.
 pub fn planted(fault: SoakFault) -> bool {
     FAULT.load(Relaxed) == 1 + fault as u32
 }
 
-/// Waits until `reached`, long enough for any machine; whether it was. Where a
+/// Waits until `reached` holds, long enough for any machine, and returns whether it did. Where a
 /// tick is an instruction, a CPU that waits is not slow but forgotten.
 pub fn wait_for(reached: impl Fn() -> bool) -> bool {
     let limit = if COUNTS_INSTRUCTIONS.load(Relaxed) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Steps of a CPU with a token that has arrived.
+//! The steps of a CPU, one for each token that arrives.
 
 use guest_kernel_shim::percpu::PerCpu;
 
@@ -16,7 +16,7 @@ pub fn serve(me: &'static PerCpu) {
     }
 }
 
-/// A step: an operation, and a token for another CPU.
+/// Does a step: an operation, and a token for another CPU.
 fn step(me: &'static PerCpu) {
     let (step, mut random) = next(me);
     let operation = Operation::draw(&mut random);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Wake-ups: tokens that wander from CPU to CPU, half as many as there are CPUs.
 //!
-//! A CPU that takes one passes it on to another CPU, as a task or as a function call, eliding the interrupt or not, and
-//! waits when it has none. Tokens are neither made nor lost: a wake-up that does not arrive leaves a CPU waiting
-//! although its inbox is full, and the other tokens come there sooner or later. Then nothing moves any more, which
+//! A CPU that takes a token passes it on to another CPU, as a task or as a function call, eliding the interrupt or not,
+//! and waits when it has none. Tokens are neither made nor lost: a wake-up that does not arrive leaves a CPU waiting
+//! although its inbox is not empty, and the other tokens get there sooner or later. Then nothing moves any more, which
 //! EL2's watchdog notices.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -48,19 +48,19 @@ static POINTS: [WatchPoint; MAX_CPUS] = [const {
         log: AtomicU64::new(0),
     }
 }; MAX_CPUS];
-/// Wake-ups that are still to be sent in this epoch.
+/// Number of wake-ups left to send in this epoch.
 static LEFT: AtomicI64 = AtomicI64::new(0);
 static SENT: AtomicU64 = AtomicU64::new(0);
 static STOP: AtomicBool = AtomicBool::new(false);
 /// The first wake-up that is lost on purpose: late enough that every CPU waits.
 const LOSS: u64 = 500;
 
-/// Tokens that there are.
+/// Number of tokens.
 fn tokens() -> u32 {
     (percpu::all().len() / 2) as u32
 }
 
-/// Puts the tokens into the first inboxes; where the watch points are.
+/// Puts the tokens into the first inboxes, and returns the address of the watch points.
 pub fn deal() -> u64 {
     for (number, cpu) in percpu::all().iter().enumerate() {
         let point = &POINTS[number];
@@ -90,7 +90,7 @@ pub fn sent() -> u64 {
     SENT.load(Acquire)
 }
 
-/// Takes a token that has arrived for this CPU; whether there was one.
+/// Takes a token that has arrived for this CPU, and returns whether there was one.
 pub fn take(me: &PerCpu) -> bool {
     let inbox = &INBOXES[me.index];
     let one_less = |count: u32| count.checked_sub(1);
@@ -156,7 +156,7 @@ pub fn pass(me: &PerCpu, random: &mut Random) -> bool {
     true
 }
 
-/// Ends the epoch, for all.
+/// Ends the epoch for all CPUs.
 fn stop(me: &PerCpu) {
     if STOP.swap(true, AcqRel) {
         return;

@@ -11,20 +11,20 @@ use platform::MAX_CPUS;
 use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::{clock, hypervisor, output};
 
-/// The invariant, by the name that the console gives it.
+/// The invariant, by its name on the console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A wake-up or an interrupt did not arrive.
     Loss,
-    /// A list register, or state of the hypervisor for it, was left.
+    /// A list register, or the hypervisor's state for it, was left over.
     ListRegister,
-    /// An interrupt came that was not sent, or twice.
+    /// An interrupt came that was not sent, or came twice.
     Delivery,
     /// A mask, an enable or a priority has changed.
     Mask,
-    /// Something went back that only grows.
+    /// A value that must only grow went back.
     Monotony,
-    /// Something was left that should have been used up.
+    /// A leftover that should have been used up.
     Leak,
     /// The platform gave a forbidden answer.
     Answer,

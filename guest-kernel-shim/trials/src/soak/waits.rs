@@ -14,7 +14,7 @@ use guest_kernel_shim::setting::{Body, Idle};
 use guest_kernel_shim::{hypervisor, knobs};
 use sched::random::Random;
 
-/// Most waits before a CPU draws another way of waiting.
+/// Maximum number of waits before a CPU draws another way of waiting.
 const BLOCK: u64 = 32;
 /// Draws a way of waiting and waits some times.
 pub fn some(me: &'static PerCpu) {
@@ -58,7 +58,7 @@ fn draw(me: &PerCpu, random: &mut Random) -> Cell {
         wake: Wake::Elide,
         poll_limit_us: random.below(20) as u32 + 1,
         host_poll_us: random.below(2) as u32 * 5,
-        // A WFE without a bound would wait for ever on an event that was lost, as multi-threaded emulators lose some.
+        // A WFE without a bound would wait for ever on a lost event, and multi-threaded emulators lose some.
         event_stream_us: if wait.needs_stream() {
             100
         } else {
@@ -80,7 +80,7 @@ struct Waits {
 impl Body for Waits {
     fn run(&mut self, mut idle: impl Idle) {
         for _ in 0..self.waits {
-            // Before the first wait there may be a token already, whose request an earlier wait took.
+            // Before the first wait there may already be a token, whose request an earlier wait took.
             serve(self.me);
             if tokens::stopped() {
                 return;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boot arguments: what was typed, or the text file next to the image.
+//! The boot arguments: typed text, or the text file next to the image.
 //!
-//! Load options are the arguments if they name an option of ours. A boot
-//! manager may pass anything there, binary data too, and a shell puts the
-//! program's name first; so they count only if a word of them is one of ours.
-//! Otherwise the file [`config::PATH`] on the volume that the image came from is
-//! read, if there is one.
+//! Load options are the arguments if they name an option of ours. A boot manager may pass anything
+//! there, even binary data, and a shell puts the program's name first; so they count only if they
+//! contain a word of ours. Otherwise the file [`config::PATH`] on the volume that the image came
+//! from is read, if there is one.
 
 use core::fmt;
 
@@ -28,7 +27,7 @@ static TEXT: Once<([u8; config::LIMIT], usize)> = Once::new();
 pub enum Error {
     /// The file is there and can't be read.
     File(uefi::Error),
-    /// It, or what was typed, is not text of the right form.
+    /// The file, or the typed text, does not have the right form.
     Text(&'static str, config::Error),
 }
 
@@ -67,14 +66,14 @@ pub fn known() -> &'static str {
     core::str::from_utf8(text.unwrap_or_default()).unwrap_or("")
 }
 
-/// Whether a word begins as ours do.
+/// Whether a word of `text` begins like our options.
 fn names_ours(text: &[u8]) -> bool {
     let mut words = text.split(u8::is_ascii_whitespace);
     words.any(|word| word.starts_with(OURS.as_bytes()))
 }
 
-/// The words of the load options from the first of ours on, as bytes; what is
-/// no ASCII becomes a byte that no text may have.
+/// Writes the words of the load options, from the first of ours on, as bytes; a character that is
+/// not ASCII becomes a byte that no text may have.
 fn load_options(to: &mut [u8]) -> usize {
     let Ok(image) = open_protocol_exclusive::<LoadedImage>(image_handle()) else {
         return 0;
@@ -98,7 +97,7 @@ fn load_options(to: &mut [u8]) -> usize {
     length - ours.unwrap_or(length)
 }
 
-/// The file's bytes, of which `to` gets as many as it holds.
+/// Reads as many bytes of the file as `to` holds.
 fn file(to: &mut [u8]) -> Result<Option<usize>, uefi::Error> {
     let Ok(mut volume) = get_image_file_system(image_handle()) else {
         return Ok(None);

@@ -23,7 +23,7 @@ use crate::machine::power::note_conduit;
 pub struct Refused {
     /// The words.
     why: ArrayString<400>,
-    /// Where to say it, if the boot arguments name no other port.
+    /// The port to print it on, if the boot arguments name no other.
     uart: Option<Uart>,
     /// How the machine is turned off.
     psci: Conduit,
@@ -37,7 +37,7 @@ pub fn keep(refused: Refused) {
     REFUSED.call_once(|| refused);
 }
 
-/// Says the refusal that was kept, if one was, and turns the machine off.
+/// If a refusal was kept, prints it and turns the machine off.
 pub fn say_refused() {
     let Some(refused) = REFUSED.get() else { return };
     note_conduit(Some(refused.psci));
@@ -49,8 +49,8 @@ pub fn say_refused() {
     crate::refuse!("{}", refused.why);
 }
 
-/// The refusal with what it takes to say it without firmware, which may not map that UART; `None`
-/// where firmware's console is the only one, or is at the same port.
+/// Returns the refusal with everything needed to print it without firmware, which may not map that
+/// UART; `None` if firmware's console is the only one, or is at the same port.
 pub fn outside(refusal: &impl Display) -> Option<Refused> {
     let (described, psci) = described()?;
     let named = asked().and_then(Named::parse);
@@ -76,7 +76,7 @@ fn asked() -> Option<&'static str> {
     arguments.uart
 }
 
-/// The UART that the machine's description names, and how PSCI is called: without that, only
+/// Returns the UART that the machine's description names, and PSCI's conduit, without which only
 /// firmware can turn the machine off.
 fn described() -> Option<(Option<Uart>, Conduit)> {
     let (uart, psci) = match tables::find() {
@@ -99,9 +99,9 @@ fn described() -> Option<(Option<Uart>, Conduit)> {
     Some((uart, psci?))
 }
 
-/// Whether firmware's console is at a serial port, besides a screen or not: one of the paths in the
-/// variable ConOut goes through a UART (UEFI Specification 2.10, 3.3 and 10.3.4.15). Which port that
-/// is, a path does not say.
+/// Whether firmware's console is at a serial port, with or without a screen: one of the paths in the
+/// variable ConOut goes through a UART (UEFI Specification 2.10, 3.3 and 10.3.4.15). A path does not
+/// tell which port that is.
 fn is_serial() -> bool {
     let mut room = [0; 1024];
     let vendor = &VariableVendor::GLOBAL_VARIABLE;

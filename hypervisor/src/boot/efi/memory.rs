@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which memory is free, by the UEFI memory map (UEFI Specification 2.10, 7.2).
+//! Finds free memory in the UEFI memory map (UEFI Specification 2.10, 7.2).
 
 use acpi::Ram;
 use platform::Region;
 use uefi::boot::{MemoryAttribute, MemoryDescriptor, MemoryType};
 use uefi::mem::memory_map::MemoryMap;
 
-/// Size of UEFI's pages, bytes, whatever the granule of the machine.
+/// Size of UEFI's pages in bytes, whatever the machine's granule.
 const PAGE: u64 = 4096;
 
 /// The bytes that `entry` describes.

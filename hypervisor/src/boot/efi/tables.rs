@@ -15,19 +15,19 @@ use super::memory::region;
 /// Requirements 2.1, 2.3).
 const TREE: Guid = guid!("b1b621d5-f19c-41a5-830b-d9152c69aae0");
 
-/// By what the machine is described.
+/// The description of the machine.
 pub enum Source {
     /// The physical address of the RSDP of ACPI 2.0 or later.
     Acpi(u64),
     /// The physical address of a device tree.
     Tree(u64),
-    /// By nothing.
+    /// There is no description.
     Nothing,
 }
 
-/// Looks among the configuration tables. Where both are there, ACPI is taken:
-/// servers promise to describe themselves by it (DEN0044, Server Base Boot
-/// Requirements), and a tree next to it is often a remainder.
+/// Searches the configuration tables. If both are there, ACPI is taken: servers promise to describe
+/// themselves with it (DEN0044, Server Base Boot Requirements), and a tree next to it is often a
+/// leftover.
 pub fn find() -> Source {
     system::with_config_table(|tables| {
         let address = |guid| {
@@ -46,7 +46,7 @@ pub fn find() -> Source {
 pub struct Mapped<'m, M: MemoryMap>(pub &'m M);
 
 impl<M: MemoryMap> Mapped<'_, M> {
-    /// The end of the entry that holds `address`, if that is memory.
+    /// The end of the map's entry that contains `address`, if the entry is memory.
     fn end_of_memory(&self, address: u64) -> Option<u64> {
         let devices = [
             MemoryType::MMIO,
@@ -68,7 +68,7 @@ impl<M: MemoryMap> Tables for Mapped<'_, M> {
         while at < end {
             at = self.end_of_memory(at)?;
         }
-        // The map says what it is, and not that it can be read.
+        // The map gives the type of memory, but does not say that it can be read.
         let pages = (address & !0xfff..end).step_by(0x1000);
         for page in pages {
             if !can_read(page) {
@@ -82,7 +82,7 @@ impl<M: MemoryMap> Tables for Mapped<'_, M> {
     }
 }
 
-/// Whether firmware's translation lets the level that it runs at read at `address`.
+/// Whether firmware's translation lets the running level read at `address`.
 fn can_read(address: u64) -> bool {
     match CurrentEL.read(CurrentEL::EL) {
         1 => insn::el1_can_read(address),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where hardware delivers: the guest's registers in the physical redistributor, by
+//! Delivery by hardware: puts the guest's registers into the physical redistributor, through
 //! [`vgic::switch`].
 
 use core::sync::atomic::Ordering::Relaxed;
@@ -16,12 +16,14 @@ use crate::machine::machine;
 use crate::machine::vm::vm;
 use crate::{refuse, say};
 
-/// SGIs that belong to the secure world, as bits: most firmware keeps 8 to 15. A list register has
-/// them as any other, and a guest that owns the interface can't send or get one.
+/// SGIs that belong to the secure world, as bits: most firmware keeps 8 to 15. A list register can
+/// hold them like any other SGI, but a guest that owns the interface can neither send nor receive
+/// them.
 static SECURE: AtomicU32 = AtomicU32::new(0);
-/// Held where it is decided that a vCPU owns its interface, or has one of them enabled: never both.
+/// Held while EL2 decides that a vCPU owns its interface, or that it has a secure SGI enabled:
+/// never both.
 static DECIDED: SpinMutex<()> = SpinMutex::new(());
-/// It has been said that a guest asked for both.
+/// Whether a guest's request for both was already reported.
 static SAID: AtomicBool = AtomicBool::new(false);
 
 /// Notes that this CPU can't have the SGIs of `bits`.
@@ -31,7 +33,7 @@ pub fn note_secure(bits: u32) {
             "GIC: of the SGIs {bits:#06x} belong to the secure world; firmware has to leave 0 to 7 to the other one"
         );
     }
-    // A CPU that was given up may come here late, while another does.
+    // A CPU that was given up may arrive here late, at the same time as another.
     SECURE.fetch_or(bits, Relaxed);
 }
 
@@ -40,7 +42,7 @@ pub fn secure() -> u32 {
     SECURE.load(Relaxed)
 }
 
-/// Says which they are, if there are any.
+/// Prints the SGIs of the secure world, if there are any.
 pub fn say_secure() {
     if secure() != 0 {
         say!(
@@ -50,7 +52,7 @@ pub fn say_secure() {
     }
 }
 
-/// Runs `begin`, after which this CPU's vCPU may own its interface; `None` where a vCPU has an SGI
+/// Runs `begin`, after which this CPU's vCPU may own its interface; `None` if a vCPU has an SGI
 /// enabled that would be lost.
 fn begin_direct<R>(begin: impl FnOnce() -> Option<R>) -> Option<R> {
     if secure() == 0 {
@@ -65,7 +67,7 @@ fn begin_direct<R>(begin: impl FnOnce() -> Option<R>) -> Option<R> {
     begin()
 }
 
-/// Runs `write`, which enables `bits` of a vCPU's, with those that it may enable now.
+/// Runs `write`, which enables SGIs of a vCPU, with those of `bits` that the vCPU may enable now.
 pub fn when_enabled<R>(bits: u32, write: impl FnOnce(u32) -> R) -> R {
     if bits & secure() == 0 {
         return write(bits);
@@ -87,7 +89,7 @@ fn say_once(what: &str) {
     }
 }
 
-/// The physical redistributor of a CPU, which may be another one.
+/// The physical redistributor of a CPU, which need not be the running CPU.
 struct Of<'a>(&'a PerCpu);
 
 impl Physical for Of<'_> {
@@ -109,7 +111,7 @@ impl Physical for Of<'_> {
 
     fn set_pending(&self, intids: u32) {
         if intids != 0 {
-            // Data for the CPU that takes it has to be visible before (IHI 0069H, 12.1.6).
+            // Data for the receiving CPU has to be visible first (IHI 0069H, 12.1.6).
             arch::insn::dsb_ishst();
             self.0.redistributor().set_pending(intids);
         }
@@ -143,47 +145,48 @@ impl Physical for Of<'_> {
 }
 
 fn forward() -> bool {
-    // strict sgi-after-stores: of the lock: who reads it too early waits until it is free.
+    // strict sgi-after-stores: stores to the lock: a CPU that reads it too early waits until it is
+    // free.
     vm().distributor.lock().forwards()
 }
 
-/// Lets other vCPUs read what is pending and active here.
+/// Lets other vCPUs read which interrupts are pending and active here.
 pub fn publish(cpu: &PerCpu) {
     let (redistributor, guest) = (cpu.redistributor(), SGIS | timers());
     let (pending, active) = (redistributor.pending(), redistributor.active());
     cpu.vcpu.private.publish(pending & guest, active & guest);
 }
 
-/// Puts the guest's registers into the physical redistributor of `cpu`, if hardware delivers
-/// there; whether it does.
+/// Puts the guest's registers into the physical redistributor of `cpu` if hardware delivers there,
+/// and returns whether it does.
 pub fn to_machine(cpu: &PerCpu) -> bool {
     let vcpu = &cpu.vcpu;
     vcpu.switch.write(&vcpu.private, &Of(cpu), forward)
 }
 
-/// Asks the vCPU of `cpu` for `bits` of its pending word.
+/// Sends `bits` of the pending word to the vCPU of `cpu`.
 pub fn send(cpu: &PerCpu, bits: u32) -> Sent {
     let vcpu = &cpu.vcpu;
     vcpu.switch.send(bits, &vcpu.private, &Of(cpu), forward)
 }
 
-/// Has hardware deliver to this CPU; the bits of its pending word that are not done. `None`
-/// while the guest has an interrupt active, and the word is to be served, or where an SGI would be
-/// lost.
+/// Makes hardware deliver to this CPU, and returns the unserved bits of its pending word. `None`
+/// while the guest has an interrupt active, or if an SGI would be lost: then the caller has to
+/// serve the word.
 pub fn to_hardware(cpu: &PerCpu) -> Option<u32> {
     let left = begin_direct(|| {
         with(cpu, |delivery| {
             cpu.vcpu.switch.to_hardware(delivery, &Of(cpu))
         })
     })?;
-    // A doorbell that was already rung does not matter from here on: what it was for is
-    // done, and the guest must not get it.
+    // A doorbell that was already rung does not matter from here on: its request is done, and the
+    // guest must not get it.
     cpu.redistributor().disable_all(machine().doorbell());
     traps::review_route();
     Some(left)
 }
 
-/// Has EL2 deliver to this CPU; `None` while the guest has an interrupt active.
+/// Makes EL2 deliver to this CPU; `None` while the guest has an interrupt active.
 pub fn to_hypervisor(cpu: &PerCpu) -> Option<()> {
     with(cpu, |delivery| {
         cpu.vcpu.switch.to_hypervisor(delivery, &Of(cpu))
@@ -192,13 +195,14 @@ pub fn to_hypervisor(cpu: &PerCpu) -> Option<()> {
     Some(())
 }
 
-/// Has EL2 deliver, also while something is active: that stays so.
+/// Makes EL2 deliver even while interrupts are active, which stay active.
 pub fn reclaim(cpu: &PerCpu) {
     with(cpu, |delivery| {
         cpu.vcpu.switch.reclaim(delivery, &Of(cpu));
     });
     set_up_for_el2(cpu);
-    // A WFI of EL2's may be next, which ends by what HCR_EL2 routes there (DDI 0487K.a, D24.1.2.2).
+    // EL2 may execute a WFI next, which only interrupts that HCR_EL2 routes to EL2 end (DDI
+    // 0487K.a, D24.1.2.2).
     arch::insn::isb();
 }
 

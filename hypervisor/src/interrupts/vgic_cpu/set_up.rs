@@ -23,20 +23,21 @@ const SRE: u64 = 0x7;
 /// ICH_HCR_EL2: En (0), and TALL0 (11), because the guest has no Group 0 (`vgic`), whoever
 /// delivers.
 const ENABLE: u64 = 1 << 0 | 1 << 11;
-/// Priority of what EL2 takes. Its timer has another where there are slices
+/// Priority of the interrupts that EL2 takes. Its timer has another priority if there are slices
 /// (`neighbour::turn`).
 pub const PRIORITY: u8 = 0x80;
-/// Priority of the doorbell: a CPU that has written a vCPU's registers and then sends it an SGI
-/// has the registers count first. A neighbour's slice lets neither through.
+/// Priority of the doorbell, above that of SGIs: if a CPU writes a vCPU's registers and then sends
+/// it an SGI, the registers take effect first. A neighbour's slice lets neither through.
 const DOORBELL_PRIORITY: u8 = 0x60;
 
-/// Group 0 is this level's too ([`gic_cpu::has_group0`]), as each CPU has found.
+/// Whether Group 0 is this level's too ([`gic_cpu::has_group0`]), as each CPU has found.
 static HAS_GROUP0: AtomicBool = AtomicBool::new(false);
-/// Priorities of interrupts are seen shifted, and that of the mask is not: two security states, and
-/// Group 0 not EL3's alone (SCR_EL3.FIQ is 0; IHI 0069H, 4.8.1, and 12.2, ICC_PMR_EL1).
+/// Whether interrupts' priorities read shifted but the mask's does not: this is so with two
+/// security states where Group 0 is not EL3's alone (SCR_EL3.FIQ is 0; IHI 0069H, 4.8.1, and 12.2,
+/// ICC_PMR_EL1).
 static SHIFTED_BUT_MASK: AtomicBool = AtomicBool::new(false);
 
-/// The value of ICC_PMR_EL1 that stands at `priority` among those of interrupts.
+/// Returns the value of ICC_PMR_EL1 that corresponds to `priority` of an interrupt.
 pub fn mask(priority: u8) -> u64 {
     let seen = u64::from(priority);
     match SHIFTED_BUT_MASK.load(Relaxed) {
@@ -64,7 +65,8 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
     let group0 = gic_cpu::has_group0();
     HAS_GROUP0.store(group0, Relaxed);
     close_group0();
-    // SGIs of the secure world read as 0, whatever is written (IHI 0069H, 12.11, GICR_ISENABLER0).
+    // Enables of SGIs of the secure world read as 0, whatever is written (IHI 0069H, 12.11,
+    // GICR_ISENABLER0).
     direct::note_secure(SGIS & !redistributor.enabled());
     // SAFETY: as the caller promises.
     let two_states = unsafe { gic::has_two_states(&platform.gic) };
@@ -81,16 +83,16 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
     Ok(())
 }
 
-/// Preemption bits that the first register of active priorities has room for.
+/// Number of preemption bits that the first register of active priorities has room for.
 const FIRST: u64 = 5;
 
-/// ICH_VTR_EL2.PREbits (28:26): one less than there are.
+/// Number of preemption bits; ICH_VTR_EL2.PREbits (28:26) is one less.
 fn preemption_bits() -> u64 {
     (ICH_VTR_EL2.get() >> 26 & 7) + 1
 }
 
 /// Clears the active priorities of the guest's interface and the guest's settings, as
-/// [`gic_cpu::forget_active`] does of EL2's own. All of Group 0 come before those of
+/// [`gic_cpu::forget_active`] does for EL2's own. Those of Group 0 are cleared before those of
 /// Group 1: another order is UNPREDICTABLE (IHI 0069H, 12.4, `ICH_AP1R<n>_EL2`).
 pub fn forget_guests() {
     let bits = preemption_bits();
@@ -127,9 +129,9 @@ pub fn has_active_priorities() -> bool {
     active != 0
 }
 
-/// Disables the SGIs of a CPU that has no vCPU. They would come before its timer, the number being
-/// lower at one priority (IHI 0069H, 4.8), and a guest can send them to any CPU for ever: the
-/// deadline of the run is that timer's.
+/// Disables the SGIs of a CPU that has no vCPU. A guest can send SGIs to any CPU for ever, and at
+/// the same priority their lower numbers put them before this CPU's timer (IHI 0069H, 4.8), which
+/// serves the run's deadline.
 pub fn deafen(kept: &PerCpu) {
     kept.redistributor().disable_all(SGIS);
 }
@@ -139,13 +141,13 @@ pub fn has_group0() -> bool {
     HAS_GROUP0.load(Relaxed)
 }
 
-/// Sets the interface and the priorities up for EL2 again, which the guest had.
+/// Sets the interface and the priorities, which the guest had, up for EL2 again.
 pub fn own(redistributor: &Redistributor, platform: &Platform<'_>) {
     enable(redistributor, platform);
     close_group0();
 }
 
-/// Nothing of Group 0 is EL2's: it would come as an FIQ.
+/// Disables Group 0, none of which is EL2's: its interrupts would come as FIQs.
 fn close_group0() {
     if has_group0() {
         ICC_IGRPEN0_EL1.set(0);

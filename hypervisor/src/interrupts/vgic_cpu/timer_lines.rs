@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The lines of the guest's timers: what makes their interrupts pending, and no
-//! more when it is gone (IHI 0069H, 4.1; DDI 0487K.a, D12.2.4).
+//! The lines of the guest's timers, which make their interrupts pending only while they are high
+//! (IHI 0069H, 4.1; DDI 0487K.a, D12.2.4).
 //!
-//! A list register does not follow a line. So it is looked at whenever the guest
-//! may be about to see the difference and EL2 runs anyway: it reads its states, or
-//! waits. It is also looked at when the guest acknowledges what came while IRQs were
-//! masked: that access is made to trap ([`watch`]). Not where it was a trapped WFI
-//! that the interrupt ended, nor where WFI does not trap and the guest has said that
-//! it can do without ([`traps::set_recheck_timers`]): a CPU's way out of its wait
-//! would have a second exit then.
-//! `docs/testing.md` says what a guest can notice of that.
+//! A list register does not follow a line. So EL2 samples the line whenever it runs anyway and the
+//! guest may be about to see the difference, because it reads its interrupts' states or waits. It
+//! also samples the line when the guest acknowledges an interrupt that came while IRQs were masked:
+//! that access is made to trap ([`watch`]). It does not if the interrupt ended a trapped WFI, or if
+//! WFI does not trap and the guest has turned the check off ([`traps::set_recheck_timers`]): the
+//! end of a CPU's wait would cost a second exit then. `docs/testing.md` says what a guest can
+//! notice of that.
 
 use aarch64_cpu::registers::{
     CNTP_CTL_EL0, CNTV_CTL_EL0, ICH_HCR_EL2, Readable, SPSR_EL2, Writeable,
@@ -44,24 +43,23 @@ const fn is_high(control: u64) -> bool {
     control & 0b111 == 0b101
 }
 
-/// A timer's interrupt was listed when it came: if the guest has IRQs masked and
-/// did not wait, has its next access to the interface trap. `exits::fast_paths` does that by
-/// itself.
+/// Called when a timer's interrupt came and was listed: if the guest has IRQs masked and did not
+/// wait, makes its next access to the interface trap. `exits::fast_paths` does this by itself.
 pub fn watch() {
     if SPSR_EL2.get() & IRQ_MASKED != 0 && traps::watches_timers() {
         ICH_HCR_EL2.set(ICH_HCR_EL2.get() | TRAP_GROUP1);
     }
 }
 
-/// An access to a Group 1 register came: looks at the lines, and lets it through, unless all
-/// accesses trap. Whether it does; it is to be done again.
+/// Handles a trapped access to a Group 1 register: samples the lines, and unless all accesses trap,
+/// lets the access through, to be executed again. Returns whether it does.
 pub fn unwatch(cpu: &PerCpu) -> bool {
     let control = ICH_HCR_EL2.get();
     if control & TRAP_GROUP1 == 0 {
         return false;
     }
     sample(cpu);
-    // Read again: to take something back may have changed it.
+    // Read again, because withdrawing an interrupt may have changed it.
     let control = ICH_HCR_EL2.get();
     if control & TRAP_COMMON != 0 {
         return false;

@@ -6,8 +6,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use plan::{Fault, MachineFault, Word};
 
-/// It, by its place in the list + 1; 0 is none. Not a lock, because those are exclusive accesses, and this is written with
-/// the MMU off.
+/// The fault's place in the list + 1; 0 if none. It is not under a lock, which would need exclusive accesses, because
+/// it is written with the MMU off.
 static ASKED: AtomicU32 = AtomicU32::new(0);
 
 /// Notes which fault is asked for.

@@ -20,8 +20,8 @@ use crate::machine::vm::vm;
 const SGIS: u32 = 0xffff;
 const TIMERS: u32 = 1 << 27 | 1 << 30;
 
-/// Has the second CPU get none of these any more: neither from hardware nor, of those that are
-/// injected, from EL2.
+/// Makes the second CPU lose all of these interrupts, whether hardware delivers them or EL2 injects
+/// them.
 fn lose(bits: u32) {
     /// GICR_ICENABLER0, after the first frame (IHI 0069H, 12.11).
     const DISABLE: u64 = 0x1_0180;
@@ -44,10 +44,10 @@ fn lose(bits: u32) {
     });
 }
 
-/// Audits before a fault is made: enough for the guest to be amidst its work.
+/// Audits before a fault is made: enough for the guest to be in the middle of its work.
 const BEFORE: u64 = 100;
 
-/// Makes the contradiction that is asked for, once, or as often as it takes.
+/// Makes the contradiction that is asked for, once or as often as necessary.
 #[inline(never)]
 pub fn at_audit(quiet: bool) {
     static AUDITS: AtomicU64 = AtomicU64::new(0);
@@ -56,13 +56,13 @@ pub fn at_audit(quiet: bool) {
         return;
     };
     let cpu = PerCpu::this();
-    // The guest leaves that one's interrupts at EL2.
+    // The guest leaves the first vCPU's interrupts at EL2.
     let first = core::ptr::eq(cpu, vm().cpus[0]);
     if AUDITS.fetch_add(1, Relaxed) < BEFORE || !first {
         return;
     }
-    // Amidst other work a full pending word would lose requests, which is another fault;
-    // and as any kick empties it, it is filled whenever all is quiet.
+    // During other work, a full pending word would lose requests, which is another fault; and
+    // because any kick empties it, it is filled whenever all is quiet.
     let word = fault == AuditFault::PendingWord;
     // A CPU that was off enables its interrupts again.
     let again = word || matches!(fault, AuditFault::SgisLost | AuditFault::TimersLost);
@@ -84,7 +84,7 @@ pub fn at_audit(quiet: bool) {
         AuditFault::DoubleDelivery => vgic_cpu::inject(cpu, 9, None),
         // VPMR, bits 31:24.
         AuditFault::UnbalancedMask => ICH_VMCR_EL2.set(ICH_VMCR_EL2.get() & !(0x80 << 24)),
-        // Both that count interrupts: how many of them a fast path takes is no matter.
+        // Both counters of interrupts, so that it does not matter how many a fast path takes.
         AuditFault::CounterBack => {
             let counters = &cpu.vcpu.counters;
             (0..counters.get(Counter::Irq)).for_each(|_| counters.take_back(Counter::Irq));
@@ -95,6 +95,6 @@ pub fn at_audit(quiet: bool) {
         AuditFault::SgisLost => lose(SGIS),
         AuditFault::TimersLost => lose(TIMERS),
     }
-    // The next look at the list registers finds it.
+    // The next read of the list registers finds it.
     insn::isb();
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Breaking rules of the architecture where an emulator does not mind, as
-//! `rouse.fault=el2-breaks-rules` asks for: what `cargo xtask test --strict` has to notice in an
-//! image that runs. Each function breaks the rule of its name (crate `rules`), once, on
-//! the first CPU, and puts things right again.
+//! Breaks rules of the architecture that an emulator tolerates, for `rouse.fault=el2-breaks-rules`:
+//! `cargo xtask test --strict` has to notice this in a running image. Each function breaks the rule
+//! of its name (crate `rules`), once, on the first CPU, and puts things right again.
 
 use core::arch::asm;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -17,7 +16,7 @@ use arch::{gic_cpu, insn};
 use crate::cpu::percpu::PerCpu;
 use crate::machine::machine;
 
-/// A line of its own.
+/// A word on a cache line of its own.
 #[repr(align(64))]
 struct Line(AtomicU64);
 

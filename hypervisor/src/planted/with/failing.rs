@@ -18,7 +18,7 @@ use crate::machine::machine;
 use crate::machine::vm::vm;
 use crate::say;
 
-/// Fails before the guest runs, if that is asked for.
+/// Fails before the guest runs, if asked to.
 pub fn before_guest() {
     let Some(Fault::Start(fault)) = asked() else {
         return;
@@ -52,7 +52,7 @@ pub fn before_guest() {
     }
 }
 
-/// Fails while the guest runs, when it asks for a watch: every guest does that wants one of these.
+/// Fails while the guest runs, when it asks for a watch, as every guest for such a failure does.
 #[inline(never)]
 pub fn at_watch() {
     let Some(Fault::Call(fault)) = asked() else {
@@ -75,7 +75,7 @@ pub fn at_watch() {
     }
 }
 
-/// Panics, when as many CPUs as there are have come here.
+/// Panics once all CPUs have come here.
 fn everywhere() {
     static HERE: AtomicU32 = AtomicU32::new(0);
     HERE.fetch_add(1, Relaxed);
@@ -85,7 +85,7 @@ fn everywhere() {
     panic!("as asked, on every CPU");
 }
 
-/// Panics when it is shown.
+/// A value that panics when it is printed.
 struct Broken;
 
 impl fmt::Display for Broken {
@@ -101,7 +101,7 @@ fn overflow(depth: u64) -> u64 {
     overflow(depth + 1) + page[depth as usize % 32]
 }
 
-/// Has the console take nothing, for some lines if it `ends`, or any more.
+/// Stalls the console, for some lines if it `ends`, or else for ever.
 fn stall(ends: bool) {
     /// Registers of a PL011 whose transmit FIFO is full for ever (DDI 0183G, 3.3.3).
     static FULL: [AtomicU32; 1024] = {
@@ -132,7 +132,7 @@ fn stall(ends: bool) {
     say!("fault: the console stalled; {lost} bytes lost in {ticks} ticks");
 }
 
-/// Uses another port from now on; how many bytes the last one lost.
+/// Changes to another port, and returns how many bytes the previous port lost.
 fn change(port: Port) -> u64 {
     let mut lost = 0;
     log::with(|line| lost = line.connect(port).map_or(0, |old| old.lost()));

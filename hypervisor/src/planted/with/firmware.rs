@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes what firmware may leave of its tables and services, while it is still in charge where
-//! boot argument `rouse.fault` asks for it. Offsets are those of the ACPI specification 6.5,
+//! Imitates faults that firmware may leave in its tables and services, while it is still in charge,
+//! if boot argument `rouse.fault` asks for it. Offsets are those of the ACPI specification 6.5,
 //! 5.2.5 to 5.2.8, and of the SPCR.
 
 use core::ptr;
@@ -17,14 +17,14 @@ use super::asked::asked;
 use crate::boot::efi::tables::{self, Source};
 use crate::say;
 
-/// In the header of a table, and its size.
+/// Offsets in the header of a table, and its size.
 const LENGTH: usize = 4;
 const CHECKSUM: usize = 9;
 const HEADER: usize = 36;
-/// In the SPCR.
+/// Offsets in the SPCR.
 const INTERFACE: usize = 36;
 const ADDRESS: usize = 44;
-/// In the RSDP.
+/// Offset in the RSDP.
 const RSDP_XSDT: u64 = 24;
 const RSDP_EXTENDED_CHECKSUM: u64 = 32;
 const RSDP_SIZE: usize = 36;
@@ -33,13 +33,13 @@ const RSDP_SIZE: usize = 36;
 const PLATFORM_TIMERS_AT: usize = 92;
 const CONTROL: usize = 12;
 const WATCHDOG_FLAGS: usize = 24;
-/// In that frame: the upper bits of half of the ticks until the machine is reset, which are many
-/// (DEN0094, chapter on the Generic Watchdog).
+/// Offset in that frame of the upper bits of half of the ticks until the machine is reset (DEN0094,
+/// chapter on the Generic Watchdog).
 const WOR_HIGH: u64 = 0xc;
 /// Size of UEFI's pages.
 const PAGE: usize = 4096;
 
-/// Has firmware leave what is asked for, if that is firmware's.
+/// Makes the fault that is asked for, if it is one of firmware's.
 pub fn leave() {
     let Some(Fault::Firmware(fault)) = asked() else {
         return;
@@ -88,7 +88,7 @@ pub fn leave() {
     }
 }
 
-/// Where the RSDP is, and what it leads to.
+/// Returns the place of the RSDP, and the tables that it lists.
 fn listed() -> Option<(u64, ArrayVec<Listed, MAX_LISTED>)> {
     let Source::Acpi(rsdp) = tables::find() else {
         return None;
@@ -139,7 +139,7 @@ fn tables_moved() -> Option<()> {
     let mut moved: ArrayVec<(u64, u64), MAX_LISTED> = ArrayVec::new();
     let mut at = end - size as u64;
     for one in &listed {
-        // An odd place, or one after it.
+        // An odd address, or the address after it.
         at += 1;
         // SAFETY: within the pages that firmware gave; the source is a table.
         unsafe {
@@ -174,7 +174,7 @@ fn tables_moved() -> Option<()> {
     Some(())
 }
 
-/// SetWatchdogTimer is not supported.
+/// Makes SetWatchdogTimer unsupported.
 fn no_watchdog() -> Option<()> {
     unsafe extern "efiapi" fn unsupported(_: usize, _: u64, _: usize, _: *const u16) -> Status {
         Status::UNSUPPORTED
@@ -203,7 +203,7 @@ fn watchdog(change: impl FnOnce(&mut [u8]) -> Option<()>) -> Option<()> {
     Some(())
 }
 
-/// Has each entry of an XSDT be what `new` makes of it.
+/// Replaces each entry of an XSDT by the result of `new`.
 fn change_entries(xsdt: &mut [u8], new: impl Fn(u64) -> u64) {
     let (entries, _) = xsdt[HEADER..].as_chunks_mut::<8>();
     for entry in entries {
@@ -212,7 +212,7 @@ fn change_entries(xsdt: &mut [u8], new: impl Fn(u64) -> u64) {
     seal(xsdt);
 }
 
-/// Makes the checksum right.
+/// Corrects the checksum.
 fn seal(table: &mut [u8]) {
     table[CHECKSUM] = 0;
     table[CHECKSUM] = negated_sum(table);

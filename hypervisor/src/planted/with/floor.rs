@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The least that an exit can cost: vectors that do only what the architecture requires, against which the costs of the
-//! real ones are held. With `rouse.floor` a vCPU may take them ([`abi::Call::Floor`]); without it there is no such call.
+//! The minimum cost of an exit: vectors that do only what the architecture requires, for comparison with the costs of
+//! the real vectors. With `rouse.floor`, a vCPU may take them ([`abi::Call::Floor`]); without it, there is no such
+//! call.
 //!
-//! They check nothing, so a guest in them can do what no other guest can: send any SGI, and have any interrupt listed. The
-//! one that takes them is the measuring program, and nothing else runs next to it.
+//! They check nothing, so a guest that uses them can send any SGI and have any interrupt listed, which no other guest
+//! can. Only the measuring program takes them, and nothing else runs next to it.
 //!
 //! - `empty`: HVC, and back.
 //! - `send`: a write of ICC_SGI1R_EL1 by the guest. The syndrome has to be read, the SGI sent, and ELR_EL2 moved past the
 //!   instruction (DDI 0487K.a, D1.3.1.4). That takes two registers, which have to be kept.
 //! - `receive`: an SGI is acknowledged, its priority dropped, deactivated (IHI 0069H, 4.6.2: EOImode is 1) and listed.
-//!   Which list register is free is not looked at.
+//!   It does not look for a free list register.
 //! - `wait`: a trapped WFI. The syndrome has to be read, ELR_EL2 moved past the instruction, and WFI executed; then the same.
 //!
-//! An exception of the other kind, which none of these is about, ends it: the vectors are the plain ones again.
+//! An exception of the other kind, which these vectors do not serve, ends their use: the plain vectors return.
 
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -29,7 +30,7 @@ unsafe extern "C" {
     static el2_vectors_floor_wait: [u8; 0];
 }
 
-/// Whether a vCPU may take them, from now on.
+/// Sets whether a vCPU may take these vectors from now on.
 pub fn allow(on: bool) {
     ALLOWED.store(on, Relaxed);
 }
@@ -37,8 +38,8 @@ pub fn allow(on: bool) {
 /// There are no such vectors.
 pub struct NoFloor;
 
-/// Has this CPU take those that `which` means, from the return to the guest on (a context synchronization event: DDI 0487K.a,
-/// D1.4.1); `None` if it may not.
+/// Makes this CPU take the vectors of `which` from the return to the guest on (a context synchronization event: DDI
+/// 0487K.a, D1.4.1); `None` if it may not.
 #[inline(never)]
 pub fn enter(which: u64) -> Option<Result<(), NoFloor>> {
     ALLOWED.load(Relaxed).then(|| take(which).ok_or(NoFloor))
@@ -59,7 +60,7 @@ fn take(which: u64) -> Option<()> {
 macro_rules! vectors {
     () => {
         r#"
-    // Back to the plain vectors, as if the exception had come to them.
+    // Goes back to the plain vectors, as if the exception had been taken to them.
     .macro floor_ends offset
         .balign 128
         stp     x0, x1, [sp, #-16]!

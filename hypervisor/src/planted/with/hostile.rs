@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The neighbour that tries what it may not: each unit of it.
+//! The hostile neighbour: one unit of its forbidden attempts.
 //!
-//! It gives each register of its own a value, of which none is the vCPU's, and looks whether it has
-//! that value still after some time, in which turns end and begin. Then it does what would harm the
-//! vCPU if it had an effect: with its interrupts, timers, PMU, debug registers, keys, memory, by calls, by
-//! invalidating TLBs and caches, and by consuming and making events. It steps over whatever traps.
+//! It gives each of its own registers a value that is not the vCPU's, and checks that the register still
+//! has that value after some time, in which turns end and begin. Then it tries to harm the vCPU: through
+//! interrupts, timers, PMU, debug registers, keys and memory, through calls, by invalidating TLBs and
+//! caches, and by consuming and sending events. It steps over every instruction that traps.
 
 use core::ops::Range;
 
@@ -16,7 +16,7 @@ core::arch::global_asm!(
     .section .rodata.neighbour, "a"
     .balign 8
 
-    // Gives a register the value x9 + \add, and notes what it has then.
+    // Gives a register the value x9 + \add, and notes the value read back.
     .macro give register, at, add
         add     x10, x9, #\add
         msr     \register, x10
@@ -25,7 +25,7 @@ core::arch::global_asm!(
         str     x10, [x4, #8 * \at]
     .endm
 
-    // Counts it as damaged if it has another value than was noted.
+    // Counts the register as damaged if its value is not the noted one.
     .macro look register, at, add=0
         mrs     x10, \register
         ldr     x11, [x4, #8 * \at]
@@ -50,7 +50,7 @@ core::arch::global_asm!(
         \what   spsr_el1, 14, \values
     .endm
 
-    // x0: where it counts. x2: its memory, of which it uses a page that it has for its counts.
+    // x0: where it counts. x2: its memory, whose page for counts it uses.
     .global el2_program_hostile
 el2_program_hostile:
     add     x4, x0, #64
@@ -149,7 +149,7 @@ el2_program_hostile:
     mov     x2, #0
     hvc     #0
     mov     x0, x19
-    // Memory: where nothing is, by its own table and beyond it.
+    // Memory: unmapped addresses within and beyond its own table.
     mov     x10, #0x10000000
     ldr     x11, [x10]
     str     x11, [x10]
@@ -183,7 +183,7 @@ hostile_compare:
     str     x1, [x0, #8]
 3:  ret
 
-    // Its vectors: whatever it is, it goes on behind it.
+    // Its vectors: after any exception, it goes on after the instruction.
     .balign 8
     .global el2_program_hostile_end
 el2_program_hostile_end:

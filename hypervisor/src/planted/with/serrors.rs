@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SErrors that are asked for. No emulator that is used here has one of its own, so the syndrome is
-//! made up: it is written to ESR_EL2, and the vector is branched to as if it had been taken.
-//! Everything after that is as with a real one, up to the return.
+//! SErrors that are asked for. No emulator in use here generates SErrors, so the syndrome is made
+//! up: it is written to ESR_EL2, and the code branches to the vector as if the SError had been
+//! taken. Everything from there to the return is as with a real SError.
 
 use plan::{Fault, SerrorFault};
 use trap::serror::Taken;
@@ -13,7 +13,7 @@ use crate::dumps::serror;
 /// Offsets in the vectors (DDI 0487K.a, D1.3.1.5): an SError of this level, and of a lower one.
 const FROM_EL2: u64 = 0x380;
 const FROM_GUEST: u64 = 0x580;
-/// Class, IL, and that AET describes it.
+/// Class, IL, and the DFSC that makes AET valid.
 const SERROR: u64 = 0x2f << 26 | 1 << 25 | 0x11;
 /// AET.
 const UNCONTAINABLE: u64 = SERROR;
@@ -22,12 +22,12 @@ const RECOVERABLE: u64 = SERROR | 0b011 << 10;
 const CORRECTED: u64 = SERROR | 0b110 << 10;
 /// DFSC 0: uncategorized.
 const UNCATEGORIZED: u64 = SERROR & !0x3f;
-/// DISR_EL1 of a restartable one that was deferred.
+/// DISR_EL1 of a restartable SError that was deferred.
 pub const DEFERRED: u64 = 1 << 31 | 0b010 << 10 | 0x11;
 
 unsafe extern "C" {
-    /// Goes to the vector at `offset` with the syndrome `esr`. Comes back if that returns: 0, or 1
-    /// if it did not keep every general register.
+    /// Goes to the vector at `offset` with the syndrome `esr`. If that returns, the result is 0, or
+    /// 1 if it did not keep every general register.
     ///
     /// # Safety
     /// Nothing, but that it is EL2.
@@ -87,7 +87,7 @@ el2_as_if_serror:
     "#,
 );
 
-/// Makes those that are asked for when the first cell begins: while the guest measures.
+/// Makes the SErrors that are asked for when the first cell begins, while the guest measures.
 #[inline(never)]
 pub fn at_cell(cell: u64, pass: u64) {
     let Some(Fault::Serror(fault)) = asked() else {

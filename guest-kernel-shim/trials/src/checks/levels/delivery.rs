@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The level, and the state that software set, are kept when the delivery changes.
+//! A change of the delivery keeps the level and the state that software set.
 
 use arch::gic_cpu;
 use core::sync::atomic::AtomicBool;
@@ -13,12 +13,12 @@ use guest_kernel_shim::hypervisor;
 /// Whether interrupts are delivered directly.
 static DIRECT: AtomicBool = AtomicBool::new(false);
 
-/// Notes how they are delivered.
+/// Notes how interrupts are delivered.
 pub fn begin(direct: bool) {
     DIRECT.store(direct, Release);
 }
 
-/// Has them delivered the other way, where there are two.
+/// Switches to the other way of delivery, if there are two.
 fn turn_delivery() {
     if hypervisor::present() {
         let direct = !DIRECT.load(Acquire);

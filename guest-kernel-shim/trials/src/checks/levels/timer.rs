@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A timer of this CPU as the checks use it, and its interrupt.
+//! A timer of this CPU for the checks, and its interrupt.
 
 use aarch64_cpu::registers::{
     CNTP_CTL_EL0, CNTP_CVAL_EL0, CNTPCT_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, Readable, Writeable,
@@ -68,7 +68,7 @@ impl Timer {
         pause();
     }
 
-    /// Turns it off, and gives the interrupt controller the time to notice.
+    /// Turns it off, and gives the interrupt controller time to notice.
     pub fn lower(self) {
         if self.physical {
             CNTP_CTL_EL0.set(0);
@@ -95,7 +95,7 @@ impl Timer {
         redistributor().active() & self.bit() != 0
     }
 
-    /// Acknowledges it, which is pending; gives it the time to come.
+    /// Acknowledges its pending interrupt, after giving that time to come.
     pub fn take(self) -> Result<(), Failure> {
         let got = Cell::new(SPURIOUS);
         clock::wait_for(|| {
@@ -132,8 +132,8 @@ pub fn nothing() -> Result<(), Failure> {
     }
 }
 
-/// Does `check` with either timer, with IRQs masked, both timers off and their interrupts enabled, and then undoes all
-/// of that.
+/// Does `check` with each timer, with IRQs masked, both timers off and their interrupts enabled, and then undoes these
+/// settings.
 pub fn with_each(check: impl Fn(Timer) -> Result<(), Failure>) -> Result<(), Failure> {
     let mut result = Ok(());
     for timer in Timer::both() {

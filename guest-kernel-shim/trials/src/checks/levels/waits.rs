@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A wait ends by an interrupt that is there, and never by one that is gone.
+//! A wait is ended by an interrupt that is there, and never by an interrupt that is gone.
 
 use arch::insn;
 
@@ -9,15 +9,15 @@ use guest_kernel_shim::clock;
 use guest_kernel_shim::interrupts::journal;
 use guest_kernel_shim::percpu::PerCpu;
 
-/// Waits once, IRQs masked; whether `timer` had expired by then.
+/// Waits once, with IRQs masked; returns whether `timer` had expired by then.
 fn sleeps_until(timer: Timer) -> bool {
     insn::wfi();
     timer.expired()
 }
 
 /// An interrupt that is gone ends no wait: the wait lasts until the next reason to end it. A wait may end without a
-/// reason (DDI 0487K.a, D1.7.2), but code does not wait for such an end. The pending state is read before, because a
-/// hypervisor may not know of a timer that was turned off before it is asked.
+/// reason (DDI 0487K.a, D1.7.2), but code does not wait for such an end. The pending state is read first, because a
+/// hypervisor may not notice that a timer was turned off until that read.
 pub fn gone_from_a_later_wait() -> Result<(), Failure> {
     with_each(|timer| {
         let raise = || timer.raise();
@@ -37,8 +37,8 @@ pub fn gone_from_a_later_wait() -> Result<(), Failure> {
     })
 }
 
-/// Whether any of some waits lasts until the other timer ends it, each after
-/// `begin` has had `timer` expire.
+/// Whether any of some waits lasts until the other timer ends it, each after `begin` has made
+/// `timer` expire.
 fn waits_last(timer: Timer, begin: impl Fn()) -> Result<bool, Failure> {
     /// How often a wait may end for no reason.
     const TRIES: usize = 5;
@@ -56,7 +56,7 @@ fn waits_last(timer: Timer, begin: impl Fn()) -> Result<bool, Failure> {
     Ok(last)
 }
 
-/// An interrupt that is taken once IRQs are unmasked ends a wait, each once. IRQs are masked from the check to the
+/// An interrupt that is taken once IRQs are unmasked ends exactly one wait. IRQs are masked from the check to the
 /// wait: an interrupt in between would be taken, and nothing would end the wait.
 fn unmasked(timer: Timer) -> Result<(), Failure> {
     let taken = journal(PerCpu::this());

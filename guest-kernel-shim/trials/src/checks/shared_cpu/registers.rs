@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! General registers and those of floating point, before and after an action that gives the CPU away.
+//! General and floating-point registers, before and after an action that gives the CPU away.
 
 use core::mem::offset_of;
 
@@ -10,7 +10,7 @@ pub enum Way {
     Wfi,
     /// It executes WFE with an empty event register.
     Wfe,
-    /// It runs for so many ticks; x0 and x1 are used for that.
+    /// It runs for this many ticks, using x0 and x1.
     Run(u64),
 }
 
@@ -25,7 +25,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// A value for each that no other has, of round `round`.
+    /// Returns a unique value for each register, for round `round`.
     pub fn of(round: u64) -> Self {
         let value = |n: usize| (round << 32 | 0xa000_0000 | n as u64).rotate_left(n as u32);
         Self {
@@ -37,7 +37,7 @@ impl Registers {
         }
     }
 
-    /// Whether these are equal to `put`, except those that `way` uses.
+    /// Whether these are equal to `put`, except the registers that `way` uses.
     pub fn agrees(&self, put: &Self, way: Way) -> bool {
         let mut expected = put.clone();
         if let Way::Run(_) = way {
@@ -69,7 +69,7 @@ core::arch::global_asm!(
     ldr     x0, [x0, #{general}]
     .endm
 
-// strict counter-in-order: it is how long the values stay, and nothing is measured.
+// strict counter-in-order: this only bounds how long the values stay; nothing is measured.
 check_around:
     stp     x29, x30, [sp, #-128]!
     stp     x19, x20, [sp, #16]

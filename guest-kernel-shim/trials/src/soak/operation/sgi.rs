@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SGIs of all shapes: to oneself, to one, to some by one write, to all others;
-//! of an INTID that this CPU alone sends, or of one that anybody does.
+//! SGIs of all shapes: to this CPU, to one CPU, to some with one write, to all others; with an
+//! INTID that only this CPU sends, or that any CPU does.
 
 use arch::{gic_cpu, insn};
 
@@ -31,7 +31,7 @@ fn book<'a>(
     true
 }
 
-/// The INTID that `me` alone sends.
+/// The INTID that only `me` sends.
 fn own(me: &PerCpu) -> u32 {
     OWN + me.index as u32
 }
@@ -55,12 +55,12 @@ pub fn to_self(me: &'static PerCpu, random: &mut Random) {
     send(me, me, random);
 }
 
-/// Sends to another, or by chance to itself.
+/// Sends to another CPU, or by chance to itself.
 pub fn to_one(me: &'static PerCpu, random: &mut Random) {
     send(me, random.of(percpu::all()), random);
 }
 
-/// Sends to some of those that one write can name.
+/// Sends to some of the CPUs that one write can name.
 pub fn to_some(me: &'static PerCpu, random: &mut Random) {
     /// The target list of ICC_SGI1R_EL1 (IHI 0069H, 12.2).
     const LIST: u64 = 0xffff;
@@ -86,7 +86,7 @@ pub fn to_others(me: &'static PerCpu, random: &mut Random) {
     }
 }
 
-/// Sends up to eight of several INTIDs to one.
+/// Sends up to eight SGIs of several INTIDs to one CPU.
 pub fn burst(me: &'static PerCpu, random: &mut Random) {
     let target = random.of(percpu::all());
     for _ in 0..=random.below(8) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The two timers of EL1. The handler masks a timer that has expired, so an
-//! expiry is one interrupt.
+//! The two timers of EL1. The handler masks an expired timer, so each expiry is one interrupt.
 
 use aarch64_cpu::registers::{
     CNTP_CTL_EL0, CNTP_CVAL_EL0, CNTPCT_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, CNTVCT_EL0, Readable,
@@ -18,8 +17,8 @@ pub const VIRTUAL: usize = 0;
 /// Place of the physical timer.
 pub const PHYSICAL: usize = 1;
 
-/// Longest time to the expiry, microseconds; where time is the host's a CPU
-/// does little in it, so expiries in the past come up as well.
+/// Longest time to the expiry, in microseconds; if time is the host's, a CPU does little in it, so
+/// expiries in the past occur as well.
 const LONGEST_US: u32 = 50;
 
 /// CNTV_CTL_EL0, CNTP_CTL_EL0: ENABLE.
@@ -29,7 +28,7 @@ const ENABLE: u64 = 1;
 pub fn arm(me: &PerCpu, timer: usize, random: &mut Random) {
     let after = random.below(clock::ticks(LONGEST_US));
     let merge = random.one_in(16);
-    // Masked: an expiry between the note and the set would be taken for the new one.
+    // Masked, because an expiry between noting and setting would be taken for the new one.
     insn::mask_irq();
     if books::of(me).timer[timer].send(merge) {
         if timer == VIRTUAL {
@@ -44,7 +43,7 @@ pub fn arm(me: &PerCpu, timer: usize, random: &mut Random) {
     insn::unmask_irq();
 }
 
-/// Stops `timer`; an interrupt that has expired may still come.
+/// Stops `timer`; the interrupt of an earlier expiry may still come.
 pub fn stop(me: &PerCpu, timer: usize) {
     insn::mask_irq();
     books::of(me).timer[timer].take_back();
