@@ -261,11 +261,12 @@ fn page(runs: &[Run], rows: &[CellOverTime<'_>]) -> String {
         p.headline {
             (changed.len()) " of " (rows.len()) " cells changed"
             @if changed.len() > CHARTS { "; charts are of the " (CHARTS) " that changed most" }
-            ". Medians. An axis spans 5 % of the largest value to each side at least."
+            ". Medians."
         }
         @if !changed.is_empty() {
             section id="trends" {
                 h2 { "Cells that changed" }
+                p.about { "An axis spans 5 % of the largest value to each side at least." }
                 div.charts {
                     @for (row, title) in changed.iter().zip(titles.texts()).take(CHARTS) {
                         (trend(row, title, (runs, &names), scale))

@@ -54,7 +54,7 @@ fn guest_of(
     }
 }
 
-/// What it is written as.
+/// Its form in a device tree.
 fn written<'a>(
     guest: &GuestTree<'a, impl Iterator<Item = u64> + Clone, impl Iterator<Item = &'a str> + Clone>,
 ) -> Vec<u8> {
