@@ -215,7 +215,7 @@ fn what_cannot_be_delivered_leaves_the_list_and_comes_back() {
             assert_eq!(read(&mut distributor, 0x204), 1 << 8, "{offset:#x}");
         }
     }
-    // What is cleared is gone.
+    // A cleared interrupt is gone.
     write(&mut distributor, 0x284, 1 << 8);
     list.sync_spis(&mut bank, &mut distributor, SECOND);
     assert_eq!((bank.used(), read(&mut distributor, 0x204)), (vec![], 0));
