@@ -220,7 +220,7 @@ fn has(cell: &Cell, words: Words<'_>) -> bool {
 #[derive(Clone, Copy)]
 pub struct MeasuredCell<'r> {
     cell: &'r Cell,
-    /// Finds this cell in the shorter boot.
+    /// This cell in the shorter boot.
     shorter: Option<&'r Cell>,
     /// Collects the missing properties that samples depend on.
     missing: &'r Missing,
