@@ -18,7 +18,7 @@ use crate::output::Output;
 use crate::page::Page;
 use crate::report::{self, Frame, Told};
 use crate::workload::{self, SampleBlock};
-use crate::{clock, cpus, options};
+use crate::{clock, cpus, options, sample};
 
 /// A cell and its results so far.
 struct CellEntry {
@@ -142,6 +142,7 @@ impl Bench {
             entry.skipped = self.set_knobs(&entry.cell)?;
         }
         if due && entry.skipped.is_none() {
+            sample::of_cell(id);
             self.blocks(entry, before)?;
         }
         self.done.0 += 1;
@@ -190,6 +191,7 @@ impl Bench {
             made: entry.made,
             pace: &entry.pace,
             idles_by: &self.idles.to_string(),
+            idle_states: &crate::idle::table(),
         };
         let frame = Frame {
             under: self.below.under.name(),

@@ -3,6 +3,8 @@
 
 use std::arch::asm;
 
+use rustix::time::{ClockId, clock_getres};
+
 /// Reads the counter. The ISB keeps the read from happening early, since reads of the counter
 /// are not ordered otherwise (DDI 0487K.a, D11.2.2).
 #[inline(always)]
@@ -19,6 +21,13 @@ pub fn frequency() -> u64 {
     // SAFETY: EL0 may read it where it may read the count.
     unsafe { asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack)) };
     hertz
+}
+
+/// Returns the kernel's ticks per second (CONFIG_HZ): the coarse clock advances by one tick at a time.
+pub fn tick_hz() -> Option<u64> {
+    let step = clock_getres(ClockId::MonotonicCoarse);
+    let ns = u64::try_from(step.tv_nsec).ok().filter(|&ns| ns > 0)?;
+    Some(1_000_000_000 / ns)
 }
 
 /// Returns whether the counter counts instructions of the machine rather than time.

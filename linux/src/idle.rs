@@ -132,6 +132,38 @@ fn states_in(cpus: &Path) -> Counts {
     counts
 }
 
+/// Returns the idle states of the first CPU that has any, with exit latency and target residency in microseconds:
+/// `WFE:0:0,WFI:100:100`.
+#[must_use]
+pub fn table() -> String {
+    table_in(Path::new(CPUS))
+}
+
+fn table_in(cpus: &Path) -> String {
+    (0..)
+        .map(|cpu| cpus.join(format!("cpu{cpu}")))
+        .take_while(|cpu| cpu.exists())
+        .map(|cpu| states_of(&cpu.join("cpuidle")))
+        .find(|states| !states.is_empty())
+        .unwrap_or_default()
+}
+
+fn states_of(folder: &Path) -> String {
+    let state = |number: u32| {
+        let read = |name: &str| {
+            let path = folder.join(format!("state{number}")).join(name);
+            Some(fs::read_to_string(path).ok()?.trim().to_owned())
+        };
+        let name = read("name")?.replace(',', " ");
+        Some(format!(
+            "{name}:{}:{}",
+            read("latency")?,
+            read("residency")?
+        ))
+    };
+    (0..).map_while(state).collect::<Vec<_>>().join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,6 +222,22 @@ mod tests {
         assert_eq!(of("quiet nohlt", &["/init"]), None);
         assert!(of("quiet nohlt", &["/init", "nohlt"]).is_some());
         assert!(of("quiet", &["/init"]).is_some());
+    }
+
+    #[test]
+    fn states_are_told_in_their_order() {
+        let kept = tempfile::tempdir().unwrap();
+        let place = kept.path();
+        assert_eq!(table_in(place), "");
+        fs::create_dir_all(place.join("cpu0")).unwrap();
+        for (number, name, us) in [(1, "WFI", "100"), (0, "a,b", "0")] {
+            let state = place.join(format!("cpu1/cpuidle/state{number}"));
+            fs::create_dir_all(&state).unwrap();
+            fs::write(state.join("name"), format!("{name}\n")).unwrap();
+            fs::write(state.join("latency"), format!("{us}\n")).unwrap();
+            fs::write(state.join("residency"), format!("{us}\n")).unwrap();
+        }
+        assert_eq!(table_in(place), "a b:0:0,WFI:100:100");
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub mod init;
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 mod page;
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+mod sample;
+#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 mod soak;
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 mod workload;

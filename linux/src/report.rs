@@ -36,6 +36,8 @@ pub struct Told<'e> {
     pub pace: &'e Pace,
     /// The cpuidle driver and governor.
     pub idles_by: &'e str,
+    /// The idle states: see [`crate::idle::table`].
+    pub idle_states: &'e str,
 }
 
 /// Properties of the boot that are the same for all cells.
@@ -134,9 +136,13 @@ impl<W: Write> BlockWriter<'_, W> {
             let line = line
                 .field("cpus", frame.cpus)
                 .field("iterations", frame.iterations);
-            of(Place::Unusual)
+            let line = of(Place::Unusual)
                 .fold(line, put)
-                .field("idles_by", told.idles_by)
+                .field("idles_by", told.idles_by);
+            match told.idle_states {
+                "" => line,
+                states => line.field("idle_states", states),
+            }
         })
     }
 
@@ -210,6 +216,7 @@ mod tests {
             made: 500,
             pace: &Pace::default(),
             idles_by: "none/menu",
+            idle_states: "",
         };
         let frame = Frame {
             under: "rouse",

@@ -14,7 +14,7 @@ use plan::{Cell, Workload};
 
 use crate::counts::{self, Counts};
 use crate::page::Page;
-use crate::{clock, cpus, idle};
+use crate::{clock, cpus, idle, sample};
 
 /// Name in records of the time of all CPUs that have neighbours, in ticks.
 const CPU_TICKS: &str = "neighbour.ticks";
@@ -80,6 +80,7 @@ impl<'b> SampleBlock<'b> {
     #[inline]
     pub fn record(&mut self, ticks: u64) {
         self.total.record(ticks);
+        sample::is_counted();
     }
 
     /// Ends the block after its last sample. Returns the ticks of all samples together.

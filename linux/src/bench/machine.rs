@@ -34,7 +34,9 @@ impl Bench {
     /// Writes `boot`, `machine`, `feature` and `unit`.
     pub(super) fn tell_machine(&mut self, instructions: bool) -> io::Result<()> {
         let text = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned());
-        let release = text("/proc/sys/kernel/osrelease")?;
+        // The file of /proc with it needs CONFIG_PROC_SYSCTL.
+        let system = rustix::system::uname();
+        let release = system.release().to_string_lossy();
         let midr = text(MIDR).ok();
         let midr =
             midr.and_then(|text| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok());
@@ -57,6 +59,10 @@ impl Bench {
         output.send(line)?;
         let line = output.record("feature").field("name", "linux");
         output.send(line.field("value", release))?;
+        if let Some(hz) = clock::tick_hz() {
+            let line = output.record("feature").field("name", "linux_hz");
+            output.send(line.field("value", hz))?;
+        }
         let (unit, how) = match instructions {
             true => (
                 "insns",

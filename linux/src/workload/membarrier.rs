@@ -11,7 +11,7 @@ use std::thread;
 use rustix::thread::{MembarrierCommand, membarrier};
 
 use super::SampleBlock;
-use crate::{clock, cpus};
+use crate::{cpus, sample};
 
 /// Calls before the first sample.
 const WARM_UP: u32 = 32;
@@ -56,9 +56,9 @@ fn samples(
         if round == WARM_UP {
             block.begin()?;
         }
-        let start = clock::now();
+        let start = sample::begins();
         membarrier(MembarrierCommand::PrivateExpedited)?;
-        let end = clock::now();
+        let end = sample::ends();
         if round >= WARM_UP {
             block.record(end - start);
         }

@@ -14,7 +14,7 @@ use rustix::pipe::pipe;
 use rustix::thread::futex;
 
 use super::SampleBlock;
-use crate::{clock, cpus};
+use crate::{cpus, sample};
 
 /// Round trips before the first sample: both threads have run on their CPUs by then, and
 /// governors have seen waits of this length.
@@ -79,10 +79,10 @@ fn samples(block: &mut SampleBlock<'_>, near: &impl Side) -> io::Result<u64> {
             block.begin()?;
         }
         let token = round as u8;
-        let start = clock::now();
+        let start = sample::begins();
         near.send(token)?;
         let back = near.receive()?;
-        let end = clock::now();
+        let end = sample::ends();
         if back != Some(token) {
             return Err(io::Error::other(format!(
                 "round {round}: {token} was sent, and {back:?} came back"

@@ -17,7 +17,7 @@ use std::thread;
 pub use filter::lacking;
 
 use super::SampleBlock;
-use crate::{clock, cpus};
+use crate::{cpus, sample};
 use filter::{install, make_call};
 use listener::{answer, receive};
 
@@ -61,9 +61,9 @@ fn samples(block: &mut SampleBlock<'_>) -> io::Result<u64> {
             block.begin()?;
         }
         let token = u64::from(round);
-        let start = clock::now();
+        let start = sample::begins();
         let answer = make_call(token);
-        let end = clock::now();
+        let end = sample::ends();
         if answer != answer_to(token) {
             return Err(io::Error::other(format!(
                 "call {round}: the answer is {answer}, and {} was due",

@@ -31,25 +31,28 @@ impl Class {
     }
 }
 
+/// Number of exception levels.
+const LEVELS: usize = 4;
+
 /// Numbers of instructions. The levels add up to the total; the classes are a part of the total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Counts {
-    /// By level: EL1, EL2, EL3.
-    pub levels: [u64; 3],
+    /// By level, from EL0 to EL3.
+    pub levels: [u64; LEVELS],
     /// By [`Class`].
     pub classes: [u64; Class::ALL.len()],
 }
 
 impl Counts {
     /// How many numbers a value has.
-    pub const LEN: usize = 3 + Class::ALL.len();
+    pub const LEN: usize = LEVELS + Class::ALL.len();
 
     /// Creates counts from an array of this length, levels first.
     #[must_use]
     pub fn from_array(all: [u64; Self::LEN]) -> Self {
         let mut counts = Self::default();
-        counts.levels.copy_from_slice(&all[..3]);
-        counts.classes.copy_from_slice(&all[3..]);
+        counts.levels.copy_from_slice(&all[..LEVELS]);
+        counts.classes.copy_from_slice(&all[LEVELS..]);
         counts
     }
 
@@ -57,8 +60,8 @@ impl Counts {
     #[must_use]
     pub fn to_array(self) -> [u64; Self::LEN] {
         let mut all = [0; Self::LEN];
-        all[..3].copy_from_slice(&self.levels);
-        all[3..].copy_from_slice(&self.classes);
+        all[..LEVELS].copy_from_slice(&self.levels);
+        all[LEVELS..].copy_from_slice(&self.classes);
         all
     }
 

@@ -282,7 +282,10 @@ impl Cutter {
         self.cpus[cpu].looked = true;
         let affinity = self.cpus[cpu].affinity;
         let mut sends = self.sends.iter().rev();
-        let found = sends.find(|(_, value)| is_for(*value, affinity));
+        let found = sends.find(|(release, value)| match affinity {
+            Some(_) => is_for(*value, affinity),
+            None => release.cpu != cpu,
+        });
         if let Some(&(release, _)) = found {
             self.link(cpu, release);
         }

@@ -30,7 +30,7 @@ pub struct Sample {
 pub type Samples = BTreeMap<(u64, Sample), u64>;
 
 /// First line of a file.
-const HEADING: &str = "rouse samples 2";
+const HEADING: &str = "rouse samples 3";
 /// Numbers in a line.
 const NUMBERS: usize = 3 + 3 * Counts::LEN + 9 + 2;
 
@@ -132,15 +132,15 @@ mod tests {
         Sample {
             value: 10,
             work: Counts {
-                levels: [6, 4, 0],
+                levels: [0, 6, 4, 0],
                 classes: [3, 1, 0, 0],
             },
             parties: Counts {
-                levels: [6, 2, 0],
+                levels: [0, 6, 2, 0],
                 classes: [2, 1, 0, 0],
             },
             path: Counts {
-                levels: [5, 2, 0],
+                levels: [0, 5, 2, 0],
                 classes: [1, 1, 0, 0],
             },
             exits: [0, 0, 1, 1, 0, 0, 0, 0, 0],
@@ -180,14 +180,14 @@ mod tests {
             Sample { value: 11, ..good },
             Sample {
                 parties: Counts {
-                    levels: [7, 2, 0],
+                    levels: [0, 7, 2, 0],
                     ..good.parties
                 },
                 ..good
             },
             Sample {
                 path: Counts {
-                    levels: [5, 5, 0],
+                    levels: [0, 5, 5, 0],
                     ..good.path
                 },
                 ..good

@@ -40,7 +40,8 @@ pub fn columns(cells: &[&Cell]) -> Vec<Column> {
 /// sample.
 pub fn levels(cells: &[&Cell]) -> Vec<Column> {
     type Part = fn(&Critical) -> u64;
-    let parts: [(&str, Part); 4] = [
+    let parts: [(&str, Part); 5] = [
+        ("el0", |critical| critical.work.el0),
         ("el1", |critical| critical.work.el1),
         ("el2", |critical| critical.work.el2),
         ("el3", |critical| critical.work.el3),

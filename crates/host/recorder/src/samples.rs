@@ -10,6 +10,7 @@
 //! it adds to blocks itself (inline operations) writes to wrong places for every CPU but the first. Therefore,
 //! TPIDR_EL1 identifies CPUs, and a callback counts.
 
+use std::collections::HashSet;
 use std::ffi::{c_int, c_uint};
 use std::fs;
 use std::ptr::{from_ref, null_mut};
@@ -42,6 +43,10 @@ struct State {
     out: String,
     cutter: Cutter,
     registers: Option<Registers>,
+    /// Addresses after pauses in code of no image.
+    resumes: HashSet<u64>,
+    /// Whether code of no image ran at EL2: a hypervisor of others.
+    foreign: bool,
     /// The CPU of the next memory callbacks, and the instructions that all CPUs had executed by then.
     last: (Tpidr, Counts),
 }
@@ -55,6 +60,8 @@ struct Registers {
     value: Value,
     pstate: *mut api::Handle,
     tpidr: *mut api::Handle,
+    /// Null if there is no EL2.
+    tpidr_el2: *mut api::Handle,
     /// Null if there is no EL2.
     affinity: *mut api::Handle,
     syndrome: *mut api::Handle,
@@ -84,6 +91,8 @@ pub fn install(id: api::Id, chart: &str, out: &str) -> Result<(), String> {
         out: out.into(),
         cutter: Cutter::new(),
         registers: None,
+        resumes: HashSet::new(),
+        foreign: false,
         last: (0, Counts::default()),
     });
     // SAFETY: the functions have the signatures that the interface asks for.
@@ -129,12 +138,11 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     // SAFETY: as above.
     let at = unsafe { api::qemu_plugin_insn_vaddr(first) };
     let words: Vec<u32> = instructions.iter().map(|&one| word(one)).collect();
-    let place = state.place(level, at, &words);
+    let kinds = state.kinds(level, at, &words);
     let mut rest = Counts::default();
     for (n, &instruction) in instructions.iter().enumerate().rev() {
-        let kind = place.map_or(Reasons::NONE, |(image, index)| image.kinds[index + n]);
-        if let Some((image, index)) = place.filter(|_| kind.happens()) {
-            let before = (index + n).checked_sub(1).map(|n| image.words[n]);
+        let (kind, before) = kinds[n];
+        if kind.happens() {
             let step = WatchedInstruction {
                 kind,
                 word: words[n],
@@ -143,8 +151,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
             };
             calls(instruction, step);
         }
-        // EL0 is not used.
-        rest.levels[usize::from(level.saturating_sub(1))] += 1;
+        rest.levels[usize::from(level)] += 1;
         if let Some(class) = kind.class() {
             rest.classes[class as usize] += 1;
         }
@@ -274,11 +281,48 @@ impl State {
         Some((image, index))
     }
 
-    /// Returns the current CPU, and reports its affinity if it is new.
+    /// Returns the kind of each instruction of a block, and the word before it if it is known. Code of an image has the
+    /// kinds of the chart, other code those that follow from the instructions.
+    fn kinds(&mut self, level: u8, at: u64, words: &[u32]) -> Vec<(Reasons, Option<u32>)> {
+        if let Some((image, index)) = self.place(level, at, words) {
+            let of = |n: usize| {
+                let before = (index + n).checked_sub(1).map(|n| image.words[n]);
+                (image.kinds[index + n], before)
+            };
+            return (0..words.len()).map(of).collect();
+        }
+        let is_ours = |(image, _): &(Image, _)| image.level == 2;
+        self.foreign |= level == 2 && !self.images.iter().any(is_ours);
+        let mut resumes = self.resumes.contains(&at);
+        let mut kinds = Vec::with_capacity(words.len());
+        for (n, &word) in words.iter().enumerate() {
+            let mut kind = Reasons::of_word(word);
+            if resumes {
+                kind = kind.and(Reasons::RESUME);
+            }
+            resumes = kind.has(Reasons::PAUSE);
+            if resumes {
+                self.resumes.insert(at + 4 * (n as u64 + 1));
+            }
+            kinds.push((kind, n.checked_sub(1).map(|n| words[n])));
+        }
+        kinds
+    }
+
+    /// Returns the current CPU, and reports its affinity if it is new. A hypervisor of others changes TPIDR_EL1 with its
+    /// vCPUs, and the affinity that they see; its own TPIDR_EL2 belongs to the CPU.
     fn tpidr(&mut self) -> Option<Tpidr> {
         let registers = self.registers.as_ref()?;
+        if self.foreign
+            && let Some(tpidr) = registers
+                .read(registers.tpidr_el2)
+                .filter(|&tpidr| tpidr != 0)
+        {
+            return Some(tpidr);
+        }
         let tpidr = registers.read(registers.tpidr)?;
-        if !self.cutter.knows(tpidr)
+        if !self.foreign
+            && !self.cutter.knows(tpidr)
             && let Some(affinity) = registers.read(registers.affinity)
             // The register reads as zero where it does not exist; otherwise, bit 31 is one.
             && affinity >> 31 & 1 != 0
@@ -363,6 +407,7 @@ impl Registers {
             value: Value::new(),
             pstate: find("cpsr")?,
             tpidr: find("TPIDR_EL1")?,
+            tpidr_el2: find("TPIDR_EL2").unwrap_or(null_mut()),
             affinity: find("VMPIDR_EL2").unwrap_or(null_mut()),
             syndrome: find("ESR_EL2").unwrap_or(null_mut()),
             general: registers::general()?,

@@ -6,6 +6,7 @@ mod options;
 pub use options::CompareArgs;
 
 mod gate;
+mod kernels;
 mod layer_costs;
 pub mod page;
 mod side;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::energy::EnergyModel;
+use crate::linux_idle::IdleState;
 use crate::path::Critical;
 use crate::types::{Counts, is_zero};
 use crate::{Stage, Stats, checked_texts, words};
@@ -50,6 +51,9 @@ pub struct Cell {
     /// where the guest is another.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub idles_by: String,
+    /// The idle states that cpuidle could choose from; left out where there were none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub idle_states: Vec<IdleState>,
     /// Period of the event stream as the counter makes it, nanoseconds; 0 without event stream.
     pub event_stream_made_ns: u64,
     /// CPUs that took part.

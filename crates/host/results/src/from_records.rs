@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::records::{CellRecords, Records, Stat};
 use crate::{
     Cell, Counts, INSNS, Results, Stage, Stats, VIRTUAL, cell, checked_texts, clock, core_clocks,
-    counter, percentile_rounding, words,
+    counter, linux_idle, percentile_rounding, words,
 };
 
 /// Fields of the records `boot` and `machine` that have their own fields in results.
@@ -50,7 +50,10 @@ impl Results {
                             percentile_rounding::per_bucket(cycles_hz, self.machine.cntfrq_hz);
                         converted.round_percentiles(per_bucket);
                         let p50 = converted.stats.map(|stats| stats.p50);
+                        let hands_over = self.machine.handed_over.contains_key(linux_idle::GUEST);
+                        converted.star_linux(hands_over);
                         self.notes.extend(converted.slow_halts());
+                        self.notes.extend(converted.late_polls());
                         let coarse = |p50| counter::coarse(records, cycles_hz, p50);
                         self.cells.push(Cell {
                             cycles_hz,
@@ -179,6 +182,7 @@ fn convert(
         unit: unit_of(&what, unit).into(),
         what,
         idles_by: word("idles_by"),
+        idle_states: linux_idle::states(&word("idle_states"))?,
         event_stream_made_ns: number("event_stream_made_ns"),
         cpus: number("cpus"),
         sender: checked_texts::affinity(&word("sender"))?,

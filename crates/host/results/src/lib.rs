@@ -24,6 +24,7 @@ mod from_records;
 #[cfg(any(test, feature = "samples"))]
 pub mod goldens;
 pub mod json;
+mod linux_idle;
 pub mod merge;
 pub mod neighbour;
 mod path;
@@ -41,6 +42,7 @@ mod words;
 pub use cell::{Cell, keys};
 pub use core_clocks::CoreClock;
 pub use energy::{EnergyModel, Watts};
+pub use linux_idle::IdleState;
 pub use path::{Critical, Work};
 pub use percentile_rounding::Rounded;
 pub use spreadsheet::csv;

@@ -10,6 +10,7 @@ use plan::Workload;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::types::is_zero;
 use crate::{Cell, Counts, Results, Stats};
 
 /// Path from the waker to the task, of the samples that `stats` is of,
@@ -35,7 +36,7 @@ pub struct Critical {
     pub work: Work,
     /// The part of it on the path.
     pub on_path: Work,
-    /// Exceptions taken to EL2 in all samples, by cause.
+    /// Exceptions taken to EL2 in all samples, by cause; empty under hypervisors of others, which count exits themselves.
     pub exits: Counts,
 }
 
@@ -43,6 +44,9 @@ pub struct Critical {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Work {
+    /// Executed at EL0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub el0: u64,
     /// Executed at EL1.
     pub el1: u64,
     /// Executed at EL2.
@@ -59,9 +63,10 @@ pub struct Work {
 
 impl Work {
     fn of(executed: Executed, skipped: u64) -> Self {
-        let [el1, el2, el3] = executed.levels;
+        let [el0, el1, el2, el3] = executed.levels;
         let classes = Class::ALL.iter().zip(executed.classes);
         Self {
+            el0,
             el1,
             el2,
             el3,
@@ -72,7 +77,7 @@ impl Work {
 
     /// Returns the sum of all work.
     pub fn total(&self) -> u64 {
-        self.el1 + self.el2 + self.el3 + self.skipped
+        self.el0 + self.el1 + self.el2 + self.el3 + self.skipped
     }
 
     /// Returns the sum of the bookkeeping.
@@ -177,15 +182,19 @@ impl Cell {
     /// Returns the exits of the samples themselves if a plugin observed them, else all exits that the
     /// guest counted.
     pub fn exits_of_samples(&self) -> &Counts {
-        self.critical
-            .as_ref()
-            .map_or(&self.exits, |critical| &critical.exits)
+        let seen = self.critical.as_ref().map(|critical| &critical.exits);
+        seen.filter(|exits| !exits.is_empty())
+            .unwrap_or(&self.exits)
     }
 
     /// Returns the number of [`Self::exits_of_samples`] with this cause per sample that they
     /// include.
     pub fn exits_per_sample(&self, cause: &str) -> f64 {
-        let Some(critical) = &self.critical else {
+        let seen = self
+            .critical
+            .as_ref()
+            .filter(|critical| !critical.exits.is_empty());
+        let Some(critical) = seen else {
             return self.per_sample(&self.exits, cause);
         };
         let count = critical.exits.get(cause).copied().unwrap_or(0);
@@ -202,15 +211,15 @@ mod tests {
         Sample {
             value,
             work: Executed {
-                levels: [value - 10, 10, 0],
+                levels: [0, value - 10, 10, 0],
                 classes: [4, 2, 0, 1],
             },
             parties: Executed {
-                levels: [path, 5, 0],
+                levels: [0, path, 5, 0],
                 classes: [2, 2, 0, 0],
             },
             path: Executed {
-                levels: [path - 5, 5, 0],
+                levels: [0, path - 5, 5, 0],
                 classes: [1, 2, 0, 0],
             },
             exits: [0, 0, 2, 1, 0, 0, 0, 0, 0],

@@ -192,6 +192,10 @@ pub struct Machine {
     /// what else makes numbers what they are, as `Xen 4.20.4-pre, scheduler credit2`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub below: BTreeMap<String, String>,
+    /// How many WFE and WFET were replaced by YIELD in a kernel before it was loaded: `guest`, and `host` of KVM. Left
+    /// out where all ran as it was.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub handed_over: BTreeMap<String, u64>,
 }
 
 /// The emulator of the machine.

@@ -98,7 +98,11 @@ impl Ready {
     fn provide(&mut self, job: &Job, under: Under) -> Result<()> {
         let built = &mut self.built;
         if under.kvm_mode().is_some() && built.host.is_none() {
-            built.host = Some(Host::ensure(job.host_kernel.as_deref(), images::monitor)?);
+            built.host = Some(Host::ensure(
+                job.host_kernel.as_deref(),
+                job.hands_over,
+                images::monitor,
+            )?);
         }
         if let (Under::Xen, Emulator::Qemu(qemu)) = (under, &self.emulator) {
             built.xen = Some(Xen::ensure(

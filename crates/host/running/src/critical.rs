@@ -37,22 +37,24 @@ pub struct Watcher {
 
 impl Watcher {
     /// Prepares to observe the samples of `job` in a boot by `emulator`. `None` if there is nothing to observe:
-    /// the guest has to be ours, with marked samples and values in instructions. An error has the obstacle.
+    /// samples have to be marked, and their values instructions. An error has the obstacle.
     pub fn new(
         emulator: &Emulator,
         job: &Job,
         variant: Variant,
         built: &Built,
     ) -> Result<Option<Self>> {
-        // The code of other hypervisors is not known here.
-        let looks = has_marks(job) && !variant.under.is_other();
-        let guest = &built.guest(job.image(variant)).elf;
-        let (Some(guest), Emulator::Qemu(qemu), true) = (guest, emulator, looks) else {
+        let ours = built.guest(job.image(variant)).elf.as_ref();
+        let program = built.program.as_ref();
+        let marked = ours.map(|elf| (1, elf)).or(program.map(|elf| (0, elf)));
+        // The code of our guest is not followed under other hypervisors.
+        let looks = has_marks(job) && !(ours.is_some() && variant.under.is_other());
+        let (Some(marked), Emulator::Qemu(qemu), true) = (marked, emulator, looks) else {
             return Ok(None);
         };
         let plugin = plugin(qemu.command())?;
         let mut chart = Chart::default();
-        let mut files = vec![(1, guest)];
+        let mut files = vec![marked];
         if variant.under == Under::Rouse {
             files.push((2, &built.hypervisor));
         }

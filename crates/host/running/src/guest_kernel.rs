@@ -3,7 +3,7 @@
 
 pub mod debian;
 pub mod image_check;
-mod unpack;
+pub mod unpack;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use shell::failure::bad_input;
+
+use crate::handover;
 
 /// Largest file of a guest: a larger one is a mistake, and soon exceeds the PE
 /// header's 32 bits.
@@ -55,6 +57,8 @@ impl GivenArgs {
 pub struct Given {
     pub image: Vec<u8>,
     pub initrd: Option<Initrd>,
+    /// How many of its waits by event hand the turn over, unless it runs as it is: see [`handover`].
+    pub handed_over: Option<u64>,
 }
 
 /// The initial RAM disk of another kernel.
@@ -92,7 +96,16 @@ impl Given {
         };
         let initrd = args.initrd.as_deref().map(initrd).transpose()?;
         let initrd = initrd.map(Initrd::Given);
-        Ok(Some(Self { image, initrd }))
+        Ok(Some(Self {
+            image,
+            initrd,
+            handed_over: None,
+        }))
+    }
+
+    /// Makes its waits by event hand the turn over.
+    pub fn hand_over(&mut self) {
+        self.handed_over = Some(handover::replace(&mut self.image));
     }
 }
 

@@ -115,6 +115,8 @@ pub struct Built {
     lse: Option<GuestFiles>,
     /// Another kernel's initial RAM disk.
     pub initrd: Option<PathBuf>,
+    /// The ELF file of the program in it that measures Linux.
+    pub program: Option<PathBuf>,
     /// KVM's host, for boots under KVM.
     pub host: Option<Host>,
     /// Xen, for boots under Xen.
@@ -160,20 +162,21 @@ pub fn build_planted(board: &str, guest: Guest, planted: Planted) -> Result<Buil
         (None, Guest::Ours(_)) => bail!("the guest was not built"),
     };
     let flat_lse = lse.map(|lse| lse.flat.as_slice());
-    let program;
+    let measures = matches!(
+        guest,
+        Guest::Given(Given {
+            initrd: Some(Initrd::Measuring),
+            ..
+        })
+    );
+    let program = if measures { Some(on_linux()?) } else { None };
+    let alone = program.as_deref().map(archive::alone);
     let initrd = match guest {
         Guest::Given(Given {
             initrd: Some(Initrd::Given(initrd)),
             ..
         }) => Some(initrd.as_slice()),
-        Guest::Given(Given {
-            initrd: Some(Initrd::Measuring),
-            ..
-        }) => {
-            program = archive::alone(&on_linux()?);
-            Some(program.as_slice())
-        }
-        Guest::Given(Given { initrd: None, .. }) | Guest::Ours(_) => None,
+        _ => alone.as_deref(),
     };
     let parts = Parts {
         guest: flat,
@@ -190,6 +193,7 @@ pub fn build_planted(board: &str, guest: Guest, planted: Planted) -> Result<Buil
         ("guest-lse.img", flat_lse),
         ("guest-lse.elf", lse.map(|lse| lse.elf.as_slice())),
         (INITRD, initrd),
+        ("program.elf", program.as_deref()),
     ];
     let files = files.into_iter();
     let files: Vec<_> = files
@@ -213,6 +217,7 @@ pub fn build_planted(board: &str, guest: Guest, planted: Planted) -> Result<Buil
             elf: Some(at("guest-lse.elf")),
         }),
         initrd: initrd.is_some().then(|| at(INITRD)),
+        program: program.is_some().then(|| at("program.elf")),
         host: None,
         xen: None,
         _kept: kept,

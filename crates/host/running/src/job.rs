@@ -57,6 +57,8 @@ pub struct Job {
     pub model: String,
     /// Unit of the values.
     pub metric: Metric,
+    /// Whether waits by event of other kernels hand the turn over: see [`crate::handover`].
+    pub hands_over: bool,
     pub memory: Ram,
     /// A device tree to boot with.
     pub dtb: Option<PathBuf>,
@@ -99,6 +101,11 @@ impl Job {
         load.plan.cycles = metric == Metric::Cycles;
         load.plan.event_loses_irq = board.machine.event_loses_irq(model);
         variant::usable(&mut load, model)?;
+        let hands_over = checks::hands_over(args, metric, &load);
+        let measured = load.linux();
+        if let Some(guest) = load.guest.as_mut().filter(|_| hands_over && measured) {
+            guest.hand_over();
+        }
         let board = &load.board;
         let mut job = Self {
             boot: board.boot(args.boot)?,
@@ -115,6 +122,7 @@ impl Job {
             cpus: board.cpus(args.cpus)?,
             model: model.into(),
             metric,
+            hands_over,
             memory: checks::memory(args, board)?,
             dtb: args.dtb.as_ref().map(checks::tree).transpose()?,
             parameters: checks::parameters(args, board)?,
@@ -158,6 +166,11 @@ impl Job {
         if !is_kvm && job.host_kernel.is_some() {
             bad_input!(
                 "--host-kernel: it is for guests under KVM; add --under kvm, or leave it out"
+            );
+        }
+        if args.as_loaded && !is_kvm && !job.load.linux() {
+            bad_input!(
+                "--as-loaded: no kernel is changed here; add --workload linux-pipe with --guest, or --under kvm, or leave it out"
             );
         }
         if job.load.deadlines != Deadlines::default() && !job.unders.contains(&Under::Rouse) {

@@ -14,6 +14,12 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use plan::Trap;
 
+use crate::guest_kernel::unpack;
+use crate::handover;
+use shell::failure::bad_input;
+use shell::places;
+use shell::store::{self, Kept};
+
 /// The first word of the monitor's command lines.
 pub const BOOT: &str = "boot";
 /// The host's machine. It serves any board, because the host needs no firmware.
@@ -31,6 +37,9 @@ const FILES: u64 = 256;
 /// a panic ends the boot, and the console has little more than the records. They also skip Linux's
 /// tests of ciphers, which take two of ten seconds on an emulator.
 pub const ALIKE: &str = "nokaslr randomize_kstack_offset=off panic=-1 loglevel=1 cryptomgr.notests";
+
+/// File name of a host's kernel that is not as it came.
+const IMAGE: &str = "Image";
 
 /// Values of KVM's arguments that trap an instruction (Linux, Documentation/admin-guide/kernel-parameters.txt).
 const POLICIES: [&str; 2] = ["notrap", "trap"];
@@ -73,12 +82,24 @@ pub struct Host {
     monitor: Vec<u8>,
     /// The kernel's version.
     pub told: String,
+    /// How many of its waits by event hand the turn over, unless it runs as it is: see [`handover`].
+    pub handed_over: Option<u64>,
+    _kept: Option<Kept>,
 }
 
 impl Host {
-    /// Returns a host that runs `monitor` on `kernel`, or on Debian's, which is provided if it is missing.
-    pub fn ensure(kernel: Option<&Path>, monitor: fn() -> Result<Vec<u8>>) -> Result<Self> {
-        Self::with(kernel, monitor)
+    /// Returns a host that runs `monitor` on `kernel`, or on Debian's, which is provided if it is missing. Its waits by
+    /// event hand the turn over if `hands_over`.
+    pub fn ensure(
+        kernel: Option<&Path>,
+        hands_over: bool,
+        monitor: fn() -> Result<Vec<u8>>,
+    ) -> Result<Self> {
+        let host = Self::with(kernel, monitor)?;
+        match hands_over {
+            true => host.hand_over(),
+            false => Ok(host),
+        }
     }
 
     /// Returns a host with Debian's kernel that runs `program` instead of the monitor alone.
@@ -92,6 +113,26 @@ impl Host {
             told: kernel::told(&kernel)?,
             monitor: monitor()?,
             kernel,
+            handed_over: None,
+            _kept: None,
+        })
+    }
+
+    /// Makes the kernel's waits by event hand the turn over, in a copy of its file.
+    fn hand_over(self) -> Result<Self> {
+        let file = fs::read(&self.kernel).with_context(|| self.kernel.display().to_string())?;
+        let mut image = match unpack::kernel(file) {
+            Ok(image) => image,
+            Err(why) => bad_input!("--host-kernel: {} {why}", self.kernel.display()),
+        };
+        let handed_over = handover::replace(&mut image);
+        let folder = places::target().join("image");
+        let kept = store::find_or_make(&folder, "host", &[(IMAGE, &image)])?;
+        Ok(Self {
+            kernel: kept.path.join(IMAGE),
+            handed_over: Some(handed_over),
+            _kept: Some(kept),
+            ..self
         })
     }
 

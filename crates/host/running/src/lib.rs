@@ -18,6 +18,7 @@ pub mod disturb;
 pub mod emulator;
 pub mod gem5;
 pub mod guest_kernel;
+pub mod handover;
 pub mod images;
 pub mod job;
 pub mod kvm;

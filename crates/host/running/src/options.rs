@@ -133,6 +133,10 @@ pub struct JobArgs {
     /// Change single values of the preset: core-mhz=3000,l2-kib=512
     #[arg(long, value_name = "NAME=VALUE,...")]
     pub set: Option<String>,
+    /// Load kernels as they are. By default, where instructions are counted, each WFE and WFET of Linux, as guest and as KVM's host, is a
+    /// YIELD: the emulator's WFE would keep the turn of a CPU that waits for another one (docs/linux.md)
+    #[arg(long)]
+    pub as_loaded: bool,
     /// With --guest: the guest must end by a reset (PSCI SYSTEM_RESET); if it turns the machine off, the run fails
     #[arg(long)]
     pub expect_reset: bool,
@@ -167,6 +171,7 @@ impl JobArgs {
             gem5: None,
             preset: None,
             set: None,
+            as_loaded: false,
             expect_reset: false,
             disturb: None,
         }

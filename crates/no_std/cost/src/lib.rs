@@ -13,8 +13,10 @@
 
 mod mark;
 mod path;
+mod sample_mark;
 mod trace;
 
 pub use mark::{Edge, Mark};
 pub use path::Path;
+pub use sample_mark::SampleMark;
 pub use trace::{Level, TraceEntry};

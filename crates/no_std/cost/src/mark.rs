@@ -4,9 +4,9 @@
 use crate::Path;
 
 /// MOVZ XZR, #0.
-const MOVZ: u32 = 0xd280_001f;
+pub(crate) const MOVZ: u32 = 0xd280_001f;
 /// Mask of its immediate.
-const IMMEDIATE: u32 = 0xffff << 5;
+pub(crate) const IMMEDIATE: u32 = 0xffff << 5;
 /// Upper byte of every mark's immediate.
 const MAGIC: u16 = 0x5200;
 

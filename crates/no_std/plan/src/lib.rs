@@ -271,7 +271,6 @@ impl Plan {
             SkipReason::NothingTraps | SkipReason::TrapIsGiven(_) => lists.trap.named,
             SkipReason::OneCpu => !self.is_left_out(cell),
             SkipReason::NoPeriod
-            | SkipReason::LoopTakesTurns
             | SkipReason::OffsetToSelf { .. }
             | SkipReason::NoTarget
             | SkipReason::NoCaller

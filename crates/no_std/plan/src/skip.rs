@@ -184,9 +184,6 @@ pub enum SkipReason {
     NoTarget,
     /// The list of callers is empty.
     NoCaller,
-    /// A call waits in a loop for another CPU, and CPUs take turns: the loop would not give up its
-    /// turn.
-    LoopTakesTurns,
     /// Noise, and CPUs take turns: noise can't disturb the others, and its instructions would count
     /// in the samples.
     NoiseTakesTurns,
@@ -296,10 +293,6 @@ impl fmt::Display for SkipReason {
             }
             Self::OtherGuest { linux: false } => {
                 "workload: it is a program's on Linux; use --guest debian, or --guest IMAGE"
-            }
-            Self::LoopTakesTurns => {
-                "linux-membarrier: CPUs run one after another here, and Linux waits for the others by a loop that keeps its \
-                 turn; use --metric time"
             }
             Self::NoiseTakesTurns => {
                 "noise: CPUs run one after another here, so it disturbs nothing, and its instructions \

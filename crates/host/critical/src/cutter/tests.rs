@@ -25,7 +25,7 @@ impl OneThread {
 
     /// So many instructions at EL1; the next report is about the last.
     fn el1(&mut self, many: u64) -> &mut Self {
-        self.now.levels[0] += many;
+        self.now.levels[1] += many;
         self
     }
 
@@ -38,7 +38,7 @@ impl OneThread {
     fn step(&mut self, step: &str) {
         let mut words: Vec<&str> = step.split(' ').collect();
         if let Some((level, many)) = words[0].split_once('+') {
-            self.now.levels[usize::from(!level.is_empty())] += many.parse::<u64>().unwrap();
+            self.now.levels[1 + usize::from(!level.is_empty())] += many.parse::<u64>().unwrap();
             words.remove(0);
         }
         let cpu = match words.first() {
@@ -199,9 +199,9 @@ fn exits_and_levels_add_up() {
     assert_eq!(sample.exits[Cause::Sgi as usize], 1);
     assert_eq!(sample.exits[Cause::Irq as usize], 1);
     assert_eq!(sample.exits.iter().sum::<u64>(), 2);
-    assert_eq!(sample.work.levels, [38, 47, 0]);
+    assert_eq!(sample.work.levels, [0, 38, 47, 0]);
     // The way to the physical send, the receiver's way, and the answer's way.
-    assert_eq!(sample.path.levels, [9 + 11 + 4, 14 + 25, 0]);
+    assert_eq!(sample.path.levels, [0, 9 + 11 + 4, 14 + 25, 0]);
 }
 
 #[test]

@@ -11,7 +11,8 @@ use crate::frame::Figure;
 type Level = (&'static str, fn(&Work) -> u64);
 
 /// Parts of the path.
-const LEVELS: [Level; 3] = [
+const LEVELS: [Level; 4] = [
+    ("EL0", |work| work.el0),
     ("EL1", |work| work.el1),
     ("EL2", |work| work.el2),
     ("EL3", |work| work.el3),

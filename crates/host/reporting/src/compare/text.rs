@@ -8,7 +8,7 @@ use results::compare::{
 };
 
 use super::side::Side;
-use super::{gate, layer_costs};
+use super::{gate, kernels, layer_costs};
 use page::document::Document;
 use page::grid::Column;
 use page::scale::Scale;
@@ -33,8 +33,15 @@ pub fn document(
     whole: bool,
 ) -> Document {
     let scale = Scale::of(a.first());
-    let mut lines = Document::from(vec![sentence(found), String::new()]);
-    lines.extend([side("A", a), side("B", b)]);
+    let mut lines = Document::default();
+    lines.extend(kernels::several(a, b));
+    lines.push(sentence(found));
+    lines.extend(on_path(found));
+    lines.push(String::new());
+    for (name, of) in [("A", a), ("B", b)] {
+        lines.push(side(name, of));
+        lines.extend(kernels::kernel(of).map(|kernel| format!("   {kernel}")));
+    }
     lines.extend(setups(differs));
     lines.extend(notes("A", a, b).chain(notes("B", b, a)));
     lines.push(String::new());
@@ -56,6 +63,7 @@ pub fn document(
         true => lines.table(columns(found, scale, &units, see)),
         false => lines.append(differing(found, scale, &units)),
     }
+    lines.extend(kernels::unlike(found));
     lines.extend(changed_beside(found, scale, whole));
     lines.extend(listed("lost in B:", missing(&found.lost)));
     lines.extend(listed(
@@ -294,8 +302,9 @@ fn percent(figure: &Compared) -> String {
 
 /// Returns the verdict on a cell, in words.
 fn shown_verdict(pair: &Pair<'_>) -> String {
+    let star = if pair.unlike().is_empty() { "" } else { " *" };
     match (pair.total(), pair.verdict()) {
-        (Some(total), _) => verdict(total),
+        (Some(total), _) => verdict(total) + star,
         (None, Verdict::FewSamples) => "too few samples".into(),
         (None, _) => "not measured".into(),
     }
@@ -438,6 +447,38 @@ fn runs_to_see(found: &Comparison<'_>, see: f64) -> Option<String> {
             significance::LADDER[significance::LADDER.len() - 1]
         ),
     })
+}
+
+/// Counts the cells whose path changed, where the work did not change alike: CPUs that run at once need what is on the
+/// path, and the rest happens meanwhile.
+fn on_path(found: &Comparison<'_>) -> Option<String> {
+    let both = found.pairs.iter().filter_map(|pair| {
+        let path = pair.figure(Quantity::Path).filter(|path| path.changed())?;
+        Some((pair, pair.total()?, path))
+    });
+    let both: Vec<_> = both.collect();
+    let alike = |(_, total, path): &(_, &Compared, &Compared)| total.verdict == path.verdict;
+    if both.iter().all(alike) {
+        return None;
+    }
+    let count = |verdict, word: &str| {
+        let cells = both.iter().filter(|(_, _, path)| path.verdict == verdict);
+        let cells = cells.count();
+        (cells > 0).then(|| format!("{cells} {word}"))
+    };
+    let counts = [
+        count(Verdict::Worse, "worse"),
+        count(Verdict::Better, "better"),
+    ];
+    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    let percents = both.iter().map(|(_, _, path)| path.percent());
+    let (low, high) = percents.fold((f64::MAX, f64::MIN), |(low, high), percent| {
+        (low.min(percent), high.max(percent))
+    });
+    Some(format!(
+        "On the path, which is all that a wake-up takes where CPUs run at once: {} ({low:+.1} to {high:+.1} %).",
+        counts.join(", ")
+    ))
 }
 
 fn sentence(found: &Comparison<'_>) -> String {

@@ -41,6 +41,16 @@ impl Pair<'_> {
             .find(|figure| figure.quantity == quantity)
     }
 
+    /// Returns what the machine does not model of one side alone, so that the verdict compares unlike things.
+    pub fn unlike(&self) -> BTreeSet<&str> {
+        fn missing<'r>(cells: &[&'r Cell]) -> BTreeSet<&'r str> {
+            let all = cells.iter().flat_map(|cell| &cell.not_modelled);
+            all.map(String::as_str).collect()
+        }
+        let sides = [missing(&self.a), missing(&self.b)];
+        sides[0].symmetric_difference(&sides[1]).copied().collect()
+    }
+
     /// Returns the verdict on the median of the samples.
     pub fn verdict(&self) -> Verdict {
         match self.total() {

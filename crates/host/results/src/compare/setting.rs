@@ -6,11 +6,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::clock::MOVED;
+use crate::linux_idle;
 use crate::merge::Run;
 use crate::{Build, Results};
 
 /// Names of the aspects that can differ.
-pub const ASPECTS: [&str; 16] = [
+pub const ASPECTS: [&str; 17] = [
     "board",
     "cpu",
     "cpus",
@@ -24,6 +25,7 @@ pub const ASPECTS: [&str; 16] = [
     "fidelity",
     "path",
     "idle",
+    "loaded",
     "compiler",
     "tool",
     "iterations",
@@ -130,6 +132,26 @@ fn settings(results: &Results) -> Vec<Setting> {
     for cell in &results.cells {
         let asked = format!("by, {} {}", cell.under, cell.what.linux_cpuidle);
         tell("idle", &asked, cell.idles_by.clone());
+        let states: Vec<String> = cell.idle_states.iter().map(ToString::to_string).collect();
+        let asked = format!("states, {} {}", cell.under, cell.what.linux_cpuidle);
+        let states = match (states.is_empty(), cell.idles_by.is_empty()) {
+            (true, false) => "none".into(),
+            _ => states.join(", "),
+        };
+        tell("idle", &asked, states);
+    }
+    if results
+        .cells
+        .iter()
+        .any(|cell| cell.what.workload.is_linux())
+    {
+        let hands_over = machine.handed_over.contains_key(linux_idle::GUEST);
+        let loaded = if hands_over {
+            "hand the turn over"
+        } else {
+            "as loaded"
+        };
+        tell("loaded", "waits by event", loaded.into());
     }
     machine
         .features

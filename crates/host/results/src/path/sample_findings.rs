@@ -4,18 +4,9 @@
 use std::collections::BTreeMap;
 
 use critical::{Sample, Samples};
-use plan::{Under, Workload};
+use plan::Under;
 
 use crate::{Cell, Critical, INSNS, Results};
-
-/// Whether samples of a workload are divided: they are if they end with a
-/// woken task or an answered call.
-const fn is_taken_apart(workload: Workload) -> bool {
-    matches!(
-        workload,
-        Workload::Ipi | Workload::Pingpong | Workload::Ipistorm
-    )
-}
 
 impl Results {
     /// Adds the `samples` of the last boot to its cells, which begin at index `first` and are identified by their
@@ -28,7 +19,7 @@ impl Results {
             cell.under == under
                 && cell.unit == INSNS
                 && cell.stats.is_some()
-                && is_taken_apart(cell.what.workload)
+                && cell.what.workload.is_marked()
         };
         let mut cells: Vec<&mut Cell> = cells.filter(of_boot).collect();
         if cells.is_empty() {
@@ -48,7 +39,13 @@ impl Results {
             let Some(stats) = cell.stats else { continue };
             let of_cell = samples.get(&cell.id).map_or(&[][..], Vec::as_slice);
             match Critical::of(of_cell, &stats) {
-                Ok(critical) => cell.critical = Some(critical),
+                Ok(mut critical) => {
+                    // Exceptions to EL2 are no exits where a host's own programs make them.
+                    if under.is_other() {
+                        critical.exits.clear();
+                    }
+                    cell.critical = Some(critical);
+                }
                 Err(why) => {
                     let problem = format!("cell {} ({}): {why}", cell.id, cell.title());
                     self.problems.push(problem);
@@ -92,8 +89,8 @@ mod tests {
             value: 10,
             ..Sample::default()
         };
-        sample.work.levels[0] = 10;
-        sample.path.levels[0] = 7;
+        sample.work.levels[1] = 10;
+        sample.path.levels[1] = 7;
         sample
     }
 

@@ -3,6 +3,7 @@
 
 use ::critical::{Class, Image, Reasons};
 use anyhow::{Result, bail};
+use cost::SampleMark;
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 
@@ -21,14 +22,22 @@ const NEXT: &str = "next";
 const NUMBER: &str = "spec_next";
 /// Label of a handler's code that sets a flag, and the number of its instructions.
 const FLAG: (&str, usize) = ("el1_irq_flag", 2);
+/// The section with a program's own code.
+const TEXT: &str = ".text";
+/// Number of instructions between a mark of a sample and its clock read.
+const NEAR: usize = 2;
 /// The guest's files with the measured work.
 const WORKLOADS: &str = "/workload/";
 
-/// Returns the code of the ELF file `bytes`, which runs at `level`.
+/// Returns the code of the ELF file `bytes`, which runs at `level`: a program of Linux at level 0, our guest at 1, the
+/// hypervisor at 2.
 pub fn of(level: u64, bytes: &[u8]) -> Result<Image> {
     let file = ElfFile64::<object::Endianness>::parse(bytes)?;
     let mut code = Code::of(level, &file)?;
     code.by_word();
+    if level == 0 {
+        code.by_mark()?;
+    }
     if level == 1 {
         let wanted = [BEGIN, END, RECORD, TALLY, NEXT, NUMBER];
         let pieces = lines::pieces(&file, |name| wanted.contains(&name))?;
@@ -48,8 +57,12 @@ struct Code(Image);
 
 impl Code {
     fn of(level: u64, file: &ElfFile64<'_, object::Endianness>) -> Result<Self> {
+        // A program of Linux has further sections, with code of its C library's start.
+        let is_ours = |name: &str| level != 0 || name == TEXT;
         let sections = file.sections();
-        let mut texts = sections.filter(|section| section.kind() == SectionKind::Text);
+        let mut texts = sections.filter(|section| {
+            section.kind() == SectionKind::Text && section.name().is_ok_and(is_ours)
+        });
         let (Some(text), None) = (texts.next(), texts.next()) else {
             bail!("it has not one section of code");
         };
@@ -78,6 +91,44 @@ impl Code {
                 mark(&mut kinds[n..n + 3], Class::Statistics);
             }
         }
+    }
+
+    /// Marks the clock reads and the counts of samples by the marks next to them.
+    fn by_mark(&mut self) -> Result<()> {
+        let Image { words, kinds, .. } = &mut self.0;
+        let marks = words.iter().enumerate();
+        let marks: Vec<(usize, SampleMark)> = marks
+            .filter_map(|(n, &word)| Some((n, SampleMark::decode(word)?)))
+            .collect();
+        for mark in SampleMark::ALL {
+            if marks.iter().all(|(_, known)| *known != mark) {
+                bail!("no instruction is the mark {mark:?} of samples");
+            }
+        }
+        for (n, mark) in marks {
+            let (kind, mut near) = match mark {
+                SampleMark::Begin => (Reasons::BEGIN, n + 1..n + 1 + NEAR),
+                SampleMark::End => (Reasons::END, n.saturating_sub(NEAR)..n),
+                SampleMark::Record => {
+                    kinds[n] = kinds[n].and(Reasons::RECORD);
+                    continue;
+                }
+                SampleMark::Cell => {
+                    kinds[n] = kinds[n].and(Reasons::CELL);
+                    continue;
+                }
+            };
+            let reads = |&n: &usize| {
+                let word = words.get(n).copied().unwrap_or_default();
+                Reasons::clock_register(word).is_some() && n + 1 < kinds.len()
+            };
+            let Some(read) = near.find(reads) else {
+                bail!("no clock is read at the mark {mark:?} of a sample");
+            };
+            kinds[read] = kinds[read].and(kind);
+            kinds[read + 1] = kinds[read + 1].and(Reasons::VALUE);
+        }
+        Ok(())
     }
 
     /// The kinds of the instructions at link addresses `range`.

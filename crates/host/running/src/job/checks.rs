@@ -12,7 +12,8 @@ use super::ram::Ram;
 use crate::board::size::{self, bytes};
 use crate::board::{Board, EmulatedMachine};
 use crate::gem5::parameters::{Parameters, Values};
-use crate::options::JobArgs;
+use crate::job::Load;
+use crate::options::{JobArgs, Metric};
 use shell::failure::bad_input;
 use shell::output::file_arguments;
 use shell::terminal::note;
@@ -53,6 +54,16 @@ pub fn memory(args: &JobArgs, board: &Board) -> Result<Ram> {
         );
     }
     Ok(Ram::new(Some(memory), least))
+}
+
+/// Whether waits by event of other kernels hand the turn over: where an emulator's one thread runs all CPUs, unless they
+/// are to trap, since a YIELD does not.
+pub fn hands_over(args: &JobArgs, metric: Metric, load: &Load) -> bool {
+    let traps = load.linux() && load.plan.lists.trap.values.iter().any(|trap| trap.wfe());
+    if traps && metric == Metric::Insns && !args.as_loaded {
+        note!("--trap: WFE is to trap in some cells, so the kernel runs as it is in all of them");
+    }
+    metric == Metric::Insns && !args.as_loaded && !traps
 }
 
 /// Reads a file, which has to exist and to be a device tree.

@@ -62,6 +62,7 @@ const HEADINGS: [(&str, &[&str]); 3] = [
             "xen",
             "xen_args",
             "survey",
+            "as_loaded",
         ],
     ),
     (

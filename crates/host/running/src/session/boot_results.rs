@@ -247,6 +247,13 @@ fn nothing(job: &Job, emulator: Option<Emulator>, built: &Built) -> Results {
     let unders = job.unders.iter();
     let below = unders.filter_map(|under| Some((under.to_string(), built.below(*under)?.into())));
     results.machine.below = below.collect();
+    let guest = job.load.guest.as_ref().and_then(|guest| guest.handed_over);
+    let host = built.host.as_ref().and_then(|host| host.handed_over);
+    let changed = [("guest", guest), ("host", host)];
+    let changed = changed
+        .into_iter()
+        .filter_map(|(name, words)| Some((name.into(), words?)));
+    results.machine.handed_over = changed.collect();
     results
 }
 

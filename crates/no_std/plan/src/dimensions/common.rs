@@ -24,8 +24,6 @@ macro_rules! common_and {
                         Some(SkipReason::StreamAlone)
                     } else if cell.workload == Workload::Overshoot && !cell.wait.keeps_a_limit() {
                         Some(SkipReason::NoLimit)
-                    } else if cell.workload == Workload::LinuxMembarrier && !machine.cpus_at_once {
-                        Some(SkipReason::LoopTakesTurns)
                     } else {
                         (cell.needs_second() && machine.cpus < 2).then_some(SkipReason::OneCpu)
                     }

@@ -47,18 +47,18 @@ workloads! {
     /// One CPU polls up to its limit, and nothing wakes it.
     Overshoot = "overshoot": ALONE {},
     /// On Linux: two threads pass a byte back and forth through pipes.
-    LinuxPipe = "linux-pipe": LINUX { needs_second: true, wakeups: 2 },
+    LinuxPipe = "linux-pipe": LINUX { needs_second: true, wakeups: 2, is_marked: true },
     /// On Linux: two threads wake each other with futexes.
-    LinuxFutex = "linux-futex": LINUX { needs_second: true, wakeups: 2 },
+    LinuxFutex = "linux-futex": LINUX { needs_second: true, wakeups: 2, is_marked: true },
     /// On Linux: two threads wake each other with event counters (eventfd).
-    LinuxEventfd = "linux-eventfd": LINUX { needs_second: true, wakeups: 2 },
+    LinuxEventfd = "linux-eventfd": LINUX { needs_second: true, wakeups: 2, is_marked: true },
     /// On Linux: a thread makes every other CPU, all of which are busy, execute a barrier.
-    LinuxMembarrier = "linux-membarrier": LINUX { needs_second: true },
+    LinuxMembarrier = "linux-membarrier": LINUX { needs_second: true, is_marked: true },
     /// On Linux: a thread makes system calls that a thread on another CPU answers.
-    LinuxSeccompNotify = "linux-seccomp-notify": LINUX { needs_second: true, wakeups: 2 },
+    LinuxSeccompNotify = "linux-seccomp-notify": LINUX { needs_second: true, wakeups: 2, is_marked: true },
     /// On Linux: groups of threads send to groups of threads through sockets. A sample is a round,
     /// in which each sender sends to each receiver of its group.
-    LinuxMessaging = "linux-messaging": LINUX { times_as_long: 30 },
+    LinuxMessaging = "linux-messaging": LINUX { times_as_long: 30, is_marked: true },
     /// On Linux: periodic wake-ups of a thread against a deadline.
     LinuxTimer = "linux-timer": LINUX { has_idle_time: true, period_us: Some(1000) },
     /// On Linux: mostly nothing.

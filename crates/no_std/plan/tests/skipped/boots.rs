@@ -84,20 +84,3 @@ fn a_boot_alone_has_what_its_trap_makes_no_difference_to() {
     let mut skipped = told.difference(&trapped);
     assert!(skipped.any(|(wait, why)| wait == "wfi" && why.contains("kvm-arm.wfi_trap_policy")));
 }
-
-#[test]
-fn a_loop_that_keeps_its_turn_is_skipped_where_cpus_take_turns() {
-    let reason = |cpus_at_once| {
-        let machine = Machine {
-            linux: true,
-            cpus_at_once,
-            ..MACHINE
-        };
-        let plan = plan("rouse.workload=linux-membarrier rouse.trap=none");
-        let cells: Vec<Cell> = plan.cells(&machine).collect();
-        assert_eq!(cells.len(), 1);
-        cells[0].skip_reason(&machine)
-    };
-    assert_eq!(reason(true), None);
-    assert_eq!(reason(false), Some(SkipReason::LoopTakesTurns));
-}

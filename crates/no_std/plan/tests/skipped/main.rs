@@ -23,7 +23,6 @@ fn reasons_name_the_remedy() {
             R::NoLimit,
             "use wait spin, yield, wfe, wfe-sev, wfet or poll-wfi",
         ),
-        (R::LoopTakesTurns, "use --metric time"),
         (R::NeverPolls, "use wake ipi"),
         (
             R::NothingTraps,

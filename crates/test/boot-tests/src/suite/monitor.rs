@@ -124,7 +124,7 @@ pub fn run(before: &Arc<BootCache>) -> Result<()> {
 /// guests ended badly.
 fn boot(before: &BootCache, arguments: String, wanted: &[(&[&str], &[&str])]) -> Result<usize> {
     let place = Scratch::new()?;
-    let host = Host::ensure(None, running::images::monitor)?;
+    let host = Host::ensure(None, true, running::images::monitor)?;
     let guests = [
         ("off", image(&OFF)),
         ("reset", image(&RESET)),

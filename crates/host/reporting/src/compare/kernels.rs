@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernels of a comparison: what each is, and in how many ways they differ.
+
+use std::collections::BTreeSet;
+
+use page::asked;
+use results::compare::Comparison;
+use results::{Cell, Results};
+
+use super::side::Side;
+
+/// Names of a kernel's properties, in the order of their texts in [`properties`].
+const NAMES: [&str; 4] = ["release", "HZ", "cpuidle driver", "governor"];
+
+/// Returns a property of the kernels of a side in words: all that its runs and cells have.
+fn properties(side: &Side) -> [String; NAMES.len()] {
+    let mut all: [BTreeSet<String>; NAMES.len()] = Default::default();
+    let linux = |cell: &&Cell| cell.what.workload.is_linux() && !cell.idles_by.is_empty();
+    for results in side.runs.iter().map(|run| &run.results) {
+        let mut add = |n: usize, text: &str| {
+            let text = if text.is_empty() { "not told" } else { text };
+            all[n].insert(text.into());
+        };
+        for cell in results.cells.iter().filter(linux) {
+            let (driver, governor) = cell
+                .idles_by
+                .split_once('/')
+                .unwrap_or((&cell.idles_by, ""));
+            add(0, &feature(results, "linux"));
+            add(1, &feature(results, "linux_hz"));
+            add(2, driver);
+            add(3, governor);
+        }
+    }
+    all.map(|texts| texts.into_iter().collect::<Vec<_>>().join(" or "))
+}
+
+fn feature(results: &Results, name: &str) -> String {
+    let value = results.machine.features.get(name);
+    let text = value.map(|value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    });
+    text.unwrap_or_default()
+}
+
+/// Describes the kernel of a side. `None` if Linux is not the guest.
+pub fn kernel(side: &Side) -> Option<String> {
+    let [release, hz, driver, governor] = properties(side);
+    let cells = side.first().cells.iter();
+    let states = cells
+        .map(|cell| &cell.idle_states)
+        .find(|states| !states.is_empty());
+    let states = states.map(|states| {
+        let states: Vec<String> = states.iter().map(ToString::to_string).collect();
+        format!(
+            ", states {} (exit latency/residency, us)",
+            states.join(", ")
+        )
+    });
+    (!release.is_empty()).then(|| {
+        format!(
+            "Linux {release}, HZ {hz}, driver {driver}, governor {governor}{}",
+            states.unwrap_or_default()
+        )
+    })
+}
+
+/// Names the properties in which two kernels differ if there is more than one, since a verdict is then on all of them.
+pub fn several(a: &Side, b: &Side) -> Option<String> {
+    let differ = properties(a).into_iter().zip(properties(b)).zip(NAMES);
+    let differ: Vec<&str> = differ
+        .filter(|((a, b), _)| a != b)
+        .map(|(_, name)| name)
+        .collect();
+    (differ.len() > 1).then(|| {
+        format!(
+            "A and B differ in more than one thing ({}), and the verdict is on all of them together.",
+            differ.join(", ")
+        )
+    })
+}
+
+/// Explains verdicts on cells of which one side alone depends on what the machine does not model.
+pub fn unlike(found: &Comparison<'_>) -> Option<String> {
+    let missing: BTreeSet<&str> = found.pairs.iter().flat_map(|pair| pair.unlike()).collect();
+    let missing: Vec<&str> = missing.into_iter().map(asked).collect();
+    (!missing.is_empty()).then(|| {
+        format!(
+            "* One side alone depends on what is not modelled here ({}): the verdict is on the length of code, not on a time.",
+            missing.join("; ")
+        )
+    })
+}

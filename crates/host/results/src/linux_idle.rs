@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How Linux idled in a cell, and what of it the machine does not model.
+
+use plan::{LinuxCpuidle, Workload};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Cell, INSNS, VIRTUAL};
+
+/// Name of the guest in [`Machine::handed_over`](crate::Machine::handed_over).
+pub const GUEST: &str = "guest";
+/// Probes of what polls depend on: another CPU's store ends a WFE, and CPUs run at once.
+const STORE_ENDS_WFE: &str = "monitor_wakes_wfe";
+const AT_ONCE: &str = "cpus_run_at_once";
+/// The kernel's word for its own loop that polls.
+const NOHLT: &str = "nohlt";
+/// A poll that lasts this share of its limit has reached it. The kernel looks at its clock after the limit, and the
+/// time of a state has whole microseconds.
+const WHOLE: f64 = 0.95;
+
+/// A state of cpuidle.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq, Serialize)]
+#[serde(default)]
+pub struct IdleState {
+    /// Its name.
+    pub name: String,
+    /// Exit latency, microseconds. A state without one polls.
+    pub latency_us: u64,
+    /// Target residency, microseconds.
+    pub residency_us: u64,
+}
+
+impl std::fmt::Display for IdleState {
+    /// Prints name, latency and residency, for example `WFI 100/100`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}/{}", self.name, self.latency_us, self.residency_us)
+    }
+}
+
+/// Reads the states in a record: `WFE:0:0,WFI:100:100`.
+pub fn states(text: &str) -> Result<Vec<IdleState>, String> {
+    let state = |text: &str| {
+        let (rest, residency) = text.rsplit_once(':')?;
+        let (name, latency) = rest.rsplit_once(':')?;
+        Some(IdleState {
+            name: name.into(),
+            latency_us: latency.parse().ok()?,
+            residency_us: residency.parse().ok()?,
+        })
+    };
+    let all = text.split(',').filter(|text| !text.is_empty());
+    let all: Option<_> = all.map(state).collect();
+    all.ok_or_else(|| "idle_states: it is not a list of states".into())
+}
+
+/// What CPUs did in a state that polls.
+struct Polls {
+    entries: u64,
+    ns: u64,
+    /// Their limit in nanoseconds: the residency of the next state.
+    limit_ns: u64,
+}
+
+impl Cell {
+    /// Counts the polls of cpuidle, if a state that polls was entered.
+    fn polls(&self) -> Option<Polls> {
+        let place = self
+            .idle_states
+            .iter()
+            .position(|state| state.latency_us == 0)?;
+        let name = self.idle_states[place].name.to_lowercase();
+        let counts = self.counters.get("cpuidle")?;
+        let count = |what: &str| counts.get(&format!("{name}.{what}")).copied();
+        let next = self.idle_states.get(place + 1);
+        let polls = Polls {
+            entries: count("usage")?,
+            ns: count("time-ns")?,
+            limit_ns: next.map_or(0, |state| 1000 * state.residency_us),
+        };
+        (polls.entries > 0).then_some(polls)
+    }
+
+    /// Whether Linux polled while it idled.
+    fn polled(&self) -> bool {
+        self.idles_by == NOHLT
+            || self.what.linux_cpuidle == LinuxCpuidle::Nohlt
+            || self.polls().is_some()
+    }
+
+    /// Adds what Linux's waits depend on and the machine does not model: where the emulator counts instructions, CPUs
+    /// take turns, and WFE returns at once, unless the kernel's waits hand the turn over.
+    pub(crate) fn star_linux(&mut self, hands_over: bool) {
+        if !self.what.workload.is_linux() || ![INSNS, VIRTUAL].contains(&self.unit.as_str()) {
+            return;
+        }
+        let polled = self.polled();
+        let waits = polled || self.what.workload == Workload::LinuxMembarrier;
+        if polled {
+            self.not_modelled.push(AT_ONCE.into());
+        }
+        if waits && !hands_over && !self.what.trap.wfe() {
+            self.not_modelled.push(STORE_ENDS_WFE.into());
+        }
+    }
+
+    /// Returns a note if polls lasted until their limit, so that no wake-up ended them. Where values have idle time,
+    /// this is what polls are expected to do.
+    pub(crate) fn late_polls(&self) -> Option<String> {
+        let polls = self.polls()?;
+        let each = polls.ns as f64 / polls.entries as f64;
+        let sample = self.stats?.p50 as f64;
+        let whole = polls.limit_ns > 0 && each >= WHOLE * polls.limit_ns as f64;
+        (self.unit == INSNS && whole && each >= sample).then(|| {
+            format!(
+                "{} under {}: each poll lasted its whole limit ({} polls of {:.0} us), so no wake-up ended one",
+                self.title(),
+                self.under,
+                polls.entries,
+                each / 1000.0
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Stats;
+
+    /// A cell in which Linux polled so often and so long, with samples of 11,000 instructions.
+    fn cell(usage: u64, ns: u64) -> Cell {
+        let counts = [
+            ("wfe.usage".to_owned(), usage),
+            ("wfe.time-ns".to_owned(), ns),
+        ];
+        Cell {
+            what: plan::Cell {
+                workload: Workload::LinuxPipe,
+                ..plan::Cell::default()
+            },
+            unit: INSNS.into(),
+            idle_states: states("WFE:0:0,WFI:100:100").unwrap(),
+            counters: [("cpuidle".to_owned(), counts.into())].into(),
+            stats: Some(Stats {
+                count: 9,
+                p50: 11_000,
+                ..Stats::default()
+            }),
+            ..Cell::default()
+        }
+    }
+
+    fn stars(mut cell: Cell, hands_over: bool) -> Vec<String> {
+        cell.star_linux(hands_over);
+        cell.not_modelled
+    }
+
+    #[test]
+    fn states_are_read_back() {
+        let read = states("cpu:1:0:0,WFI:100:200").unwrap();
+        let shown: Vec<String> = read.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["cpu:1 0/0", "WFI 100/200"]);
+        assert_eq!(states(""), Ok(Vec::new()));
+        assert!(states("WFI").is_err() && states("WFI:x:1").is_err());
+    }
+
+    #[test]
+    fn a_star_follows_what_the_kernel_did() {
+        assert_eq!(stars(cell(9, 90), true), [AT_ONCE]);
+        assert_eq!(stars(cell(9, 90), false), [AT_ONCE, STORE_ENDS_WFE]);
+        let mut trapped = cell(9, 90);
+        trapped.what.trap = plan::Trap::Both;
+        assert_eq!(stars(trapped, false), [AT_ONCE]);
+        // The state was there, and no CPU entered it.
+        assert!(stars(cell(0, 0), false).is_empty());
+        let time = Cell {
+            unit: "ticks".into(),
+            ..cell(9, 90)
+        };
+        assert!(stars(time, false).is_empty());
+        let loops = Cell {
+            idles_by: NOHLT.into(),
+            ..cell(0, 0)
+        };
+        assert_eq!(stars(loops, true), [AT_ONCE]);
+        let mut barrier = cell(0, 0);
+        barrier.what.workload = Workload::LinuxMembarrier;
+        assert_eq!(stars(barrier.clone(), false), [STORE_ENDS_WFE]);
+        assert!(stars(barrier, true).is_empty());
+    }
+
+    #[test]
+    fn polls_that_nothing_ends_are_told() {
+        let note = cell(87, 8_659_000).late_polls().unwrap();
+        assert!(note.contains("87 polls of 100 us"), "{note}");
+        // Wake-ups end these.
+        assert_eq!(cell(500, 2_500_000).late_polls(), None);
+        // The limit of haltpoll is not the residency of WFI, and these polls end before it.
+        let mut short = cell(500, 2_500_000);
+        short.idle_states = states("poll:0:0,WFI:1:1").unwrap();
+        assert_eq!(short.late_polls(), None);
+        let idle = Cell {
+            unit: VIRTUAL.into(),
+            ..cell(87, 8_659_000)
+        };
+        assert_eq!(idle.late_polls(), None);
+    }
+}

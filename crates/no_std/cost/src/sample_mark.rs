@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The marks of samples in a program of Linux's user space.
+
+use crate::mark::{IMMEDIATE, MOVZ};
+
+/// Upper byte of every such mark's immediate.
+const MAGIC: u16 = 0x5300;
+
+/// A mark, which stands outside of the sample: before the clock read that begins it, or after the one that ends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum SampleMark {
+    /// The next clock read begins a sample.
+    Begin,
+    /// The last clock read ended a sample.
+    End,
+    /// The last sample is counted.
+    Record,
+    /// Samples belong to the cell whose number is in x0.
+    Cell,
+}
+
+impl SampleMark {
+    /// All marks.
+    pub const ALL: [Self; 4] = [Self::Begin, Self::End, Self::Record, Self::Cell];
+
+    /// The immediate of the instruction.
+    #[must_use]
+    pub const fn immediate(self) -> u16 {
+        MAGIC | self as u16
+    }
+
+    /// The instruction.
+    #[must_use]
+    pub const fn instruction(self) -> u32 {
+        MOVZ | (self.immediate() as u32) << 5
+    }
+
+    /// The mark that `instruction` encodes, if any.
+    #[must_use]
+    pub fn decode(instruction: u32) -> Option<Self> {
+        let immediate = (instruction >> 5) as u16;
+        let known = instruction & !IMMEDIATE == MOVZ && immediate & 0xff00 == MAGIC;
+        let mark = Self::ALL.get(usize::from(immediate & 0xff)).copied();
+        mark.filter(|_| known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Edge, Mark, Path};
+
+    #[test]
+    fn marks_of_samples_and_of_paths_are_distinct() {
+        for mark in SampleMark::ALL {
+            let instruction = mark.instruction();
+            assert_eq!(SampleMark::decode(instruction), Some(mark));
+            assert_eq!(SampleMark::decode(instruction | 1 << 30), None);
+            assert_eq!(SampleMark::decode(instruction & !1), None);
+            assert_eq!(Mark::decode(instruction), None);
+        }
+        for &path in Path::ALL {
+            let mark = Mark {
+                path,
+                edge: Edge::End,
+            };
+            assert_eq!(SampleMark::decode(mark.instruction()), None);
+        }
+        assert_eq!(SampleMark::decode(MOVZ | 0x5304 << 5), None);
+    }
+}
