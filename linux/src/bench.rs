@@ -173,7 +173,7 @@ impl Bench {
             )
             .beside(entry.cell.neighbour.is_there());
             let ticks = workload::run(&entry.cell, &mut block)?;
-            entry.made += u64::from(count);
+            entry.made += u64::from(block.made());
             entry.pace.add(&limits, count, ticks);
         }
         let repeats = judged && entry.total.repeats(before);

@@ -19,6 +19,10 @@ use crate::{clock, cpus, idle, sample};
 /// Name in records of the time of all CPUs that have neighbours, in ticks.
 const CPU_TICKS: &str = "neighbour.ticks";
 
+/// Wake-ups between the reading of the counters and the first sample. A CPU is idle for long while they are read, and a
+/// governor takes the next few waits for long ones, too.
+const SETTLE: u32 = 16;
+
 /// Samples that are taken one after another.
 pub struct SampleBlock<'b> {
     /// The number of samples.
@@ -32,6 +36,8 @@ pub struct SampleBlock<'b> {
     counts: &'b mut Counts,
     before: Counts,
     began: u64,
+    /// Wake-ups that the counters include besides the samples.
+    settling: u32,
 }
 
 impl<'b> SampleBlock<'b> {
@@ -52,6 +58,7 @@ impl<'b> SampleBlock<'b> {
             counts,
             before: Counts::new(),
             began: 0,
+            settling: 0,
         }
     }
 
@@ -67,6 +74,32 @@ impl<'b> SampleBlock<'b> {
     pub fn pair(&self) -> [usize; 2] {
         let first = self.cpus[0];
         [first, self.cpus.get(1).copied().unwrap_or(first)]
+    }
+
+    /// Returns how many wake-ups the counters include.
+    pub const fn made(&self) -> u32 {
+        self.count + self.settling
+    }
+
+    /// Runs the rounds of a block: so many before the counters are read, those that settle, and those whose ticks are
+    /// recorded. `round` gets the number of each.
+    pub fn rounds(
+        &mut self,
+        warm_up: u32,
+        mut round: impl FnMut(u32) -> io::Result<u64>,
+    ) -> io::Result<u64> {
+        let first = warm_up + SETTLE;
+        for number in 0..first + self.count {
+            if number == warm_up {
+                self.begin()?;
+                self.settling = SETTLE;
+            }
+            let ticks = round(number)?;
+            if number >= first {
+                self.record(ticks);
+            }
+        }
+        self.end()
     }
 
     /// Begins the block, after the warm-up and before the first sample.

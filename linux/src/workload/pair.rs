@@ -74,10 +74,7 @@ fn run<S: Side>(block: &mut SampleBlock<'_>, near: S, far: S) -> io::Result<u64>
 }
 
 fn samples(block: &mut SampleBlock<'_>, near: &impl Side) -> io::Result<u64> {
-    for round in 0..WARM_UP + block.count {
-        if round == WARM_UP {
-            block.begin()?;
-        }
+    block.rounds(WARM_UP, |round| {
         let token = round as u8;
         let start = sample::begins();
         near.send(token)?;
@@ -88,11 +85,8 @@ fn samples(block: &mut SampleBlock<'_>, near: &impl Side) -> io::Result<u64> {
                 "round {round}: {token} was sent, and {back:?} came back"
             )));
         }
-        if round >= WARM_UP {
-            block.record(end - start);
-        }
-    }
-    block.end()
+        Ok(end - start)
+    })
 }
 
 /// Pipes to read from and to write to.

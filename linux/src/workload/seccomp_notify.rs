@@ -56,10 +56,7 @@ pub fn run(block: &mut SampleBlock<'_>) -> io::Result<u64> {
 }
 
 fn samples(block: &mut SampleBlock<'_>) -> io::Result<u64> {
-    for round in 0..WARM_UP + block.count {
-        if round == WARM_UP {
-            block.begin()?;
-        }
+    block.rounds(WARM_UP, |round| {
         let token = u64::from(round);
         let start = sample::begins();
         let answer = make_call(token);
@@ -70,11 +67,8 @@ fn samples(block: &mut SampleBlock<'_>) -> io::Result<u64> {
                 answer_to(token)
             )));
         }
-        if round >= WARM_UP {
-            block.record(end - start);
-        }
-    }
-    block.end()
+        Ok(end - start)
+    })
 }
 
 /// Answers calls up to the last one. If it ends early, it closes the listener, and the kernel
