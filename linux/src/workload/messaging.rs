@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
 
 use super::SampleBlock;
-use crate::{cpus, sample};
+use crate::{clock, cpus};
 use message::{receive, send};
 use round::Round;
 
@@ -79,10 +79,10 @@ fn samples(block: &mut SampleBlock<'_>, round: &Round) -> io::Result<u64> {
         if number == WARM_UP {
             block.begin()?;
         }
-        let start = sample::begins();
+        let start = clock::now();
         round.begin()?;
         round.wait()?;
-        let end = sample::ends();
+        let end = clock::now();
         if number >= WARM_UP {
             block.record(end - start);
         }

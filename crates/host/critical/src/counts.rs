@@ -96,9 +96,17 @@ impl Counts {
     /// If `before` has more of anything: counts only grow.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
+        self.checked_since(before).expect("counts only grow")
+    }
+
+    /// Subtracts `before`; `None` if `before` has more of anything.
+    #[must_use]
+    pub fn checked_since(self, before: Self) -> Option<Self> {
         let (now, before) = (self.to_array(), before.to_array());
-        Self::from_array(std::array::from_fn(|n| {
-            now[n].checked_sub(before[n]).expect("counts only grow")
-        }))
+        let mut all = [0; Self::LEN];
+        for (n, number) in all.iter_mut().enumerate() {
+            *number = now[n].checked_sub(before[n])?;
+        }
+        Some(Self::from_array(all))
     }
 }

@@ -192,14 +192,16 @@ impl Cutter {
         let parties = self.executed_by_parties(&open);
         let this = &mut self.cpus[cpu];
         let exits = std::array::from_fn(|n| self.exits[n] - open.exits[n]);
+        // A cause that is older than the sample, as where it began on another CPU, tells no path.
+        let path = this.clock.checked_since(open.clock);
         let sample = Sample {
             value,
             work: now.since(open.work),
             parties,
-            path: this.clock.since(open.clock),
+            path: path.unwrap_or_default(),
             exits,
             halted: self.halts != open.halts,
-            unclear: open.unclear,
+            unclear: open.unclear || path.is_none(),
         };
         if this.ended.replace(sample).is_none() {
             self.ended += 1;

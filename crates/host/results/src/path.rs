@@ -190,10 +190,7 @@ impl Cell {
     /// Returns the number of [`Self::exits_of_samples`] with this cause per sample that they
     /// include.
     pub fn exits_per_sample(&self, cause: &str) -> f64 {
-        let seen = self
-            .critical
-            .as_ref()
-            .filter(|critical| !critical.exits.is_empty());
+        let seen = self.critical.as_ref().filter(|_| !self.under.is_other());
         let Some(critical) = seen else {
             return self.per_sample(&self.exits, cause);
         };

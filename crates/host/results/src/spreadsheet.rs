@@ -21,7 +21,7 @@ const EXITS: [&str; 10] = [
 const IPIS: [&str; 3] = ["sent", "elided", "coalesced"];
 const WAKES: [&str; 1] = ["timeout"];
 /// Columns of divided samples.
-const PATH: [&str; 14] = [
+const PATH: [&str; 15] = [
     "path_samples",
     "path_unclear",
     "path_net",
@@ -31,6 +31,7 @@ const PATH: [&str; 14] = [
     "path_p99",
     "path_max",
     "path_mean",
+    "work_el0",
     "work_el1",
     "work_el2",
     "work_el3",
@@ -123,6 +124,7 @@ fn path(critical: &Critical) -> [String; PATH.len()] {
         exact(path.p99),
         exact(path.max),
         format!("{:.3}", path.mean),
+        exact(work.el0),
         exact(work.el1),
         exact(work.el2),
         exact(work.el3),

@@ -320,3 +320,15 @@ fn a_cpu_that_was_told_something_before_the_sample_is_no_party() {
     machine.steps("+1 N end");
     assert_eq!(machine.only().parties.total(), 2);
 }
+
+/// A cause from before the sample leads nowhere: a CPU's clock can't fall below that of the sample's beginning.
+#[test]
+fn a_cause_that_is_older_than_the_sample_makes_it_unclear() {
+    let mut machine = OneThread::new();
+    // A sample of the other CPU stays open, so nothing is forgotten.
+    machine.steps("F begin; +2 F pause; +50 N run; N begin; +1 N pause; +1 F store W; +1 F pause; +1 N load W");
+    machine.steps("+1 N end");
+    let sample = machine.only();
+    assert!(sample.unclear);
+    assert_eq!(sample.path, Counts::default());
+}

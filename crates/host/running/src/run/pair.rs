@@ -15,13 +15,14 @@ use crate::session;
 use reporting::compare;
 use reporting::compare::CompareArgs;
 use reporting::format::FormatArgs;
+use results::compare::LEVEL;
 use shell::failure::bad_input;
 use shell::folder::Folder;
 use shell::terminal::say;
+use significance::runs_needed;
 
-/// Default number of boots of each side, which the two-sided test needs for twenty
-/// figures.
-const BOOTS: u32 = 6;
+/// Figures of a cell that are tested: the samples' median and path, and counts that vary from boot to boot.
+const FIGURES: usize = 5;
 
 /// Returns the jobs of two kernels, if the options name two.
 pub fn jobs(args: &RunArgs) -> Result<Option<[Job; 2]>> {
@@ -36,8 +37,11 @@ pub fn jobs(args: &RunArgs) -> Result<Option<[Job; 2]>> {
     let job = |given: GivenArgs| {
         let mut args = args.clone();
         args.job.load.given = given;
-        args.repeat = args.repeat.or(Some(BOOTS));
-        Job::of_run(&args)
+        let mut job = Job::of_run(&args)?;
+        if args.repeat.is_none() {
+            job.repeat = boots(&job)?;
+        }
+        anyhow::Ok(job)
     };
     let jobs = [job(a)?, job(b)?];
     if !jobs[0].measures() || !jobs[0].load.linux() {
@@ -46,6 +50,19 @@ pub fn jobs(args: &RunArgs) -> Result<Option<[Job; 2]>> {
         );
     }
     Ok(Some(jobs))
+}
+
+/// Returns how many boots of each side the two-sided test needs for all figures of the job's cells.
+fn boots(job: &Job) -> Result<usize> {
+    let mut cells = 0;
+    for &under in &job.unders {
+        let machine = job.machine(under)?;
+        let plan = job.load.plan.cells(&machine);
+        cells += plan
+            .filter(|cell| cell.skip_reason(&machine).is_none())
+            .count();
+    }
+    Ok(runs_needed(FIGURES * cells, LEVEL))
 }
 
 /// Returns the options of two kernels, if they name two.

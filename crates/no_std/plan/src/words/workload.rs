@@ -58,7 +58,7 @@ workloads! {
     LinuxSeccompNotify = "linux-seccomp-notify": LINUX { needs_second: true, wakeups: 2, is_marked: true },
     /// On Linux: groups of threads send to groups of threads through sockets. A sample is a round,
     /// in which each sender sends to each receiver of its group.
-    LinuxMessaging = "linux-messaging": LINUX { times_as_long: 30, is_marked: true },
+    LinuxMessaging = "linux-messaging": LINUX { times_as_long: 30 },
     /// On Linux: periodic wake-ups of a thread against a deadline.
     LinuxTimer = "linux-timer": LINUX { has_idle_time: true, period_us: Some(1000) },
     /// On Linux: mostly nothing.
