@@ -2,6 +2,7 @@
 //! Verdicts on made-up runs.
 
 mod gates;
+mod kernels;
 mod runs;
 
 use std::fs;

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Two kernels: what they are, and verdicts that know what they stand on.
+
+use results::{Critical, IdleState};
+
+use super::*;
+
+/// Six runs of a kernel that idles by `driver` and `governor`: work and path of a sample.
+fn kernel(driver: &str, governor: &str, work: u64, path: u64) -> Vec<Results> {
+    let one = |number: u64| {
+        let mut results = insns(work + 16 * number);
+        let features = [("linux", "6.12.107".into()), ("linux_hz", 250.into())];
+        let features = features.map(|(name, value)| (name.to_owned(), value));
+        results.machine.features = features.into();
+        let cell = &mut results.cells[0];
+        cell.what.workload = Workload::LinuxPipe;
+        cell.idles_by = format!("{driver}/{governor}");
+        let median = Stats {
+            count: 1000,
+            p50: path + number,
+            ..Stats::default()
+        };
+        cell.critical = Some(Critical {
+            samples: 1000,
+            path: median,
+            net: median,
+            ..Critical::default()
+        });
+        results
+    };
+    (0..6).map(one).collect()
+}
+
+/// The seed's patch on a machine whose CPUs take turns: more work, and a shorter path.
+fn patched(governor: &str) -> Vec<Results> {
+    let mut runs = kernel("arm_poll_idle", governor, 11_300, 5900);
+    for results in &mut runs {
+        let cell = &mut results.cells[0];
+        let state = |name: &str, us| IdleState {
+            name: name.into(),
+            latency_us: us,
+            residency_us: us,
+        };
+        cell.idle_states = vec![state("WFE", 0), state("WFI", 100)];
+        cell.not_modelled = vec!["cpus_run_at_once".into()];
+    }
+    runs
+}
+
+fn text(a: &[Results], b: &[Results]) -> String {
+    as_shown("A --with B", a, b, false, None).unwrap().0
+}
+
+#[test]
+fn a_verdict_on_one_side_with_a_star_is_marked() {
+    let text = text(&kernel("none", "menu", 10_800, 6600), &patched("menu"));
+    assert!(
+        text.contains("worse (p 0.009) *") || text.contains(") *"),
+        "{text}"
+    );
+    let note = "* One side alone depends on what is not modelled here (CPUs run at once, not one after another)";
+    assert!(text.contains(note), "{text}");
+    let path = "On the path, which is all that a wake-up takes where CPUs run at once: 1 better (-10.6 to -10.6 %).";
+    assert!(text.contains(path), "{text}");
+    assert!(!text.contains("more than one thing"), "{text}");
+    for kernel in [
+        "Linux 6.12.107, HZ 250, driver none, governor menu\n",
+        "driver arm_poll_idle, governor menu, states WFE 0/0, WFI 100/100 (exit latency/residency, us)",
+    ] {
+        assert!(text.contains(kernel), "{kernel}\n{text}");
+    }
+}
+
+#[test]
+fn kernels_that_differ_in_several_things_are_said_to_first() {
+    let text = text(&kernel("none", "menu", 10_800, 6600), &patched("teo"));
+    let first = "A and B differ in more than one thing (cpuidle driver, governor)";
+    assert!(text.starts_with(first), "{text}");
+}
+
+#[test]
+fn equal_kernels_have_no_mark() {
+    let text = text(&patched("menu"), &patched("menu"));
+    assert!(
+        !text.contains("One side alone") && !text.contains("On the path"),
+        "{text}"
+    );
+}
