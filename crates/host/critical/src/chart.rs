@@ -54,6 +54,18 @@ impl Image {
     }
 }
 
+impl Image {
+    /// Returns how far the image was moved, if the one instruction that marks a cell was found at address `at`.
+    #[must_use]
+    pub fn base_of_cell(&self, at: u64) -> Option<u64> {
+        let mut marks = self.kinds.iter().enumerate();
+        let mut found = marks.by_ref().filter(|(_, kind)| kind.has(Reasons::CELL));
+        let (place, _) = found.next()?;
+        let base = at.wrapping_sub(self.address + 4 * place as u64);
+        (found.next().is_none() && base.is_multiple_of(Self::PAGE)).then_some(base)
+    }
+}
+
 impl Chart {
     /// Encodes the chart as a file.
     #[must_use]
@@ -138,6 +150,19 @@ mod tests {
         assert_eq!(image.base(at, &words[..3]), None);
         assert_eq!(image.base(at + 4, words), None);
         assert_eq!(image.place(Some(base), base + 4, &[1]), None);
+    }
+
+    #[test]
+    fn a_program_is_found_by_its_mark_of_a_cell() {
+        let mut image = image();
+        assert_eq!(image.base_of_cell(0x5000), None);
+        image.kinds[100] = Reasons::CELL;
+        let base = 0x7f_0000_0000;
+        let at = base + image.address + 400;
+        assert_eq!(image.base_of_cell(at), Some(base));
+        assert_eq!(image.base_of_cell(at + 4), None);
+        image.kinds[200] = Reasons::CELL;
+        assert_eq!(image.base_of_cell(at), None);
     }
 
     #[test]

@@ -15,6 +15,7 @@
 #![allow(unsafe_code)]
 
 mod api;
+mod branch;
 mod check;
 mod per_cpu;
 mod registers;

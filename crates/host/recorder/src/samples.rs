@@ -15,12 +15,14 @@ use std::ffi::{c_int, c_uint};
 use std::fs;
 use std::ptr::{from_ref, null_mut};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use cost::SampleMark;
 use critical::{Cause, Chart, Counts, Cutter, Image, Reasons, Tpidr};
 
 use crate::api;
+use crate::branch;
 use crate::registers::{self, Value, find};
 
 /// The whole state, once the plugin is installed.
@@ -31,8 +33,48 @@ static BUSY: AtomicBool = AtomicBool::new(false);
 /// Number of instructions that all CPUs have executed, including all of their current blocks; see [`Counts`].
 static EXECUTED: [AtomicU64; Counts::LEN] = [const { AtomicU64::new(0) }; Counts::LEN];
 
-/// Counts that a block adds to [`EXECUTED`].
-type Added = Vec<(&'static AtomicU64, u64)>;
+/// The block that runs, or null.
+static CURRENT: AtomicPtr<CountedBlock> = AtomicPtr::new(null_mut());
+
+/// A translated block.
+struct CountedBlock {
+    /// Address of its first instruction.
+    at: u64,
+    /// Its level, and its instructions with their kinds.
+    level: u8,
+    words: Vec<u32>,
+    kinds: Vec<Reasons>,
+    /// Counts that it adds to [`EXECUTED`].
+    added: Vec<(&'static AtomicU64, u64)>,
+}
+
+impl CountedBlock {
+    /// Returns the index of the instruction before which it was left, if the next block begins at `next`. An access to a
+    /// device has to be the last of its block where instructions are counted. If it was not, the emulator leaves the
+    /// block, executes the access alone, without a callback, and begins a block after it.
+    fn left_before(&self, next: u64) -> Option<usize> {
+        let index = usize::try_from(next.wrapping_sub(self.at) / 4).ok()?;
+        let last = self.words.len().checked_sub(1)?;
+        if index == 0 || index > last {
+            return None;
+        }
+        let end = self.at + 4 * last as u64;
+        let jumped = branch::target(self.words[last], end) == Some(next);
+        (branch::is_access(self.words[index - 1]) && !jumped).then_some(index)
+    }
+
+    /// Returns the counts of its instructions from the `first` on.
+    fn rest(&self, first: usize) -> Counts {
+        let mut counts = Counts::default();
+        for kind in self.kinds.iter().skip(first) {
+            counts.levels[usize::from(self.level)] += 1;
+            if let Some(class) = kind.class() {
+                counts.classes[class as usize] += 1;
+            }
+        }
+        counts
+    }
+}
 
 /// Offset in EL2's vector table from which on its vectors are for lower levels (DDI 0487K.a, D1.3.1.5).
 const FROM_BELOW: u64 = 0x400;
@@ -65,6 +107,7 @@ struct Registers {
     /// Null if there is no EL2.
     affinity: *mut api::Handle,
     syndrome: *mut api::Handle,
+    syndrome_el1: *mut api::Handle,
     general: [*mut api::Handle; 31],
 }
 
@@ -158,11 +201,16 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     }
     // Most blocks have instructions of only one kind.
     let numbers = EXECUTED.iter().zip(rest.to_array());
-    let added: Added = numbers.filter(|(_, many)| *many != 0).collect();
-    let added: &'static Added = Box::leak(Box::new(added));
+    let known: &'static CountedBlock = Box::leak(Box::new(CountedBlock {
+        at,
+        level,
+        kinds: kinds.into_iter().map(|(kind, _)| kind).collect(),
+        words,
+        added: numbers.filter(|(_, many)| *many != 0).collect(),
+    }));
     // SAFETY: the block is valid during the call, what is passed for ever.
     unsafe {
-        let data = from_ref(added).cast_mut().cast();
+        let data = from_ref(known).cast_mut().cast();
         api::qemu_plugin_register_vcpu_tb_exec_cb(block, enters, api::NO_REGISTERS, data);
     }
 }
@@ -170,8 +218,15 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
 /// A block is about to be executed: counts it. Only one thread counts, so nothing comes between load and store.
 extern "C" fn enters(_: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
-    let added = unsafe { &*data.cast::<Added>() };
-    for (all, many) in added {
+    let block = unsafe { &*data.cast::<CountedBlock>() };
+    let before = CURRENT.swap(from_ref(block).cast_mut(), Relaxed);
+    // SAFETY: null, or one of the blocks that are kept for ever.
+    if let Some(before) = unsafe { before.as_ref() }
+        && let Some(first) = before.left_before(block.at)
+    {
+        take_back(before.rest(first));
+    }
+    for (all, many) in &block.added {
         all.store(all.load(Relaxed) + many, Relaxed);
     }
 }
@@ -248,14 +303,34 @@ extern "C" fn accesses(_: c_uint, info: u32, address: u64, _: api::Data) {
     }
 }
 
-/// A CPU has taken an exception or an interrupt, from `_` to `vector`.
-extern "C" fn excepts(_: c_uint, kind: c_int, _: u64, vector: u64, _: api::Data) {
+/// A CPU has taken an exception or an interrupt, from `from` to `vector`.
+extern "C" fn excepts(_: c_uint, kind: c_int, from: u64, vector: u64, _: api::Data) {
     if !BUSY.load(Relaxed) {
         return;
     }
     let mut state = state();
     if let Some(state) = state.as_mut().filter(|state| state.cutter.is_open()) {
+        if kind == api::EXCEPTION && state.is_data_abort() {
+            leaves_block(from);
+        }
         state.excepts(kind, vector);
+    }
+}
+
+/// The running block ends before the instruction at `from`, whose access failed. The emulator does not count this
+/// instruction either.
+fn leaves_block(from: u64) {
+    // SAFETY: null, or one of the blocks that are kept for ever.
+    if let Some(block) = unsafe { CURRENT.swap(null_mut(), Relaxed).as_ref() } {
+        let first = (from.wrapping_sub(block.at) / 4) as usize;
+        take_back(block.rest(first));
+    }
+}
+
+/// Takes back the counts of instructions that were not executed.
+fn take_back(rest: Counts) {
+    for (all, many) in EXECUTED.iter().zip(rest.to_array()) {
+        all.store(all.load(Relaxed) - many, Relaxed);
     }
 }
 
@@ -274,8 +349,15 @@ impl State {
     fn place(&mut self, level: u8, at: u64, words: &[u32]) -> Option<(&Image, usize)> {
         let of_level = |(image, _): &&mut (Image, _)| image.level == u64::from(level);
         let (image, base) = self.images.iter_mut().find(of_level)?;
-        if base.is_none() {
-            *base = image.base(at, words);
+        match level {
+            // Other programs have some of the same code, from libraries. Only this one has the mark of a cell.
+            0 => {
+                let cell = |word: &u32| SampleMark::decode(*word) == Some(SampleMark::Cell);
+                let at = words.iter().position(cell).map(|n| at + 4 * n as u64);
+                *base = at.and_then(|at| image.base_of_cell(at)).or(*base);
+            }
+            _ if base.is_none() => *base = image.base(at, words),
+            _ => {}
         }
         let index = image.place(*base, at, words)?;
         Some((image, index))
@@ -373,6 +455,19 @@ impl State {
         }
     }
 
+    /// Whether the exception that was just taken is an access that failed (DDI 0487K.a, ESR_EL1, EC).
+    fn is_data_abort(&self) -> bool {
+        let syndrome = self.registers.as_ref().and_then(|registers| {
+            let handle = match registers.level()? {
+                1 => registers.syndrome_el1,
+                2 => registers.syndrome,
+                _ => return None,
+            };
+            registers.read(handle)
+        });
+        syndrome.is_some_and(|syndrome| matches!(syndrome >> 26 & 0x3f, 0x24 | 0x25))
+    }
+
     fn excepts(&mut self, kind: c_int, vector: u64) {
         let Some(tpidr) = self.tpidr() else { return };
         let now = executed(Counts::default());
@@ -410,6 +505,7 @@ impl Registers {
             tpidr_el2: find("TPIDR_EL2").unwrap_or(null_mut()),
             affinity: find("VMPIDR_EL2").unwrap_or(null_mut()),
             syndrome: find("ESR_EL2").unwrap_or(null_mut()),
+            syndrome_el1: find("ESR_EL1").unwrap_or(null_mut()),
             general: registers::general()?,
         })
     }
