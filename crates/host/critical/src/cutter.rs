@@ -56,6 +56,8 @@ struct CpuState {
     /// Its stops, in order, since it last looked for other CPUs' actions. Together they are its wait, which a
     /// hypervisor below may interrupt with a further stop.
     wait: Vec<Stop>,
+    /// Whether it has not run since the open samples began.
+    unmet: bool,
     /// Whether it has looked for other CPUs' actions since it continued.
     looked: bool,
     /// Whether it has found the awaited release since it continued.
@@ -162,6 +164,7 @@ impl Cutter {
             self.forget(now);
         }
         let cpu = self.at(tpidr, now);
+        self.cpus[cpu].unmet = false;
         let open = Open {
             work: now,
             clock: self.cpus[cpu].clock,
@@ -247,9 +250,26 @@ impl Cutter {
         self.halts += u64::from(halts);
     }
 
-    /// This CPU executes an instruction, for instance after a pause.
-    pub fn runs(&mut self, tpidr: Tpidr, now: Counts) {
-        self.at(tpidr, now);
+    /// This CPU executes an instruction. A CPU that is not `after_pause` when a sample first meets it was stopped in the
+    /// middle of its code when the sample began, and not in a wait: the sample's path is then unknown.
+    pub fn runs(&mut self, tpidr: Tpidr, now: Counts, after_pause: bool) {
+        let cpu = self.at(tpidr, now);
+        if std::mem::take(&mut self.cpus[cpu].unmet) && !after_pause {
+            self.make_unclear();
+        }
+    }
+
+    /// Whether the CPU has not run since the sample began.
+    #[must_use]
+    pub fn is_unmet(&self, tpidr: Tpidr) -> bool {
+        let mut cpus = self.cpus.iter();
+        cpus.find(|cpu| cpu.tpidr == tpidr)
+            .is_none_or(|cpu| cpu.unmet)
+    }
+
+    fn make_unclear(&mut self) {
+        let open = self.cpus.iter_mut().filter_map(|cpu| cpu.open.as_mut());
+        open.for_each(|open| open.unclear = true);
     }
 
     /// The last reported step was an exception taken to EL2 for this cause.
@@ -303,6 +323,7 @@ impl Cutter {
                 executed: Counts::default(),
                 stopped: 0,
                 wait: Vec::new(),
+                unmet: true,
                 looked: false,
                 linked: false,
                 heard: Counts::default(),
@@ -326,6 +347,7 @@ impl Cutter {
             cpu.heard = Counts::default();
             cpu.wait.clear();
             (cpu.looked, cpu.linked) = (false, false);
+            cpu.unmet = true;
             cpu.stopped = now.total();
         }
     }
@@ -339,8 +361,7 @@ impl Cutter {
             if let Some(other) = self.current {
                 self.cpus[other].stopped = self.last.total();
                 if !self.paused {
-                    let open = self.cpus.iter_mut().filter_map(|cpu| cpu.open.as_mut());
-                    open.for_each(|open| open.unclear = true);
+                    self.make_unclear();
                 }
             }
             self.current = Some(cpu);

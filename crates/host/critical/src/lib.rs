@@ -24,9 +24,15 @@
 //! One thread runs all CPUs, so a CPU executes nothing while another one executes. "While it waited" therefore means
 //! "while it stood still, since it last looked": a trapped WFE stands still at EL2, and once more at EL1 before the
 //! guest looks.
+//!
+//! # Any guest
+//!
+//! A chart has our images, and of Linux's user space the program that marks its samples. In all other code, as of a
+//! kernel or of another hypervisor, the reasons follow from the instructions alone ([`Reasons::of_word`]).
 
 #![forbid(unsafe_code)]
 
+pub mod branch;
 mod chart;
 mod counts;
 mod cutter;

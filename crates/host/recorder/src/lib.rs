@@ -15,7 +15,6 @@
 #![allow(unsafe_code)]
 
 mod api;
-mod branch;
 mod check;
 mod per_cpu;
 mod registers;

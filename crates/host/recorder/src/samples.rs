@@ -2,13 +2,13 @@
 //! Divides samples while the machine runs: passes the events to a [`Cutter`].
 //!
 //! Instructions are counted block by block, by level and bookkeeping. At instructions that matter according to the
-//! chart, the rest of the block is subtracted. An instruction that may trap ends its block; otherwise, the samples
-//! would not add up, which is checked. A block's level is part of its translation key, so PSTATE has this level at the
-//! translation.
+//! chart, the rest of the block is subtracted. An instruction that may trap ends its block. Where an access fails or goes
+//! to a device in the middle of a block, the rest is taken back. Otherwise, the samples would not add up, which is
+//! checked. A block's level is part of its translation key, so PSTATE has this level at the translation.
 //!
 //! One thread runs all CPUs. In this case, QEMU 11.1 passes the number of the CPU that ran a block first, and code that
 //! it adds to blocks itself (inline operations) writes to wrong places for every CPU but the first. Therefore,
-//! TPIDR_EL1 identifies CPUs, and a callback counts.
+//! TPIDR_EL1 identifies CPUs, or TPIDR_EL2 under a hypervisor of others, and a callback counts.
 
 use std::collections::HashSet;
 use std::ffi::{c_int, c_uint};
@@ -19,10 +19,10 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cost::SampleMark;
+use critical::branch;
 use critical::{Cause, Chart, Counts, Cutter, Image, Reasons, Tpidr};
 
 use crate::api;
-use crate::branch;
 use crate::registers::{self, Value, find};
 
 /// The whole state, once the plugin is installed.
@@ -313,7 +313,7 @@ extern "C" fn excepts(_: c_uint, kind: c_int, from: u64, vector: u64, _: api::Da
         if kind == api::EXCEPTION && state.is_data_abort() {
             leaves_block(from);
         }
-        state.excepts(kind, vector);
+        state.excepts(kind, from, vector);
     }
 }
 
@@ -437,7 +437,7 @@ impl State {
         if !self.cutter.is_open() {
             return;
         }
-        self.cutter.runs(tpidr, now);
+        self.cutter.runs(tpidr, now, kind.has(Reasons::RESUME));
         self.last = (tpidr, now);
         if kind.has(Reasons::ACKNOWLEDGE) {
             self.cutter.acknowledges(tpidr, now);
@@ -468,10 +468,22 @@ impl State {
         syndrome.is_some_and(|syndrome| matches!(syndrome >> 26 & 0x3f, 0x24 | 0x25))
     }
 
-    fn excepts(&mut self, kind: c_int, vector: u64) {
+    /// Whether the instruction at `pc` follows a pause.
+    fn is_after_pause(&self, pc: u64) -> bool {
+        let in_image = |(image, base): &(Image, Option<u64>)| {
+            let offset = base.map(|base| pc.wrapping_sub(base).wrapping_sub(image.address) / 4);
+            let index = offset.and_then(|offset| usize::try_from(offset).ok());
+            let kind = index.and_then(|index| image.kinds.get(index));
+            kind.is_some_and(|kind| kind.has(Reasons::RESUME))
+        };
+        self.resumes.contains(&pc) || self.images.iter().any(in_image)
+    }
+
+    fn excepts(&mut self, kind: c_int, from: u64, vector: u64) {
         let Some(tpidr) = self.tpidr() else { return };
         let now = executed(Counts::default());
-        self.cutter.runs(tpidr, now);
+        let after_pause = self.cutter.is_unmet(tpidr) && self.is_after_pause(from);
+        self.cutter.runs(tpidr, now, after_pause);
         let Some(registers) = &self.registers else {
             return;
         };

@@ -79,7 +79,8 @@ impl OneThread {
                 self.cutter.records(cpu);
             }
             "pause" => self.cutter.pauses(cpu, self.now, true),
-            "run" => self.cutter.runs(cpu, self.now),
+            "run" => self.cutter.runs(cpu, self.now, true),
+            "go" => self.cutter.runs(cpu, self.now, false),
             "store" => self.cutter.stores(cpu, self.now, address),
             "load" => self.cutter.loads(cpu, self.now, address),
             "send" => self.cutter.sends(cpu, self.now, ALL_OTHERS),
@@ -192,7 +193,7 @@ fn exits_and_levels_add_up() {
     machine.steps("N begin; +9 N send; N run");
     machine.cutter.exits(Cause::Sgi);
     machine.steps("2+14 N send; 2+8; +10 N pause");
-    machine.cutter.runs(FAR, machine.now);
+    machine.cutter.runs(FAR, machine.now, true);
     machine.cutter.exits(Cause::Irq);
     machine.steps("2+3 F take; 2+22; +2 F take; +9 F store S; +4 F pause; +2 N load S; +2 N end");
     let sample = machine.only();
@@ -331,4 +332,18 @@ fn a_cause_that_is_older_than_the_sample_makes_it_unclear() {
     let sample = machine.only();
     assert!(sample.unclear);
     assert_eq!(sample.path, Counts::default());
+}
+
+/// A CPU whose turn had ended in the middle of its code does not wait, whatever it finds.
+#[test]
+fn a_cpu_that_was_stopped_in_its_code_makes_the_sample_unclear() {
+    for (first, unclear) in [("run", false), ("go", true)] {
+        let mut machine = OneThread::new();
+        machine.steps("N begin; +3 N store W; +22 N pause");
+        machine.steps(&format!(
+            "+1 F {first}; +4 F load W; +11 F store W4; +24 F pause"
+        ));
+        machine.steps("+1 N go; +4 N load W4; +10 N end");
+        assert_eq!(machine.only().unclear, unclear);
+    }
 }

@@ -93,7 +93,10 @@ impl Job {
 
     /// Refuses a run that is expected to take more than a day, unless it has a time limit.
     pub(super) fn ends_in_a_day(&self) -> Result<()> {
-        if self.limits.altogether.is_some() || !self.measures() {
+        // The hypervisor ends a run by its deadline, whatever the plan would take.
+        let deadline = self.load.deadlines.run.filter(|&seconds| seconds != 0);
+        let ends = deadline.is_some_and(|seconds| seconds as f64 <= DAY);
+        if self.limits.altogether.is_some() || ends || !self.measures() {
             return Ok(());
         }
         match self.seconds()? {

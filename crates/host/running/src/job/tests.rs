@@ -56,6 +56,8 @@ fn a_run_of_more_than_a_day_needs_a_limit() {
         "{text}"
     );
     assert!(job(&[&long[..], &["--time-limit", "9"]].concat()).is_ok());
+    assert!(job(&[&long[..], &["--deadline", "9"]].concat()).is_ok());
+    assert!(job(&[&long[..], &["--deadline", "90000"]].concat()).is_err());
     // Pauses in which every CPU halts take an emulator that counts instructions no time.
     let seconds = |options: &[&str]| job(options).unwrap().seconds().unwrap().unwrap();
     let (expected, most) = seconds(&["--workload", "timer", "--wait", "wfi"]);

@@ -228,7 +228,7 @@ impl Case {
                 Some("it holds the threads of the emulator".into())
             }
             EmulatedMachine::Qemu(_) if is_foreign(&args) => {
-                Some("neither its hypervisor nor its guest is Rouse's".into())
+                Some("its hypervisor is not Rouse, so the rules do not know what its guest's accesses are".into())
             }
             EmulatedMachine::Qemu(_) => None,
         }
@@ -326,10 +326,12 @@ impl Case {
     }
 }
 
-/// Whether another kernel runs, under none but other hypervisors or on the bare machine.
+/// Whether another kernel runs, under none but other hypervisors or on the bare machine; or our guest under another
+/// hypervisor, whose second stage of translation makes the guest's accesses what they are (HCR_EL2.FWB).
 fn is_foreign(args: &RunArgs) -> bool {
     let unders = args.job.under.as_ref().map_or(&[][..], Unders::named);
-    args.job.load.given.guest.is_some() && !unders.is_empty() && !unders.contains(&Under::Rouse)
+    let alone = !unders.is_empty() && !unders.contains(&Under::Rouse);
+    alone && (args.job.load.given.guest.is_some() || unders.iter().any(|under| under.is_other()))
 }
 
 /// Boots, into a folder of this name that replaces an older one.
