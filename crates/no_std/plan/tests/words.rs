@@ -209,7 +209,8 @@ fn words_of_other_dimensions_are_what_the_documentation_says() {
             1 + wakeups[0] + 2 * wakeups[1],
             "{name}"
         );
-        assert_eq!(workload.is_marked(), is("ipi pingpong ipistorm"), "{name}");
+        let marked = "ipi pingpong ipistorm linux-pipe linux-futex linux-eventfd linux-membarrier linux-seccomp-notify";
+        assert_eq!(workload.is_marked(), is(marked), "{name}");
         let waits = "messaging io timer idle frames stream overshoot linux-timer linux-idle";
         assert_eq!(workload.has_idle_time(), is(waits), "{name}");
         assert_eq!(workload.has_blind_median(), is("messaging"), "{name}");
