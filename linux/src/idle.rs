@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn states_are_told_in_their_order() {
+    fn states_are_listed_in_their_order() {
         let kept = tempfile::tempdir().unwrap();
         let place = kept.path();
         assert_eq!(table_in(place), "");

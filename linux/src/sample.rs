@@ -49,7 +49,8 @@ pub fn is_counted() {
     unsafe { asm!("movz xzr, #{}", const SampleMark::Record.immediate(), options(nostack)) };
 }
 
-/// Marks that samples from now on belong to cell `id`.
+/// Marks that samples from now on belong to cell `id`. The one mark of this kind shows where the program is in memory.
+#[inline(never)]
 pub fn of_cell(id: usize) {
     // SAFETY: as in `is_counted`.
     unsafe {

@@ -102,7 +102,7 @@ impl<'b> SampleBlock<'b> {
         self.end()
     }
 
-    /// Begins the block, after the warm-up and before the first sample.
+    /// Begins the block, after the warm-up: reads the counters.
     pub fn begin(&mut self) -> io::Result<()> {
         self.before = self.counted()?;
         self.began = clock::now();
@@ -116,7 +116,7 @@ impl<'b> SampleBlock<'b> {
         sample::is_counted();
     }
 
-    /// Ends the block after its last sample. Returns the ticks of all samples together.
+    /// Ends the block after its last sample. Returns the ticks since the counters were read.
     pub fn end(&mut self) -> io::Result<u64> {
         let ticks = clock::now() - self.began;
         let after = self.counted()?;
@@ -168,7 +168,7 @@ pub fn lacking(workload: Workload) -> Option<String> {
     }
 }
 
-/// Runs a block of a cell. Returns the ticks of all its samples together.
+/// Runs a block of a cell. Returns the ticks since its counters were read.
 pub fn run(cell: &Cell, block: &mut SampleBlock<'_>) -> io::Result<u64> {
     match cell.workload {
         Workload::LinuxPipe => pair::by_pipes(block),

@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::{Cause, Counts, Exits, Sample, Samples};
 
-/// A CPU's TPIDR_EL1, which identifies the CPU: the guest sets it once, to a different value on each CPU.
+/// A CPU's TPIDR_EL1, or TPIDR_EL2 under a hypervisor of others. It identifies the CPU, since each has another value, set
+/// once.
 pub type Tpidr = u64;
 
 /// A store or an interrupt for which another CPU may wait.
@@ -56,7 +57,7 @@ struct CpuState {
     /// Its stops, in order, since it last looked for other CPUs' actions. Together they are its wait, which a
     /// hypervisor below may interrupt with a further stop.
     wait: Vec<Stop>,
-    /// Whether it has not run since the open samples began.
+    /// Whether it has not run since the first of the open samples began.
     unmet: bool,
     /// Whether it has looked for other CPUs' actions since it continued.
     looked: bool,
@@ -195,7 +196,7 @@ impl Cutter {
         let parties = self.executed_by_parties(&open);
         let this = &mut self.cpus[cpu];
         let exits = std::array::from_fn(|n| self.exits[n] - open.exits[n]);
-        // A cause that is older than the sample, as where it began on another CPU, tells no path.
+        // A cause that is older than the sample (it began on another CPU) leaves the path unknown.
         let path = this.clock.checked_since(open.clock);
         let sample = Sample {
             value,
@@ -259,6 +260,17 @@ impl Cutter {
         }
     }
 
+    /// The last reported instruction was not executed, because its access failed: `now` is without it.
+    pub fn fails(&mut self, now: Counts) {
+        let Some((cpu, back)) = self.current.zip(self.last.checked_since(now)) else {
+            return;
+        };
+        let this = &mut self.cpus[cpu];
+        this.clock = this.clock.checked_since(back).unwrap_or_default();
+        this.executed = this.executed.checked_since(back).unwrap_or_default();
+        self.last = now;
+    }
+
     /// Whether the CPU has not run since the sample began.
     #[must_use]
     pub fn is_unmet(&self, tpidr: Tpidr) -> bool {
@@ -305,7 +317,7 @@ impl Cutter {
         let affinity = self.cpus[cpu].affinity;
         let mut sends = self.sends.iter().rev();
         let found = sends.find(|(release, value)| match affinity {
-            Some(_) => is_for(*value, affinity),
+            Some(affinity) => is_for(*value, affinity),
             None => release.cpu != cpu,
         });
         if let Some(&(release, _)) = found {
@@ -451,11 +463,8 @@ fn later(one: Counts, other: Counts) -> Counts {
     }
 }
 
-/// Whether an interrupt is for the CPU with this affinity (IHI 0069H, 12.2.20); true for an unknown affinity.
-fn is_for(value: u64, affinity: Option<u64>) -> bool {
-    let Some(affinity) = affinity else {
-        return true;
-    };
+/// Whether an interrupt is for the CPU with this affinity (IHI 0069H, 12.2.20).
+fn is_for(value: u64, affinity: u64) -> bool {
     let (aff0, aff1) = (affinity & 0xff, affinity >> 8 & 0xff);
     let range = value >> 44 & 0xf;
     let listed = aff0 >> 4 == range && value >> (aff0 & 0xf) & 1 != 0;

@@ -27,8 +27,9 @@
 //!
 //! # Any guest
 //!
-//! A chart has our images, and of Linux's user space the program that marks its samples. In all other code, as of a
-//! kernel or of another hypervisor, the reasons follow from the instructions alone ([`Reasons::of_word`]).
+//! A chart has our images, and of Linux's user space the program that marks its samples. The reasons follow from the
+//! instructions alone ([`Reasons::of_word`]) in all other code, such as a kernel's or another hypervisor's. If a CPU was
+//! stopped in the middle of its code, and not in a wait, when a sample began, the path of this sample is unknown.
 
 #![forbid(unsafe_code)]
 

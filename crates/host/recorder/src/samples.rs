@@ -51,7 +51,8 @@ struct CountedBlock {
 impl CountedBlock {
     /// Returns the index of the instruction before which it was left, if the next block begins at `next`. An access to a
     /// device has to be the last of its block where instructions are counted. If it was not, the emulator leaves the
-    /// block, executes the access alone, without a callback, and begins a block after it.
+    /// block, executes the access alone, without a callback, and begins a block after it. A block that ends by an
+    /// indirect branch to after an access of its own looks alike; the sum of a sample would show that.
     fn left_before(&self, next: u64) -> Option<usize> {
         let index = usize::try_from(next.wrapping_sub(self.at) / 4).ok()?;
         let last = self.words.len().checked_sub(1)?;
@@ -312,6 +313,10 @@ extern "C" fn excepts(_: c_uint, kind: c_int, from: u64, vector: u64, _: api::Da
     if let Some(state) = state.as_mut().filter(|state| state.cutter.is_open()) {
         if kind == api::EXCEPTION && state.is_data_abort() {
             leaves_block(from);
+            state.cutter.fails(executed(Counts::default()));
+        }
+        if kind == api::INTERRUPT {
+            interrupts_block(from);
         }
         state.excepts(kind, from, vector);
     }
@@ -323,6 +328,17 @@ fn leaves_block(from: u64) {
     // SAFETY: null, or one of the blocks that are kept for ever.
     if let Some(block) = unsafe { CURRENT.swap(null_mut(), Relaxed).as_ref() } {
         let first = (from.wrapping_sub(block.at) / 4) as usize;
+        take_back(block.rest(first));
+    }
+}
+
+/// An interrupt comes before the instruction at `from`, maybe before the block after an access to a device.
+fn interrupts_block(from: u64) {
+    // SAFETY: null, or one of the blocks that are kept for ever.
+    if let Some(block) = unsafe { CURRENT.load(Relaxed).as_ref() }
+        && let Some(first) = block.left_before(from)
+    {
+        CURRENT.store(null_mut(), Relaxed);
         take_back(block.rest(first));
     }
 }

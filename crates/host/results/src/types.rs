@@ -193,7 +193,7 @@ pub struct Machine {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub below: BTreeMap<String, String>,
     /// How many WFE and WFET were replaced by YIELD in a kernel before it was loaded: `guest`, and `host` of KVM. Left
-    /// out where all ran as it was.
+    /// out where each kernel ran as it is.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub handed_over: BTreeMap<String, u64>,
 }

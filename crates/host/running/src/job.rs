@@ -168,9 +168,10 @@ impl Job {
                 "--host-kernel: it is for guests under KVM; add --under kvm, or leave it out"
             );
         }
-        if args.as_loaded && !is_kvm && !job.load.linux() {
+        if args.as_loaded && (metric != Metric::Insns || !is_kvm && !job.load.linux()) {
             bad_input!(
-                "--as-loaded: no kernel is changed here; add --workload linux-pipe with --guest, or --under kvm, or leave it out"
+                "--as-loaded: no kernel is changed here; use --metric insns with --guest and --workload linux-pipe, or with --under \
+                 kvm, or leave it out"
             );
         }
         if job.load.deadlines != Deadlines::default() && !job.unders.contains(&Under::Rouse) {

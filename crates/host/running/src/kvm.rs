@@ -123,7 +123,10 @@ impl Host {
         let file = fs::read(&self.kernel).with_context(|| self.kernel.display().to_string())?;
         let mut image = match unpack::kernel(file) {
             Ok(image) => image,
-            Err(why) => bad_input!("--host-kernel: {} {why}", self.kernel.display()),
+            Err(why) => bad_input!(
+                "KVM's host: {} {why}; name another kernel by --host-kernel",
+                self.kernel.display()
+            ),
         };
         let handed_over = handover::replace(&mut image);
         let folder = places::target().join("image");

@@ -305,7 +305,7 @@ pub struct RunArgs {
     #[arg(long, value_enum, value_name = "WHERE")]
     pub kvm: Option<Place>,
     /// Measure all of it so often, each time in boots of its own: what is counted in time differs from boot to boot, and
-    /// `compare` takes five runs at least; what Linux draws at random is other in each [default: 1; of two kernels as many as the test needs for all figures]
+    /// `compare` takes five runs at least; what Linux draws at random is other in each [default: 1; with two kernels, enough for the test of five figures a cell]
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: Option<u32>,
     /// How many emulators run at a time: parts of the cells, and whatever else has a boot of its own. The results are the same [default:

@@ -18,14 +18,14 @@ fn properties(side: &Side) -> [String; NAMES.len()] {
     let linux = |cell: &&Cell| cell.what.workload.is_linux() && !cell.idles_by.is_empty();
     for results in side.runs.iter().map(|run| &run.results) {
         let mut add = |n: usize, text: &str| {
-            let text = if text.is_empty() { "not told" } else { text };
+            let text = if text.is_empty() { "unknown" } else { text };
             all[n].insert(text.into());
         };
         for cell in results.cells.iter().filter(linux) {
             let (driver, governor) = cell
                 .idles_by
                 .split_once('/')
-                .unwrap_or((&cell.idles_by, ""));
+                .unwrap_or((&cell.idles_by, "none"));
             add(0, &feature(results, "linux"));
             add(1, &feature(results, "linux_hz"));
             add(2, driver);
@@ -48,23 +48,23 @@ fn feature(results: &Results, name: &str) -> String {
 /// Describes the kernel of a side. `None` if Linux is not the guest.
 pub fn kernel(side: &Side) -> Option<String> {
     let [release, hz, driver, governor] = properties(side);
-    let cells = side.first().cells.iter();
-    let states = cells
-        .map(|cell| &cell.idle_states)
-        .find(|states| !states.is_empty());
-    let states = states.map(|states| {
-        let states: Vec<String> = states.iter().map(ToString::to_string).collect();
-        format!(
-            ", states {} (exit latency/residency, us)",
+    let cells = side.runs.iter().flat_map(|run| &run.results.cells);
+    let tables = cells
+        .filter(|cell| !cell.idle_states.is_empty())
+        .map(|cell| {
+            let states: Vec<String> = cell.idle_states.iter().map(ToString::to_string).collect();
             states.join(", ")
-        )
-    });
-    (!release.is_empty()).then(|| {
-        format!(
-            "Linux {release}, HZ {hz}, driver {driver}, governor {governor}{}",
-            states.unwrap_or_default()
-        )
-    })
+        });
+    let tables: Vec<String> = tables.collect::<BTreeSet<_>>().into_iter().collect();
+    let states = match tables.is_empty() {
+        true => String::new(),
+        false => format!(
+            ", states {} (exit latency/residency, us)",
+            tables.join(" or ")
+        ),
+    };
+    (!release.is_empty())
+        .then(|| format!("Linux {release}, HZ {hz}, driver {driver}, governor {governor}{states}"))
 }
 
 /// Names the properties in which two kernels differ if there is more than one, since a verdict is then on all of them.

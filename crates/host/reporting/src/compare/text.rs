@@ -449,34 +449,44 @@ fn runs_to_see(found: &Comparison<'_>, see: f64) -> Option<String> {
     })
 }
 
-/// Counts the cells whose path changed, where the work did not change alike: CPUs that run at once need what is on the
-/// path, and the rest happens meanwhile.
+/// Counts cells by the verdict on their path, if it is not the verdict on their work in each: CPUs that run at once need
+/// what is on the path, and the rest happens meanwhile.
 fn on_path(found: &Comparison<'_>) -> Option<String> {
     let both = found.pairs.iter().filter_map(|pair| {
-        let path = pair.figure(Quantity::Path).filter(|path| path.changed())?;
-        Some((pair, pair.total()?, path))
+        let (total, path) = (pair.total()?, pair.figure(Quantity::Path)?);
+        (total.changed() || path.changed()).then_some((total, path))
     });
-    let both: Vec<_> = both.collect();
-    let alike = |(_, total, path): &(_, &Compared, &Compared)| total.verdict == path.verdict;
-    if both.iter().all(alike) {
+    let both: Vec<(&Compared, &Compared)> = both.collect();
+    if both
+        .iter()
+        .all(|(total, path)| total.verdict == path.verdict)
+    {
         return None;
     }
     let count = |verdict, word: &str| {
-        let cells = both.iter().filter(|(_, _, path)| path.verdict == verdict);
+        let cells = both.iter().filter(|(_, path)| path.verdict == verdict);
         let cells = cells.count();
         (cells > 0).then(|| format!("{cells} {word}"))
     };
     let counts = [
         count(Verdict::Worse, "worse"),
         count(Verdict::Better, "better"),
+        count(Verdict::NoDifference, "without a difference"),
+        count(Verdict::TooFew, "with too few runs"),
     ];
     let counts: Vec<String> = counts.into_iter().flatten().collect();
-    let percents = both.iter().map(|(_, _, path)| path.percent());
-    let (low, high) = percents.fold((f64::MAX, f64::MIN), |(low, high), percent| {
-        (low.min(percent), high.max(percent))
+    let changed = both.iter().filter(|(_, path)| path.changed());
+    let percents = changed.map(|(_, path)| path.percent());
+    let range = percents.fold(None, |range: Option<(f64, f64)>, percent| {
+        let (low, high) = range.unwrap_or((percent, percent));
+        Some((low.min(percent), high.max(percent)))
     });
+    let range = match range {
+        Some((low, high)) => format!(" ({low:+.1} to {high:+.1} %)"),
+        None => String::new(),
+    };
     Some(format!(
-        "On the path, which is all that a wake-up takes where CPUs run at once: {} ({low:+.1} to {high:+.1} %).",
+        "On the path, which is all that a wake-up takes where CPUs run at once: {}{range}.",
         counts.join(", ")
     ))
 }

@@ -153,6 +153,17 @@ fn settings(results: &Results) -> Vec<Setting> {
         };
         tell("loaded", "waits by event", loaded.into());
     }
+    if results
+        .cells
+        .iter()
+        .any(|cell| cell.under.kvm_mode().is_some())
+    {
+        let loaded = match machine.handed_over.contains_key("host") {
+            true => "hand the turn over",
+            false => "as loaded",
+        };
+        tell("loaded", "waits by event of KVM's host", loaded.into());
+    }
     machine
         .features
         .iter()

@@ -105,6 +105,12 @@ impl Code {
                 bail!("no instruction is the mark {mark:?} of samples");
             }
         }
+        let cells = marks.iter().filter(|(_, mark)| *mark == SampleMark::Cell);
+        if cells.count() != 1 {
+            bail!(
+                "more than one instruction is the mark of a cell, which tells where the program is"
+            );
+        }
         for (n, mark) in marks {
             let (kind, mut near) = match mark {
                 SampleMark::Begin => (Reasons::BEGIN, n + 1..n + 1 + NEAR),

@@ -57,7 +57,7 @@ pub fn memory(args: &JobArgs, board: &Board) -> Result<Ram> {
 }
 
 /// Whether waits by event of other kernels hand the turn over: where an emulator's one thread runs all CPUs, unless they
-/// are to trap, since a YIELD does not.
+/// are to trap, since a YIELD does not. All cells of a boot share the kernel, so one that traps decides for all.
 pub fn hands_over(args: &JobArgs, metric: Metric, load: &Load) -> bool {
     let traps = load.linux() && load.plan.lists.trap.values.iter().any(|trap| trap.wfe());
     if traps && metric == Metric::Insns && !args.as_loaded {

@@ -92,7 +92,7 @@ impl Job {
     }
 
     /// Refuses a run that is expected to take more than a day, unless it has a time limit.
-    pub(super) fn ends_in_a_day(&self) -> Result<()> {
+    pub(crate) fn ends_in_a_day(&self) -> Result<()> {
         // The hypervisor ends a run by its deadline, whatever the plan would take.
         let deadline = self.load.deadlines.run.filter(|&seconds| seconds != 0);
         let ends = deadline.is_some_and(|seconds| seconds as f64 <= DAY);

@@ -21,7 +21,7 @@ use shell::folder::Folder;
 use shell::terminal::say;
 use significance::runs_needed;
 
-/// Figures of a cell that are tested: the samples' median and path, and counts that vary from boot to boot.
+/// Figures of a cell that are tested, as a rule: the samples' median and path, and counts that vary from boot to boot.
 const FIGURES: usize = 5;
 
 /// Returns the jobs of two kernels, if the options name two.
@@ -40,6 +40,7 @@ pub fn jobs(args: &RunArgs) -> Result<Option<[Job; 2]>> {
         let mut job = Job::of_run(&args)?;
         if args.repeat.is_none() {
             job.repeat = boots(&job)?;
+            job.ends_in_a_day()?;
         }
         anyhow::Ok(job)
     };

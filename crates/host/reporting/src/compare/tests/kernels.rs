@@ -72,7 +72,7 @@ fn a_verdict_on_one_side_with_a_star_is_marked() {
 }
 
 #[test]
-fn kernels_that_differ_in_several_things_are_said_to_first() {
+fn several_differences_of_kernels_come_first() {
     let text = text(&kernel("none", "menu", 10_800, 6600), &patched("teo"));
     let first = "A and B differ in more than one thing (cpuidle driver, governor)";
     assert!(text.starts_with(first), "{text}");
