@@ -79,22 +79,24 @@ fn exits(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
             _ if !cell.tells_exits() => UNKNOWN.into(),
             // There is no layer of ours below, and 0 would look like a count.
             _ if cell.under == Under::None && counted_nothing(cell) => NONE.into(),
-            Some(critical) => {
+            Some(critical) if !cell.under.is_other() => {
                 rate(sum as f64 / (critical.samples + critical.unclear).max(1) as f64)
             }
-            None => of_made(cell, sum),
+            _ => of_made(cell, sum),
         }
     });
     Column::numbers("exits/op", title, texts.collect())
 }
 
 /// Formats a counter per sample, although it includes the ends of blocks. If all wake-ups made have the same whole
-/// number of events, this is the sample's number; otherwise `≤` marks an upper bound of the samples' average.
+/// number of events, this is the sample's number; otherwise `≤` marks an upper bound of the samples' average. On Linux,
+/// the wake-ups before a block's first sample are like the samples, so the average is that of all.
 fn of_made(cell: &Cell, count: u64) -> String {
     let samples = cell.stats.map_or(0, |stats| stats.count).max(1);
     let made = cell.made.max(samples);
     let [of_all, at_most] = [made, samples].map(|of| rate(count as f64 / of as f64));
-    match count.is_multiple_of(made) || of_all == at_most {
+    let alike = cell.what.workload.is_linux() || count.is_multiple_of(made);
+    match alike || of_all == at_most {
         true => of_all,
         false => format!("≤{at_most}"),
     }

@@ -53,7 +53,7 @@ pub fn states(text: &str) -> Result<Vec<IdleState>, String> {
     all.ok_or_else(|| "idle_states: it is not a list of states".into())
 }
 
-/// What CPUs did in a state that polls.
+/// Entries, time and limit of a state that polls.
 struct Polls {
     entries: u64,
     ns: u64,

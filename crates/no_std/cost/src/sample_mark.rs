@@ -56,7 +56,7 @@ mod tests {
         for mark in SampleMark::ALL {
             let instruction = mark.instruction();
             assert_eq!(SampleMark::decode(instruction), Some(mark));
-            assert_eq!(SampleMark::decode(instruction | 1 << 30), None);
+            assert_eq!(SampleMark::decode(instruction ^ 1 << 30), None);
             assert_eq!(SampleMark::decode(instruction & !1), None);
             assert_eq!(Mark::decode(instruction), None);
         }

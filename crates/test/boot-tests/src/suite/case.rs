@@ -326,12 +326,13 @@ impl Case {
     }
 }
 
-/// Whether another kernel runs, under none but other hypervisors or on the bare machine; or our guest under another
-/// hypervisor, whose second stage of translation makes the guest's accesses what they are (HCR_EL2.FWB).
+/// Whether another kernel runs, under none but other hypervisors or on the bare machine; or our guest under KVM, whose
+/// second stage of translation makes the guest's accesses cacheable (HCR_EL2.FWB).
 fn is_foreign(args: &RunArgs) -> bool {
     let unders = args.job.under.as_ref().map_or(&[][..], Unders::named);
     let alone = !unders.is_empty() && !unders.contains(&Under::Rouse);
-    alone && (args.job.load.given.guest.is_some() || unders.iter().any(|under| under.is_other()))
+    let is_kvm = unders.iter().any(|under| under.kvm_mode().is_some());
+    alone && (args.job.load.given.guest.is_some() || is_kvm)
 }
 
 /// Boots, into a folder of this name that replaces an older one.

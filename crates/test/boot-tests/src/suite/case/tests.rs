@@ -44,6 +44,7 @@ fn the_rules_are_not_watched_where_nothing_of_ours_runs_privileged() {
         assert!(is_watched(run), "{run}");
     }
     for run in [
+        "under = 'kvm'",
         "guest = 'debian'\nunder = 'xen'",
         "guest = 'debian'\nunder = ['none', 'kvm']",
     ] {
