@@ -33,7 +33,7 @@
 
 #![forbid(unsafe_code)]
 
-pub mod branch;
+mod block;
 mod chart;
 mod counts;
 mod cutter;
@@ -41,6 +41,7 @@ mod exits;
 mod reasons;
 mod sample;
 
+pub use block::Block;
 pub use chart::{Chart, Image};
 pub use counts::{Class, Counts};
 pub use cutter::{Cutter, NO_CELL, Tpidr};

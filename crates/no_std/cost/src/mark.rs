@@ -4,11 +4,26 @@
 use crate::Path;
 
 /// MOVZ XZR, #0.
-pub(crate) const MOVZ: u32 = 0xd280_001f;
+const MOVZ: u32 = 0xd280_001f;
 /// Mask of its immediate.
-pub(crate) const IMMEDIATE: u32 = 0xffff << 5;
+const IMMEDIATE: u32 = 0xffff << 5;
 /// Upper byte of every mark's immediate.
 const MAGIC: u16 = 0x5200;
+
+/// Returns MOVZ XZR with this immediate.
+pub(crate) const fn movz(immediate: u16) -> u32 {
+    MOVZ | (immediate as u32) << 5
+}
+
+/// Returns the lower byte of the immediate if `instruction` is MOVZ XZR with this upper byte.
+pub(crate) const fn lower_byte(instruction: u32, magic: u16) -> Option<u8> {
+    let immediate = (instruction >> 5) as u16;
+    if instruction & !IMMEDIATE == MOVZ && immediate & 0xff00 == magic {
+        Some(immediate as u8)
+    } else {
+        None
+    }
+}
 
 /// One end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,18 +53,15 @@ impl Mark {
     /// The instruction.
     #[must_use]
     pub const fn instruction(self) -> u32 {
-        MOVZ | (self.immediate() as u32) << 5
+        movz(self.immediate())
     }
 
     /// The mark that `instruction` encodes, if any.
     #[must_use]
     pub fn decode(instruction: u32) -> Option<Self> {
-        let immediate = (instruction >> 5) as u16;
-        if instruction & !IMMEDIATE != MOVZ || immediate & 0xff00 != MAGIC {
-            return None;
-        }
-        let path = *Path::ALL.get(usize::from(immediate & 0xff) >> 1)?;
-        let edge = if immediate & 1 == 0 {
+        let byte = lower_byte(instruction, MAGIC)?;
+        let path = *Path::ALL.get(usize::from(byte) >> 1)?;
+        let edge = if byte & 1 == 0 {
             Edge::Begin
         } else {
             Edge::End

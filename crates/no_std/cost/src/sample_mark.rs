@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The marks of samples in a program of Linux's user space.
 
-use crate::mark::{IMMEDIATE, MOVZ};
+use crate::mark::lower_byte;
 
 /// Upper byte of every such mark's immediate.
 const MAGIC: u16 = 0x5300;
@@ -30,31 +30,24 @@ impl SampleMark {
         MAGIC | self as u16
     }
 
-    /// The instruction.
-    #[must_use]
-    pub const fn instruction(self) -> u32 {
-        MOVZ | (self.immediate() as u32) << 5
-    }
-
-    /// The mark that `instruction` encodes, if any.
+    /// Returns the mark that `instruction` encodes, if any.
     #[must_use]
     pub fn decode(instruction: u32) -> Option<Self> {
-        let immediate = (instruction >> 5) as u16;
-        let known = instruction & !IMMEDIATE == MOVZ && immediate & 0xff00 == MAGIC;
-        let mark = Self::ALL.get(usize::from(immediate & 0xff)).copied();
-        mark.filter(|_| known)
+        let byte = lower_byte(instruction, MAGIC)?;
+        Self::ALL.get(usize::from(byte)).copied()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mark::movz;
     use crate::{Edge, Mark, Path};
 
     #[test]
     fn marks_of_samples_and_of_paths_are_distinct() {
         for mark in SampleMark::ALL {
-            let instruction = mark.instruction();
+            let instruction = movz(mark.immediate());
             assert_eq!(SampleMark::decode(instruction), Some(mark));
             assert_eq!(SampleMark::decode(instruction ^ 1 << 30), None);
             assert_eq!(SampleMark::decode(instruction & !1), None);
@@ -67,6 +60,6 @@ mod tests {
             };
             assert_eq!(SampleMark::decode(mark.instruction()), None);
         }
-        assert_eq!(SampleMark::decode(MOVZ | 0x5304 << 5), None);
+        assert_eq!(SampleMark::decode(movz(0x5304)), None);
     }
 }

@@ -8,7 +8,7 @@ use results::compare::{
 };
 
 use super::side::Side;
-use super::{gate, kernels, layer_costs};
+use super::{gate, kernels, layer_costs, sentences};
 use page::document::Document;
 use page::grid::Column;
 use page::scale::Scale;
@@ -35,8 +35,8 @@ pub fn document(
     let scale = Scale::of(a.first());
     let mut lines = Document::default();
     lines.extend(kernels::several(a, b));
-    lines.push(sentence(found));
-    lines.extend(on_path(found));
+    lines.push(sentences::sentence(found));
+    lines.extend(sentences::on_path(found));
     lines.push(String::new());
     for (name, of) in [("A", a), ("B", b)] {
         lines.push(side(name, of));
@@ -292,7 +292,7 @@ fn by(figure: &Compared, scale: Scale) -> String {
     }
 }
 
-fn percent(figure: &Compared) -> String {
+pub fn percent(figure: &Compared) -> String {
     match figure.percent() {
         0.0 => "·".into(),
         percent if percent.is_finite() => format!("{percent:+.1}"),
@@ -447,88 +447,4 @@ fn runs_to_see(found: &Comparison<'_>, see: f64) -> Option<String> {
             significance::LADDER[significance::LADDER.len() - 1]
         ),
     })
-}
-
-/// Counts cells by the verdict on their path, if it is not the verdict on their work in each: CPUs that run at once need
-/// what is on the path, and the rest happens meanwhile.
-fn on_path(found: &Comparison<'_>) -> Option<String> {
-    let both = found.pairs.iter().filter_map(|pair| {
-        let (total, path) = (pair.total()?, pair.figure(Quantity::Path)?);
-        (total.changed() || path.changed()).then_some((total, path))
-    });
-    let both: Vec<(&Compared, &Compared)> = both.collect();
-    if both
-        .iter()
-        .all(|(total, path)| total.verdict == path.verdict)
-    {
-        return None;
-    }
-    let count = |verdict, word: &str| {
-        let cells = both.iter().filter(|(_, path)| path.verdict == verdict);
-        let cells = cells.count();
-        (cells > 0).then(|| format!("{cells} {word}"))
-    };
-    let counts = [
-        count(Verdict::Worse, "worse"),
-        count(Verdict::Better, "better"),
-        count(Verdict::NoDifference, "without a difference"),
-        count(Verdict::TooFew, "with too few runs"),
-    ];
-    let counts: Vec<String> = counts.into_iter().flatten().collect();
-    let changed = both.iter().filter(|(_, path)| path.changed());
-    let percents = changed.map(|(_, path)| path.percent());
-    let range = percents.fold(None, |range: Option<(f64, f64)>, percent| {
-        let (low, high) = range.unwrap_or((percent, percent));
-        Some((low.min(percent), high.max(percent)))
-    });
-    let range = match range {
-        Some((low, high)) => format!(" ({low:+.1} to {high:+.1} %)"),
-        None => String::new(),
-    };
-    Some(format!(
-        "On the path, which is all that a wake-up takes where CPUs run at once: {}{range}.",
-        counts.join(", ")
-    ))
-}
-
-fn sentence(found: &Comparison<'_>) -> String {
-    let count = |verdict, words: &str| (found.count(verdict), words.to_owned());
-    let none = match found.exact {
-        true => "no difference",
-        false => "no difference seen",
-    };
-    let mut told = vec![count(Verdict::NoDifference, none)];
-    told.push(count(Verdict::TooFew, "too few runs"));
-    told.push(count(Verdict::FewSamples, "too few samples"));
-    told.push(count(Verdict::Unknown, "not measured on both sides"));
-    told.push((found.lost.len(), "lost".into()));
-    told.retain(|(count, _)| *count > 0);
-    told.splice(
-        0..0,
-        [
-            count(Verdict::Worse, "worse"),
-            count(Verdict::Better, "better"),
-        ],
-    );
-    let told: Vec<String> = told
-        .iter()
-        .map(|(count, words)| format!("{count} {words}"))
-        .collect();
-    let exact = if found.exact { ", exact" } else { "" };
-    let text = format!("B against A{exact}: {}", told.join(", "));
-    let changed = found
-        .pairs
-        .iter()
-        .filter_map(|pair| Some((pair, pair.total()?)));
-    let changed = changed.filter(|(_, total)| total.changed());
-    match changed.max_by(|a, b| a.1.percent().abs().total_cmp(&b.1.percent().abs())) {
-        Some((pair, total)) => {
-            format!(
-                "{text}; most in {} ({} %).",
-                pair.cell.title(),
-                percent(total)
-            )
-        }
-        None => format!("{text}."),
-    }
 }

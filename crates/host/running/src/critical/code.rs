@@ -24,8 +24,8 @@ const NUMBER: &str = "spec_next";
 const FLAG: (&str, usize) = ("el1_irq_flag", 2);
 /// The section with a program's own code.
 const TEXT: &str = ".text";
-/// Number of instructions between a mark of a sample and its clock read.
-const NEAR: usize = 2;
+/// Farthest clock read of a mark, in instructions: the compiler may put others of the program in between.
+const NEAR: usize = 8;
 /// The guest's files with the measured work.
 const WORKLOADS: &str = "/workload/";
 
@@ -112,23 +112,21 @@ impl Code {
             );
         }
         for (n, mark) in marks {
-            let (kind, mut near) = match mark {
-                SampleMark::Begin => (Reasons::BEGIN, n + 1..n + 1 + NEAR),
-                SampleMark::End => (Reasons::END, n.saturating_sub(NEAR)..n),
-                SampleMark::Record => {
-                    kinds[n] = kinds[n].and(Reasons::RECORD);
-                    continue;
-                }
-                SampleMark::Cell => {
-                    kinds[n] = kinds[n].and(Reasons::CELL);
-                    continue;
-                }
-            };
             let reads = |&n: &usize| {
                 let word = words.get(n).copied().unwrap_or_default();
                 Reasons::clock_register(word).is_some() && n + 1 < kinds.len()
             };
-            let Some(read) = near.find(reads) else {
+            let (kind, read) = match mark {
+                SampleMark::Begin => (Reasons::BEGIN, (n + 1..=n + NEAR).find(reads)),
+                SampleMark::End => (Reasons::END, (n.saturating_sub(NEAR)..n).rfind(reads)),
+                SampleMark::Record => (Reasons::RECORD, None),
+                SampleMark::Cell => (Reasons::CELL, None),
+            };
+            if matches!(mark, SampleMark::Record | SampleMark::Cell) {
+                kinds[n] = kinds[n].and(kind);
+                continue;
+            }
+            let Some(read) = read else {
                 bail!("no clock is read at the mark {mark:?} of a sample");
             };
             kinds[read] = kinds[read].and(kind);

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A translated block of instructions, which an emulator may leave before its end.
+
+use crate::{Counts, Reasons};
+
+/// A block. Its level is part of its translation, so it is the same each time that the block runs.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// Address of its first instruction.
+    at: u64,
+    level: u8,
+    words: Vec<u32>,
+    kinds: Vec<Reasons>,
+}
+
+impl Block {
+    /// Returns the block of `words` at address `at`, each with its kind.
+    #[must_use]
+    pub const fn new(at: u64, level: u8, words: Vec<u32>, kinds: Vec<Reasons>) -> Self {
+        Self {
+            at,
+            level,
+            words,
+            kinds,
+        }
+    }
+
+    /// Returns the index of the instruction at address `pc`; it is past the end for an address elsewhere.
+    #[must_use]
+    pub fn index(&self, pc: u64) -> usize {
+        usize::try_from(pc.wrapping_sub(self.at) / 4).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the counts of its instructions from the `first` on.
+    #[must_use]
+    pub fn rest(&self, first: usize) -> Counts {
+        let mut counts = Counts::default();
+        for kind in self.kinds.iter().skip(first) {
+            counts.levels[usize::from(self.level)] += 1;
+            if let Some(class) = kind.class() {
+                counts.classes[class as usize] += 1;
+            }
+        }
+        counts
+    }
+
+    /// Returns the index of the instruction before which it was left, if the next block begins at `next`. An access to a
+    /// device has to be the last of its block where instructions are counted. If it was not, the emulator leaves the
+    /// block, executes the access alone, without a callback, and begins a block after it. A block that ends by an
+    /// indirect branch to after an access of its own looks alike; the sum of a sample would show that.
+    #[must_use]
+    pub fn left_before(&self, next: u64) -> Option<usize> {
+        let index = self.index(next);
+        let last = self.words.len().checked_sub(1)?;
+        if index == 0 || index > last {
+            return None;
+        }
+        let end = self.at + 4 * last as u64;
+        let jumped = target(self.words[last], end) == Some(next);
+        (is_access(self.words[index - 1]) && !jumped).then_some(index)
+    }
+}
+
+/// Returns the target of a direct branch at `pc`.
+fn target(word: u32, pc: u64) -> Option<u64> {
+    let (shift, bits) = match word {
+        // B, BL
+        _ if word & 0x7c00_0000 == 0x1400_0000 => (0, 26),
+        // B.cond, CBZ, CBNZ
+        _ if word & 0xfe00_0000 == 0x5400_0000 => (5, 19),
+        _ if word & 0x7e00_0000 == 0x3400_0000 => (5, 19),
+        // TBZ, TBNZ
+        _ if word & 0x7e00_0000 == 0x3600_0000 => (5, 14),
+        _ => return None,
+    };
+    let offset = i64::from(word >> shift) << (64 - bits) >> (64 - bits);
+    Some(pc.wrapping_add_signed(4 * offset))
+}
+
+/// Whether an instruction is a load or a store.
+const fn is_access(word: u32) -> bool {
+    word >> 25 & 0b0101 == 0b0100
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Class;
+
+    /// A store to a device in the middle, and a branch back to the instruction after it.
+    fn block(last: u32) -> Block {
+        let words = vec![0xd503_201f, 0xf900_0020, 0x9100_0694, last];
+        let mut kinds = vec![Reasons::NONE; words.len()];
+        kinds[3] = Reasons::NONE.of_class(Class::Loop);
+        Block::new(0x1000, 1, words, kinds)
+    }
+
+    #[test]
+    fn an_access_to_a_device_ends_a_block_where_the_next_one_begins() {
+        let ends = block(0xd65f_03c0);
+        assert_eq!(ends.left_before(0x1008), Some(2));
+        // Not after an access; the block itself, again; elsewhere.
+        for next in [0x100c, 0x1000, 0x1010, 0xff8] {
+            assert_eq!(ends.left_before(next), None, "{next:#x}");
+        }
+        // b .-4 goes there by itself, b .-8 does not.
+        assert_eq!(block(0x17ff_ffff).left_before(0x1008), None);
+        assert_eq!(block(0x17ff_fffe).left_before(0x1008), Some(2));
+    }
+
+    #[test]
+    fn the_rest_of_a_block_is_counted_by_level_and_class() {
+        let block = block(0xd65f_03c0);
+        let counts = |first| {
+            let Counts { levels, classes } = block.rest(first);
+            (levels, classes)
+        };
+        assert_eq!(counts(0), ([0, 4, 0, 0], [0, 0, 0, 1]));
+        assert_eq!(counts(2), ([0, 2, 0, 0], [0, 0, 0, 1]));
+        assert_eq!(counts(9), ([0; 4], [0; 4]));
+    }
+
+    #[test]
+    fn direct_branches_have_their_targets() {
+        for (word, offset) in [
+            (0x1400_0002, Some(8)),  // b .+8
+            (0x97ff_ffff, Some(-4)), // bl .-4
+            (0x54ff_ffe0, Some(-4)), // b.eq .-4
+            (0xb400_0061, Some(12)), // cbz x1, .+12
+            (0x3500_0061, Some(12)), // cbnz w1, .+12
+            (0x3637_ffe1, Some(-4)), // tbz w1, #6, .-4
+            (0xd65f_03c0, None),     // ret
+            (0xd503_201f, None),     // nop
+        ] {
+            let expected = offset.map(|offset| 0x1000u64.wrapping_add_signed(offset));
+            assert_eq!(target(word, 0x1000), expected, "{word:08x}");
+        }
+    }
+
+    #[test]
+    fn accesses_are_loads_and_stores() {
+        for (word, access) in [
+            (0xf940_1d54, true),  // ldr x20, [x10, #0x38]
+            (0xa901_2d4a, true),  // stp x10, x11, [x10, #0x10]
+            (0x885f_fe34, true),  // ldaxr w20, [x17]
+            (0x3dc0_0000, true),  // ldr q0, [x0]
+            (0x9100_0694, false), // add x20, x20, #1
+            (0x1400_0010, false), // b
+            (0xd503_205f, false), // wfe
+            (0x9ac1_0800, false), // udiv x0, x0, x1
+        ] {
+            assert_eq!(is_access(word), access, "{word:08x}");
+        }
+    }
+}

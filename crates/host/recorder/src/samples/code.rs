@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The code that CPUs execute, and the kinds of its instructions.
+
+use std::collections::HashSet;
+
+use cost::SampleMark;
+use critical::{Chart, Image, Reasons};
+
+/// The code that is known so far.
+pub struct Code {
+    /// The images of the chart, each with the distance by which it was moved, once that is known.
+    images: Vec<(Image, Option<u64>)>,
+    /// Addresses after pauses in code of no image.
+    resumes: HashSet<u64>,
+    /// Whether code of no image ran at EL2: a hypervisor of others.
+    pub foreign: bool,
+}
+
+impl Code {
+    /// Returns the code of `chart`, before any of it ran.
+    pub fn new(chart: Chart) -> Self {
+        let images = chart.images.into_iter();
+        Self {
+            images: images.map(|image| (image, None)).collect(),
+            resumes: HashSet::new(),
+            foreign: false,
+        }
+    }
+
+    /// Finds the place of `words`, found at address `at` and executed at `level`, in an image.
+    fn place(&mut self, level: u8, at: u64, words: &[u32]) -> Option<(&Image, usize)> {
+        let of_level = |(image, _): &&mut (Image, _)| image.level == u64::from(level);
+        let (image, base) = self.images.iter_mut().find(of_level)?;
+        match level {
+            // Other programs have some of the same code, from libraries. Only this one has the mark of a cell.
+            0 => {
+                let cell = |word: &u32| SampleMark::decode(*word) == Some(SampleMark::Cell);
+                let at = words.iter().position(cell).map(|n| at + 4 * n as u64);
+                *base = at.and_then(|at| image.base_of_cell(at)).or(*base);
+            }
+            _ if base.is_none() => *base = image.base(at, words),
+            _ => {}
+        }
+        let index = image.place(*base, at, words)?;
+        Some((image, index))
+    }
+
+    /// Returns the kind of each instruction of a block, and the word before it if it is known. Code of an image has the
+    /// kinds of the chart, other code those that follow from the instructions.
+    pub fn kinds(&mut self, level: u8, at: u64, words: &[u32]) -> Vec<(Reasons, Option<u32>)> {
+        if let Some((image, index)) = self.place(level, at, words) {
+            let of = |n: usize| {
+                let before = (index + n).checked_sub(1).map(|n| image.words[n]);
+                (image.kinds[index + n], before)
+            };
+            return (0..words.len()).map(of).collect();
+        }
+        let is_ours = |(image, _): &(Image, _)| image.level == 2;
+        self.foreign |= level == 2 && !self.images.iter().any(is_ours);
+        let mut resumes = self.resumes.contains(&at);
+        let mut kinds = Vec::with_capacity(words.len());
+        for (n, &word) in words.iter().enumerate() {
+            let mut kind = Reasons::of_word(word);
+            if resumes {
+                kind = kind.and(Reasons::RESUME);
+            }
+            resumes = kind.has(Reasons::PAUSE);
+            if resumes {
+                self.resumes.insert(at + 4 * (n as u64 + 1));
+            }
+            kinds.push((kind, n.checked_sub(1).map(|n| words[n])));
+        }
+        kinds
+    }
+
+    /// Whether the instruction at `pc` follows a pause.
+    pub fn is_after_pause(&self, pc: u64) -> bool {
+        let in_image = |(image, base): &(Image, Option<u64>)| {
+            let offset = base.map(|base| pc.wrapping_sub(base).wrapping_sub(image.address) / 4);
+            let index = offset.and_then(|offset| usize::try_from(offset).ok());
+            let kind = index.and_then(|index| image.kinds.get(index));
+            kind.is_some_and(|kind| kind.has(Reasons::RESUME))
+        };
+        self.resumes.contains(&pc) || self.images.iter().any(in_image)
+    }
+}

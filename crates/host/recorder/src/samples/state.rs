@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the plugin knows, and how events of the emulator become steps of a [`Cutter`].
+
+use std::ffi::c_int;
+use std::ptr::null_mut;
+
+use critical::{Cause, Chart, Counts, Cutter, Reasons, Tpidr};
+
+use super::code::Code;
+use super::counting::executed;
+use crate::api;
+use crate::registers::{self, Value, find};
+
+/// Offset in EL2's vector table from which on its vectors are for lower levels (DDI 0487K.a, D1.3.1.5).
+const FROM_BELOW: u64 = 0x400;
+
+/// The state of the plugin.
+pub struct State {
+    pub code: Code,
+    /// The file of the samples.
+    pub out: String,
+    pub cutter: Cutter,
+    pub registers: Option<Registers>,
+    /// The CPU of the next memory callbacks, and the instructions that all CPUs had executed by then.
+    pub last: (Tpidr, Counts),
+}
+
+// SAFETY: what the pointers lead to belongs to the emulator, which allows its
+// functions to be called from each of its threads.
+unsafe impl Send for State {}
+
+/// Registers of a CPU, and a buffer for a value. Handles are the same for all CPUs, since these are of one model.
+pub struct Registers {
+    value: Value,
+    pstate: *mut api::Handle,
+    tpidr: *mut api::Handle,
+    /// Null if there is no EL2.
+    tpidr_el2: *mut api::Handle,
+    /// Null if there is no EL2.
+    affinity: *mut api::Handle,
+    syndrome: *mut api::Handle,
+    syndrome_el1: *mut api::Handle,
+    general: [*mut api::Handle; 31],
+}
+
+/// An instruction that needs an action.
+pub struct WatchedInstruction {
+    pub kind: Reasons,
+    pub word: u32,
+    /// The register that the previous instruction wrote, if the kind includes [`Reasons::VALUE`].
+    pub value: u8,
+    /// Counts of the rest of the instruction's block.
+    pub rest: Counts,
+}
+
+impl State {
+    /// Returns the state before the machine runs.
+    pub fn new(chart: Chart, out: &str) -> Self {
+        Self {
+            code: Code::new(chart),
+            out: out.into(),
+            cutter: Cutter::new(),
+            registers: None,
+            last: (0, Counts::default()),
+        }
+    }
+
+    /// Returns the current CPU, and reports its affinity if it is new. A hypervisor of others changes TPIDR_EL1 with its
+    /// vCPUs, and the affinity that they see; its own TPIDR_EL2 belongs to the CPU.
+    fn tpidr(&mut self) -> Option<Tpidr> {
+        let registers = self.registers.as_ref()?;
+        if self.code.foreign
+            && let Some(tpidr) = registers
+                .read(registers.tpidr_el2)
+                .filter(|&tpidr| tpidr != 0)
+        {
+            return Some(tpidr);
+        }
+        let tpidr = registers.read(registers.tpidr)?;
+        if !self.code.foreign
+            && !self.cutter.knows(tpidr)
+            && let Some(affinity) = registers.read(registers.affinity)
+            // The register reads as zero where it does not exist; otherwise, bit 31 is one.
+            && affinity >> 31 & 1 != 0
+        {
+            self.cutter.affinity(tpidr, affinity & 0xffff);
+        }
+        Some(tpidr)
+    }
+
+    /// A watched instruction is about to be executed.
+    pub fn executes(&mut self, step: &WatchedInstruction) {
+        let kind = step.kind;
+        if kind.has(Reasons::CELL)
+            && let Some(id) = self.general(0)
+        {
+            self.cutter.cell(id);
+        }
+        let Some(tpidr) = self.tpidr() else { return };
+        let now = executed(step.rest);
+        if kind.has(Reasons::VALUE)
+            && let Some(ticks) = self.general(step.value)
+        {
+            self.cutter.value(tpidr, ticks);
+        }
+        if kind.has(Reasons::RECORD) && self.cutter.has_ended() {
+            self.cutter.records(tpidr);
+        }
+        if kind.has(Reasons::BEGIN) {
+            self.cutter.begins(tpidr, now);
+        }
+        if !self.cutter.is_open() {
+            return;
+        }
+        self.cutter.runs(tpidr, now, kind.has(Reasons::RESUME));
+        self.last = (tpidr, now);
+        if kind.has(Reasons::ACKNOWLEDGE) {
+            self.cutter.acknowledges(tpidr, now);
+        }
+        if kind.has(Reasons::SEND)
+            && let Some(value) = self.general((step.word & 0x1f) as u8)
+        {
+            self.cutter.sends(tpidr, now, value);
+        }
+        if kind.has(Reasons::END) {
+            self.cutter.ends(tpidr, now);
+        }
+        if kind.has(Reasons::PAUSE) {
+            self.cutter.pauses(tpidr, now, kind.has(Reasons::HALT));
+        }
+    }
+
+    /// Whether the exception that was just taken is an access that failed (DDI 0487K.a, ESR_EL1, EC).
+    pub fn is_data_abort(&self) -> bool {
+        let syndrome = self.registers.as_ref().and_then(|registers| {
+            let handle = match registers.level()? {
+                1 => registers.syndrome_el1,
+                2 => registers.syndrome,
+                _ => return None,
+            };
+            registers.read(handle)
+        });
+        syndrome.is_some_and(|syndrome| matches!(syndrome >> 26 & 0x3f, 0x24 | 0x25))
+    }
+
+    /// The current CPU has taken an exception or an interrupt, from `from` to `vector`.
+    pub fn excepts(&mut self, kind: c_int, from: u64, vector: u64) {
+        let Some(tpidr) = self.tpidr() else { return };
+        let now = executed(Counts::default());
+        let after_pause = self.cutter.is_unmet(tpidr) && self.code.is_after_pause(from);
+        self.cutter.runs(tpidr, now, after_pause);
+        let Some(registers) = &self.registers else {
+            return;
+        };
+        if registers.level() != Some(2) || vector & FROM_BELOW == 0 {
+            return;
+        }
+        let cause = match kind {
+            api::INTERRUPT => Cause::Irq,
+            _ => Cause::of_syndrome(registers.read(registers.syndrome).unwrap_or(0)),
+        };
+        self.cutter.exits(cause);
+    }
+
+    /// Returns the value of a general register; register 31 is zero.
+    fn general(&self, number: u8) -> Option<u64> {
+        let registers = self.registers.as_ref()?;
+        match registers.general.get(usize::from(number)) {
+            Some(&handle) => registers.read(handle),
+            None => Some(0),
+        }
+    }
+}
+
+impl Registers {
+    /// Finds the registers by name; `None` if a mandatory register is missing.
+    pub fn find() -> Option<Self> {
+        Some(Self {
+            value: Value::new(),
+            pstate: find("cpsr")?,
+            tpidr: find("TPIDR_EL1")?,
+            tpidr_el2: find("TPIDR_EL2").unwrap_or(null_mut()),
+            affinity: find("VMPIDR_EL2").unwrap_or(null_mut()),
+            syndrome: find("ESR_EL2").unwrap_or(null_mut()),
+            syndrome_el1: find("ESR_EL1").unwrap_or(null_mut()),
+            general: registers::general()?,
+        })
+    }
+
+    /// Returns the value of a register of the emulator's current CPU.
+    fn read(&self, handle: *mut api::Handle) -> Option<u64> {
+        self.value.read(handle)
+    }
+
+    /// Returns the current CPU's exception level.
+    pub fn level(&self) -> Option<u8> {
+        self.read(self.pstate).map(registers::level)
+    }
+}

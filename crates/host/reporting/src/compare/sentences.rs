@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The sentences with which a comparison begins.
+
+use results::compare::{Compared, Comparison, Quantity, Verdict};
+
+use super::text::percent;
+
+/// Counts cells by the verdict on their path, if it is not the verdict on their work in each: CPUs that run at once need
+/// what is on the path, and the rest happens meanwhile.
+pub fn on_path(found: &Comparison<'_>) -> Option<String> {
+    let both = found.pairs.iter().filter_map(|pair| {
+        let (total, path) = (pair.total()?, pair.figure(Quantity::Path)?);
+        (total.changed() || path.changed()).then_some((total, path))
+    });
+    let both: Vec<(&Compared, &Compared)> = both.collect();
+    if both
+        .iter()
+        .all(|(total, path)| total.verdict == path.verdict)
+    {
+        return None;
+    }
+    let count = |verdict, word: &str| {
+        let cells = both.iter().filter(|(_, path)| path.verdict == verdict);
+        let cells = cells.count();
+        (cells > 0).then(|| format!("{cells} {word}"))
+    };
+    let counts = [
+        count(Verdict::Worse, "worse"),
+        count(Verdict::Better, "better"),
+        count(Verdict::NoDifference, "without a difference"),
+        count(Verdict::TooFew, "with too few runs"),
+    ];
+    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    let changed = both.iter().filter(|(_, path)| path.changed());
+    let percents = changed.map(|(_, path)| path.percent());
+    let range = percents.fold(None, |range: Option<(f64, f64)>, percent| {
+        let (low, high) = range.unwrap_or((percent, percent));
+        Some((low.min(percent), high.max(percent)))
+    });
+    let range = match range {
+        Some((low, high)) => format!(" ({low:+.1} to {high:+.1} %)"),
+        None => String::new(),
+    };
+    Some(format!(
+        "On the path, which is all that a wake-up takes where CPUs run at once: {}{range}.",
+        counts.join(", ")
+    ))
+}
+
+/// Returns the number of cells with each verdict, and the cell that changed most.
+pub fn sentence(found: &Comparison<'_>) -> String {
+    let count = |verdict, words: &str| (found.count(verdict), words.to_owned());
+    let none = match found.exact {
+        true => "no difference",
+        false => "no difference seen",
+    };
+    let mut told = vec![count(Verdict::NoDifference, none)];
+    told.push(count(Verdict::TooFew, "too few runs"));
+    told.push(count(Verdict::FewSamples, "too few samples"));
+    told.push(count(Verdict::Unknown, "not measured on both sides"));
+    told.push((found.lost.len(), "lost".into()));
+    told.retain(|(count, _)| *count > 0);
+    told.splice(
+        0..0,
+        [
+            count(Verdict::Worse, "worse"),
+            count(Verdict::Better, "better"),
+        ],
+    );
+    let told: Vec<String> = told
+        .iter()
+        .map(|(count, words)| format!("{count} {words}"))
+        .collect();
+    let exact = if found.exact { ", exact" } else { "" };
+    let text = format!("B against A{exact}: {}", told.join(", "));
+    let changed = found
+        .pairs
+        .iter()
+        .filter_map(|pair| Some((pair, pair.total()?)));
+    let changed = changed.filter(|(_, total)| total.changed());
+    match changed.max_by(|a, b| a.1.percent().abs().total_cmp(&b.1.percent().abs())) {
+        Some((pair, total)) => {
+            format!(
+                "{text}; most in {} ({} %).",
+                pair.cell.title(),
+                percent(total)
+            )
+        }
+        None => format!("{text}."),
+    }
+}
