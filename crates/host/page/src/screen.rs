@@ -202,6 +202,7 @@ fn rest(results: &Results, hidden: &[String]) -> String {
     let cells = results.cells.iter().filter(|cell| cell.stats.is_some());
     let all = cells.count();
     match hidden {
+        [] if all == 1 => "The cell with its distribution: --wide, and on the page.".into(),
         [] => format!("All {all} cells with their distributions: --wide, and on the page."),
         names => format!(
             "All {all} cells, {} too, with their distributions: --wide, and on the page.",

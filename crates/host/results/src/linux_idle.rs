@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How Linux idled in a cell, and what of it the machine does not model.
 
-use plan::{LinuxCpuidle, Workload};
+use plan::Workload;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -84,9 +84,7 @@ impl Cell {
 
     /// Whether Linux polled while it idled.
     fn polled(&self) -> bool {
-        self.idles_by == NOHLT
-            || self.what.linux_cpuidle == LinuxCpuidle::Nohlt
-            || self.polls().is_some()
+        self.idles_by == NOHLT || self.polls().is_some()
     }
 
     /// Adds what Linux's waits depend on and the machine does not model: where the emulator counts instructions, CPUs

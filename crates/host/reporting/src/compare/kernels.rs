@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use page::asked;
-use results::compare::Comparison;
+use results::compare::{Comparison, Pair, Verdict};
 use results::{Cell, Results};
 
 use super::side::Side;
@@ -82,9 +82,12 @@ pub fn several(a: &Side, b: &Side) -> Option<String> {
     })
 }
 
-/// Explains verdicts on cells of which one side alone depends on what the machine does not model.
-pub fn unlike(found: &Comparison<'_>) -> Option<String> {
-    let missing: BTreeSet<&str> = found.pairs.iter().flat_map(|pair| pair.unlike()).collect();
+/// Explains verdicts on cells of which one side alone depends on what the machine does not model. Unless `whole`, the
+/// table lacks cells without a difference.
+pub fn unlike(found: &Comparison<'_>, whole: bool) -> Option<String> {
+    let shown = |pair: &&Pair<'_>| whole || pair.verdict() != Verdict::NoDifference;
+    let pairs = found.pairs.iter().filter(shown);
+    let missing: BTreeSet<&str> = pairs.flat_map(|pair| pair.unlike()).collect();
     let missing: Vec<&str> = missing.into_iter().map(asked).collect();
     (!missing.is_empty()).then(|| {
         format!(

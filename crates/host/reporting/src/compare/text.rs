@@ -63,7 +63,7 @@ pub fn document(
         true => lines.table(columns(found, scale, &units, see)),
         false => lines.append(differing(found, scale, &units)),
     }
-    lines.extend(kernels::unlike(found));
+    lines.extend(kernels::unlike(found, whole));
     lines.extend(changed_beside(found, scale, whole));
     lines.extend(listed("lost in B:", missing(&found.lost)));
     lines.extend(listed(

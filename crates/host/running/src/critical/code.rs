@@ -116,21 +116,19 @@ impl Code {
                 let word = words.get(n).copied().unwrap_or_default();
                 Reasons::clock_register(word).is_some() && n + 1 < kinds.len()
             };
-            let (kind, read) = match mark {
+            let (kind, place) = match mark {
                 SampleMark::Begin => (Reasons::BEGIN, (n + 1..=n + NEAR).find(reads)),
                 SampleMark::End => (Reasons::END, (n.saturating_sub(NEAR)..n).rfind(reads)),
-                SampleMark::Record => (Reasons::RECORD, None),
-                SampleMark::Cell => (Reasons::CELL, None),
+                SampleMark::Record => (Reasons::RECORD, Some(n)),
+                SampleMark::Cell => (Reasons::CELL, Some(n)),
             };
-            if matches!(mark, SampleMark::Record | SampleMark::Cell) {
-                kinds[n] = kinds[n].and(kind);
-                continue;
-            }
-            let Some(read) = read else {
+            let Some(place) = place else {
                 bail!("no clock is read at the mark {mark:?} of a sample");
             };
-            kinds[read] = kinds[read].and(kind);
-            kinds[read + 1] = kinds[read + 1].and(Reasons::VALUE);
+            kinds[place] = kinds[place].and(kind);
+            if place != n {
+                kinds[place + 1] = kinds[place + 1].and(Reasons::VALUE);
+            }
         }
         Ok(())
     }
