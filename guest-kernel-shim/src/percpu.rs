@@ -21,6 +21,10 @@ use crate::tally::Tally;
 /// Bytes of stack per CPU.
 const STACK_SIZE: u64 = 0x8000;
 
+/// A cache line of 64 bytes.
+#[repr(align(64))]
+struct Line;
+
 /// One CPU.
 #[repr(C, align(64))]
 pub struct PerCpu {
@@ -30,6 +34,9 @@ pub struct PerCpu {
     pub mpidr: u64,
     /// Position in [`all`].
     pub index: usize,
+    /// The CPU reads the line above before its caches are on, so nothing in it changes: a line that another CPU has
+    /// written is not in memory yet (DDI 0487K.a, B2.11).
+    _next_line: [Line; 0],
     online: AtomicBool,
     /// Whether the CPU was turned off in the middle of a task, which it has to begin again.
     pub unfinished: AtomicBool,
@@ -69,6 +76,7 @@ pub fn create(pool: &mut Pool, mpidrs: impl ExactSizeIterator<Item = u64>) {
         stack_top: stacks + (index as u64 + 1) * STACK_SIZE,
         mpidr,
         index,
+        _next_line: [],
         online: AtomicBool::new(false),
         unfinished: AtomicBool::new(false),
         interrupted: AtomicBool::new(false),
