@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the plugin knows, and how events of the emulator become steps of a [`Cutter`].
+//! State of the plugin, and how events of the emulator become steps of a [`Cutter`].
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
