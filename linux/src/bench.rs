@@ -7,12 +7,12 @@ mod machine;
 use std::io::{self, Stdout, Write, stdout};
 
 use hist::Histogram;
-use plan::{Arguments, BALANCED, Cell, Limits, Machine, PASSES, Pace, Plan, Word};
+use plan::{Arguments, BALANCED, Cell, Limits, LinuxCpuidle, Machine, PASSES, Pace, Plan, Word};
 use rustix::termios::{isatty, tcdrain};
 
 use crate::counts::Counts;
 use crate::hypervisor::{Below, LevelBelow};
-use crate::idle::Idles;
+use crate::idle::{self, Idles};
 use crate::neighbour_memory::Room;
 use crate::output::Output;
 use crate::page::Page;
@@ -60,6 +60,15 @@ pub fn run(arguments: &str) -> Result<(), String> {
 
 fn measure(plan: Plan, found: LevelBelow, below: Below) -> io::Result<()> {
     let page = Page::open(found)?;
+    if plan
+        .lists
+        .linux_cpuidle
+        .values
+        .iter()
+        .eq([&LinuxCpuidle::IdlePoll])
+    {
+        idle::poll()?;
+    }
     let mut bench = Bench {
         plan,
         below,

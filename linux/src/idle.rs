@@ -2,8 +2,8 @@
 //! How the kernel idles: the current cpuidle driver and governor, and the counts of the idle
 //! states.
 
-use std::path::Path;
-use std::{fmt, fs};
+use std::path::{Path, PathBuf};
+use std::{fmt, fs, io};
 
 use plan::LinuxCpuidle;
 
@@ -16,6 +16,9 @@ const NOHLT: &str = "nohlt";
 /// The kernel's folder for CPUs.
 const CPUS: &str = "/sys/devices/system/cpu";
 
+/// A CPU's file that makes it poll while it idles, in kernels that have it.
+const IDLE_POLL: &str = "idle_poll";
+
 /// The current cpuidle driver and governor, as in sysfs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Idles {
@@ -25,6 +28,8 @@ pub struct Idles {
     governors: String,
     /// Whether the command line makes the kernel poll, and the kernel knows that option.
     polls: bool,
+    /// Whether each CPU polls by its own file; `None` if there are no such files.
+    polls_by_file: Option<bool>,
 }
 
 impl Idles {
@@ -33,7 +38,9 @@ impl Idles {
     #[must_use]
     pub fn read(words: impl IntoIterator<Item = String>) -> Self {
         let told = fs::read_to_string("/proc/cmdline").unwrap_or_default();
-        Self::read_in(Path::new(CPUIDLE), &told, words)
+        let mut idles = Self::read_in(Path::new(CPUIDLE), &told, words);
+        idles.polls_by_file = polls_by_file(Path::new(CPUS));
+        idles
     }
 
     fn read_in(folder: &Path, told: &str, words: impl IntoIterator<Item = String>) -> Self {
@@ -48,6 +55,7 @@ impl Idles {
             governor: read("current_governor").or_else(|| read("current_governor_ro")),
             governors: read("available_governors").unwrap_or_default(),
             polls: told && words.into_iter().all(|word| word != NOHLT),
+            polls_by_file: None,
         }
     }
 
@@ -59,12 +67,18 @@ impl Idles {
             governor,
             governors,
             polls,
+            polls_by_file,
         } = self;
         let why = match asked {
             LinuxCpuidle::Default => None,
             LinuxCpuidle::Nohlt => (!polls).then(|| {
                 "the kernel was not told nohlt, or does not know it (CONFIG_GENERIC_IDLE_POLL_SETUP)".into()
             }),
+            LinuxCpuidle::IdlePoll => match polls_by_file {
+                None => Some(format!("the kernel has no file {IDLE_POLL} for its CPUs; it comes with a patch")),
+                Some(false) => Some(format!("not every CPU has 1 in its file {IDLE_POLL}")),
+                Some(true) => None,
+            },
             LinuxCpuidle::Off => governor
                 .is_some()
                 .then(|| format!("cpuidle runs, as {self}; the kernel has to be told cpuidle.off=1")),
@@ -100,12 +114,42 @@ impl fmt::Display for Idles {
         if self.polls {
             return f.write_str(NOHLT);
         }
+        if self.polls_by_file == Some(true) {
+            return f.write_str(IDLE_POLL);
+        }
         let or = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".into());
         write!(f, "{}/{}", or(&self.driver), or(&self.governor))
     }
 }
 
-/// Returns how often and for how long all CPUs together were in each state.
+/// Makes each CPU poll while it idles, if the kernel has files for this.
+///
+/// # Errors
+/// If a file exists and can't be written.
+pub fn poll() -> io::Result<()> {
+    for file in files_of_polls(Path::new(CPUS)) {
+        fs::write(file, "1")?;
+    }
+    Ok(())
+}
+
+/// Returns whether each CPU polls by its own file; `None` if there are none.
+fn polls_by_file(cpus: &Path) -> Option<bool> {
+    let texts = files_of_polls(cpus).map(fs::read_to_string);
+    let polls: Vec<bool> = texts
+        .map(|text| text.is_ok_and(|text| text.trim() == "1"))
+        .collect();
+    (!polls.is_empty()).then(|| polls.iter().all(|polls| *polls))
+}
+
+fn files_of_polls(cpus: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(cpus).into_iter().flatten().flatten();
+    let files = entries.map(|entry| entry.path().join(IDLE_POLL));
+    files.filter(|file| file.exists())
+}
+
+/// Returns how often and for how long all CPUs together were in each state, and how often another one had been better:
+/// `above` if it was too deep, `below` if it was too shallow.
 #[must_use]
 pub fn states() -> Counts {
     states_in(Path::new(CPUS))
@@ -128,6 +172,13 @@ fn states_in(cpus: &Path) -> Counts {
         let name = name.trim().to_lowercase();
         *counts.entry(format!("cpuidle.{name}.usage")).or_default() += usage;
         *counts.entry(format!("cpuidle.{name}.time-ns")).or_default() += us * 1000;
+        for judged in ["above", "below"] {
+            if let Some(count) = number(judged) {
+                *counts
+                    .entry(format!("cpuidle.{name}.{judged}"))
+                    .or_default() += count;
+            }
+        }
     }
     counts
 }
@@ -225,6 +276,26 @@ mod tests {
     }
 
     #[test]
+    fn cpus_poll_by_their_files_if_all_do() {
+        let place = tempfile::tempdir().unwrap();
+        let cpus = place.path();
+        assert_eq!(polls_by_file(cpus), None);
+        for (one, polls) in [("0\n", false), ("1\n", true)] {
+            for (cpu, text) in [("cpu0", "1\n"), ("cpu1", one)] {
+                fs::create_dir_all(cpus.join(cpu)).unwrap();
+                fs::write(cpus.join(cpu).join(IDLE_POLL), text).unwrap();
+            }
+            assert_eq!(polls_by_file(cpus), Some(polls));
+        }
+        let idles = Idles {
+            polls_by_file: Some(true),
+            ..idles(&[], "", &[])
+        };
+        assert_eq!(idles.to_string(), "idle_poll");
+        assert_eq!(idles.lacks(LinuxCpuidle::IdlePoll), None);
+    }
+
+    #[test]
     fn states_are_listed_in_their_order() {
         let kept = tempfile::tempdir().unwrap();
         let place = kept.path();
@@ -250,10 +321,13 @@ mod tests {
             fs::write(state.join("name"), "WFI\n").unwrap();
             fs::write(state.join("usage"), format!("{usage}\n")).unwrap();
             fs::write(state.join("time"), "10\n").unwrap();
+            fs::write(state.join("above"), "2\n").unwrap();
         }
         fs::create_dir_all(place.join("power")).unwrap();
         let counts = states_in(place);
-        assert_eq!(counts.len(), 2);
+        // Older kernels have fewer files.
+        assert_eq!(counts.len(), 3);
+        assert_eq!(counts["cpuidle.wfi.above"], 4);
         assert_eq!(counts["cpuidle.wfi.usage"], 7);
         assert_eq!(counts["cpuidle.wfi.time-ns"], 20_000);
     }

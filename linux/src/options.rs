@@ -21,7 +21,8 @@ Usage: rouse-linux [OPTIONS]
       --neighbour WORDS     a second guest on each CPU: none, work, cache; where Rouse is below, and was booted with it
       --slice-us NUMBERS    how long that has the CPU at a time where Linux does not wait (default 4000; 0: never), microseconds
       --under WORD, --given-trap WORD  what is below, and what it traps: kvm, kvm-nvhe, kvm-protected or xen, which don't say it
-      --linux-cpuidle WORDS  how the kernel idles: default, nohlt, off, haltpoll, governor:NAME; skipped where it does not
+      --linux-cpuidle WORDS  how the kernel idles: default, nohlt, idle-poll, off, haltpoll, governor:NAME; skipped where it
+                             does not
       --max-iterations N    samples of each at most (default 2000)
       --iterations N        samples of each, whatever they show
       --cell-ms N           time of each at most, milliseconds besides its periods

@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 use counting::cost::CostArgs;
 use doctor::DoctorArgs;
 use examples::told;
+use kernels::KernelArgs;
 use reporting::compare::CompareArgs;
 use reporting::report::ReportArgs;
 use running::options::{DISK_BOARD, ImageArgs, RunArgs, arranged};
@@ -95,6 +96,9 @@ pub enum Everyday {
     /// Make a report from runs or from serial logs, whole or damaged, of one machine or of several
     #[command(after_help = format!("{}\n\n{STATUS}", told("report")))]
     Report(ReportArgs),
+    /// Build an arm64 kernel from source and patches, as a guest to measure
+    #[command(after_help = format!("{}\n\n{STATUS}", told("kernel")))]
+    Kernel(KernelArgs),
     /// Count the cost of each path through the hypervisor: instructions, registers, barriers, exceptions
     #[command(after_help = format!("{}\n\n{STATUS}", told("cost")))]
     Cost(CostArgs),

@@ -66,6 +66,7 @@ pub fn everyday(verb: Everyday) -> Result<()> {
             false => compare(&args),
         },
         Everyday::Report(args) => report(&args),
+        Everyday::Kernel(args) => kernels::kernel(&args),
         Everyday::Cost(args) => match &args.asm {
             Some(path) => asm(path, &args),
             None => cost(&args),

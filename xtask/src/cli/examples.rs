@@ -2,7 +2,7 @@
 //! Two examples of each verb, for its help and for its manual page.
 
 /// Each verb with its examples: the words after `cargo xtask`, and their purpose.
-const EXAMPLES: [(&str, [(&str, &str); 2]); 18] = [
+const EXAMPLES: [(&str, [(&str, &str); 2]); 19] = [
     (
         "run",
         [
@@ -33,6 +33,19 @@ const EXAMPLES: [(&str, [(&str, &str); 2]); 18] = [
             (
                 "report here.log there.log --out both.html",
                 "two machines on one page",
+            ),
+        ],
+    ),
+    (
+        "kernel",
+        [
+            (
+                "kernel debian:6.12 --patch poll.patch",
+                "Debian's source with a patch, and the path of the Image",
+            ),
+            (
+                "kernel ~/linux@v6.12 --config more.config",
+                "a revision of a tree, with further settings",
             ),
         ],
     ),

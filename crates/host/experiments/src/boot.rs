@@ -3,6 +3,7 @@
 
 use plan::Under;
 
+use super::posted::KERNEL;
 use running::options::{JobArgs, Unders};
 
 /// Values of dimensions, by their keys.
@@ -109,6 +110,12 @@ pub const PLACES: &[Repeat] = &[
 ];
 
 impl Boot {
+    /// Returns the kernel that is built for it, in the words of [`posted::kernel`](super::posted::kernel).
+    pub fn kernel(&self) -> Option<&'static str> {
+        let mut lists = self.lists.iter();
+        lists.find_map(|(key, kernel)| (*key == KERNEL).then_some(*kernel))
+    }
+
     /// Returns the name of a repetition.
     pub fn name(&self, repeat: &Repeat) -> String {
         match self.repeats {
@@ -133,7 +140,8 @@ impl Boot {
         let mut args = JobArgs::on(board);
         let special = |key: &str| repeat.lists.iter().any(|(other, _)| *other == key);
         let own = self.lists.iter().filter(|(key, _)| !special(key));
-        let lists: Vec<_> = own.chain(repeat.lists).copied().collect();
+        let lists = own.chain(repeat.lists).copied();
+        let lists: Vec<_> = lists.filter(|(key, _)| *key != KERNEL).collect();
         args.load.plan = request::PlanArgs::exactly(self.iterations, &lists);
         // Experiments fix the number of wake-ups, however long those take.
         args.load.plan.cell_ms = Some("0".into());

@@ -28,6 +28,7 @@ mod mostly_idle;
 mod outcome;
 mod page;
 mod poll_limit;
+mod posted;
 mod psd;
 mod report;
 mod resched_ipis;
@@ -102,7 +103,8 @@ const RENAMED: [(&str, &str); 1] = [("who-polls", "where-to-poll")];
 
 /// Returns the experiments' names, as a list.
 pub fn names() -> String {
-    let names: Vec<&str> = ALL.iter().map(|experiment| experiment.name).collect();
+    let all = ALL.iter().chain(&posted::ALL);
+    let names: Vec<&str> = all.map(|experiment| experiment.name).collect();
     names.join(", ")
 }
 
@@ -112,7 +114,7 @@ const DATA: &str = "experiments.json";
 
 /// Runs `cargo xtask experiment`.
 pub fn run(args: &ExperimentArgs) -> Result<()> {
-    let chosen = choose(&args.names)?;
+    let chosen = choose(&args.names, args.patches.is_some())?;
     // Everything is checked before anything runs.
     let jobs = chosen
         .iter()
@@ -160,20 +162,32 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
     closed.complete().map(drop)
 }
 
-/// Returns the experiments with these names.
-fn choose(names: &[String]) -> Result<Vec<&'static Experiment>> {
+/// Returns the experiments with these names; `all` has those of posted patches only if the user `has_patches`.
+fn choose(names: &[String], has_patches: bool) -> Result<Vec<&'static Experiment>> {
+    let posted = || posted::ALL.to_vec();
     if names.iter().any(|name| name == "all") {
-        return Ok(ALL.to_vec());
+        if !has_patches {
+            for experiment in posted::ALL {
+                note!("{}: skipped, it needs --patches DIR", experiment.name);
+            }
+            return Ok(ALL.to_vec());
+        }
+        return Ok([ALL, &posted()].concat());
     }
     let mut chosen = Vec::new();
     for name in names {
+        if name == "posted" {
+            chosen.extend(posted());
+            continue;
+        }
         let renamed = RENAMED.iter().find(|(old, _)| old == name);
         let name = renamed.map_or(&**name, |(_, new)| new);
-        match ALL.iter().find(|experiment| experiment.name == name) {
+        let mut all = ALL.iter().chain(&posted::ALL);
+        match all.find(|experiment| experiment.name == name) {
             Some(experiment) => chosen.push(*experiment),
             None => {
                 bad_input!(
-                    "there is no experiment `{name}`; use all, {}",
+                    "there is no experiment `{name}`; use all, posted, {}",
                     self::names()
                 );
             }
@@ -198,6 +212,9 @@ impl Experiment {
             let job = |boot: &Boot, repeat: &Repeat| {
                 let mut of = boot.args(&args.board, repeat, args.seed);
                 of.metric = self.metric;
+                if let Some(kernel) = boot.kernel() {
+                    of.load.given.guest = Some(posted::kernel(kernel, args.patches.as_deref())?);
+                }
                 Ok::<_, anyhow::Error>(Job::new(&of)?.within(&args.limits))
             };
             let mut whole = job(boot, repeat)?;

@@ -12,11 +12,15 @@ use running::options::LimitArgs;
 /// Options of `experiment`.
 #[derive(Args, Debug)]
 pub struct ExperimentArgs {
-    #[arg(value_name = "NAME", required = true, help = format!("all, or some of: {}", super::names()))]
+    #[arg(value_name = "NAME", required = true, help = format!("all, posted (all of posted patches), or some of: {}", super::names()))]
     pub names: Vec<String>,
     /// Machine: a name of boards/NAME.toml
     #[arg(long, value_name = "NAME", default_value = "virt")]
     pub board: String,
+    /// Folder with the patches of the experiments `posted-*`, each named by its number: 000-NAME.patch, or 000-NAME.on-6.12.patch if
+    /// there is one for each kernel
+    #[arg(long, value_name = "DIR")]
+    pub patches: Option<PathBuf>,
     /// Draw the times that are drawn at random from other seeds: a number for each other choice. Verdicts should not depend on it
     #[arg(long, value_name = "N")]
     pub seed: Option<u32>,

@@ -391,8 +391,12 @@ impl<'r> MeasuredCell<'r> {
 
     /// The share of stays in idle states that were too deep (`above`) or too shallow (`below`), in per cent.
     pub fn misses(&self, kind: &str) -> f64 {
+        self.misses_of(&cpuidle::States::NAMES, kind)
+    }
+
+    /// Like [`Self::misses`], of idle states with other names.
+    pub fn misses_of(&self, states: &[&str], kind: &str) -> f64 {
         let sum = |what: &str| -> f64 {
-            let states = cpuidle::States::NAMES;
             let names = states.iter().map(|state| format!("{state}.{what}"));
             names.map(|name| self.count("cpuidle", &name)).sum()
         };

@@ -18,7 +18,7 @@ pub fn args_on(board: &str, name: &str) -> ExperimentArgs {
 #[test]
 fn every_experiment_has_boots_that_can_run() {
     let args = args("all");
-    for experiment in choose(&args.names).unwrap() {
+    for experiment in choose(&args.names, false).unwrap() {
         let jobs = experiment.jobs(&args).unwrap();
         assert!(!jobs.is_empty(), "{}", experiment.name);
     }
@@ -98,12 +98,12 @@ fn what_is_about_instructions_is_refused_where_there_are_none() {
 
 #[test]
 fn an_unknown_name_is_refused_with_those_that_there_are() {
-    let error = choose(&args("psdd").names).err().unwrap();
+    let error = choose(&args("psdd").names, false).err().unwrap();
     assert!(is_bad_input(&error));
     assert!(
         error
             .to_string()
-            .contains("use all, poll-limit, mostly-idle, sched")
+            .contains("use all, posted, poll-limit, mostly-idle, sched")
     );
 }
 
@@ -129,7 +129,8 @@ fn named(document: &str) -> BTreeSet<&str> {
 
 #[test]
 fn the_document_names_every_experiment_and_no_other() {
-    let all: BTreeSet<&str> = ALL.iter().map(|experiment| experiment.name).collect();
+    let all = ALL.iter().chain(&posted::ALL);
+    let all: BTreeSet<&str> = all.map(|experiment| experiment.name).collect();
     let page = include_str!("../../../../docs/experiments.md");
     let (overview, sources) = page.split_once("\n## Sources\n").unwrap();
     assert_eq!(named(overview), all);

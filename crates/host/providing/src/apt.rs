@@ -21,6 +21,7 @@ const MIRROR: &str = "http://deb.debian.org/debian/";
 const SUITES: &str = "trixie trixie-backports";
 /// Suites of sources, including the previous release.
 const SOURCES: &str = "bookworm trixie";
+const ALL: &str = "bookworm trixie trixie-backports";
 /// File with the output of a failed step.
 const LOG: &str = "log";
 /// Folder of fetched packages.
@@ -94,6 +95,11 @@ impl Tools {
     /// Like [`Self::apt`], for sources, and for packages of this machine that build them.
     pub fn sources<'t>(&'t self, remedy: &'t Remedy) -> Result<Apt<'t>> {
         self.lists("deb deb-src", SOURCES, None, remedy)
+    }
+
+    /// Like [`Self::apt`], for packages of this machine of every release that is known.
+    pub fn all_suites<'t>(&'t self, remedy: &'t Remedy) -> Result<Apt<'t>> {
+        self.lists("deb", ALL, None, remedy)
     }
 
     fn lists<'t>(

@@ -6,6 +6,7 @@
 
 pub mod apt;
 pub mod browser;
+pub mod compiler;
 pub mod manager;
 pub mod qemu;
 pub mod toolchain;

@@ -4,7 +4,6 @@
 //! Fetches its source from Debian, checked by apt, and builds it once below `target/tools`, which takes seconds with
 //! [`compiler`]. For each boot, packs the next stage with it ([`package`]).
 
-mod compiler;
 mod package;
 
 use std::fs;
@@ -14,6 +13,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result};
 
 use crate::apt::{Apt, Remedy};
+use crate::compiler;
 use shell::failure::{BadInput, bad_input};
 use shell::output::Output;
 use shell::partial_files::Scratch;

@@ -13,8 +13,10 @@ mod sentences;
 mod side;
 pub mod text;
 
+use std::fmt;
+
 use ::page::document::Document;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use results::compare::{ASPECTS, Comparison, differences};
 
 use crate::report;
@@ -24,6 +26,18 @@ use shell::failure::bad_input;
 use shell::output::Output;
 use shell::terminal::note;
 use side::{Side, percent};
+
+/// The error if B is worse than the gate allows.
+#[derive(Debug)]
+pub struct Worse(String);
+
+impl fmt::Display for Worse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Worse {}
 
 /// Runs `cargo xtask compare`.
 pub fn compare(args: &CompareArgs) -> Result<()> {
@@ -43,7 +57,7 @@ pub fn told(args: &CompareArgs) -> Result<()> {
     report::keep(&page, out.zip(args.out.as_deref()))?;
     match judgement {
         Judgement::Passed => Ok(()),
-        Judgement::Failed(why) => bail!("{why}"),
+        Judgement::Failed(why) => Err(Worse(why).into()),
         Judgement::NotTried(why) => bad_input!("{why}"),
     }
 }

@@ -12,8 +12,8 @@ pub const GUEST: &str = "guest";
 /// Probes of what polls depend on: another CPU's store ends a WFE, and CPUs run at once.
 const STORE_ENDS_WFE: &str = "monitor_wakes_wfe";
 const AT_ONCE: &str = "cpus_run_at_once";
-/// The kernel's word for its own loop that polls.
-const NOHLT: &str = "nohlt";
+/// Words for the kernel's own loop that polls: on all CPUs, or on those of a file.
+const POLLS: [&str; 2] = ["nohlt", "idle_poll"];
 /// A poll that lasts this share of its limit has reached it. The kernel looks at its clock after the limit, and the
 /// time of a state has whole microseconds.
 const WHOLE: f64 = 0.95;
@@ -84,7 +84,7 @@ impl Cell {
 
     /// Whether Linux polled while it idled.
     fn polled(&self) -> bool {
-        self.idles_by == NOHLT || self.polls().is_some()
+        POLLS.contains(&&*self.idles_by) || self.polls().is_some()
     }
 
     /// Adds what Linux's waits depend on and the machine does not model: where the emulator counts instructions, CPUs
@@ -180,7 +180,7 @@ mod tests {
         };
         assert!(stars(time, false).is_empty());
         let loops = Cell {
-            idles_by: NOHLT.into(),
+            idles_by: POLLS[0].into(),
             ..cell(0, 0)
         };
         assert_eq!(stars(loops, true), [AT_ONCE]);

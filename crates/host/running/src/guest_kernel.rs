@@ -21,10 +21,11 @@ pub const MOST: usize = 1 << 30;
 /// Options that give another kernel.
 #[derive(Args, Clone, Debug, Default)]
 pub struct GivenArgs {
-    /// Guest to run instead of the built one: an arm64 Image, as it is or compressed (gzip, zstd, zboot); or Debian's kernel, which is
-    /// provided: debian (the newest), debian:6.12, debian:7.3.4. Two with a comma between them are measured by turns and compared
-    /// (verb `run`). Its command line is --guest-args and --append, and nothing else
-    #[arg(long, value_name = "IMAGE|debian[:VERSION][,B]")]
+    /// Guest to run instead of the built one: an arm64 Image, as it is or compressed (gzip, zstd, zboot); Debian's kernel, which is
+    /// provided: debian (the newest), debian:6.12, debian:7.3.4; or a source of the verb `kernel`, which is built, with patches:
+    /// ~/linux, ~/linux@v6.12+FILE.patch, debian:6.12+FILE.patch. Two with a comma between them are measured by turns and compared (verb
+    /// `run`). Its command line is --guest-args and --append, and nothing else
+    #[arg(long, value_name = "IMAGE|debian[:VERSION]|SOURCE[+PATCH][,B]")]
     pub guest: Option<String>,
     /// Initial RAM disk of that guest
     #[arg(long, value_name = "FILE", requires = "guest")]
@@ -42,7 +43,8 @@ pub struct GivenArgs {
 impl GivenArgs {
     /// Resolves paths relative to `folder`.
     pub fn beside(&mut self, folder: &Path) {
-        let file = |name: &&mut String| debian::version(name).is_none();
+        // A source is where the user is, and Debian's is nowhere.
+        let file = |name: &&mut String| debian::version(name).is_none() && !name.contains('+');
         if let Some(name) = self.guest.as_mut().filter(file) {
             *name = folder.join(&*name).display().to_string();
         }
@@ -86,6 +88,7 @@ impl Given {
                 "--guest: {name} are several kernels, and `run` alone compares two; name one"
             );
         }
+        let [name] = &kernels::images([name])?;
         let image = match debian::version(name) {
             Some(version) => fs::read(debian::provide(version, &debian::REMEDY)?)?,
             None => read("--guest", Path::new(name), "name an arm64 Image")?,

@@ -274,12 +274,13 @@ impl fmt::Display for Boot {
 }
 
 /// Options that have no effect while a debugger has the machine.
-const OF_RESULTS: [&str; 11] = [
+const OF_RESULTS: [&str; 12] = [
     "timeout",
     "time_limit",
     "repeat",
     "jobs",
     "with_args",
+    "bisect",
     "watts",
     "out",
     "save",
@@ -320,6 +321,10 @@ pub struct RunArgs {
         requires = "guest"
     )]
     pub with_args: Option<String>,
+    /// With two kernels, exit as `git bisect run` expects: 0 if the second is not worse than the first by more than this much, 1 if it
+    /// is, 125 if it can't be built or measured [without a number: 0]
+    #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "0", requires = "guest")]
+    pub bisect: Option<String>,
     /// Watts of a CPU that runs, polls, waits in wfi and works at el2, with their source, as in the table watts of a board's file:
     /// for a model of the energy per wake-up (docs/results.md), in place of the board's own
     #[arg(long, value_name = "FILE.toml")]

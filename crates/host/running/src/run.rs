@@ -16,9 +16,10 @@ use crate::job::Job;
 use crate::options::RunArgs;
 use crate::session::Session;
 use crate::{debug, kvm, session};
+use reporting::compare::Worse;
 use reporting::format::FormatArgs;
 use reporting::{report, saved_runs};
-use shell::failure::bad_input;
+use shell::failure::{self, bad_input};
 use shell::folder::Folder;
 use shell::output::Output;
 use shell::terminal::{note, say};
@@ -28,6 +29,10 @@ use shell::timings::{self, Part};
 pub fn run(args: &RunArgs) -> Result<()> {
     let begun = Instant::now();
     let done = measure(args);
+    // `git bisect run` takes 125 for a commit that can't be tried (git-bisect(1)).
+    if args.bisect.is_some() && done.as_ref().is_err_and(|error| !error.is::<Worse>()) {
+        failure::exit_with(125);
+    }
     if args.timings {
         timings::tell(begun);
     }

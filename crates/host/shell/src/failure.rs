@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::interrupt;
 use crate::terminal::note;
@@ -61,6 +62,14 @@ pub fn is_bad_input(error: &anyhow::Error) -> bool {
     error.is::<BadInput>()
 }
 
+/// Exit status of every failure, or 0 if its kind decides.
+static STATUS: AtomicU8 = AtomicU8::new(0);
+
+/// Ends the program with `status` after any failure, whatever its kind, unless a signal ends it.
+pub fn exit_with(status: u8) {
+    STATUS.store(status, Ordering::Relaxed);
+}
+
 /// Prints an error as one line, and returns its exit status. After a signal, the status is
 /// the signal's, whatever has failed because of it.
 pub fn report(error: &anyhow::Error) -> ExitCode {
@@ -71,6 +80,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     }
     ExitCode::from(match interrupt::signal() {
         Some(signal) => signal.exit_status(),
+        None if STATUS.load(Ordering::Relaxed) != 0 => STATUS.load(Ordering::Relaxed),
         None if is_bad_input(error) => 2,
         None => 1,
     })

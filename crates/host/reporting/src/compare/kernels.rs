@@ -71,7 +71,7 @@ pub fn kernel(side: &Side) -> Option<String> {
 pub fn several(a: &Side, b: &Side) -> Option<String> {
     let differ = properties(a).into_iter().zip(properties(b)).zip(NAMES);
     let differ: Vec<&str> = differ
-        .filter(|((a, b), _)| a != b)
+        .filter(|((a, b), _)| unpatched(a) != unpatched(b))
         .map(|(_, name)| name)
         .collect();
     (differ.len() > 1).then(|| {
@@ -80,6 +80,15 @@ pub fn several(a: &Side, b: &Side) -> Option<String> {
             differ.join(", ")
         )
     })
+}
+
+/// Returns a release without the patches that it names after a `+`: a patch is the reason for a comparison, and not
+/// another difference. Debian's packages name themselves there.
+fn unpatched(release: &str) -> &str {
+    match release.split_once('+') {
+        Some((base, patches)) if !patches.starts_with("deb") => base,
+        _ => release,
+    }
 }
 
 /// Explains verdicts on cells of which one side alone depends on what the machine does not model. Unless `whole`, the
@@ -95,4 +104,18 @@ pub fn unlike(found: &Comparison<'_>, whole: bool) -> Option<String> {
             missing.join("; ")
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_is_no_other_release_and_a_package_is() {
+        let releases = ["6.12.107", "6.12.107+000-poll", "6.12.107+deb13-arm64"];
+        assert_eq!(
+            releases.map(unpatched),
+            [releases[0], releases[0], releases[2]]
+        );
+    }
 }

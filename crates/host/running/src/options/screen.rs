@@ -49,6 +49,7 @@ const HEADINGS: [(&str, &[&str]); 3] = [
             "initrd",
             "guest_args",
             "with_args",
+            "bisect",
             "append",
             "cpu",
             "memory",

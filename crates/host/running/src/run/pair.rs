@@ -15,7 +15,7 @@ use crate::session;
 use reporting::compare;
 use reporting::compare::CompareArgs;
 use reporting::format::FormatArgs;
-use results::compare::LEVEL;
+use results::compare::{ASPECTS, LEVEL};
 use shell::failure::bad_input;
 use shell::folder::Folder;
 use shell::terminal::say;
@@ -27,6 +27,11 @@ const FIGURES: usize = 5;
 /// Returns the jobs of two kernels, if the options name two.
 pub fn jobs(args: &RunArgs) -> Result<Option<[Job; 2]>> {
     let Some([a, b]) = sides(args)? else {
+        if args.bisect.is_some() {
+            bad_input!(
+                "--bisect: it compares two kernels; name a good one and the tree: --guest GOOD,TREE"
+            );
+        }
         return Ok(None);
     };
     if args.json.is_some() {
@@ -77,8 +82,8 @@ fn sides(args: &RunArgs) -> Result<Option<[GivenArgs; 2]>> {
     let names = given.guest.as_deref().filter(|_| !one_file);
     let names: Vec<&str> = names.unwrap_or_default().split(',').collect();
     let sides = match (&names[..], &args.with_args) {
-        ([a, b], None) => [*a, *b].map(|guest| GivenArgs {
-            guest: Some(guest.to_owned()),
+        ([a, b], None) => kernels::images([*a, *b])?.map(|guest| GivenArgs {
+            guest: Some(guest),
             ..given.clone()
         }),
         ([_], None) => return Ok(None),
@@ -116,6 +121,9 @@ pub fn run(args: &RunArgs, jobs: &[Job; 2]) -> Result<()> {
     say!("");
     compare::told(&CompareArgs {
         format: args.format,
+        fail_if_worse: args.bisect.clone(),
+        // Kernels differ in what was loaded, and both ran on one machine.
+        allow: args.bisect.as_ref().map(|_| ASPECTS.join(",")),
         ..CompareArgs::of(places.into())
     })
 }

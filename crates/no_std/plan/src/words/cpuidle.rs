@@ -12,6 +12,9 @@ words! {
         Default = "default",
         /// Linux polls, and never executes WFI.
         Nohlt = "nohlt",
+        /// Linux polls on each CPU whose file `idle_poll` has 1, which the measuring program writes. A kernel needs a patch for
+        /// this.
+        IdlePoll = "idle-poll",
         /// In its own loop with WFI: no part of cpuidle runs.
         Off = "off",
         /// With cpuidle's driver and governor `haltpoll`, which poll first.
@@ -30,7 +33,7 @@ impl LinuxCpuidle {
     #[must_use]
     pub const fn governor(self) -> Option<&'static str> {
         match self {
-            Self::Default | Self::Nohlt | Self::Off => None,
+            Self::Default | Self::Nohlt | Self::IdlePoll | Self::Off => None,
             Self::Haltpoll => Some("haltpoll"),
             Self::Ladder => Some("ladder"),
             Self::Menu => Some("menu"),
@@ -43,7 +46,7 @@ impl LinuxCpuidle {
     #[must_use]
     pub const fn needs_states(self) -> bool {
         match self {
-            Self::Default | Self::Nohlt | Self::Off | Self::Haltpoll => false,
+            Self::Default | Self::Nohlt | Self::IdlePoll | Self::Off | Self::Haltpoll => false,
             Self::Ladder | Self::Menu | Self::Teo => true,
         }
     }
@@ -53,7 +56,7 @@ impl LinuxCpuidle {
     #[must_use]
     pub const fn arguments(self) -> &'static [&'static str] {
         match self {
-            Self::Default => &[],
+            Self::Default | Self::IdlePoll => &[],
             Self::Nohlt => &["nohlt"],
             Self::Off => &["cpuidle.off=1"],
             Self::Haltpoll => &["cpuidle.governor=haltpoll", "cpuidle_haltpoll.force=1"],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian's cross compiler for arm64, and `make`, unpacked below `target/tools` like the emulator. They run with their
-//! own C library, so the system needs neither.
+//! Debian's cross compiler for arm64, `make`, and the other programs that a kernel's build runs, unpacked below
+//! `target/tools` like the emulator. They run with their own C library, so the system needs none of them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,23 +13,29 @@ use crate::apt::{self, Apt};
 use shell::command::quoted;
 use shell::places;
 
-const PACKAGES: [(&str, &str); 2] = [
+const PACKAGES: [(&str, &str); 6] = [
     ("gcc-14-aarch64-linux-gnu", "14.2.0-19cross1"),
     ("make", "4.4.1-2"),
+    ("flex", "2.6.4-8.2+b4"),
+    ("bison", "2:3.8.2+dfsg-1+b2"),
+    ("m4", "1.4.19-8"),
+    ("bc", "1.07.1-4"),
 ];
 /// Prefix of the name of each tool.
-const PREFIX: &str = "aarch64-linux-gnu-";
+pub const PREFIX: &str = "aarch64-linux-gnu-";
 /// Suffix of the compiler's and the preprocessor's names.
 const VERSION: &str = "-14";
-/// Tools of binutils that the build runs.
-const BINUTILS: [&str; 8] = [
-    "as", "ld", "ld.bfd", "ar", "nm", "objcopy", "objdump", "readelf",
+/// Tools of binutils that a build runs.
+const BINUTILS: [&str; 9] = [
+    "as", "ld", "ld.bfd", "ar", "nm", "objcopy", "objdump", "readelf", "strip",
 ];
 /// Programs that the compiler itself runs.
 const STEPS: [&str; 2] = ["cc1", "collect2"];
+/// Programs that are no part of the compiler.
+const OTHERS: [&str; 5] = ["make", "flex", "bison", "m4", "bc"];
 
 fn prefix() -> PathBuf {
-    places::target().join("tools/cross")
+    places::target().join("tools/compiler")
 }
 
 /// Returns the reason why the compiler is not available here.
@@ -39,9 +45,14 @@ pub fn obstacle() -> Option<&'static str> {
     (!usable).then_some("only Debian's apt on x86-64 can fetch what builds it")
 }
 
+/// Whether an earlier run has provided the compiler.
+pub fn is_provided() -> bool {
+    prefix().is_dir()
+}
+
 /// Fetches and unpacks the compiler, unless an earlier run has done so.
 pub fn provide(apt: &Apt<'_>) -> Result<()> {
-    if prefix().is_dir() {
+    if is_provided() {
         return Ok(());
     }
     let install = [
@@ -58,12 +69,16 @@ pub fn provide(apt: &Apt<'_>) -> Result<()> {
     apt.unpack(&prefix())
 }
 
-/// Returns `make` with the cross compiler; writes scripts that start the compiler's tools to `folder`.
-pub fn make(folder: &Path) -> Result<Command> {
+/// Writes scripts to `folder` that start the tools: the compiler's by their names with [`PREFIX`], the others by their
+/// own.
+pub fn scripts(folder: &Path) -> Result<()> {
     let (prefix, version) = (prefix(), VERSION.trim_start_matches('-'));
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    // The compiler starts its assembler and its steps by their plain names, which are nobody else's.
+    let own = folder.join("steps");
+    fs::create_dir_all(&own).with_context(|| own.display().to_string())?;
     let bin = prefix.join("usr/bin");
-    let itself = format!(" -B{}/", folder.display());
+    let itself = format!(" -B{}/", own.display());
     for tool in ["gcc", "cpp"] {
         let program = bin.join(format!("{PREFIX}{tool}{VERSION}"));
         script(folder, &format!("{PREFIX}{tool}"), &program, &itself)?;
@@ -71,15 +86,23 @@ pub fn make(folder: &Path) -> Result<Command> {
     for tool in BINUTILS {
         let program = bin.join(format!("{PREFIX}{tool}"));
         script(folder, &format!("{PREFIX}{tool}"), &program, "")?;
-        script(folder, tool, &program, "")?;
+        script(&own, tool, &program, "")?;
     }
     let steps = prefix
         .join("usr/libexec/gcc-cross/aarch64-linux-gnu")
         .join(version);
     for step in STEPS {
-        script(folder, step, &steps.join(step), "")?;
+        script(&own, step, &steps.join(step), "")?;
     }
-    script(folder, "make", &bin.join("make"), "")?;
+    for tool in OTHERS {
+        script(folder, tool, &bin.join(tool), "")?;
+    }
+    Ok(())
+}
+
+/// Returns `make` with the cross compiler; writes scripts that start the tools to `folder`.
+pub fn make(folder: &Path) -> Result<Command> {
+    scripts(folder)?;
     let mut make = Command::new(folder.join("make"));
     // Names the compiler's scripts: by default, `make` uses its own name for the compiler.
     make.arg(format!("CROSS_COMPILE={}/{PREFIX}", folder.display()));
@@ -92,7 +115,9 @@ fn script(folder: &Path, name: &str, program: &Path, arguments: &str) -> Result<
     let prefix = prefix();
     let shown = |path: &Path| quoted(path);
     let text = format!(
-        "#!/bin/sh\nexec {} --library-path {} {}{arguments} \"$@\"\n",
+        "#!/bin/sh\nexport M4={} BISON_PKGDATADIR={}\nexec {} --library-path {} {}{arguments} \"$@\"\n",
+        shown(&folder.join("m4")),
+        shown(&prefix.join("usr/share/bison")),
         shown(&prefix.join("usr/lib64/ld-linux-x86-64.so.2")),
         shown(&prefix.join("usr/lib/x86_64-linux-gnu")),
         shown(program)

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `posted-arm-poll-idle`: `perf bench sched` before and after the patch itself.
+
+use anyhow::Result;
+use plan::Under;
+use running::options::Metric;
+
+use super::KERNEL;
+use crate::Experiment;
+use crate::boot::{Boot, Lists, SEEDS};
+use crate::outcome::{Chart, Claim, Outcome, Series, Table, Test, Way, change, two, whole};
+use crate::runs::{MeasuredCell, Run, Runs};
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "posted-arm-poll-idle",
+    question: "what does the driver arm_poll_idle itself bring, in Linux 6.12?",
+    source: "H. Okanovic, \"[PATCH 3/3] arm64: cpuidle: Add arm_poll_idle\", April 2024: perf bench \
+             sched on c6g (Graviton2) and c7g (Graviton3), VM and metal, seconds",
+    boots: &[
+        boot("vm-before", Under::Kvm, &BEFORE),
+        boot("vm-after", Under::Kvm, &AFTER),
+        boot("metal-before", Under::None, &BEFORE),
+        boot("metal-after", Under::None, &AFTER),
+    ],
+    metric: Some(Metric::Insns),
+    conclude,
+    comparable: "the changes of pipe and seccomp-notify: in a VM those of the work, because an interrupt of a VM is code; \
+                 on metal those of the path, because CPUs overlap there and do not here. Not the seconds, and not what metal \
+                 gains by the latency of an interrupt and of leaving WFI, which are no instructions.",
+};
+
+const BEFORE: [(&str, &str); 3] = [(KERNEL, "6.12"), WORKLOADS, UNTRAPPED];
+const AFTER: [(&str, &str); 3] = [(KERNEL, "6.12+000"), WORKLOADS, UNTRAPPED];
+const WORKLOADS: (&str, &str) = (
+    "workload",
+    "linux-pipe,linux-seccomp-notify,linux-messaging",
+);
+const UNTRAPPED: (&str, &str) = ("trap", "none");
+
+const fn boot(label: &'static str, under: Under, lists: Lists) -> Boot {
+    Boot {
+        label,
+        under,
+        cpus: Some(2),
+        lists,
+        iterations: 400,
+        repeats: SEEDS,
+    }
+}
+
+/// Seconds before and after.
+type Pair = (f64, f64);
+
+/// Tests: perf's name, our workload, and times in the source: VM and metal, Graviton2 and Graviton3.
+const TESTS: [(&str, &str, [Pair; 4]); 3] = [
+    (
+        "pipe",
+        "linux-pipe",
+        [
+            (30.158, 15.181),
+            (18.289, 12.067),
+            (17.609, 15.170),
+            (14.103, 12.304),
+        ],
+    ),
+    (
+        "seccomp-notify",
+        "linux-seccomp-notify",
+        [
+            (28.784, 13.754),
+            (16.964, 11.430),
+            (15.717, 13.536),
+            (13.301, 11.491),
+        ],
+    ),
+    (
+        "messaging",
+        "linux-messaging",
+        [
+            (18.974, 18.400),
+            (13.852, 13.859),
+            (17.621, 16.744),
+            (13.430, 13.404),
+        ],
+    ),
+];
+
+/// Places: their name in labels and tables, and the source's columns to compare with.
+const PLACES: [(&str, &str, [usize; 2]); 2] = [("vm", "VM", [0, 1]), ("metal", "metal", [2, 3])];
+
+/// Accepted deviation from the published changes of both cores, in points.
+const BAND: f64 = 5.0;
+/// The source's own noise, in per cent.
+const NOISE: f64 = 3.0;
+
+fn percent((before, after): Pair) -> f64 {
+    100.0 * (after / before - 1.0)
+}
+
+/// Returns the cost of an operation before and after: of its work in a VM, of its path on metal.
+fn costs(run: Run<'_>, place: &str, workload: &str) -> Result<Pair> {
+    let of = |when: &str| -> Result<f64> {
+        let cell = run.cell(&format!("{place}-{when}"), &[("workload", workload)])?;
+        match place == "vm" || workload == "linux-messaging" {
+            true => Ok(cell.median()),
+            false => Ok(cell.critical()?.path.p50 as f64),
+        }
+    };
+    Ok((of("before")?, of("after")?))
+}
+
+/// Interrupts between CPUs per operation.
+fn ipis(cell: &MeasuredCell<'_>) -> f64 {
+    cell.each("linux", "call") + cell.each("linux", "resched")
+}
+
+fn conclude(runs: &Runs) -> Result<Outcome> {
+    let mut table = Table::new(
+        "Instructions per operation before -> after: in a VM the work of all CPUs, on metal the path; published changes",
+        &[
+            "VM", "", "metal", "", "VM G2", "VM G3", "metal G2", "metal G3",
+        ],
+    );
+    let mut claims = Vec::new();
+    for (name, workload, published) in TESTS {
+        let mut texts = Vec::new();
+        for (place, shown, columns) in PLACES {
+            let (before, after) = costs(runs.first(), place, workload)?;
+            texts.push(format!("{} -> {}", whole(before), whole(after)));
+            texts.push(change(before, after));
+            claims.push(claim(
+                runs,
+                (name, workload),
+                (place, shown),
+                columns.map(|n| published[n]),
+            )?);
+        }
+        texts.extend(published.map(|(before, after)| change(before, after)));
+        table.row(name, texts);
+    }
+    let mut sent = Table::new(
+        "Interrupts between CPUs per operation, in a VM",
+        &["before", "after"],
+    );
+    for (name, workload, _) in &TESTS[..2] {
+        let of = |when: &str| {
+            let label = format!("vm-{when}");
+            runs.by_boot(|run| Ok(ipis(&run.cell(&label, &[("workload", workload)])?)))
+        };
+        let (before, after) = (of("before")?, of("after")?);
+        sent.row(name, vec![two(before.median()), two(after.median())]);
+        claims.push(
+            Claim::new(
+                format!("{name}: reschedule IPIs fall (Tensorflow: 250,000 to 120,000 a second; Reactors: 370,000 to 80,000)"),
+                Test::Sign { way: Way::Falls },
+                ("after", after),
+                ("before", before),
+            )
+            .published(120.0, 250.0),
+        );
+    }
+    let series = [
+        Series::Here(1, "VM"),
+        Series::Here(3, "metal"),
+        Series::Published(4, "VM, Graviton2"),
+        Series::Published(5, "VM, Graviton3"),
+        Series::Published(6, "metal, Graviton2"),
+        Series::Published(7, "metal, Graviton3"),
+    ];
+    let chart = Chart::bars(
+        &table,
+        "What the patch changes of an operation",
+        "change, %",
+        &series,
+        |_| true,
+    );
+    Ok(Outcome {
+        tables: vec![table, sent],
+        charts: vec![chart],
+        claims,
+        notes: vec![
+            "the VM is a guest of KVM with VHE that does not trap WFI; metal is the bare machine".into(),
+            "kernels are Debian's source of 6.12 with the configuration of `cargo xtask kernel`, governor menu".into(),
+        ],
+    })
+}
+
+/// Claims that a change has the published size, or that there is none.
+fn claim(
+    runs: &Runs,
+    (name, workload): (&str, &str),
+    (place, shown): (&str, &str),
+    there: [Pair; 2],
+) -> Result<Claim> {
+    let ours = runs.by_boot(|run| costs(run, place, workload))?;
+    let [g2, g3] = there.map(percent);
+    let test = match workload {
+        "linux-messaging" => Test::Equality { band: NOISE },
+        _ => Test::Size {
+            expected: f64::midpoint(g2, g3),
+            band: (g2 - g3).abs() / 2.0 + BAND,
+        },
+    };
+    let source = format!("{name}, {shown}: {g2:+.0} % (Graviton2), {g3:+.0} % (Graviton3)");
+    let claim = Claim::new(
+        source,
+        test,
+        ("after", ours.map(|(_, after)| *after)),
+        ("before", ours.map(|(before, _)| *before)),
+    );
+    Ok(claim.else_because(match place {
+        "vm" => {
+            "an exit of this KVM has another share in an operation than on the cores of the source"
+        }
+        _ => "instructions have neither the latency of an interrupt nor that of leaving WFI",
+    }))
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `posted-idle-poll`: CPUs that poll by a file of sysfs, with the patch itself.
+
+use anyhow::Result;
+use plan::Under;
+use running::options::Metric;
+
+use super::KERNEL;
+use crate::Experiment;
+use crate::boot::{Boot, Lists, SEEDS};
+use crate::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, two, whole};
+use crate::runs::Runs;
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "posted-idle-poll",
+    question: "does a CPU that polls by its file idle_poll wake up as with nohlt, and does the patch cost nothing otherwise?",
+    source: "D. Bristot de Oliveira, \"[PATCH] sched/idle: Make idle poll dynamic per-cpu\", January 2023, in Linux 6.1: \
+             cyclictest as good as with idle=poll; a static key while unused",
+    boots: &[
+        boot("without", &[(KERNEL, "6.1"), WORKLOADS, UNTRAPPED]),
+        boot("unused", &[(KERNEL, "6.1+003"), WORKLOADS, UNTRAPPED]),
+        boot(
+            "by-file",
+            &[
+                (KERNEL, "6.1+003"),
+                WORKLOADS,
+                UNTRAPPED,
+                ("linux-cpuidle", "idle-poll"),
+            ],
+        ),
+        boot(
+            "nohlt",
+            &[
+                (KERNEL, "6.1+003"),
+                WORKLOADS,
+                UNTRAPPED,
+                ("linux-cpuidle", "nohlt"),
+            ],
+        ),
+    ],
+    metric: Some(Metric::Insns),
+    conclude,
+    comparable: "lateness of a timer and the length of a wake-up, in instructions of the bare machine; that the files work \
+                 while the system runs. Not watts, nor the 80 ns of a boost clock.",
+};
+
+const WORKLOADS: (&str, &str) = ("workload", "linux-timer,linux-pipe");
+const UNTRAPPED: (&str, &str) = ("trap", "none");
+
+const fn boot(label: &'static str, lists: Lists) -> Boot {
+    Boot {
+        label,
+        under: Under::None,
+        cpus: Some(2),
+        lists,
+        iterations: 200,
+        repeats: SEEDS,
+    }
+}
+
+/// Boots and their names in the table.
+const ROWS: [(&str, &str); 4] = [
+    ("without", "6.1"),
+    ("unused", "patched, not used"),
+    ("by-file", "patched, all CPUs poll by their files"),
+    ("nohlt", "patched, nohlt"),
+];
+
+/// Largest difference between two kernels that do the same, in per cent: an idle entry is a hundredth of a wake-up.
+const SAME: f64 = 0.5;
+/// Largest difference between two latenesses that are equally good, in per cent.
+const AS_GOOD: f64 = 5.0;
+
+fn conclude(runs: &Runs) -> Result<Outcome> {
+    let median = |label: &str, workload: &str| -> Result<ByBoot<f64>> {
+        runs.by_boot(|run| Ok(run.cell(label, &[("workload", workload)])?.median()))
+    };
+    let late = |label: &str| median(label, "linux-timer");
+    let pipe = |label: &str| median(label, "linux-pipe");
+    let mut table = Table::new(
+        "A timer every 1000 us, and a round trip of a pipe: medians",
+        &[
+            "timer late, ticks",
+            "pipe, instructions",
+            "WFI or poll, interrupts a trip",
+        ],
+    );
+    for (label, name) in ROWS {
+        let cell = runs.cell(label, &[("workload", "linux-pipe")])?;
+        let ipis = cell.each("linux", "call") + cell.each("linux", "resched");
+        table.row(
+            name,
+            vec![
+                whole(late(label)?.median()),
+                whole(pipe(label)?.median()),
+                two(ipis),
+            ],
+        );
+    }
+    let claims = vec![
+        Claim::new(
+            "cyclictest is as good as with idle=poll",
+            Test::Equality { band: AS_GOOD },
+            ("by file", late("by-file")?),
+            ("nohlt", late("nohlt")?),
+        )
+        .tested("median lateness of a timer"),
+        Claim::below(
+            "it is better than without",
+            ("by file", late("by-file")?),
+            ("without", late("without")?),
+        )
+        .tested("median lateness of a timer"),
+        Claim::new(
+            "a static key avoids the overhead while nothing polls: a pipe",
+            Test::Equality { band: SAME },
+            ("patched, not used", pipe("unused")?),
+            ("without", pipe("without")?),
+        )
+        .tested("instructions of a round trip"),
+        Claim::new(
+            "a static key avoids the overhead while nothing polls: a timer",
+            Test::Equality { band: SAME },
+            ("patched, not used", late("unused")?),
+            ("without", late("without")?),
+        )
+        .tested("median lateness of a timer"),
+    ];
+    let chart = Chart::bars(
+        &table,
+        "Lateness of a timer, median",
+        "ticks",
+        &[Series::Here(0, "here")],
+        |_| true,
+    );
+    Ok(Outcome {
+        tables: vec![table],
+        charts: vec![chart],
+        claims,
+        notes: vec![
+            "the files are written once Linux is up, before the first sample".into(),
+            "arm64 of 6.1 has no TIF_POLLING_NRFLAG, so a CPU that polls still gets an interrupt with each wake-up".into(),
+        ],
+    })
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `posted-teo-util`: TEO with utilisation, with the patch itself, next to TEO and menu of the same kernel.
+
+use anyhow::Result;
+use plan::Under;
+use running::options::Metric;
+
+use super::KERNEL;
+use crate::Experiment;
+use crate::boot::{Boot, Lists, SEEDS};
+use crate::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, two};
+use crate::runs::{MeasuredCell, Run, Runs};
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "posted-teo-util",
+    question: "what does utilisation change in TEO of Linux 6.1?",
+    source: "K. Puchalski, \"[PATCH v6 2/2] cpuidle: teo: Introduce util-awareness\", January 2023: Geekbench 5 on a Pixel 6",
+    boots: &[
+        boot(
+            "menu",
+            &[
+                (KERNEL, "6.1"),
+                WORKLOADS,
+                GAPS,
+                UNTRAPPED,
+                ("linux-cpuidle", "governor:menu"),
+            ],
+        ),
+        boot(
+            "teo",
+            &[
+                (KERNEL, "6.1"),
+                WORKLOADS,
+                GAPS,
+                UNTRAPPED,
+                ("linux-cpuidle", "governor:teo"),
+            ],
+        ),
+        boot(
+            "teo-util",
+            &[
+                (KERNEL, "6.1+004"),
+                WORKLOADS,
+                GAPS,
+                UNTRAPPED,
+                ("linux-cpuidle", "governor:teo"),
+            ],
+        ),
+    ],
+    metric: Some(Metric::Insns),
+    conclude,
+    comparable: "the order of the governors in each column. Not the shares: the waits of Geekbench are others, and the machine has \
+                 two states here, WFI and one of PSCI (10 us to enter, 100 to leave, residency 200).",
+};
+
+const WORKLOADS: (&str, &str) = ("workload", "linux-timer,linux-pipe");
+const GAPS: (&str, &str) = ("gap-us", "150,400");
+const UNTRAPPED: (&str, &str) = ("trap", "none");
+
+const fn boot(label: &'static str, lists: Lists) -> Boot {
+    Boot {
+        label,
+        under: Under::Rouse,
+        cpus: Some(2),
+        lists,
+        iterations: 400,
+        repeats: SEEDS,
+    }
+}
+
+/// Parts of the mix: name, and words of their cells.
+const PARTS: [(&str, &[(&str, &str)]); 3] = [
+    (
+        "timer-150",
+        &[("workload", "linux-timer"), ("gap-us", "150")],
+    ),
+    (
+        "timer-400",
+        &[("workload", "linux-timer"), ("gap-us", "400")],
+    ),
+    ("pipe", &[("workload", "linux-pipe")]),
+];
+
+/// Boots, their names, and the published shares and times of the governors.
+const GOVERNORS: [&str; 3] = ["menu", "teo", "teo-util"];
+const TOO_DEEP: [f64; 3] = [14.99, 9.65, 4.02];
+const TOO_SHALLOW: [f64; 3] = [2.5, 5.96, 14.59];
+const WAKE_UP: [f64; 3] = [78.16, 61.60, 54.45];
+
+/// Figures of a governor in one part.
+#[derive(Clone, Copy)]
+struct Figures {
+    too_deep: f64,
+    too_shallow: f64,
+    wake_up: f64,
+}
+
+impl Figures {
+    fn of(cell: &MeasuredCell<'_>) -> Self {
+        Self {
+            too_deep: cell.misses_of(&STATES, "above"),
+            too_shallow: cell.misses_of(&STATES, "below"),
+            wake_up: cell.us(cell.mean()),
+        }
+    }
+}
+
+/// Names of Linux's states, in lower case.
+const STATES: [&str; 2] = ["wfi", "standby"];
+
+fn parts(run: Run<'_>, governor: &str) -> Result<[Figures; PARTS.len()]> {
+    let mut all = Vec::new();
+    for (_, words) in PARTS {
+        all.push(Figures::of(&run.cell(governor, words)?));
+    }
+    Ok(all
+        .try_into()
+        .unwrap_or_else(|_| unreachable!("as many as there are parts")))
+}
+
+fn conclude(runs: &Runs) -> Result<Outcome> {
+    let mut table = Table::new(
+        "By part: too deep % / too shallow % / mean wake-up, us; median of the boots",
+        &PARTS.map(|(name, _)| name),
+    );
+    let mut mix = Table::new(
+        "The mix, mean of its parts; published: Geekbench 5",
+        &[
+            "too deep %",
+            "published",
+            "too shallow %",
+            "published",
+            "wake-up, us",
+            "published",
+        ],
+    );
+    let mut ours = Vec::new();
+    for (n, governor) in GOVERNORS.into_iter().enumerate() {
+        let figures = runs.by_boot(|run| parts(run, governor))?;
+        let median =
+            |part: usize, of: fn(&Figures) -> f64| figures.map(|parts| of(&parts[part])).median();
+        let texts = (0..PARTS.len()).map(|part| {
+            let (deep, shallow) = (
+                median(part, |it| it.too_deep),
+                median(part, |it| it.too_shallow),
+            );
+            format!(
+                "{deep:.1} / {shallow:.1} / {:.1}",
+                median(part, |it| it.wake_up)
+            )
+        });
+        table.row(governor, texts.collect());
+        let columns: [(fn(&Figures) -> f64, f64); 3] = [
+            (|it| it.too_deep, TOO_DEEP[n]),
+            (|it| it.too_shallow, TOO_SHALLOW[n]),
+            (|it| it.wake_up, WAKE_UP[n]),
+        ];
+        let texts = columns.map(|(of, there)| [two(mean(&figures, of).median()), two(there)]);
+        mix.row(governor, texts.concat());
+        ours.push(figures);
+    }
+    let below = |text: &str, one: usize, other: usize, of: fn(&Figures) -> f64, there: [f64; 3]| {
+        let named = |n: usize| (GOVERNORS[n], mean(&ours[n], of));
+        Claim::below(text, named(one), named(other)).published(there[one], there[other])
+    };
+    let (menu, teo, util) = (0, 1, 2);
+    let claims = vec![
+        below(
+            "teo is too deep less often than menu",
+            teo,
+            menu,
+            |it| it.too_deep,
+            TOO_DEEP,
+        ),
+        below(
+            "teo-util is too deep less often than teo",
+            util,
+            teo,
+            |it| it.too_deep,
+            TOO_DEEP,
+        ),
+        below(
+            "teo is too shallow more often than menu",
+            menu,
+            teo,
+            |it| it.too_shallow,
+            TOO_SHALLOW,
+        ),
+        below(
+            "teo-util is too shallow more often than teo",
+            teo,
+            util,
+            |it| it.too_shallow,
+            TOO_SHALLOW,
+        ),
+        below(
+            "teo wakes up faster than menu",
+            teo,
+            menu,
+            |it| it.wake_up,
+            WAKE_UP,
+        ),
+        below(
+            "teo-util wakes up faster than teo",
+            util,
+            teo,
+            |it| it.wake_up,
+            WAKE_UP,
+        ),
+    ];
+    let chart = Chart::bars(
+        &mix,
+        "Idle states that were too deep, and too shallow",
+        "% of the stays",
+        &[
+            Series::Here(0, "too deep"),
+            Series::Published(1, "too deep"),
+            Series::Here(2, "too shallow"),
+            Series::Published(3, "too shallow"),
+        ],
+        |_| true,
+    );
+    Ok(Outcome {
+        tables: vec![mix, table],
+        charts: vec![chart],
+        claims,
+        notes: vec![
+            "too deep and too shallow are cpuidle's own counts (above, below) of all CPUs, also between samples".into(),
+        ],
+    })
+}
+
+/// Returns the mean of a figure over the parts, in every boot.
+fn mean(figures: &ByBoot<[Figures; PARTS.len()]>, of: fn(&Figures) -> f64) -> ByBoot<f64> {
+    figures.map(|parts| parts.iter().map(of).sum::<f64>() / parts.len() as f64)
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The compiler of kernels, and the programs that their build runs: this machine's, or else provided ones.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+use providing::apt::Remedy;
+use providing::compiler;
+use providing::toolchain::answer;
+use shell::failure::bad_input;
+use shell::places;
+
+const REMEDY: Remedy = Remedy {
+    missing: "a compiler for arm64 kernels",
+    instead: "install gcc-aarch64-linux-gnu, or clang with lld and llvm; and make, flex, bison and bc",
+};
+
+/// Programs that each build runs, besides the compiler.
+const TOOLS: [&str; 4] = ["make", "flex", "bison", "bc"];
+
+/// A compiler that was found.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    /// Variables for `make`.
+    pub variables: Vec<String>,
+    /// A folder with programs that this machine does not have.
+    provided: Option<PathBuf>,
+    /// Its own first line on its version.
+    pub version: String,
+}
+
+impl Compiler {
+    /// Finds a compiler, or provides one.
+    pub fn find() -> Result<Self> {
+        let here = family(there);
+        let tools = TOOLS.iter().all(|tool| there(tool));
+        if !there("gcc") && !there("clang") && !there("cc") {
+            bad_input!(
+                "a kernel's build needs a C compiler for this machine, for its own tools; install gcc"
+            );
+        }
+        let provided = match here.is_some() && tools {
+            true => None,
+            false => Some(provide()?),
+        };
+        let family = here.unwrap_or(Family::Gcc(compiler::PREFIX));
+        let mut variables = vec!["ARCH=arm64".to_owned()];
+        let program = match family {
+            Family::Gcc(prefix) => {
+                variables.push(format!("CROSS_COMPILE={prefix}"));
+                format!("{prefix}gcc")
+            }
+            Family::Clang => {
+                variables.push("LLVM=1".into());
+                "clang".into()
+            }
+        };
+        if !there("gcc") && there("cc") && !there("clang") {
+            variables.push("HOSTCC=cc".into());
+        }
+        let mut found = Self {
+            variables,
+            provided,
+            version: String::new(),
+        };
+        let mut version = found.command(&program);
+        let said = answer(version.arg("--version")).unwrap_or_default();
+        found.version = said.lines().next().unwrap_or(&program).to_owned();
+        Ok(found)
+    }
+
+    /// Returns a command that finds the provided programs before this machine's.
+    pub fn command(&self, program: &str) -> Command {
+        let Some(folder) = &self.provided else {
+            return Command::new(program);
+        };
+        let path = env::var_os("PATH").unwrap_or_default();
+        let folders = [folder.clone()].into_iter().chain(env::split_paths(&path));
+        let path = env::join_paths(folders).unwrap_or(path.clone());
+        // A program is found by the PATH of this process, and not by that of the command.
+        let own = folder.join(program);
+        let mut command = match own.exists() {
+            true => Command::new(own),
+            false => Command::new(program),
+        };
+        command.env("PATH", path);
+        command
+    }
+
+    /// Returns a compiler whose programs are in `folder`.
+    #[cfg(test)]
+    pub fn in_folder(folder: &Path) -> Self {
+        Self {
+            variables: Vec::new(),
+            provided: Some(folder.into()),
+            version: "fake".into(),
+        }
+    }
+}
+
+/// A compiler's family, with the prefix of its programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Gcc(&'static str),
+    Clang,
+}
+
+/// Returns the compiler for arm64 that this machine has, by the programs that are `there`.
+fn family(there: impl Fn(&str) -> bool) -> Option<Family> {
+    if cfg!(target_arch = "aarch64") && there("gcc") {
+        return Some(Family::Gcc(""));
+    }
+    if there("aarch64-linux-gnu-gcc") {
+        return Some(Family::Gcc(compiler::PREFIX));
+    }
+    let llvm = [
+        "clang",
+        "ld.lld",
+        "llvm-ar",
+        "llvm-nm",
+        "llvm-objcopy",
+        "llvm-readelf",
+    ];
+    llvm.iter().all(|tool| there(tool)).then_some(Family::Clang)
+}
+
+fn there(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|folder| is_program(&folder.join(program)))
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata()
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+/// Provides the cross compiler and the tools; returns the folder with scripts that start them.
+fn provide() -> Result<PathBuf> {
+    let here = || compiler::is_provided().then_some(());
+    let Remedy { missing, instead } = REMEDY;
+    if here().is_none()
+        && let Some(obstacle) = compiler::obstacle()
+    {
+        bad_input!("{missing} is missing, and {obstacle}; {instead}");
+    }
+    REMEDY.once("", here, |tools| {
+        let apt = tools.all_suites(&REMEDY)?;
+        compiler::provide(&apt)
+    })?;
+    let folder = places::target().join("kernels/programs");
+    compiler::scripts(&folder)?;
+    Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gcc_comes_before_clang_and_half_an_llvm_is_none() {
+        let of = |programs: &[&str]| family(|program| programs.contains(&program));
+        let llvm = [
+            "clang",
+            "ld.lld",
+            "llvm-ar",
+            "llvm-nm",
+            "llvm-objcopy",
+            "llvm-readelf",
+        ];
+        if cfg!(target_arch = "x86_64") {
+            assert_eq!(
+                of(&["gcc", "aarch64-linux-gnu-gcc"]),
+                Some(Family::Gcc(compiler::PREFIX))
+            );
+            assert_eq!(of(&[&llvm[..], &["gcc"]].concat()), Some(Family::Clang));
+            assert_eq!(of(&["gcc", "clang"]), None);
+        }
+    }
+
+    #[test]
+    fn a_program_is_a_file_that_can_be_executed() {
+        assert!(there("sh"));
+        assert!(!there("no-such-program-of-anybody"));
+        assert!(!is_program(Path::new("/etc/passwd")) && !is_program(Path::new("/etc")));
+    }
+}

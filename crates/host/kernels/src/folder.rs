@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The folder of a kernel: the copy of its source, its record, its log, and the finished Image.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use shell::terminal::step;
+use shell::{digest, files, partial_files, places};
+
+use crate::tree::{self, BUILD, Seen};
+
+/// File with the record.
+const RECORD: &str = "record.json";
+
+/// What a folder has, so that the next build takes only what changed.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Record {
+    /// SHA-256 of all that the Image is made of; empty until it is there.
+    pub made_of: String,
+    /// SHA-256 of what any two kernels must share to share objects: source, configuration, compiler.
+    pub shares: String,
+    /// SHA-256 of the configuration's text.
+    pub config: String,
+    /// Paths that patches have changed.
+    pub patched: Vec<String>,
+    /// Files that a whole build compiles.
+    pub files: u64,
+    /// State of the copied files.
+    pub seen: Seen,
+}
+
+/// A kernel's folder, locked.
+#[derive(Debug)]
+pub struct Folder {
+    pub path: PathBuf,
+    pub record: Record,
+    _lock: File,
+}
+
+/// The folder of all kernels.
+fn kernels() -> PathBuf {
+    places::target().join("kernels")
+}
+
+impl Folder {
+    /// Opens the folder of the kernel `short`, whose parts are `named`; waits for other runs that build it.
+    pub fn open(short: &str, named: &str) -> Result<Self> {
+        let path = kernels().join(format!("{short}-{:.8}", digest::sum(named.as_bytes())));
+        let waits = || {
+            step!(
+                "waiting for another run that builds {}",
+                places::shown(&path)
+            )
+        };
+        let lock = files::lock(&path.join("lock"), waits)?;
+        let record = fs::read(path.join(RECORD)).ok();
+        let record = record.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let is_whole = record.is_some();
+        let folder = Self {
+            record: record.unwrap_or_default(),
+            _lock: lock,
+            path,
+        };
+        if !is_whole {
+            // A copy without a record may be half of one.
+            let _ = fs::remove_dir_all(folder.copy());
+        }
+        Ok(folder)
+    }
+
+    pub fn copy(&self) -> PathBuf {
+        self.path.join("source")
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.path.join("build.log")
+    }
+
+    pub fn image(&self) -> PathBuf {
+        self.path.join("Image")
+    }
+
+    /// Writes the record.
+    pub fn keep(&self) -> Result<()> {
+        write(&self.path.join(RECORD), &serde_json::to_vec(&self.record)?)
+    }
+
+    /// Puts the finished kernel in its place.
+    pub fn finish(&self) -> Result<()> {
+        let built = self.copy().join(BUILD).join("arch/arm64/boot/Image");
+        let bytes = fs::read(&built).with_context(|| built.display().to_string())?;
+        write(&self.image(), &bytes)
+    }
+
+    /// Takes the objects of another folder that shares source, configuration and compiler, if this one has none, and the
+    /// patched files that they were made of. Returns the paths of these.
+    pub fn take_objects(&mut self) -> Result<Vec<String>> {
+        let own = self.copy().join(BUILD);
+        if own.exists() {
+            return Ok(Vec::new());
+        }
+        let folders = fs::read_dir(kernels())?.flatten().map(|entry| entry.path());
+        for other in folders.filter(|other| *other != self.path) {
+            let Ok(record) = fs::read(other.join(RECORD)) else {
+                continue;
+            };
+            let Ok(record) = serde_json::from_slice::<Record>(&record) else {
+                continue;
+            };
+            if record.shares != self.record.shares || record.made_of.is_empty() {
+                continue;
+            }
+            // Another run may be building it.
+            let Ok(lock) = File::open(other.join("lock")) else {
+                continue;
+            };
+            if lock.try_lock().is_err() {
+                continue;
+            }
+            step!("taking the objects of {}", places::shown(&other));
+            let source = other.join("source");
+            for path in &record.patched {
+                tree::take(&source.join(path), &self.copy().join(path))?;
+            }
+            tree::copy_build(&source.join(BUILD), &own)?;
+            self.record.files = record.files;
+            self.record.config = record.config;
+            return Ok(record.patched);
+        }
+        Ok(Vec::new())
+    }
+}
+
+/// Writes a file whole, or not at all.
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let done = || -> std::io::Result<()> {
+        let file = partial_files::file(path.parent().unwrap_or(path))?;
+        fs::write(file.path(), bytes)?;
+        file.persist(path)?;
+        Ok(())
+    };
+    done().map_err(|error| files::refused(path, "written", &error))
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `kernel`, and kernels by name for other verbs: `SOURCE+PATCH+PATCH`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+use shell::failure::bad_input;
+use shell::terminal::{note, say, step};
+use shell::{digest, places};
+
+use crate::apply::{Changes, apply};
+use crate::build::{Build, begin_log};
+use crate::compiler::Compiler;
+use crate::config::{Begin, Config, Fragment};
+use crate::folder::Folder;
+use crate::mail::{Patch, patches};
+use crate::source::{Source, plain};
+use crate::tree;
+
+/// Most characters of a release (Linux, `include/linux/utsname.h`, without the terminating zero), less those of the
+/// version itself.
+const RELEASE: usize = 64 - 16;
+
+/// Options of the verb `kernel`.
+#[derive(Args, Clone, Debug)]
+pub struct KernelArgs {
+    /// A folder with a tree of Linux, as it is now; a revision of one (~/linux@v6.12); or Debian's source, which is provided
+    /// (debian:6.12)
+    #[arg(value_name = "SOURCE")]
+    pub source: String,
+    /// Patch to apply, in the order of the options: a diff, a mail, or a series in a mailbox. A mail that quotes the diff, has broken
+    /// its lines or has lost its white space is mended, and what was assumed is printed
+    #[arg(long, value_name = "FILE")]
+    pub patch: Vec<PathBuf>,
+    /// Settings on top of a small configuration that has what can be measured; a whole .config replaces it
+    #[arg(long, value_name = "FILE")]
+    pub config: Vec<PathBuf>,
+    /// Begin with the architecture's default configuration, which takes an hour to build
+    #[arg(long)]
+    pub defconfig: bool,
+}
+
+/// A kernel to build.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    source: Source,
+    patches: Vec<PathBuf>,
+    configs: Vec<PathBuf>,
+    defconfig: bool,
+}
+
+/// Runs `cargo xtask kernel`.
+pub fn kernel(args: &KernelArgs) -> Result<()> {
+    let Some(source) = Source::read(&args.source)? else {
+        bad_input!(
+            "{}: no source; name a folder with a tree of Linux, a revision of it (FOLDER@v6.12), or debian:6.12",
+            args.source
+        );
+    };
+    let kernel = Kernel {
+        source,
+        patches: args.patch.clone(),
+        configs: args.config.clone(),
+        defconfig: args.defconfig,
+    };
+    let image = kernel.build()?;
+    say!("{}", places::shown(&image));
+    Ok(())
+}
+
+/// Builds the kernel that `name` names, even if it is Debian's source without patches, and returns the path of its Image.
+pub fn built(name: &str) -> Result<PathBuf> {
+    match Kernel::read(name)? {
+        Some(kernel) => kernel.build(),
+        None => bad_input!("{name}: no source of a kernel"),
+    }
+}
+
+/// Builds the kernels that `names` name, and replaces their names by the paths of their Images. A name of Debian's own
+/// kernel stays, unless another kernel is built: then it is built from Debian's source too, because two kernels that are
+/// compared should have the same configuration.
+pub fn images<const N: usize>(names: [&str; N]) -> Result<[String; N]> {
+    let mut kernels = Vec::new();
+    for name in names {
+        kernels.push(Kernel::read(name)?);
+    }
+    let builds = kernels
+        .iter()
+        .flatten()
+        .any(|kernel| !kernel.may_be_debians());
+    let mut images = names.map(str::to_owned);
+    for (image, kernel) in images.iter_mut().zip(kernels) {
+        if let Some(kernel) = kernel.filter(|_| builds) {
+            if kernel.may_be_debians() {
+                step!(
+                    "{image} is built from Debian's source, to have the configuration of the other kernel"
+                );
+            }
+            *image = kernel.build()?.display().to_string();
+        }
+    }
+    Ok(images)
+}
+
+impl Kernel {
+    /// Reads `SOURCE` or `SOURCE+PATCH[+PATCH]`. `None` if the name is neither; a file of that name is no source.
+    pub fn read(name: &str) -> Result<Option<Self>> {
+        if Path::new(name).is_file() {
+            return Ok(None);
+        }
+        let mut parts = name.split('+');
+        // A folder may have the sign in its own name.
+        let (source, patches) = match Path::new(name).is_dir() {
+            true => (name, Vec::new()),
+            false => (parts.next().unwrap_or_default(), parts.collect()),
+        };
+        let Some(source) = Source::read(source)? else {
+            if patches.is_empty() {
+                return Ok(None);
+            }
+            bad_input!(
+                "--guest {name}: no file, and {source} is no source of a kernel; use a folder with a tree of Linux, a revision of it \
+                 (FOLDER@v6.12), or debian:6.12"
+            );
+        };
+        Ok(Some(Self {
+            source,
+            patches: patches.into_iter().map(PathBuf::from).collect(),
+            configs: Vec::new(),
+            defconfig: false,
+        }))
+    }
+
+    /// Whether the name alone means Debian's own kernel, which needs no build.
+    pub fn may_be_debians(&self) -> bool {
+        matches!(self.source, Source::Debian(_)) && self.patches.is_empty()
+    }
+
+    /// Builds the kernel, as far as it is not built, and returns its Image.
+    pub fn build(&self) -> Result<PathBuf> {
+        let patches = self.read_patches()?;
+        let fragments = self.configs.iter().map(|path| Fragment::read(path));
+        let fragments = fragments.collect::<Result<Vec<_>>>()?;
+        let compiler = Compiler::find()?;
+        let files = self.source.files()?;
+        let changes = apply(&self.name_of_source(), &files.folder, &patches)?;
+        let options = changes.options.clone();
+        let config = Config::new(self.defconfig, fragments, &options)?;
+        let mut folder = Folder::open(&self.short(), &self.identity()?)?;
+        let source = files.folder.display();
+        let shares =
+            digest::sum(format!("{source}\0{}\0{}", config.text, compiler.version).as_bytes());
+        let patched: Vec<u8> = patches
+            .iter()
+            .flat_map(|patch| patch.text.bytes())
+            .collect();
+        let made_of = digest::sum(
+            format!("{shares}{}{}", self.local_version(), digest::sum(&patched)).as_bytes(),
+        );
+        folder.record.shares = shares;
+        let mut seen = std::mem::take(&mut folder.record.seen);
+        let copy = folder.copy();
+        let before = std::mem::take(&mut folder.record.made_of);
+        let stays = tree::sync(&files, &copy, &mut seen).map(|changed| !changed);
+        folder.record.seen = seen;
+        if stays? && before == made_of && folder.image().is_file() {
+            folder.record.made_of = made_of;
+            return Ok(folder.image());
+        }
+        self.compile(&mut folder, &files, changes, &config, &compiler)?;
+        for option in config.without(&options, &fs::read_to_string(dot_config(&copy))?) {
+            note!(
+                "note: the patch adds CONFIG_{option}, and the configuration has it off; set what it depends on by --config"
+            );
+        }
+        folder.record.made_of = made_of;
+        folder.keep()?;
+        Ok(folder.image())
+    }
+
+    /// Brings the copy up to date, configures it and runs `make`.
+    fn compile(
+        &self,
+        folder: &mut Folder,
+        files: &crate::source::Files,
+        changes: Changes,
+        config: &Config,
+        compiler: &Compiler,
+    ) -> Result<()> {
+        // Until the end, the record has no Image.
+        folder.keep()?;
+        let copy = folder.copy();
+        let mut before = std::mem::take(&mut folder.record.patched);
+        before.extend(folder.take_objects()?);
+        let now: BTreeSet<String> = changes.files.iter().map(|(path, _)| path.clone()).collect();
+        folder.record.patched = now
+            .union(&before.iter().cloned().collect())
+            .cloned()
+            .collect();
+        folder.keep()?;
+        folder.record.patched = tree::patch(files, &copy, &before, changes)?;
+        folder.keep()?;
+        let log = folder.log();
+        begin_log(&log)?;
+        let (name, release) = (self.short(), self.local_version());
+        let build = Build {
+            name: &name,
+            release: &release,
+            copy: &copy,
+            compiler,
+            log: &log,
+            files: folder.record.files,
+        };
+        step!("building {name} with {}", compiler.version);
+        configure(folder, &build, config)?;
+        let compiled = build.make(&["Image"])?;
+        folder.record.files = folder.record.files.max(compiled);
+        folder.finish()
+    }
+
+    fn read_patches(&self) -> Result<Vec<Patch>> {
+        let read = self.patches.iter().map(|path| patches(path));
+        Ok(read.collect::<Result<Vec<_>>>()?.concat())
+    }
+
+    /// Returns the name of what the patches apply to.
+    fn name_of_source(&self) -> String {
+        match &self.source {
+            Source::Debian(version) => format!("debian:{version}"),
+            Source::Tree(tree) => tree.display().to_string(),
+            Source::Revision { tree, commit } => format!("{}@{commit:.12}", tree.display()),
+        }
+    }
+
+    /// Returns what tells it from other kernels: names of its parts, and not their contents.
+    fn identity(&self) -> Result<String> {
+        let absolute = |path: &PathBuf| std::path::absolute(path);
+        let patches: Vec<_> = self
+            .patches
+            .iter()
+            .map(absolute)
+            .collect::<Result<_, _>>()?;
+        let configs: Vec<_> = self
+            .configs
+            .iter()
+            .map(absolute)
+            .collect::<Result<_, _>>()?;
+        let Self {
+            source, defconfig, ..
+        } = self;
+        Ok(format!("{source:?} {patches:?} {configs:?} {defconfig}"))
+    }
+
+    /// Returns a short name, for its folder and for progress.
+    fn short(&self) -> String {
+        format!("{}{}", self.source.short(), self.local_version())
+    }
+
+    /// Returns the end of its release, which names the patches.
+    fn local_version(&self) -> String {
+        let stem = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let name = ["patch", "diff", "mbox", "txt", "eml"]
+                .iter()
+                .find_map(|end| name.strip_suffix(&format!(".{end}")))
+                .unwrap_or(&name)
+                .to_owned();
+            plain(&name)
+        };
+        let names = self.patches.iter().map(stem);
+        let mut local: String = names.map(|name| format!("+{name}")).collect();
+        local.truncate(RELEASE);
+        local
+    }
+}
+
+fn dot_config(copy: &Path) -> PathBuf {
+    copy.join(tree::BUILD).join(".config")
+}
+
+/// Makes the configuration, unless it is there, and checks it.
+fn configure(folder: &mut Folder, build: &Build<'_>, config: &Config) -> Result<()> {
+    let sum = digest::sum(config.text.as_bytes());
+    let file = dot_config(build.copy);
+    if folder.record.config == sum && file.exists() {
+        build.make(&["olddefconfig"])?;
+    } else {
+        let fragments = folder.path.join("fragments.config");
+        fs::write(&fragments, &config.text)
+            .map_err(|error| shell::files::refused(&fragments, "written", &error))?;
+        match config.begin {
+            Begin::Base => {
+                let all = format!("KCONFIG_ALLCONFIG={}", fragments.display());
+                build.make(&["allnoconfig", &all])?;
+            }
+            Begin::Defconfig | Begin::Whole => {
+                if config.begin == Begin::Defconfig {
+                    build.make(&["defconfig"])?;
+                }
+                let mut text = fs::read_to_string(&file).unwrap_or_default();
+                if config.begin == Begin::Whole {
+                    text.clear();
+                }
+                shell::files::make_folder(&build.copy.join(tree::BUILD))?;
+                fs::write(&file, text + &config.text)?;
+                build.make(&["olddefconfig"])?;
+            }
+        }
+    }
+    config.check(&fs::read_to_string(&file)?)?;
+    folder.record.config = sum;
+    folder.keep()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel(name: &str) -> Kernel {
+        Kernel::read(name).unwrap().unwrap()
+    }
+
+    #[test]
+    fn a_name_is_a_source_and_patches() {
+        let plain = kernel("debian:6.12");
+        assert!(plain.may_be_debians() && plain.patches.is_empty());
+        let patched = kernel("debian:6.12+a/000 poll.patch+b.mbox");
+        assert_eq!(
+            patched.patches,
+            [Path::new("a/000 poll.patch"), Path::new("b.mbox")]
+        );
+        assert!(!patched.may_be_debians());
+        assert_eq!(patched.local_version(), "+000-poll+b");
+        assert_eq!(patched.short(), "debian-6.12+000-poll+b");
+        assert!(Kernel::read("Image").unwrap().is_none());
+        let error = Kernel::read("Image+x.patch").unwrap_err().to_string();
+        assert!(error.contains("Image is no source"), "{error}");
+    }
+
+    #[test]
+    fn a_release_has_room_for_the_version() {
+        let long = format!("debian:6.12+{}.patch", "x".repeat(90));
+        assert_eq!(kernel(&long).local_version().len(), RELEASE);
+    }
+}

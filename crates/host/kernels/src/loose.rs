@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reads diffs out of any text: a patch as it was made, a mail that quotes one, or a page of an archive.
+//!
+//! Mailers and archives damage a diff in three ways: an answer quotes it, breaks its long lines, and has text of its own
+//! between its lines; an archive drops white space at the beginnings of lines, which includes the mark of a context line.
+//! The counts in a hunk's header decide which of these has happened. If none of them fits, the hunk is an error.
+
+use crate::diff::{FileDiff, Hunk, Line};
+
+/// The diffs of a text, and what was assumed to read them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Loose {
+    pub files: Vec<FileDiff>,
+    /// How many lines were broken, and are whole again.
+    pub joined: usize,
+    /// How many context lines had lost their mark.
+    pub unmarked: usize,
+    /// Whether the diff was quoted.
+    pub quoted: bool,
+}
+
+/// How the lines of a hunk are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Damage {
+    /// A line without a mark is the rest of the line before it.
+    Broken,
+    /// A line without a mark is context.
+    Unmarked,
+}
+
+/// Reads all diffs in `text`. The error names the file and the hunk.
+pub fn read(text: &str) -> Result<Loose, String> {
+    let lines: Vec<(usize, &str)> = text.lines().map(unquoted).collect();
+    let mut loose = Loose::default();
+    let mut at = 0;
+    while at < lines.len() {
+        let (depth, line) = lines[at];
+        if let Some(old) = line.strip_prefix("--- ")
+            && let Some(next) = same_depth(&lines, at + 1, depth)
+            && let Some(new) = lines[next].1.strip_prefix("+++ ")
+        {
+            let header = header(&lines[..at], depth);
+            loose.quoted |= depth > 0;
+            let mut file = FileDiff {
+                old: path(old),
+                new: path(new),
+                header,
+                hunks: Vec::new(),
+            };
+            at = next + 1;
+            at = hunks(&lines, at, depth, &mut file, &mut loose)?;
+            loose.files.push(file);
+            continue;
+        }
+        if let Some(file) = without_hunks(&lines[at..], depth) {
+            loose.files.push(file);
+        }
+        at += 1;
+    }
+    Ok(loose)
+}
+
+/// Returns the number of the next line from `at` on that is quoted as deep, past the lines of an answer.
+fn same_depth(lines: &[(usize, &str)], at: usize, depth: usize) -> Option<usize> {
+    let is_answer = |(deep, line): &(usize, &str)| *deep < depth || line.trim().is_empty();
+    let answers = lines.get(at..)?.iter().take_while(|line| is_answer(line));
+    let next = at + answers.count();
+    lines
+        .get(next)
+        .filter(|(deep, _)| *deep == depth)
+        .map(|_| next)
+}
+
+/// Returns how deep a line is quoted, and its text.
+fn unquoted(line: &str) -> (usize, &str) {
+    let (mut depth, mut rest) = (0, line.trim_end_matches('\r'));
+    while let Some(more) = rest.strip_prefix('>') {
+        depth += 1;
+        rest = more.strip_prefix(' ').unwrap_or(more);
+    }
+    (depth, rest)
+}
+
+/// Returns a path of a diff without the `a/` or `b/` before it, and without a date after it.
+fn path(text: &str) -> Option<String> {
+    let text = text.split('\t').next().unwrap_or(text).trim();
+    if text == "/dev/null" {
+        return None;
+    }
+    let inside = text.strip_prefix("a/").or_else(|| text.strip_prefix("b/"));
+    Some(inside.unwrap_or(text).to_owned())
+}
+
+/// Words with which lines of git's header begin that matter for the file.
+const HEADER: [&str; 9] = [
+    "old mode",
+    "new mode",
+    "deleted file mode",
+    "new file mode",
+    "copy from",
+    "copy to",
+    "rename from",
+    "rename to",
+    "similarity index",
+];
+
+fn header(before: &[(usize, &str)], depth: usize) -> Vec<String> {
+    let begins = before
+        .iter()
+        .rposition(|(_, line)| line.starts_with("diff --git "));
+    let lines = begins.map_or(&[][..], |begins| &before[begins..]);
+    // Only the lines right before the paths belong to this file.
+    let lines = if lines.len() > 8 { &[][..] } else { lines };
+    let matters = |line: &&str| HEADER.iter().any(|word| line.starts_with(word));
+    let lines = lines.iter().filter(|(at, _)| *at == depth);
+    lines
+        .map(|(_, line)| *line)
+        .filter(matters)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Returns the difference of a file whose content stays, if one begins here: a rename, or another mode.
+fn without_hunks(lines: &[(usize, &str)], depth: usize) -> Option<FileDiff> {
+    let (old, new) = lines[0]
+        .1
+        .strip_prefix("diff --git a/")?
+        .split_once(" b/")?;
+    let mut header = Vec::new();
+    for (at, line) in &lines[1..] {
+        if *at != depth || line.starts_with("--- ") || line.starts_with("index ") {
+            break;
+        }
+        if !HEADER.iter().any(|word| line.starts_with(word)) {
+            break;
+        }
+        header.push((*line).to_owned());
+    }
+    let next = lines.get(header.len() + 1).map(|(_, line)| *line);
+    let changes = next.is_some_and(|next| next.starts_with("--- ") || next.starts_with("index "));
+    (!header.is_empty() && !changes).then(|| FileDiff {
+        old: Some(old.into()),
+        new: Some(new.into()),
+        header,
+        hunks: Vec::new(),
+    })
+}
+
+/// Reads the hunks of `file` from line `at` on, and returns the number of the line after them.
+fn hunks(
+    lines: &[(usize, &str)],
+    mut at: usize,
+    depth: usize,
+    file: &mut FileDiff,
+    loose: &mut Loose,
+) -> Result<usize, String> {
+    while at < lines.len() {
+        let (deep, line) = lines[at];
+        // Lines of an answer between two hunks.
+        if deep < depth || line.trim().is_empty() {
+            at += 1;
+            continue;
+        }
+        let Some(header) = Header::read(line).filter(|_| deep == depth) else {
+            return Ok(at);
+        };
+        at += 1;
+        let read = [Damage::Broken, Damage::Unmarked]
+            .into_iter()
+            .find_map(|damage| hunk(&lines[at..], depth, header.counts, damage));
+        let Some(read) = read else {
+            return Err(format!(
+                "hunk {} of {} has other lines than the {} before and {} after that its header counts",
+                file.hunks.len() + 1,
+                file.path(),
+                header.counts.0,
+                header.counts.1
+            ));
+        };
+        // Diffs of programs other than git name the file on both sides even if it is on one only.
+        if header.starts.0 == 0 && header.counts.0 == 0 {
+            file.old = None;
+        }
+        if header.starts.1 == 0 && header.counts.1 == 0 {
+            file.new = None;
+        }
+        at += read.taken;
+        loose.joined += read.joined;
+        loose.unmarked += read.unmarked;
+        file.hunks.push(Hunk {
+            start: header.starts.0,
+            lines: read.lines,
+        });
+    }
+    Ok(at)
+}
+
+/// A hunk's header: its first lines, and its number of lines, before and after.
+#[derive(Clone, Copy)]
+struct Header {
+    starts: (usize, usize),
+    counts: (usize, usize),
+}
+
+impl Header {
+    fn read(line: &str) -> Option<Self> {
+        let inside = line.strip_prefix("@@ -")?.split_once(" @@")?.0;
+        let (before, after) = inside.split_once(" +")?;
+        let of = |text: &str| match text.split_once(',') {
+            Some((start, count)) => Some((start.parse().ok()?, count.parse().ok()?)),
+            None => Some((text.parse().ok()?, 1)),
+        };
+        let (before, after): ((usize, usize), (usize, usize)) = (of(before)?, of(after)?);
+        Some(Self {
+            starts: (before.0, after.0),
+            counts: (before.1, after.1),
+        })
+    }
+}
+
+/// A hunk that was read.
+struct Read {
+    lines: Vec<Line>,
+    /// How many lines of the text it took.
+    taken: usize,
+    joined: usize,
+    unmarked: usize,
+}
+
+fn hunk(
+    text: &[(usize, &str)],
+    depth: usize,
+    (mut before, mut after): (usize, usize),
+    damage: Damage,
+) -> Option<Read> {
+    let mut read = Read {
+        lines: Vec::new(),
+        taken: 0,
+        joined: 0,
+        unmarked: 0,
+    };
+    for &(deep, line) in text {
+        let mark = line.chars().next();
+        let whole = before == 0 && after == 0;
+        if whole && mark != Some('\\') && !is_rest(deep == depth, line, &read, damage) {
+            break;
+        }
+        read.taken += 1;
+        if deep < depth {
+            continue;
+        }
+        let rest = || line.get(1..).unwrap_or_default().to_owned();
+        match mark {
+            Some('+') => {
+                after = after.checked_sub(1)?;
+                read.lines.push(Line::Added(rest()));
+            }
+            Some('-') => {
+                before = before.checked_sub(1)?;
+                read.lines.push(Line::Removed(rest()));
+            }
+            Some('\\') => read.lines.push(Line::NoEnd),
+            Some(' ') | None => {
+                (before, after) = (before.checked_sub(1)?, after.checked_sub(1)?);
+                read.lines.push(Line::Context(rest()));
+            }
+            Some(_) if damage == Damage::Unmarked => {
+                (before, after) = (before.checked_sub(1)?, after.checked_sub(1)?);
+                read.unmarked += 1;
+                read.lines.push(Line::Context(line.to_owned()));
+            }
+            // The rest of the hunk's own header.
+            Some(_) if read.lines.is_empty() => {}
+            Some(_) => {
+                let last = read.lines.last_mut()?.text_mut()?;
+                join(last, line);
+                read.joined += 1;
+            }
+        }
+    }
+    (before == 0 && after == 0).then_some(read)
+}
+
+/// Shortest line that a mailer breaks.
+const BROKEN: usize = 50;
+
+/// Whether `line`, which follows the last line of a hunk, is the rest of that line.
+fn is_rest(same_depth: bool, line: &str, read: &Read, damage: Damage) -> bool {
+    let long = |line: &Line| line.before().is_some_and(|text| text.len() >= BROKEN);
+    let marked = line.starts_with([' ', '+', '-', '@']) || line.starts_with("diff ");
+    damage == Damage::Broken
+        && same_depth
+        && read.joined > 0
+        && !line.is_empty()
+        && !marked
+        && read.lines.last().is_some_and(long)
+}
+
+/// Joins the rest of a broken line. Mailers break at a blank, which is lost, or after a hyphen.
+fn join(line: &mut String, rest: &str) {
+    if !line.ends_with(['-', ' ']) {
+        line.push(' ');
+    }
+    line.push_str(rest);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = "\
+From: A\n\nText.\n---\n a.c | 2 +-\n\ndiff --git a/a.c b/a.c\nindex 1..2 100644\n--- a/a.c\n+++ b/a.c\n\
+@@ -3,3 +3,4 @@ int f(void)\n \tint x;\n-\tg();\n+\th();\n+\ti();\n \treturn x;\n-- \n2.39\n";
+
+    fn lines(read: &Loose) -> Vec<Line> {
+        read.files[0].hunks[0].lines.clone()
+    }
+
+    #[test]
+    fn a_patch_as_it_was_made_is_read_as_it_is() {
+        let read = read(WHOLE).unwrap();
+        assert_eq!((read.joined, read.unmarked, read.quoted), (0, 0, false));
+        let printed = read.files[0].to_string();
+        let (_, diff) = WHOLE.split_once("index 1..2 100644\n").unwrap();
+        let diff = diff.split("-- \n").next().unwrap();
+        let (_, printed) = printed.split_once('\n').unwrap();
+        assert_eq!(printed, diff.replace("@@ int f(void)", "@@"));
+    }
+
+    #[test]
+    fn a_quoted_diff_is_read_past_the_answers_in_it() {
+        let mut quoted = String::new();
+        for line in WHOLE.lines() {
+            quoted += &format!("> > {line}\n");
+            if line.starts_with('-') {
+                quoted += ">\n> Why?\n\nBecause.\n\n";
+            }
+        }
+        let quoted = read(&quoted).unwrap();
+        assert!(quoted.quoted);
+        assert_eq!(lines(&quoted), lines(&read(WHOLE).unwrap()));
+    }
+
+    #[test]
+    fn broken_lines_are_joined_if_the_counts_then_fit() {
+        let broken = WHOLE
+            .replace("+\th();", "+\th(one,\ntwo);")
+            .replace("+\ti();", "+obj-\ny");
+        let read = read(&broken).unwrap();
+        assert_eq!(read.joined, 2);
+        assert!(lines(&read).contains(&Line::Added("\th(one, two);".into())));
+        assert!(lines(&read).contains(&Line::Added("obj-y".into())));
+    }
+
+    #[test]
+    fn context_without_its_mark_is_context_if_the_counts_then_fit() {
+        let bare = WHOLE
+            .replace(" \tint x;", "int x;")
+            .replace(" \treturn", "return");
+        let read = read(&bare).unwrap();
+        assert_eq!((read.joined, read.unmarked), (0, 2));
+        assert_eq!(lines(&read)[0], Line::Context("int x;".into()));
+    }
+
+    #[test]
+    fn a_hunk_whose_counts_do_not_fit_is_named() {
+        let cut = WHOLE.replace("+\ti();\n", "");
+        let error = read(&cut).unwrap_err();
+        assert!(error.starts_with("hunk 1 of a.c has"), "{error}");
+        assert_eq!(read("no diff").unwrap(), Loose::default());
+    }
+
+    #[test]
+    fn a_file_of_no_lines_is_none() {
+        let text = "--- a/n\n+++ b/n\n@@ -0,0 +1,1 @@\n+a\n--- a/o\n+++ b/o\n@@ -1 +0,0 @@\n-a\n";
+        let read = read(text).unwrap();
+        let sides = |n: usize| (read.files[n].old.is_some(), read.files[n].new.is_some());
+        assert_eq!((sides(0), sides(1)), ((false, true), (true, false)));
+    }
+
+    #[test]
+    fn a_rename_and_a_new_file_keep_their_headers() {
+        let text = "diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to y\n\
+                    diff --git a/n b/n\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+a\n";
+        let read = read(text).unwrap();
+        assert_eq!(read.files.len(), 2);
+        assert_eq!(read.files[0].header.len(), 3);
+        assert_eq!(read.files[1].old, None);
+        assert!(read.files[1].to_string().contains("@@ -0,0 +1,1 @@\n+a\n"));
+    }
+}

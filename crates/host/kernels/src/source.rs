@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sources of a kernel: a tree, a revision of a tree, or Debian's source.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+use providing::apt::Remedy;
+use providing::toolchain::answer;
+use shell::failure::{BadInput, bad_input};
+use shell::places;
+use shell::terminal::step;
+
+/// A source, as the user names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Debian's source of the version that begins with this text.
+    Debian(String),
+    /// A folder with a tree, as it is now.
+    Tree(PathBuf),
+    /// A commit of a tree in git.
+    Revision { tree: PathBuf, commit: String },
+}
+
+/// The files of a source.
+#[derive(Clone, Debug)]
+pub struct Files {
+    pub folder: PathBuf,
+    /// Whether they never change, because this program has made them.
+    pub fixed: bool,
+}
+
+const REMEDY: Remedy = Remedy {
+    missing: "Linux's source",
+    instead: "name a tree of Linux",
+};
+/// Prefix of the names of Debian's packages with a source.
+const PACKAGE: &str = "linux-source-";
+
+impl Source {
+    /// Reads a source's name. `None` if it names neither a folder nor a version of Debian.
+    ///
+    /// # Errors
+    /// If the folder has no tree of Linux, or git no such revision.
+    pub fn read(name: &str) -> Result<Option<Self>> {
+        if let Some(version) = name.strip_prefix("debian") {
+            return match version.strip_prefix(':') {
+                Some(version) => Ok(Some(Self::Debian(version.into()))),
+                None if version.is_empty() => Ok(Some(Self::Debian(String::new()))),
+                None => Ok(None),
+            };
+        }
+        if Path::new(name).is_dir() {
+            return Ok(Some(Self::Tree(tree(Path::new(name))?)));
+        }
+        let Some((folder, revision)) = name.rsplit_once('@') else {
+            return Ok(None);
+        };
+        if !Path::new(folder).is_dir() {
+            return Ok(None);
+        }
+        let folder = Path::new(folder);
+        let Some(commit) = git(
+            folder,
+            &[
+                "rev-parse",
+                "--verify",
+                "--quiet",
+                &format!("{revision}^{{commit}}"),
+            ],
+        ) else {
+            bad_input!(
+                "{name}: git has no commit {revision} in {}; see its `git log --all`",
+                folder.display()
+            );
+        };
+        Ok(Some(Self::Revision {
+            tree: fs::canonicalize(folder)?,
+            commit: commit.trim().into(),
+        }))
+    }
+
+    /// Returns a short name for folders: letters, digits, dots and hyphens.
+    pub fn short(&self) -> String {
+        let text = match self {
+            Self::Debian(version) if version.is_empty() => "debian".into(),
+            Self::Debian(version) => format!("debian-{version}"),
+            Self::Tree(tree) => name_of(tree),
+            Self::Revision { tree, commit } => format!("{}-{:.12}", name_of(tree), commit),
+        };
+        plain(&text)
+    }
+
+    /// Provides the files.
+    pub fn files(&self) -> Result<Files> {
+        let (folder, fixed) = match self {
+            Self::Debian(version) => (debian(version)?, true),
+            Self::Tree(tree) => (tree.clone(), false),
+            Self::Revision { tree, commit } => (revision(tree, commit)?, true),
+        };
+        Ok(Files { folder, fixed })
+    }
+}
+
+/// Replaces each character that a folder's or a release's name should not have.
+pub fn plain(text: &str) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
+    let text: String = text
+        .chars()
+        .map(|c| if fits(c) { c } else { '-' })
+        .collect();
+    text.trim_matches(['-', '.']).to_owned()
+}
+
+fn name_of(tree: &Path) -> String {
+    let name = tree.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// Checks that `folder` has a tree of Linux with arm64.
+fn tree(folder: &Path) -> Result<PathBuf> {
+    let has = |file: &str| folder.join(file).is_file();
+    if !has("Kbuild") || !has("init/main.c") {
+        bad_input!(
+            "{}: no tree of Linux; name the folder that has its MAINTAINERS and Makefile",
+            folder.display()
+        );
+    }
+    if !has("arch/arm64/Makefile") {
+        bad_input!(
+            "{}: this tree of Linux has no arch/arm64; name one of 3.7 or newer",
+            folder.display()
+        );
+    }
+    Ok(fs::canonicalize(folder)?)
+}
+
+/// Returns the output of git in `folder`; `None` if it fails.
+pub fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
+    answer(
+        Command::new("git")
+            .arg("-C")
+            .arg(folder)
+            .args(arguments)
+            .stderr(Stdio::null()),
+    )
+}
+
+/// The folder of sources that this program has unpacked.
+fn unpacked() -> PathBuf {
+    places::target().join("kernels/sources")
+}
+
+/// Provides the files of a commit.
+fn revision(tree: &Path, commit: &str) -> Result<PathBuf> {
+    let folder = unpacked().join(format!("git-{commit}"));
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    step!("copying commit {commit:.12} of {}", tree.display());
+    let partial = empty(&folder)?;
+    let mut archive = Command::new("git")
+        .arg("-C")
+        .arg(tree)
+        .args(["archive", "--format=tar", commit])
+        .stdout(Stdio::piped())
+        .spawn()
+        .context(BadInput::context("git can't be started; install it"))?;
+    let stdout = archive.stdout.take().context("git has no output")?;
+    let unpacked = Command::new("tar")
+        .arg("-x")
+        .current_dir(&partial)
+        .stdin(stdout)
+        .output()?;
+    shell::interrupt::or(Ok(()))?;
+    if !archive.wait()?.success() || !unpacked.status.success() {
+        return Err(cannot_unpack(&unpacked.stderr));
+    }
+    self::tree(&partial)?;
+    fs::rename(&partial, &folder)?;
+    Ok(folder)
+}
+
+/// Creates an empty folder next to `folder`, for its files until they are complete.
+fn empty(folder: &Path) -> Result<PathBuf> {
+    let partial = folder.with_extension("partial");
+    let _ = fs::remove_dir_all(&partial);
+    shell::files::make_folder(&partial)?;
+    Ok(partial)
+}
+
+fn cannot_unpack(stderr: &[u8]) -> anyhow::Error {
+    let text = String::from_utf8_lossy(stderr);
+    let line = text.lines().next().unwrap_or("no reason given").to_owned();
+    BadInput::error(format!(
+        "the source can't be unpacked ({line}); make room in {}, or install tar and xz-utils",
+        places::shown(&unpacked())
+    ))
+}
+
+/// Provides Debian's source of the newest version that begins with `version`.
+fn debian(version: &str) -> Result<PathBuf> {
+    if !version.chars().all(|c| c.is_ascii_digit() || c == '.') {
+        bad_input!("debian:{version}: no version; use numbers, as in debian:6.12");
+    }
+    REMEDY.once(
+        version,
+        || provided(version),
+        |tools| {
+            let apt = tools.all_suites(&REMEDY)?;
+            let names = apt.names(&format!("^{PACKAGE}[0-9.]+$"))?;
+            let Some(name) = fitting(&names, version) else {
+                let have: Vec<_> = names
+                    .iter()
+                    .filter_map(|name| name.strip_prefix(PACKAGE))
+                    .collect();
+                bad_input!(
+                    "debian:{version}: Debian has no such source, it has {}; {}",
+                    have.join(", "),
+                    REMEDY.instead
+                );
+            };
+            apt.run("downloading Linux's source (150 MB)", &["download", name])?;
+            let release = apt
+                .archive(name, ".deb")
+                .and_then(|path| release_of(&path))
+                .with_context(|| format!("{name} has no package"))?;
+            let package = unpacked().join("package");
+            apt.unpack(&package)?;
+            let archive = package.join(format!("usr/src/{name}.tar.xz"));
+            let folder = unpacked().join(format!("debian-{release}"));
+            let partial = empty(&folder)?;
+            let unpacked = Command::new("tar")
+                .arg("-xJf")
+                .arg(&archive)
+                .arg("--strip-components=1")
+                .current_dir(&partial)
+                .output()?;
+            let _ = fs::remove_dir_all(&package);
+            shell::interrupt::or(Ok(()))?;
+            if !unpacked.status.success() {
+                return Err(cannot_unpack(&unpacked.stderr));
+            }
+            let _ = fs::remove_dir_all(&folder);
+            fs::rename(&partial, &folder)?;
+            Ok(folder)
+        },
+    )
+}
+
+/// Returns the release of a package's file, such as 6.12.107 of `linux-source-6.12_6.12.107-1_all.deb`.
+fn release_of(package: &Path) -> Option<String> {
+    let name = package.file_name()?.to_str()?;
+    let version = name.split('_').nth(1)?;
+    Some(version.split(['-', '+', '~']).next()?.to_owned())
+}
+
+/// Returns the source that an earlier run has unpacked.
+fn provided(version: &str) -> Option<PathBuf> {
+    let entries = fs::read_dir(unpacked()).ok()?.flatten();
+    let names: Vec<_> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| name.starts_with("debian-") && !name.ends_with("partial"))
+        .collect();
+    Some(unpacked().join(fitting(&names, version)?))
+}
+
+/// Returns, of names that end with a version, the newest whose version begins with `version`.
+fn fitting<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
+    let numbers = |text: &str| -> Vec<u32> { text.split('.').flat_map(str::parse).collect() };
+    let of = |name: &String| numbers(name.rsplit('-').next().unwrap_or_default());
+    let wanted = numbers(version);
+    let fits = names.iter().filter(|name| of(name).starts_with(&wanted));
+    fits.max_by_key(|name| of(name)).map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_a_version_a_folder_or_a_revision() {
+        let read = |name: &str| Source::read(name).unwrap();
+        assert_eq!(read("debian:6.12"), Some(Source::Debian("6.12".into())));
+        assert_eq!(read("debian"), Some(Source::Debian(String::new())));
+        assert_eq!(read("debianx"), None);
+        assert_eq!(read("/nonexistent@v6.12"), None);
+        assert_eq!(read("Image"), None);
+    }
+
+    #[test]
+    fn a_folder_without_linux_is_refused_with_the_remedy() {
+        let place = tempfile::tempdir().unwrap();
+        let name = place.path().to_str().unwrap();
+        let refused = Source::read(name).unwrap_err().to_string();
+        assert!(
+            refused.starts_with(name) && refused.contains("MAINTAINERS"),
+            "{refused}"
+        );
+        for file in ["Kbuild", "init/main.c"] {
+            let path = place.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let refused = Source::read(name).unwrap_err().to_string();
+        assert!(refused.contains("arch/arm64"), "{refused}");
+        let refused = Source::read(&format!("{name}@v1")).unwrap_err().to_string();
+        assert!(refused.contains("no commit v1"), "{refused}");
+    }
+
+    #[test]
+    fn a_part_of_a_version_takes_the_newest_that_fits() {
+        let names = ["linux-source-6.1", "linux-source-6.12", "linux-source-7.3"];
+        let names = names.map(str::to_owned);
+        assert_eq!(fitting(&names, "6.1"), Some("linux-source-6.1"));
+        assert_eq!(fitting(&names, "6"), Some("linux-source-6.12"));
+        assert_eq!(fitting(&names, ""), Some("linux-source-7.3"));
+        assert_eq!(fitting(&names, "5"), None);
+        let package = Path::new("/a/linux-source-6.12_6.12.107-1~bpo1_all.deb");
+        assert_eq!(release_of(package).unwrap(), "6.12.107");
+    }
+
+    #[test]
+    fn names_of_folders_have_plain_characters() {
+        let source = Source::Revision {
+            tree: "/home/me/my linux".into(),
+            commit: "0123456789abcdef".into(),
+        };
+        assert_eq!(source.short(), "my-linux-0123456789ab");
+    }
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The copy of a source's files that is built, with patched files in place of the source's.
+//!
+//! A file of the copy is written only if its content changes, and then it is newer than every object: so `make`
+//! compiles what depends on it, and nothing else.
+
+use std::collections::BTreeMap;
+use std::fs::{self, FileType, Metadata};
+use std::io;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use shell::{files, interrupt};
+
+use crate::apply::Changes;
+use crate::source::{Files, git};
+
+/// The folder in the copy that has the objects. Kbuild uses relative paths if it is there, so it can be moved with the
+/// copy.
+pub const BUILD: &str = "rouse-build";
+
+/// Size and time of change of each file of a tree when it was copied.
+pub type Seen = BTreeMap<String, (u64, i64, i64)>;
+
+/// Makes `copy` have the files of `source`. `seen` has what was copied earlier, and gets what is there now. Returns
+/// whether a file has changed.
+pub fn sync(source: &Files, copy: &Path, seen: &mut Seen) -> Result<bool> {
+    if source.fixed {
+        let is_new = !copy.exists();
+        if is_new {
+            link(&source.folder, copy)?;
+        }
+        return Ok(is_new);
+    }
+    files::make_folder(copy)?;
+    let mut now = Seen::new();
+    let mut changed = false;
+    for path in listed(&source.folder)? {
+        interrupt::or(Ok(()))?;
+        let from = source.folder.join(&path);
+        // A file may be in git's index, and nowhere else.
+        let Ok(metadata) = from.symlink_metadata() else {
+            continue;
+        };
+        if metadata.is_dir() {
+            continue;
+        }
+        let state = (metadata.len(), metadata.mtime(), metadata.mtime_nsec());
+        if seen.get(&path) != Some(&state) {
+            replace(&from, &copy.join(&path), &metadata)?;
+            changed = true;
+        }
+        now.insert(path, state);
+    }
+    for path in seen.keys().filter(|path| !now.contains_key(*path)) {
+        remove(&copy.join(path))?;
+        changed = true;
+    }
+    *seen = now;
+    Ok(changed)
+}
+
+/// Returns the files of a tree that belong to its source: those of git, or else all that no build has made.
+fn listed(tree: &Path) -> Result<Vec<String>> {
+    if tree.join(".git").exists()
+        && let Some(text) = git(
+            tree,
+            &[
+                "ls-files",
+                "-z",
+                "--cached",
+                "--others",
+                "--exclude-standard",
+            ],
+        )
+    {
+        let paths = text.split('\0').filter(|path| !path.is_empty());
+        return Ok(paths.map(str::to_owned).collect());
+    }
+    let mut paths = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(tree.join(&folder))? {
+            let entry = entry?;
+            let path = folder.join(entry.file_name());
+            let Some(text) = path.to_str().filter(|text| !is_built(text)) else {
+                continue;
+            };
+            match entry.file_type()?.is_dir() {
+                true => folders.push(path),
+                false => paths.push(text.to_owned()),
+            }
+        }
+    }
+    Ok(paths)
+}
+
+/// Whether a build inside of the tree has made this file. Kbuild refuses a tree that has such files.
+fn is_built(path: &str) -> bool {
+    const FOLDERS: [&str; 4] = [
+        ".git",
+        "include/config",
+        "include/generated",
+        "arch/arm64/include/generated",
+    ];
+    const ENDS: [&str; 6] = [".o", ".a", ".ko", ".cmd", ".mod", ".mod.c"];
+    FOLDERS.contains(&path)
+        || path == ".config"
+        || path == "vmlinux"
+        || ENDS.iter().any(|end| path.ends_with(end))
+}
+
+/// Fills the new folder `copy` with links to the files of `source`, which nothing changes.
+fn link(source: &Path, copy: &Path) -> Result<()> {
+    let partial = copy.with_extension("partial");
+    let _ = fs::remove_dir_all(&partial);
+    each(
+        source,
+        &partial,
+        &mut |from, to, kind| match kind.is_symlink() {
+            true => symlink(fs::read_link(from)?, to),
+            // Not every file system has links.
+            false => fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop)),
+        },
+    )?;
+    fs::rename(&partial, copy).with_context(|| copy.display().to_string())
+}
+
+/// Copies the folder of objects from another copy. Times stay, so `make` takes the objects as they are.
+pub fn copy_build(from: &Path, to: &Path) -> Result<()> {
+    let partial = to.with_extension("partial");
+    let _ = fs::remove_dir_all(&partial);
+    each(from, &partial, &mut |from, to, kind| {
+        if kind.is_symlink() {
+            return symlink(fs::read_link(from)?, to);
+        }
+        fs::copy(from, to)?;
+        let modified = from.metadata()?.modified()?;
+        fs::File::options()
+            .write(true)
+            .open(to)?
+            .set_modified(modified)
+    })?;
+    fs::rename(&partial, to).with_context(|| to.display().to_string())
+}
+
+/// Takes a file of another copy with its time; removes the file here if it is not there.
+pub fn take(from: &Path, to: &Path) -> Result<()> {
+    remove(to)?;
+    if !from.exists() {
+        return Ok(());
+    }
+    if let Some(parent) = to.parent() {
+        files::make_folder(parent)?;
+    }
+    copy_with_time(from, to).map_err(|error| files::refused(to, "written", &error))
+}
+
+fn copy_with_time(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from, to)?;
+    let modified = from.metadata()?.modified()?;
+    fs::File::options()
+        .write(true)
+        .open(to)?
+        .set_modified(modified)
+}
+
+/// Calls `place` with each file below `from`, its place below `to`, and its type. Creates the folders.
+fn each(
+    from: &Path,
+    to: &Path,
+    place: &mut impl FnMut(&Path, &Path, FileType) -> io::Result<()>,
+) -> Result<()> {
+    interrupt::or(Ok(()))?;
+    files::make_folder(to)?;
+    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
+        let entry = entry?;
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type()?;
+        match kind.is_dir() {
+            true => each(&from, &to, place)?,
+            false => {
+                place(&from, &to, kind).map_err(|error| files::refused(&to, "written", &error))?
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts the patched files into `copy`, and the source's files back where `before` were patched and no longer are.
+/// Returns the paths that are patched now.
+pub fn patch(
+    source: &Files,
+    copy: &Path,
+    before: &[String],
+    changes: Changes,
+) -> Result<Vec<String>> {
+    let now: BTreeMap<String, Option<Vec<u8>>> = changes.files.into_iter().collect();
+    for path in before.iter().filter(|path| !now.contains_key(*path)) {
+        let from = source.folder.join(path);
+        match from.symlink_metadata() {
+            Ok(metadata) => replace(&from, &copy.join(path), &metadata)?,
+            Err(_) => remove(&copy.join(path))?,
+        }
+    }
+    for (path, contents) in &now {
+        let to = copy.join(path);
+        match contents {
+            Some(contents) if fs::read(&to).is_ok_and(|is| is == *contents) => {}
+            Some(contents) => {
+                remove(&to)?;
+                fs::create_dir_all(to.parent().unwrap_or(copy))?;
+                fs::write(&to, contents).map_err(|error| files::refused(&to, "written", &error))?;
+            }
+            None => remove(&to)?,
+        }
+    }
+    Ok(now.into_keys().collect())
+}
+
+/// Replaces a file by a copy that has the time of now. The old file may be a link, so it is never written.
+fn replace(from: &Path, to: &Path, metadata: &Metadata) -> Result<()> {
+    remove(to)?;
+    if let Some(parent) = to.parent() {
+        files::make_folder(parent)?;
+    }
+    let done = match metadata.is_symlink() {
+        true => fs::read_link(from).and_then(|target| symlink(target, to)),
+        false => fs::copy(from, to).map(drop),
+    };
+    done.map_err(|error| files::refused(to, "written", &error))
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(files::refused(path, "removed", &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A source of two files, and an empty place for its copy.
+    fn source(fixed: bool) -> (tempfile::TempDir, Files, PathBuf) {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("tree");
+        fs::create_dir_all(folder.join("k")).unwrap();
+        fs::write(folder.join("k/a.c"), "a").unwrap();
+        fs::write(folder.join("b.c"), "b").unwrap();
+        fs::write(folder.join(".config"), "built").unwrap();
+        symlink("b.c", folder.join("link")).unwrap();
+        let copy = place.path().join("copy");
+        (place, Files { folder, fixed }, copy)
+    }
+
+    fn changes(files: &[(&str, Option<&str>)]) -> Changes {
+        let files = files
+            .iter()
+            .map(|(path, text)| ((*path).into(), text.map(|text| text.into())));
+        Changes {
+            files: files.collect(),
+            ..Changes::default()
+        }
+    }
+
+    #[test]
+    fn only_files_that_changed_are_copied_again() {
+        let (_place, source, copy) = source(false);
+        let mut seen = Seen::new();
+        assert!(sync(&source, &copy, &mut seen).unwrap());
+        assert!(!copy.join(".config").exists() && copy.join("link").is_symlink());
+        assert!(!sync(&source, &copy, &mut seen).unwrap());
+        fs::write(copy.join("b.c"), "of nobody").unwrap();
+        fs::write(source.folder.join("k/a.c"), "another").unwrap();
+        assert!(sync(&source, &copy, &mut seen).unwrap());
+        assert_eq!(fs::read_to_string(copy.join("k/a.c")).unwrap(), "another");
+        assert_eq!(fs::read_to_string(copy.join("b.c")).unwrap(), "of nobody");
+        fs::remove_file(source.folder.join("b.c")).unwrap();
+        assert!(sync(&source, &copy, &mut seen).unwrap());
+        assert!(!copy.join("b.c").exists());
+    }
+
+    #[test]
+    fn patched_files_never_reach_the_source_and_come_back_from_it() {
+        for fixed in [false, true] {
+            let (_place, source, copy) = source(fixed);
+            sync(&source, &copy, &mut Seen::new()).unwrap();
+            let patches = changes(&[
+                ("k/a.c", Some("patched")),
+                ("b.c", None),
+                ("n/new.c", Some("n")),
+            ]);
+            let patched = patch(&source, &copy, &[], patches).unwrap();
+            assert_eq!(patched, ["b.c", "k/a.c", "n/new.c"]);
+            let text = |path: &Path| fs::read_to_string(path).unwrap();
+            assert_eq!(text(&copy.join("k/a.c")), "patched");
+            assert!(!copy.join("b.c").exists() && copy.join("n/new.c").exists());
+            assert_eq!(text(&source.folder.join("k/a.c")), "a");
+            let patched = patch(&source, &copy, &patched, changes(&[])).unwrap();
+            assert!(patched.is_empty() && !copy.join("n/new.c").exists());
+            assert_eq!(text(&copy.join("k/a.c")) + &text(&copy.join("b.c")), "ab");
+        }
+    }
+
+    #[test]
+    fn a_patched_file_with_the_same_content_keeps_its_time() {
+        let (_place, source, copy) = source(true);
+        sync(&source, &copy, &mut Seen::new()).unwrap();
+        let again = || changes(&[("k/a.c", Some("patched"))]);
+        patch(&source, &copy, &[], again()).unwrap();
+        let time = || copy.join("k/a.c").metadata().unwrap().modified().unwrap();
+        let before = time();
+        patch(&source, &copy, &["k/a.c".into()], again()).unwrap();
+        assert_eq!(time(), before);
+    }
+}
