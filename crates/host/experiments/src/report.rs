@@ -168,8 +168,11 @@ pub fn caveats<'r>(all: impl Iterator<Item = &'r Results>) -> Vec<String> {
     let mut waits: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for cell in all.iter().flat_map(|results| &results.cells) {
         let probes = cell.not_modelled.iter().map(String::as_str);
-        let wait = cell.what.wait.name();
-        waits.entry(wait.to_owned()).or_default().extend(probes);
+        let wait = match cell.what.workload.is_linux() {
+            true => format!("Linux that idles by {}", cell.idles_by),
+            false => cell.what.wait.name().to_owned(),
+        };
+        waits.entry(wait).or_default().extend(probes);
     }
     let told = waits.into_iter().filter(|(_, probes)| !probes.is_empty());
     let told = told.map(|(wait, probes)| {

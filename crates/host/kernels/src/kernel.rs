@@ -79,19 +79,28 @@ pub fn built(name: &str) -> Result<PathBuf> {
     }
 }
 
+/// Replaces `~/` before a path, which a shell does only at the beginning of a word.
+fn at_home(name: &str) -> String {
+    match (name.strip_prefix("~/"), std::env::home_dir()) {
+        (Some(below), Some(home)) => home.join(below).display().to_string(),
+        _ => name.to_owned(),
+    }
+}
+
 /// Builds the kernels that `names` name, and replaces their names by the paths of their Images. A name of Debian's own
 /// kernel stays, unless another kernel is built: then it is built from Debian's source too, because two kernels that are
 /// compared should have the same configuration.
 pub fn images<const N: usize>(names: [&str; N]) -> Result<[String; N]> {
     let mut kernels = Vec::new();
-    for name in names {
+    let names = names.map(at_home);
+    for name in &names {
         kernels.push(Kernel::read(name)?);
     }
     let builds = kernels
         .iter()
         .flatten()
         .any(|kernel| !kernel.may_be_debians());
-    let mut images = names.map(str::to_owned);
+    let mut images = names;
     for (image, kernel) in images.iter_mut().zip(kernels) {
         if let Some(kernel) = kernel.filter(|_| builds) {
             if kernel.may_be_debians() {
