@@ -64,6 +64,7 @@ pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu) {
         | Workload::LinuxSeccompNotify
         | Workload::LinuxMessaging
         | Workload::LinuxTimer
-        | Workload::LinuxIdle => {}
+        | Workload::LinuxIdle
+        | Workload::LinuxCall => {}
     }
 }

@@ -12,7 +12,7 @@ rouse-linux > serial.log, then `cargo xtask report serial.log` where Rouse's sou
 Usage: rouse-linux [OPTIONS]
 
       --workload WORDS      linux-pipe, linux-futex, linux-eventfd, linux-membarrier, linux-seccomp-notify,
-                            linux-messaging, linux-timer, linux-idle, with commas between
+                            linux-messaging, linux-timer, linux-idle, linux-call, with commas between
                             them (default all)
       --gap-us NUMBERS      period of linux-timer (default 1000) and linux-idle (10000), microseconds
       --trap WORDS          which waits trap: none, wfi, wfe, both; where Rouse is below

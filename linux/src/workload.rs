@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The workloads, and the counts taken while they run.
 
+mod call;
 mod membarrier;
 mod messaging;
 mod pair;
 mod seccomp_notify;
 mod sleep;
+mod system_call;
 
 use std::io;
 
@@ -164,6 +166,7 @@ pub fn lacking(workload: Workload) -> Option<String> {
     match workload {
         Workload::LinuxSeccompNotify => seccomp_notify::lacking(),
         Workload::LinuxMessaging => messaging::lacking(),
+        Workload::LinuxCall => call::lacking(),
         _ => None,
     }
 }
@@ -175,6 +178,7 @@ pub fn run(cell: &Cell, block: &mut SampleBlock<'_>) -> io::Result<u64> {
         Workload::LinuxFutex => pair::by_futexes(block),
         Workload::LinuxEventfd => pair::by_eventfds(block),
         Workload::LinuxMembarrier => membarrier::run(block),
+        Workload::LinuxCall => call::run(block),
         Workload::LinuxSeccompNotify => seccomp_notify::run(block),
         Workload::LinuxMessaging => messaging::run(block),
         Workload::LinuxTimer | Workload::LinuxIdle => sleep::run(block, cell.gap_us),

@@ -6,6 +6,7 @@
 
 mod arm_poll_idle;
 mod idle_poll;
+mod skip_newidle;
 mod teo_util;
 
 use std::fs;
@@ -15,10 +16,12 @@ use anyhow::Result;
 use shell::failure::bad_input;
 
 use super::Experiment;
+use super::runs::MeasuredCell;
 
 /// Experiments that need the folder of `--patches`.
-pub const ALL: [&Experiment; 3] = [
+pub const ALL: [&Experiment; 4] = [
     &arm_poll_idle::EXPERIMENT,
+    &skip_newidle::EXPERIMENT,
     &idle_poll::EXPERIMENT,
     &teo_util::EXPERIMENT,
 ];
@@ -26,6 +29,11 @@ pub const ALL: [&Experiment; 3] = [
 /// Key of a boot's kernel among its lists: the version of Debian's source, and the beginnings of the names of patches,
 /// as `6.12+000`.
 pub const KERNEL: &str = "kernel";
+
+/// Interrupts between CPUs per operation, as Linux counts them.
+fn ipis(cell: &MeasuredCell<'_>) -> f64 {
+    cell.each("linux", "call") + cell.each("linux", "resched")
+}
 
 /// Builds the kernel `named`, with patches from `folder`, and returns the path of its Image.
 pub fn kernel(named: &str, folder: Option<&Path>) -> Result<String> {

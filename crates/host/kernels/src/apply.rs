@@ -99,7 +99,7 @@ fn copy(source: &Path, place: &Path, path: &str) -> Result<()> {
 
 /// Applies one patch: as it is, or else mended, or else with less context.
 fn one(name: &str, place: &Path, patch: &Patch, read: &mut Loose) -> Result<()> {
-    if read.joined == 0 && read.unmarked == 0 && !read.quoted {
+    if read.joined == 0 && read.unmarked == 0 && !read.quoted && !read.no_break {
         let whole = print(&read.files);
         if git(place, &[], &whole)?.is_ok() {
             return Ok(());
@@ -168,8 +168,14 @@ fn guesses(read: &Loose, restored: Restored, less: bool) -> Vec<String> {
     let quoted = read
         .quoted
         .then(|| "the diff is quoted, and text between its lines is left out".into());
+    let no_break = read.no_break.then(|| "no-break spaces are blanks".into());
     let less = less.then(|| "it applies with one line of context, so look at the result".into());
-    quoted.into_iter().chain(counted).chain(less).collect()
+    quoted
+        .into_iter()
+        .chain(no_break)
+        .chain(counted)
+        .chain(less)
+        .collect()
 }
 
 /// Runs `git apply` in `place`. The inner error is its first line of complaint.

@@ -60,6 +60,10 @@ impl Compiler {
         if !there("gcc") && there("cc") && !there("clang") {
             variables.push("HOSTCC=cc".into());
         }
+        if let Some(folder) = &provided {
+            // `make` would start itself without its script.
+            variables.push(format!("MAKE={}/make", folder.display()));
+        }
         let mut found = Self {
             variables,
             provided,

@@ -33,10 +33,7 @@ const FORBIDDEN: [(&str, &str); 2] = [
         "CPU_BIG_ENDIAN",
         "the program that measures is little-endian",
     ),
-    (
-        "ARM",
-        "this is a configuration for 32 bits, and kernels are built for arm64",
-    ),
+    ("ARM", "kernels are built for arm64, not for 32 bits"),
 ];
 /// A line at the top of a whole configuration, which Kconfig has written.
 const WHOLE: &str = "Automatically generated file; DO NOT EDIT.";

@@ -17,7 +17,11 @@ pub struct Loose {
     pub unmarked: usize,
     /// Whether the diff was quoted.
     pub quoted: bool,
+    /// Whether no-break spaces stood for blanks.
+    pub no_break: bool,
 }
+
+const NO_BREAK: char = '\u{a0}';
 
 /// How the lines of a hunk are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,6 +34,18 @@ enum Damage {
 
 /// Reads all diffs in `text`. The error names the file and the hunk.
 pub fn read(text: &str) -> Result<Loose, String> {
+    // Some mail programs send every second blank as a no-break space, which no source of Linux begins a line with.
+    let no_break = |line: &str| {
+        unquoted(line)
+            .1
+            .trim_start_matches(['+', '-'])
+            .starts_with(NO_BREAK)
+    };
+    if text.lines().any(no_break) {
+        let mut loose = read(&text.replace(NO_BREAK, " "))?;
+        loose.no_break = true;
+        return Ok(loose);
+    }
     let lines: Vec<(usize, &str)> = text.lines().map(unquoted).collect();
     let mut loose = Loose::default();
     let mut at = 0;
@@ -339,6 +355,14 @@ From: A\n\nText.\n---\n a.c | 2 +-\n\ndiff --git a/a.c b/a.c\nindex 1..2 100644\
         let quoted = read(&quoted).unwrap();
         assert!(quoted.quoted);
         assert_eq!(lines(&quoted), lines(&read(WHOLE).unwrap()));
+    }
+
+    #[test]
+    fn no_break_spaces_are_blanks() {
+        let sent = WHOLE.replace(" \t", "\u{a0} ");
+        let sent = read(&sent).unwrap();
+        assert!(sent.no_break);
+        assert_eq!(lines(&sent)[0], Line::Context(" int x;".into()));
     }
 
     #[test]

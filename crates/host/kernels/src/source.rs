@@ -158,6 +158,13 @@ fn revision(tree: &Path, commit: &str) -> Result<PathBuf> {
     if folder.is_dir() {
         return Ok(folder);
     }
+    let has = format!("{commit}:arch/arm64/Makefile");
+    if git(tree, &["cat-file", "-e", &has]).is_none() {
+        bad_input!(
+            "{}@{commit:.12}: no tree of Linux with arch/arm64; name a commit of one, of 3.7 or newer",
+            tree.display()
+        );
+    }
     step!("copying commit {commit:.12} of {}", tree.display());
     let partial = empty(&folder)?;
     let mut archive = Command::new("git")
@@ -177,7 +184,6 @@ fn revision(tree: &Path, commit: &str) -> Result<PathBuf> {
     if !archive.wait()?.success() || !unpacked.status.success() {
         return Err(cannot_unpack(&unpacked.stderr));
     }
-    self::tree(&partial)?;
     fs::rename(&partial, &folder)?;
     Ok(folder)
 }

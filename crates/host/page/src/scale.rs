@@ -194,6 +194,7 @@ pub const fn operation(workload: Workload) -> &'static str {
         | Workload::LinuxFutex
         | Workload::LinuxEventfd => "round trip",
         Workload::LinuxMembarrier => "barrier",
+        Workload::LinuxCall => "function call",
         Workload::LinuxSeccompNotify => "answered call",
         Workload::LinuxMessaging => "round of all messages",
         Workload::Ipi => "call, of one CPU or of all others",

@@ -106,6 +106,7 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
         "linux-futex",
         "linux-eventfd",
         "linux-membarrier",
+        "linux-call",
         "linux-seccomp-notify",
         "linux-messaging",
     ]) || open

@@ -209,7 +209,7 @@ fn words_of_other_dimensions_are_what_the_documentation_says() {
             1 + wakeups[0] + 2 * wakeups[1],
             "{name}"
         );
-        let marked = "ipi pingpong ipistorm linux-pipe linux-futex linux-eventfd linux-membarrier linux-seccomp-notify";
+        let marked = "ipi pingpong ipistorm linux-pipe linux-futex linux-eventfd linux-membarrier linux-seccomp-notify linux-call";
         assert_eq!(workload.is_marked(), is(marked), "{name}");
         let waits = "messaging io timer idle frames stream overshoot linux-timer linux-idle";
         assert_eq!(workload.has_idle_time(), is(waits), "{name}");
@@ -255,7 +255,7 @@ fn words_stay() {
         (
             "workload",
             "ipi pingpong ipistorm messaging pipe notify io timer idle frames stream overshoot linux-pipe \
-             linux-futex linux-eventfd linux-membarrier linux-seccomp-notify linux-messaging linux-timer linux-idle",
+             linux-futex linux-eventfd linux-membarrier linux-seccomp-notify linux-messaging linux-timer linux-idle linux-call",
         ),
         ("shape", "dry self one broadcast"),
         ("trap", "none wfi wfe both"),

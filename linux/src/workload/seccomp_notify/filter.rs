@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The filter of system calls, and the call that it sends to user space (seccomp(2)).
 
-use std::arch::asm;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 use rustix::thread::set_no_new_privs;
+
+use crate::workload::system_call::system_call;
 
 /// Numbers of system calls on arm64 (Linux, include/uapi/asm-generic/unistd.h).
 const SECCOMP: u64 = 277;
@@ -100,24 +101,4 @@ pub fn install() -> io::Result<OwnedFd> {
 pub fn make_call(token: u64) -> i64 {
     // SAFETY: whether answered or not it changes nothing.
     unsafe { system_call(CALL, [token, 0, 0]) }
-}
-
-/// # Safety
-/// The call's own conditions.
-#[inline(always)]
-unsafe fn system_call(number: u64, arguments: [u64; 3]) -> i64 {
-    let [first, second, third] = arguments;
-    let result;
-    // SAFETY: the caller's. Linux keeps every register but X0 (Linux, Documentation/arch/arm64).
-    unsafe {
-        asm!(
-            "svc #0",
-            in("x8") number,
-            inlateout("x0") first => result,
-            in("x1") second,
-            in("x2") third,
-            options(nostack)
-        );
-    }
-    result
 }

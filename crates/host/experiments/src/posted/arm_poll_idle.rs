@@ -5,11 +5,11 @@ use anyhow::Result;
 use plan::Under;
 use running::options::Metric;
 
-use super::KERNEL;
+use super::{KERNEL, ipis};
 use crate::Experiment;
 use crate::boot::{Boot, Lists, SEEDS};
 use crate::outcome::{Chart, Claim, Outcome, Series, Table, Test, Way, change, two, whole};
-use crate::runs::{MeasuredCell, Run, Runs};
+use crate::runs::{Run, Runs};
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "posted-arm-poll-idle",
@@ -107,11 +107,6 @@ fn costs(run: Run<'_>, place: &str, workload: &str) -> Result<Pair> {
         }
     };
     Ok((of("before")?, of("after")?))
-}
-
-/// Interrupts between CPUs per operation.
-fn ipis(cell: &MeasuredCell<'_>) -> f64 {
-    cell.each("linux", "call") + cell.each("linux", "resched")
 }
 
 fn conclude(runs: &Runs) -> Result<Outcome> {

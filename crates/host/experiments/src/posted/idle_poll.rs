@@ -5,7 +5,7 @@ use anyhow::Result;
 use plan::Under;
 use running::options::Metric;
 
-use super::KERNEL;
+use super::{KERNEL, ipis};
 use crate::Experiment;
 use crate::boot::{Boot, Lists, SEEDS};
 use crate::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, two, whole};
@@ -82,18 +82,17 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         &[
             "timer late, ticks",
             "pipe, instructions",
-            "WFI or poll, interrupts a trip",
+            "interrupts between CPUs a trip",
         ],
     );
     for (label, name) in ROWS {
         let cell = runs.cell(label, &[("workload", "linux-pipe")])?;
-        let ipis = cell.each("linux", "call") + cell.each("linux", "resched");
         table.row(
             name,
             vec![
                 whole(late(label)?.median()),
                 whole(pipe(label)?.median()),
-                two(ipis),
+                two(ipis(&cell)),
             ],
         );
     }

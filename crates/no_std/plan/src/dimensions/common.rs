@@ -10,7 +10,7 @@ macro_rules! common_and {
             workload: Workload {
                 key: "workload",
                 help: "What is run: ipi, pingpong, ipistorm, messaging, pipe, notify, io, timer, idle, frames, stream (the \
-                       period of the event stream), overshoot (polls that end at their limit); on Linux, with --guest: linux-pipe, linux-futex, linux-eventfd, linux-membarrier, linux-seccomp-notify, linux-messaging, linux-timer, linux-idle",
+                       period of the event stream), overshoot (polls that end at their limit); on Linux, with --guest: linux-pipe, linux-futex, linux-eventfd, linux-membarrier, linux-seccomp-notify, linux-messaging, linux-timer, linux-idle, linux-call",
                 default: [Workload::Ipi, Workload::Pingpong],
                 turn: 0,
                 place: Place::Always,

@@ -63,6 +63,8 @@ workloads! {
     LinuxTimer = "linux-timer": LINUX { has_idle_time: true, period_us: Some(1000) },
     /// On Linux: mostly nothing.
     LinuxIdle = "linux-idle": LINUX { has_idle_time: true, period_us: Some(10_000) },
+    /// On Linux: a thread makes an idle CPU execute a function of the kernel, and waits for it.
+    LinuxCall = "linux-call": LINUX { needs_second: true, is_marked: true },
 }
 
 /// Answers about a workload.

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `posted-skip-newidle`: function calls to a CPU that polls, with the patch itself on top of `arm_poll_idle`.
+//!
+//! On arm64 a CPU polls with TIF_POLLING_NRFLAG only with another patch, `arm_poll_idle`. Without it each call is an
+//! interrupt, as with the revert of the source.
+
+use anyhow::Result;
+use plan::Under;
+use running::options::Metric;
+
+use super::{KERNEL, ipis};
+use crate::Experiment;
+use crate::boot::{Boot, Lists, SEEDS};
+use crate::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, two, whole};
+use crate::runs::Runs;
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "posted-skip-newidle",
+    question: "must a CPU that polls run its scheduler to execute a function call, in Linux 6.12?",
+    source: "K. P. Nayak, \"[PATCH] sched/fair: Skip newidle_balance() when an idle CPU is woken up to process an IPI\", \
+             January 2024: ipistorm on EPYC, normalized runtime 1.00, with the revert 0.66, with the patch 0.55",
+    boots: &[
+        boot("tip", &[(KERNEL, "6.12+000"), WORKLOADS, UNTRAPPED]),
+        boot("revert", &[(KERNEL, "6.12"), WORKLOADS, UNTRAPPED]),
+        boot("patched", &[(KERNEL, "6.12+000+001"), WORKLOADS, UNTRAPPED]),
+    ],
+    metric: Some(Metric::Insns),
+    conclude,
+    comparable: "the order of the three kernels, and what the patch saves of a call, in instructions of both CPUs of the bare \
+                 machine. Not the runtimes of 256 CPUs. A pipe and messages stand for tbench and netperf.",
+};
+
+const WORKLOADS: (&str, &str) = ("workload", "linux-call,linux-pipe,linux-messaging");
+const UNTRAPPED: (&str, &str) = ("trap", "none");
+
+const fn boot(label: &'static str, lists: Lists) -> Boot {
+    Boot {
+        label,
+        under: Under::None,
+        cpus: Some(2),
+        lists,
+        iterations: 400,
+        repeats: SEEDS,
+    }
+}
+
+/// Boots, their names in the table, and the published runtime.
+const ROWS: [(&str, &str, f64); 3] = [
+    ("tip", "a CPU polls: a flag, no interrupt", 1.0),
+    ("revert", "a CPU does not poll: an interrupt", 0.66),
+    ("patched", "a CPU polls, with the patch", 0.55),
+];
+
+/// The largest difference of a benchmark that stays as it is, in per cent: the source's own variation.
+const SAME: f64 = 3.0;
+
+fn conclude(runs: &Runs) -> Result<Outcome> {
+    let median = |label: &str, workload: &str| -> Result<ByBoot<f64>> {
+        runs.by_boot(|run| Ok(run.cell(label, &[("workload", workload)])?.median()))
+    };
+    let call = |label: &str| median(label, "linux-call");
+    let tip = call("tip")?.median();
+    let mut table = Table::new(
+        "A function call to an idle CPU: instructions of both CPUs, median",
+        &[
+            "instructions",
+            "of tip",
+            "published",
+            "interrupts",
+            "pipe",
+            "messaging",
+        ],
+    );
+    for (label, name, published) in ROWS {
+        let found = runs.cell(label, &[("workload", "linux-call")])?;
+        let own = call(label)?.median();
+        table.row(
+            name,
+            vec![
+                whole(own),
+                two(own / tip),
+                two(published),
+                two(ipis(&found)),
+                whole(median(label, "linux-pipe")?.median()),
+                whole(median(label, "linux-messaging")?.median()),
+            ],
+        );
+    }
+    let mut claims = vec![
+        Claim::below(
+            "the revert is faster than tip (0.66)",
+            ("revert", call("revert")?),
+            ("tip", call("tip")?),
+        )
+        .published(0.66, 1.0),
+        Claim::below(
+            "the patch is faster than tip (0.55)",
+            ("patched", call("patched")?),
+            ("tip", call("tip")?),
+        )
+        .published(0.55, 1.0),
+        Claim::below(
+            "the patch is faster than the revert (0.55 against 0.66)",
+            ("patched", call("patched")?),
+            ("revert", call("revert")?),
+        )
+        .published(0.55, 0.66),
+    ];
+    for (workload, name) in [("linux-pipe", "a pipe"), ("linux-messaging", "messages")] {
+        claims.push(
+            Claim::new(
+                format!("tbench, netperf and hackbench with the patch match tip: {name}"),
+                Test::Equality { band: SAME },
+                ("patched", median("patched", workload)?),
+                ("tip", median("tip", workload)?),
+            )
+            .else_because("two CPUs place their threads anew in every boot"),
+        );
+    }
+    let chart = Chart::bars(
+        &table,
+        "A function call to an idle CPU, as a part of that of tip",
+        "of tip",
+        &[Series::Here(1, "here"), Series::Published(2, "runtime")],
+        |_| true,
+    );
+    Ok(Outcome {
+        tables: vec![table],
+        charts: vec![chart],
+        claims,
+        notes: vec!["the call is the read of a perf counter of the other CPU (linux-call)".into()],
+    })
+}

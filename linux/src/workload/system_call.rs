@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! System calls that `rustix` does not have. Each returns its result or a negative error number.
+
+use std::arch::asm;
+
+/// Makes a system call of at most three arguments. It is a part of samples, so it sets no other registers.
+///
+/// # Safety
+/// The call's own conditions.
+#[inline(always)]
+pub unsafe fn system_call(number: u64, arguments: [u64; 3]) -> i64 {
+    let [first, second, third] = arguments;
+    let result;
+    // SAFETY: the caller's. Linux keeps every register but X0 (Linux, Documentation/arch/arm64).
+    unsafe {
+        asm!(
+            "svc #0",
+            in("x8") number,
+            inlateout("x0") first => result,
+            in("x1") second,
+            in("x2") third,
+            options(nostack)
+        );
+    }
+    result
+}
+
+/// Makes a system call of five arguments.
+///
+/// # Safety
+/// The call's own conditions.
+pub unsafe fn system_call_of_five(number: u64, arguments: [u64; 5]) -> i64 {
+    let [first, second, third, fourth, fifth] = arguments;
+    let result;
+    // SAFETY: the caller's. Linux keeps every register but X0 (Linux, Documentation/arch/arm64).
+    unsafe {
+        asm!(
+            "svc #0",
+            in("x8") number,
+            inlateout("x0") first => result,
+            in("x1") second,
+            in("x2") third,
+            in("x3") fourth,
+            in("x4") fifth,
+            options(nostack)
+        );
+    }
+    result
+}
