@@ -63,6 +63,8 @@ pub struct Config {
     pub begin: Begin,
     /// The text of all fragments; later lines replace earlier ones.
     pub text: String,
+    /// The text without the options that patches add: what kernels with other patches share.
+    pub shared: String,
     wanted: Vec<Fragment>,
 }
 
@@ -84,6 +86,8 @@ impl Config {
         if begin == Begin::Base {
             text += BASE;
         }
+        let mut shared = format!("{begin:?} {text}");
+        shared.extend(fragments.iter().map(|fragment| &*fragment.text));
         let added = added.iter().map(|option| format!("CONFIG_{option}=y\n"));
         let added: String = added.collect();
         // A whole configuration is the first text, since it has lines for every option.
@@ -100,6 +104,7 @@ impl Config {
         Ok(Self {
             begin,
             text,
+            shared,
             wanted: fragments,
         })
     }

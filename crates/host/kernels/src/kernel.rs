@@ -161,13 +161,22 @@ impl Kernel {
         let mut folder = Folder::open(&self.short(), &self.identity()?)?;
         let source = files.folder.display();
         let shares =
-            digest::sum(format!("{source}\0{}\0{}", config.text, compiler.version).as_bytes());
+            digest::sum(format!("{source}\0{}\0{}", config.shared, compiler.version).as_bytes());
         let patched: Vec<u8> = patches
             .iter()
             .flat_map(|patch| patch.text.bytes())
             .collect();
+        let parts = [
+            &shares,
+            &config.text,
+            &self.local_version(),
+            &digest::sum(&patched),
+        ];
         let made_of = digest::sum(
-            format!("{shares}{}{}", self.local_version(), digest::sum(&patched)).as_bytes(),
+            parts
+                .map(|part| digest::sum(part.as_bytes()))
+                .concat()
+                .as_bytes(),
         );
         folder.record.shares = shares;
         let mut seen = std::mem::take(&mut folder.record.seen);
