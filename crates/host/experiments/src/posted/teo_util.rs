@@ -95,6 +95,9 @@ struct Figures {
     wake_up: f64,
 }
 
+/// Chooses a figure.
+type Of = fn(&Figures) -> f64;
+
 impl Figures {
     fn of(cell: &MeasuredCell<'_>) -> Self {
         Self {
@@ -137,8 +140,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     let mut ours = Vec::new();
     for (n, governor) in GOVERNORS.into_iter().enumerate() {
         let figures = runs.by_boot(|run| parts(run, governor))?;
-        let median =
-            |part: usize, of: fn(&Figures) -> f64| figures.map(|parts| of(&parts[part])).median();
+        let median = |part: usize, of: Of| figures.map(|parts| of(&parts[part])).median();
         let texts = (0..PARTS.len()).map(|part| {
             let (deep, shallow) = (
                 median(part, |it| it.too_deep),
@@ -150,7 +152,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             )
         });
         table.row(governor, texts.collect());
-        let columns: [(fn(&Figures) -> f64, f64); 3] = [
+        let columns: [(Of, f64); 3] = [
             (|it| it.too_deep, TOO_DEEP[n]),
             (|it| it.too_shallow, TOO_SHALLOW[n]),
             (|it| it.wake_up, WAKE_UP[n]),
@@ -159,7 +161,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         mix.row(governor, texts.concat());
         ours.push(figures);
     }
-    let below = |text: &str, one: usize, other: usize, of: fn(&Figures) -> f64, there: [f64; 3]| {
+    let below = |text: &str, one: usize, other: usize, of: Of, there: [f64; 3]| {
         let named = |n: usize| (GOVERNORS[n], mean(&ours[n], of));
         Claim::below(text, named(one), named(other)).published(there[one], there[other])
     };
@@ -231,6 +233,6 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
 }
 
 /// Returns the mean of a figure over the parts, in every boot.
-fn mean(figures: &ByBoot<[Figures; PARTS.len()]>, of: fn(&Figures) -> f64) -> ByBoot<f64> {
+fn mean(figures: &ByBoot<[Figures; PARTS.len()]>, of: Of) -> ByBoot<f64> {
     figures.map(|parts| parts.iter().map(of).sum::<f64>() / parts.len() as f64)
 }
