@@ -72,7 +72,7 @@ impl Idles {
         let why = match asked {
             LinuxCpuidle::Default => None,
             LinuxCpuidle::Nohlt => (!polls).then(|| {
-                "the kernel was not told nohlt, or does not know it (CONFIG_GENERIC_IDLE_POLL_SETUP)".into()
+                "the command line lacks nohlt, or the kernel does not know it (CONFIG_GENERIC_IDLE_POLL_SETUP)".into()
             }),
             LinuxCpuidle::IdlePoll => match polls_by_file {
                 None => Some(format!("the kernel has no file {IDLE_POLL} for its CPUs; it comes with a patch")),
@@ -81,7 +81,7 @@ impl Idles {
             },
             LinuxCpuidle::Off => governor
                 .is_some()
-                .then(|| format!("cpuidle runs, as {self}; the kernel has to be told cpuidle.off=1")),
+                .then(|| format!("cpuidle runs, as {self}; the command line lacks cpuidle.off=1")),
             LinuxCpuidle::Haltpoll if driver.as_deref() != Some("haltpoll") => Some(format!(
                 "the driver haltpoll does not run, but {self}; the kernel needs CONFIG_HALTPOLL_CPUIDLE built in"
             )),

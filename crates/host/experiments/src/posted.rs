@@ -10,7 +10,7 @@ mod skip_newidle;
 mod teo_util;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use shell::failure::bad_input;
@@ -39,20 +39,20 @@ fn ipis(cell: &MeasuredCell<'_>) -> f64 {
 pub fn kernel(named: &str, folder: Option<&Path>) -> Result<String> {
     let mut parts = named.split('+');
     let version = parts.next().unwrap_or_default();
-    let mut name = format!("debian:{version}");
+    let mut patches = Vec::new();
     for begins in parts {
         let Some(folder) = folder else {
             bad_input!(
                 "this experiment measures a kernel with the patch {begins}; name the folder with the patches: --patches DIR"
             );
         };
-        name += &format!("+{}", patch(folder, begins, version)?);
+        patches.push(patch(folder, begins, version)?);
     }
-    Ok(kernels::built(&name)?.display().to_string())
+    Ok(kernels::built(version, patches)?.display().to_string())
 }
 
 /// Returns the path of the patch whose name begins with `begins`: if there are several, the one that names `version`.
-fn patch(folder: &Path, begins: &str, version: &str) -> Result<String> {
+fn patch(folder: &Path, begins: &str, version: &str) -> Result<PathBuf> {
     let shown = folder.display();
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries.flatten(),
@@ -66,7 +66,7 @@ fn patch(folder: &Path, begins: &str, version: &str) -> Result<String> {
         names.retain(|name| name.contains(&format!("{version}.")));
     }
     match &names[..] {
-        [name] => Ok(folder.join(name).display().to_string()),
+        [name] => Ok(folder.join(name)),
         [] => bad_input!(
             "--patches {shown}: no file begins with {begins} and is for Linux {version}; name it like {begins}-NAME.on-{version}.patch"
         ),
@@ -95,9 +95,9 @@ mod tests {
         assert!(of("000", "6.1").unwrap().ends_with("000-a.on-6.12.patch"));
         assert!(of("001", "6.1").unwrap().ends_with("001-b.on-6.1.patch"));
         assert!(of("001", "6.12").unwrap().ends_with("001-b.on-6.12.patch"));
-        let told = |result: Result<String>| result.unwrap_err().to_string();
+        let told = |result: Result<PathBuf>| result.unwrap_err().to_string();
         assert!(told(of("002", "6.1")).contains("no file begins with 002"));
         assert!(told(patch(Path::new("/nonexistent"), "0", "6")).contains("can't be read"));
-        assert!(told(kernel("6.12+000", None)).contains("--patches DIR"));
+        assert!(told(kernel("6.12+000", None).map(PathBuf::from)).contains("--patches DIR"));
     }
 }

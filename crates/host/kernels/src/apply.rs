@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path};
 use std::process::{Command, Stdio};
 
@@ -19,10 +20,17 @@ use crate::restore::{Restored, restore};
 /// The files that patches change, with their contents after all of them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Paths, and contents; `None` of a removed file.
-    pub files: Vec<(String, Option<Vec<u8>>)>,
+    /// Paths, and what is there; `None` of a removed file.
+    pub files: Vec<(String, Option<Content>)>,
     /// Options of Kconfig that the patches add.
     pub options: Vec<String>,
+}
+
+/// A patched file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    pub bytes: Vec<u8>,
+    pub executable: bool,
 }
 
 /// Applies `patches` in their order to files of the tree `source`, which `name` names.
@@ -42,7 +50,17 @@ pub fn apply(name: &str, source: &Path, patches: &[Patch]) -> Result<Changes> {
                 patch.name
             ),
         };
+        for file in &mut read.files {
+            within(source, place.path(), file);
+        }
         for file in &read.files {
+            if file.header.iter().any(|line| line.ends_with(" 120000")) {
+                bad_input!(
+                    "--patch {}: {} is a symbolic link, and only files are taken",
+                    patch.name,
+                    file.path()
+                );
+            }
             for path in [&file.old, &file.new].into_iter().flatten() {
                 inside(patch, path)?;
                 if touched.insert(path.clone()) {
@@ -66,13 +84,31 @@ pub fn apply(name: &str, source: &Path, patches: &[Patch]) -> Result<Changes> {
     let contents = |path: String| -> Result<_> {
         let file = place.path().join(&path);
         let contents = match file.exists() {
-            true => Some(fs::read(&file)?),
+            true => Some(Content {
+                bytes: fs::read(&file)?,
+                executable: file.metadata()?.permissions().mode() & 0o100 != 0,
+            }),
             false => None,
         };
         Ok((path, contents))
     };
     let files = touched.into_iter().map(contents).collect::<Result<_>>()?;
     Ok(Changes { files, options })
+}
+
+/// Leaves out the first part of paths that are not in the tree, but are so without it: some programs name both trees.
+fn within(source: &Path, place: &Path, file: &mut FileDiff) {
+    let there = |path: &str| source.join(path).exists() || place.join(path).exists();
+    let Some(old) = file.old.clone().filter(|old| !there(old)) else {
+        return;
+    };
+    let Some((_, rest)) = old.split_once('/').filter(|(_, rest)| there(rest)) else {
+        return;
+    };
+    file.old = Some(rest.to_owned());
+    if let Some((_, rest)) = file.new.as_deref().and_then(|new| new.split_once('/')) {
+        file.new = Some(rest.to_owned());
+    }
 }
 
 /// Checks that a path stays in the tree.
@@ -238,7 +274,7 @@ fn added_options(file: &FileDiff) -> Vec<String> {
         let Line::Added(text) = line else { continue };
         let mut words = text.split_whitespace();
         match (words.next(), words.next()) {
-            (Some("config"), Some(name)) => last = Some(name.to_owned()),
+            (Some("config" | "menuconfig"), Some(name)) => last = Some(name.to_owned()),
             (Some("bool" | "tristate"), Some(_)) => options.extend(last.take()),
             _ => {}
         }
@@ -274,7 +310,7 @@ mod tests {
             panic!("{changes:?}")
         };
         assert_eq!(path, "k/a.c");
-        String::from_utf8(contents.clone()).unwrap()
+        String::from_utf8(contents.bytes.clone()).unwrap()
     }
 
     #[test]
@@ -293,6 +329,10 @@ mod tests {
         );
         let bare = CHANGE.replace(" \tline", "line").replace("-\t", "-");
         assert_eq!(after(&bare), whole);
+        let other = CHANGE
+            .replace("a/k/a.c", "linux.orig/k/a.c")
+            .replace("b/k/a.c", "linux/k/a.c");
+        assert_eq!(after(&other), whole);
         let moved = CHANGE.replace("-4,3 +4,4", "-9,3 +9,4");
         assert_eq!(after(&moved), whole);
     }
@@ -303,7 +343,7 @@ mod tests {
         let changes = apply("tree", tree().path(), &[patch(CHANGE), patch(second)]).unwrap();
         let contents = changes.files[0].1.clone().unwrap();
         assert!(
-            String::from_utf8(contents)
+            String::from_utf8(contents.bytes)
                 .unwrap()
                 .contains("\tLast;\n\tmore;\n")
         );

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a kernel's `make`: keeps its output in a log, shows how far it is, and ends it with this program.
 
+use std::env;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::os::unix::process::CommandExt;
@@ -57,8 +59,10 @@ impl Build<'_> {
                 "KBUILD_BUILD_USER=rouse",
             ])
             .args(["KBUILD_BUILD_HOST=rouse", "KBUILD_BUILD_VERSION=1"])
-            .env_remove("MAKEFLAGS")
             .env("LC_ALL", "C");
+        for (name, _) in env::vars_os().filter(|(name, _)| decides(name)) {
+            make.env_remove(name);
+        }
         let (status, compiled) = self.follow(&mut make)?;
         interrupt::or(Ok(()))?;
         match status {
@@ -117,7 +121,7 @@ impl Build<'_> {
         let text = String::from_utf8_lossy(&text);
         let log = places::shown(self.log);
         let full = |line: &&str| line.contains("No space left on device");
-        if text.lines().any(|line| full(&line)) {
+        if last(&text).lines().any(|line| full(&line)) {
             let folder = places::shown(&places::target().join("kernels"));
             return BadInput::error(format!(
                 "the disk is full; make room: `rm -r` a folder in {folder}, and run the command again, which goes on from there"
@@ -146,10 +150,35 @@ fn jobs() -> String {
     format!("-j{cpus}")
 }
 
+/// Whether a variable of the environment would decide how a kernel is built, which only options of this program do.
+fn decides(name: &OsStr) -> bool {
+    const NAMES: [&str; 12] = [
+        "MAKEFLAGS",
+        "ARCH",
+        "CROSS_COMPILE",
+        "LLVM",
+        "LLVM_IAS",
+        "CC",
+        "LD",
+        "HOSTCC",
+        "KCFLAGS",
+        "KAFLAGS",
+        "KCPPFLAGS",
+        "LOCALVERSION",
+    ];
+    let name = name.to_string_lossy();
+    NAMES.contains(&&*name) || name.starts_with("KCONFIG_") || name.starts_with("KBUILD_")
+}
+
+/// Returns the part of a log that the last command has written.
+fn last(log: &str) -> &str {
+    log.rfind("\n$ ").map_or(log, |at| &log[at..])
+}
+
 /// Returns the line of a log that tells why the build failed: the first error of a compiler, or of Kconfig, or of
 /// `make` itself, of the last command.
 fn cause(log: &str) -> Option<&str> {
-    let last = log.rfind("\n$ ").map_or(log, |at| &log[at..]);
+    let last = last(log);
     let marks = [
         ": error: ",
         ": fatal error: ",
@@ -163,7 +192,7 @@ fn cause(log: &str) -> Option<&str> {
         .map(|line| line.trim().trim_start_matches("../"))
 }
 
-/// What a build has done so far.
+/// Progress of a build so far.
 struct Progress<'p> {
     name: &'p str,
     files: u64,
@@ -215,10 +244,10 @@ impl<'p> Progress<'p> {
     }
 }
 
-/// Appends to a log that is longer than this begin it anew.
+/// Length from which on a log is not appended to, but replaced.
 const LONG: u64 = 16 << 20;
 
-/// Begins a log anew if it is long.
+/// Removes a log that is long.
 pub fn begin_log(log: &Path) -> Result<()> {
     if log.metadata().is_ok_and(|metadata| metadata.len() > LONG)
         && let Err(error) = fs::remove_file(log)

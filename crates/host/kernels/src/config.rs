@@ -144,6 +144,22 @@ impl Config {
         forbidden("this configuration", &result)
     }
 
+    /// Returns the options of the base that the result, the text of `.config`, does not have.
+    pub fn lost_of_base(&self, result: &str) -> Vec<String> {
+        if self.begin != Begin::Base {
+            return Vec::new();
+        }
+        let text = settings("", result).unwrap_or_default();
+        let later: String = self.wanted.iter().map(|fragment| &*fragment.text).collect();
+        let later = settings("", &later).unwrap_or_default();
+        let base = settings("", BASE).unwrap_or_default();
+        let wanted = base
+            .into_iter()
+            .filter(|(option, value)| value.is_some() && !later.contains_key(option));
+        let lost = wanted.filter(|(option, value)| text.get(option) != Some(value));
+        lost.map(|(option, _)| format!("CONFIG_{option}")).collect()
+    }
+
     /// Returns which of `options` the result does not have.
     pub fn without<'o>(&self, options: &'o [String], result: &str) -> Vec<&'o str> {
         let result = settings("", result).unwrap_or_default();

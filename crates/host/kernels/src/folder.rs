@@ -14,7 +14,7 @@ use crate::tree::{self, BUILD, Seen};
 /// File with the record.
 const RECORD: &str = "record.json";
 
-/// What a folder has, so that the next build takes only what changed.
+/// State of a folder, so that the next build takes only what changed.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
@@ -22,8 +22,8 @@ pub struct Record {
     pub made_of: String,
     /// SHA-256 of what any two kernels must share to share objects: source, configuration, compiler.
     pub shares: String,
-    /// SHA-256 of the configuration's text.
-    pub config: String,
+    /// The folder of the source's files.
+    pub source: String,
     /// Paths that patches have changed.
     pub patched: Vec<String>,
     /// Files that a whole build compiles.
@@ -95,15 +95,34 @@ impl Folder {
         write(&self.image(), &bytes)
     }
 
+    /// Removes copy and objects if they are of other files than those in `source`.
+    pub fn is_of(&mut self, source: &Path) {
+        let source = source.display().to_string();
+        if self.record.source != source {
+            let _ = fs::remove_dir_all(self.copy());
+            self.record = Record {
+                source,
+                ..Record::default()
+            };
+        }
+    }
+
     /// Takes the objects of another folder that shares source, configuration and compiler, if this one has none, and the
-    /// patched files that they were made of. Returns the paths of these.
-    pub fn take_objects(&mut self) -> Result<Vec<String>> {
+    /// patched files that they were made of. Their paths are in the record before the first is taken.
+    pub fn take_objects(&mut self) -> Result<()> {
         let own = self.copy().join(BUILD);
         if own.exists() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let folders = fs::read_dir(kernels())?.flatten().map(|entry| entry.path());
         for other in folders.filter(|other| *other != self.path) {
+            // Another run may be building it.
+            let Ok(lock) = File::open(other.join("lock")) else {
+                continue;
+            };
+            if lock.try_lock().is_err() {
+                continue;
+            }
             let Ok(record) = fs::read(other.join(RECORD)) else {
                 continue;
             };
@@ -113,24 +132,17 @@ impl Folder {
             if record.shares != self.record.shares || record.made_of.is_empty() {
                 continue;
             }
-            // Another run may be building it.
-            let Ok(lock) = File::open(other.join("lock")) else {
-                continue;
-            };
-            if lock.try_lock().is_err() {
-                continue;
-            }
             step!("taking the objects of {}", places::shown(&other));
+            self.record.patched.extend(record.patched.iter().cloned());
+            self.record.files = record.files;
+            self.keep()?;
             let source = other.join("source");
             for path in &record.patched {
                 tree::take(&source.join(path), &self.copy().join(path))?;
             }
-            tree::copy_build(&source.join(BUILD), &own)?;
-            self.record.files = record.files;
-            self.record.config = record.config;
-            return Ok(record.patched);
+            return tree::copy_build(&source.join(BUILD), &own);
         }
-        Ok(Vec::new())
+        Ok(())
     }
 }
 

@@ -71,12 +71,15 @@ pub fn kernel(args: &KernelArgs) -> Result<()> {
     Ok(())
 }
 
-/// Builds the kernel that `name` names, even if it is Debian's source without patches, and returns the path of its Image.
-pub fn built(name: &str) -> Result<PathBuf> {
-    match Kernel::read(name)? {
-        Some(kernel) => kernel.build(),
-        None => bad_input!("{name}: no source of a kernel"),
-    }
+/// Builds Debian's source of `version` with `patches`, and returns the path of its Image.
+pub fn built(version: &str, patches: Vec<PathBuf>) -> Result<PathBuf> {
+    let kernel = Kernel {
+        source: Source::Debian(version.into()),
+        patches,
+        configs: Vec::new(),
+        defconfig: false,
+    };
+    kernel.build()
 }
 
 /// Replaces `~/` before a path, which a shell does only at the beginning of a word.
@@ -137,7 +140,10 @@ impl Kernel {
         };
         Ok(Some(Self {
             source,
-            patches: patches.into_iter().map(PathBuf::from).collect(),
+            patches: patches
+                .into_iter()
+                .map(|path| PathBuf::from(at_home(path)))
+                .collect(),
             configs: Vec::new(),
             defconfig: false,
         }))
@@ -178,6 +184,7 @@ impl Kernel {
                 .concat()
                 .as_bytes(),
         );
+        folder.is_of(&files.folder);
         folder.record.shares = shares;
         let mut seen = std::mem::take(&mut folder.record.seen);
         let copy = folder.copy();
@@ -211,8 +218,8 @@ impl Kernel {
         // Until the end, the record has no Image.
         folder.keep()?;
         let copy = folder.copy();
-        let mut before = std::mem::take(&mut folder.record.patched);
-        before.extend(folder.take_objects()?);
+        folder.take_objects()?;
+        let before = folder.record.patched.clone();
         let now: BTreeSet<String> = changes.files.iter().map(|(path, _)| path.clone()).collect();
         folder.record.patched = now
             .union(&before.iter().cloned().collect())
@@ -299,38 +306,39 @@ fn dot_config(copy: &Path) -> PathBuf {
     copy.join(tree::BUILD).join(".config")
 }
 
-/// Makes the configuration, unless it is there, and checks it.
-fn configure(folder: &mut Folder, build: &Build<'_>, config: &Config) -> Result<()> {
-    let sum = digest::sum(config.text.as_bytes());
+/// Makes the configuration each time, since an earlier one may have lost options to an earlier state of the source; Kconfig
+/// leaves a file as it is if nothing changes.
+fn configure(folder: &Folder, build: &Build<'_>, config: &Config) -> Result<()> {
     let file = dot_config(build.copy);
-    if folder.record.config == sum && file.exists() {
-        build.make(&["olddefconfig"])?;
-    } else {
-        let fragments = folder.path.join("fragments.config");
-        fs::write(&fragments, &config.text)
-            .map_err(|error| shell::files::refused(&fragments, "written", &error))?;
-        match config.begin {
-            Begin::Base => {
-                let all = format!("KCONFIG_ALLCONFIG={}", fragments.display());
-                build.make(&["allnoconfig", &all])?;
-            }
-            Begin::Defconfig | Begin::Whole => {
-                if config.begin == Begin::Defconfig {
-                    build.make(&["defconfig"])?;
-                }
-                let mut text = fs::read_to_string(&file).unwrap_or_default();
-                if config.begin == Begin::Whole {
-                    text.clear();
-                }
-                shell::files::make_folder(&build.copy.join(tree::BUILD))?;
-                fs::write(&file, text + &config.text)?;
-                build.make(&["olddefconfig"])?;
-            }
+    let fragments = folder.path.join("fragments.config");
+    fs::write(&fragments, &config.text)
+        .map_err(|error| shell::files::refused(&fragments, "written", &error))?;
+    match config.begin {
+        Begin::Base => {
+            let all = format!("KCONFIG_ALLCONFIG={}", fragments.display());
+            build.make(&["allnoconfig", &all])?;
+        }
+        Begin::Defconfig => {
+            build.make(&["defconfig"])?;
+            let text = fs::read_to_string(&file)? + &config.text;
+            fs::write(&file, text)?;
+            build.make(&["olddefconfig"])?;
+        }
+        Begin::Whole => {
+            shell::files::make_folder(&build.copy.join(tree::BUILD))?;
+            fs::write(&file, &config.text)?;
+            build.make(&["olddefconfig"])?;
         }
     }
-    config.check(&fs::read_to_string(&file)?)?;
-    folder.record.config = sum;
-    folder.keep()
+    let result = fs::read_to_string(&file)?;
+    let lost = config.lost_of_base(&result);
+    if !lost.is_empty() {
+        note!(
+            "note: this source does not have all of the base configuration: {}",
+            lost.join(", ")
+        );
+    }
+    config.check(&result)
 }
 
 #[cfg(test)]

@@ -68,6 +68,12 @@ pub fn read(text: &str) -> Result<Loose, String> {
             loose.files.push(file);
             continue;
         }
+        if line.starts_with("GIT binary patch") || line.starts_with("Binary files ") {
+            return Err("it has a binary part, and only text is taken".into());
+        }
+        if Header::read(line).is_some() {
+            return Err(format!("line {} begins a hunk of no file", at + 1));
+        }
         if let Some(file) = without_hunks(&lines[at..], depth) {
             loose.files.push(file);
         }
@@ -88,7 +94,7 @@ fn same_depth(lines: &[(usize, &str)], at: usize, depth: usize) -> Option<usize>
 }
 
 /// Returns how deep a line is quoted, and its text.
-fn unquoted(line: &str) -> (usize, &str) {
+pub fn unquoted(line: &str) -> (usize, &str) {
     let (mut depth, mut rest) = (0, line.trim_end_matches('\r'));
     while let Some(more) = rest.strip_prefix('>') {
         depth += 1;
@@ -144,7 +150,7 @@ fn without_hunks(lines: &[(usize, &str)], depth: usize) -> Option<FileDiff> {
         .split_once(" b/")?;
     let mut header = Vec::new();
     for (at, line) in &lines[1..] {
-        if *at != depth || line.starts_with("--- ") || line.starts_with("index ") {
+        if *at != depth {
             break;
         }
         if !HEADER.iter().any(|word| line.starts_with(word)) {
@@ -152,11 +158,21 @@ fn without_hunks(lines: &[(usize, &str)], depth: usize) -> Option<FileDiff> {
         }
         header.push((*line).to_owned());
     }
-    let next = lines.get(header.len() + 1).map(|(_, line)| *line);
-    let changes = next.is_some_and(|next| next.starts_with("--- ") || next.starts_with("index "));
+    let mut next = lines[header.len() + 1..]
+        .iter()
+        .map(|(_, line)| *line)
+        .peekable();
+    next.next_if(|line| line.starts_with("index "));
+    let changes = next.peek().is_some_and(|next| {
+        ["--- ", "GIT binary", "Binary files"]
+            .iter()
+            .any(|word| next.starts_with(word))
+    });
+    let has = |word: &str| header.iter().any(|line| line.starts_with(word));
+    let (comes, goes) = (has("new file"), has("deleted file"));
     (!header.is_empty() && !changes).then(|| FileDiff {
-        old: Some(old.into()),
-        new: Some(new.into()),
+        old: (!comes).then(|| old.into()),
+        new: (!goes).then(|| new.into()),
         header,
         hunks: Vec::new(),
     })
@@ -201,6 +217,19 @@ fn hunks(
             file.new = None;
         }
         at += read.taken;
+        let more = lines
+            .get(at)
+            .filter(|(deep, _)| *deep == depth)
+            .map(|(_, line)| *line);
+        if more.is_some_and(|line| line.starts_with('+')) {
+            return Err(format!(
+                "hunk {} of {} has more lines than the {} before and {} after that its header counts",
+                file.hunks.len() + 1,
+                file.path(),
+                header.counts.0,
+                header.counts.1
+            ));
+        }
         loose.joined += read.joined;
         loose.unmarked += read.unmarked;
         file.hunks.push(Hunk {
@@ -400,6 +429,35 @@ From: A\n\nText.\n---\n a.c | 2 +-\n\ndiff --git a/a.c b/a.c\nindex 1..2 100644\
         let read = read(text).unwrap();
         let sides = |n: usize| (read.files[n].old.is_some(), read.files[n].new.is_some());
         assert_eq!((sides(0), sides(1)), ((false, true), (true, false)));
+    }
+
+    #[test]
+    fn nothing_is_left_out_silently() {
+        let second = "@@ -9,1 +10,1 @@\n-\ta();\n+\tb();\n";
+        let two = WHOLE.replace("-- \n", &format!("{second}-- \n"));
+        assert_eq!(read(&two).unwrap().files[0].hunks.len(), 2);
+        for (text, told) in [
+            (
+                two.replace("+\ti();", "+\ti();\n+\tj();"),
+                "hunk 1 of a.c has",
+            ),
+            (
+                two.replace(second, &format!("[snip]\n{second}")),
+                "begins a hunk of no file",
+            ),
+            (
+                "diff --git a/x b/x\nindex 1..2\nGIT binary patch\nliteral 1\n".into(),
+                "binary",
+            ),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert!(error.contains(told), "{error}");
+        }
+        let empty = read("diff --git a/n b/n\nnew file mode 100644\nindex 0..e69de29\n").unwrap();
+        assert_eq!(
+            (empty.files[0].old.as_deref(), empty.files[0].new.as_deref()),
+            (None, Some("n"))
+        );
     }
 
     #[test]

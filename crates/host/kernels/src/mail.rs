@@ -10,6 +10,8 @@ use shell::failure::{BadInput, bad_input};
 use shell::partial_files::Scratch;
 use shell::places;
 
+use crate::loose::unquoted;
+
 /// A patch of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
@@ -87,7 +89,7 @@ fn mails(path: &Path) -> Result<Vec<String>> {
     };
     let file = std::path::absolute(path)?;
     let file = file.to_str().context("a path that is no text")?;
-    run(&["mailsplit", "-o.", file], None)?;
+    run(&["mailsplit", "-b", "-o.", file], None)?;
     let mut split: Vec<PathBuf> = fs::read_dir(place.path())?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<std::io::Result<_>>()?;
@@ -104,20 +106,47 @@ fn mails(path: &Path) -> Result<Vec<String>> {
         let number = series_number(subject.unwrap_or_default());
         // A diff that an answer quotes is a part of the message.
         let text = String::from_utf8_lossy(&[message, patch].concat()).into_owned();
-        if text.contains("+++ ") {
-            mails.push((number, text));
+        if text.lines().any(|line| {
+            unquoted(line).1.starts_with("diff --git ") || unquoted(line).1.starts_with("+++ ")
+        }) {
+            let is_answer = subject.unwrap_or_default().starts_with("Re:");
+            mails.push((is_answer, number, text));
         }
     }
+    // Answers quote the patches that are there themselves.
+    if mails.iter().any(|(is_answer, ..)| !is_answer) {
+        mails.retain(|(is_answer, ..)| !is_answer);
+    }
+    let mut numbers: Vec<u32> = mails.iter().filter_map(|(_, number, _)| *number).collect();
+    numbers.sort_unstable();
+    if let Some(twice) = numbers.windows(2).find(|pair| pair[0] == pair[1]) {
+        bad_input!(
+            "--patch {}: two mails have number {} of a series; leave one version of it",
+            places::shown(path),
+            twice[0]
+        );
+    }
+    if mails.is_empty() {
+        bad_input!(
+            "--patch {}: no mail has a diff in its text; save the patch itself",
+            places::shown(path)
+        );
+    }
     // Sorting is stable, so mails without a number keep their places.
-    mails.sort_by_key(|(number, _)| *number);
-    Ok(mails.into_iter().map(|(_, text)| text).collect())
+    mails.sort_by_key(|(_, number, _)| *number);
+    Ok(mails.into_iter().map(|(.., text)| text).collect())
 }
 
 /// Returns the number of a patch in its series: 2 of `[PATCH v3 2/4]`.
 fn series_number(subject: &str) -> Option<u32> {
-    let tag = subject.strip_prefix('[')?.split(']').next()?;
-    let of = tag.split(' ').find_map(|word| word.split_once('/'))?;
-    of.0.parse().ok()
+    let tags = subject
+        .split('[')
+        .skip(1)
+        .filter_map(|rest| rest.split(']').next());
+    let mut words = tags
+        .flat_map(|tag| tag.split(' '))
+        .filter_map(|word| word.split_once('/'));
+    words.find_map(|(number, of)| of.parse::<u32>().ok().and_then(|_| number.parse().ok()))
 }
 
 #[cfg(test)]
@@ -139,7 +168,7 @@ mod tests {
         let path = place.path().join("mbox");
         let cover = mail("[PATCH v2 0/2] Cover", "c")
             .replace("+++", "")
-            .replace("---", "");
+            .replace("diff --git", "");
         let text = [
             mail("[PATCH v2 2/2] B", "b"),
             cover,
@@ -158,6 +187,28 @@ mod tests {
     }
 
     #[test]
+    fn answers_and_letters_without_a_diff_are_no_patches() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("mbox");
+        let answer = mail("Re: [PATCH 1/1] A", "a").replace("diff --git", "> diff --git");
+        fs::write(&path, mail("[PATCH 1/1] A", "a") + &answer).unwrap();
+        assert_eq!(patches(&path).unwrap().len(), 1);
+        let letter = mail("[PATCH 0/1] A", "a")
+            .replace("+++", "")
+            .replace("diff --git", "");
+        fs::write(&path, letter).unwrap();
+        let error = patches(&path).unwrap_err().to_string();
+        assert!(error.contains("no mail has a diff"), "{error}");
+        fs::write(
+            &path,
+            mail("[PATCH 1/2] A", "a") + &mail("[PATCH v2 1/2] A", "a"),
+        )
+        .unwrap();
+        let error = patches(&path).unwrap_err().to_string();
+        assert!(error.contains("two mails have number 1"), "{error}");
+    }
+
+    #[test]
     fn a_diff_and_an_archive_s_page_are_taken_as_they_are() {
         for text in [
             "diff --git a/x b/x\n--- a/x\n+++ b/x\n",
@@ -167,6 +218,7 @@ mod tests {
             assert!(!is_mailbox(text.as_bytes()), "{text}");
         }
         assert_eq!(series_number("[PATCH v3 2/4] a/b"), Some(2));
+        assert_eq!(series_number("[RFC][PATCH net/next 2/3] a"), Some(2));
         assert_eq!(series_number("[PATCH] a 1/2"), None);
     }
 

@@ -165,6 +165,11 @@ fn revision(tree: &Path, commit: &str) -> Result<PathBuf> {
             tree.display()
         );
     }
+    let waits = || step!("waiting for another run that copies {commit:.12}");
+    let _locked = shell::files::lock(&unpacked().join("lock"), waits)?;
+    if folder.is_dir() {
+        return Ok(folder);
+    }
     step!("copying commit {commit:.12} of {}", tree.display());
     let partial = empty(&folder)?;
     let mut archive = Command::new("git")
@@ -232,6 +237,9 @@ fn debian(version: &str) -> Result<PathBuf> {
                 .archive(name, ".deb")
                 .and_then(|path| release_of(&path))
                 .with_context(|| format!("{name} has no package"))?;
+            if !numbers(&release).starts_with(&numbers(version)) {
+                bad_input!("debian:{version}: Debian has the source of {release}, and not of that version; {}", REMEDY.instead);
+            }
             let package = unpacked().join("package");
             apt.unpack(&package)?;
             let archive = package.join(format!("usr/src/{name}.tar.xz"));
@@ -268,16 +276,24 @@ fn provided(version: &str) -> Option<PathBuf> {
     let names: Vec<_> = entries
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .filter(|name| name.starts_with("debian-") && !name.ends_with("partial"))
+        .filter(|name| numbers(&name["debian-".len()..]).starts_with(&numbers(version)))
         .collect();
     Some(unpacked().join(fitting(&names, version)?))
 }
 
+fn numbers(version: &str) -> Vec<u32> {
+    version.split('.').flat_map(str::parse).collect()
+}
+
 /// Returns, of names that end with a version, the newest whose version begins with `version`.
 fn fitting<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
-    let numbers = |text: &str| -> Vec<u32> { text.split('.').flat_map(str::parse).collect() };
     let of = |name: &String| numbers(name.rsplit('-').next().unwrap_or_default());
     let wanted = numbers(version);
-    let fits = names.iter().filter(|name| of(name).starts_with(&wanted));
+    // Packages have two numbers, and releases three.
+    let fits = |name: &&String| {
+        of(name).starts_with(&wanted) || wanted.starts_with(&of(name)) && !of(name).is_empty()
+    };
+    let fits = names.iter().filter(fits);
     fits.max_by_key(|name| of(name)).map(String::as_str)
 }
 
@@ -322,6 +338,7 @@ mod tests {
         assert_eq!(fitting(&names, "6.1"), Some("linux-source-6.1"));
         assert_eq!(fitting(&names, "6"), Some("linux-source-6.12"));
         assert_eq!(fitting(&names, ""), Some("linux-source-7.3"));
+        assert_eq!(fitting(&names, "6.12.117"), Some("linux-source-6.12"));
         assert_eq!(fitting(&names, "5"), None);
         let package = Path::new("/a/linux-source-6.12_6.12.107-1~bpo1_all.deb");
         assert_eq!(release_of(package).unwrap(), "6.12.107");

@@ -5,22 +5,23 @@
 //! compiles what depends on it, and nothing else.
 
 use std::collections::BTreeMap;
-use std::fs::{self, FileType, Metadata};
+use std::fs::{self, FileType, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use shell::failure::bad_input;
 use shell::{files, interrupt};
 
-use crate::apply::Changes;
+use crate::apply::{Changes, Content};
 use crate::source::{Files, git};
 
 /// The folder in the copy that has the objects. Kbuild uses relative paths if it is there, so it can be moved with the
 /// copy.
 pub const BUILD: &str = "rouse-build";
 
-/// Size and time of change of each file of a tree when it was copied.
+/// Size and time of the last change, of its mode too, of each file of a tree when it was copied.
 pub type Seen = BTreeMap<String, (u64, i64, i64)>;
 
 /// Makes `copy` have the files of `source`. `seen` has what was copied earlier, and gets what is there now. Returns
@@ -35,30 +36,36 @@ pub fn sync(source: &Files, copy: &Path, seen: &mut Seen) -> Result<bool> {
     }
     files::make_folder(copy)?;
     let mut now = Seen::new();
-    let mut changed = false;
+    let mut changed = Vec::new();
     for path in listed(&source.folder)? {
-        interrupt::or(Ok(()))?;
-        let from = source.folder.join(&path);
         // A file may be in git's index, and nowhere else.
-        let Ok(metadata) = from.symlink_metadata() else {
+        let Ok(metadata) = source.folder.join(&path).symlink_metadata() else {
             continue;
         };
         if metadata.is_dir() {
             continue;
         }
-        let state = (metadata.len(), metadata.mtime(), metadata.mtime_nsec());
+        let state = (metadata.len(), metadata.ctime(), metadata.ctime_nsec());
         if seen.get(&path) != Some(&state) {
-            replace(&from, &copy.join(&path), &metadata)?;
-            changed = true;
+            changed.push((path.clone(), metadata));
         }
         now.insert(path, state);
     }
-    for path in seen.keys().filter(|path| !now.contains_key(*path)) {
+    // A path may have become a folder, or have been one.
+    let gone: Vec<&String> = seen
+        .keys()
+        .filter(|path| !now.contains_key(*path))
+        .collect();
+    for path in &gone {
         remove(&copy.join(path))?;
-        changed = true;
+    }
+    let is_changed = !changed.is_empty() || !gone.is_empty();
+    for (path, metadata) in changed {
+        interrupt::or(Ok(()))?;
+        replace(&source.folder.join(&path), &copy.join(&path), &metadata)?;
     }
     *seen = now;
-    Ok(changed)
+    Ok(is_changed)
 }
 
 /// Returns the files of a tree that belong to its source: those of git, or else all that no build has made.
@@ -196,7 +203,7 @@ pub fn patch(
     before: &[String],
     changes: Changes,
 ) -> Result<Vec<String>> {
-    let now: BTreeMap<String, Option<Vec<u8>>> = changes.files.into_iter().collect();
+    let now: BTreeMap<String, Option<Content>> = changes.files.into_iter().collect();
     for path in before.iter().filter(|path| !now.contains_key(*path)) {
         let from = source.folder.join(path);
         match from.symlink_metadata() {
@@ -204,19 +211,46 @@ pub fn patch(
             Err(_) => remove(&copy.join(path))?,
         }
     }
-    for (path, contents) in &now {
+    for (path, content) in &now {
+        if let Some(link) = link_above(copy, path) {
+            bad_input!(
+                "a patch changes {path}, and {link} is a symbolic link, which may lead to files of others; put the folder itself into the tree"
+            );
+        }
         let to = copy.join(path);
-        match contents {
-            Some(contents) if fs::read(&to).is_ok_and(|is| is == *contents) => {}
-            Some(contents) => {
+        match content {
+            Some(content) if is_there(&to, content) => {}
+            Some(content) => {
                 remove(&to)?;
                 fs::create_dir_all(to.parent().unwrap_or(copy))?;
-                fs::write(&to, contents).map_err(|error| files::refused(&to, "written", &error))?;
+                write(&to, content).map_err(|error| files::refused(&to, "written", &error))?;
             }
             None => remove(&to)?,
         }
     }
     Ok(now.into_keys().collect())
+}
+
+/// Returns the first folder of `path` that is a symbolic link in `copy`.
+fn link_above(copy: &Path, path: &str) -> Option<String> {
+    let above: Vec<&Path> = Path::new(path).ancestors().skip(1).collect();
+    let mut folders = above.into_iter().rev();
+    let link = folders.find(|folder| copy.join(folder).is_symlink())?;
+    Some(link.display().to_string())
+}
+
+fn is_there(path: &Path, content: &Content) -> bool {
+    let executable = |metadata: Metadata| metadata.mode() & 0o100 != 0;
+    fs::read(path).is_ok_and(|bytes| bytes == content.bytes)
+        && path
+            .metadata()
+            .is_ok_and(|metadata| executable(metadata) == content.executable)
+}
+
+fn write(path: &Path, content: &Content) -> io::Result<()> {
+    fs::write(path, &content.bytes)?;
+    let mode = if content.executable { 0o755 } else { 0o644 };
+    fs::set_permissions(path, Permissions::from_mode(mode))
 }
 
 /// Replaces a file by a copy that has the time of now. The old file may be a link, so it is never written.
@@ -233,7 +267,11 @@ fn replace(from: &Path, to: &Path, metadata: &Metadata) -> Result<()> {
 }
 
 fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
+    let removed = match path.symlink_metadata() {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        _ => fs::remove_file(path),
+    };
+    match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(files::refused(path, "removed", &error))
         }
@@ -258,10 +296,17 @@ mod tests {
         (place, Files { folder, fixed }, copy)
     }
 
+    fn content(text: &str) -> Content {
+        Content {
+            bytes: text.into(),
+            executable: false,
+        }
+    }
+
     fn changes(files: &[(&str, Option<&str>)]) -> Changes {
         let files = files
             .iter()
-            .map(|(path, text)| ((*path).into(), text.map(|text| text.into())));
+            .map(|(path, text)| ((*path).into(), text.map(content)));
         Changes {
             files: files.collect(),
             ..Changes::default()
@@ -305,6 +350,47 @@ mod tests {
             assert!(patched.is_empty() && !copy.join("n/new.c").exists());
             assert_eq!(text(&copy.join("k/a.c")) + &text(&copy.join("b.c")), "ab");
         }
+    }
+
+    #[test]
+    fn a_path_may_become_a_folder_and_a_mode_may_change() {
+        let (_place, source, copy) = source(false);
+        let mut seen = Seen::new();
+        sync(&source, &copy, &mut seen).unwrap();
+        fs::remove_file(source.folder.join("b.c")).unwrap();
+        fs::create_dir(source.folder.join("b.c")).unwrap();
+        fs::write(source.folder.join("b.c/x"), "x").unwrap();
+        fs::set_permissions(source.folder.join("k/a.c"), Permissions::from_mode(0o755)).unwrap();
+        assert!(sync(&source, &copy, &mut seen).unwrap());
+        assert!(copy.join("b.c/x").is_file());
+        assert_eq!(copy.join("k/a.c").metadata().unwrap().mode() & 0o777, 0o755);
+        let script = Content {
+            executable: true,
+            ..content("new")
+        };
+        let changes = Changes {
+            files: vec![("k/a.c".into(), Some(script.clone()))],
+            ..Changes::default()
+        };
+        patch(&source, &copy, &[], changes).unwrap();
+        assert!(is_there(&copy.join("k/a.c"), &script));
+    }
+
+    #[test]
+    fn a_link_out_of_the_tree_is_never_followed() {
+        let (place, source, copy) = source(false);
+        let outside = place.path().join("outside");
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("x.c"), "mine").unwrap();
+        symlink(&outside, source.folder.join("my")).unwrap();
+        sync(&source, &copy, &mut Seen::new()).unwrap();
+        let error =
+            patch(&source, &copy, &[], changes(&[("my/x.c", Some("patched"))])).unwrap_err();
+        assert!(
+            error.to_string().contains("my is a symbolic link"),
+            "{error}"
+        );
+        assert_eq!(fs::read_to_string(outside.join("x.c")).unwrap(), "mine");
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl Remedy {
             bad_input!("{missing} is missing, and only Debian's apt can fetch it; {instead}");
         }
         let space = if of.is_empty() { "" } else { " " };
-        step!("{missing}{space}{of} is missing: providing it below target/tools (once)");
+        step!("{missing}{space}{of} is missing: providing it below target (once)");
         let tools = Tools::lock()?;
         // Another run may have provided it while this one waited.
         here().map_or_else(|| get(&tools), Ok)

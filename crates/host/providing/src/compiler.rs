@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Debian's cross compiler for arm64, `make`, and the other programs that a kernel's build runs, unpacked below
-//! `target/tools` like the emulator. They run with their own C library, so the system needs none of them.
+//! `target/tools` like the emulator. They run with their own C library, and the system needs none of them.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +12,7 @@ use anyhow::{Context, Result};
 
 use crate::apt::{self, Apt};
 use shell::command::quoted;
-use shell::places;
+use shell::{partial_files, places};
 
 const PACKAGES: [(&str, &str); 6] = [
     ("gcc-14-aarch64-linux-gnu", "14.2.0-19cross1"),
@@ -31,7 +32,7 @@ const BINUTILS: [&str; 9] = [
 ];
 /// Programs that the compiler itself runs.
 const STEPS: [&str; 2] = ["cc1", "collect2"];
-/// Programs that are no part of the compiler.
+/// Programs besides the compiler.
 const OTHERS: [&str; 5] = ["make", "flex", "bison", "m4", "bc"];
 
 fn prefix() -> PathBuf {
@@ -123,7 +124,16 @@ fn script(folder: &Path, name: &str, program: &Path, arguments: &str) -> Result<
         shown(program)
     );
     let path = folder.join(name);
-    fs::write(&path, text).with_context(|| path.display().to_string())?;
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
-        .with_context(|| path.display().to_string())
+    if fs::read_to_string(&path).is_ok_and(|is| is == text) {
+        return Ok(());
+    }
+    // Another run may be executing the script.
+    let write = || -> io::Result<()> {
+        let file = partial_files::file(folder)?;
+        fs::write(file.path(), text)?;
+        fs::set_permissions(file.path(), fs::Permissions::from_mode(0o755))?;
+        file.persist(&path)?;
+        Ok(())
+    };
+    write().with_context(|| path.display().to_string())
 }

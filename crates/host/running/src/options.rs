@@ -322,7 +322,7 @@ pub struct RunArgs {
     )]
     pub with_args: Option<String>,
     /// With two kernels, exit as `git bisect run` expects: 0 if the second is not worse than the first by more than this much, 1 if it
-    /// is, 125 if it can't be built or measured [without a number: 0]
+    /// is, 125 if it can't be built or measured, 128 if the request is wrong [without a number: 0]
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "0", requires = "guest")]
     pub bisect: Option<String>,
     /// Watts of a CPU that runs, polls, waits in wfi and works at el2, with their source, as in the table watts of a board's file:

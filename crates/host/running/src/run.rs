@@ -9,7 +9,7 @@ pub use list::list;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 
 use crate::boot::Show;
 use crate::job::Job;
@@ -29,14 +29,27 @@ use shell::timings::{self, Part};
 pub fn run(args: &RunArgs) -> Result<()> {
     let begun = Instant::now();
     let done = measure(args);
-    // `git bisect run` takes 125 for a commit that can't be tried (git-bisect(1)).
-    if args.bisect.is_some() && done.as_ref().is_err_and(|error| !error.is::<Worse>()) {
-        failure::exit_with(125);
+    if args.bisect.is_some()
+        && let Err(error) = &done
+    {
+        failure::exit_with(bisect_status(error));
     }
     if args.timings {
         timings::tell(begun);
     }
     done
+}
+
+/// Returns the status of a failure for `git bisect run`: a bad commit, one that can't be tried, or an end of the search,
+/// since a request that is wrong is so for every commit (git-bisect(1)).
+fn bisect_status(error: &Error) -> u8 {
+    if error.is::<Worse>() {
+        1
+    } else if failure::is_bad_input(error) {
+        128
+    } else {
+        125
+    }
 }
 
 fn measure(args: &RunArgs) -> Result<()> {

@@ -164,7 +164,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     ];
     let chart = Chart::bars(
         &table,
-        "What the patch changes of an operation",
+        "Change of an operation by the patch",
         "change, %",
         &series,
         |_| true,

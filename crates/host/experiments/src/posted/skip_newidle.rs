@@ -125,7 +125,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
                 ("patched", median("patched", workload)?),
                 ("tip", median("tip", workload)?),
             )
-            .else_because("two CPUs place their threads anew in every boot"),
+            .else_because("two CPUs place their threads differently in every boot"),
         );
     }
     let chart = Chart::bars(

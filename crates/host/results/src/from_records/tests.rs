@@ -223,7 +223,7 @@ fn what_may_contain_idle_time_is_never_called_instructions() {
         assert_eq!(open, (workload == Workload::Notify).then_some(VIRTUAL));
         unit
     });
-    assert_eq!(units.filter(|unit| *unit == "insns").count(), 11);
+    assert_eq!(units.filter(|unit| *unit == "insns").count(), 12);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
 use super::{ended, tell};
 use crate::boot::Show;
@@ -82,7 +82,7 @@ fn sides(args: &RunArgs) -> Result<Option<[GivenArgs; 2]>> {
     let names = given.guest.as_deref().filter(|_| !one_file);
     let names: Vec<&str> = names.unwrap_or_default().split(',').collect();
     let sides = match (&names[..], &args.with_args) {
-        ([a, b], None) => kernels::images([*a, *b])?.map(|guest| GivenArgs {
+        ([a, b], None) => built(args, [*a, *b])?.map(|guest| GivenArgs {
             guest: Some(guest),
             ..given.clone()
         }),
@@ -102,6 +102,16 @@ fn sides(args: &RunArgs) -> Result<Option<[GivenArgs; 2]>> {
         ),
     };
     Ok(Some(sides))
+}
+
+/// Builds those of two kernels that are named by their sources. In a bisection, a kernel that can't be built is not an
+/// error of the request, but of the commit.
+fn built(args: &RunArgs, names: [&str; 2]) -> Result<[String; 2]> {
+    let images = kernels::images(names);
+    match args.bisect {
+        Some(_) => images.map_err(|error| anyhow!("{error:#}")),
+        None => images,
+    }
 }
 
 /// Measures both, and compares them.
