@@ -5,8 +5,11 @@ mod boot_results;
 mod stage;
 
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::panic::resume_unwind;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use anyhow::{Result, bail};
 use results::Results;
@@ -65,8 +68,21 @@ pub fn alternately(
     let ready = [ready(0)?, ready(1)?];
     let run = |n: usize| Run::new(jobs[n], &ready[n], &folders[n], show, Some(names[n]));
     let mut runs = [run(0)?, run(1)?];
+    for run in &mut runs {
+        run.at_a_time = NonZeroUsize::new(run.at_a_time.get() / 2).unwrap_or(NonZeroUsize::MIN);
+    }
     let mut failed = [None, None];
     'all: for number in 1..=jobs[0].repeat {
+        // If emulators may run in parallel, so may both sides; where values are times they may not.
+        if jobs[0].jobs.get() > 1 {
+            let [a, b] = &mut runs;
+            let [a, b] = at_once(|| a.repetition(number), || b.repetition(number));
+            failed = [a?, b?];
+            if failed.iter().any(Option::is_some) {
+                break 'all;
+            }
+            continue;
+        }
         let turns = if number.is_multiple_of(2) {
             [1, 0]
         } else {
@@ -81,6 +97,18 @@ pub fn alternately(
     }
     let ([a, b], [of_a, of_b], [to_a, to_b]) = (runs, failed, folders);
     Ok([a.close(of_a, to_a)?, b.close(of_b, to_b)?])
+}
+
+/// Does both at once.
+fn at_once<T: Send>(one: impl FnOnce() -> T + Send, other: impl FnOnce() -> T + Send) -> [T; 2] {
+    thread::scope(|scope| {
+        let other = scope.spawn(other);
+        let one = one();
+        [
+            one,
+            other.join().unwrap_or_else(|panic| resume_unwind(panic)),
+        ]
+    })
 }
 
 /// Runs `job` and returns its results; its folder is not kept.
@@ -99,6 +127,8 @@ struct Run<'j> {
     stage: Stage<'j>,
     log: Log,
     came: BootResults<'j>,
+    /// How many of its emulators run in parallel.
+    at_a_time: NonZeroUsize,
 }
 
 impl<'j> Run<'j> {
@@ -119,7 +149,13 @@ impl<'j> Run<'j> {
             show,
         };
         let log = folder.log()?;
-        Ok(Self { stage, log, came })
+        let at_a_time = job.jobs;
+        Ok(Self {
+            stage,
+            log,
+            came,
+            at_a_time,
+        })
     }
 
     /// Repeats until a failure. Returns an error only if there is nothing to keep.
@@ -141,16 +177,20 @@ impl<'j> Run<'j> {
 
     /// Boots once for each variant, with as many in parallel as the job allows, until a failure.
     fn once(&mut self, number: usize) -> Result<Option<Failure>> {
-        let Self { stage, log, came } = self;
+        let Self {
+            stage,
+            log,
+            came,
+            at_a_time,
+        } = self;
         let stage = *stage;
         let variants = stage.job.variants_of(number)?;
-        let jobs = stage.job.jobs;
         let turns = Turns::new(log);
         let failed = Mutex::new(came.failed.keys().copied().collect::<BTreeSet<_>>());
         let mut ended = Ok(None);
         side_by_side::in_order(
             variants,
-            jobs,
+            *at_a_time,
             |place, variant: Variant| {
                 if locked(&failed).contains(&variant.under) {
                     return Boot::Skipped;

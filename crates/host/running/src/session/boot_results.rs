@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use anyhow::{Result, anyhow};
 use jiff::Timestamp;
@@ -257,18 +259,32 @@ fn nothing(job: &Job, emulator: Option<Emulator>, built: &Built) -> Results {
     results
 }
 
-/// Returns the current time, as text that sorts by time.
+/// The beginning of the last repetition, in milliseconds.
+static LAST: AtomicI64 = AtomicI64::new(0);
+
+/// Returns the current time, as text that sorts by time. A repetition is known by its beginning, so the next one, of
+/// another kernel for example, begins at least a millisecond later.
 fn began() -> String {
-    Timestamp::now()
-        .strftime("%Y-%m-%dT%H:%M:%S.%3fZ")
-        .to_string()
+    let now = Timestamp::now().as_millisecond();
+    let next = |last| Some(now.max(last + 1));
+    let last = LAST.fetch_update(Relaxed, Relaxed, next).unwrap_or(now);
+    let time = Timestamp::from_millisecond(now.max(last + 1)).unwrap_or_else(|_| Timestamp::now());
+    time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use plan::Choice;
 
     use super::*;
+
+    #[test]
+    fn no_two_repetitions_begin_at_once() {
+        let times: BTreeSet<String> = (0..50).map(|_| began()).collect();
+        assert_eq!(times.len(), 50);
+    }
 
     #[test]
     fn parts_come_together_as_they_were_dealt_out() {
