@@ -159,6 +159,9 @@ const TOO_DEEP: [f64; 3] = [14.99, 9.65, 4.02];
 const TOO_SHALLOW: [f64; 3] = [2.5, 5.96, 14.59];
 const WAKE_UP: [f64; 3] = [78.16, 61.60, 54.45];
 
+/// These, in the order of [`orders`].
+pub const PUBLISHED_ORDERS: [[f64; 3]; 3] = [TOO_DEEP, TOO_SHALLOW, WAKE_UP];
+
 /// Published rows, for the same governors.
 const PUBLISHED: [(&str, [f64; 3]); 5] = [
     ("score", [2826.5, 2764.8, 2865.0]),
@@ -341,57 +344,43 @@ fn published() -> Table {
 
 /// Claims the order in each row of the source that has a counterpart, for the first three governors.
 fn claims(ours: &[Ours]) -> Vec<Claim> {
-    let below =
-        |text: &str, one: usize, other: usize, of: fn(&Figures) -> f64, published: [f64; 3]| {
-            let named = |index: usize| {
-                let (name, parts) = &ours[index];
-                (*name, parts.map(|parts| of(&Figures::mean(parts))))
-            };
-            Claim::below(text, named(one), named(other)).published(published[one], published[other])
-        };
+    let named = ours.iter().take(3).map(|(name, parts)| {
+        let of = |of: Of| parts.map(|parts| of(&Figures::mean(parts)));
+        let columns: [Of; 3] = [|it| it.too_deep, |it| it.too_shallow, |it| it.wake_up];
+        (*name, columns.map(of))
+    });
+    orders(&named.collect::<Vec<_>>())
+}
+
+/// Chooses a figure.
+type Of = fn(&Figures) -> f64;
+
+/// Claims the published orders of menu, teo and teo-util, by their names, shares that are too deep and too shallow, and
+/// times of a wake-up.
+pub fn orders(ours: &[(&str, [ByBoot<f64>; 3])]) -> Vec<Claim> {
+    let below = |text: &str, one: usize, other: usize, column: usize| {
+        let named = |n: usize| (ours[n].0, ours[n].1[column].clone());
+        let there = PUBLISHED_ORDERS[column];
+        Claim::below(text, named(one), named(other)).published(there[one], there[other])
+    };
     let (menu, teo, util) = (0, 1, 2);
+    let (deep, shallow, wake_up) = (0, 1, 2);
     vec![
-        below(
-            "teo is too deep less often than menu",
-            teo,
-            menu,
-            |it| it.too_deep,
-            TOO_DEEP,
-        ),
-        below(
-            "teo-util is too deep less often than teo",
-            util,
-            teo,
-            |it| it.too_deep,
-            TOO_DEEP,
-        ),
+        below("teo is too deep less often than menu", teo, menu, deep),
+        below("teo-util is too deep less often than teo", util, teo, deep),
         below(
             "teo is too shallow more often than menu",
             menu,
             teo,
-            |it| it.too_shallow,
-            TOO_SHALLOW,
+            shallow,
         ),
         below(
             "teo-util is too shallow more often than teo",
             teo,
             util,
-            |it| it.too_shallow,
-            TOO_SHALLOW,
+            shallow,
         ),
-        below(
-            "teo wakes up faster than menu",
-            teo,
-            menu,
-            |it| it.wake_up,
-            WAKE_UP,
-        ),
-        below(
-            "teo-util wakes up faster than teo",
-            util,
-            teo,
-            |it| it.wake_up,
-            WAKE_UP,
-        ),
+        below("teo wakes up faster than menu", teo, menu, wake_up),
+        below("teo-util wakes up faster than teo", util, teo, wake_up),
     ]
 }

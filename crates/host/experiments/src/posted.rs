@@ -13,9 +13,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use plan::Under;
 use shell::failure::bad_input;
 
 use super::Experiment;
+use super::boot::{Boot, Lists, SEEDS};
 use super::runs::MeasuredCell;
 
 /// Experiments that need the folder of `--patches`.
@@ -29,6 +31,21 @@ pub const ALL: [&Experiment; 4] = [
 /// Key of a boot's kernel among its lists: the version of Debian's source, and the beginnings of the names of patches,
 /// as `6.12+000`.
 pub const KERNEL: &str = "kernel";
+
+/// Waits of guests do not trap.
+const UNTRAPPED: (&str, &str) = ("trap", "none");
+
+/// Creates a boot of two CPUs.
+const fn boot(label: &'static str, under: Under, iterations: u64, lists: Lists) -> Boot {
+    Boot {
+        label,
+        under,
+        cpus: Some(2),
+        lists,
+        iterations,
+        repeats: SEEDS,
+    }
+}
 
 /// Interrupts between CPUs per operation, as Linux counts them.
 fn ipis(cell: &MeasuredCell<'_>) -> f64 {
@@ -79,7 +96,40 @@ fn patch(folder: &Path, begins: &str, version: &str) -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use page::document::Document;
+    use results::Results;
+    use results::goldens::golden;
+
     use super::*;
+    use crate::runs::Runs;
+
+    /// Boots of the patches on 27 November 2026, without histograms.
+    const MEASURED: &str = include_str!("posted/measured.json");
+    /// Reports of these boots, as the experiments draw them.
+    const REPORTS: &str = "src/posted/reports.txt";
+
+    /// The documents' figures come from these boots, which CI can't repeat without the patches.
+    #[test]
+    fn golden_reports_of_measured_boots() {
+        type Boots = BTreeMap<String, BTreeMap<String, BTreeMap<String, Results>>>;
+        let measured: Boots = serde_json::from_str(MEASURED).unwrap();
+        let mut text = String::new();
+        for experiment in ALL {
+            let mut runs = Runs::new(experiment.name);
+            for boot in experiment.boots {
+                for repeat in boot.repeats {
+                    let results = measured[experiment.name][boot.label][repeat.name].clone();
+                    runs.add(boot.label, repeat.name, results);
+                }
+            }
+            let mut document = Document::default();
+            experiment.reported(&runs).unwrap().show(&mut document);
+            text += &(document.terminal(Some(200)).join("\n") + "\n\n");
+        }
+        golden(&Path::new(env!("CARGO_MANIFEST_DIR")).join(REPORTS), &text);
+    }
 
     #[test]
     fn a_patch_is_found_by_its_number_and_version() {

@@ -54,10 +54,10 @@ pub const EXPERIMENT: Experiment = Experiment {
 };
 
 /// Seconds before and after.
-type Pair = (f64, f64);
+pub type Pair = (f64, f64);
 
 /// Tests: perf's name, our workload, and times before and after in the source: VM and metal, Graviton2 and Graviton3.
-const TESTS: [(&str, &str, [Pair; 4]); 3] = [
+pub const TESTS: [(&str, &str, [Pair; 4]); 3] = [
     (
         "messaging",
         "messaging",
@@ -91,7 +91,8 @@ const TESTS: [(&str, &str, [Pair; 4]); 3] = [
 ];
 
 /// Boots, and the source's figures to compare each with: Graviton2's and Graviton3's.
-const BOOTS: [(&str, &str, [usize; 2]); 2] = [("vm", "VM", [0, 1]), ("metal", "metal", [2, 3])];
+pub const PLACES_OF_SOURCE: [(&str, &str, [usize; 2]); 2] =
+    [("vm", "VM", [0, 1]), ("metal", "metal", [2, 3])];
 
 /// Accepted deviation of a change from the mean of the two published changes, in points: these are up to 19 points
 /// apart.
@@ -132,7 +133,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     let mut changes = Vec::new();
     for (name, workload, published) in TESTS {
         let mut texts = Vec::new();
-        for (boot, place, beside) in BOOTS {
+        for (boot, place, beside) in PLACES_OF_SOURCE {
             let [before, after] = costs(runs.first(), boot, workload)?;
             texts.push(format!("{} -> {}", whole(before), whole(after)));
             texts.push(change(before, after));

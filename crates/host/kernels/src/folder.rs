@@ -148,11 +148,6 @@ impl Folder {
 
 /// Writes a file whole, or not at all.
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let done = || -> std::io::Result<()> {
-        let file = partial_files::file(path.parent().unwrap_or(path))?;
-        fs::write(file.path(), bytes)?;
-        file.persist(path)?;
-        Ok(())
-    };
-    done().map_err(|error| files::refused(path, "written", &error))
+    partial_files::write(path, bytes, 0o644)
+        .map_err(|error| files::refused(path, "written", &error))
 }

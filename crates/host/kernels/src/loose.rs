@@ -201,13 +201,7 @@ fn hunks(
             .into_iter()
             .find_map(|damage| hunk(&lines[at..], depth, header.counts, damage));
         let Some(read) = read else {
-            return Err(format!(
-                "hunk {} of {} has other lines than the {} before and {} after that its header counts",
-                file.hunks.len() + 1,
-                file.path(),
-                header.counts.0,
-                header.counts.1
-            ));
+            return Err(header.contradicted(file, "other"));
         };
         // Diffs of programs other than git name the file on both sides even if it is on one only.
         if header.starts.0 == 0 && header.counts.0 == 0 {
@@ -222,13 +216,7 @@ fn hunks(
             .filter(|(deep, _)| *deep == depth)
             .map(|(_, line)| *line);
         if more.is_some_and(|line| line.starts_with('+')) {
-            return Err(format!(
-                "hunk {} of {} has more lines than the {} before and {} after that its header counts",
-                file.hunks.len() + 1,
-                file.path(),
-                header.counts.0,
-                header.counts.1
-            ));
+            return Err(header.contradicted(file, "more"));
         }
         loose.joined += read.joined;
         loose.unmarked += read.unmarked;
@@ -260,6 +248,16 @@ impl Header {
             starts: (before.0, after.0),
             counts: (before.1, after.1),
         })
+    }
+
+    /// Returns the error of the next hunk of `file`, whose lines are `other` than this header counts.
+    fn contradicted(&self, file: &FileDiff, other: &str) -> String {
+        let (before, after) = self.counts;
+        format!(
+            "hunk {} of {} has {other} lines than the {before} before and {after} after that its header counts",
+            file.hunks.len() + 1,
+            file.path(),
+        )
     }
 }
 

@@ -3,8 +3,6 @@
 //! `target/tools` like the emulator. They run with their own C library, and the system needs none of them.
 
 use std::fs;
-use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -128,12 +126,5 @@ fn script(folder: &Path, name: &str, program: &Path, arguments: &str) -> Result<
         return Ok(());
     }
     // Another run may be executing the script.
-    let write = || -> io::Result<()> {
-        let file = partial_files::file(folder)?;
-        fs::write(file.path(), text)?;
-        fs::set_permissions(file.path(), fs::Permissions::from_mode(0o755))?;
-        file.persist(&path)?;
-        Ok(())
-    };
-    write().with_context(|| path.display().to_string())
+    partial_files::write(&path, text.as_bytes(), 0o755).with_context(|| path.display().to_string())
 }

@@ -165,6 +165,15 @@ pub fn file(parent: &Path) -> io::Result<NamedTempFile> {
     }
 }
 
+/// Writes the file `path` whole, or not at all, with these permissions.
+pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let file = file(path.parent().unwrap_or(path))?;
+    fs::write(file.path(), bytes)?;
+    fs::set_permissions(file.path(), Permissions::from_mode(mode))?;
+    file.persist(path)?;
+    Ok(())
+}
+
 /// A folder of finished files that runs share, locked while a run needs it.
 #[derive(Debug)]
 pub struct Shared {

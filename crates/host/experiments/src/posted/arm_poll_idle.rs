@@ -5,11 +5,11 @@ use anyhow::Result;
 use plan::Under;
 use running::options::Metric;
 
-use super::{KERNEL, ipis};
+use super::{KERNEL, UNTRAPPED, boot, ipis};
 use crate::Experiment;
-use crate::boot::{Boot, Lists, SEEDS};
 use crate::outcome::{Chart, Claim, Outcome, Series, Table, Test, Way, change, two, whole};
 use crate::runs::{Run, Runs};
+use crate::sched::{PLACES_OF_SOURCE, Pair, TESTS};
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "posted-arm-poll-idle",
@@ -17,10 +17,10 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "H. Okanovic, \"[PATCH 3/3] arm64: cpuidle: Add arm_poll_idle\", April 2024: perf bench \
              sched on c6g (Graviton2) and c7g (Graviton3), VM and metal, seconds",
     boots: &[
-        boot("vm-before", Under::Kvm, &BEFORE),
-        boot("vm-after", Under::Kvm, &AFTER),
-        boot("metal-before", Under::None, &BEFORE),
-        boot("metal-after", Under::None, &AFTER),
+        boot("vm-before", Under::Kvm, 400, &BEFORE),
+        boot("vm-after", Under::Kvm, 400, &AFTER),
+        boot("metal-before", Under::None, 400, &BEFORE),
+        boot("metal-after", Under::None, 400, &AFTER),
     ],
     metric: Some(Metric::Insns),
     conclude,
@@ -35,58 +35,6 @@ const WORKLOADS: (&str, &str) = (
     "workload",
     "linux-pipe,linux-seccomp-notify,linux-messaging",
 );
-const UNTRAPPED: (&str, &str) = ("trap", "none");
-
-const fn boot(label: &'static str, under: Under, lists: Lists) -> Boot {
-    Boot {
-        label,
-        under,
-        cpus: Some(2),
-        lists,
-        iterations: 400,
-        repeats: SEEDS,
-    }
-}
-
-/// Seconds before and after.
-type Pair = (f64, f64);
-
-/// Tests: perf's name, our workload, and times in the source: VM and metal, Graviton2 and Graviton3.
-const TESTS: [(&str, &str, [Pair; 4]); 3] = [
-    (
-        "pipe",
-        "linux-pipe",
-        [
-            (30.158, 15.181),
-            (18.289, 12.067),
-            (17.609, 15.170),
-            (14.103, 12.304),
-        ],
-    ),
-    (
-        "seccomp-notify",
-        "linux-seccomp-notify",
-        [
-            (28.784, 13.754),
-            (16.964, 11.430),
-            (15.717, 13.536),
-            (13.301, 11.491),
-        ],
-    ),
-    (
-        "messaging",
-        "linux-messaging",
-        [
-            (18.974, 18.400),
-            (13.852, 13.859),
-            (17.621, 16.744),
-            (13.430, 13.404),
-        ],
-    ),
-];
-
-/// Places: their name in labels and tables, and the source's columns to compare with.
-const PLACES: [(&str, &str, [usize; 2]); 2] = [("vm", "VM", [0, 1]), ("metal", "metal", [2, 3])];
 
 /// Accepted deviation from the published changes of both cores, in points.
 const BAND: f64 = 5.0;
@@ -117,9 +65,10 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         ],
     );
     let mut claims = Vec::new();
-    for (name, workload, published) in TESTS {
+    for (name, _, published) in TESTS {
+        let workload = &*format!("linux-{name}");
         let mut texts = Vec::new();
-        for (place, shown, columns) in PLACES {
+        for (place, shown, columns) in PLACES_OF_SOURCE {
             let (before, after) = costs(runs.first(), place, workload)?;
             texts.push(format!("{} -> {}", whole(before), whole(after)));
             texts.push(change(before, after));
@@ -137,7 +86,8 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         "Interrupts between CPUs per operation, in a VM",
         &["before", "after"],
     );
-    for (name, workload, _) in &TESTS[..2] {
+    for name in ["pipe", "seccomp-notify"] {
+        let workload = &*format!("linux-{name}");
         let of = |when: &str| {
             let label = format!("vm-{when}");
             runs.by_boot(|run| Ok(ipis(&run.cell(&label, &[("workload", workload)])?)))

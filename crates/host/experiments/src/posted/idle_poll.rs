@@ -5,9 +5,8 @@ use anyhow::Result;
 use plan::Under;
 use running::options::Metric;
 
-use super::{KERNEL, ipis};
+use super::{KERNEL, UNTRAPPED, boot, ipis};
 use crate::Experiment;
-use crate::boot::{Boot, Lists, SEEDS};
 use crate::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, two, whole};
 use crate::runs::Runs;
 
@@ -17,10 +16,22 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "D. Bristot de Oliveira, \"[PATCH] sched/idle: Make idle poll dynamic per-cpu\", January 2023, in Linux 6.1: \
              cyclictest as good as with idle=poll; a static key while unused",
     boots: &[
-        boot("without", &[(KERNEL, "6.1"), WORKLOADS, UNTRAPPED]),
-        boot("unused", &[(KERNEL, "6.1+003"), WORKLOADS, UNTRAPPED]),
+        boot(
+            "without",
+            Under::None,
+            200,
+            &[(KERNEL, "6.1"), WORKLOADS, UNTRAPPED],
+        ),
+        boot(
+            "unused",
+            Under::None,
+            200,
+            &[(KERNEL, "6.1+003"), WORKLOADS, UNTRAPPED],
+        ),
         boot(
             "by-file",
+            Under::None,
+            200,
             &[
                 (KERNEL, "6.1+003"),
                 WORKLOADS,
@@ -30,6 +41,8 @@ pub const EXPERIMENT: Experiment = Experiment {
         ),
         boot(
             "nohlt",
+            Under::None,
+            200,
             &[
                 (KERNEL, "6.1+003"),
                 WORKLOADS,
@@ -45,18 +58,6 @@ pub const EXPERIMENT: Experiment = Experiment {
 };
 
 const WORKLOADS: (&str, &str) = ("workload", "linux-timer,linux-pipe");
-const UNTRAPPED: (&str, &str) = ("trap", "none");
-
-const fn boot(label: &'static str, lists: Lists) -> Boot {
-    Boot {
-        label,
-        under: Under::None,
-        cpus: Some(2),
-        lists,
-        iterations: 200,
-        repeats: SEEDS,
-    }
-}
 
 /// Boots and their names in the table.
 const ROWS: [(&str, &str); 4] = [

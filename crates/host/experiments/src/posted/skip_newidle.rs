@@ -8,9 +8,8 @@ use anyhow::Result;
 use plan::Under;
 use running::options::Metric;
 
-use super::{KERNEL, ipis};
+use super::{KERNEL, UNTRAPPED, boot, ipis};
 use crate::Experiment;
-use crate::boot::{Boot, Lists, SEEDS};
 use crate::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, two, whole};
 use crate::runs::Runs;
 
@@ -20,12 +19,34 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "K. P. Nayak, \"[PATCH] sched/fair: Skip newidle_balance() when an idle CPU is woken up to process an IPI\", \
              January 2024: ipistorm on EPYC, normalized runtime 1.00, with the revert 0.66, with the patch 0.55",
     boots: &[
-        boot("tip", &[(KERNEL, "6.1+000"), WORKLOADS, UNTRAPPED]),
-        boot("revert", &[(KERNEL, "6.1"), WORKLOADS, UNTRAPPED]),
-        boot("patched", &[(KERNEL, "6.1+000+001"), WORKLOADS, UNTRAPPED]),
-        boot("newer", &[(KERNEL, "6.12+000"), WORKLOADS, UNTRAPPED]),
+        boot(
+            "tip",
+            Under::None,
+            400,
+            &[(KERNEL, "6.1+000"), WORKLOADS, UNTRAPPED],
+        ),
+        boot(
+            "revert",
+            Under::None,
+            400,
+            &[(KERNEL, "6.1"), WORKLOADS, UNTRAPPED],
+        ),
+        boot(
+            "patched",
+            Under::None,
+            400,
+            &[(KERNEL, "6.1+000+001"), WORKLOADS, UNTRAPPED],
+        ),
+        boot(
+            "newer",
+            Under::None,
+            400,
+            &[(KERNEL, "6.12+000"), WORKLOADS, UNTRAPPED],
+        ),
         boot(
             "newer-patched",
+            Under::None,
+            400,
             &[(KERNEL, "6.12+000+001"), WORKLOADS, UNTRAPPED],
         ),
     ],
@@ -36,18 +57,6 @@ pub const EXPERIMENT: Experiment = Experiment {
 };
 
 const WORKLOADS: (&str, &str) = ("workload", "linux-call,linux-pipe,linux-messaging");
-const UNTRAPPED: (&str, &str) = ("trap", "none");
-
-const fn boot(label: &'static str, lists: Lists) -> Boot {
-    Boot {
-        label,
-        under: Under::None,
-        cpus: Some(2),
-        lists,
-        iterations: 400,
-        repeats: SEEDS,
-    }
-}
 
 /// Boots, their names in the table, and the published runtime.
 const ROWS: [(&str, &str, Option<f64>); 5] = [

@@ -5,10 +5,10 @@ use anyhow::Result;
 use plan::Under;
 use running::options::Metric;
 
-use super::KERNEL;
+use super::{KERNEL, UNTRAPPED, boot};
 use crate::Experiment;
-use crate::boot::{Boot, Lists, SEEDS};
-use crate::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, two};
+use crate::governors::{PUBLISHED_ORDERS, orders};
+use crate::outcome::{ByBoot, Chart, Outcome, Series, Table, two};
 use crate::runs::{MeasuredCell, Run, Runs};
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -18,6 +18,8 @@ pub const EXPERIMENT: Experiment = Experiment {
     boots: &[
         boot(
             "menu",
+            Under::Rouse,
+            400,
             &[
                 (KERNEL, "6.1"),
                 WORKLOADS,
@@ -28,6 +30,8 @@ pub const EXPERIMENT: Experiment = Experiment {
         ),
         boot(
             "teo",
+            Under::Rouse,
+            400,
             &[
                 (KERNEL, "6.1"),
                 WORKLOADS,
@@ -38,6 +42,8 @@ pub const EXPERIMENT: Experiment = Experiment {
         ),
         boot(
             "teo-util",
+            Under::Rouse,
+            400,
             &[
                 (KERNEL, "6.1+004"),
                 WORKLOADS,
@@ -55,18 +61,6 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 const WORKLOADS: (&str, &str) = ("workload", "linux-timer,linux-pipe");
 const GAPS: (&str, &str) = ("gap-us", "150,400");
-const UNTRAPPED: (&str, &str) = ("trap", "none");
-
-const fn boot(label: &'static str, lists: Lists) -> Boot {
-    Boot {
-        label,
-        under: Under::Rouse,
-        cpus: Some(2),
-        lists,
-        iterations: 400,
-        repeats: SEEDS,
-    }
-}
 
 /// Parts of the mix: name, and words of their cells.
 const PARTS: [(&str, &[(&str, &str)]); 3] = [
@@ -81,11 +75,8 @@ const PARTS: [(&str, &[(&str, &str)]); 3] = [
     ("pipe", &[("workload", "linux-pipe")]),
 ];
 
-/// Boots, their names, and the published shares and times of the governors.
+/// Boots, which are also the governors' names.
 const GOVERNORS: [&str; 3] = ["menu", "teo", "teo-util"];
-const TOO_DEEP: [f64; 3] = [14.99, 9.65, 4.02];
-const TOO_SHALLOW: [f64; 3] = [2.5, 5.96, 14.59];
-const WAKE_UP: [f64; 3] = [78.16, 61.60, 54.45];
 
 /// Figures of a governor in one part.
 #[derive(Clone, Copy)]
@@ -152,64 +143,15 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             )
         });
         table.row(governor, texts.collect());
-        let columns: [(Of, f64); 3] = [
-            (|it| it.too_deep, TOO_DEEP[n]),
-            (|it| it.too_shallow, TOO_SHALLOW[n]),
-            (|it| it.wake_up, WAKE_UP[n]),
-        ];
-        let texts = columns.map(|(of, there)| [two(mean(&figures, of).median()), two(there)]);
-        mix.row(governor, texts.concat());
-        ours.push(figures);
+        let columns: [Of; 3] = [|it| it.too_deep, |it| it.too_shallow, |it| it.wake_up];
+        let columns = columns.map(|of| mean(&figures, of));
+        let published = PUBLISHED_ORDERS.iter().map(|column| column[n]);
+        let texts = columns.iter().zip(published);
+        let texts = texts.flat_map(|(ours, there)| [two(ours.median()), two(there)]);
+        mix.row(governor, texts.collect());
+        ours.push((governor, columns));
     }
-    let below = |text: &str, one: usize, other: usize, of: Of, there: [f64; 3]| {
-        let named = |n: usize| (GOVERNORS[n], mean(&ours[n], of));
-        Claim::below(text, named(one), named(other)).published(there[one], there[other])
-    };
-    let (menu, teo, util) = (0, 1, 2);
-    let claims = vec![
-        below(
-            "teo is too deep less often than menu",
-            teo,
-            menu,
-            |it| it.too_deep,
-            TOO_DEEP,
-        ),
-        below(
-            "teo-util is too deep less often than teo",
-            util,
-            teo,
-            |it| it.too_deep,
-            TOO_DEEP,
-        ),
-        below(
-            "teo is too shallow more often than menu",
-            menu,
-            teo,
-            |it| it.too_shallow,
-            TOO_SHALLOW,
-        ),
-        below(
-            "teo-util is too shallow more often than teo",
-            teo,
-            util,
-            |it| it.too_shallow,
-            TOO_SHALLOW,
-        ),
-        below(
-            "teo wakes up faster than menu",
-            teo,
-            menu,
-            |it| it.wake_up,
-            WAKE_UP,
-        ),
-        below(
-            "teo-util wakes up faster than teo",
-            util,
-            teo,
-            |it| it.wake_up,
-            WAKE_UP,
-        ),
-    ];
+    let claims = orders(&ours);
     let chart = Chart::bars(
         &mix,
         "Idle states that were too deep, and too shallow",
