@@ -17,7 +17,7 @@ use crate::compiler::Compiler;
 use crate::config::{Begin, Config, Fragment};
 use crate::folder::Folder;
 use crate::mail::{Patch, patches};
-use crate::source::{Source, plain};
+use crate::source::{Files, Source, plain};
 use crate::tree;
 
 /// Most characters of a release (Linux, `include/linux/utsname.h`, without the terminating zero), less those of the
@@ -168,22 +168,7 @@ impl Kernel {
         let source = files.folder.display();
         let shares =
             digest::sum(format!("{source}\0{}\0{}", config.shared, compiler.version).as_bytes());
-        let patched: Vec<u8> = patches
-            .iter()
-            .flat_map(|patch| patch.text.bytes())
-            .collect();
-        let parts = [
-            &shares,
-            &config.text,
-            &self.local_version(),
-            &digest::sum(&patched),
-        ];
-        let made_of = digest::sum(
-            parts
-                .map(|part| digest::sum(part.as_bytes()))
-                .concat()
-                .as_bytes(),
-        );
+        let made_of = self.made_of(&shares, &config, &patches);
         folder.is_of(&files.folder);
         folder.record.shares = shares;
         let mut seen = std::mem::take(&mut folder.record.seen);
@@ -206,11 +191,20 @@ impl Kernel {
         Ok(folder.image())
     }
 
+    /// Returns the sum of all that its Image is made of.
+    fn made_of(&self, shares: &str, config: &Config, patches: &[Patch]) -> String {
+        let local = self.local_version();
+        let patches = patches.iter().map(|patch| &*patch.text);
+        let parts = [shares, &config.text, &local].into_iter().chain(patches);
+        let sums: String = parts.map(|part| digest::sum(part.as_bytes())).collect();
+        digest::sum(sums.as_bytes())
+    }
+
     /// Brings the copy up to date, configures it and runs `make`.
     fn compile(
         &self,
         folder: &mut Folder,
-        files: &crate::source::Files,
+        files: &Files,
         changes: Changes,
         config: &Config,
         compiler: &Compiler,
