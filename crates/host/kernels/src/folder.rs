@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The folder of a kernel: the copy of its source, its record, its log, and the finished Image.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -108,46 +109,80 @@ impl Folder {
     }
 
     /// Takes the objects of another folder that shares source, configuration and compiler, if this one has none, and the
-    /// patched files that they were made of. Their paths are in the record before the first is taken.
-    pub fn take_objects(&mut self) -> Result<()> {
+    /// patched files that they were made of. Their paths are in the record before the first is taken. Of several, takes
+    /// the one whose patches change the files that are most like `patched`.
+    pub fn take_objects(&mut self, patched: &BTreeSet<String>) -> Result<()> {
         let own = self.copy().join(BUILD);
         if own.exists() {
             return Ok(());
         }
         let folders = fs::read_dir(kernels())?.flatten().map(|entry| entry.path());
-        for other in folders.filter(|other| *other != self.path) {
-            // Another run may be building it.
-            let Ok(lock) = File::open(other.join("lock")) else {
-                continue;
-            };
-            if lock.try_lock().is_err() {
-                continue;
-            }
-            let Ok(record) = fs::read(other.join(RECORD)) else {
-                continue;
-            };
-            let Ok(record) = serde_json::from_slice::<Record>(&record) else {
-                continue;
-            };
-            if record.shares != self.record.shares || record.made_of.is_empty() {
-                continue;
-            }
-            step!("taking the objects of {}", places::shown(&other));
-            self.record.patched.extend(record.patched.iter().cloned());
-            self.record.files = record.files;
-            self.keep()?;
-            let source = other.join("source");
-            for path in &record.patched {
-                tree::take(&source.join(path), &self.copy().join(path))?;
-            }
-            return tree::copy_build(&source.join(BUILD), &own);
+        let others = folders.filter(|other| *other != self.path);
+        let lenders = others.filter_map(|other| Lender::of(other, &self.record.shares));
+        let Some(lender) = lenders.min_by_key(|lender| unlike(&lender.record.patched, patched))
+        else {
+            return Ok(());
+        };
+        step!("taking the objects of {}", places::shown(&lender.path));
+        self.record
+            .patched
+            .extend(lender.record.patched.iter().cloned());
+        self.record.files = lender.record.files;
+        self.keep()?;
+        let source = lender.path.join("source");
+        for path in &lender.record.patched {
+            tree::take(&source.join(path), &self.copy().join(path))?;
         }
-        Ok(())
+        tree::copy_build(&source.join(BUILD), &own)
     }
+}
+
+/// A folder whose objects another one may take, locked.
+struct Lender {
+    path: PathBuf,
+    record: Record,
+    _lock: File,
+}
+
+impl Lender {
+    /// Returns the folder if its kernel is finished and shares what `shares` is the sum of, and no run builds it.
+    fn of(path: PathBuf, shares: &str) -> Option<Self> {
+        let lock = File::open(path.join("lock")).ok()?;
+        lock.try_lock().ok()?;
+        let record: Record = serde_json::from_slice(&fs::read(path.join(RECORD)).ok()?).ok()?;
+        let fits = record.shares == shares && !record.made_of.is_empty();
+        fits.then_some(Self {
+            path,
+            record,
+            _lock: lock,
+        })
+    }
+}
+
+/// Returns how many paths are in one list alone.
+fn unlike(one: &[String], other: &BTreeSet<String>) -> usize {
+    let one: BTreeSet<String> = one.iter().cloned().collect();
+    one.symmetric_difference(other).count()
 }
 
 /// Writes a file whole, or not at all.
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     partial_files::write(path, bytes, 0o644)
         .map_err(|error| files::refused(path, "written", &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_alike_has_the_same_patched_files() {
+        let ours = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
+        let lists: [&[&str]; 3] = [&[], &["a", "b"], &["a", "c"]];
+        let unlike = lists.map(|list| {
+            let list: Vec<String> = list.iter().map(ToString::to_string).collect();
+            unlike(&list, &ours)
+        });
+        assert_eq!(unlike, [2, 0, 2]);
+    }
 }

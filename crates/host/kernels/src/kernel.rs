@@ -212,9 +212,9 @@ impl Kernel {
         // Until the end, the record has no Image.
         folder.keep()?;
         let copy = folder.copy();
-        folder.take_objects()?;
-        let before = folder.record.patched.clone();
         let now: BTreeSet<String> = changes.files.iter().map(|(path, _)| path.clone()).collect();
+        folder.take_objects(&now)?;
+        let before = folder.record.patched.clone();
         folder.record.patched = now
             .union(&before.iter().cloned().collect())
             .cloned()
