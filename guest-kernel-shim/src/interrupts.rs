@@ -54,7 +54,7 @@ pub fn sgis() -> u32 {
 
 /// Returns the number of these SGIs, from 0 on.
 #[must_use]
-pub fn sgi_count() -> u32 {
+pub fn usable_sgi_count() -> u32 {
     sgis().trailing_ones()
 }
 

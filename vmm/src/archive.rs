@@ -45,7 +45,7 @@ pub fn runs(text: &str) -> Vec<Vec<String>> {
 
 /// Builds an archive with nothing but `program`, which the kernel starts.
 #[must_use]
-pub fn alone(program: &[u8]) -> Vec<u8> {
+pub fn of_program(program: &[u8]) -> Vec<u8> {
     initramfs(program, &[], &[])
 }
 

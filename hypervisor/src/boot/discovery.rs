@@ -139,7 +139,7 @@ pub fn from_tree(dtb: u64) -> Discovered {
     let report = Report::from_fdt(blob, physical_end());
     power::note_conduit(report.psci);
     let (arguments, _) = Arguments::<Names>::read(report.bootargs);
-    if let Some(uart) = named(arguments.uart).or(report.uart) {
+    if let Some(uart) = open_named_uart(arguments.uart).or(report.uart) {
         // SAFETY: the machine's description names the UART, or the boot arguments do.
         unsafe { log::open(uart) };
     }
@@ -156,7 +156,7 @@ pub fn from_tree(dtb: u64) -> Discovered {
 }
 
 /// The UART that the boot argument `uart` names, ready to be used; with the MMU off.
-pub fn named(uart: Option<&str>) -> Option<Uart> {
+pub fn open_named_uart(uart: Option<&str>) -> Option<Uart> {
     match Named::parse(uart?)? {
         Named::Ready(uart) => Some(uart),
         Named::Pci {
@@ -184,7 +184,7 @@ pub fn usable(platform: &Platform<'_>, level: Level) -> Result<(), &'static str>
 
 /// Starts output on the UART that the boot arguments name, or the description.
 pub fn open_console(platform: &mut Platform<'_>, uart: Option<&str>) {
-    platform.uart = named(uart).or(platform.uart);
+    platform.uart = open_named_uart(uart).or(platform.uart);
     if let Some(uart) = platform.uart {
         // SAFETY: the machine's description names the UART, or the boot arguments do.
         unsafe { log::open(uart) };

@@ -124,7 +124,7 @@ fn receiver(me: usize, socket: &OwnedFd, round: &Round) -> io::Result<()> {
             };
             missing.swap_remove(due);
         }
-        round.received();
+        round.receiver_done();
     }
     Ok(())
 }

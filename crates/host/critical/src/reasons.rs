@@ -90,7 +90,7 @@ impl Reasons {
         Self(self.0 & !(7 << Self::CLASS) | (class as u16 + 1) << Self::CLASS)
     }
 
-    /// Returns its class of bookkeeping, if it is bookkeeping.
+    /// Returns the set's bookkeeping class; `None` if it has none.
     #[must_use]
     pub fn class(self) -> Option<Class> {
         let number = usize::from(self.0 >> Self::CLASS).checked_sub(1)?;

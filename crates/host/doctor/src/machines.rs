@@ -240,7 +240,7 @@ fn missing(platform: &Platform<'_>) -> Option<String> {
         .or_else(|| no_psci.then(|| why.to_owned()))
 }
 
-/// Returns a console in the words of `rouse.uart=`.
+/// Returns the value of `rouse.uart=` that names this console.
 fn console(uart: &Uart) -> String {
     let base = uart.base;
     match uart.kind {

@@ -139,7 +139,7 @@ fn sentences(numbers: &Numbers) -> impl Iterator<Item = String> {
 }
 
 fn over(numbers: &Numbers, row: &ComparedCell, number: &Number) -> Option<String> {
-    Some(thousands(number.p50 - numbers.floor(row)?.p50))
+    Some(thousands(number.p50 - numbers.of_bare_machine(row)?.p50))
 }
 
 fn of_rouse(numbers: &Numbers, row: &ComparedCell, number: &Number) -> Option<String> {

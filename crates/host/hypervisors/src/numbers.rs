@@ -103,7 +103,7 @@ impl Numbers {
     }
 
     /// Returns the number on the bare machine to compare with a number in `row`.
-    pub fn floor(&self, row: &ComparedCell) -> Option<&Number> {
+    pub fn of_bare_machine(&self, row: &ComparedCell) -> Option<&Number> {
         let floor = row.floor();
         let row = ROWS.iter().find(|row| row.is(&floor))?;
         self.get(row, Under::None)
@@ -200,7 +200,7 @@ fn number(row: &ComparedCell, cell: &Cell, scale: Scale) -> Option<Number> {
         row: row.name.into(),
         under: cell.under.to_string(),
         p50: scale.of_cell(cell).percentile(stats.p50, stats.bounds()),
-        exits: cell.tells_exits().then_some(exits),
+        exits: cell.has_exit_counts().then_some(exits),
     })
 }
 

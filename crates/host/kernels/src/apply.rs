@@ -96,7 +96,8 @@ pub fn apply(name: &str, source: &Path, patches: &[Patch]) -> Result<Changes> {
     Ok(Changes { files, options })
 }
 
-/// Leaves out the first part of paths that are not in the tree, but are so without it: some programs name both trees.
+/// Removes the first part of paths that are in the tree only without it: some programs put the name of each tree
+/// before its paths.
 fn within(source: &Path, place: &Path, file: &mut FileDiff) {
     let there = |path: &str| source.join(path).exists() || place.join(path).exists();
     let Some(old) = file.old.clone().filter(|old| !there(old)) else {

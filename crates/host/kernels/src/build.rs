@@ -150,7 +150,7 @@ fn jobs() -> String {
     format!("-j{cpus}")
 }
 
-/// Whether a variable of the environment would decide how a kernel is built, which only options of this program do.
+/// Whether an environment variable would change how a kernel is built. Only options of this program may.
 fn decides(name: &OsStr) -> bool {
     const NAMES: [&str; 12] = [
         "MAKEFLAGS",

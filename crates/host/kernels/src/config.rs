@@ -46,7 +46,7 @@ pub struct Fragment {
     settings: BTreeMap<String, Option<String>>,
 }
 
-/// Whence a configuration begins.
+/// The configuration to which fragments are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
     /// Our base, and all else off.

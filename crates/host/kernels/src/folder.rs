@@ -97,7 +97,7 @@ impl Folder {
     }
 
     /// Removes copy and objects if they are of other files than those in `source`.
-    pub fn is_of(&mut self, source: &Path) {
+    pub fn set_source(&mut self, source: &Path) {
         let source = source.display().to_string();
         if self.record.source != source {
             let _ = fs::remove_dir_all(self.copy());
@@ -108,9 +108,9 @@ impl Folder {
         }
     }
 
-    /// Takes the objects of another folder that shares source, configuration and compiler, if this one has none, and the
-    /// patched files that they were made of. Their paths are in the record before the first is taken. Of several, takes
-    /// the one whose patches change the files that are most like `patched`.
+    /// If this folder has no objects, takes those of another folder with equal source, configuration and compiler, and
+    /// the patched files from which they were made. The record has the paths of these files before the first is taken.
+    /// Of several folders, takes the one whose list of patched files is most like `patched`.
     pub fn take_objects(&mut self, patched: &BTreeSet<String>) -> Result<()> {
         let own = self.copy().join(BUILD);
         if own.exists() {
@@ -145,7 +145,7 @@ struct Lender {
 }
 
 impl Lender {
-    /// Returns the folder if its kernel is finished and shares what `shares` is the sum of, and no run builds it.
+    /// Returns the folder if its kernel is finished, its sum of shared parts is `shares`, and no run builds it.
     fn of(path: PathBuf, shares: &str) -> Option<Self> {
         let lock = File::open(path.join("lock")).ok()?;
         lock.try_lock().ok()?;

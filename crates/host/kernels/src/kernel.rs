@@ -20,8 +20,8 @@ use crate::mail::{Patch, patches};
 use crate::source::{Files, Source, plain};
 use crate::tree;
 
-/// Most characters of a release (Linux, `include/linux/utsname.h`, without the terminating zero), less those of the
-/// version itself.
+/// Most characters after the version in a release (Linux, `include/linux/utsname.h`: 64 without the terminating
+/// zero).
 const RELEASE: usize = 64 - 16;
 
 /// Options of the verb `kernel`.
@@ -169,7 +169,7 @@ impl Kernel {
         let shares =
             digest::sum(format!("{source}\0{}\0{}", config.shared, compiler.version).as_bytes());
         let made_of = self.made_of(&shares, &config, &patches);
-        folder.is_of(&files.folder);
+        folder.set_source(&files.folder);
         folder.record.shares = shares;
         let mut seen = std::mem::take(&mut folder.record.seen);
         let copy = folder.copy();

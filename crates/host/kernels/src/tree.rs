@@ -21,7 +21,8 @@ use crate::source::{Files, git};
 /// copy.
 pub const BUILD: &str = "rouse-build";
 
-/// Size and time of the last change, of its mode too, of each file of a tree when it was copied.
+/// For each file of a tree, as of its copying: its size, and the time of the last change of its
+/// content or mode.
 pub type Seen = BTreeMap<String, (u64, i64, i64)>;
 
 /// Makes `copy` have the files of `source`. `seen` has what was copied earlier, and gets what is there now. Returns
@@ -195,8 +196,8 @@ fn each(
     Ok(())
 }
 
-/// Puts the patched files into `copy`, and the source's files back where `before` were patched and no longer are.
-/// Returns the paths that are patched now.
+/// Puts the patched files into `copy`, and restores the source's file for each path in `before` that is no longer
+/// patched. Returns the paths that are patched now.
 pub fn patch(
     source: &Files,
     copy: &Path,

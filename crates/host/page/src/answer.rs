@@ -75,7 +75,7 @@ fn answer_of(results: &Results) -> Markup {
             Some(screen) => (screen.html()),
             None => {
                 p.headline { (summary::sentence(results, scale)) }
-                @if let Some(text) = summary::left_out(results) { p.about { (text) } }
+                @if let Some(text) = summary::unmodelled_costs(results) { p.about { (text) } }
             }
         }
         @for line in pairs::lines(results, scale) { p.about { (line) } }

@@ -76,7 +76,7 @@ fn exits(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
         let of_causes = counted.filter(|(cause, _)| is(cause));
         let sum = of_causes.map(|(_, count)| count).sum();
         match &cell.critical {
-            _ if !cell.tells_exits() => UNKNOWN.into(),
+            _ if !cell.has_exit_counts() => UNKNOWN.into(),
             // There is no layer of ours below, and 0 would look like a count.
             _ if cell.under == Under::None && counted_nothing(cell) => NONE.into(),
             Some(critical) if !cell.under.is_other() => {

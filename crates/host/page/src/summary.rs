@@ -61,7 +61,7 @@ pub fn sentence(results: &Results, scale: Scale) -> String {
 
 /// Lists the costs that no number of the run contains because the machine does not model them; `None` if values are not
 /// instructions.
-pub fn left_out(results: &Results) -> Option<String> {
+pub fn unmodelled_costs(results: &Results) -> Option<String> {
     let messaging = measured(results).any(|cell| cell.what.workload == Workload::Messaging);
     let order = match messaging {
         true => " The tasks of messaging run in another order than on CPUs that run at once.",
@@ -236,15 +236,15 @@ mod tests {
     #[test]
     fn what_instructions_leave_out_is_said_beside_them() {
         let mut results = results(vec![cell("wfi", "none", "ipi", 88)]);
-        let text = left_out(&results).unwrap();
+        let text = unmodelled_costs(&results).unwrap();
         for part in ["one after another", "caches", "an exit"] {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(!text.contains("messaging"));
         results.cells[0].what.workload = Workload::Messaging;
-        assert!(left_out(&results).unwrap().contains("messaging"));
+        assert!(unmodelled_costs(&results).unwrap().contains("messaging"));
         results.unit = "cycles".into();
-        assert_eq!(left_out(&results), None);
+        assert_eq!(unmodelled_costs(&results), None);
     }
 
     #[test]

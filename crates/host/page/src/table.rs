@@ -66,7 +66,7 @@ pub fn document(results: &Results) -> Document {
     lines.extend(pairs::lines(results, scale));
     lines.extend(summary::who_polls(results, scale));
     lines.push(summary::sentence(results, scale));
-    lines.extend(summary::left_out(results));
+    lines.extend(summary::unmodelled_costs(results));
     lines
 }
 
@@ -194,7 +194,7 @@ pub(crate) fn caution(cells: &[&Cell], scale: Scale) -> &'static str {
 }
 
 /// Explains the marks next to waits, if there are any.
-fn marks(results: &Results) -> Vec<String> {
+fn mark_legend(results: &Results) -> Vec<String> {
     let cells = results.cells.iter().filter(|cell| cell.stats.is_some());
     let missing: BTreeSet<&str> = cells
         .flat_map(|cell| cell.not_modelled.iter().map(String::as_str))
@@ -228,7 +228,7 @@ fn not_shown(results: &Results) -> Vec<String> {
             reasons.entry(why).or_default().push(cell.title());
         }
     }
-    let mut lines = marks(results);
+    let mut lines = mark_legend(results);
     let shortfalls = shortfalls(results);
     if !shortfalls.is_empty() {
         lines.push(String::new());

@@ -205,7 +205,7 @@ impl Cell {
 
     /// Whether the layer below counts how often it took CPUs from the guest. If it does not,
     /// a missing count does not mean 0.
-    pub fn tells_exits(&self) -> bool {
+    pub fn has_exit_counts(&self) -> bool {
         !self.under.is_other() || !self.exits.is_empty()
     }
 

@@ -104,7 +104,7 @@ impl Alarms {
     }
 }
 
-/// Assigns boots to A B B A, and so on.
+/// Whether boot `at` is on the first side, in the order A B B A.
 fn by_turns(at: usize) -> bool {
     matches!(at % 4, 0 | 3)
 }

@@ -47,7 +47,7 @@ impl CheckedCpu {
     pub fn executes(&mut self, shared: &Shared, step: ExecutedOperation, value: Option<u64>) {
         self.settle(shared);
         self.begun = Some((step, value));
-        // Nothing traps EL2 here, and a wait may never end.
+        // At EL2 nothing traps, so the operation is settled now: a wait there may never end.
         let traps = step.place.level < 2 && step.operation != Operation::SendEvent;
         if !traps && !Self::wants_value(step.operation) {
             self.settle(shared);

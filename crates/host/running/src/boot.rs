@@ -185,7 +185,7 @@ impl<'a, L: Write> Boots<'a, L> {
         }
     }
 
-    /// Boots, and follows until the end.
+    /// Boots the machine, and follows it until it ends.
     pub fn boot(&mut self, launch: Launch<'_>) -> Result<Outcome> {
         let Launch { job, variant, .. } = launch;
         let place = Scratch::new()?;

@@ -170,7 +170,7 @@ pub fn build_planted(board: &str, guest: Guest, planted: Planted) -> Result<Buil
         })
     );
     let program = if measures { Some(on_linux()?) } else { None };
-    let alone = program.as_deref().map(archive::alone);
+    let alone = program.as_deref().map(archive::of_program);
     let initrd = match guest {
         Guest::Given(Given {
             initrd: Some(Initrd::Given(initrd)),

@@ -305,8 +305,8 @@ pub struct RunArgs {
     /// emulator (on a host in the emulator) [default: here where that can be and no option wants an emulator, else emulator]
     #[arg(long, value_enum, value_name = "WHERE")]
     pub kvm: Option<Place>,
-    /// Measure all of it so often, each time in boots of its own: what is counted in time differs from boot to boot, and
-    /// `compare` takes five runs at least; what Linux draws at random is other in each [default: 1; with two kernels, enough for the test of five figures a cell]
+    /// Measure everything this many times, each time in boots of its own: times differ from boot to boot, and `compare` needs at least five runs; Linux draws
+    /// other random numbers in each [default: 1; with two kernels, enough for the test of five figures a cell]
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: Option<u32>,
     /// How many emulators run at a time: parts of the cells, and whatever else has a boot of its own. The results are the same [default:
@@ -341,7 +341,7 @@ pub struct RunArgs {
     /// List the cells of each boot with the time that they should take, and boot nothing
     #[arg(long)]
     pub list: bool,
-    /// Tell how long each part took
+    /// Print how long each part took
     #[arg(long)]
     pub timings: bool,
     /// In which form it answers.

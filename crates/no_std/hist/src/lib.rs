@@ -155,8 +155,8 @@ impl Histogram {
     }
 }
 
-/// The rank, from 1, of a percentile among `count` values in order: the rank of the smallest value
-/// that `per_mille` thousandths of them do not exceed (nearest rank). Every percentile and every
+/// The rank, from 1, of a percentile in `count` sorted values: that of the smallest value with at
+/// least `per_mille`/1000 of the values at or below it (nearest rank). Every percentile and every
 /// median in Rouse is the value with this rank.
 #[must_use]
 pub const fn rank(count: u64, per_mille: u64) -> u64 {

@@ -253,7 +253,7 @@ mod tests {
             newidle.idled(2900);
         }
         assert!(newidle.idle_ns() < 3000 && !newidle.is_worth(true));
-        // The question of 5.15, whether it is half a millisecond, is not asked.
+        // Linux 5.15 also required an average of half a millisecond; this code does not.
         assert!(newidle.idle_ns() < MIGRATION_NS);
     }
 

@@ -71,9 +71,9 @@ pub trait Target {
     /// Whether an interrupt came since the last call.
     #[inline(always)]
     fn take_interrupted(&self) -> bool {
-        // Handler and loop run on one CPU, so plain accesses are enough. But this clears the flag
-        // only if it was seen set; otherwise, it would lose an interrupt whose handler sets it
-        // between the check and the clear. If it was already set, the caller is about to act on it.
+        // Handler and loop run on one CPU, so plain accesses are enough. The flag is cleared only
+        // after it was seen set: an unconditional clear would lose an interrupt that comes between
+        // the check and the clear. If it was already set, the caller is about to act on it.
         let was = self.interrupted();
         if was {
             self.clear_interrupted();

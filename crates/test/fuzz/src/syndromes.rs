@@ -16,7 +16,7 @@ fn field(value: u64, high: u32, low: u32) -> u64 {
     (low..=high).fold(0, |field, bit| field | (value >> bit & 1) << (bit - low))
 }
 
-/// Decodes ICC_SGI1R_EL1 (IHI 0069H, 12.2), for some targets.
+/// Decodes ICC_SGI1R_EL1 (IHI 0069H, 12.2), and checks for four CPUs whether the SGI targets them.
 pub fn sgi(data: &[u8]) {
     let mut bytes = Bytes(data);
     let value = bytes.u64();

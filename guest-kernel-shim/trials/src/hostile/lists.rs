@@ -28,7 +28,7 @@ const PATIENCE: u32 = 10_000;
 fn sgis(deliver: Deliver) -> Range<u32> {
     match deliver {
         Deliver::Inject => SGIS,
-        Deliver::Direct => SGIS.start..interrupts::sgi_count().min(SGIS.end),
+        Deliver::Direct => SGIS.start..interrupts::usable_sgi_count().min(SGIS.end),
     }
 }
 

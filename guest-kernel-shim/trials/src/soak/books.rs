@@ -38,7 +38,7 @@ pub fn senders() -> u32 {
 
 /// The first INTID that can't be used: not an SGI, or the secure world's.
 pub fn sgis() -> u32 {
-    guest_kernel_shim::interrupts::sgi_count()
+    guest_kernel_shim::interrupts::usable_sgi_count()
 }
 
 /// CPUs that have an SGI and an SPI of their own to send.

@@ -41,7 +41,7 @@ pub fn keep(refused: Refused) {
 pub fn say_refused() {
     let Some(refused) = REFUSED.get() else { return };
     note_conduit(Some(refused.psci));
-    let uart = discovery::named(asked()).or(refused.uart);
+    let uart = discovery::open_named_uart(asked()).or(refused.uart);
     if let Some(uart) = uart {
         // SAFETY: the description names the UART, or the boot arguments do, and the MMU is off.
         unsafe { log::open(uart) };

@@ -126,7 +126,7 @@ fn stall(ends: bool) {
     for n in 0..LINES {
         say!("line {n} that is not read");
     }
-    // SAFETY: the machine's own, as before.
+    // SAFETY: `uart` is the machine's own UART, which the console used before.
     let lost = change(unsafe { Port::new(uart) });
     let ticks = CNTPCT_EL0.get() - start;
     say!("fault: the console stalled; {lost} bytes lost in {ticks} ticks");

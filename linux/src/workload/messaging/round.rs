@@ -60,7 +60,7 @@ impl Round {
     }
 
     /// Notes that a receiver has every message.
-    pub fn received(&self) {
+    pub fn receiver_done(&self) {
         let before = self.done.fetch_add(1, AcqRel);
         if before + 1 == self.receivers {
             let _ = wake(&self.done);

@@ -333,7 +333,7 @@ fn a_cause_that_is_older_than_the_sample_makes_it_unclear() {
     assert_eq!(sample.path, Counts::default());
 }
 
-/// An access that fails was reported, and is executed again after its exception.
+/// A failed access has already been reported, and is executed again after its exception.
 #[test]
 fn an_access_that_failed_counts_once() {
     let mut machine = OneThread::new();

@@ -405,7 +405,8 @@ fn a_loss_takes_what_is_around_it_on_its_cpu() {
     assert_eq!(with_loss("PERF_RECORD_LOST lost 13", 4), [3, 3]);
 }
 
-/// perf reports lost events at its end; their place is known only if perf's marks are also in the text.
+/// perf prints the number of lost events when it ends; the text shows where they were lost only if
+/// perf's marks are in it too.
 #[test]
 fn a_loss_that_is_marked_may_be_summed_up() {
     let text = format!(

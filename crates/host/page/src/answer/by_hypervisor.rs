@@ -69,6 +69,6 @@ pub fn document(results: &Results, scale: Scale) -> Option<Document> {
         operation(Workload::Pingpong)
     ));
     document.table(columns);
-    document.extend(summary::left_out(results));
+    document.extend(summary::unmodelled_costs(results));
     Some(document)
 }

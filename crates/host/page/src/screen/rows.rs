@@ -213,7 +213,7 @@ impl<'r> Rows<'r> {
     pub fn of(cells: &[&'r Cell], scale: Scale, narrow: bool) -> Self {
         let layout = Layout::of(cells, narrow);
         let titles = distinct(cells, |cell| layout.column(cell));
-        let mut has_exits = cells.iter().filter(|cell| cell.tells_exits());
+        let mut has_exits = cells.iter().filter(|cell| cell.has_exit_counts());
         let exits = has_exits.any(|cell| all_exits(cell) > 0.0);
         let mut rows: Vec<Row<'r>> = Vec::new();
         let mut hidden = false;
@@ -395,7 +395,7 @@ fn text(cell: &Cell, scale: Scale, exits: bool) -> String {
     if let Some(critical) = &cell.critical {
         text += &format!(" ({})", critical.net.p50);
     }
-    match (exits, cell.tells_exits()) {
+    match (exits, cell.has_exit_counts()) {
         (true, true) => text += &format!(" / {}", (all_exits(cell) * 100.0).round() / 100.0),
         (true, false) => text += " / ?",
         (false, _) => {}

@@ -34,7 +34,8 @@ fn runs(results: &Results) -> Vec<Run> {
 /// Returns the table of medians, with a heading before it and an explanation after it.
 pub fn medians_of_runs(results: &Results, scale: Scale) -> Document {
     let runs = runs(results);
-    // A comparison of the runs with themselves shows by how much another such set of runs would have to differ.
+    // A comparison of the runs with themselves shows the smallest difference from another such set of runs that
+    // would be detected.
     let found = Comparison::new(&runs, &runs, LEVEL);
     let has_path = |pair: &Pair<'_>| pair.figure(Quantity::Path).is_some();
     let cells = found.pairs.iter().map(|pair| pair.cell);

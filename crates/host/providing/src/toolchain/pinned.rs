@@ -31,11 +31,11 @@ pub fn version() -> &'static str {
 pub fn folder() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
     // A toolchain may be a link to another one, and the compiler reports the link's target.
-    let find = || find().map(|folder| folder.canonicalize().unwrap_or(folder));
+    let find = || find_or_install().map(|folder| folder.canonicalize().unwrap_or(folder));
     FOLDER.get_or_init(find).as_deref()
 }
 
-fn find() -> Option<PathBuf> {
+fn find_or_install() -> Option<PathBuf> {
     // Cargo passes its own path to the programs that it starts, which saves a slow query of rustup.
     let running = env::var_os("CARGO").map(PathBuf::from);
     let running = running.and_then(|cargo| of_program(&cargo));

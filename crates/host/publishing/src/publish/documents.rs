@@ -183,9 +183,9 @@ const HEAD: &str = "\
 `cargo xtask dev publish` measures every board whose emulator is on the computer, and keeps what comes out in `results/`, one file for each board: a run's
 [results.json](results.md) without histograms. This page is made of these files (`cargo xtask dev publish --page`), so it has the version and the commit that
 measured. Instructions and cycles repeat: the command below a section gives the same numbers with the same compiler and emulator.
-`cargo xtask compare results/virt.json RUN` says what is otherwise. A star and its reason mean the same as in any [table](glossary.md).
+`cargo xtask compare results/virt.json RUN` prints the differences. A star and its reason mean the same as in any [table](glossary.md).
 
-No board here is hardware: each is QEMU or gem5 with the properties that `cargo xtask doctor --boards` lists. [Bring-up](bring-up.md) says how to measure the machine itself.
+No board here is hardware: each is QEMU or gem5 with the properties that `cargo xtask doctor --boards` lists. [Bring-up](bring-up.md) explains how to measure the machine itself.
 ";
 
 #[cfg(test)]

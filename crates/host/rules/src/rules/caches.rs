@@ -217,7 +217,7 @@ impl CachesAgree {
         }
     }
 
-    /// Reports a read through a cache of data written without one.
+    /// Reports that a read went through a cache although the data was written without one.
     #[cold]
     fn stale(&mut self, now: &Now<'_>, address: u64, line: &AtomicU8) {
         line.fetch_and(!BESIDE, Relaxed);

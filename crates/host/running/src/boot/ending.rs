@@ -54,8 +54,8 @@ impl Ending {
         status.or(console.ended.map(Self::Guest))
     }
 
-    /// Returns the ending of a boot that was `stopped`, if it had to be, and whose emulator ended so,
-    /// gave this `report` and `said` this before.
+    /// Returns the ending of a boot. `stopped` is the reason why it had to be ended, if any; `end`
+    /// and `report` are the emulator's, and `said` has its last lines.
     pub fn of(
         stopped: Option<Self>,
         console: &Console,

@@ -56,7 +56,7 @@ impl Place {
         went
     }
 
-    /// Whether a boot is made, which says this.
+    /// Whether the boot is made, and prints `said`.
     fn makes(&self, before: &BootCache, option: &str, said: &str) -> bool {
         self.boot(before, option, said).lines[0] == OutputLine::Console(said.into())
     }

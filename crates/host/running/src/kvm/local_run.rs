@@ -53,7 +53,7 @@ pub fn run(args: &RunArgs) -> Result<()> {
     let path = place.path().join("rouse-kvm");
     fs::write(&path, program::bytes(&built, &monitor)?)?;
     fs::set_permissions(&path, Permissions::from_mode(0o755))?;
-    let mut measured = measure(&path, &words(args), place.path(), folder)?;
+    let mut measured = measure(&path, &program_arguments(args), place.path(), folder)?;
     if let Some(watts) = &watts {
         measured.results.model_energy(watts);
     }
@@ -61,7 +61,7 @@ pub fn run(args: &RunArgs) -> Result<()> {
 }
 
 /// Returns the program's arguments for `args`.
-fn words(args: &RunArgs) -> Vec<String> {
+fn program_arguments(args: &RunArgs) -> Vec<String> {
     let mut words = args.job.load.plan.words();
     let unders = args
         .job
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn the_program_is_told_what_was_typed() {
-        let words = words(&args(
+        let words = program_arguments(&args(
             "--under kvm-nvhe --wait wfi --quick --cpus 3 --repeat 5 --metric cycles --timeout 9",
         ));
         for word in [
