@@ -7,6 +7,10 @@ values as JSON. It puts the parts together, writes the machine's
 device tree, lets every core in at the image's first instruction with x0 = the
 device tree, and ends when the console gets an end of transmission.
 
+With --spin-table only the first core enters the image; the others wait in eight
+instructions of the reset code for the address that Linux stores, so nothing of ours
+is below Linux once it runs.
+
 The console goes to the standard output, gem5's own words to the standard error.
 
 Booting clears memory and builds tables, which a model of a pipeline would take
@@ -15,15 +19,23 @@ the guest first enables a cycle counter, which is before anything is measured; i
 state, kept as a checkpoint, is what the machine that was asked for goes on with.
 (Cores that take over from others within one machine would be easier, but the event
 stream stays with those that went.) With --whole one machine does it all.
+
+Linux boots for minutes even so. With --checkpoint its boot is kept in that folder, up
+to where the program that measures asks for it, and serves all measurements: what is
+measured is in the file --arguments, which that program reads next.
 """
 
 import argparse
 import ctypes
+import fcntl
 import importlib.util
 import json
 import os
+import re
+import shutil
 import signal
 import sys
+import time
 
 import m5
 from m5.objects import *
@@ -42,6 +54,14 @@ IMAGE = RAM + 0x200000
 TREE = RAM
 # Cores begin at address 0, which is memory of its own on this platform.
 RESET = 0
+# Where the reset code has the address at which all cores but the first one go on.
+RELEASE = RESET + 0x50
+# RAM disks are on multiples of this.
+PAGE = 0x1000
+# The file to which the program that measures Linux writes its records, in gem5's folder.
+RECORDS = "records"
+# How often they are shown: a millisecond, in ticks.
+PART = 10**9
 
 MODELS = ("atomic", "minor", "hpi", "o3")
 
@@ -53,6 +73,15 @@ def arguments():
     parser.add_argument("--cpu-model", choices=MODELS, required=True)
     parser.add_argument("--cpus", type=int, required=True)
     parser.add_argument("--whole", action="store_true", help="boot on this model too")
+    parser.add_argument("--checkpoint", help="the folder of the booted Linux")
+    parser.add_argument("--arguments", help="a file for the program that measures it")
+    parser.add_argument("--initrd", help="a RAM disk")
+    parser.add_argument(
+        "--spin-table", action="store_true", help="other cores wait for the first one"
+    )
+    parser.add_argument(
+        "--without-lse", action="store_true", help="atomics by exclusives alone"
+    )
     parser.add_argument(
         "--trace",
         help="a folder with a file cpuN for each core, to which every instruction "
@@ -89,8 +118,8 @@ def core_class(model):
     return hpi() if model == "hpi" else ArmO3CPU
 
 
-def core(model, values, index, booting):
-    """A core of the model, with its cycle counter; enabling that ends the booting."""
+def core(model, values, index, until_counter):
+    """A core of the model, with its cycle counter. Enabling that may end the booting."""
     cpu = core_class(model)(cpu_id=index)
     if model == "o3":
         stages = "fetch decode rename dispatch issue wb commit squash"
@@ -103,7 +132,7 @@ def core(model, values, index, booting):
     cpu.createThreads()
     cpu.createInterruptController()
     for isa in cpu.isa:
-        isa.pmu = ArmPMU(interrupt=ArmPPI(num=23), exitOnPMUControl=booting)
+        isa.pmu = ArmPMU(interrupt=ArmPPI(num=23), exitOnPMUControl=until_counter)
         isa.pmu.addArchEvents(cpu=cpu, itb=cpu.mmu.itb, dtb=cpu.mmu.dtb)
     return cpu
 
@@ -195,6 +224,18 @@ def devices(system, values):
     system.system_port = system.membus.cpu_side_ports
 
 
+# Handles of the tree's nodes.
+GIC, CLOCK = 1, 2
+
+
+def initrd(system, options):
+    """Where the RAM disk is: at the end of RAM."""
+    end = RAM + int(system.mem_ranges[0].size())
+    size = os.path.getsize(options.initrd)
+    begin = (end - size) // PAGE * PAGE
+    return begin, begin + size
+
+
 def tree(system, options):
     """The machine's device tree: what there is for an image to know."""
     state = FdtState(addr_cells=2, size_cells=2, cpu_cells=2)
@@ -218,13 +259,17 @@ def tree(system, options):
     root = FdtNode("/")
     root.append(state.addrCellsProperty())
     root.append(state.sizeCellsProperty())
+    root.append(FdtPropertyWords("interrupt-parent", [GIC]))
     size = system.mem_ranges[0].size()
     memory = {"device_type": "memory", "reg": region(RAM, size)}
     root.append(node(f"memory@{RAM:x}", memory))
     cpus = node("cpus", {"#address-cells": [2], "#size-cells": [0]})
     for index in range(options.cpus):
-        # No enable-method: all of them enter the image.
+        # Without an enable-method all of them enter the image.
         cpu = {"device_type": "cpu", "compatible": "arm,armv8", "reg": [0, index]}
+        if options.spin_table:
+            cpu["enable-method"] = "spin-table"
+            cpu["cpu-release-addr"] = state.addrCells(RELEASE)
         cpus.append(node(f"cpu@{index:x}", cpu))
     root.append(cpus)
     gic = platform.gic
@@ -237,6 +282,7 @@ def tree(system, options):
             "#interrupt-cells": [3],
             "reg": frames,
             "interrupts": ppi(gic.maint_int),
+            "phandle": [GIC],
         },
     )
     controller.append(FdtProperty("interrupt-controller"))
@@ -245,10 +291,32 @@ def tree(system, options):
     pins = ("int_el3_phys", "int_el1_phys", "int_el1_virt", "int_el2_ns_phys")
     lines = [word for pin in pins for word in ppi(getattr(timer, pin))]
     root.append(node("timer", {"compatible": "arm,armv8-timer", "interrupts": lines}))
-    uart = int(platform.uart[0].pio_addr)
-    name = f"uart@{uart:x}"
-    root.append(node(name, {"compatible": "arm,pl011", "reg": region(uart, 0x1000)}))
+    # Linux wants the port's clock, which the model does not have.
+    clock = {"compatible": "fixed-clock", "#clock-cells": [0], "phandle": [CLOCK]}
+    root.append(node("clock", clock | {"clock-frequency": [24000000]}))
+    uart = platform.uart[0]
+    name = f"uart@{int(uart.pio_addr):x}"
+    port = node(
+        name,
+        {
+            "reg": region(int(uart.pio_addr), 0x1000),
+            "interrupts": [0, int(uart.interrupt.num) - 32, 4],
+            "clocks": [CLOCK, CLOCK],
+        },
+    )
+    port.append(FdtPropertyStrings("compatible", ["arm,pl011", "arm,primecell"]))
+    port.append(FdtPropertyStrings("clock-names", ["uartclk", "apb_pclk"]))
+    root.append(port)
     chosen = {"bootargs": options.bootargs, "stdout-path": f"/{name}"}
+    if options.initrd:
+        begin, end = initrd(system, options)
+        chosen["linux,initrd-start"] = state.addrCells(begin)
+        chosen["linux,initrd-end"] = state.addrCells(end)
+    if options.spin_table:
+        # Linux would wait for chance, of which this machine has none.
+        seed = re.search(r"\brouse\.seed=(\d+)", options.bootargs)
+        seed = int(seed[1]) if seed else 1
+        chosen["rng-seed"] = [0x9E3779B9 * (16 * seed + n) % 2**32 for n in range(16)]
     root.append(node("chosen", chosen))
     blob = Fdt()
     blob.add_rootnode(root)
@@ -257,29 +325,44 @@ def tree(system, options):
     return path
 
 
-def reset():
-    """What cores begin with: x0 = the device tree, and on to the image."""
+def reset(spin_table):
+    """What cores begin with: x0 = the device tree, and on to the image; all but the
+    first one only once there is an address to go on at."""
     code = [
-        0x58000080,  # ldr x0, 0x10
-        0x580000A1,  # ldr x1, 0x18
-        0xD61F0020,  # br x1
+        0xD53800A2,  # mrs x2, mpidr_el1
+        0x92405C42,  # and x2, x2, #0xffffff
+        0x580001C0,  # ldr x0, 0x40
+        0x580001E4,  # ldr x4, 0x48
+        0xB5000082 if spin_table else 0xD503201F,  # cbnz x2, 0x20, or nop
+        0xD2800001,  # mov x1, #0
+        0xD2800003,  # mov x3, #0
+        0xD61F0080,  # br x4
+        0x10000183,  # 0x20: adr x3, 0x50
+        0xD503205F,  # 0x24: wfe
+        0xF9400064,  # ldr x4, [x3]
+        0xB4FFFFC4,  # cbz x4, 0x24
+        0xD2800000,  # mov x0, #0
+        0xD2800002,  # mov x2, #0
+        0xD61F0080,  # br x4
         0xD503201F,  # nop
     ]
     path = os.path.join(m5.options.outdir, "reset.bin")
     with open(path, "wb") as file:
         for word in code:
             file.write(word.to_bytes(4, "little"))
-        for address in (TREE, IMAGE):
+        for address in (TREE, IMAGE, 0):
             file.write(address.to_bytes(8, "little"))
     return path
 
 
 def machine(options, model, booting):
-    """The machine with cores of `model`; enabling a cycle counter ends `booting`."""
+    """The machine with cores of `model`, which is `booting`, or measures."""
     values = options.parameters
     # EL2 and no EL3, so that cores begin at EL2.
     release = ArmDefaultRelease()
     release.remove(ArmExtension("SECURITY"))
+    if options.without_lse:
+        release.remove(ArmExtension("FEAT_LSE"))
     system = ArmSystem(
         release=release,
         mem_mode=core_class(model).memory_mode(),
@@ -295,7 +378,10 @@ def machine(options, model, booting):
         clock=f"{values['core-mhz']}MHz", voltage_domain=system.voltage_domain
     )
     system.realview = VExpress_GEM5_V2()
-    system.terminal = Terminal(outfile="stdoutput")
+    # The console of a boot that is kept is kept with it.
+    outfile = "file" if booting and options.checkpoint else "stdoutput"
+    system.terminal = Terminal(outfile=outfile)
+    system.readfile = options.arguments or ""
     # The platform has a keyboard, which wants to know where it is.
     system.vncserver = VncServer()
     system.membus = SystemXBar()
@@ -307,14 +393,20 @@ def machine(options, model, booting):
     )
     system.memory.port = system.membus.mem_side_ports
     devices(system, values)
+    until_counter = booting and not options.checkpoint
     system.cpu = [
-        core(model, values, index, booting) for index in range(options.cpus)
+        core(model, values, index, until_counter) for index in range(options.cpus)
     ]
     connect_cores(system, model, values)
+    files = {
+        RESET: reset(options.spin_table),
+        TREE: tree(system, options),
+        IMAGE: options.image,
+    }
+    if options.initrd:
+        files[initrd(system, options)[0]] = options.initrd
     system.workload = ArmFsWorkload(
-        object_file="",
-        extras=[reset(), tree(system, options), options.image],
-        extras_addrs=[RESET, TREE, IMAGE],
+        object_file="", extras=list(files.values()), extras_addrs=list(files)
     )
     return system
 
@@ -359,22 +451,120 @@ def run(options, model, booting=False, checkpoint=None):
     m5.instantiate(checkpoint)
     if options.trace and not booting:
         trace_misses(system.cpu, options.trace, system.interconnect)
+    if options.arguments and not booting:
+        return simulate()
     return m5.simulate().getCause()
+
+
+def simulate():
+    """Simulates to the end, and shows the records; why it ended. A checkpoint that is
+    asked for on the way is not needed."""
+    path = os.path.join(m5.options.outdir, RECORDS)
+    shown = 0
+    while True:
+        cause = m5.simulate(PART).getCause()
+        goes_on = cause in ("simulate() limit reached", "checkpoint")
+        shown = pass_on(path, shown, to_end=not goes_on)
+        if not goes_on:
+            return cause
+
+
+def pass_on(path, shown, to_end=True):
+    """Writes what is in the file at `path` from the byte `shown` on to the standard
+    output, as far as its last whole line or `to_end`; the size of what has been shown."""
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            file.seek(shown)
+            more = file.read()
+        if not to_end:
+            more = more[: more.rfind(b"\n") + 1]
+        shown += len(more)
+        sys.stdout.buffer.write(more)
+        sys.stdout.flush()
+    return shown
 
 
 def boot(options, checkpoint):
     """Boots a machine of atomic cores, in a process of its own, into `checkpoint`;
-    whether there is one. If not, that process has said why."""
+    whether there is one. If not, that process has said why, or this one does."""
+    done = os.path.join(checkpoint, "done")
     child = os.fork()
     if child == 0:
         end_with_parent()
         cause = run(options, "atomic", booting=True)
-        if cause.startswith("performance counter"):
+        if cause.startswith("performance counter") or cause == "checkpoint":
             m5.checkpoint(checkpoint)
+            open(done, "x").close()
             cause = None
         end(cause)
-    os.waitpid(child, 0)
-    return os.path.exists(os.path.join(checkpoint, "m5.cpt"))
+    if options.checkpoint:
+        status = show(child, os.path.join(m5.options.outdir, "system.terminal"))
+    else:
+        _, status = os.waitpid(child, 0)
+    if status:
+        print(f"gem5: the boot has ended with status {status}", file=sys.stderr)
+    return status == 0 and os.path.exists(done)
+
+
+def show(child, console):
+    """Writes what comes to the file `console` to the standard output, until `child` ends;
+    its status."""
+    shown = 0
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        shown = pass_on(console, shown)
+        if ended:
+            return status
+        time.sleep(0.2)
+
+
+def locked(name, how):
+    """Locks the file `name`, which another process may remove; its descriptor."""
+    while True:
+        file = os.open(name, os.O_CREAT | os.O_RDWR)
+        fcntl.flock(file, how)
+        try:
+            if os.path.samestat(os.fstat(file), os.stat(name)):
+                os.utime(name)
+                return file
+        except FileNotFoundError:
+            pass
+        os.close(file)
+
+
+def kept(options):
+    """Makes the checkpoint of --checkpoint, unless there is one. Whether there is one
+    now; nobody removes it before this process ends."""
+    folder = options.checkpoint
+    lock = folder + ".lock"
+    is_new = False
+    while True:
+        file = locked(lock, fcntl.LOCK_SH)
+        if os.path.exists(folder):
+            break
+        os.close(file)
+        file = locked(lock, fcntl.LOCK_EX)
+        # Another process may have been first.
+        if not os.path.exists(folder):
+            is_new = True
+            if not make(options, folder):
+                return False
+        os.close(file)
+    if not is_new:
+        pass_on(os.path.join(folder, "console"), 0)
+    return True
+
+
+def make(options, folder):
+    """Boots into `folder`, which appears as a whole; whether that worked."""
+    part = folder + ".part"
+    shutil.rmtree(part, ignore_errors=True)
+    if not boot(options, part):
+        return False
+    terminal = os.path.join(m5.options.outdir, "system.terminal")
+    shutil.move(terminal, os.path.join(part, "console"))
+    os.rename(part, folder)
+    return True
 
 
 def end(cause):
@@ -388,6 +578,10 @@ def end(cause):
 def main():
     options = arguments()
     end_with_parent()
+    if options.checkpoint:
+        if kept(options):
+            end(run(options, options.cpu_model, checkpoint=options.checkpoint))
+        return
     if options.whole or options.cpu_model == "atomic":
         end(run(options, options.cpu_model))
     checkpoint = os.path.join(m5.options.outdir, "booted")

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Measures the cells of a plan in passes, as Rouse's own guest does ([`plan::Pace`]).
 
+mod console;
 mod knobs;
 mod machine;
 
-use std::io::{self, Stdout, Write, stdout};
+use std::io::{self, Write, stdout};
 
-use hist::Histogram;
+use hist::{Histogram, Ratio};
 use plan::{Arguments, BALANCED, Cell, Limits, LinuxCpuidle, Machine, PASSES, Pace, Plan, Word};
-use rustix::termios::{isatty, tcdrain};
+
+use console::Console;
 
 use crate::counts::Counts;
 use crate::hypervisor::{Below, LevelBelow};
@@ -41,24 +43,45 @@ pub struct Bench {
     cpus: Vec<usize>,
     below: Below,
     idles: Idles,
-    output: Output<Stdout>,
+    /// Cycles per tick, if values are cycles.
+    cycles: Option<Ratio>,
+    output: Output<Box<dyn Write>>,
     /// Number of completed passes over cells, and their guessed time in microseconds.
     done: (usize, u64),
 }
 
-/// Measures the cells that `arguments` request, and reports them.
+/// Measures the cells that `arguments` request, and reports them on standard output.
 ///
 /// # Errors
 /// The message gives the reason why it can't.
 pub fn run(arguments: &str) -> Result<(), String> {
+    run_to(arguments, Box::new(Console(stdout())))
+}
+
+/// Like [`run`], but writes the records to `to`.
+///
+/// # Errors
+/// The message gives the reason why it can't.
+pub fn run_to(arguments: &str, to: Box<dyn Write>) -> Result<(), String> {
     let plan = options::plan(arguments)?;
     let parsed = Arguments::parse(arguments).map_err(|error| error.to_string())?;
     let found = LevelBelow::here();
     let below = found.told(&parsed)?;
-    measure(plan, found, below).map_err(|error| error.to_string())
+    let cycles = parsed.core_mhz.filter(|_| plan.cycles).map(|mhz| Ratio {
+        wanted: mhz.saturating_mul(1_000_000),
+        read: clock::frequency(),
+    });
+    let output = Output::new(to);
+    measure(plan, found, below, cycles, output).map_err(|error| error.to_string())
 }
 
-fn measure(plan: Plan, found: LevelBelow, below: Below) -> io::Result<()> {
+fn measure(
+    plan: Plan,
+    found: LevelBelow,
+    below: Below,
+    cycles: Option<Ratio>,
+    output: Output<Box<dyn Write>>,
+) -> io::Result<()> {
     let page = Page::open(found)?;
     if plan
         .lists
@@ -75,7 +98,8 @@ fn measure(plan: Plan, found: LevelBelow, below: Below) -> io::Result<()> {
         page,
         cpus: cpus::allowed()?,
         idles: Idles::read(std::env::args()),
-        output: Output::new(stdout()),
+        cycles,
+        output,
         done: (0, 0),
     };
     let instructions = clock::counts_instructions();
@@ -96,9 +120,10 @@ fn measure(plan: Plan, found: LevelBelow, below: Below) -> io::Result<()> {
         }
     }
     bench.send_neighbours_away()?;
+    bench.tell_core_clock(&["end_hz"])?;
     let line = bench.output.record("end").field("cells", entries.len());
     bench.output.send(line)?;
-    bench.settle()
+    bench.output.flush()
 }
 
 /// Returns the reason if a cell can't run.
@@ -161,7 +186,7 @@ impl Bench {
         let whole = entry.skipped.is_some() || entry.pace.ended.is_some();
         if due && (whole || !self.plan.compact) {
             self.tell_cell(id, entry)?;
-            self.settle()?;
+            self.output.flush()?;
         }
         Ok(())
     }
@@ -207,17 +232,9 @@ impl Bench {
             cpus: self.cpus.len(),
             iterations: self.plan.iterations,
             compact: self.plan.compact,
+            cycles: self.cycles,
             done: self.done,
         };
         report::cell(&mut self.output, &told, &frame)
-    }
-
-    /// Waits until the console has sent everything, since sending causes interrupts.
-    fn settle(&mut self) -> io::Result<()> {
-        self.output.flush()?;
-        if isatty(stdout()) {
-            tcdrain(stdout())?;
-        }
-        stdout().flush()
     }
 }

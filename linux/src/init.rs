@@ -4,6 +4,8 @@
 use std::fs;
 use std::io::{self, Write};
 use std::panic;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ use rustix::termios::{OptionalActions, tcdrain, tcgetattr, tcsetattr};
 
 use plan::Arguments;
 
+use crate::hypervisor::LevelBelow;
+use crate::simulator::{self, Records};
 use crate::{bench, output, soak};
 
 /// The kernel's file systems, and where they are mounted.
@@ -20,6 +24,15 @@ const SYSTEMS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devt
 /// Time for the kernel to finish its boot before the first measurement. An emulator that counts instructions skips
 /// the idle part of it.
 const SETTLES: Duration = Duration::from_secs(2);
+
+/// Such a time for a simulator of cores, which spends a minute on each second of it.
+const SIMULATED_SETTLES: Duration = Duration::from_millis(200);
+/// Time in which a simulator shows records (boards/gem5/machine.py: `PART`).
+const SHOWS: Duration = Duration::from_millis(2);
+/// Longest period of Linux's tick, in microseconds.
+const TICK_US: u64 = 10_000;
+/// Step between the phases of two repetitions, in microseconds.
+const PHASE_US: u64 = 6_181;
 
 /// Returns whether this is the first process.
 #[must_use]
@@ -31,14 +44,26 @@ pub fn is_init() -> bool {
 pub fn run() -> ! {
     // If the first process panicked, the kernel would panic too and hide the reason.
     panic::set_hook(Box::new(|why| {
+        shown();
         output::give_up("failed", &why.to_string());
         off();
     }));
     if let Err(why) = measured() {
+        shown();
         output::give_up("refused", &why);
     }
     off()
 }
+
+/// Waits until a simulator has shown all records.
+fn shown() {
+    if SIMULATED.load(Relaxed) {
+        thread::sleep(SHOWS);
+    }
+}
+
+/// Whether a simulator runs this machine, and shows the records.
+static SIMULATED: AtomicBool = AtomicBool::new(false);
 
 fn measured() -> Result<(), String> {
     let told = |error: io::Error| error.to_string();
@@ -57,16 +82,38 @@ fn measured() -> Result<(), String> {
     match parsed.linux_soak {
         Some(seconds) => soak::run(&parsed, seconds),
         None => {
+            if parsed.checkpoint {
+                SIMULATED.store(true, Relaxed);
+                thread::sleep(SIMULATED_SETTLES);
+                let arguments = after_checkpoint(parsed.seed.unwrap_or_default())?;
+                return bench::run_to(&arguments, Box::<Records>::default());
+            }
             thread::sleep(SETTLES);
             bench::run(&arguments)
         }
     }
 }
 
+/// Asks for the checkpoint of a boot with this `seed`, and returns the arguments of the measurement that goes on from it.
+fn after_checkpoint(seed: u64) -> Result<String, String> {
+    simulator::checkpoint();
+    let arguments = simulator::text()?;
+    let parsed = Arguments::parse(&arguments).map_err(|error| error.to_string())?;
+    // These boots are one: only the phase of ticks and of RCU differs, by a part of a tick that is no simple fraction.
+    let seed = seed.wrapping_add(parsed.seed.unwrap_or_default());
+    let phase = seed.wrapping_mul(PHASE_US) % TICK_US;
+    thread::sleep(Duration::from_micros(phase));
+    Ok(arguments)
+}
+
 /// Turns the machine off.
 pub fn off() -> ! {
     let _ = io::stdout().flush();
     let _ = tcdrain(io::stdout());
+    shown();
+    if SIMULATED.load(Relaxed) && LevelBelow::here() == LevelBelow::Nothing {
+        simulator::end();
+    }
     // It does not return. If it did, the kernel would panic visibly.
     let _ = reboot(RebootCommand::PowerOff);
     std::process::exit(1)

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use hist::{Histogram, QUANTILES};
+use hist::{Histogram, QUANTILES, Ratio};
 use plan::{Cell, DIMENSIONS, Info, PASSES, Pace, Place};
 use wire::Line;
 
@@ -51,6 +51,8 @@ pub struct Frame<'f> {
     pub iterations: u32,
     /// Reports only statistics.
     pub compact: bool,
+    /// Cycles per tick, if values are cycles.
+    pub cycles: Option<Ratio>,
     /// Number of completed passes over cells, and their guessed time in microseconds.
     pub done: (usize, u64),
 }
@@ -70,6 +72,7 @@ pub fn cell<W: Write>(
         output,
         id: told.id,
         part,
+        cycles: frame.cycles,
     };
     block.describe(told, frame)?;
     match told.skipped {
@@ -109,9 +112,15 @@ struct BlockWriter<'o, W> {
     output: &'o mut Output<W>,
     id: usize,
     part: bool,
+    cycles: Option<Ratio>,
 }
 
 impl<W: Write> BlockWriter<'_, W> {
+    /// Converts a value in ticks to the unit of the records.
+    fn value(&self, ticks: u64) -> u64 {
+        self.cycles.map_or(ticks, |ratio| ratio.convert(ticks))
+    }
+
     fn send(&mut self, kind: &str, fields: impl FnOnce(Line) -> Line) -> io::Result<()> {
         let part = if self.part { PART } else { "" };
         let line = self
@@ -147,23 +156,28 @@ impl<W: Write> BlockWriter<'_, W> {
     }
 
     fn statistics(&mut self, total: &Histogram) -> io::Result<()> {
+        let quantiles =
+            QUANTILES.map(|(name, per_mille)| (name, self.value(total.quantile(per_mille))));
+        let [min, max, sum] = [total.min(), total.max(), total.sum()].map(|of| self.value(of));
         self.send("stat", |line| {
             let line = line
                 .field("name", "total")
                 .field("count", total.count())
-                .field("min", total.min());
-            let line = QUANTILES.iter().fold(line, |line, &(name, per_mille)| {
-                line.field(name, total.quantile(per_mille))
-            });
-            line.field("max", total.max()).field("sum", total.sum())
+                .field("min", min);
+            let line = quantiles
+                .iter()
+                .fold(line, |line, &(name, value)| line.field(name, value));
+            line.field("max", max).field("sum", sum)
         })
     }
 
     fn buckets(&mut self, total: &Histogram) -> io::Result<()> {
         let mut text = String::new();
-        let buckets = total
-            .buckets()
-            .map(|(lowest, count)| format!("{lowest}:{count}"));
+        let cycles = self.cycles;
+        let buckets = total.buckets().map(|(lowest, count)| {
+            let lowest = cycles.map_or(lowest, |ratio| ratio.convert(lowest));
+            format!("{lowest}:{count}")
+        });
         for bucket in buckets {
             if text.len() + 1 + bucket.len() > BUCKETS {
                 self.send("hist", |line| line.field("name", "total").field("b", &text))?;
@@ -223,6 +237,7 @@ mod tests {
             cpus: 2,
             iterations: 2000,
             compact: false,
+            cycles: None,
             done: (1, 9),
         };
         super::cell(&mut output, &told, &frame).unwrap();

@@ -31,7 +31,7 @@ impl Bench {
         }
     }
 
-    /// Writes `boot`, `machine`, `feature` and `unit`.
+    /// Writes `boot`, `machine`, `feature`, `unit`, and `core-clock` if values are cycles.
     pub(super) fn tell_machine(&mut self, instructions: bool) -> io::Result<()> {
         let text = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned());
         // The file of /proc with it needs CONFIG_PROC_SYSCTL.
@@ -63,15 +63,40 @@ impl Bench {
             let line = output.record("feature").field("name", "linux_hz");
             output.send(line.field("value", hz))?;
         }
-        let (unit, how) = match instructions {
-            true => (
-                "insns",
-                "CNTVCT counts every instruction of the machine, one tick each",
+        let (unit, how) = match (self.cycles, instructions) {
+            (Some(ratio), _) => (
+                "cycles",
+                match ratio.is_one() {
+                    true => {
+                        "CNTVCT, one cycle of the core a tick (the machine's parameters)".into()
+                    }
+                    false => format!(
+                        "CNTVCT, {ratio} cycles of the core a tick (the machine's parameters)"
+                    ),
+                },
             ),
-            false => ("ticks", "CNTVCT"),
+            (None, true) => (
+                "insns",
+                "CNTVCT counts every instruction of the machine, one tick each".into(),
+            ),
+            (None, false) => ("ticks", "CNTVCT".into()),
         };
         let line = output.record("unit").field("unit", unit);
-        output.send(line.field("how", how))
+        output.send(line.field("how", how))?;
+        self.tell_core_clock(&["begin_hz", "cycles_hz"])
+    }
+
+    /// Writes `core-clock` with these fields, if values are cycles. The cores are alike, and their clock is fixed.
+    pub(super) fn tell_core_clock(&mut self, fields: &[&str]) -> io::Result<()> {
+        let Some(ratio) = self.cycles else {
+            return Ok(());
+        };
+        let line = self.output.record("core-clock");
+        let line = line.field("cpu", 0).field("affinity", "0x0");
+        let line = fields
+            .iter()
+            .fold(line, |line, field| line.field(field, ratio.wanted));
+        self.output.send(line)
     }
 
     /// Writes the records that announce the cells to be measured.

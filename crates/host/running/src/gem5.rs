@@ -5,15 +5,17 @@
 //! for Arm. The machine is ours: `boards/gem5/machine.py` puts it together from
 //! gem5's parts, with the values of `parameters.toml` ([`parameters`]).
 
+mod checkpoints;
 pub mod parameters;
 
 use std::env;
 use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
-use plan::Under;
+use plan::{CORE_MHZ, PREFIX, Under};
 
 use crate::images::Built;
 use crate::job::{Job, Variant};
@@ -124,35 +126,61 @@ impl Emulator {
         place: &Path,
     ) -> Result<Command> {
         let board = job.board();
-        let under = variant.under;
-        let image = match under {
-            Under::Rouse => &built.packed,
-            Under::None => &built.guest(job.image(variant)).image,
-            Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => {
+        let script = board.beside(&board.gem5("--board")?.script);
+        let from_checkpoint = job.load.linux() && job.measures();
+        let [boot, rest] = match from_checkpoint {
+            true => job.load.checkpoint_arguments(variant),
+            false => [job.load.boot_arguments(variant), String::new()],
+        };
+        let (image, initrd) = match variant.under {
+            Under::Rouse => (&built.packed, None),
+            Under::None => {
+                let image = &built.guest(job.image(variant)).image;
+                (image, built.initrd.as_ref())
+            }
+            under @ (Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected) => {
                 bad_input!("--under {under}: gem5 does not run it; use --board virt")
             }
         };
-        if variant.under == Under::None && built.initrd.is_some() {
-            bad_input!(
-                "--initrd: on gem5 the bare machine has none; use --under rouse, or build it into the kernel"
-            );
-        }
         let mut command = Command::new(&self.program);
         command
             .args(["--quiet", "--quiet", "--listener-mode=off", "--outdir"])
             .arg(place)
-            .arg(board.beside(&board.gem5("--board")?.script))
+            .arg(&script)
             .arg("--image")
             .arg(image)
             .args(["--cpu-model", &job.model])
             .args(["--cpus", &job.cpus.to_string()])
             .args(["--memory", &format!("{}iB", job.memory)])
             .args(["--parameters", &parameters::json(&job.parameters)])
-            .arg(format!("--bootargs={}", job.load.boot_arguments(variant)));
-        // Another kernel may lack the mark that shows the end of the boot.
-        if job.load.guest.is_some() {
-            command.arg("--whole");
+            .arg(format!("--bootargs={boot}"));
+        if let Some(initrd) = initrd {
+            command.arg("--initrd").arg(initrd);
         }
+        if job.load.guest.is_none() {
+            return Ok(command);
+        }
+        if variant.under == Under::None {
+            // Nothing below such a kernel starts its other CPUs.
+            command.arg("--spin-table");
+        }
+        if board.machine.breaks_lse(&job.model) {
+            command.arg("--without-lse");
+        }
+        if !from_checkpoint {
+            // Another kernel may lack the mark that shows the end of the boot.
+            command.arg("--whole");
+            return Ok(command);
+        }
+        let files = [Some(image), initrd, Some(&script)];
+        let files = files.into_iter().flatten().map(PathBuf::as_path);
+        let folder = checkpoints::folder(&self.program, &command, place, files)?;
+        let clock = job.parameters.get(CORE_MHZ);
+        let clock = clock.map(|mhz| format!(" {PREFIX}{CORE_MHZ}={}", mhz.value));
+        let arguments = place.join("arguments");
+        fs::write(&arguments, rest + &clock.unwrap_or_default())?;
+        command.arg("--checkpoint").arg(folder);
+        command.arg("--arguments").arg(arguments);
         Ok(command)
     }
 }

@@ -41,13 +41,26 @@ const FIRMWARE_STARTS_MIB: u64 = 128;
 /// RAM left for firmware besides everything that we need. EDK2 and the hypervisor left 92 of 128 MiB in one piece, and
 /// 132 of 160 MiB.
 const FIRMWARE_TAKES_MIB: u64 = 64;
+/// RAM of gem5's machine for a small kernel, and for another one. To clear it takes the simulator seconds.
+const GEM5_KERNELS: [&str; 2] = ["96M", "384M"];
+/// Largest image of a small kernel, in bytes. A distribution's has more.
+const SMALL_KERNEL: usize = 16 << 20;
 /// More RAM than any boot needs.
 const MOST_MIB: u64 = 1 << 20;
 
 /// Chooses the size of RAM, unless the command line has set it. If it has, refuses a job whose machine has too little,
 /// and names the least size that works.
 pub fn settle(job: &Job, built: &Built) -> Result<()> {
-    if matches!(job.board().machine, EmulatedMachine::Gem5(_)) || job.dtb.is_some() {
+    if matches!(job.board().machine, EmulatedMachine::Gem5(_)) {
+        if let Some(given) = &job.load.guest
+            && !job.memory.is_chosen()
+        {
+            let small = given.image.len() <= SMALL_KERNEL;
+            job.memory.settle(GEM5_KERNELS[usize::from(!small)].into());
+        }
+        return Ok(());
+    }
+    if job.dtb.is_some() {
         return Ok(());
     }
     if let Some(enough) = enough(job, built)? {

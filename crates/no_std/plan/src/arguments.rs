@@ -75,6 +75,10 @@ pub const CELL_DEADLINE: &str = "cell-deadline";
 pub const SEED: &str = "seed";
 /// Gives the guest's CPUs a standby state.
 pub const GUEST_STANDBY: &str = "guest-standby";
+/// Asks for a checkpoint of a simulator before the measurement.
+pub const CHECKPOINT: &str = "checkpoint";
+/// Clock of a simulator's cores, in MHz.
+pub const CORE_MHZ: &str = "core-mhz";
 /// Reserves a CPU that enforces the deadlines.
 pub const KEEP_CPU: &str = "keep-cpu";
 /// Waits that trap in a boot, where cells can't change that.
@@ -121,6 +125,10 @@ arguments! {
         stress: Option<u64> = "stress", count;
         /// Seconds of a soak of Linux, run by the program that otherwise measures it.
         linux_soak: Option<u64> = "linux-soak", count;
+        /// The program on Linux asks its simulator for a checkpoint first, and then for the arguments of its measurement.
+        checkpoint: bool = CHECKPOINT, on;
+        /// Clock of the cores of a simulator, in MHz, which converts ticks to cycles.
+        core_mhz: Option<u64> = CORE_MHZ, count;
     }
     hypervisor {
         /// The hypervisor prints a description of the machine.
@@ -385,6 +393,16 @@ pub fn guest_part(bootargs: &str) -> impl Iterator<Item = &str> + Clone {
     }
     let pieces = text.split_inclusive(|c: char| c.is_ascii_whitespace());
     pieces.filter(|piece| !is_hypervisors(piece.trim_ascii_end()))
+}
+
+/// Returns those words of the text of a plan that the hypervisor reads when it boots, too: see [`Names`].
+pub fn read_at_boot(plan: &str) -> impl Iterator<Item = &str> {
+    let is_read = |word: &&str| {
+        let argument = word.strip_prefix(PREFIX).unwrap_or_default();
+        let key = argument.split_once('=').map_or(argument, |(key, _)| key);
+        [ATOMICS, NEIGHBOUR].contains(&key)
+    };
+    plan.split_ascii_whitespace().filter(is_read)
 }
 
 /// Whether `word` is for the hypervisor alone.

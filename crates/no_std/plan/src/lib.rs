@@ -33,8 +33,9 @@ mod wait;
 mod words;
 
 pub use arguments::{
-    Arguments, CELL_DEADLINE, COST_BRIEF, COST_COLD, DEADLINE, FLOOR, GUEST_STANDBY, KEEP_CPU,
-    Names, OPTIONS, Part, Planted, Program, SEED, SURVEY, Unfit, guest_part, keys,
+    Arguments, CELL_DEADLINE, CHECKPOINT, CORE_MHZ, COST_BRIEF, COST_COLD, DEADLINE, FLOOR,
+    GUEST_STANDBY, KEEP_CPU, Names, OPTIONS, Part, Planted, Program, SEED, SURVEY, Unfit,
+    guest_part, keys, read_at_boot,
 };
 pub use choice::{Choice, OtherImage};
 pub use completion::Completion;

@@ -99,6 +99,8 @@ fn arguments_beside_the_plan_are_read_once() {
             given_trap: Some(Trap::Wfi),
             given_host_poll_us: Some(9),
             given_alone: false,
+            checkpoint: false,
+            core_mhz: None,
         }
     );
     assert_eq!(
@@ -409,7 +411,7 @@ fn every_name_is_known_and_none_is_there_twice() {
             Arguments::<Plan>::read(Box::leak(format!("rouse.{key}=?").into_boxed_str()));
         assert!(!matches!(wrong, Some(Error::UnknownKey { .. })), "{key}");
     }
-    assert_eq!(names.len(), COUNT + Plan::OTHERS.len() + 24);
+    assert_eq!(names.len(), COUNT + Plan::OTHERS.len() + 26);
 }
 
 #[test]

@@ -94,8 +94,8 @@ fn a_cell_reads_its_words_or_names_them() {
     }
 }
 
-/// Names of what waits do, in the order of the letters: Polls, Halts, uses Events,
-/// Limited, Keeps a limit, needs the Stream, needs WFxT (X), needs SEV (V).
+/// Returns the letters of the properties that `wait` has: Polls, Halts, uses Events, is Limited,
+/// Keeps a limit, needs the Stream, needs WFxT (X), needs SEV (V).
 fn traits(wait: Wait) -> String {
     let traits = [
         ('P', wait.polls()),

@@ -66,7 +66,8 @@ simulates 100,000 to 500,000 instructions a second. The repository contains no c
 
 Each core has a first-level and a second-level cache. The cores share a coherent crossbar, a last-level cache and a memory of fixed latency. There are a
 GICv3 with 16 list registers, the generic timer and a PL011, but no firmware. Every core enters the image at EL2 with the device tree in x0, and the image
-holds all but the first (`crates/no_std/arch/src/hold.rs`). EOT on the PL011 ends the simulation.
+holds all but the first (`crates/no_std/arch/src/hold.rs`). EOT on the PL011 ends the simulation. [Linux](linux.md#on-simulated-cores) runs under Rouse, or
+with nothing below it.
 
 | `--cpu-model` | core |
 |---|---|
@@ -101,7 +102,7 @@ the probes that depend on it do not run, and cells that wait by event have a sta
 
 - **`minor` and `hpi` do not survive LSE atomics.** Soon after an LDCLRAL the emulator ends with `Do not expect cross-cache-line atomic memory
   request`, although the guest's words are aligned. On these models the guest runs with load and store exclusive, and `--atomics lse` is refused
-  (`breaks_lse` in the board's file).
+  (`breaks_lse` in the board's file). For another kernel the machine has no FEAT_LSE there.
 - **`o3` loses interrupts.** An event that reaches a core (a store to the monitored line, the event stream) flushes its pipeline, even a read of
   ICC_IAR1_EL1 that has already acknowledged an interrupt. The repeated read returns 0x3ff, the interrupt stays active, and the CPU gets no other one
   of that priority. So on `o3`, cells that interrupt a CPU while it waits for events (`wfe`, `poll-wfi` with wake `ipi`) are skipped.

@@ -3,8 +3,8 @@
 
 use anyhow::Result;
 use plan::{
-    Arguments, Choice, GUEST_STANDBY, LinuxCpuidle, Machine, PREFIX, Plan, Planted, Program, SEED,
-    SURVEY, Under,
+    Arguments, CHECKPOINT, Choice, GUEST_STANDBY, LinuxCpuidle, Machine, PREFIX, Plan, Planted,
+    Program, SEED, SURVEY, Under,
 };
 
 use super::Variant;
@@ -175,21 +175,45 @@ impl Load {
         let idles = linux.then(|| idles(choice.cpuidle));
         let seed = linux.then(|| format!("{PREFIX}{SEED}={seed}"));
         // Arguments from the command line come later, and win over these.
-        let parts = [
+        joined([
             plan,
             survey,
             deadlines,
             idles,
             Some(self.append.clone()),
             seed,
-        ];
-        let parts: Vec<String> = parts
-            .into_iter()
-            .flatten()
-            .filter(|part| !part.is_empty())
-            .collect();
-        parts.join(" ").trim_end().to_owned()
+        ])
     }
+
+    /// Like [`boot_arguments`](Self::boot_arguments), of a measured Linux that boots to a checkpoint: the arguments of
+    /// the boot, which serves all measurements, and those of the measurement that goes on from it.
+    pub fn checkpoint_arguments(&self, variant: Variant) -> [String; 2] {
+        let plan = self.plan_of(variant).to_string();
+        let boot = joined([
+            Some(plan::read_at_boot(&plan).collect::<Vec<_>>().join(" ")),
+            self.survey.then(|| format!("{PREFIX}{SURVEY}")),
+            Some(self.deadlines.to_string()),
+            Some(idles(variant.choice.cpuidle)),
+            Some(self.append.clone()),
+            Some(format!(
+                "{PREFIX}{SEED}={} {PREFIX}{CHECKPOINT}",
+                Variant::FIRST_SEED
+            )),
+        ]);
+        let seed = format!("{PREFIX}{SEED}={}", variant.seed);
+        [
+            boot,
+            // The first seed counts, and the program adds that of the boot.
+            joined([Some(seed), Some(plan), Some(self.append.clone())]),
+        ]
+    }
+}
+
+/// Joins those parts that have text.
+fn joined<const N: usize>(parts: [Option<String>; N]) -> String {
+    let parts = parts.into_iter().flatten();
+    let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+    parts.join(" ").trim_end().to_owned()
 }
 
 /// Linux's argument in a soak, which sends complaints to the console too.

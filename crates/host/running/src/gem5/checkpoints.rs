@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Checkpoints of booted Linux, so that a boot is paid once: `target/gem5/`.
+//!
+//! Everything on which a boot depends is in the name of its folder. The machine's script makes the checkpoint if there
+//! is none (`boards/gem5/machine.py`), and holds the lock next to it meanwhile.
+
+use std::fs::{self, File};
+use std::hash::Hasher;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use anyhow::{Context, Result};
+use twox_hash::XxHash64;
+
+use shell::{files, places};
+
+/// Number of checkpoints that are kept; each has some 50 MB.
+const KEPT: usize = 12;
+/// Ending of the lock's name.
+const LOCK: &str = "lock";
+/// Ending of the name of one that is being made or removed.
+const PART: &str = "part";
+
+/// Options of the machine on which a boot does not depend. The next word is their value.
+const OF_THE_REST: [&str; 2] = ["--outdir", "--cpu-model"];
+
+/// Returns the folder for the checkpoint of the boot by `command`, by the contents of the `images` that it names, and
+/// removes those that were not used for long. The emulator's own files go to `place`.
+pub fn folder<'a>(
+    program: &Path,
+    command: &Command,
+    place: &Path,
+    images: impl Iterator<Item = &'a Path>,
+) -> Result<PathBuf> {
+    let mut hasher = XxHash64::with_seed(0);
+    let mut part = |bytes: &[u8]| {
+        hasher.write_u64(bytes.len() as u64);
+        hasher.write(bytes);
+    };
+    let images: Vec<_> = images.collect();
+    for path in &images {
+        part(&fs::read(path).with_context(|| places::shown(path))?);
+    }
+    let built = fs::metadata(program).with_context(|| places::shown(program))?;
+    let modified = built.modified()?.duration_since(SystemTime::UNIX_EPOCH)?;
+    part(format!("{} {modified:?}", built.len()).as_bytes());
+    let mut words = command.get_args();
+    while let Some(word) = words.next() {
+        if OF_THE_REST.iter().any(|option| word == *option) {
+            words.next();
+        } else if word != place && !images.iter().any(|image| word == *image) {
+            part(word.as_encoded_bytes());
+        }
+    }
+    let parent = places::target().join("gem5");
+    files::make_folder(&parent)?;
+    let folder = parent.join(format!("{:016x}", hasher.finish()));
+    remove_oldest(&parent, &folder);
+    Ok(folder)
+}
+
+/// Removes all checkpoints but `current` and those that were used last.
+fn remove_oldest(parent: &Path, current: &Path) {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let folders = entries.map(|entry| entry.path());
+    // A name with an ending is of one that is being made or removed.
+    let folders =
+        folders.filter(|path| path.is_dir() && path.extension().is_none() && path != current);
+    // The script sets the lock's time with each use.
+    let used =
+        |path: &PathBuf| fs::metadata(path.with_extension(LOCK)).and_then(|lock| lock.modified());
+    let mut folders: Vec<_> = folders.map(|path| (used(&path).ok(), path)).collect();
+    folders.sort_unstable();
+    let most = folders.len().saturating_sub(KEPT - 1);
+    for (_, folder) in &folders[..most] {
+        let lock = folder.with_extension(LOCK);
+        let opened = File::options().create(true).append(true).open(&lock);
+        let Some(_held) = opened.ok().filter(|lock| lock.try_lock().is_ok()) else {
+            continue;
+        };
+        // An interruption must not leave half of it under its name.
+        let part = folder.with_extension(PART);
+        let _ = fs::remove_dir_all(&part);
+        if fs::rename(folder, &part).is_ok() {
+            let _ = fs::remove_dir_all(&part);
+        }
+        let _ = fs::remove_file(lock);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_boot_is_known_by_all_that_it_depends_on() {
+        let place = tempfile::tempdir().unwrap();
+        let image = place.path().join("Image");
+        let program = place.path().join("gem5");
+        fs::write(&program, "").unwrap();
+        let named = |bytes: &str, words: &[&str]| {
+            fs::write(&image, bytes).unwrap();
+            let mut command = Command::new("gem5");
+            command
+                .arg("--outdir")
+                .arg(place.path())
+                .arg(&image)
+                .args(words);
+            folder(&program, &command, place.path(), [&*image].into_iter()).unwrap()
+        };
+        let first = named("a", &["--cpus", "2"]);
+        assert_eq!(first, named("a", &["--cpus", "2"]));
+        assert_eq!(first, named("a", &["--cpu-model", "o3", "--cpus", "2"]));
+        assert_ne!(first, named("b", &["--cpus", "2"]));
+        assert_ne!(first, named("a", &["--cpus", "4"]));
+    }
+
+    #[test]
+    fn those_used_last_are_kept_and_one_that_is_read() {
+        let parent = tempfile::tempdir().unwrap();
+        let of = |n: usize| parent.path().join(format!("{n:016x}"));
+        for n in 0..KEPT + 3 {
+            fs::create_dir(of(n)).unwrap();
+            let lock = File::create(of(n).with_extension(LOCK)).unwrap();
+            let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(n as u64);
+            lock.set_modified(time).unwrap();
+        }
+        let read = File::open(of(1).with_extension(LOCK)).unwrap();
+        read.lock_shared().unwrap();
+        remove_oldest(parent.path(), &of(0));
+        let left = |n: usize| of(n).exists();
+        assert!(left(0) && left(1) && !left(2) && !left(3) && left(4));
+    }
+}
