@@ -3,7 +3,7 @@
 
 use plan::Under;
 
-use super::posted::KERNEL;
+use super::posted::{ARGUMENTS, KERNEL};
 use running::options::{JobArgs, Unders};
 
 /// Values of dimensions, by their keys.
@@ -112,8 +112,13 @@ pub const PLACES: &[Repeat] = &[
 impl Boot {
     /// Returns the kernel that is built for it, in the words of [`posted::kernel`](super::posted::kernel).
     pub fn kernel(&self) -> Option<&'static str> {
+        self.of(KERNEL)
+    }
+
+    /// Returns its value for `key`, if it has one.
+    fn of(&self, key: &str) -> Option<&'static str> {
         let mut lists = self.lists.iter();
-        lists.find_map(|(key, kernel)| (*key == KERNEL).then_some(*kernel))
+        lists.find_map(|(other, value)| (*other == key).then_some(*value))
     }
 
     /// Returns the name of a repetition.
@@ -141,7 +146,9 @@ impl Boot {
         let special = |key: &str| repeat.lists.iter().any(|(other, _)| *other == key);
         let own = self.lists.iter().filter(|(key, _)| !special(key));
         let lists = own.chain(repeat.lists).copied();
-        let lists: Vec<_> = lists.filter(|(key, _)| *key != KERNEL).collect();
+        let lists: Vec<_> = lists
+            .filter(|(key, _)| ![KERNEL, ARGUMENTS].contains(key))
+            .collect();
         args.load.plan = request::PlanArgs::exactly(self.iterations, &lists);
         // Experiments fix the number of wake-ups, however long those take.
         args.load.plan.cell_ms = Some("0".into());
@@ -150,7 +157,14 @@ impl Boot {
             // So no repetition shares a seed with another choice.
             Some(choice) => Some((choice << SEED_BITS) + repeat.seed.unwrap_or_default()),
         };
-        args.load.append = seed.map(|seed| format!("rouse.seed={seed}"));
+        let seed = seed.map(|seed| format!("rouse.seed={seed}"));
+        let words = self
+            .of(ARGUMENTS)
+            .map(str::to_owned)
+            .into_iter()
+            .chain(seed);
+        let words: Vec<_> = words.collect();
+        args.load.append = Some(words.join(" ")).filter(|words| !words.is_empty());
         // Workloads with Linux in their name run on Linux.
         let linux = lists
             .iter()

@@ -78,7 +78,7 @@ impl Claim {
     }
 
     /// Sets the tested part of the source's statement, where the comparison alone does not show it.
-    pub fn tested(self, tested: impl Into<String>) -> Self {
+    pub fn with_tested_part(self, tested: impl Into<String>) -> Self {
         Self {
             tested: Some(tested.into()),
             ..self
@@ -100,7 +100,7 @@ impl Claim {
     }
 
     /// Returns the smallest effect that counts; 0 if all effects count.
-    fn least(&self) -> f64 {
+    fn smallest_effect(&self) -> f64 {
         self.least.unwrap_or(match (self.test, self.unit) {
             (Test::Sign { .. } | Test::Order, None | Some("points")) => LEAST,
             _ => 0.0,
@@ -132,7 +132,7 @@ impl Claim {
     /// Judges our counts as if the machine modelled everything that the claim is about.
     pub fn by_counts(&self) -> Verdict {
         let effects: Vec<f64> = self.ours().iter().map(|ours| ours.effect).collect();
-        judge(self.test, &effects, self.least())
+        judge(self.test, &effects, self.smallest_effect())
     }
 
     /// Returns the verdict in words; if the claim is not judged, adds the verdict on our counts.
@@ -197,8 +197,8 @@ impl Claim {
 
     /// Describes the smallest effect that counts, if there is one.
     fn by_at_least(&self, unit: &str) -> String {
-        match self.least() > 0.0 {
-            true => format!(" by at least {} {unit}", plain(self.least())),
+        match self.smallest_effect() > 0.0 {
+            true => format!(" by at least {} {unit}", plain(self.smallest_effect())),
             false => String::new(),
         }
     }
@@ -296,7 +296,7 @@ impl Serialize for Claim {
             source: &self.source,
             tested: self.what_is_tested(),
             test: self.test,
-            least: self.least(),
+            least: self.smallest_effect(),
             one: &self.one.0,
             other: &self.other.0,
             unit: self.unit.unwrap_or("%"),

@@ -221,7 +221,7 @@ fn of_cells(cells: &Cells<'_>) -> Result<Vec<Claim>> {
             elided,
         )
         .published(100.0 + ROWS[0].1, 100.0)
-        .tested(format!("{place}, 1 pair, requests/s"))
+        .with_tested_part(format!("{place}, 1 pair, requests/s"))
         .else_because("a request is other work here, of which an interrupt is a smaller part"),
         Claim::below(
             "the loss falls with clients: -9.7 % to -1.4 %",
@@ -230,7 +230,7 @@ fn of_cells(cells: &Cells<'_>) -> Result<Vec<Claim>> {
         )
         .difference_in("points")
         .published(-ROWS[4].1, -ROWS[0].1)
-        .tested(place)
+        .with_tested_part(place)
         .else_because("less than that is lost with 1 pair here"),
     ])
 }

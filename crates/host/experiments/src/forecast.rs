@@ -57,7 +57,7 @@ impl Found {
     }
 
     /// Returns the results of `job`, with made-up samples.
-    fn results(&self, job: &Job, under: Under) -> Result<Results> {
+    fn made_up_results(&self, job: &Job, under: Under) -> Result<Results> {
         let machine = self.machine(job, under)?;
         let cells = job.load.plan.cells(&machine);
         let cells = cells.map(|what| self.cell(what, &machine));
@@ -124,7 +124,7 @@ fn runs(experiment: &Experiment, jobs: &[Planned]) -> Option<Runs> {
         runs.add(
             boot.label,
             repeat.name,
-            found.results(job, boot.under).ok()?,
+            found.made_up_results(job, boot.under).ok()?,
         );
     }
     Some(runs)

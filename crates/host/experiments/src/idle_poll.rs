@@ -136,12 +136,12 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             ("chosen", late("1")?),
             ("all", late("all")?),
         )
-        .tested("median lateness, us")
+        .with_tested_part("median lateness, us")
         .else_because(
             "CPUs run one after another here, so that a sample has the looks of the others that poll",
         ),
         Claim::below("it is better than without", ("chosen", late("1")?), ("none", late("none")?))
-            .tested("median lateness, us"),
+            .with_tested_part("median lateness, us"),
         Claim::new(
             "power falls from 381 to 233 W",
             Test::Size {
@@ -151,7 +151,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             ("chosen", awake("1")?),
             ("all", awake("all")?),
         )
-        .tested("the share of time awake, which stands for power")
+        .with_tested_part("the share of time awake, which stands for power")
         .else_because("a CPU that halts takes power too, and the rest of the machine does"),
         Claim::new(
             "the tick goes on while a CPU polls",

@@ -179,7 +179,7 @@ fn sizes(runs: &Runs, machine: &str, of: fn(usize) -> Option<f64>) -> Result<Vec
             };
             let source = format!("{name} takes {there:.2} of base ({machine})");
             let claim = Claim::new(source, size, (name, ours), ("base", base));
-            claims.push(claim.tested(when).else_because(
+            claims.push(claim.with_tested_part(when).else_because(
                 "what is saved is another part of a call here: our scheduler is short, and caller and \
                  callee are added up",
             ));
@@ -200,13 +200,13 @@ fn orders(runs: &Runs) -> Result<Vec<Claim>> {
             ("skip-newidle", of("skip-newidle", "31")?),
             ("revert", of("ipi", "31")?),
         )
-        .tested("while a CPU has two tasks"),
+        .with_tested_part("while a CPU has two tasks"),
         Claim::below(
             "the patch is better than always interrupting (EPYC4)",
             ("skip-newidle", of("skip-newidle", "none")?),
             ("revert", of("ipi", "none")?),
         )
-        .tested("while no CPU has two tasks")
+        .with_tested_part("while no CPU has two tasks")
         .else_because(pass),
         Claim::below(
             "returning at once is better than always interrupting (EPYC3)",
@@ -273,7 +273,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             ("always interrupted", always),
             ("elided", elided),
         )
-        .tested("wake-ups of tasks, and nothing else")
+        .with_tested_part("wake-ups of tasks, and nothing else")
         .else_because("here the wake-up is all of it; tbench works between two of them"),
     );
     claims.extend(own(runs)?);

@@ -52,7 +52,7 @@ use boot::{Boot, Brief, ONCE, PLACES, Repeat, SEEDS, TWELVE_SEEDS};
 use outcome::Outcome;
 use report::{Done, Failed, Report, Written};
 use reporting::format::Format;
-use running::board::EmulatedMachine;
+use running::board::{Board, EmulatedMachine};
 use running::boot::Show;
 use running::job::Job;
 use running::options::Metric;
@@ -114,7 +114,11 @@ const DATA: &str = "experiments.json";
 
 /// Runs `cargo xtask experiment`.
 pub fn run(args: &ExperimentArgs) -> Result<()> {
-    let chosen = choose(&args.names, args.patches.is_some())?;
+    let chosen = choose(
+        &args.names,
+        args.patches.is_some(),
+        &Board::load(&args.board)?,
+    )?;
     // Everything is checked before anything runs.
     let jobs = chosen
         .iter()
@@ -162,17 +166,18 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
     closed.complete().map(drop)
 }
 
-/// Returns the experiments with these names; `all` has those of posted patches only if the user `has_patches`.
-fn choose(names: &[String], has_patches: bool) -> Result<Vec<&'static Experiment>> {
-    let posted = || posted::ALL.to_vec();
+/// Returns the experiments with these names. `all` and `posted` have those whose unit `board` has, and those of posted
+/// patches only if the user `has_patches`.
+fn choose(names: &[String], has_patches: bool, board: &Board) -> Result<Vec<&'static Experiment>> {
+    let posted = || of_board(&posted::ALL, board);
     if names.iter().any(|name| name == "all") {
         if !has_patches {
-            for experiment in posted::ALL {
+            for experiment in posted() {
                 note!("{}: skipped, it needs --patches DIR", experiment.name);
             }
-            return Ok(ALL.to_vec());
+            return Ok(of_board(ALL, board));
         }
-        return Ok([ALL, &posted()].concat());
+        return Ok([of_board(ALL, board), posted()].concat());
     }
     let mut chosen = Vec::new();
     for name in names {
@@ -194,6 +199,27 @@ fn choose(names: &[String], has_patches: bool) -> Result<Vec<&'static Experiment
         }
     }
     Ok(chosen)
+}
+
+/// Returns those of `experiments` whose unit `board` has, and names the others.
+fn of_board(experiments: &[&'static Experiment], board: &Board) -> Vec<&'static Experiment> {
+    let can = |experiment: &&'static Experiment| {
+        let mut metrics = board.metrics();
+        experiment
+            .metric
+            .is_none_or(|metric| metrics.any(|other| other == metric))
+    };
+    let (those, others): (Vec<&'static Experiment>, Vec<&'static Experiment>) =
+        experiments.iter().copied().partition(can);
+    let others: Vec<&str> = others.iter().map(|experiment| experiment.name).collect();
+    if !others.is_empty() {
+        note!(
+            "skipped, since board {} counts other units: {}",
+            board.name,
+            others.join(", ")
+        );
+    }
+    those
 }
 
 /// A checked repetition of a boot.

@@ -191,7 +191,7 @@ fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
                 ("no polling", figures[0].clone()),
             )
             .difference_in("points")
-            .tested("time halted"),
+            .with_tested_part("time halted"),
         );
     }
     claims.push(
@@ -200,7 +200,7 @@ fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
             ("the bare loop", figures[1].clone()),
             ("menu", figures[2].clone()),
         )
-        .tested("time halted")
+        .with_tested_part("time halted")
         .difference_in("points")
         // Half of a 100 us poll's share of the period.
         .at_least(0.5),
@@ -271,7 +271,7 @@ fn alike(name: &str, gap: &str, governor: &str, [furthest, at_100]: [ByBoot<f64>
         ("the limit that differs most", furthest),
         ("100 us", at_100),
     )
-    .tested(format!("instructions of a round trip, {governor}, {gap} us between two"))
+    .with_tested_part(format!("instructions of a round trip, {governor}, {gap} us between two"))
     .else_because(
         "waits of 30 us outlast the lowest limits, and end in a halt there; how long those of the source were \
          it does not say",

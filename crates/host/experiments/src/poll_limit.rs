@@ -201,5 +201,7 @@ fn claims_of(wait: &str, rates: &ByBoot<Rates>) -> Vec<Claim> {
         )
         .else_because("waits that outlast 125 us are still caught by longer polls"),
     ];
-    claims.map(|claim| claim.tested(tested.clone())).into()
+    claims
+        .map(|claim| claim.with_tested_part(tested.clone()))
+        .into()
 }

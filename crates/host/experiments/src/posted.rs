@@ -5,7 +5,9 @@
 //! `--patches`, apply it to Debian's source, and measure that kernel with and without it.
 
 mod arm_poll_idle;
+mod arm_poll_idle_cycles;
 mod idle_poll;
+mod poll_limit;
 mod skip_newidle;
 mod teo_util;
 
@@ -21,8 +23,10 @@ use super::boot::{Boot, Lists, SEEDS};
 use super::runs::MeasuredCell;
 
 /// Experiments that need the folder of `--patches`.
-pub const ALL: [&Experiment; 4] = [
+pub const ALL: [&Experiment; 6] = [
     &arm_poll_idle::EXPERIMENT,
+    &arm_poll_idle_cycles::EXPERIMENT,
+    &poll_limit::EXPERIMENT,
     &skip_newidle::EXPERIMENT,
     &idle_poll::EXPERIMENT,
     &teo_util::EXPERIMENT,
@@ -31,6 +35,9 @@ pub const ALL: [&Experiment; 4] = [
 /// Key of a boot's kernel among its lists: the version of Debian's source, and the beginnings of the names of patches,
 /// as `6.12+000`.
 pub const KERNEL: &str = "kernel";
+
+/// Key of further arguments of a boot's kernel among its lists.
+pub const ARGUMENTS: &str = "arguments";
 
 /// Waits of guests do not trap.
 const UNTRAPPED: (&str, &str) = ("trap", "none");
@@ -117,6 +124,11 @@ mod tests {
         let measured: Boots = serde_json::from_str(MEASURED).unwrap();
         let mut text = String::new();
         for experiment in ALL {
+            assert!(
+                measured.contains_key(experiment.name),
+                "{}",
+                experiment.name
+            );
             let mut runs = Runs::new(experiment.name);
             for boot in experiment.boots {
                 for repeat in boot.repeats {

@@ -201,7 +201,7 @@ impl Figures<'_> {
         };
         let [shim, linux] = self.both(of)?;
         let claim = Claim::new(source, test, ("the shim's", shim), ("Linux's", linux));
-        Ok(claim.tested(format!("{}, trap {trap}", pair.name)))
+        Ok(claim.with_tested_part(format!("{}, trap {trap}", pair.name)))
     }
 
     /// Returns how far a median exceeds another one, in instructions.

@@ -18,10 +18,27 @@ pub fn args_on(board: &str, name: &str) -> ExperimentArgs {
 #[test]
 fn every_experiment_has_boots_that_can_run() {
     let args = args("all");
-    for experiment in choose(&args.names, false).unwrap() {
+    let virt = Board::load("virt").unwrap();
+    for experiment in choose(&args.names, false, &virt).unwrap() {
         let jobs = experiment.jobs(&args).unwrap();
         assert!(!jobs.is_empty(), "{}", experiment.name);
     }
+}
+
+/// A board without its unit runs an experiment only if it is named, which is refused with the reason.
+#[test]
+fn all_and_posted_have_those_that_the_board_can_measure() {
+    let chosen = |board: &str, name: &str| -> Vec<&str> {
+        let board = Board::load(board).unwrap();
+        let chosen = choose(&[name.into()], true, &board).unwrap();
+        chosen.iter().map(|experiment| experiment.name).collect()
+    };
+    let cycles = "posted-arm-poll-idle-cycles";
+    assert_eq!(chosen("gem5", "posted"), [cycles]);
+    assert!(!chosen("virt", "posted").contains(&cycles));
+    assert!(!chosen("virt", "all").contains(&cycles));
+    assert!(chosen("gem5", "all").contains(&cycles));
+    assert_eq!(chosen("virt", cycles), [cycles]);
 }
 
 #[test]
@@ -98,7 +115,9 @@ fn what_is_about_instructions_is_refused_where_there_are_none() {
 
 #[test]
 fn an_unknown_name_is_refused_with_those_that_there_are() {
-    let error = choose(&args("psdd").names, false).err().unwrap();
+    let error = choose(&args("psdd").names, false, &Board::load("virt").unwrap())
+        .err()
+        .unwrap();
     assert!(is_bad_input(&error));
     assert!(
         error

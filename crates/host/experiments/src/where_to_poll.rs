@@ -133,7 +133,7 @@ fn claims(medians: &[ByBoot<f64>], [told, silent]: [ByBoot<f64>; 2]) -> Vec<Clai
                 ("guest", at(2, number)),
                 ("host", at(1, number)),
             )
-            .tested(format!("{gap} us apart")),
+            .with_tested_part(format!("{gap} us apart")),
         );
         claims.push(
             Claim::new(
@@ -142,7 +142,7 @@ fn claims(medians: &[ByBoot<f64>], [told, silent]: [ByBoot<f64>; 2]) -> Vec<Clai
                 ("both", at(3, number)),
                 ("guest", at(2, number)),
             )
-            .tested(format!("{gap} us apart")),
+            .with_tested_part(format!("{gap} us apart")),
         );
     }
     let hint = Claim::new(

@@ -37,11 +37,11 @@ const WORKLOADS: (&str, &str) = (
 );
 
 /// Accepted deviation from the published changes of both cores, in points.
-const BAND: f64 = 5.0;
+pub const BAND: f64 = 5.0;
 /// The source's own noise, in per cent.
 const NOISE: f64 = 3.0;
 
-fn percent((before, after): Pair) -> f64 {
+pub fn percent((before, after): Pair) -> f64 {
     100.0 * (after / before - 1.0)
 }
 

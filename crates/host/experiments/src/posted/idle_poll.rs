@@ -104,27 +104,27 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             ("by file", late("by-file")?),
             ("nohlt", late("nohlt")?),
         )
-        .tested("median lateness of a timer"),
+        .with_tested_part("median lateness of a timer"),
         Claim::below(
             "it is better than without",
             ("by file", late("by-file")?),
             ("without", late("without")?),
         )
-        .tested("median lateness of a timer"),
+        .with_tested_part("median lateness of a timer"),
         Claim::new(
             "a static key avoids the overhead while nothing polls: a pipe",
             Test::Equality { band: SAME },
             ("patched, not used", pipe("unused")?),
             ("without", pipe("without")?),
         )
-        .tested("instructions of a round trip"),
+        .with_tested_part("instructions of a round trip"),
         Claim::new(
             "a static key avoids the overhead while nothing polls: a timer",
             Test::Equality { band: SAME },
             ("patched, not used", late("unused")?),
             ("without", late("without")?),
         )
-        .tested("median lateness of a timer"),
+        .with_tested_part("median lateness of a timer"),
     ];
     let chart = Chart::bars(
         &table,

@@ -115,7 +115,7 @@ fn reads(load: &Load<'_>, spread: &str) -> Result<Vec<Claim>> {
     ];
     Ok(claims
         .into_iter()
-        .map(|claim| claim.tested(here.clone()))
+        .map(|claim| claim.with_tested_part(here.clone()))
         .collect())
 }
 
@@ -245,7 +245,7 @@ fn elsewhere(runs: &Runs) -> Result<Vec<Claim>> {
                 ("gain", gain(runs, percent)?),
                 (there.0, there.1.clone()),
             )
-            .tested("completions elsewhere take away from what PSD brings")
+            .with_tested_part("completions elsewhere take away from what PSD brings")
             .difference_in("points")
             .else_because(
                 "a CPU that waits for its request is woken all the same, by the CPU that is interrupted; what is \
@@ -273,7 +273,7 @@ fn limit(runs: &Runs) -> Result<Vec<Claim>> {
             ("no deeper than wfi", rate("wfi")?),
             ("polls", rate("poll")?),
         )
-        .tested("requests per second")
+        .with_tested_part("requests per second")
         .else_because(
             "a stay in WFI outlasts the window; a poll ends after 250 us, and where the window has ended meanwhile a \
              deep state follows",
@@ -297,7 +297,7 @@ fn ticks(runs: &Runs) -> Result<Vec<Claim>> {
             ("open, ms", open),
             ("asked, ms", Constant(3.0)),
         );
-        claims.push(claim.tested(format!("window at {hz} Hz")).else_because(
+        claims.push(claim.with_tested_part(format!("window at {hz} Hz")).else_because(
             "the window ends with a tick, and the one in which it begins has partly passed: n ticks are n - 1 to n",
         ));
     }
@@ -310,7 +310,7 @@ fn ticks(runs: &Runs) -> Result<Vec<Claim>> {
             (hz, rate(hz)?),
             (base.0, base.1.clone()),
         );
-        claims.push(claim.tested(format!("requests per second at {hz} Hz and at 1000")).else_because(
+        claims.push(claim.with_tested_part(format!("requests per second at {hz} Hz and at 1000")).else_because(
             "a request that is submitted late in a tick has its window end soon, and the deep state follows",
         ));
     }

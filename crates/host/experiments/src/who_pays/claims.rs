@@ -76,7 +76,7 @@ fn polled(runs: &Runs, gaps: &[&str]) -> Result<Vec<Claim>> {
         )
         // Half of the shortest limit's share of the gap.
         .at_least(50.0 * (10.0 / gap.parse::<f64>()?).min(1.0))
-        .tested(format!("{gap} us apart")))
+        .with_tested_part(format!("{gap} us apart")))
     });
     each.collect()
 }
@@ -99,7 +99,7 @@ fn limits(runs: &Runs) -> Result<Vec<Claim>> {
             (setting.name, given(setting)?),
             (HALT.name, given(HALT)?),
         )
-        .tested(format!("given for each round trip, {LONG} us apart"))
+        .with_tested_part(format!("given for each round trip, {LONG} us apart"))
         .difference_in("us of the counter"))
     });
     each.into_iter().collect()
@@ -113,13 +113,13 @@ fn host(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> {
             (HOST_POLL.name, share(runs, HOST_POLL, "200")?),
             (HALT.name, share(runs, HALT, "200")?),
         )
-        .tested("200 us apart"),
+        .with_tested_part("200 us apart"),
         Claim::below(
             "KVM's rules poll where waits are short",
             (ADAPTIVE.name, share(runs, ADAPTIVE, "20")?),
             (HALT.name, share(runs, HALT, "20")?),
         )
-        .tested("20 us apart"),
+        .with_tested_part("20 us apart"),
     ];
     if has(LONGEST) {
         claims.push(
@@ -129,7 +129,7 @@ fn host(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> {
                 (ADAPTIVE.name, share(runs, ADAPTIVE, LONGEST)?),
                 (HALT.name, share(runs, HALT, LONGEST)?),
             )
-            .tested(format!("{LONGEST} us apart"))
+            .with_tested_part(format!("{LONGEST} us apart"))
             .difference_in("points"),
         );
     }
@@ -144,7 +144,7 @@ fn latencies(runs: &Runs) -> Result<Vec<Claim>> {
             (one.name, median(runs, one, gap)?),
             (other.name, median(runs, other, gap)?),
         )
-        .tested(format!("medians, {gap} us apart")))
+        .with_tested_part(format!("medians, {gap} us apart")))
     };
     Ok(vec![
         below(SPIN, HALT, "200", "a guest that keeps the CPU wakes sooner")?,
@@ -183,18 +183,18 @@ fn sliced(runs: &Runs) -> Result<Vec<Claim>> {
             ("half a slice", Constant(slice / 2.0)),
             ("its slowest", slowest),
         )
-        .tested("us of the counter"),
+        .with_tested_part("us of the counter"),
         Claim::below(
             "a guest that gives its CPU away gets it back at the interrupt",
             (halt.name, p90(halt)?),
             (spin.name, p90(spin)?),
         )
-        .tested("90th percentiles"),
+        .with_tested_part("90th percentiles"),
         Claim::below(
             "an untrapped WFI is stopped as a spinning guest is",
             (halt.name, p90(halt)?),
             (untrapped.name, p90(untrapped)?),
         )
-        .tested("90th percentiles"),
+        .with_tested_part("90th percentiles"),
     ])
 }

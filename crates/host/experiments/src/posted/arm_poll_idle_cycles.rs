@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `posted-arm-poll-idle-cycles`: `perf bench sched` before and after the patch itself, on cores that are simulated.
+//!
+//! Instructions have neither the latency of an interrupt nor that of leaving WFI, which are what the patch saves on
+//! metal. gem5 has the pipeline's part of both, and leaves out the way of an interrupt through a server. So the table
+//! also says at which delay of each interrupt the gain is the published one.
+
+use anyhow::Result;
+use plan::Under;
+use running::options::Metric;
+
+use super::arm_poll_idle::{BAND, percent};
+use super::{KERNEL, UNTRAPPED, boot, ipis};
+use crate::Experiment;
+use crate::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, Way, change, two, whole};
+use crate::runs::{Run, Runs};
+use crate::sched::{PLACES_OF_SOURCE, Pair, TESTS};
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "posted-arm-poll-idle-cycles",
+    question: "what does the driver arm_poll_idle itself bring in time, in Linux 6.12?",
+    source: "H. Okanovic, \"[PATCH 3/3] arm64: cpuidle: Add arm_poll_idle\", April 2024: perf bench \
+             sched on c6g (Graviton2) and c7g (Graviton3), VM and metal, seconds",
+    boots: &[
+        boot("before", Under::None, 60, &BEFORE),
+        boot("after", Under::None, 60, &AFTER),
+    ],
+    metric: Some(Metric::Cycles),
+    conclude,
+    comparable: "the changes on metal, in cycles of the simulated cores. Not the seconds. What a server's interrupt takes on its \
+                 way between two cores is not modelled; the table has the delay that would make up for it, where ours gains less.",
+};
+
+const BEFORE: [(&str, &str); 3] = [(KERNEL, "6.12"), WORKLOADS, UNTRAPPED];
+const AFTER: [(&str, &str); 3] = [(KERNEL, "6.12+000"), WORKLOADS, UNTRAPPED];
+const WORKLOADS: (&str, &str) = ("workload", "linux-pipe,linux-seccomp-notify");
+
+/// Figures of an operation.
+#[derive(Clone, Copy)]
+struct Figures {
+    cycles: f64,
+    us: f64,
+    ipis: f64,
+}
+
+fn figures(run: Run<'_>, label: &str, workload: &str) -> Result<Figures> {
+    let cell = run.cell(label, &[("workload", workload)])?;
+    Ok(Figures {
+        cycles: cell.median(),
+        us: cell.us(cell.median()),
+        ipis: ipis(&cell),
+    })
+}
+
+fn pair(run: Run<'_>, workload: &str) -> Result<[Figures; 2]> {
+    Ok([
+        figures(run, "before", workload)?,
+        figures(run, "after", workload)?,
+    ])
+}
+
+/// Returns the delay of each interrupt, in microseconds, with which an operation would change by `published` per cent.
+/// An interrupt of an operation is on its path, since one CPU waits for the other.
+fn delay([before, after]: [Figures; 2], published: f64) -> Option<f64> {
+    let ratio = 1.0 + published / 100.0;
+    let delay = (after.us - ratio * before.us) / (ratio * before.ipis - after.ipis);
+    Some(delay).filter(|delay| delay.is_finite() && *delay >= 0.0)
+}
+
+fn conclude(runs: &Runs) -> Result<Outcome> {
+    let mut table = Table::new(
+        "Cycles per operation before -> after, interrupts between CPUs, published changes on metal, and the delay of each interrupt \
+         that would make ours equal to them",
+        &[
+            "cycles",
+            "",
+            "interrupts",
+            "metal G2",
+            "metal G3",
+            "delay G2, us",
+            "delay G3, us",
+        ],
+    );
+    let (_, _, columns) = PLACES_OF_SOURCE[1];
+    let mut claims = Vec::new();
+    for (name, _, published) in TESTS.into_iter().filter(|(name, ..)| *name != "messaging") {
+        let workload = &*format!("linux-{name}");
+        let there = columns.map(|n| published[n]);
+        let both = runs.by_boot(|run| pair(run, workload))?;
+        let of = |n: usize, figure: fn(&Figures) -> f64| both.map(|pair| figure(&pair[n]));
+        let [before, after] = [0, 1].map(|n| of(n, |it| it.cycles));
+        let [sent, left] = [0, 1].map(|n| of(n, |it| it.ipis));
+        let first = pair(runs.first(), workload)?;
+        let needed = there.map(|pair| delay(first, percent(pair)));
+        let mut texts = vec![
+            format!("{} -> {}", whole(before.median()), whole(after.median())),
+            change(before.median(), after.median()),
+            format!("{} -> {}", two(sent.median()), two(left.median())),
+        ];
+        texts.extend(there.map(|(before, after)| change(before, after)));
+        texts.extend(needed.map(|delay| delay.map_or("-".into(), two)));
+        table.row(name, texts);
+        claims.push(size(name, there, before, after));
+        claims.push(
+            Claim::new(
+                format!("{name}: reschedule IPIs fall (Tensorflow: 250,000 to 120,000 a second; Reactors: 370,000 to 80,000)"),
+                Test::Sign { way: Way::Falls },
+                ("after", left),
+                ("before", sent),
+            )
+            .published(120.0, 250.0),
+        );
+    }
+    let chart = Chart::bars(
+        &table,
+        "Change of an operation by the patch, in cycles",
+        "change, %",
+        &[
+            Series::Here(1, "here"),
+            Series::Published(3, "metal, Graviton2"),
+            Series::Published(4, "metal, Graviton3"),
+        ],
+        |_| true,
+    );
+    Ok(Outcome {
+        tables: vec![table],
+        charts: vec![chart],
+        claims,
+        notes: vec![
+            "kernels are Debian's source of 6.12 with the configuration of `cargo xtask kernel`, governor menu, with nothing below them"
+                .into(),
+        ],
+    })
+}
+
+/// Claims that a change has the published size.
+fn size(name: &str, there: [Pair; 2], before: ByBoot<f64>, after: ByBoot<f64>) -> Claim {
+    let [g2, g3] = there.map(percent);
+    let test = Test::Size {
+        expected: f64::midpoint(g2, g3),
+        band: (g2 - g3).abs() / 2.0 + BAND,
+    };
+    let source = format!("{name}, metal: {g2:+.0} % (Graviton2), {g3:+.0} % (Graviton3)");
+    Claim::new(source, test, ("after", after), ("before", before)).else_because(
+        "the way of an interrupt between two cores of a server takes time that is not modelled",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_makes_a_change_the_published_one() {
+        let figures = |us, ipis| Figures {
+            cycles: 0.0,
+            us,
+            ipis,
+        };
+        let [before, after] = [figures(8.0, 2.0), figures(7.6, 0.0)];
+        let delay = delay([before, after], -14.0).unwrap();
+        let changed = 7.6 / (8.0 + 2.0 * delay);
+        assert!((changed - 0.86).abs() < 1e-9, "{delay}");
+        // No delay makes a gain smaller.
+        assert_eq!(super::delay([before, figures(4.0, 0.0)], -14.0), None);
+    }
+}

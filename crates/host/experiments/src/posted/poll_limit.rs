@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `posted-poll-limit`: `perf bench sched` for each limit of polling, by the module parameter of the patch itself.
+
+use anyhow::Result;
+use plan::Under;
+use running::options::Metric;
+
+use super::{ARGUMENTS, KERNEL, UNTRAPPED, boot, ipis};
+use crate::Experiment;
+use crate::boot::Boot;
+use crate::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, change, two, whole};
+use crate::runs::Runs;
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "posted-poll-limit",
+    question: "how long should the driver arm_poll_idle poll, in Linux 6.12?",
+    source: "H. Okanovic, \"[PATCH 3/3] arm64: cpuidle: Add arm_poll_idle\", April 2024: perf bench \
+             sched improves with limits from 10 us, and is equal for all of them within 3 %",
+    boots: &[
+        boot(
+            BEFORE,
+            Under::Kvm,
+            400,
+            &[(KERNEL, "6.12"), WORKLOADS, UNTRAPPED],
+        ),
+        limit("10", &lists("cpuidle_arm_polling.poll_limit=10")),
+        limit("25", &lists("cpuidle_arm_polling.poll_limit=25")),
+        limit("50", &lists("cpuidle_arm_polling.poll_limit=50")),
+        limit("100", &lists("cpuidle_arm_polling.poll_limit=100")),
+        limit("200", &lists("cpuidle_arm_polling.poll_limit=200")),
+    ],
+    metric: Some(Metric::Insns),
+    conclude,
+    comparable: "which limits are long enough for the waits of perf bench sched, in a VM. Not the queries of MLPerf, whose waits are \
+                 unknown: `poll-limit` has them for waits of known lengths.",
+};
+
+const BEFORE: &str = "before";
+const WORKLOADS: (&str, &str) = ("workload", "linux-pipe,linux-seccomp-notify");
+/// Tests.
+const TESTS: [&str; 2] = ["pipe", "seccomp-notify"];
+/// The source's own noise, in per cent.
+const NOISE: f64 = 3.0;
+
+const fn limit(label: &'static str, lists: &'static [(&'static str, &'static str)]) -> Boot {
+    boot(label, Under::Kvm, 400, lists)
+}
+
+const fn lists(arguments: &'static str) -> [(&'static str, &'static str); 4] {
+    [
+        (KERNEL, "6.12+000"),
+        WORKLOADS,
+        UNTRAPPED,
+        (ARGUMENTS, arguments),
+    ]
+}
+
+fn conclude(runs: &Runs) -> Result<Outcome> {
+    let median = |label: &str, test: &str| -> Result<ByBoot<f64>> {
+        let workload = &*format!("linux-{test}");
+        runs.by_boot(|run| Ok(run.cell(label, &[("workload", workload)])?.median()))
+    };
+    let mut table = Table::new(
+        "Instructions of an operation in a VM, for each limit",
+        &["pipe", "", "interrupts", "seccomp-notify", "", "interrupts"],
+    );
+    for boot in EXPERIMENT.boots {
+        let mut texts = Vec::new();
+        for test in TESTS {
+            let before = median(BEFORE, test)?.median();
+            let ours = median(boot.label, test)?.median();
+            let workload = &*format!("linux-{test}");
+            let cell = runs.cell(boot.label, &[("workload", workload)])?;
+            texts.extend([whole(ours), change(before, ours), two(ipis(&cell))]);
+        }
+        let name = match boot.label {
+            BEFORE => "without the patch".into(),
+            limit => format!("{limit} us"),
+        };
+        table.row(&name, texts);
+    }
+    let mut claims = Vec::new();
+    for test in TESTS {
+        for boot in &EXPERIMENT.boots[1..] {
+            let limit = boot.label;
+            let ours = (&*format!("{limit} us"), median(limit, test)?);
+            claims.push(
+                Claim::below(
+                    format!("{test} improves with a limit of {limit} us"),
+                    (ours.0, median(limit, test)?),
+                    ("without the patch", median(BEFORE, test)?),
+                )
+                .at_least(NOISE),
+            );
+            if limit != "100" {
+                claims.push(Claim::new(
+                    format!("{test} with {limit} us is as with 100 us, within {NOISE} %"),
+                    Test::Equality { band: NOISE },
+                    ours,
+                    ("100 us", median("100", test)?),
+                ));
+            }
+        }
+    }
+    let chart = Chart::bars(
+        &table,
+        "Change of an operation by the patch",
+        "change, %",
+        &[Series::Here(1, "pipe"), Series::Here(4, "seccomp-notify")],
+        |name| name.ends_with("us"),
+    );
+    Ok(Outcome {
+        tables: vec![table],
+        charts: vec![chart],
+        claims,
+        notes: vec!["the VM is a guest of KVM with VHE that does not trap WFI".into()],
+    })
+}
