@@ -24,7 +24,6 @@ const SYSTEMS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devt
 /// Time for the kernel to finish its boot before the first measurement. An emulator that counts instructions skips
 /// the idle part of it.
 const SETTLES: Duration = Duration::from_secs(2);
-
 /// Such a time for a simulator of cores, which spends a minute on each second of it.
 const SIMULATED_SETTLES: Duration = Duration::from_millis(200);
 /// Time in which a simulator shows records (boards/gem5/machine.py: `PART`).
@@ -33,6 +32,9 @@ const SHOWS: Duration = Duration::from_millis(2);
 const TICK_US: u64 = 10_000;
 /// Step between the phases of two repetitions, in microseconds.
 const PHASE_US: u64 = 6_181;
+
+/// Whether a simulator runs this machine, and shows the records.
+static SIMULATED: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether this is the first process.
 #[must_use]
@@ -62,9 +64,6 @@ fn shown() {
     }
 }
 
-/// Whether a simulator runs this machine, and shows the records.
-static SIMULATED: AtomicBool = AtomicBool::new(false);
-
 fn measured() -> Result<(), String> {
     let told = |error: io::Error| error.to_string();
     for (kind, place) in SYSTEMS {
@@ -79,15 +78,15 @@ fn measured() -> Result<(), String> {
     }
     let arguments = fs::read_to_string("/proc/cmdline").map_err(told)?;
     let parsed = Arguments::parse(&arguments).map_err(|error| error.to_string())?;
-    match parsed.linux_soak {
-        Some(seconds) => soak::run(&parsed, seconds),
-        None => {
-            if parsed.checkpoint {
-                SIMULATED.store(true, Relaxed);
-                thread::sleep(SIMULATED_SETTLES);
-                let arguments = after_checkpoint(parsed.seed.unwrap_or_default())?;
-                return bench::run_to(&arguments, Box::<Records>::default());
-            }
+    match (parsed.linux_soak, parsed.checkpoint) {
+        (Some(seconds), _) => soak::run(&parsed, seconds),
+        (None, true) => {
+            SIMULATED.store(true, Relaxed);
+            thread::sleep(SIMULATED_SETTLES);
+            let arguments = after_checkpoint(parsed.seed.unwrap_or_default())?;
+            bench::run_to(&arguments, Box::<Records>::default())
+        }
+        (None, false) => {
             thread::sleep(SETTLES);
             bench::run(&arguments)
         }

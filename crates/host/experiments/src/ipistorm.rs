@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use plan::Under;
 
-use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, two, whole};
+use super::outcome::{ByBoot, Claim, Outcome, Series, Table, Test, two, whole};
 use super::runs::{MeasuredCell, Runs};
 use super::{Boot, Experiment, ONCE, Repeat};
 use running::options::Metric;
@@ -284,21 +284,14 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         Series::Published(9, "EPYC4"),
         Series::Published(10, "EPYC3"),
     ];
-    let chart = Chart::bars(
-        &table,
-        "A call, normalised to base",
-        "base = 1",
+    Ok(Outcome::of_table(
+        table,
+        ("A call, normalised to base", "base = 1"),
         &series,
-        |_| true,
-    );
-    Ok(Outcome {
-        tables: vec![table],
-        charts: vec![chart],
         claims,
-        notes: vec![
+        &[
             "the ten runs call from ten CPUs, 8 to 17, each the CPU 8 further; column `all CPUs` has what \
-             all 32 execute in a call, 30 of them as bystanders"
-                .into(),
+             all 32 execute in a call, 30 of them as bystanders",
         ],
-    })
+    ))
 }

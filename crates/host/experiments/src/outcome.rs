@@ -61,6 +61,23 @@ impl Table {
 }
 
 impl Outcome {
+    /// Creates the outcome of one table, whose columns `series` are drawn as bars for every row.
+    pub fn of_table(
+        table: Table,
+        (title, unit): (&str, &str),
+        series: &[Series],
+        claims: Vec<Claim>,
+        notes: &[&str],
+    ) -> Self {
+        let chart = Chart::bars(&table, title, unit, series, |_| true);
+        Self {
+            tables: vec![table],
+            charts: vec![chart],
+            claims,
+            notes: notes.iter().map(|&note| note.into()).collect(),
+        }
+    }
+
     /// Adds the outcome's figures to `document`.
     pub fn show(&self, document: &mut Document) {
         for table in &self.tables {

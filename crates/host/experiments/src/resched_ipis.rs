@@ -4,7 +4,7 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::outcome::{ByBoot, Chart, Claim, Constant, Outcome, Series, Table, Test, change, whole};
+use super::outcome::{ByBoot, Claim, Constant, Outcome, Series, Table, Test, change, whole};
 use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, PLACES};
 use running::options::Metric;
@@ -150,11 +150,11 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     ));
     let series = [Series::Here(3, "here"), Series::Published(5, "64 CPUs")];
     let title = "What polling changes of the rate of interrupts between CPUs";
-    let chart = Chart::bars(&table, title, "change, %", &series, |_| true);
-    Ok(Outcome {
-        tables: vec![table],
-        charts: vec![chart],
+    Ok(Outcome::of_table(
+        table,
+        (title, "change, %"),
+        &series,
         claims,
-        notes: Vec::new(),
-    })
+        &[],
+    ))
 }

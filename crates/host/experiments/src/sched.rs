@@ -4,7 +4,7 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, change, whole};
+use super::outcome::{ByBoot, Claim, Outcome, Series, Table, Test, change, whole};
 use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, PLACES};
 use running::options::Metric;
@@ -181,23 +181,16 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         Series::Published(6, "metal, Graviton2"),
         Series::Published(7, "metal, Graviton3"),
     ];
-    let chart = Chart::bars(
-        &table,
-        "What polling changes of an operation",
-        "change, %",
+    Ok(Outcome::of_table(
+        table,
+        ("What polling changes of an operation", "change, %"),
         &series,
-        |_| true,
-    );
-    Ok(Outcome {
-        tables: vec![table],
-        charts: vec![chart],
         claims,
-        notes: vec![
+        &[
             "pipe and notify are pairs of tasks on the executor; the wake-up alone is workload pingpong \
-             (experiment where-to-poll)"
-                .into(),
+             (experiment where-to-poll)",
         ],
-    })
+    ))
 }
 
 /// Why the changes of pipe and notify are apart, if they are.

@@ -8,7 +8,7 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, two, whole};
+use super::outcome::{ByBoot, Claim, Outcome, Series, Table, Test, two, whole};
 use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, ONCE, SEEDS};
 use running::options::Metric;
@@ -218,24 +218,17 @@ impl Figures<'_> {
 fn conclude(runs: &Runs) -> Result<Outcome> {
     let table = table(runs)?;
     let series = [Series::Here(1, "shim"), Series::Here(2, "Linux")];
-    let chart = Chart::bars(
-        &table,
-        "A wake-up of Rouse's guest, and of Linux",
-        "instructions",
+    Ok(Outcome::of_table(
+        table,
+        ("A wake-up of Rouse's guest, and of Linux", "instructions"),
         &series,
-        |_| true,
-    );
-    Ok(Outcome {
-        tables: vec![table],
-        charts: vec![chart],
-        claims: claims(&Figures(runs))?,
-        notes: vec![
-            "both deliver by list registers; Linux has DSB before its WFI, and so has the guest here (--wfi-barrier dsb)".into(),
+        claims(&Figures(runs))?,
+        &[
+            "both deliver by list registers; Linux has DSB before its WFI, and so has the guest here (--wfi-barrier dsb)",
             "arm64 has no TIF_POLLING_NRFLAG: Linux interrupts a CPU that polls, so the guest does here (--wake ipi). Its \
-             `elide` is what a kernel with the haltpoll series does"
-                .into(),
+             `elide` is what a kernel with the haltpoll series does",
         ],
-    })
+    ))
 }
 
 fn table(runs: &Runs) -> Result<Table> {

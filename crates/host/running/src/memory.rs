@@ -41,8 +41,9 @@ const FIRMWARE_STARTS_MIB: u64 = 128;
 /// RAM left for firmware besides everything that we need. EDK2 and the hypervisor left 92 of 128 MiB in one piece, and
 /// 132 of 160 MiB.
 const FIRMWARE_TAKES_MIB: u64 = 64;
-/// RAM of gem5's machine for a small kernel, and for another one. To clear it takes the simulator seconds.
-const GEM5_KERNELS: [&str; 2] = ["96M", "384M"];
+/// RAM of gem5's machine for a kernel. Clearing it takes the simulator seconds, so a small kernel has less.
+const GEM5_KERNEL: &str = "384M";
+const GEM5_SMALL_KERNEL: &str = "96M";
 /// Largest image of a small kernel, in bytes. A distribution's has more.
 const SMALL_KERNEL: usize = 16 << 20;
 /// More RAM than any boot needs.
@@ -55,8 +56,11 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
         if let Some(given) = &job.load.guest
             && !job.memory.is_chosen()
         {
-            let small = given.image.len() <= SMALL_KERNEL;
-            job.memory.settle(GEM5_KERNELS[usize::from(!small)].into());
+            let size = match given.image.len() <= SMALL_KERNEL {
+                true => GEM5_SMALL_KERNEL,
+                false => GEM5_KERNEL,
+            };
+            job.memory.settle(size.into());
         }
         return Ok(());
     }

@@ -7,15 +7,14 @@ use running::options::Metric;
 
 use super::{KERNEL, UNTRAPPED, boot, ipis};
 use crate::Experiment;
-use crate::outcome::{Chart, Claim, Outcome, Series, Table, Test, Way, change, two, whole};
+use crate::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, Way, change, two, whole};
 use crate::runs::{Run, Runs};
 use crate::sched::{PLACES_OF_SOURCE, Pair, TESTS};
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "posted-arm-poll-idle",
     question: "what does the driver arm_poll_idle itself bring, in Linux 6.12?",
-    source: "H. Okanovic, \"[PATCH 3/3] arm64: cpuidle: Add arm_poll_idle\", April 2024: perf bench \
-             sched on c6g (Graviton2) and c7g (Graviton3), VM and metal, seconds",
+    source: SOURCE,
     boots: &[
         boot("vm-before", Under::Kvm, 400, &BEFORE),
         boot("vm-after", Under::Kvm, 400, &AFTER),
@@ -29,6 +28,12 @@ pub const EXPERIMENT: Experiment = Experiment {
                  gains by the latency of an interrupt and of leaving WFI, which are no instructions.",
 };
 
+pub const SOURCE: &str = "H. Okanovic, \"[PATCH 3/3] arm64: cpuidle: Add arm_poll_idle\", April 2024: perf bench \
+                          sched on c6g (Graviton2) and c7g (Graviton3), VM and metal, seconds";
+
+/// Tests of two tasks that wake each other.
+pub const PAIRS: [&str; 2] = ["pipe", "seccomp-notify"];
+
 const BEFORE: [(&str, &str); 3] = [(KERNEL, "6.12"), WORKLOADS, UNTRAPPED];
 const AFTER: [(&str, &str); 3] = [(KERNEL, "6.12+000"), WORKLOADS, UNTRAPPED];
 const WORKLOADS: (&str, &str) = (
@@ -37,7 +42,7 @@ const WORKLOADS: (&str, &str) = (
 );
 
 /// Accepted deviation from the published changes of both cores, in points.
-pub const BAND: f64 = 5.0;
+const BAND: f64 = 5.0;
 /// The source's own noise, in per cent.
 const NOISE: f64 = 3.0;
 
@@ -86,7 +91,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         "Interrupts between CPUs per operation, in a VM",
         &["before", "after"],
     );
-    for name in ["pipe", "seccomp-notify"] {
+    for name in PAIRS {
         let workload = &*format!("linux-{name}");
         let of = |when: &str| {
             let label = format!("vm-{when}");
@@ -94,15 +99,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         };
         let (before, after) = (of("before")?, of("after")?);
         sent.row(name, vec![two(before.median()), two(after.median())]);
-        claims.push(
-            Claim::new(
-                format!("{name}: reschedule IPIs fall (Tensorflow: 250,000 to 120,000 a second; Reactors: 370,000 to 80,000)"),
-                Test::Sign { way: Way::Falls },
-                ("after", after),
-                ("before", before),
-            )
-            .published(120.0, 250.0),
-        );
+        claims.push(ipis_fall(name, before, after));
     }
     let series = [
         Series::Here(1, "VM"),
@@ -138,25 +135,48 @@ fn claim(
     there: [Pair; 2],
 ) -> Result<Claim> {
     let ours = runs.by_boot(|run| costs(run, place, workload))?;
-    let [g2, g3] = there.map(percent);
     let test = match workload {
         "linux-messaging" => Test::Equality { band: NOISE },
-        _ => Test::Size {
-            expected: f64::midpoint(g2, g3),
-            band: (g2 - g3).abs() / 2.0 + BAND,
-        },
+        _ => published_size(there),
     };
-    let source = format!("{name}, {shown}: {g2:+.0} % (Graviton2), {g3:+.0} % (Graviton3)");
-    let claim = Claim::new(
-        source,
-        test,
-        ("after", ours.map(|(_, after)| *after)),
-        ("before", ours.map(|(before, _)| *before)),
-    );
+    let before = ours.map(|(before, _)| *before);
+    let after = ours.map(|(_, after)| *after);
+    let claim = changes(&format!("{name}, {shown}"), there, test, before, after);
     Ok(claim.else_because(match place {
         "vm" => {
             "an exit of this KVM has another share in an operation than on the cores of the source"
         }
         _ => "instructions have neither the latency of an interrupt nor that of leaving WFI",
     }))
+}
+
+/// Returns the test that a change lies between the two published ones, or near them.
+pub fn published_size(there: [Pair; 2]) -> Test {
+    let [g2, g3] = there.map(percent);
+    Test::Size {
+        expected: f64::midpoint(g2, g3),
+        band: (g2 - g3).abs() / 2.0 + BAND,
+    }
+}
+
+/// Claims that an operation changes as published.
+pub fn changes(
+    shown: &str,
+    there: [Pair; 2],
+    test: Test,
+    before: ByBoot<f64>,
+    after: ByBoot<f64>,
+) -> Claim {
+    let [g2, g3] = there.map(percent);
+    let source = format!("{shown}: {g2:+.0} % (Graviton2), {g3:+.0} % (Graviton3)");
+    Claim::new(source, test, ("after", after), ("before", before))
+}
+
+/// Claims that interrupts between CPUs become fewer, as for the source's applications.
+pub fn ipis_fall(name: &str, before: ByBoot<f64>, after: ByBoot<f64>) -> Claim {
+    let source = format!(
+        "{name}: reschedule IPIs fall (Tensorflow: 250,000 to 120,000 a second; Reactors: 370,000 to 80,000)"
+    );
+    let falls = Test::Sign { way: Way::Falls };
+    Claim::new(source, falls, ("after", after), ("before", before)).published(120.0, 250.0)
 }

@@ -9,18 +9,17 @@ use anyhow::Result;
 use plan::Under;
 use running::options::Metric;
 
-use super::arm_poll_idle::{BAND, percent};
+use super::arm_poll_idle::{PAIRS, SOURCE, changes, ipis_fall, percent, published_size};
 use super::{KERNEL, UNTRAPPED, boot, ipis};
 use crate::Experiment;
-use crate::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, Way, change, two, whole};
+use crate::outcome::{Outcome, Series, Table, change, two, whole};
 use crate::runs::{Run, Runs};
-use crate::sched::{PLACES_OF_SOURCE, Pair, TESTS};
+use crate::sched::{PLACES_OF_SOURCE, TESTS};
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "posted-arm-poll-idle-cycles",
     question: "what does the driver arm_poll_idle itself bring in time, in Linux 6.12?",
-    source: "H. Okanovic, \"[PATCH 3/3] arm64: cpuidle: Add arm_poll_idle\", April 2024: perf bench \
-             sched on c6g (Graviton2) and c7g (Graviton3), VM and metal, seconds",
+    source: SOURCE,
     boots: &[
         boot("before", Under::None, 60, &BEFORE),
         boot("after", Under::None, 60, &AFTER),
@@ -83,7 +82,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     );
     let (_, _, columns) = PLACES_OF_SOURCE[1];
     let mut claims = Vec::new();
-    for (name, _, published) in TESTS.into_iter().filter(|(name, ..)| *name != "messaging") {
+    for (name, _, published) in TESTS.into_iter().filter(|(name, ..)| PAIRS.contains(name)) {
         let workload = &*format!("linux-{name}");
         let there = columns.map(|n| published[n]);
         let both = runs.by_boot(|run| pair(run, workload))?;
@@ -100,50 +99,29 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         texts.extend(there.map(|(before, after)| change(before, after)));
         texts.extend(needed.map(|delay| delay.map_or("-".into(), two)));
         table.row(name, texts);
-        claims.push(size(name, there, before, after));
-        claims.push(
-            Claim::new(
-                format!("{name}: reschedule IPIs fall (Tensorflow: 250,000 to 120,000 a second; Reactors: 370,000 to 80,000)"),
-                Test::Sign { way: Way::Falls },
-                ("after", left),
-                ("before", sent),
-            )
-            .published(120.0, 250.0),
-        );
+        let shown = format!("{name}, metal");
+        let claim = changes(&shown, there, published_size(there), before, after);
+        claims.push(claim.else_because(
+            "the way of an interrupt between two cores of a server takes time that is not modelled",
+        ));
+        claims.push(ipis_fall(name, sent, left));
     }
-    let chart = Chart::bars(
-        &table,
-        "Change of an operation by the patch, in cycles",
-        "change, %",
+    Ok(Outcome::of_table(
+        table,
+        (
+            "Change of an operation by the patch, in cycles",
+            "change, %",
+        ),
         &[
             Series::Here(1, "here"),
             Series::Published(3, "metal, Graviton2"),
             Series::Published(4, "metal, Graviton3"),
         ],
-        |_| true,
-    );
-    Ok(Outcome {
-        tables: vec![table],
-        charts: vec![chart],
         claims,
-        notes: vec![
-            "kernels are Debian's source of 6.12 with the configuration of `cargo xtask kernel`, governor menu, with nothing below them"
-                .into(),
+        &[
+            "kernels are Debian's source of 6.12 with the configuration of `cargo xtask kernel`, governor menu, with nothing below them",
         ],
-    })
-}
-
-/// Claims that a change has the published size.
-fn size(name: &str, there: [Pair; 2], before: ByBoot<f64>, after: ByBoot<f64>) -> Claim {
-    let [g2, g3] = there.map(percent);
-    let test = Test::Size {
-        expected: f64::midpoint(g2, g3),
-        band: (g2 - g3).abs() / 2.0 + BAND,
-    };
-    let source = format!("{name}, metal: {g2:+.0} % (Graviton2), {g3:+.0} % (Graviton3)");
-    Claim::new(source, test, ("after", after), ("before", before)).else_because(
-        "the way of an interrupt between two cores of a server takes time that is not modelled",
-    )
+    ))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use running::options::Metric;
 
 use super::{KERNEL, UNTRAPPED, boot, ipis};
 use crate::Experiment;
-use crate::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, two, whole};
+use crate::outcome::{ByBoot, Claim, Outcome, Series, Table, Test, two, whole};
 use crate::runs::Runs;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -126,20 +126,14 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         )
         .with_tested_part("median lateness of a timer"),
     ];
-    let chart = Chart::bars(
-        &table,
-        "Lateness of a timer, median",
-        "ticks",
+    Ok(Outcome::of_table(
+        table,
+        ("Lateness of a timer, median", "ticks"),
         &[Series::Here(0, "here")],
-        |_| true,
-    );
-    Ok(Outcome {
-        tables: vec![table],
-        charts: vec![chart],
         claims,
-        notes: vec![
-            "the files are written once Linux is up, before the first sample".into(),
-            "arm64 of 6.1 has no TIF_POLLING_NRFLAG, so a CPU that polls still gets an interrupt with each wake-up".into(),
+        &[
+            "the files are written once Linux is up, before the first sample",
+            "arm64 of 6.1 has no TIF_POLLING_NRFLAG, so a CPU that polls still gets an interrupt with each wake-up",
         ],
-    })
+    ))
 }

@@ -5,10 +5,11 @@ use anyhow::Result;
 use plan::Under;
 use running::options::Metric;
 
+use super::arm_poll_idle::PAIRS;
 use super::{ARGUMENTS, KERNEL, UNTRAPPED, boot, ipis};
 use crate::Experiment;
 use crate::boot::Boot;
-use crate::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, change, two, whole};
+use crate::outcome::{ByBoot, Claim, Outcome, Series, Table, Test, change, two, whole};
 use crate::runs::Runs;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -37,8 +38,6 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 const BEFORE: &str = "before";
 const WORKLOADS: (&str, &str) = ("workload", "linux-pipe,linux-seccomp-notify");
-/// Tests.
-const TESTS: [&str; 2] = ["pipe", "seccomp-notify"];
 /// The source's own noise, in per cent.
 const NOISE: f64 = 3.0;
 
@@ -66,7 +65,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     );
     for boot in EXPERIMENT.boots {
         let mut texts = Vec::new();
-        for test in TESTS {
+        for test in PAIRS {
             let before = median(BEFORE, test)?.median();
             let ours = median(boot.label, test)?.median();
             let workload = &*format!("linux-{test}");
@@ -80,7 +79,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         table.row(&name, texts);
     }
     let mut claims = Vec::new();
-    for test in TESTS {
+    for test in PAIRS {
         for boot in &EXPERIMENT.boots[1..] {
             let limit = boot.label;
             let ours = (&*format!("{limit} us"), median(limit, test)?);
@@ -102,17 +101,11 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             }
         }
     }
-    let chart = Chart::bars(
-        &table,
-        "Change of an operation by the patch",
-        "change, %",
+    Ok(Outcome::of_table(
+        table,
+        ("Change of an operation by the patch", "change, %"),
         &[Series::Here(1, "pipe"), Series::Here(4, "seccomp-notify")],
-        |name| name.ends_with("us"),
-    );
-    Ok(Outcome {
-        tables: vec![table],
-        charts: vec![chart],
         claims,
-        notes: vec!["the VM is a guest of KVM with VHE that does not trap WFI".into()],
-    })
+        &["the VM is a guest of KVM with VHE that does not trap WFI"],
+    ))
 }

@@ -10,7 +10,7 @@ use running::options::Metric;
 
 use super::{KERNEL, UNTRAPPED, boot, ipis};
 use crate::Experiment;
-use crate::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, two, whole};
+use crate::outcome::{ByBoot, Claim, Outcome, Series, Table, Test, two, whole};
 use crate::runs::Runs;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -137,21 +137,17 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             .else_because("two CPUs place their threads differently in every boot"),
         );
     }
-    let chart = Chart::bars(
-        &table,
-        "A function call to an idle CPU, as a part of that of tip",
-        "of tip",
+    Ok(Outcome::of_table(
+        table,
+        (
+            "A function call to an idle CPU, as a part of that of tip",
+            "of tip",
+        ),
         &[Series::Here(1, "here"), Series::Published(2, "runtime")],
-        |_| true,
-    );
-    Ok(Outcome {
-        tables: vec![table],
-        charts: vec![chart],
         claims,
-        notes: vec![
-            "the call is the read of a perf counter of the other CPU (linux-call)".into(),
-            "in 6.12 the patch changes nothing: its successor (SM_IDLE) returns from schedule_idle before the search for tasks"
-                .into(),
+        &[
+            "the call is the read of a perf counter of the other CPU (linux-call)",
+            "in 6.12 the patch changes nothing: its successor (SM_IDLE) returns from schedule_idle before the search for tasks",
         ],
-    })
+    ))
 }

@@ -60,33 +60,39 @@ pub fn folder<'a>(
     Ok(folder)
 }
 
-/// Removes all checkpoints but `current` and those that were used last.
+/// Removes all checkpoints but `current` and those that were used last, and the remains of interrupted ones.
 fn remove_oldest(parent: &Path, current: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    let folders = entries.map(|entry| entry.path());
-    // A name with an ending is of one that is being made or removed.
-    let folders =
-        folders.filter(|path| path.is_dir() && path.extension().is_none() && path != current);
+    let locks = entries.map(|entry| entry.path());
+    let locks = locks.filter(|path| {
+        path.extension().is_some_and(|ending| ending == LOCK) && path.with_extension("") != current
+    });
     // The script sets the lock's time with each use.
-    let used =
-        |path: &PathBuf| fs::metadata(path.with_extension(LOCK)).and_then(|lock| lock.modified());
-    let mut folders: Vec<_> = folders.map(|path| (used(&path).ok(), path)).collect();
-    folders.sort_unstable();
-    let most = folders.len().saturating_sub(KEPT - 1);
-    for (_, folder) in &folders[..most] {
-        let lock = folder.with_extension(LOCK);
-        let opened = File::options().create(true).append(true).open(&lock);
-        let Some(_held) = opened.ok().filter(|lock| lock.try_lock().is_ok()) else {
-            continue;
-        };
-        // An interruption must not leave half of it under its name.
-        let part = folder.with_extension(PART);
-        let _ = fs::remove_dir_all(&part);
-        if fs::rename(folder, &part).is_ok() {
-            let _ = fs::remove_dir_all(&part);
-        }
-        let _ = fs::remove_file(lock);
-    }
+    let used = |lock: &PathBuf| fs::metadata(lock).and_then(|lock| lock.modified());
+    let mut locks: Vec<_> = locks.map(|lock| (used(&lock).ok(), lock)).collect();
+    locks.sort_unstable();
+    let (complete, remains): (Vec<_>, Vec<_>) = locks
+        .into_iter()
+        .map(|(_, lock)| lock)
+        .partition(|lock| lock.with_extension("").exists());
+    let most = complete.len().saturating_sub(KEPT - 1);
+    complete[..most]
+        .iter()
+        .chain(&remains)
+        .for_each(|lock| remove(lock));
+}
+
+/// Removes the checkpoint of `lock`, unless it is being read or made.
+fn remove(lock: &Path) {
+    let Some(_held) = File::open(lock).ok().filter(|lock| lock.try_lock().is_ok()) else {
+        return;
+    };
+    // An interruption must not leave half of it under its name.
+    let (folder, part) = (lock.with_extension(""), lock.with_extension(PART));
+    let _ = fs::remove_dir_all(&part);
+    let _ = fs::rename(folder, &part);
+    let _ = fs::remove_dir_all(&part);
+    let _ = fs::remove_file(lock);
 }
 
 #[cfg(test)]
@@ -126,10 +132,14 @@ mod tests {
             let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(n as u64);
             lock.set_modified(time).unwrap();
         }
+        // One that was interrupted.
+        fs::create_dir(of(99).with_extension(PART)).unwrap();
+        File::create(of(99).with_extension(LOCK)).unwrap();
         let read = File::open(of(1).with_extension(LOCK)).unwrap();
         read.lock_shared().unwrap();
         remove_oldest(parent.path(), &of(0));
         let left = |n: usize| of(n).exists();
         assert!(left(0) && left(1) && !left(2) && !left(3) && left(4));
+        assert!(!of(99).with_extension(PART).exists() && !of(99).with_extension(LOCK).exists());
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Options, and the resulting jobs or refusals.
 
+mod linux;
+
 use std::fs;
 
 use plan::{Choice, Program};
@@ -319,97 +321,6 @@ fn a_boot_for_each_of_the_atomics_that_were_named() {
     let told = |variant: Variant| both.load.boot_arguments(variant);
     let told: Vec<String> = both.variants().unwrap().into_iter().map(told).collect();
     assert!(told[0].contains("rouse.atomics=llsc ") && told[1].contains("rouse.atomics=lse "));
-}
-
-/// An arm64 Image, as far as its header goes.
-fn kernel() -> tempfile::NamedTempFile {
-    let mut image = [0; 64];
-    image[56..60].copy_from_slice(b"ARM\x64");
-    let file = tempfile::NamedTempFile::new().unwrap();
-    fs::write(file.path(), image).unwrap();
-    file
-}
-
-#[test]
-fn boots_to_a_checkpoint_serve_all_measurements() {
-    let kernel = kernel();
-    let kernel = kernel.path().to_str().unwrap();
-    let arguments = |more: &[&str], seed| {
-        let job = job(&[&["--board", "gem5", "--guest", kernel][..], more].concat()).unwrap();
-        let variant = job.variant();
-        job.load.checkpoint_arguments(Variant { seed, ..variant })
-    };
-    let pipe = ["--workload", "linux-pipe", "--append", "quiet"];
-    let [boot, rest] = arguments(&pipe, 1);
-    assert!(
-        boot.contains("rouse.checkpoint") && boot.contains("quiet"),
-        "{boot}"
-    );
-    assert!(rest.contains("rouse.workload=linux-pipe") && rest.contains("rouse.seed=1"));
-    assert!(
-        rest.contains("rouse.cycles") && !rest.contains("checkpoint"),
-        "{rest}"
-    );
-    let other = [
-        "--workload",
-        "linux-timer",
-        "--trap",
-        "wfi",
-        "--append",
-        "quiet",
-    ];
-    let [again, different] = arguments(&other, 2);
-    assert_eq!(boot, again);
-    assert!(different.contains("rouse.seed=2") && different != rest);
-    // These change the boot.
-    let neighbour = [&pipe[..], &["--neighbour", "work"]].concat();
-    assert!(arguments(&neighbour, 1)[0].contains("rouse.neighbour=work"));
-    let nohlt = [&pipe[..], &["--linux-cpuidle", "nohlt"]].concat();
-    assert!(arguments(&nohlt, 1)[0].contains("nohlt"));
-}
-
-#[test]
-fn a_boot_for_each_way_in_which_linux_idles() {
-    let kernel = kernel();
-    let kernel = kernel.path().to_str().unwrap();
-    let ways = "default,nohlt,off,haltpoll,governor:menu";
-    let options = ["--guest", kernel, "--workload", "linux-pipe"];
-    let named = [&options[..], &["--linux-cpuidle", ways]].concat();
-    let linux = job(&named).unwrap();
-    let told = |variant: &Variant| {
-        linux
-            .load
-            .boot_arguments(*variant)
-            .split(" nokaslr")
-            .next()
-            .unwrap()
-            .rsplit_once("max-iterations=2000")
-            .unwrap()
-            .1
-            .trim()
-            .to_owned()
-    };
-    let variants = linux.variants().unwrap();
-    assert_eq!(
-        variants.iter().map(told).collect::<Vec<_>>(),
-        [
-            "",
-            "nohlt",
-            "cpuidle.off=1",
-            "cpuidle.governor=haltpoll cpuidle_haltpoll.force=1",
-            "cpuidle.governor=menu rouse.guest-standby",
-        ]
-    );
-    assert_eq!(
-        variants[4].to_string(),
-        "under rouse, linux-cpuidle governor:menu"
-    );
-    // Our own guest has no such setting.
-    let own = job(&["--linux-cpuidle", ways, "--wait", "wfi"]).unwrap_err();
-    assert!(
-        own.to_string().contains("use --workload linux-pipe"),
-        "{own}"
-    );
 }
 
 #[test]
