@@ -32,6 +32,9 @@ Exit status:
 pub const EXPERIMENT: &str =
     "Repeat published measurements of idling, and show their figures next to ours";
 /// Likewise.
+pub const EXPLAIN: &str =
+    "Show one median sample function by function, or the difference of two, which adds up";
+/// Likewise.
 pub const GOVERNORS: &str =
     "Replay a trace of idle intervals to every governor and to an oracle, on this machine";
 /// Likewise.
@@ -76,6 +79,8 @@ pub enum Verb {
     Everyday(Everyday),
     #[command(about = EXPERIMENT)]
     Experiment(Passed),
+    #[command(about = EXPLAIN)]
+    Explain(Passed),
     #[command(about = GOVERNORS)]
     Governors(Passed),
     #[command(about = TEST)]

@@ -10,9 +10,11 @@ fn main() -> ExitCode {
         |line: &Cli| line.common,
         |line| match line.verb {
             Verb::Everyday(verb) => xtask::everyday(verb).map(|()| None),
-            Verb::Experiment(_) | Verb::Governors(_) | Verb::Test(_) | Verb::Dev(_) => {
-                Ok(Some(start::become_it()))
-            }
+            Verb::Experiment(_)
+            | Verb::Explain(_)
+            | Verb::Governors(_)
+            | Verb::Test(_)
+            | Verb::Dev(_) => Ok(Some(start::become_it())),
         },
     )
 }

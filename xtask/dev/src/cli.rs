@@ -4,17 +4,19 @@
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use xtask::cli::examples::told;
-use xtask::cli::{DEV, EXPERIMENT, Everyday, GOVERNORS, STATUS, TEST};
+use xtask::cli::{DEV, EXPERIMENT, EXPLAIN, Everyday, GOVERNORS, STATUS, TEST};
 
 use boot_tests::audit::AuditArgs;
 use boot_tests::soak::SoakArgs;
 use boot_tests::suite::TestArgs;
 use experiments::ExperimentArgs;
+use explaining::ExplainArgs;
 use governing::GovernorsArgs;
 use publishing::dist::DistArgs;
 use publishing::pages::PagesArgs;
 use publishing::publish::PublishArgs;
 use running::guest_kernel::GivenArgs;
+use running::options::arranged;
 use shell::args::CommonArgs;
 
 const SOAK: &str = "\
@@ -48,6 +50,8 @@ pub enum Verb {
     Everyday(Everyday),
     #[command(about = EXPERIMENT, after_help = format!("{}\n\n{STATUS}", told("experiment")))]
     Experiment(ExperimentArgs),
+    #[command(about = EXPLAIN, mut_args(arranged), after_help = format!("{}\n\n{STATUS}", told("explain")))]
+    Explain(Box<ExplainArgs>),
     #[command(about = GOVERNORS, after_help = format!("{}\n\n{STATUS}", told("governors")))]
     Governors(GovernorsArgs),
     #[command(about = TEST, after_help = format!("{}\n\n{STATUS}", told("test")))]
@@ -136,7 +140,7 @@ mod tests {
     #[test]
     fn each_verb_has_two_examples_that_parse() {
         let verbs = verbs_of(&DevCli::command(), "");
-        assert_eq!(verbs.len(), 19);
+        assert_eq!(verbs.len(), 20);
         for verb in verbs {
             let examples = xtask::cli::examples::of(&verb);
             assert_eq!(examples.len(), 2, "{verb}");
@@ -168,6 +172,6 @@ mod tests {
             command.get_subcommands().map(of).collect()
         };
         assert_eq!(verbs(DevCli::command()), verbs(Cli::command()));
-        assert_eq!(verbs(Cli::command()).len(), 11);
+        assert_eq!(verbs(Cli::command()).len(), 12);
     }
 }

@@ -29,6 +29,7 @@ fn dispatch(verb: Verb) -> anyhow::Result<()> {
     match verb {
         Verb::Everyday(verb) => xtask::everyday(verb),
         Verb::Experiment(args) => experiments::run(&args),
+        Verb::Explain(args) => explaining::explain(&args),
         Verb::Governors(args) => governing::governors(&args),
         Verb::Test(args) => suite::run(&args),
         Verb::Dev { verb } => match verb {

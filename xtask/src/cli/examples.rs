@@ -2,7 +2,7 @@
 //! Two examples of each verb, for its help and for its manual page.
 
 /// Each verb with its examples: the words after `cargo xtask`, and their purpose.
-const EXAMPLES: [(&str, [(&str, &str); 2]); 19] = [
+const EXAMPLES: [(&str, [(&str, &str); 2]); 20] = [
     (
         "run",
         [
@@ -89,6 +89,19 @@ const EXAMPLES: [(&str, [(&str, &str); 2]); 19] = [
             (
                 "experiment all --jobs 1 --format md",
                 "all of them, as Markdown",
+            ),
+        ],
+    ),
+    (
+        "explain",
+        [
+            (
+                "explain --workload pingpong --wait wfi,poll-wfi",
+                "each function between the waker's store and the woken task",
+            ),
+            (
+                "explain --guest debian:6.12,debian --under kvm --workload linux-pipe",
+                "where the difference of two kernels lies",
             ),
         ],
     ),

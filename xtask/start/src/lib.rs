@@ -15,7 +15,7 @@ const EVERYDAY: &str = "xtask";
 /// The program with all verbs.
 const DEV: &str = "xtask-dev";
 /// Verbs that only [`DEV`] contains: experiments, the laboratory of governors, tests, and verbs that publish.
-const OF_DEV: [&str; 4] = ["experiment", "governors", "test", "dev"];
+const OF_DEV: [&str; 5] = ["experiment", "explain", "governors", "test", "dev"];
 
 /// The variable that passes the place of the workspace to the program.
 const ROOT: &str = "ROUSE_ROOT";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A translated block of instructions, which an emulator may leave before its end.
 
-use crate::{Counts, Reasons};
+use crate::{Code, Counts, Reasons};
 
 /// A block. Its level is part of its translation, so it is the same each time that the block runs.
 #[derive(Clone, Debug)]
@@ -22,6 +22,16 @@ impl Block {
             level,
             words,
             kinds,
+        }
+    }
+
+    /// Returns its code.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        Code {
+            level: self.level,
+            address: self.at,
+            words: self.words.clone(),
         }
     }
 

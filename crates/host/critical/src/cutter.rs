@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::clock::{self, Clock, Stretch, Via};
 use crate::{Cause, Counts, Exits, Sample, Samples};
 
 /// A CPU's TPIDR_EL1, or TPIDR_EL2 under a hypervisor of others. It identifies the CPU, since each has another value, set
@@ -10,11 +11,11 @@ use crate::{Cause, Counts, Exits, Sample, Samples};
 pub type Tpidr = u64;
 
 /// A store or an interrupt for which another CPU may wait.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Release {
     cpu: usize,
     /// The CPU's clock when the store or interrupt happened.
-    clock: Counts,
+    clock: Clock,
     /// Instructions that all CPUs had executed by then.
     at: u64,
 }
@@ -41,6 +42,21 @@ struct Stop {
     at: u64,
     /// The CPU's clock when it continued.
     resumed: Counts,
+    /// Instructions that all CPUs had executed when it continued.
+    since: u64,
+}
+
+/// A sample that has been counted, with the stretches of its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Its cell.
+    pub cell: u64,
+    /// The sample.
+    pub sample: Sample,
+    /// Stretches on its path, in order.
+    pub path: Vec<Stretch>,
+    /// Stretches of all CPUs, in order.
+    pub work: Vec<Stretch>,
 }
 
 /// Known state of a CPU.
@@ -49,7 +65,7 @@ struct CpuState {
     tpidr: Tpidr,
     /// Its affinity, if known.
     affinity: Option<u64>,
-    clock: Counts,
+    clock: Clock,
     /// Instructions that it has executed.
     executed: Counts,
     /// Instructions that all CPUs had executed when it last stopped.
@@ -65,10 +81,18 @@ struct CpuState {
     linked: bool,
     /// The latest clock of another CPU that it has followed since its own last
     /// [`Release`].
-    heard: Counts,
+    heard: Clock,
     open: Option<Open>,
     /// A sample that has ended and may be counted.
-    ended: Option<Sample>,
+    ended: Option<Ended>,
+}
+
+/// A sample that has ended.
+#[derive(Clone, Debug)]
+struct Ended {
+    sample: Sample,
+    path: Vec<Stretch>,
+    work: Vec<Stretch>,
 }
 
 /// The clock value that is in a register.
@@ -98,6 +122,10 @@ pub struct Cutter {
     ended: usize,
     cell: Option<u64>,
     samples: Samples,
+    /// Whether stretches are kept.
+    keeps: bool,
+    /// Stretches of all CPUs since the first of the open samples began.
+    work: Vec<Stretch>,
 }
 
 /// Number that stands for no cell.
@@ -111,6 +139,15 @@ impl Cutter {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Creates a cutter that keeps the stretches of samples, too: [`Self::records`] returns them.
+    #[must_use]
+    pub fn with_stretches() -> Self {
+        Self {
+            keeps: true,
+            ..Self::default()
+        }
     }
 
     /// Whether a sample is open. If not, only the beginning of a sample or of a cell has to be reported.
@@ -168,7 +205,7 @@ impl Cutter {
         self.cpus[cpu].unmet = false;
         let open = Open {
             work: now,
-            clock: self.cpus[cpu].clock,
+            clock: self.cpus[cpu].clock.counts,
             parties: BTreeSet::from([cpu]),
             executed: self.cpus.iter().map(|cpu| cpu.executed).collect(),
             exits: self.exits,
@@ -197,7 +234,7 @@ impl Cutter {
         let this = &mut self.cpus[cpu];
         let exits = std::array::from_fn(|n| self.exits[n] - open.exits[n]);
         // A cause that is older than the sample (it began on another CPU) leaves the path unknown.
-        let path = this.clock.checked_since(open.clock);
+        let path = this.clock.counts.checked_since(open.clock);
         let sample = Sample {
             value,
             work: now.since(open.work),
@@ -207,7 +244,19 @@ impl Cutter {
             halted: self.halts != open.halts,
             unclear: open.unclear || path.is_none(),
         };
-        if this.ended.replace(sample).is_none() {
+        let from = open.work.total();
+        let work = self.work.iter().filter(|stretch| stretch.to > from);
+        let ended = Ended {
+            sample,
+            path: this.clock.last(sample.path.total()),
+            work: work
+                .map(|stretch| Stretch {
+                    from: stretch.from.max(from),
+                    ..*stretch
+                })
+                .collect(),
+        };
+        if this.ended.replace(ended).is_none() {
             self.ended += 1;
         }
         self.value = Some(Value::End(cpu));
@@ -225,7 +274,7 @@ impl Cutter {
             }
             Some(Value::End(of)) if of == cpu => {
                 self.value = None;
-                if let Some(sample) = &mut self.cpus[cpu].ended {
+                if let Some(Ended { sample, .. }) = &mut self.cpus[cpu].ended {
                     sample.value = ticks.wrapping_sub(sample.value);
                 }
             }
@@ -233,15 +282,19 @@ impl Cutter {
         }
     }
 
-    /// This CPU counts the sample that has just ended.
-    pub fn records(&mut self, tpidr: Tpidr) {
+    /// This CPU counts the sample that has just ended. Returns the sample, unless no cell has begun.
+    pub fn records(&mut self, tpidr: Tpidr) -> Option<Recorded> {
         let cpu = self.cpu(tpidr);
-        if let Some(sample) = self.cpus[cpu].ended.take() {
-            self.ended -= 1;
-            if let Some(cell) = self.cell {
-                *self.samples.entry((cell, sample)).or_default() += 1;
-            }
-        }
+        let Ended { sample, path, work } = self.cpus[cpu].ended.take()?;
+        self.ended -= 1;
+        let cell = self.cell?;
+        *self.samples.entry((cell, sample)).or_default() += 1;
+        Some(Recorded {
+            cell,
+            sample,
+            path,
+            work,
+        })
     }
 
     /// This CPU pauses, or halts.
@@ -266,8 +319,9 @@ impl Cutter {
             return;
         };
         let this = &mut self.cpus[cpu];
-        this.clock = this.clock.checked_since(back).unwrap_or_default();
+        this.clock.take_back(back);
         this.executed = this.executed.checked_since(back).unwrap_or_default();
+        clock::cut(&mut self.work, back.total());
         self.last = now;
     }
 
@@ -299,8 +353,8 @@ impl Cutter {
     pub fn loads(&mut self, tpidr: Tpidr, now: Counts, address: u64) {
         let cpu = self.at(tpidr, now);
         self.cpus[cpu].looked = true;
-        if let Some(&release) = self.stores.get(&address) {
-            self.link(cpu, release);
+        if let Some(release) = self.stores.get(&address).cloned() {
+            self.link(cpu, &release, Via::Store);
         }
     }
 
@@ -320,8 +374,8 @@ impl Cutter {
             Some(affinity) => is_for(*value, affinity),
             None => release.cpu != cpu,
         });
-        if let Some(&(release, _)) = found {
-            self.link(cpu, release);
+        if let Some(release) = found.map(|(release, _)| release.clone()) {
+            self.link(cpu, &release, Via::Interrupt);
         }
     }
 
@@ -331,14 +385,14 @@ impl Cutter {
             self.cpus.push(CpuState {
                 tpidr,
                 affinity: None,
-                clock: Counts::default(),
+                clock: Clock::default(),
                 executed: Counts::default(),
                 stopped: 0,
                 wait: Vec::new(),
                 unmet: true,
                 looked: false,
                 linked: false,
-                heard: Counts::default(),
+                heard: Clock::default(),
                 open: None,
                 ended: None,
             });
@@ -350,13 +404,14 @@ impl Cutter {
     fn forget(&mut self, now: Counts) {
         self.stores.clear();
         self.sends.clear();
+        self.work.clear();
         self.last = now;
         self.current = None;
         self.paused = false;
         for cpu in &mut self.cpus {
-            cpu.clock = Counts::default();
+            cpu.clock = Clock::default();
             cpu.executed = Counts::default();
-            cpu.heard = Counts::default();
+            cpu.heard = Clock::default();
             cpu.wait.clear();
             (cpu.looked, cpu.linked) = (false, false);
             cpu.unmet = true;
@@ -379,10 +434,19 @@ impl Cutter {
             self.current = Some(cpu);
             self.continues(cpu);
         }
+        let stretch = self.keeps.then(|| Stretch {
+            cpu,
+            from: self.last.total(),
+            to: now.total(),
+            via: Via::Own,
+        });
+        if let Some(stretch) = stretch {
+            clock::push(&mut self.work, stretch);
+        }
         self.last = now;
         self.paused = false;
         let this = &mut self.cpus[cpu];
-        this.clock = this.clock.plus(executed);
+        this.clock.advance(executed, stretch);
         this.executed = this.executed.plus(executed);
         cpu
     }
@@ -397,7 +461,8 @@ impl Cutter {
         if self.released >= this.stopped {
             this.wait.push(Stop {
                 at: this.stopped,
-                resumed: this.clock,
+                resumed: this.clock.counts,
+                since: self.last.total(),
             });
         }
     }
@@ -407,10 +472,10 @@ impl Cutter {
         let cpu = self.at(tpidr, now);
         self.released = now.total();
         let this = &mut self.cpus[cpu];
-        this.heard = Counts::default();
+        this.heard = Clock::default();
         Release {
             cpu,
-            clock: this.clock,
+            clock: this.clock.clone(),
             at: now.total(),
         }
     }
@@ -418,7 +483,7 @@ impl Cutter {
     /// `cpu` has found `release`. Its clock follows if it was waiting when the release happened, and if this is the
     /// first release that it finds after the wait. A later release is not a cause: it may be a word that another CPU
     /// changed before its own wait.
-    fn link(&mut self, cpu: usize, release: Release) {
+    fn link(&mut self, cpu: usize, release: &Release, via: Via) {
         self.join(cpu, release);
         let this = &mut self.cpus[cpu];
         if this.linked || release.cpu == cpu {
@@ -427,15 +492,15 @@ impl Cutter {
         let Some(stop) = this.wait.iter().rfind(|stop| stop.at <= release.at) else {
             return;
         };
-        let since = this.clock.since(stop.resumed);
-        this.heard = later(release.clock, this.heard);
-        this.clock = this.heard.plus(since);
+        let (resumed, since) = (stop.resumed, stop.since);
+        this.heard = std::mem::take(&mut this.heard).later(&release.clock);
+        this.clock.follow(&this.heard, resumed, since, via);
         this.linked = true;
     }
 
     /// `cpu` has found `release`. If one of the two CPUs takes part in a sample that was open at the release, the other
     /// one now takes part, too.
-    fn join(&mut self, cpu: usize, release: Release) {
+    fn join(&mut self, cpu: usize, release: &Release) {
         let both = [cpu, release.cpu];
         let open = self.cpus.iter_mut().filter_map(|cpu| cpu.open.as_mut());
         let open = open.filter(|open| open.work.total() <= release.at);
@@ -453,13 +518,6 @@ impl Cutter {
         parties.fold(Counts::default(), |sum, (n, cpu)| {
             sum.plus(cpu.executed.since(before(n)))
         })
-    }
-}
-
-fn later(one: Counts, other: Counts) -> Counts {
-    match one.total() < other.total() {
-        true => other,
-        false => one,
     }
 }
 

@@ -35,16 +35,20 @@
 
 mod block;
 mod chart;
+mod clock;
 mod counts;
 mod cutter;
 mod exits;
 mod reasons;
 mod sample;
+mod trace;
 
 pub use block::Block;
 pub use chart::{Chart, Image};
+pub use clock::{Stretch, Via};
 pub use counts::{Class, Counts};
-pub use cutter::{Cutter, NO_CELL, Tpidr};
+pub use cutter::{Cutter, NO_CELL, Recorded, Tpidr};
 pub use exits::{Cause, Exits};
 pub use reasons::Reasons;
 pub use sample::{Sample, Samples, from_text, to_text};
+pub use trace::{Code, Entry, Piece, Pieces, Trace, Traces, pieces};

@@ -7,7 +7,7 @@
 //! share to the CPU that ran it first.
 //!
 //! With options `chart=FILE,samples=FILE`, it divides the samples of a run as crate `critical` defines: see `samples`.
-//! This is for one thread only.
+//! With `traces=FILE` too, it writes the blocks that each sample consists of. This is for one thread only.
 //!
 //! With option `findings=FILE`, it records violations of the rules of crate `rules`: see `check`. This is for
 //! multi-threaded emulation only, like the first way.
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     let arguments: Vec<&str> = arguments.filter_map(|one| one.to_str().ok()).collect();
     let option = |name| arguments.iter().find_map(|one| one.strip_prefix(name));
     if let (Some(chart), Some(samples)) = (option("chart="), option("samples=")) {
-        return match samples::install(id, chart, samples) {
+        return match samples::install(id, chart, samples, option("traces=")) {
             Ok(()) => 0,
             Err(why) => {
                 eprintln!("recorder: {why}");

@@ -13,6 +13,7 @@
 mod code;
 mod counting;
 mod state;
+mod tracing;
 
 use std::ffi::{c_int, c_uint};
 use std::fs;
@@ -31,12 +32,15 @@ use state::{Registers, State, WatchedInstruction};
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 /// Whether the [`Cutter`](critical::Cutter) is active, which is all that most callbacks check.
 static BUSY: AtomicBool = AtomicBool::new(false);
+/// Whether the blocks of samples are kept.
+static TRACING: AtomicBool = AtomicBool::new(false);
 
 /// Prepares everything; an error names the missing part.
-pub fn install(id: api::Id, chart: &str, out: &str) -> Result<(), String> {
+pub fn install(id: api::Id, chart: &str, out: &str, traces: Option<&str>) -> Result<(), String> {
     let bytes = fs::read(chart).map_err(|error| format!("{chart}: {error}"))?;
     let chart = Chart::from_bytes(&bytes).ok_or_else(|| format!("{chart}: is not a chart"))?;
-    *state() = Some(State::new(chart, out));
+    TRACING.store(traces.is_some(), Relaxed);
+    *state() = Some(State::new(chart, out, traces));
     // SAFETY: the functions have the signatures that the interface asks for.
     unsafe {
         api::qemu_plugin_register_vcpu_init_cb(id, starts, null_mut());
@@ -112,6 +116,15 @@ extern "C" fn enters(_: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
     let block: &'static CountedBlock = unsafe { &*data.cast::<CountedBlock>() };
     block.enters();
+    if !TRACING.load(Relaxed) || !BUSY.load(Relaxed) {
+        return;
+    }
+    let mut state = state();
+    if let Some(tracing) = state.as_mut().and_then(|state| state.tracing.as_mut())
+        && let Some((from, block)) = counting::running()
+    {
+        tracing.enters(from, block);
+    }
 }
 
 fn word(instruction: *const api::Instruction) -> u32 {
@@ -203,7 +216,15 @@ extern "C" fn finishes(_: api::Data) {
     let state = state();
     let Some(state) = state.as_ref() else { return };
     let text = critical::to_text(state.cutter.samples());
-    if let Err(error) = fs::write(&state.out, text) {
-        eprintln!("recorder: {}: {error}", state.out);
+    writes(&state.out, Ok(text));
+    if let Some(tracing) = &state.tracing {
+        writes(&tracing.out, tracing.text());
+    }
+}
+
+fn writes(out: &str, text: Result<String, String>) {
+    let written = text.and_then(|text| fs::write(out, text).map_err(|error| error.to_string()));
+    if let Err(why) = written {
+        eprintln!("recorder: {out}: {why}");
     }
 }

@@ -6,7 +6,7 @@ mod code;
 mod lines;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -32,6 +32,8 @@ pub struct Watcher {
     plugin: PathBuf,
     chart: PathBuf,
     samples: PathBuf,
+    /// The file with what samples consist of, if that is wanted.
+    traces: Option<PathBuf>,
     _place: Scratch,
 }
 
@@ -73,16 +75,25 @@ impl Watcher {
             plugin,
             chart: path,
             samples: place.path().join("samples"),
+            traces: job.traces.then(|| place.path().join("traces")),
             _place: place,
         }))
     }
 
     /// Returns the plugin, for the boot to load.
     pub fn recorder(&self) -> Recorder<'_> {
+        let files: [(&str, &Path); 2] = [("chart", &self.chart), ("samples", &self.samples)];
+        let traces = self.traces.as_deref().map(|traces| ("traces", traces));
         Recorder::Plugin {
             plugin: &self.plugin,
-            options: vec![("chart", &self.chart), ("samples", &self.samples)],
+            options: files.into_iter().chain(traces).collect(),
         }
+    }
+
+    /// Returns the instructions of the boot's samples, if they were wanted and are whole.
+    pub fn traces(&self) -> Option<::critical::Traces> {
+        let text = fs::read_to_string(self.traces.as_ref()?).ok()?;
+        ::critical::Traces::from_text(&text)
     }
 
     /// Returns the plugin's samples after the boot, or the reason why there are none.

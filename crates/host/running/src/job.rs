@@ -77,6 +77,8 @@ pub struct Job {
     pub dirty_firmware: Option<DirtyFirmware>,
     /// Whether to watch the rules of the architecture: see [`crate::strict`].
     pub strict: bool,
+    /// Whether to keep what samples consist of: see [`crate::traces`].
+    pub traces: bool,
     /// Boots that need not be made again, for a test.
     pub before: Option<Arc<BootCache>>,
 }
@@ -133,6 +135,7 @@ impl Job {
             disturb: args.disturb,
             dirty_firmware: None,
             strict: false,
+            traces: false,
             before: None,
             load,
         };

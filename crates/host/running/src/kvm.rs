@@ -139,6 +139,11 @@ impl Host {
         })
     }
 
+    /// Returns the kernel's file, and the program that it runs.
+    pub fn code(&self) -> (&Path, &[u8]) {
+        (&self.kernel, &self.monitor)
+    }
+
     /// Adds the arguments that boot this host to `command`. Its initramfs goes to `place`.
     pub fn boot(&self, command: &mut Command, boot: &Boot<'_>, place: &Path) -> Result<()> {
         let Boot { runs, guests, .. } = boot;

@@ -31,5 +31,6 @@ pub mod run;
 pub mod session;
 pub mod strict;
 pub mod symbols;
+pub mod traces;
 pub mod verdict;
 pub mod xen;

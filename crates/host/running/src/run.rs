@@ -77,6 +77,30 @@ fn measure(args: &RunArgs) -> Result<()> {
     }
 }
 
+/// Measures as `run` does, and keeps what the samples consist of. Returns a session for each side.
+pub fn traced(args: &RunArgs) -> Result<Vec<Session>> {
+    let mut args = args.clone();
+    if let Some(name) = &args.save {
+        args.out = Some(saved_runs::folder(name)?);
+    }
+    // One boot shows the way; the others differ by the phases of ticks.
+    args.repeat = args.repeat.or(Some(1));
+    match Boots::of(&args)? {
+        Boots::Pair(mut jobs) => {
+            jobs.iter_mut().for_each(|job| job.traces = true);
+            Ok(pair::sessions(&args, &jobs)?.into())
+        }
+        Boots::Job(mut job) => {
+            job.traces = true;
+            let folder = Folder::claim(args.out.as_deref(), &job.board().name)?;
+            Ok(vec![session::run(&job, folder, Show::Dumps)?])
+        }
+        Boots::Stopped(_) | Boots::Here => bad_input!(
+            "explain: a plugin of QEMU observes the samples; leave out --debug, and use --kvm emulator"
+        ),
+    }
+}
+
 /// The boots that the options of `run` request.
 enum Boots {
     /// A boot that waits for a debugger at this port.
@@ -133,7 +157,7 @@ fn one(args: &RunArgs, job: &Job) -> Result<()> {
 }
 
 /// Reports how the guest ended, and the failure, if any.
-fn ended(session: Session) -> Result<()> {
+pub fn ended(session: Session) -> Result<()> {
     if let Some(ended) = &session.ended {
         say!("{ended}");
     }

@@ -22,6 +22,7 @@ use crate::completeness::Completeness;
 use crate::critical::prepare;
 use crate::job::{Job, Variant};
 use crate::strict::BrokenRule;
+use crate::traces::TracesOfBoot;
 use crate::verdict::{Failure, judge_results, unwritten};
 use reporting::report;
 use shell::folder::Folder;
@@ -38,6 +39,8 @@ pub struct Session {
     pub failure: Option<Failure>,
     /// Violations of the architecture's rules, if they were watched.
     pub found: Vec<BrokenRule>,
+    /// The instructions of the samples of each boot, if that was wanted.
+    pub traces: Vec<TracesOfBoot>,
     /// The complete output of the console.
     pub console: String,
     /// How the guest of the last boot ended it, if it gave no exit status.
@@ -252,6 +255,7 @@ impl<'j> Run<'j> {
             failure,
             results: all,
             found: came.found,
+            traces: came.traces,
             console,
             ended: came.ended,
             place: closed.place,

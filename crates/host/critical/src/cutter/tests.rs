@@ -18,7 +18,10 @@ struct OneThread {
 
 impl OneThread {
     fn new() -> Self {
-        let mut machine = Self::default();
+        let mut machine = Self {
+            cutter: Cutter::with_stretches(),
+            ..Self::default()
+        };
         machine.cutter.cell(7);
         machine
     }
@@ -76,7 +79,9 @@ impl OneThread {
                 self.cutter.ends(cpu, self.now);
                 self.cutter.value(cpu, self.now.total());
                 self.el1(20);
-                self.cutter.records(cpu);
+                if let Some(recorded) = self.cutter.records(cpu) {
+                    add_up(&recorded);
+                }
             }
             "pause" => self.cutter.pauses(cpu, self.now, true),
             "run" => self.cutter.runs(cpu, self.now, true),
@@ -96,6 +101,18 @@ impl OneThread {
         assert_eq!(sample.check(), Ok(()));
         sample
     }
+}
+
+/// The stretches of a sample have as many instructions as its parts.
+fn add_up(recorded: &Recorded) {
+    let sum = |stretches: &[Stretch]| stretches.iter().map(Stretch::len).sum::<u64>();
+    let Recorded {
+        sample, path, work, ..
+    } = recorded;
+    assert_eq!(sum(path), sample.path.total(), "{recorded:?}");
+    assert_eq!(sum(work), sample.work.total(), "{recorded:?}");
+    let mut next = path.windows(2);
+    assert!(next.all(|pair| pair[0].to <= pair[1].from), "{recorded:?}");
 }
 
 /// A round trip through interrupts that are delivered directly, as traced.

@@ -6,7 +6,7 @@ use std::ptr::{from_ref, null_mut};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicPtr, AtomicU64};
 
-use critical::{Block, Counts};
+use critical::{Block, Code, Counts};
 
 /// Instructions that all CPUs have executed, including all of their current blocks; see [`Counts`].
 static EXECUTED: [AtomicU64; Counts::LEN] = [const { AtomicU64::new(0) }; Counts::LEN];
@@ -30,6 +30,11 @@ impl CountedBlock {
         Box::leak(Box::new(Self { block, at, added }))
     }
 
+    /// Returns its code.
+    pub fn code(&self) -> Code {
+        self.block.code()
+    }
+
     /// Counts the block, which is about to run.
     pub fn enters(&'static self) {
         if let Some(before) = replace_current(Some(self))
@@ -47,6 +52,13 @@ fn replace_current(block: Option<&'static CountedBlock>) -> Option<&'static Coun
     let block = block.map_or(null_mut(), |block| from_ref(block).cast_mut());
     // SAFETY: null, or one of the blocks that are kept for ever.
     unsafe { CURRENT.swap(block, Relaxed).as_ref() }
+}
+
+/// Returns the running block, and how many instructions all CPUs had executed before.
+pub fn running() -> Option<(u64, &'static CountedBlock)> {
+    // SAFETY: null, or one of the blocks that are kept for ever.
+    let block = unsafe { CURRENT.load(Relaxed).as_ref() }?;
+    Some((executed(block.block.rest(0)).total(), block))
 }
 
 /// The running block ends before the instruction at `pc`, whose access failed. The emulator does not count this

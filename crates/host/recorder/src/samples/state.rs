@@ -7,7 +7,8 @@ use std::ptr::null_mut;
 use critical::{Cause, Chart, Counts, Cutter, Reasons, Tpidr};
 
 use super::code::Code;
-use super::counting::executed;
+use super::counting::{self, executed};
+use super::tracing::Tracing;
 use crate::api;
 use crate::registers::{self, Value, find};
 
@@ -20,6 +21,8 @@ pub struct State {
     /// The file of the samples.
     pub out: String,
     pub cutter: Cutter,
+    /// The instructions of samples, if that is wanted.
+    pub tracing: Option<Tracing>,
     pub registers: Option<Registers>,
     /// The CPU of the next memory callbacks, and the instructions that all CPUs had executed by then.
     pub last: (Tpidr, Counts),
@@ -55,11 +58,15 @@ pub struct WatchedInstruction {
 
 impl State {
     /// Returns the state before the machine runs.
-    pub fn new(chart: Chart, out: &str) -> Self {
+    pub fn new(chart: Chart, out: &str, traces: Option<&str>) -> Self {
         Self {
             code: Code::new(chart),
             out: out.into(),
-            cutter: Cutter::new(),
+            cutter: match traces {
+                Some(_) => Cutter::with_stretches(),
+                None => Cutter::new(),
+            },
+            tracing: traces.map(Tracing::new),
             registers: None,
             last: (0, Counts::default()),
         }
@@ -104,9 +111,15 @@ impl State {
             self.cutter.value(tpidr, ticks);
         }
         if kind.has(Reasons::RECORD) && self.cutter.has_ended() {
-            self.cutter.records(tpidr);
+            let recorded = self.cutter.records(tpidr);
+            if let (Some(tracing), Some(recorded)) = (&mut self.tracing, recorded) {
+                tracing.records(&recorded);
+            }
         }
         if kind.has(Reasons::BEGIN) {
+            if let Some(tracing) = self.tracing.as_mut().filter(|_| !self.cutter.is_open()) {
+                tracing.begins(counting::running());
+            }
             self.cutter.begins(tpidr, now);
         }
         if !self.cutter.is_open() {

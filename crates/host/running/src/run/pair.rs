@@ -11,7 +11,7 @@ use crate::boot::Show;
 use crate::guest_kernel::GivenArgs;
 use crate::job::Job;
 use crate::options::RunArgs;
-use crate::session;
+use crate::session::{self, Session};
 use reporting::compare;
 use reporting::compare::CompareArgs;
 use reporting::format::FormatArgs;
@@ -117,8 +117,7 @@ fn built(args: &RunArgs, names: [&str; 2]) -> Result<[String; 2]> {
 /// Measures both, and compares them.
 pub fn run(args: &RunArgs, jobs: &[Job; 2]) -> Result<()> {
     args.format.claim()?;
-    let folders = [folder(args, "a", &jobs[0])?, folder(args, "b", &jobs[1])?];
-    let sessions = session::alternately(["A", "B"], jobs.each_ref(), folders, Show::Dumps)?;
+    let sessions = sessions(args, jobs)?;
     let places = sessions
         .each_ref()
         .map(|session| PathBuf::from(&session.place));
@@ -136,6 +135,12 @@ pub fn run(args: &RunArgs, jobs: &[Job; 2]) -> Result<()> {
         allow: args.bisect.as_ref().map(|_| ASPECTS.join(",")),
         ..CompareArgs::of(places.into())
     })
+}
+
+/// Measures both.
+pub fn sessions(args: &RunArgs, jobs: &[Job; 2]) -> Result<[Session; 2]> {
+    let folders = [folder(args, "a", &jobs[0])?, folder(args, "b", &jobs[1])?];
+    session::alternately(["A", "B"], jobs.each_ref(), folders, Show::Dumps)
 }
 
 /// Returns the folder of one side.

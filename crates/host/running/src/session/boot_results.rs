@@ -17,6 +17,7 @@ use crate::boot::{Lacks, TextFiles};
 use crate::images::Built;
 use crate::job::{Job, Variant};
 use crate::strict::BrokenRule;
+use crate::traces::TracesOfBoot;
 use crate::verdict::{Failure, judge, judge_reset};
 use providing::toolchain;
 use shell::digest::sum;
@@ -39,6 +40,7 @@ pub struct BootResults<'j> {
     /// Results of earlier repetitions.
     done: Vec<Measured>,
     pub found: Vec<BrokenRule>,
+    pub traces: Vec<TracesOfBoot>,
     pub ended: Option<String>,
     pub kept: TextFiles,
 }
@@ -107,6 +109,7 @@ impl<'j> BootResults<'j> {
             dealt: Dealt::default(),
             done: Vec::new(),
             found: Vec::new(),
+            traces: Vec::new(),
             ended: None,
             kept: TextFiles::new(&emulator.shown()),
         };
@@ -179,6 +182,7 @@ impl<'j> BootResults<'j> {
             mut outcome,
             found,
             watched,
+            traces,
             kept,
         } = left;
         let (job, under) = (self.job, variant.under);
@@ -192,6 +196,10 @@ impl<'j> BootResults<'j> {
         // If the other image ran, the plugin watched the wrong one.
         if let Some(watched) = watched.filter(|_| other.is_none()) {
             self.results.add_samples(first, under, watched);
+        }
+        if let Some(traces) = traces {
+            let cells = self.results.cells[first..].to_vec();
+            self.traces.push(TracesOfBoot { cells, ..traces });
         }
         self.dealt
             .put_in_order(variant, first, &mut self.results.cells);

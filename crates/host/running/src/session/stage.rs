@@ -12,6 +12,7 @@ use crate::emulator::Emulator;
 use crate::images::Built;
 use crate::job::{Job, Variant};
 use crate::strict::{BrokenRule, Checker};
+use crate::traces::TracesOfBoot;
 use shell::progress::Progress;
 
 /// Parts that all boots share.
@@ -34,6 +35,8 @@ pub struct Left {
     pub found: Vec<BrokenRule>,
     /// The observed samples, or the reason for their absence, if samples are observed.
     pub watched: Option<Result<Samples, String>>,
+    /// The instructions of samples, if that is wanted.
+    pub traces: Option<TracesOfBoot>,
     pub kept: TextFiles,
 }
 
@@ -66,11 +69,14 @@ impl Stage<'_> {
             Ok(watcher) => watcher.as_ref().map(Watcher::samples),
             Err(error) => Some(Err(format!("{error:#}"))),
         };
+        let traces = watching.and_then(Watcher::traces);
+        let traces = traces.map(|traces| TracesOfBoot::of(job, variant, self.built, traces));
         Ok(Left {
             variant,
             outcome,
             found,
             watched,
+            traces: traces.transpose()?,
             kept: boots.kept,
         })
     }

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A CPU's clock: how many instructions are before its next one on the path, and which.
+
+use crate::Counts;
+
+/// How the path came to a stretch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Via {
+    /// The CPU went on.
+    Own,
+    /// The CPU found another CPU's store.
+    Store,
+    /// The CPU took another CPU's interrupt.
+    Interrupt,
+}
+
+impl Via {
+    /// All ways.
+    pub const ALL: [Self; 3] = [Self::Own, Self::Store, Self::Interrupt];
+}
+
+/// Instructions that a CPU executed without another one in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// The CPU.
+    pub cpu: usize,
+    /// Instructions that all CPUs had executed before.
+    pub from: u64,
+    /// Instructions that all CPUs had executed by its end.
+    pub to: u64,
+    /// How the path came here.
+    pub via: Via,
+}
+
+impl Stretch {
+    /// Returns the number of its instructions.
+    #[must_use]
+    pub const fn len(&self) -> u64 {
+        self.to - self.from
+    }
+
+    /// Whether it has no instructions.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.to == self.from
+    }
+}
+
+/// The value of a clock, and the stretches that add up to it, if they are kept.
+#[derive(Clone, Debug, Default)]
+pub struct Clock {
+    pub counts: Counts,
+    stretches: Vec<Stretch>,
+}
+
+impl Clock {
+    /// The CPU has executed `counts`, which are a stretch of those of all CPUs.
+    pub fn advance(&mut self, counts: Counts, stretch: Option<Stretch>) {
+        self.counts = self.counts.plus(counts);
+        if let Some(stretch) = stretch {
+            push(&mut self.stretches, stretch);
+        }
+    }
+
+    /// Takes back the last instructions, which were not executed.
+    pub fn take_back(&mut self, counts: Counts) {
+        self.counts = self.counts.checked_since(counts).unwrap_or_default();
+        cut(&mut self.stretches, counts.total());
+    }
+
+    /// Goes on from the `heard` clock, and keeps the instructions since the CPU `resumed` at `at`.
+    pub fn follow(&mut self, heard: &Self, resumed: Counts, at: u64, via: Via) {
+        let since = self.counts.since(resumed);
+        let own = self.stretches.iter().copied();
+        let mut own: Vec<Stretch> = own.filter(|stretch| stretch.from >= at).collect();
+        if let Some(first) = own.first_mut() {
+            first.via = via;
+        }
+        self.counts = heard.counts.plus(since);
+        self.stretches.clone_from(&heard.stretches);
+        own.into_iter()
+            .for_each(|one| push(&mut self.stretches, one));
+    }
+
+    /// Returns the later of two clocks.
+    pub fn later(self, other: &Self) -> Self {
+        match self.counts.total() < other.counts.total() {
+            true => other.clone(),
+            false => self,
+        }
+    }
+
+    /// Returns the last stretches, which have `many` instructions.
+    pub fn last(&self, many: u64) -> Vec<Stretch> {
+        let mut left = many;
+        let mut last = Vec::new();
+        for stretch in self.stretches.iter().rev() {
+            if left == 0 {
+                break;
+            }
+            let take = stretch.len().min(left);
+            last.push(Stretch {
+                from: stretch.to - take,
+                ..*stretch
+            });
+            left -= take;
+        }
+        last.reverse();
+        last
+    }
+}
+
+/// Adds a stretch, as a part of the last one where it goes on.
+pub fn push(stretches: &mut Vec<Stretch>, new: Stretch) {
+    match stretches.last_mut() {
+        _ if new.is_empty() => {}
+        Some(last) if last.cpu == new.cpu && last.to == new.from && new.via == Via::Own => {
+            last.to = new.to;
+        }
+        _ => stretches.push(new),
+    }
+}
+
+/// Removes the last `many` instructions.
+pub fn cut(stretches: &mut Vec<Stretch>, mut many: u64) {
+    while many != 0
+        && let Some(last) = stretches.last_mut()
+    {
+        let take = last.len().min(many);
+        last.to -= take;
+        many -= take;
+        if last.is_empty() {
+            stretches.pop();
+        }
+    }
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The code of a boot, and the functions in it.
+
+use std::collections::HashMap;
+
+use memchr::memmem;
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+use running::debug_info::Lines;
+use running::traces::{CodeFile, Form};
+
+use crate::kallsyms;
+
+/// A function of an instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// The functions into which the compiler inlined it, from the outermost one on.
+    pub callers: Vec<String>,
+    /// Distance of the instruction from the symbol before it.
+    pub symbol: (String, u64),
+}
+
+/// A file of code.
+pub struct CodeImage {
+    /// Its name.
+    pub name: &'static str,
+    /// Its parts, each with its link address.
+    parts: Vec<(u64, Vec<u8>)>,
+    /// Link addresses and names, sorted.
+    symbols: Vec<(u64, String)>,
+    lines: Option<Lines>,
+}
+
+impl CodeImage {
+    /// Reads a file. A file without symbols has no functions.
+    pub fn of(file: &CodeFile) -> Self {
+        let kernel = |first, types| Self {
+            name: file.name,
+            parts: vec![(0, file.bytes.clone())],
+            symbols: kallsyms::functions(&file.bytes, first, types).unwrap_or_default(),
+            lines: None,
+        };
+        match file.form {
+            Form::Elf => Self::of_elf(file).unwrap_or_else(|| kernel("", true)),
+            Form::Image => kernel("_text", true),
+            Form::Xen => kernel("_start", false),
+        }
+    }
+
+    fn of_elf(file: &CodeFile) -> Option<Self> {
+        let elf = ElfFile64::<object::Endianness>::parse(&*file.bytes).ok()?;
+        let texts = elf.sections().filter(|one| one.kind() == SectionKind::Text);
+        let parts = texts.filter_map(|one| Some((one.address(), one.data().ok()?.to_vec())));
+        let named = |symbol: object::read::elf::ElfSymbol64<'_, '_>| {
+            let code = matches!(
+                symbol.kind(),
+                SymbolKind::Text | SymbolKind::Label | SymbolKind::Unknown
+            );
+            let name = symbol.name().ok()?;
+            let name = Some(name).filter(|name| !name.is_empty() && !name.starts_with('$'));
+            let name = name.filter(|_| code && symbol.section_index().is_some())?;
+            let name = format!("{:#}", rustc_demangle::demangle(name));
+            Some((symbol.address(), name))
+        };
+        let mut symbols: Vec<_> = elf.symbols().filter_map(named).collect();
+        symbols.sort();
+        symbols.dedup_by_key(|(address, _)| *address);
+        Some(Self {
+            name: file.name,
+            parts: parts.collect(),
+            symbols,
+            lines: Lines::of(&elf).ok(),
+        })
+    }
+
+    /// Whether functions are known by name.
+    pub fn has_symbols(&self) -> bool {
+        !self.symbols.is_empty()
+    }
+
+    /// Returns the function of the instruction at link address `address`: the innermost one of this workspace's, if it
+    /// was inlined. Without symbols, it is a range of 4 KiB.
+    pub fn function(&self, address: u64) -> Function {
+        let after = self.symbols.partition_point(|(start, _)| *start <= address);
+        let (start, name) = match after.checked_sub(1).map(|last| &self.symbols[last]) {
+            Some((start, name)) => (*start, name.clone()),
+            None => (address & !0xfff, format!("{:#x}", address & !0xfff)),
+        };
+        let frames = self.lines.as_ref();
+        let mut frames = frames.map_or(Vec::new(), |lines| lines.frames(address));
+        let ours = frames.iter().position(|frame| frame.ours);
+        frames.drain(..ours.unwrap_or(0));
+        let mut names = frames.into_iter().map(|frame| bare(&frame.function));
+        let innermost = names.next().filter(|name| !name.is_empty());
+        let mut callers: Vec<String> = names.collect();
+        callers.reverse();
+        Function {
+            name: innermost.unwrap_or_else(|| bare(&name)),
+            callers,
+            symbol: (name, address - start),
+        }
+    }
+
+    /// Returns the instructions at link address `address`.
+    fn words(&self, address: u64, count: usize) -> Option<&[u8]> {
+        self.parts.iter().find_map(|(start, bytes)| {
+            let at = usize::try_from(address.checked_sub(*start)?).ok()?;
+            bytes.get(at..at.checked_add(4 * count)?)
+        })
+    }
+
+    /// Returns the only link address of `words`.
+    fn find(&self, words: &[u8]) -> Option<u64> {
+        let mut found = self.parts.iter().flat_map(|(start, bytes)| {
+            let all = memmem::find_iter(bytes, words);
+            all.filter(|at| at.is_multiple_of(4))
+                .map(move |at| start + at as u64)
+        });
+        found.next().filter(|_| found.next().is_none())
+    }
+}
+
+/// Returns a name without types in angle brackets, closures and the path's first parts: at most two parts stay.
+fn bare(name: &str) -> String {
+    let mut depth = 0;
+    let outside = |c: &char| {
+        depth += i32::from(*c == '<');
+        let is_outside = depth == 0;
+        depth -= i32::from(*c == '>' && depth > 0);
+        is_outside
+    };
+    let plain: String = name.chars().filter(outside).collect();
+    let parts = plain.split("::");
+    let parts: Vec<&str> = parts
+        .filter(|part| !part.is_empty() && !part.starts_with('{'))
+        .collect();
+    match &parts[parts.len().saturating_sub(2)..] {
+        [] => name.to_owned(),
+        last => last.join("::"),
+    }
+}
+
+/// Finds where files were loaded, by the code that ran.
+pub struct Places<'i> {
+    images: &'i [CodeImage],
+    /// Files and the distances by which they were moved, with the blocks that agree.
+    bases: HashMap<(usize, u64), usize>,
+}
+
+/// Instructions that are enough to know a place by.
+const ENOUGH: usize = 6;
+/// Blocks that are enough to know a distance by.
+const AGREE: usize = 3;
+
+impl<'i> Places<'i> {
+    /// Finds the distances from `blocks`.
+    pub fn find(images: &'i [CodeImage], blocks: &[critical::Code]) -> Self {
+        let mut bases: HashMap<(usize, u64), usize> = HashMap::new();
+        let mut places = Self {
+            images,
+            bases: HashMap::new(),
+        };
+        for block in blocks.iter().filter(|block| block.words.len() >= ENOUGH) {
+            if places.place(block).is_some() {
+                continue;
+            }
+            let words = bytes(&block.words);
+            for (n, image) in images.iter().enumerate() {
+                // An image moves only by whole pages.
+                let at = image.find(&words);
+                let base = at.map(|at| block.address.wrapping_sub(at));
+                let Some(base) = base.filter(|base| base.is_multiple_of(0x1000)) else {
+                    continue;
+                };
+                let agree = bases.entry((n, base)).or_default();
+                *agree += 1;
+                if *agree >= AGREE {
+                    places.bases.insert((n, base), *agree);
+                }
+            }
+        }
+        // A small program may have run only a few blocks.
+        for ((n, base), agree) in bases {
+            if places.bases.keys().all(|(known, _)| *known != n) {
+                places.bases.insert((n, base), agree);
+            }
+        }
+        places
+    }
+
+    /// Returns the file of a block and its link address. A kernel changes some of its instructions when it boots.
+    pub fn place(&self, block: &critical::Code) -> Option<(usize, u64)> {
+        let words = bytes(&block.words);
+        let equal = |(n, base): &(usize, u64)| {
+            let address = block.address.wrapping_sub(*base);
+            let there = self.images[*n].words(address, block.words.len())?;
+            let pairs = there
+                .as_chunks::<4>()
+                .0
+                .iter()
+                .zip(words.as_chunks::<4>().0);
+            let equal = pairs.filter(|(one, other)| one == other).count();
+            (2 * equal >= block.words.len()).then_some((
+                equal,
+                self.bases[&(*n, *base)],
+                *n,
+                address,
+            ))
+        };
+        let best = self.bases.keys().filter_map(equal).max()?;
+        Some((best.2, best.3))
+    }
+}
+
+fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_without_types_and_closures() {
+        for (name, short) in [
+            ("pipe_write", "pipe_write"),
+            ("wait::idle::Idle<T>::wait_for::<U>", "Idle::wait_for"),
+            ("<wait::pause::Wfet as wait::Pause>::load", "load"),
+            ("bench::pass::run::{closure#0}", "pass::run"),
+            (
+                "<impl core::fmt::Debug for X>",
+                "<impl core::fmt::Debug for X>",
+            ),
+        ] {
+            assert_eq!(bare(name), short, "{name}");
+        }
+    }
+
+    #[test]
+    fn files_are_found_by_the_code_that_ran() {
+        let words: Vec<u32> = (0..4096_u32)
+            .map(|n| n.wrapping_mul(2_654_435_761))
+            .collect();
+        let image = CodeImage {
+            name: "linux",
+            parts: vec![(0x1_0000, bytes(&words))],
+            symbols: vec![(0x1_0000, "first".into()), (0x1_1000, "second".into())],
+            lines: None,
+        };
+        let block = |n: usize, moved: u64, count: usize| critical::Code {
+            level: 1,
+            address: 0x1_0000 + moved + 4 * n as u64,
+            words: words[n..n + count].to_vec(),
+        };
+        let base = 0xffff_8000_0000_0000;
+        let mut blocks: Vec<_> = [0, 100, 200, 1100].map(|n| block(n, base, 8)).into();
+        let images = [image];
+        let places = Places::find(&images, &blocks);
+        // A block too short to be known by itself, and one that the kernel has changed.
+        blocks.push(block(1200, base, 1));
+        blocks[1].words[3] ^= 1;
+        let names: Vec<_> = blocks
+            .iter()
+            .map(|block| {
+                places
+                    .place(block)
+                    .map(|(n, at)| images[n].function(at).name)
+            })
+            .collect();
+        let [first, second] = ["first", "second"].map(|name| Some(name.to_owned()));
+        assert_eq!(
+            names,
+            [first.clone(), first.clone(), first, second.clone(), second]
+        );
+        let mut other = block(300, base, 8);
+        other.words.iter_mut().for_each(|word| *word ^= 1);
+        assert_eq!(places.place(&other), None);
+    }
+}

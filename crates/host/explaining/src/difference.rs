@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The difference of two explanations of a cell, function by function.
+
+use std::collections::BTreeMap;
+
+use crate::explanation::{ExplainedCell, Key};
+use crate::walk::Step;
+
+/// A function in both samples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Its file and name.
+    pub function: Key,
+    /// Exception level.
+    pub level: u8,
+    /// Instructions on the path of A and B.
+    pub counts: [u64; 2],
+}
+
+impl Change {
+    /// Returns by how much B has more.
+    pub const fn by(&self) -> i64 {
+        self.counts[1].cast_signed() - self.counts[0].cast_signed()
+    }
+
+    /// Returns the kind of change.
+    pub const fn kind(&self) -> &'static str {
+        match self.counts {
+            [0, _] => "new",
+            [_, 0] => "gone",
+            [a, b] if b > a => "longer",
+            [a, b] if b < a => "shorter",
+            _ => "equal",
+        }
+    }
+}
+
+/// The difference of two samples. The changes add up to the difference of the paths.
+#[derive(Debug)]
+pub struct Difference<'e> {
+    /// A and B.
+    pub cells: [&'e ExplainedCell; 2],
+    /// The functions that changed, the largest change first.
+    pub changes: Vec<Change>,
+    /// Where the paths part for the first time.
+    pub parts: Option<Parting>,
+}
+
+/// The first place where two paths part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parting {
+    /// Instructions that both have executed by then.
+    pub after: u64,
+    /// The last function of both.
+    pub function: String,
+    /// Where A and B go on.
+    pub to: [String; 2],
+}
+
+impl<'e> Difference<'e> {
+    /// Compares two samples of a cell.
+    pub fn of(cells: [&'e ExplainedCell; 2]) -> Self {
+        let mut counts: BTreeMap<(u8, Key), [u64; 2]> = BTreeMap::new();
+        for (side, cell) in cells.iter().enumerate() {
+            for one in &cell.functions {
+                let key = (one.level, (one.image.clone(), one.name.clone()));
+                counts.entry(key).or_default()[side] += one.count;
+            }
+        }
+        let changes = counts
+            .into_iter()
+            .map(|((level, function), counts)| Change {
+                function,
+                level,
+                counts,
+            });
+        let mut changes: Vec<Change> = changes.filter(|change| change.by() != 0).collect();
+        changes.sort_by_key(|change| std::cmp::Reverse(change.by().unsigned_abs()));
+        Self {
+            cells,
+            changes,
+            parts: parting(cells),
+        }
+    }
+
+    /// Returns by how much the path of B is longer.
+    pub const fn total(&self) -> i64 {
+        self.cells[1].path.cast_signed() - self.cells[0].path.cast_signed()
+    }
+}
+
+/// Finds where the paths part: the first function that only one of them executes next, or that is left elsewhere.
+fn parting(cells: [&ExplainedCell; 2]) -> Option<Parting> {
+    let [mut a, mut b] = cells.map(|cell| cell.steps.iter().filter(|step| step.on_path));
+    let (mut after, mut last) = (0, String::new());
+    loop {
+        let (one, other) = (a.next(), b.next());
+        let (Some(one), Some(other)) = (one, other) else {
+            let told =
+                |step: Option<&Step>| step.map_or("its end".into(), |step| step.function.clone());
+            return (one.is_some() || other.is_some()).then(|| Parting {
+                after,
+                function: last,
+                to: [told(one), told(other)],
+            });
+        };
+        if (one.level, &one.image, &one.function) != (other.level, &other.image, &other.function) {
+            return Some(Parting {
+                after,
+                function: last,
+                to: [one.function.clone(), other.function.clone()],
+            });
+        }
+        if one.count != other.count {
+            let same = one.blocks.iter().zip(&other.blocks);
+            let same = same.take_while(|(one, other)| one.1 == other.1);
+            let until = |step: &Step| {
+                let (n, rest) = (same.clone().count(), step.blocks.len());
+                let place = step.blocks.get(n.min(rest.saturating_sub(1)));
+                format!("{} ({})", place.map_or("", |(place, _)| place), step.count)
+            };
+            return Some(Parting {
+                after: after + same.clone().map(|(one, _)| one.1).sum::<u64>(),
+                function: one.function.clone(),
+                to: [until(one), until(other)],
+            });
+        }
+        after += one.count;
+        last.clone_from(&one.function);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::cell;
+
+    #[test]
+    fn changes_add_up_to_the_difference() {
+        let a = cell("a 1 5, b 1 7, c 2 9");
+        let b = cell("a 1 5, b 1 3, d 1 20");
+        let difference = Difference::of([&a, &b]);
+        let told: Vec<_> = difference
+            .changes
+            .iter()
+            .map(|one| (one.function.1.as_str(), one.kind(), one.by()))
+            .collect();
+        assert_eq!(
+            told,
+            [("d", "new", 20), ("c", "gone", -9), ("b", "shorter", -4)]
+        );
+        let sum: i64 = difference.changes.iter().map(Change::by).sum();
+        assert_eq!((sum, difference.total()), (7, 7));
+    }
+
+    #[test]
+    fn ways_part_at_the_first_other_function_or_count() {
+        let parts = |a, b| Difference::of([&cell(a), &cell(b)]).parts;
+        let at = |after, function: &str, to: [&str; 2]| {
+            Some(Parting {
+                after,
+                function: function.into(),
+                to: to.map(Into::into),
+            })
+        };
+        assert_eq!(parts("a 1 5, b 1 7", "a 1 5, b 1 7"), None);
+        assert_eq!(
+            parts("a 1 5, b 1 7", "a 1 5, c 1 7"),
+            at(5, "a", ["b", "c"])
+        );
+        assert_eq!(parts("a 1 5, b 1 7", "a 1 5"), at(5, "a", ["b", "its end"]));
+        assert_eq!(
+            parts("a 1 5, b 1 7", "a 1 6, b 1 7"),
+            at(0, "a", ["a+0x0 (5)", "a+0x0 (6)"])
+        );
+        // Another level is another way, for a name that both levels have.
+        assert_eq!(
+            parts("a 1 5, b 1 7", "a 1 5, b 2 7"),
+            at(5, "a", ["b", "b"])
+        );
+    }
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The explanation of cells: the form of `explain.json`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use critical::Trace;
+use reporting::saved_runs;
+use results::Cell;
+use running::session::Session;
+use running::traces::TracesOfBoot;
+use serde::{Deserialize, Serialize};
+use shell::failure::bad_input;
+
+use crate::code::CodeImage;
+use crate::walk::{Step, Walker};
+
+/// Name of the file.
+pub const FILE: &str = "explain.json";
+
+/// All explained cells of a run.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct Explained {
+    /// The version of this form.
+    pub schema: u64,
+    /// The cells.
+    pub cells: Vec<ExplainedCell>,
+    /// Files of code without symbols, and cells without a path.
+    pub notes: Vec<String>,
+}
+
+/// A cell, by the sample whose path is the median.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct ExplainedCell {
+    /// The words that define it.
+    pub title: String,
+    /// Hypervisor below the guest.
+    pub under: String,
+    /// Unit of all counts: `insns`.
+    pub unit: String,
+    /// The median of the path, and the sum of the functions' counts on it.
+    pub path: u64,
+    /// Instructions of all CPUs in that sample.
+    pub work: u64,
+    /// Samples whose path is known, and those that were executed as this one, instruction by instruction.
+    pub samples: [u64; 2],
+    /// The functions, the longest on the path first.
+    pub functions: Vec<FunctionCost>,
+    /// The sample, in order.
+    pub steps: Vec<Step>,
+}
+
+/// The cost of a function.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct FunctionCost {
+    /// Its name.
+    pub name: String,
+    /// The file of its code.
+    pub image: String,
+    /// Exception level.
+    pub level: u8,
+    /// The CPU, by the order of its first instruction.
+    pub cpu: usize,
+    /// Instructions on the path.
+    pub count: u64,
+    /// Instructions beside the path.
+    pub beside: u64,
+    /// Minimum, median and maximum of the instructions on the path of all samples, of all CPUs.
+    pub all: [u64; 3],
+}
+
+impl Explained {
+    /// Explains the cells of a session.
+    pub fn of(session: &Session) -> Result<Self> {
+        let mut explained = Self {
+            schema: 1,
+            ..Self::default()
+        };
+        let mut notes = BTreeSet::new();
+        let mut titles = BTreeSet::new();
+        for boot in &session.traces {
+            let images: Vec<CodeImage> = boot.code.iter().map(CodeImage::of).collect();
+            for image in images.iter().filter(|image| !image.has_symbols()) {
+                notes.insert(format!(
+                    "{}: it has no symbols, so functions are ranges of 4 KiB; a kernel has them with CONFIG_KALLSYMS=y",
+                    image.name
+                ));
+            }
+            let walker = Walker::new(&boot.traces, &images);
+            for cell in &boot.cells {
+                // Repetitions have the same cells.
+                let title = (cell.under.to_string(), cell.title());
+                if cell.stats.is_none() || !titles.insert(title) {
+                    continue;
+                }
+                match explained_cell(boot, &walker, cell)? {
+                    Some(cell) => explained.cells.push(cell),
+                    None => {
+                        notes.insert(format!(
+                            "{}, under {}: no plugin divides its samples; `explain` is for samples in instructions with a path",
+                            cell.title(),
+                            cell.under
+                        ));
+                    }
+                }
+            }
+        }
+        explained.notes = notes.into_iter().collect();
+        Ok(explained)
+    }
+
+    /// Reads the explanation in a run's folder, or of a saved run.
+    pub fn read(run: &Path) -> Result<Self> {
+        let place = saved_runs::find(run);
+        let file = match place.is_dir() {
+            true => place.join(FILE),
+            false => place,
+        };
+        let shown = file.display();
+        let text = fs::read_to_string(&file);
+        let Ok(text) = text else {
+            bad_input!(
+                "{shown}: there is no explanation; make one with `cargo xtask explain --out DIR`, or with --save NAME{}",
+                saved_runs::told()
+            );
+        };
+        let read: Self = match serde_json::from_str(&text) {
+            Ok(read) => read,
+            Err(error) => bad_input!("{shown}: it is not an {FILE}: {error}"),
+        };
+        for cell in &read.cells {
+            cell.check()
+                .map_err(|why| anyhow!("{shown}: {}: {why}", cell.title))?;
+        }
+        Ok(read)
+    }
+}
+
+impl ExplainedCell {
+    /// Checks that functions and steps add up to the path.
+    pub fn check(&self) -> Result<()> {
+        let functions: u64 = self.functions.iter().map(|one| one.count).sum();
+        let on_path = self.steps.iter().filter(|step| step.on_path);
+        let steps: u64 = on_path.map(|step| step.count).sum();
+        if [functions, steps] != [self.path; 2] {
+            bail!(
+                "the functions add up to {functions}, the steps to {steps}, and the path has {}",
+                self.path
+            );
+        }
+        Ok(())
+    }
+
+    /// Returns its name in tables.
+    pub fn name(&self) -> String {
+        format!("{}, under {}", self.title, self.under)
+    }
+}
+
+/// Explains a cell; `None` if its path is not known.
+fn explained_cell(
+    boot: &TracesOfBoot,
+    walker: &Walker<'_>,
+    cell: &Cell,
+) -> Result<Option<ExplainedCell>> {
+    let Some(critical) = &cell.critical else {
+        return Ok(None);
+    };
+    let traces = boot.traces.traces.iter();
+    let traces: Vec<&Trace> = traces
+        .filter(|trace| trace.cell == cell.id && !trace.sample.unclear)
+        .collect();
+    let of_median = |trace: &&&Trace| trace.sample.path.total() == critical.path.p50;
+    let Some(median) = traces
+        .iter()
+        .filter(of_median)
+        .max_by_key(|trace| trace.times)
+    else {
+        return match critical.path.count {
+            0 => Ok(None),
+            _ => bail!(
+                "{}: no sample has a path of {}, which is the median",
+                cell.title(),
+                critical.path.p50
+            ),
+        };
+    };
+    let steps = walker.steps(&median.pieces);
+    let explained = ExplainedCell {
+        title: cell.title(),
+        under: cell.under.to_string(),
+        unit: cell.unit.clone(),
+        path: critical.path.p50,
+        work: median.sample.work.total(),
+        samples: [traces.iter().map(|trace| trace.times).sum(), median.times],
+        functions: functions(&steps, &walker.spread(&traces)),
+        steps,
+    };
+    explained
+        .check()
+        .map_err(|why| anyhow!("{}: {why}", explained.name()))?;
+    Ok(Some(explained))
+}
+
+/// A function's file and name.
+pub type Key = (String, String);
+
+fn functions(steps: &[Step], spread: &BTreeMap<Key, [u64; 3]>) -> Vec<FunctionCost> {
+    let mut counts: BTreeMap<(usize, u8, Key), [u64; 2]> = BTreeMap::new();
+    for step in steps {
+        let key = (step.image.clone(), step.function.clone());
+        let both = counts.entry((step.cpu, step.level, key)).or_default();
+        both[usize::from(!step.on_path)] += step.count;
+    }
+    let cost = |((cpu, level, key), [count, beside]): ((usize, u8, Key), [u64; 2])| FunctionCost {
+        all: spread.get(&key).copied().unwrap_or_default(),
+        name: key.1,
+        image: key.0,
+        level,
+        cpu,
+        count,
+        beside,
+    };
+    let mut functions: Vec<_> = counts.into_iter().map(cost).collect();
+    functions.sort_by_key(|one| std::cmp::Reverse((one.count, one.beside)));
+    functions
+}

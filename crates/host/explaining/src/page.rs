@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The page of an explanation: each cell's sample as a strip of both CPUs by level, as an icicle, and as lists.
+
+use std::fmt::Write;
+
+use maud::{Markup, PreEscaped, html};
+use page::document::Document;
+
+use crate::explanation::{Explained, ExplainedCell};
+use crate::table::{self, Questions, thousands};
+use crate::walk::Step;
+
+/// Name of the file.
+pub const FILE: &str = "explain.html";
+/// Width of a drawing.
+const WIDTH: f64 = 760.0;
+/// Height of a lane, and of a level of calls.
+const LANE: f64 = 18.0;
+/// Colours by level.
+const COLOURS: [&str; 4] = ["c-green", "c-sky", "c-orange", "c-purple"];
+
+/// Returns the page.
+pub fn page(explained: &Explained) -> String {
+    let body = html! {
+        header.answer { h1 { "Wake-ups, function by function" }
+            div.words { p { "One median sample of each cell. Counts are instructions; those on the path add up to the cell's median." } } }
+        @for cell in &explained.cells { (section(cell)) }
+        @for note in &explained.notes { p.about { (note) } }
+    };
+    page::document("Wake-ups, function by function", body)
+}
+
+fn section(cell: &ExplainedCell) -> Markup {
+    let of_cell = Explained {
+        cells: vec![cell.clone()],
+        ..Explained::default()
+    };
+    let top = Questions {
+        top: Some(40),
+        ..Questions::default()
+    };
+    let list = table::document(&[&of_cell], &top).unwrap_or_else(|_| Document::default());
+    html! {
+        section { h2 { (cell.name()) }
+            (list.html())
+            figure { figcaption { b { "Both CPUs, in order" } " " span.muted { "EL0 green, EL1 blue, EL2 orange; pale beside the path; lines are stores and interrupts" } } (strip(cell)) }
+            figure { figcaption { b { "Callers above the called, on the path" } " " span.muted { "width is instructions" } } (icicle(cell)) }
+            details { summary { "Every block of the sample" } div.scroll { table.data {
+                thead { tr { th { "CPU" } th { "level" } th.words { "code" } th.words { "block" } th { "insns" } th.words { "path" } } }
+                tbody { @for step in &cell.steps { @for (place, count) in &step.blocks {
+                    tr { td { (step.cpu) } td { "EL" (step.level) } td.words { (step.image) } td.words { (place) } td { (count) } td.words { @if step.on_path { "path" } @else { "beside" } } }
+                } } }
+            } } }
+        }
+    }
+}
+
+/// Draws lanes of CPUs and levels, along the instructions of all CPUs.
+fn strip(cell: &ExplainedCell) -> Markup {
+    let cpus = cell
+        .steps
+        .iter()
+        .map(|step| step.cpu + 1)
+        .max()
+        .unwrap_or(1);
+    let total: u64 = cell.steps.iter().map(|step| step.count).sum();
+    let x = |at: u64| 60.0 + (WIDTH - 60.0) * at as f64 / total.max(1) as f64;
+    let y = |step: &Step| LANE * (3 * step.cpu + usize::from(step.level.min(2))) as f64;
+    let mut shapes = String::new();
+    for cpu in 0..cpus {
+        for level in 0..3 {
+            let base = LANE * (3 * cpu + level) as f64 + 13.0;
+            text(&mut shapes, (2.0, base), &format!("CPU {cpu} EL{level}"));
+        }
+    }
+    let mut at = 0;
+    let mut last: Option<(u64, f64)> = None;
+    for step in &cell.steps {
+        let opacity = if step.on_path { "1" } else { "0.3" };
+        let hint = format!("{}: {} ({} insns)", step.image, step.function, step.count);
+        rect(
+            &mut shapes,
+            (x(at), y(step) + 2.0),
+            (x(at + step.count) - x(at), LANE - 4.0),
+            step.level,
+            opacity,
+            &hint,
+        );
+        if let (Some(via), Some((from, row))) = (&step.via, last) {
+            let _ = write!(
+                shapes,
+                r#"<line x1="{:.1}" y1="{:.1}" x2="{:.1}" y2="{:.1}" stroke="currentColor" stroke-width="1.2"><title>{via}</title></line>"#,
+                x(from),
+                row + LANE / 2.0,
+                x(at),
+                y(step) + LANE / 2.0
+            );
+        }
+        at += step.count;
+        if step.on_path {
+            last = Some((at, y(step)));
+        }
+    }
+    drawing(
+        LANE * (3 * cpus) as f64,
+        &format!("{}: CPUs and levels in order", cell.name()),
+        &shapes,
+    )
+}
+
+/// Draws the stacks of the path in order, merged where neighbours have the same callers.
+fn icicle(cell: &ExplainedCell) -> Markup {
+    let on_path: Vec<&Step> = cell.steps.iter().filter(|step| step.on_path).collect();
+    let x = |at: u64| WIDTH * at as f64 / cell.path.max(1) as f64;
+    let mut shapes = String::new();
+    // Open frames: name, begin, level.
+    let mut open: Vec<(&str, u64, u8)> = Vec::new();
+    let (mut at, mut deepest) = (0, 0);
+    let close =
+        |shapes: &mut String, depth: usize, (name, from, level): (&str, u64, u8), to: u64| {
+            let width = x(to) - x(from);
+            let top = LANE * depth as f64;
+            rect(
+                shapes,
+                (x(from), top + 0.5),
+                (width - 0.5, LANE - 1.0),
+                level,
+                "1",
+                &format!("{name}: {} insns", to - from),
+            );
+            if width > 7.0 * name.len() as f64 + 6.0 {
+                text(shapes, (x(from) + 3.0, top + 13.0), name);
+            }
+        };
+    for step in on_path {
+        let names: Vec<&str> = step
+            .callers
+            .iter()
+            .chain([&step.function])
+            .map(String::as_str)
+            .collect();
+        let same = open
+            .iter()
+            .zip(&names)
+            .take_while(|(frame, name)| frame.0 == **name)
+            .count();
+        while open.len() > same {
+            let frame = open.pop().unwrap_or_default();
+            close(&mut shapes, open.len(), frame, at);
+        }
+        open.extend(names[same..].iter().map(|name| (*name, at, step.level)));
+        deepest = deepest.max(open.len());
+        at += step.count;
+    }
+    while let Some(frame) = open.pop() {
+        close(&mut shapes, open.len(), frame, at);
+    }
+    let about = format!(
+        "{}: {} instructions by callers",
+        cell.name(),
+        thousands(cell.path)
+    );
+    drawing(LANE * deepest as f64, &about, &shapes)
+}
+
+fn rect(
+    shapes: &mut String,
+    (x, y): (f64, f64),
+    (width, height): (f64, f64),
+    level: u8,
+    opacity: &str,
+    hint: &str,
+) {
+    let colour = COLOURS[usize::from(level.min(3))];
+    let hint = html! { (hint) }.into_string();
+    let _ = write!(
+        shapes,
+        r#"<rect class="fill {colour}" fill-opacity="{opacity}" x="{x:.1}" y="{y:.1}" width="{:.1}" height="{height:.1}"><title>{hint}</title></rect>"#,
+        width.max(0.3)
+    );
+}
+
+fn text(shapes: &mut String, (x, y): (f64, f64), words: &str) {
+    let words = html! { (words) }.into_string();
+    let _ = write!(
+        shapes,
+        r#"<text x="{x:.1}" y="{y:.1}" font-size="10" fill="currentColor">{words}</text>"#
+    );
+}
+
+fn drawing(height: f64, about: &str, shapes: &str) -> Markup {
+    html! { div.scroll { (PreEscaped(format!(
+        r#"<svg viewBox="0 0 {WIDTH:.0} {height:.0}" style="max-width:100%;min-width:560px" role="img" aria-label="{}">{shapes}</svg>"#,
+        html! { (about) }.into_string()
+    ))) } }
+}

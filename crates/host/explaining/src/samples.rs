@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Made-up explanations, for tests.
+
+use crate::explanation::{ExplainedCell, FunctionCost};
+use crate::walk::Step;
+
+/// Returns a cell whose path has these steps: function, level, count.
+pub fn cell(text: &str) -> ExplainedCell {
+    let step = |text: &str| {
+        let words: Vec<&str> = text.split(' ').collect();
+        let count = words[2].parse().unwrap();
+        Step {
+            cpu: 0,
+            level: words[1].parse().unwrap(),
+            image: "linux".into(),
+            function: words[0].into(),
+            on_path: true,
+            via: None,
+            count,
+            callers: Vec::new(),
+            blocks: vec![(format!("{}+0x0", words[0]), count)],
+        }
+    };
+    let steps: Vec<Step> = text.split(", ").map(step).collect();
+    let function = |step: &Step| FunctionCost {
+        name: step.function.clone(),
+        image: step.image.clone(),
+        level: step.level,
+        cpu: step.cpu,
+        count: step.count,
+        beside: 0,
+        all: [step.count; 3],
+    };
+    let path = steps.iter().map(|step| step.count).sum();
+    let cell = ExplainedCell {
+        title: "linux-pipe none".into(),
+        under: "none".into(),
+        unit: "insns".into(),
+        path,
+        work: path,
+        samples: [1, 1],
+        functions: steps.iter().map(function).collect(),
+        steps,
+    };
+    cell.check().unwrap();
+    cell
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A sample as the functions that its CPUs executed, in order, each with its callers.
+
+use std::collections::{BTreeMap, HashMap};
+
+use critical::{Code, Pieces, Trace, Traces, Via};
+use serde::{Deserialize, Serialize};
+
+use crate::code::{CodeImage, Function, Places};
+use crate::explanation::Key;
+
+/// Instructions of a function that a CPU executed one after another.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Step {
+    /// The CPU, by the order of its first instruction.
+    pub cpu: usize,
+    /// Exception level.
+    pub level: u8,
+    /// The file of the code; `?` for code of no known file.
+    pub image: String,
+    /// The function.
+    pub function: String,
+    /// Whether it is on the path from the waker's store to the woken task.
+    pub on_path: bool,
+    /// Cause that the path followed to this CPU: `store` or `interrupt`; left out where the CPU went on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+    /// Number of instructions.
+    pub count: u64,
+    /// The functions that called it, the outermost one first. They follow from the calls and returns in the sample.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub callers: Vec<String>,
+    /// Its blocks: distance from the symbol, and number of instructions.
+    pub blocks: Vec<(String, u64)>,
+}
+
+impl Step {
+    /// Whether `next` goes on in the same function.
+    fn goes_on(&self, next: &Self) -> bool {
+        next.via.is_none()
+            && (self.cpu, self.level, self.on_path) == (next.cpu, next.level, next.on_path)
+            && (&self.image, &self.function, &self.callers)
+                == (&next.image, &next.function, &next.callers)
+    }
+}
+
+/// An instruction's file and function.
+#[derive(Clone, Debug)]
+struct Place {
+    image: String,
+    function: Function,
+}
+
+/// The functions of the blocks of a boot.
+pub struct Walker<'t> {
+    blocks: &'t [Code],
+    places: Vec<Vec<Place>>,
+}
+
+impl<'t> Walker<'t> {
+    /// Finds the functions of all blocks.
+    pub fn new(traces: &'t Traces, images: &[CodeImage]) -> Self {
+        let found = Places::find(images, &traces.blocks);
+        let place = |block: &Code| {
+            let at = found.place(block);
+            let of = |n: usize| match at {
+                Some((image, address)) => Place {
+                    image: images[image].name.into(),
+                    function: images[image].function(address + 4 * n as u64),
+                },
+                None => unknown(block.address + 4 * n as u64),
+            };
+            (0..block.words.len()).map(of).collect()
+        };
+        Self {
+            blocks: &traces.blocks,
+            places: traces.blocks.iter().map(place).collect(),
+        }
+    }
+
+    /// Returns minimum, median and maximum of what each function has on the path of `traces`.
+    pub fn spread(&self, traces: &[&Trace]) -> BTreeMap<Key, [u64; 3]> {
+        let mut numbers: HashMap<Key, usize> = HashMap::new();
+        let mut blocks: Vec<Vec<usize>> = Vec::new();
+        for places in &self.places {
+            let keys = places
+                .iter()
+                .map(|place| (place.image.clone(), place.function.name.clone()));
+            let block = keys.map(|key| {
+                let next = numbers.len();
+                *numbers.entry(key).or_insert(next)
+            });
+            blocks.push(block.collect());
+        }
+        // Counts of each function, with how many samples had them.
+        let mut counts: Vec<BTreeMap<u64, u64>> = vec![BTreeMap::new(); numbers.len()];
+        for trace in traces {
+            let mut of_trace = vec![0; numbers.len()];
+            for piece in trace.pieces.iter().filter(|piece| piece.path.is_some()) {
+                let block = &blocks[piece.block as usize];
+                for function in &block[usize::from(piece.first)..usize::from(piece.end)] {
+                    of_trace[*function] += 1;
+                }
+            }
+            for (counts, count) in counts.iter_mut().zip(of_trace) {
+                *counts.entry(count).or_default() += trace.times;
+            }
+        }
+        let spread = |(key, number)| {
+            let stats = results::Stats::of(&counts[number]);
+            (key, [stats.min, stats.p50, stats.max])
+        };
+        numbers.into_iter().map(spread).collect()
+    }
+
+    /// Returns the steps of a sample.
+    pub fn steps(&self, pieces: &Pieces) -> Vec<Step> {
+        let mut cpus = Vec::new();
+        let mut stacks: HashMap<u16, Stacks> = HashMap::new();
+        let mut steps: Vec<Step> = Vec::new();
+        for piece in pieces {
+            let cpu = cpus.iter().position(|cpu| *cpu == piece.cpu);
+            let cpu = cpu.unwrap_or_else(|| {
+                cpus.push(piece.cpu);
+                cpus.len() - 1
+            });
+            let block = &self.blocks[piece.block as usize];
+            let stack = stacks.entry(piece.cpu).or_default();
+            let mut via = piece.path.and_then(name_of);
+            for n in usize::from(piece.first)..usize::from(piece.end) {
+                let Place { image, function } = &self.places[piece.block as usize][n];
+                let callers = stack.callers(block.level, &function.symbol.0);
+                let step = Step {
+                    cpu,
+                    level: block.level,
+                    image: image.clone(),
+                    function: function.name.clone(),
+                    on_path: piece.path.is_some(),
+                    via: via.take(),
+                    count: 1,
+                    callers: callers.chain(function.callers.iter().cloned()).collect(),
+                    blocks: Vec::new(),
+                };
+                stack.executes(block.words[n]);
+                let is_new = n == usize::from(piece.first);
+                let place = format!("{}+{:#x}", function.symbol.0, function.symbol.1);
+                match steps.last_mut().filter(|last| last.goes_on(&step)) {
+                    Some(last) => {
+                        last.count += 1;
+                        match last.blocks.last_mut().filter(|_| !is_new) {
+                            Some((_, count)) => *count += 1,
+                            None => last.blocks.push((place, 1)),
+                        }
+                    }
+                    None => steps.push(Step {
+                        blocks: vec![(place, 1)],
+                        ..step
+                    }),
+                }
+            }
+        }
+        steps
+    }
+}
+
+fn unknown(address: u64) -> Place {
+    let page = format!("{:#x}", address & !0xfff);
+    Place {
+        image: "?".into(),
+        function: Function {
+            name: page.clone(),
+            callers: Vec::new(),
+            symbol: (page, address & 0xfff),
+        },
+    }
+}
+
+fn name_of(via: Via) -> Option<String> {
+    match via {
+        Via::Own => None,
+        Via::Store => Some("store".into()),
+        Via::Interrupt => Some("interrupt".into()),
+    }
+}
+
+/// The calls of a CPU, by level, as far as a sample shows them.
+#[derive(Default)]
+struct Stacks {
+    /// Symbols by level, the outermost first. The last one runs.
+    levels: [Vec<String>; 4],
+    level: usize,
+    /// The kind of the last instruction.
+    last: Jump,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Jump {
+    #[default]
+    None,
+    Call,
+    Return,
+}
+
+impl Jump {
+    /// BL and BLR call; RET returns (DDI 0487K.a, C4.1.94), with pointer authentication, too.
+    const fn of(word: u32) -> Self {
+        match word {
+            _ if word & 0xfc00_0000 == 0x9400_0000 => Self::Call,
+            _ if word & 0xfeff_f000 == 0xd63f_0000 => Self::Call,
+            _ if word & 0xfeff_f000 == 0xd65f_0000 => Self::Return,
+            _ => Self::None,
+        }
+    }
+}
+
+impl Stacks {
+    /// An instruction of `symbol` is next. Returns its callers.
+    fn callers(&mut self, level: u8, symbol: &str) -> impl Iterator<Item = String> {
+        let level = usize::from(level.min(3));
+        let last = std::mem::take(&mut self.last);
+        // An exception has no caller at its level; its return goes on where it came from.
+        if level > self.level {
+            self.levels[self.level + 1..=level]
+                .iter_mut()
+                .for_each(Vec::clear);
+        }
+        let same = self.level == level;
+        self.level = level;
+        let stack = &mut self.levels[level];
+        if stack.last().is_none_or(|top| top != symbol) {
+            match (last, stack.iter().rposition(|one| one == symbol)) {
+                (Jump::Call, _) if same => stack.push(symbol.into()),
+                (_, Some(place)) => stack.truncate(place + 1),
+                // A jump to a function that has not called leaves the caller's place to it.
+                (_, None) => {
+                    stack.pop();
+                    stack.push(symbol.into());
+                }
+            }
+        } else if last == Jump::Call && same {
+            stack.push(symbol.into());
+        }
+        let outer = self.levels[..level].iter().flatten();
+        let inner = &self.levels[level];
+        let callers: Vec<String> = outer.chain(&inner[..inner.len() - 1]).cloned().collect();
+        callers.into_iter()
+    }
+
+    fn executes(&mut self, word: u32) {
+        self.last = Jump::of(word);
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Keeps the blocks that samples consist of, if they are wanted.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Place;
+
+use critical::{Code, Entry, Pieces, Recorded, Sample, Trace, Traces, pieces};
+
+use super::counting::CountedBlock;
+
+/// Blocks that were entered since the first of the open samples began, and the samples so far.
+#[derive(Default)]
+pub struct Tracing {
+    /// The file.
+    pub out: String,
+    entered: Vec<(u64, &'static CountedBlock)>,
+    /// The number of each block that a sample has, by its address in this process.
+    numbers: HashMap<usize, u32>,
+    blocks: Vec<Code>,
+    samples: HashMap<(u64, Pieces), (Sample, u64)>,
+    /// Samples whose blocks do not add up.
+    lost: u64,
+}
+
+impl Tracing {
+    /// Returns an empty trace, for this file.
+    pub fn new(out: &str) -> Self {
+        Self {
+            out: out.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Forgets everything, except the block that runs.
+    pub fn begins(&mut self, running: Option<(u64, &'static CountedBlock)>) {
+        self.entered.clear();
+        self.entered.extend(running);
+    }
+
+    /// Notes a block, which is about to run after so many instructions of all CPUs.
+    pub fn enters(&mut self, from: u64, block: &'static CountedBlock) {
+        self.entered.push((from, block));
+    }
+
+    /// Keeps a sample that was counted.
+    pub fn records(&mut self, recorded: &Recorded) {
+        let (Some(first), Some(last)) = (recorded.work.first(), recorded.work.last()) else {
+            return;
+        };
+        // Other CPUs' samples may have begun earlier.
+        let start = self
+            .entered
+            .partition_point(|(from, _)| *from <= first.from);
+        let end = self.entered.partition_point(|(from, _)| *from < last.to);
+        let within = start.saturating_sub(1)..end;
+        let mut entries = Vec::with_capacity(within.len());
+        for (from, block) in &self.entered[within] {
+            let key = std::ptr::from_ref(*block).addr();
+            let number = match self.numbers.entry(key) {
+                Place::Occupied(known) => *known.get(),
+                Place::Vacant(new) => {
+                    self.blocks.push(block.code());
+                    *new.insert((self.blocks.len() - 1) as u32)
+                }
+            };
+            entries.push(Entry {
+                from: *from,
+                block: number,
+                len: self.blocks[number as usize].words.len() as u64,
+            });
+        }
+        match pieces(&entries, recorded) {
+            Some(pieces) => {
+                let known = self.samples.entry((recorded.cell, pieces));
+                known.or_insert((recorded.sample, 0)).1 += 1;
+            }
+            None => self.lost += 1,
+        }
+    }
+
+    /// Returns the text of the file; an error has the number of samples that are not in it.
+    pub fn text(&self) -> Result<String, String> {
+        if self.lost != 0 {
+            return Err(format!(
+                "{} samples do not consist of known blocks",
+                self.lost
+            ));
+        }
+        let samples = self.samples.iter();
+        let mut traces: Vec<Trace> = samples
+            .map(|((cell, pieces), (sample, times))| Trace {
+                cell: *cell,
+                times: *times,
+                sample: *sample,
+                pieces: pieces.clone(),
+            })
+            .collect();
+        traces.sort_by(|one, other| {
+            let key = |trace: &Trace| (trace.cell, trace.sample);
+            let blocks = |trace: &Trace| {
+                trace
+                    .pieces
+                    .iter()
+                    .map(|piece| (piece.block, piece.first, piece.end))
+                    .collect::<Vec<_>>()
+            };
+            key(one)
+                .cmp(&key(other))
+                .then_with(|| blocks(one).cmp(&blocks(other)))
+        });
+        Ok(Traces {
+            blocks: self.blocks.clone(),
+            traces,
+        }
+        .to_text())
+    }
+}
