@@ -138,6 +138,20 @@ mod tests {
     }
 
     #[test]
+    fn verbs_of_the_other_program_are_known_where_it_is_built() {
+        let here: Vec<String> = Everyday::augment_subcommands(clap::Command::new(""))
+            .get_subcommands()
+            .map(|verb| verb.get_name().to_owned())
+            .collect();
+        let all = Cli::command();
+        let all = all.get_subcommands().map(clap::Command::get_name);
+        let others: Vec<&str> = all
+            .filter(|name| here.iter().all(|one| one != name))
+            .collect();
+        assert_eq!(others, start::OF_DEV);
+    }
+
+    #[test]
     fn options_of_every_verb_are_taken_by_each_and_leave_the_short_help_alone() {
         for line in [
             "run -q",

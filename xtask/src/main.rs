@@ -14,7 +14,7 @@ fn main() -> ExitCode {
             | Verb::Explain(_)
             | Verb::Governors(_)
             | Verb::Test(_)
-            | Verb::Dev(_) => Ok(Some(start::become_it())),
+            | Verb::Dev(_) => Ok(Some(start::become_dev())),
         },
     )
 }

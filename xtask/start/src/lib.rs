@@ -15,15 +15,23 @@ const EVERYDAY: &str = "xtask";
 /// The program with all verbs.
 const DEV: &str = "xtask-dev";
 /// Verbs that only [`DEV`] contains: experiments, the laboratory of governors, tests, and verbs that publish.
-const OF_DEV: [&str; 5] = ["experiment", "explain", "governors", "test", "dev"];
+pub const OF_DEV: [&str; 5] = ["experiment", "explain", "governors", "test", "dev"];
 
 /// The variable that passes the place of the workspace to the program.
 const ROOT: &str = "ROUSE_ROOT";
 
 /// Builds the program for the verb on this program's command line, and becomes it. Returns only after a failure.
 pub fn become_it() -> ExitCode {
+    become_program(package(env::args().skip(1)))
+}
+
+/// Builds the program with all verbs, and becomes it. Returns only after a failure.
+pub fn become_dev() -> ExitCode {
+    become_program(DEV)
+}
+
+fn become_program(package: &str) -> ExitCode {
     let root = root();
-    let package = package(env::args().skip(1));
     let program = match env::current_exe() {
         // Cargo puts programs of one profile into one folder.
         Ok(this) => this.with_file_name(package),

@@ -29,7 +29,7 @@ pub struct Stretch {
     pub from: u64,
     /// Instructions that all CPUs had executed by its end.
     pub to: u64,
-    /// How the path came here.
+    /// How the path came to it.
     pub via: Via,
 }
 

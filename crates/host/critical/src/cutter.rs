@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Divides the instructions that CPUs execute into samples.
 
+mod state;
+
+pub use state::Recorded;
+
 use std::collections::{BTreeSet, HashMap};
+
+use state::{CpuState, Ended, Open, Release, Stop};
 
 use crate::clock::{self, Clock, Stretch, Via};
 use crate::{Cause, Counts, Exits, Sample, Samples};
@@ -9,91 +15,6 @@ use crate::{Cause, Counts, Exits, Sample, Samples};
 /// A CPU's TPIDR_EL1, or TPIDR_EL2 under a hypervisor of others. It identifies the CPU, since each has another value, set
 /// once.
 pub type Tpidr = u64;
-
-/// A store or an interrupt for which another CPU may wait.
-#[derive(Clone, Debug)]
-struct Release {
-    cpu: usize,
-    /// The CPU's clock when the store or interrupt happened.
-    clock: Clock,
-    /// Instructions that all CPUs had executed by then.
-    at: u64,
-}
-
-/// A sample that has begun.
-#[derive(Clone, Debug)]
-struct Open {
-    work: Counts,
-    clock: Counts,
-    /// The CPUs that take part, by index.
-    parties: BTreeSet<usize>,
-    /// Counts of each CPU when the sample began.
-    executed: Vec<Counts>,
-    exits: Exits,
-    halts: u64,
-    value: Option<u64>,
-    unclear: bool,
-}
-
-/// A time in which a CPU stood still and another CPU released something.
-#[derive(Clone, Copy, Debug)]
-struct Stop {
-    /// Instructions that all CPUs had executed when it stopped.
-    at: u64,
-    /// The CPU's clock when it continued.
-    resumed: Counts,
-    /// Instructions that all CPUs had executed when it continued.
-    since: u64,
-}
-
-/// A sample that has been counted, with the stretches of its time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
-    /// Its cell.
-    pub cell: u64,
-    /// The sample.
-    pub sample: Sample,
-    /// Stretches on its path, in order.
-    pub path: Vec<Stretch>,
-    /// Stretches of all CPUs, in order.
-    pub work: Vec<Stretch>,
-}
-
-/// Known state of a CPU.
-#[derive(Clone, Debug)]
-struct CpuState {
-    tpidr: Tpidr,
-    /// Its affinity, if known.
-    affinity: Option<u64>,
-    clock: Clock,
-    /// Instructions that it has executed.
-    executed: Counts,
-    /// Instructions that all CPUs had executed when it last stopped.
-    stopped: u64,
-    /// Its stops, in order, since it last looked for other CPUs' actions. Together they are its wait, which a
-    /// hypervisor below may interrupt with a further stop.
-    wait: Vec<Stop>,
-    /// Whether it has not run since the first of the open samples began.
-    unmet: bool,
-    /// Whether it has looked for other CPUs' actions since it continued.
-    looked: bool,
-    /// Whether it has found the awaited release since it continued.
-    linked: bool,
-    /// The latest clock of another CPU that it has followed since its own last
-    /// [`Release`].
-    heard: Clock,
-    open: Option<Open>,
-    /// A sample that has ended and may be counted.
-    ended: Option<Ended>,
-}
-
-/// A sample that has ended.
-#[derive(Clone, Debug)]
-struct Ended {
-    sample: Sample,
-    path: Vec<Stretch>,
-    work: Vec<Stretch>,
-}
 
 /// The clock value that is in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

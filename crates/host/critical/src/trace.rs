@@ -27,7 +27,7 @@ pub struct Piece {
     pub end: u16,
     /// The CPU.
     pub cpu: u16,
-    /// How the path came here; `None` beside the path.
+    /// How the path came to the first of them; `None` off the path.
     pub path: Option<Via>,
 }
 

@@ -36,16 +36,16 @@ pub struct CodeImage {
 impl CodeImage {
     /// Reads a file. A file without symbols has no functions.
     pub fn of(file: &CodeFile) -> Self {
-        let kernel = |first, types| Self {
+        let kernel = |first| Self {
             name: file.name,
             parts: vec![(0, file.bytes.clone())],
-            symbols: kallsyms::functions(&file.bytes, first, types).unwrap_or_default(),
+            symbols: kallsyms::functions(&file.bytes, first).unwrap_or_default(),
             lines: None,
         };
         match file.form {
-            Form::Elf => Self::of_elf(file).unwrap_or_else(|| kernel("", true)),
-            Form::Image => kernel("_text", true),
-            Form::Xen => kernel("_start", false),
+            Form::Elf => Self::of_elf(file).unwrap_or_else(|| kernel("")),
+            Form::Image => kernel("_text"),
+            Form::Xen => kernel("_start"),
         }
     }
 

@@ -65,9 +65,9 @@ pub struct FunctionCost {
     pub cpu: usize,
     /// Instructions on the path.
     pub count: u64,
-    /// Instructions beside the path.
-    pub beside: u64,
-    /// Minimum, median and maximum of the instructions on the path of all samples, of all CPUs.
+    /// Instructions off the path.
+    pub off_path: u64,
+    /// Minimum, median and maximum of the instructions on the path, of this CPU in all samples.
     pub all: [u64; 3],
 }
 
@@ -95,16 +95,19 @@ impl Explained {
                 if cell.stats.is_none() || !titles.insert(title) {
                     continue;
                 }
-                match explained_cell(boot, &walker, cell)? {
-                    Some(cell) => explained.cells.push(cell),
-                    None => {
-                        notes.insert(format!(
-                            "{}, under {}: no plugin divides its samples; `explain` is for samples in instructions with a path",
-                            cell.title(),
-                            cell.under
-                        ));
-                    }
-                }
+                explained.cells.extend(explained_cell(boot, &walker, cell)?);
+            }
+        }
+        for cell in &session.results.cells {
+            let is_it = |one: &ExplainedCell| {
+                (&*one.under, one.title.as_str()) == (&*cell.under.to_string(), &*cell.title())
+            };
+            if cell.stats.is_some() && !explained.cells.iter().any(is_it) {
+                notes.insert(format!(
+                    "{}, under {}: left out; nothing divides its samples",
+                    cell.title(),
+                    cell.under
+                ));
             }
         }
         explained.notes = notes.into_iter().collect();
@@ -207,23 +210,24 @@ fn explained_cell(
 /// A function's file and name.
 pub type Key = (String, String);
 
-fn functions(steps: &[Step], spread: &BTreeMap<Key, [u64; 3]>) -> Vec<FunctionCost> {
+fn functions(steps: &[Step], spread: &BTreeMap<(usize, Key), [u64; 3]>) -> Vec<FunctionCost> {
     let mut counts: BTreeMap<(usize, u8, Key), [u64; 2]> = BTreeMap::new();
     for step in steps {
         let key = (step.image.clone(), step.function.clone());
         let both = counts.entry((step.cpu, step.level, key)).or_default();
         both[usize::from(!step.on_path)] += step.count;
     }
-    let cost = |((cpu, level, key), [count, beside]): ((usize, u8, Key), [u64; 2])| FunctionCost {
-        all: spread.get(&key).copied().unwrap_or_default(),
-        name: key.1,
-        image: key.0,
-        level,
-        cpu,
-        count,
-        beside,
-    };
+    let cost =
+        |((cpu, level, key), [count, off_path]): ((usize, u8, Key), [u64; 2])| FunctionCost {
+            all: spread.get(&(cpu, key.clone())).copied().unwrap_or_default(),
+            name: key.1,
+            image: key.0,
+            level,
+            cpu,
+            count,
+            off_path,
+        };
     let mut functions: Vec<_> = counts.into_iter().map(cost).collect();
-    functions.sort_by_key(|one| std::cmp::Reverse((one.count, one.beside)));
+    functions.sort_by_key(|one| std::cmp::Reverse((one.count, one.off_path)));
     functions
 }

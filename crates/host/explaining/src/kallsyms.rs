@@ -2,9 +2,10 @@
 //! The functions of a kernel, from the table of symbols that the kernel carries for its own messages. No file of symbols
 //! is needed, so this serves a kernel whose distribution has none.
 //!
-//! The table (Linux: scripts/kallsyms.c; Xen: tools/symbols.c) consists of parts in the image: the number of symbols,
-//! their names, a marker for each 256th name, 256 tokens, the offsets of the tokens, and the symbols' addresses. A name is
-//! its length and as many tokens. The tokens of digits are the digits themselves, by which the table is found.
+//! The table (Linux: scripts/kallsyms.c; Xen: xen/tools/symbols.c) consists of parts in the image: the number of symbols,
+//! their names, a marker for each 256th name, 256 tokens, the offsets of the tokens; the symbols' addresses precede
+//! the number, or follow the tokens. A name is its length and as many tokens; the first letter is the type of the symbol. Most
+//! digits are tokens of their own, by which the table is found.
 
 use memchr::memmem;
 
@@ -14,33 +15,31 @@ const TOKENS: usize = 256;
 const MARKED: usize = 256;
 /// Most symbols that a kernel has.
 const MOST: usize = 4_000_000;
-/// Alignment of a kernel.
+/// Linux is linked to a multiple of this.
 const LINKED: u64 = 2 << 20;
-/// Alignment of the anchors.
+/// Alignments of the parts, the least first.
+const ALIGNMENTS: [usize; 4] = [4, 8, 64, 256];
+/// Symbols that kernels align to pages, by which an array that is moved by a few symbols is known.
+const ANCHORS: [&str; 3] = ["_text", "_start", "_stext"];
 const PAGE: u64 = 0x1000;
-/// The parts begin at multiples of this.
-const ALIGNED: usize = 8;
 
-/// Returns the functions of a kernel: the distance of each from the symbol at the beginning, and its name, sorted.
-/// `types` tells whether names begin with the type of their symbol. `None` if the kernel has no table.
+/// Returns the functions of a kernel: the distance of each from `first`, the symbol at the beginning of the image, and
+/// its name, sorted. `None` if the image has no table.
 #[must_use]
-pub fn functions(image: &[u8], first: &str, types: bool) -> Option<Vec<(u64, String)>> {
+pub fn functions(image: &[u8], first: &str) -> Option<Vec<(u64, String)>> {
     let table = Table::find(image)?;
-    let names = table.names(types)?;
-    let (addresses, base) = table.addresses(&names)?;
-    // A kernel without CONFIG_KALLSYMS_ALL lacks its first symbol. It is linked to a multiple of 2 MiB, and the base of
-    // the addresses is near.
-    let begin = names.iter().position(|name| name.text == first);
-    let origin = match begin {
-        Some(begin) => addresses[begin].cast_signed(),
-        None if base != 0 && first == "_text" => -(base % LINKED).cast_signed(),
-        None => return None,
+    let names = table.names()?;
+    let Addresses { all, before } = table.addresses(&names)?;
+    // A kernel without CONFIG_KALLSYMS_ALL lacks its first symbol.
+    let origin = match names.iter().position(|name| name.text == first) {
+        Some(begin) => all[begin],
+        None => 0_u64.wrapping_sub(before?),
     };
     let mut functions: Vec<(u64, String)> = names
         .into_iter()
-        .zip(&addresses)
+        .zip(&all)
         .filter(|(name, _)| matches!(name.kind, b't' | b'T' | b'w' | b'W'))
-        .filter_map(|(name, address)| Some((address.checked_sub_signed(origin)?, name.text)))
+        .map(|(name, address)| (address.wrapping_sub(origin), name.text))
         .collect();
     // Of several names of one place, the first one in the table's order stays.
     functions.sort_by_key(|(distance, _)| *distance);
@@ -54,89 +53,95 @@ struct Name {
     text: String,
 }
 
+/// The addresses of all symbols.
+struct Addresses {
+    all: Vec<u64>,
+    /// Distance of address 0 from the beginning of the image, if it is known.
+    before: Option<u64>,
+}
+
+/// How an address is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// 32 bits, relative to a base, which follows the array (Linux 6.1, 6.12).
+    Base,
+    /// 32 bits, relative to its own place (Linux 7.3).
+    Place,
+    /// 64 bits (Xen 4.20).
+    Whole,
+}
+
+impl Form {
+    const ALL: [Self; 3] = [Self::Base, Self::Place, Self::Whole];
+
+    const fn size(self) -> usize {
+        match self {
+            Self::Base | Self::Place => 4,
+            Self::Whole => 8,
+        }
+    }
+}
+
 /// The parts that have been found.
 struct Table<'i> {
     image: &'i [u8],
     tokens: Vec<&'i [u8]>,
-    /// Where the tokens begin.
-    at: usize,
-    /// Where the offsets of the tokens end.
-    end: usize,
+    /// Where the tokens begin, and where their offsets end.
+    at: (usize, usize),
+    /// Where the number of symbols is.
+    number: usize,
+    /// Where the names begin.
     names: usize,
     count: usize,
 }
 
 impl<'i> Table<'i> {
     fn find(image: &'i [u8]) -> Option<Self> {
-        let digits: Vec<u8> = (b'0'..=b'9').flat_map(|digit| [digit, 0]).collect();
+        // Xen has no 9 in its names, so this digit's token is another one.
+        let digits: Vec<u8> = (b'1'..=b'6').flat_map(|digit| [digit, 0]).collect();
         memmem::find_iter(image, &digits).find_map(|at| Self::with_digits(image, at))
     }
 
-    /// Finds the parts, if the tokens of the digits are at `at`.
+    /// Finds the parts, if the token of the digit 1 is at `at`.
     fn with_digits(image: &'i [u8], at: usize) -> Option<Self> {
         // The end of the tokens follows from those after the digits.
         let mut end = at;
-        for _ in usize::from(b'0')..TOKENS {
-            end += memchr::memchr(0, image.get(end..end + 64)?)? + 1;
+        for _ in usize::from(b'1')..TOKENS {
+            end += memchr::memchr(0, image.get(end..end + MARKED)?)? + 1;
         }
-        for index in (end.next_multiple_of(2)..end + 4 * ALIGNED).step_by(2) {
-            let offset = |n: usize| {
-                let bytes = image.get(index + 2 * n..index + 2 * n + 2)?;
-                Some(usize::from(u16::from_le_bytes(bytes.try_into().ok()?)))
-            };
-            let Some(begin) = at.checked_sub(offset(usize::from(b'0'))?) else {
-                continue;
-            };
-            if offset(0)? != 0 || begin + offset(TOKENS - 1)? >= end {
-                continue;
-            }
-            let token = |n| {
-                let from = begin + offset(n)?;
-                let length = memchr::memchr(0, image.get(from..end)?)?;
-                Some(&image[from..from + length])
-            };
-            let Some(tokens) = (0..TOKENS).map(token).collect::<Option<Vec<_>>>() else {
-                continue;
-            };
-            // Each token begins after the end of the one before.
-            let mut next = 0;
-            let follows = |(n, token): (usize, &&[u8])| {
-                let is_next = offset(n) == Some(next);
-                next += token.len() + 1;
-                is_next
-            };
-            if !tokens.iter().enumerate().all(follows) {
-                continue;
-            }
-            let mut table = Self {
-                image,
-                tokens,
-                at: begin,
-                end: index + 2 * TOKENS,
-                names: 0,
-                count: 0,
-            };
-            table.find_names()?;
-            return Some(table);
-        }
-        None
+        let index = |alignment: &usize| end.next_multiple_of(*alignment);
+        let (tokens, begin, index) = ALIGNMENTS.iter().map(index).find_map(|index| {
+            let offset = image.get(index + 2 * usize::from(b'1')..)?.first_chunk()?;
+            let begin = at.checked_sub(u16::from_le_bytes(*offset).into())?;
+            Some((tokens(image, begin, index)?, begin, index))
+        })?;
+        let mut table = Self {
+            image,
+            tokens,
+            at: (begin, index + 2 * TOKENS),
+            number: 0,
+            names: 0,
+            count: 0,
+        };
+        table.find_names()?;
+        Some(table)
     }
 
-    /// Finds the number of symbols, which precedes the names: so many names fit between it and the markers.
+    /// Finds the number of symbols: so many names fit between it and the markers.
     fn find_names(&mut self) -> Option<()> {
-        let mut place = self.at / ALIGNED * ALIGNED;
-        while place >= ALIGNED {
-            place -= ALIGNED;
-            let count = self.word(place)? as usize;
+        let step = ALIGNMENTS[0];
+        let mut number = self.at.0 / step * step;
+        while number >= step {
+            number -= step;
+            let count = self.word(number)? as usize;
             // Each name takes two bytes at least.
-            if !(MARKED..MOST).contains(&count) || 2 * count > self.at - place {
+            if !(MARKED..MOST).contains(&count) || 2 * count > self.at.0 - number {
                 continue;
             }
-            if let Some(names) = [place + 4, place + 8]
-                .into_iter()
-                .find(|&names| self.fits(names, count))
-            {
-                (self.names, self.count) = (names, count);
+            let aligned = ALIGNMENTS.iter().filter(|one| number.is_multiple_of(**one));
+            let places = aligned.map(|alignment| number + alignment);
+            if let Some(names) = places.into_iter().find(|&names| self.fits(names, count)) {
+                (self.number, self.names, self.count) = (number, names, count);
                 return Some(());
             }
         }
@@ -152,13 +157,14 @@ impl<'i> Table<'i> {
                 second = at - names;
             }
             match self.length(at) {
-                Some((length, size)) if length != 0 && at + size + length <= self.at => {
-                    at += size + length
+                Some((length, size)) if length != 0 && at + size + length <= self.at.0 => {
+                    at += size + length;
                 }
                 _ => return false,
             }
         }
-        (at..at + 2 * ALIGNED).any(|markers| {
+        ALIGNMENTS.iter().any(|alignment| {
+            let markers = at.next_multiple_of(*alignment);
             let marker = |n: usize| self.word(markers + 4 * n);
             marker(0) == Some(0) && (count <= MARKED || marker(1) == Some(second as u32))
         })
@@ -173,68 +179,112 @@ impl<'i> Table<'i> {
         }
     }
 
-    fn names(&self, types: bool) -> Option<Vec<Name>> {
+    fn names(&self) -> Option<Vec<Name>> {
         let mut at = self.names;
         let mut names = Vec::with_capacity(self.count);
         for _ in 0..self.count {
             let (length, size) = self.length(at)?;
             let codes = self.image.get(at + size..at + size + length)?;
-            let text: Vec<u8> = codes
-                .iter()
-                .flat_map(|code| self.tokens[usize::from(*code)])
-                .copied()
-                .collect();
-            let (kind, text) = match types {
-                true => text.split_first()?,
-                false => (&b'T', &text[..]),
-            };
+            let tokens = codes.iter().map(|code| self.tokens[usize::from(*code)]);
+            let text: Vec<u8> = tokens.flatten().copied().collect();
+            let (kind, text) = text.split_first()?;
+            let text = String::from_utf8_lossy(text);
             names.push(Name {
                 kind: *kind,
-                text: String::from_utf8_lossy(text).into_owned(),
+                // Xen has the file before the name.
+                text: text.rsplit('#').next().unwrap_or_default().to_owned(),
             });
             at += size + length;
         }
         Some(names)
     }
 
-    /// Returns the symbols' addresses, relative to a base, and the base. They precede the number of symbols, with the place
-    /// in between, or follow the tokens.
-    fn addresses(&self, names: &[Name]) -> Option<(Vec<u64>, u64)> {
-        let size = 4 * self.count;
-        let before = self.names / ALIGNED * ALIGNED;
-        let mut places: Vec<usize> = (1..6)
-            .filter_map(|n| before.checked_sub(size.next_multiple_of(ALIGNED) + n * ALIGNED))
-            .collect();
-        places.extend((0..4).map(|n| self.end.next_multiple_of(ALIGNED) + 4 * n));
-        // Places that a kernel aligns to pages, by which an array that is moved by a few symbols is known.
-        let aligned = |name: &Name| {
-            let anchors = ["_text", "_stext", "_etext", "_start", "_sinittext"];
-            anchors.contains(&&*name.text)
-        };
-        let anchors = names.iter().enumerate().filter(|(_, name)| aligned(name));
+    /// Finds the symbols' addresses.
+    fn addresses(&self, names: &[Name]) -> Option<Addresses> {
+        let anchors = names.iter().enumerate();
+        let anchors = anchors.filter(|(_, name)| ANCHORS.contains(&&*name.text));
         let anchors: Vec<usize> = anchors.map(|(n, _)| n).collect();
-        let read = |at: usize| -> Option<(Vec<u64>, u64)> {
-            let bytes = self.image.get(at..at + size)?;
-            let (words, _) = bytes.as_chunks();
-            let words = words
-                .iter()
-                .map(|word| u64::from(u32::from_le_bytes(*word)));
-            let base = (at + size).next_multiple_of(ALIGNED);
-            let base = self.image.get(base..base + 8)?.try_into().ok()?;
-            Some((words.collect(), u64::from_le_bytes(base)))
-        };
-        let fits = |(all, _): &(Vec<u64>, u64)| {
-            let is_aligned = |&n: &usize| all[n].abs_diff(all[anchors[0]]).is_multiple_of(PAGE);
-            let grows = all.last() > all.first() && all.is_sorted();
-            grows && anchors.iter().all(is_aligned)
-        };
-        places.into_iter().filter_map(read).find(fits)
+        let forms = Form::ALL.iter().flat_map(|form| {
+            let size = form.size() * self.count;
+            let places = ALIGNMENTS.iter().flat_map(move |&alignment| {
+                // A base may stand between the addresses and the number.
+                let ends = [Some(self.number), self.number.checked_sub(alignment)];
+                let before = ends
+                    .into_iter()
+                    .flatten()
+                    .filter_map(move |end| end.checked_sub(size));
+                let before = before.map(move |place| place / alignment * alignment);
+                before.chain([self.at.1.next_multiple_of(alignment)])
+            });
+            places.map(|place| (*form, place))
+        });
+        forms.into_iter().find_map(|(form, place)| {
+            let before = self.before(form, place);
+            let aligned = |n: &usize| {
+                let address = self.address(form, place, *n)?;
+                let distance = address.wrapping_add(before.unwrap_or(0));
+                distance.is_multiple_of(PAGE).then_some(())
+            };
+            anchors.iter().try_for_each(aligned)?;
+            let all = (0..self.count).map(|n| self.address(form, place, n));
+            let all: Vec<u64> = all.collect::<Option<_>>()?;
+            let grows = all.is_sorted() && all.last() > all.first();
+            grows.then_some(Addresses { all, before })
+        })
+    }
+
+    /// Returns the distance of address 0 from the beginning of the image, if it is known: the base that follows an array
+    /// is near the beginning.
+    fn before(&self, form: Form, place: usize) -> Option<u64> {
+        match form {
+            Form::Base => {
+                let end = place + form.size() * self.count;
+                let base = self.double(end.next_multiple_of(size_of::<u64>()))?;
+                (base != 0).then_some(base % LINKED)
+            }
+            Form::Place => Some(0),
+            Form::Whole => None,
+        }
+    }
+
+    /// Returns the address of symbol `n` of the array at `place`.
+    fn address(&self, form: Form, place: usize, n: usize) -> Option<u64> {
+        let at = place + form.size() * n;
+        match form {
+            Form::Base => self.word(at).map(u64::from),
+            Form::Place => {
+                let distance = i64::from(self.word(at)?.cast_signed());
+                (at as u64).checked_add_signed(distance)
+            }
+            Form::Whole => self.double(at),
+        }
     }
 
     fn word(&self, at: usize) -> Option<u32> {
-        let bytes = self.image.get(at..at + 4)?;
-        Some(u32::from_le_bytes(bytes.try_into().ok()?))
+        let bytes = self.image.get(at..)?.first_chunk()?;
+        Some(u32::from_le_bytes(*bytes))
     }
+
+    fn double(&self, at: usize) -> Option<u64> {
+        let bytes = self.image.get(at..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*bytes))
+    }
+}
+
+/// Returns the tokens that begin at `begin`, if their offsets are at `index`: each begins after the end of the one
+/// before.
+fn tokens(image: &[u8], begin: usize, index: usize) -> Option<Vec<&[u8]>> {
+    let offsets = image.get(index..index + 2 * TOKENS)?.as_chunks().0;
+    let mut next = 0;
+    let token = |offset: &[u8; 2]| {
+        let offset = usize::from(u16::from_le_bytes(*offset));
+        let from = image.get(begin + offset..index)?;
+        let token = &from[..memchr::memchr(0, from)?];
+        let is_next = offset == next;
+        next += token.len() + 1;
+        is_next.then_some(token)
+    };
+    offsets.iter().map(token).collect()
 }
 
 #[cfg(test)]

@@ -33,11 +33,16 @@ use shell::terminal::{note, say};
 use explanation::{Explained, FILE};
 use table::Questions;
 
+/// Options that have no effect on earlier explanations.
+const OF_MEASURING: [&str; 8] = [
+    "board", "guest", "workload", "under", "out", "save", "json", "function",
+];
+
 /// Options of `explain`.
 #[derive(Args, Debug)]
 pub struct ExplainArgs {
     /// Two earlier explanations, A and B: folders, saved runs or files; none to measure
-    #[arg(value_name = "A B", num_args = 0..=2)]
+    #[arg(value_name = "A B", num_args = 0..=2, conflicts_with_all = OF_MEASURING)]
     pub runs: Vec<PathBuf>,
     /// The options of `run`.
     #[command(flatten)]
@@ -89,11 +94,9 @@ fn measured(args: &ExplainArgs, questions: &Questions<'_>) -> Result<()> {
         all => table::document(all, questions)?,
     };
     if let Some(copy) = copy {
-        let text = match &explained[..] {
-            [one] => serde_json::to_string_pretty(one)?,
-            more => serde_json::to_string_pretty(more)?,
-        };
-        copy.write(&(text + "\n"))?;
+        // Two kernels have no single file, which `run` refuses.
+        let text = explained.first().map(serde_json::to_string_pretty);
+        copy.write(&(text.transpose()?.unwrap_or_default() + "\n"))?;
     }
     args.run.format.show_document(&document)?;
     for session in &sessions {

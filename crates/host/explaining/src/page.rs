@@ -43,12 +43,12 @@ fn section(cell: &ExplainedCell) -> Markup {
     html! {
         section { h2 { (cell.name()) }
             (list.html())
-            figure { figcaption { b { "Both CPUs, in order" } " " span.muted { "EL0 green, EL1 blue, EL2 orange; pale beside the path; lines are stores and interrupts" } } (strip(cell)) }
-            figure { figcaption { b { "Callers above the called, on the path" } " " span.muted { "width is instructions" } } (icicle(cell)) }
+            figure { figcaption { b { "Both CPUs, in order" } " " span.muted { "EL0 is green, EL1 blue, EL2 orange; off the path they are pale; a line is a store or an interrupt that woke a CPU" } } (strip(cell)) }
+            figure { figcaption { b { "The path: functions below their callers" } " " span.muted { "the width is the number of instructions" } } (icicle(cell)) }
             details { summary { "Every block of the sample" } div.scroll { table.data {
                 thead { tr { th { "CPU" } th { "level" } th.words { "code" } th.words { "block" } th { "insns" } th.words { "path" } } }
                 tbody { @for step in &cell.steps { @for (place, count) in &step.blocks {
-                    tr { td { (step.cpu) } td { "EL" (step.level) } td.words { (step.image) } td.words { (place) } td { (count) } td.words { @if step.on_path { "path" } @else { "beside" } } }
+                    tr { td { (step.cpu) } td { "EL" (step.level) } td.words { (step.image) } td.words { (place) } td { (count) } td.words { @if step.on_path { "path" } @else { "off" } } }
                 } } }
             } } }
         }

@@ -28,7 +28,7 @@ pub fn cell(text: &str) -> ExplainedCell {
         level: step.level,
         cpu: step.cpu,
         count: step.count,
-        beside: 0,
+        off_path: 0,
         all: [step.count; 3],
     };
     let path = steps.iter().map(|step| step.count).sum();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Explanations for a terminal, a mail, a page.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use page::Column;
 use page::document::Document;
@@ -50,18 +52,20 @@ pub fn document(all: &[&Explained], questions: &Questions<'_>) -> Result<Documen
         }
         document.push(String::new());
     }
-    document.extend(
-        all.iter()
-            .flat_map(|one| &one.notes)
-            .map(|note| format!("note: {note}")),
-    );
+    notes(&mut document, all);
     Ok(document)
+}
+
+/// Adds the notes, each once.
+fn notes(document: &mut Document, all: &[&Explained]) {
+    let notes: BTreeSet<&String> = all.iter().flat_map(|one| &one.notes).collect();
+    document.extend(notes.into_iter().map(|note| format!("note: {note}")));
 }
 
 fn heading(document: &mut Document, cell: &ExplainedCell) {
     let [samples, alike] = cell.samples;
     document.push(format!(
-        "{}: {} instructions on the path of the median sample, {} beside it; {alike} of {samples} samples are this one.",
+        "{}: the median sample has {} instructions on its path and {} off it; {alike} of {samples} samples are alike.",
         cell.name(),
         thousands(cell.path),
         thousands(cell.work.saturating_sub(cell.path)),
@@ -82,7 +86,7 @@ fn in_order(document: &mut Document, steps: &[Step]) {
         Column::words("code", text(&|step| step.image.clone())),
         Column::words("function", text(&|step| step.function.clone())).result(),
         Column::numbers("", "path", text(&|step| on(step, true))).result(),
-        Column::numbers("", "beside", text(&|step| on(step, false))),
+        Column::numbers("", "off it", text(&|step| on(step, false))),
         Column::words("after", text(&|step| step.via.clone().unwrap_or_default())),
     ]);
 }
@@ -194,12 +198,7 @@ pub fn differences(both: [&Explained; 2], top: Option<usize>) -> Result<Document
     if !found {
         bad_input!("explain: A and B have no cell in common; explain both with the same options");
     }
-    document.extend(
-        a.notes
-            .iter()
-            .chain(&b.notes)
-            .map(|note| format!("note: {note}")),
-    );
+    notes(&mut document, &both);
     Ok(document)
 }
 

@@ -20,7 +20,7 @@ pub struct Step {
     pub image: String,
     /// The function.
     pub function: String,
-    /// Whether it is on the path from the waker's store to the woken task.
+    /// Whether it is on the path from the waker's store to the woken task, or off it.
     pub on_path: bool,
     /// Cause that the path followed to this CPU: `store` or `interrupt`; left out where the CPU went on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,8 +78,9 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// Returns minimum, median and maximum of what each function has on the path of `traces`.
-    pub fn spread(&self, traces: &[&Trace]) -> BTreeMap<Key, [u64; 3]> {
+    /// Returns minimum, median and maximum of the instructions that each CPU executes of each function on the paths of
+    /// `traces`.
+    pub fn spread(&self, traces: &[&Trace]) -> BTreeMap<(usize, Key), [u64; 3]> {
         let mut numbers: HashMap<Key, usize> = HashMap::new();
         let mut blocks: Vec<Vec<usize>> = Vec::new();
         for places in &self.places {
@@ -93,24 +94,34 @@ impl<'t> Walker<'t> {
             blocks.push(block.collect());
         }
         // Counts of each function, with how many samples had them.
-        let mut counts: Vec<BTreeMap<u64, u64>> = vec![BTreeMap::new(); numbers.len()];
+        let mut counts: BTreeMap<(usize, usize), BTreeMap<u64, u64>> = BTreeMap::new();
         for trace in traces {
-            let mut of_trace = vec![0; numbers.len()];
-            for piece in trace.pieces.iter().filter(|piece| piece.path.is_some()) {
+            let mut cpus = Vec::new();
+            let mut of_trace: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+            for piece in &trace.pieces {
+                let cpu = place_in(&mut cpus, piece.cpu);
                 let block = &blocks[piece.block as usize];
-                for function in &block[usize::from(piece.first)..usize::from(piece.end)] {
-                    of_trace[*function] += 1;
+                let executed = &block[usize::from(piece.first)..usize::from(piece.end)];
+                for function in executed.iter().filter(|_| piece.path.is_some()) {
+                    *of_trace.entry((cpu, *function)).or_default() += 1;
                 }
             }
-            for (counts, count) in counts.iter_mut().zip(of_trace) {
-                *counts.entry(count).or_default() += trace.times;
+            for (key, count) in of_trace {
+                *counts.entry(key).or_default().entry(count).or_default() += trace.times;
             }
         }
-        let spread = |(key, number)| {
-            let stats = results::Stats::of(&counts[number]);
+        let all: u64 = traces.iter().map(|trace| trace.times).sum();
+        let keys: HashMap<usize, Key> = numbers.into_iter().map(|(key, n)| (n, key)).collect();
+        let spread = |((cpu, function), mut counts): ((usize, usize), BTreeMap<u64, u64>)| {
+            let without = all - counts.values().sum::<u64>();
+            if without != 0 {
+                counts.insert(0, without);
+            }
+            let stats = results::Stats::of(&counts);
+            let key = (cpu, keys[&function].clone());
             (key, [stats.min, stats.p50, stats.max])
         };
-        numbers.into_iter().map(spread).collect()
+        counts.into_iter().map(spread).collect()
     }
 
     /// Returns the steps of a sample.
@@ -119,11 +130,7 @@ impl<'t> Walker<'t> {
         let mut stacks: HashMap<u16, Stacks> = HashMap::new();
         let mut steps: Vec<Step> = Vec::new();
         for piece in pieces {
-            let cpu = cpus.iter().position(|cpu| *cpu == piece.cpu);
-            let cpu = cpu.unwrap_or_else(|| {
-                cpus.push(piece.cpu);
-                cpus.len() - 1
-            });
+            let cpu = place_in(&mut cpus, piece.cpu);
             let block = &self.blocks[piece.block as usize];
             let stack = stacks.entry(piece.cpu).or_default();
             let mut via = piece.path.and_then(name_of);
@@ -161,6 +168,15 @@ impl<'t> Walker<'t> {
         }
         steps
     }
+}
+
+/// Returns the place of a CPU in the order of first instructions.
+fn place_in(cpus: &mut Vec<u16>, cpu: u16) -> usize {
+    let known = cpus.iter().position(|one| *one == cpu);
+    known.unwrap_or_else(|| {
+        cpus.push(cpu);
+        cpus.len() - 1
+    })
 }
 
 fn unknown(address: u64) -> Place {

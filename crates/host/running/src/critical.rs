@@ -105,7 +105,7 @@ impl Watcher {
 }
 
 /// Whether samples of `job` are marked and have values in instructions.
-fn has_marks(job: &Job) -> bool {
+pub fn has_marks(job: &Job) -> bool {
     let workloads = &job.load.plan.lists.workload.values;
     let marked = workloads.iter().any(|workload| workload.is_marked());
     marked && job.metric == Metric::Insns

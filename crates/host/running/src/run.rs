@@ -15,7 +15,7 @@ use crate::boot::Show;
 use crate::job::Job;
 use crate::options::RunArgs;
 use crate::session::Session;
-use crate::{debug, kvm, session};
+use crate::{critical, debug, kvm, session};
 use reporting::compare::Worse;
 use reporting::format::FormatArgs;
 use reporting::{report, saved_runs};
@@ -85,19 +85,29 @@ pub fn traced(args: &RunArgs) -> Result<Vec<Session>> {
     }
     // One boot shows the way; the others differ by the phases of ticks.
     args.repeat = args.repeat.or(Some(1));
-    match Boots::of(&args)? {
-        Boots::Pair(mut jobs) => {
-            jobs.iter_mut().for_each(|job| job.traces = true);
-            Ok(pair::sessions(&args, &jobs)?.into())
-        }
-        Boots::Job(mut job) => {
-            job.traces = true;
-            let folder = Folder::claim(args.out.as_deref(), &job.board().name)?;
-            Ok(vec![session::run(&job, folder, Show::Dumps)?])
-        }
+    let mut boots = Boots::of(&args)?;
+    let jobs: &mut [Job] = match &mut boots {
+        Boots::Pair(jobs) => &mut **jobs,
+        Boots::Job(job) => std::slice::from_mut(&mut **job),
         Boots::Stopped(_) | Boots::Here => bad_input!(
             "explain: a plugin of QEMU observes the samples; leave out --debug, and use --kvm emulator"
         ),
+    };
+    for job in jobs {
+        if !critical::has_marks(job) {
+            bad_input!(
+                "explain: nothing divides these samples; use --metric insns, and a workload like pingpong, ipi or linux-pipe"
+            );
+        }
+        job.traces = true;
+    }
+    match boots {
+        Boots::Pair(jobs) => Ok(pair::sessions(&args, &jobs)?.into()),
+        Boots::Job(job) => {
+            let folder = Folder::claim(args.out.as_deref(), &job.board().name)?;
+            Ok(vec![session::run(&job, folder, Show::Dumps)?])
+        }
+        Boots::Stopped(_) | Boots::Here => Ok(Vec::new()),
     }
 }
 
