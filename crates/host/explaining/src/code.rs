@@ -111,14 +111,21 @@ impl CodeImage {
         })
     }
 
-    /// Returns the only link address of `words`.
-    fn find(&self, words: &[u8]) -> Option<u64> {
-        let mut found = self.parts.iter().flat_map(|(start, bytes)| {
-            let all = memmem::find_iter(bytes, words);
-            all.filter(|at| at.is_multiple_of(4))
-                .map(move |at| start + at as u64)
-        });
-        found.next().filter(|_| found.next().is_none())
+    /// Returns the distances by which the file may have been moved, if it has the code of `block`. It moves only by whole
+    /// pages.
+    fn bases(&self, block: &critical::Code) -> impl Iterator<Item = u64> {
+        let words = bytes(&block.words);
+        self.parts.iter().flat_map(move |(start, bytes)| {
+            let all: Vec<usize> = memmem::find_iter(bytes, &words).collect();
+            let addresses = all.into_iter().map(move |at| start + at as u64);
+            let bases = addresses.map(|at| block.address.wrapping_sub(at));
+            bases.filter(|base| base.is_multiple_of(PAGE))
+        })
+    }
+
+    /// Returns the number of its bytes.
+    fn size(&self) -> usize {
+        self.parts.iter().map(|(_, bytes)| bytes.len()).sum()
     }
 }
 
@@ -151,43 +158,64 @@ pub struct Places<'i> {
 
 /// Instructions that are enough to know a place by.
 const ENOUGH: usize = 6;
+/// Bytes of a file in which short blocks are looked for, too.
+const SMALL: usize = 4 << 20;
+const PAGE: u64 = 0x1000;
 /// Blocks that are enough to know a distance by.
 const AGREE: usize = 3;
 
 impl<'i> Places<'i> {
     /// Finds the distances from `blocks`.
     pub fn find(images: &'i [CodeImage], blocks: &[critical::Code]) -> Self {
-        let mut bases: HashMap<(usize, u64), usize> = HashMap::new();
         let mut places = Self {
             images,
             bases: HashMap::new(),
         };
-        for block in blocks.iter().filter(|block| block.words.len() >= ENOUGH) {
-            if places.place(block).is_some() {
-                continue;
-            }
-            let words = bytes(&block.words);
-            for (n, image) in images.iter().enumerate() {
-                // An image moves only by whole pages.
-                let at = image.find(&words);
-                let base = at.map(|at| block.address.wrapping_sub(at));
-                let Some(base) = base.filter(|base| base.is_multiple_of(0x1000)) else {
-                    continue;
-                };
-                let agree = bases.entry((n, base)).or_default();
-                *agree += 1;
-                if *agree >= AGREE {
-                    places.bases.insert((n, base), *agree);
-                }
-            }
-        }
-        // A small program may have run only a few blocks.
-        for ((n, base), agree) in bases {
-            if places.bases.keys().all(|(known, _)| *known != n) {
-                places.bases.insert((n, base), agree);
+        places.by_long_blocks(blocks);
+        for (n, image) in images.iter().enumerate() {
+            if image.size() <= SMALL && places.bases.keys().all(|(known, _)| *known != n) {
+                places.by_all_blocks(n, blocks);
             }
         }
         places
+    }
+
+    /// Finds distances by blocks of which each file has one at most.
+    fn by_long_blocks(&mut self, blocks: &[critical::Code]) {
+        let mut votes: HashMap<(usize, u64), usize> = HashMap::new();
+        for block in blocks.iter().filter(|block| block.words.len() >= ENOUGH) {
+            if self.place(block).is_some() {
+                continue;
+            }
+            for (n, image) in self.images.iter().enumerate() {
+                let mut bases = image.bases(block);
+                let (Some(base), None) = (bases.next(), bases.next()) else {
+                    continue;
+                };
+                let agree = votes.entry((n, base)).or_default();
+                *agree += 1;
+                if *agree >= AGREE {
+                    self.bases.insert((n, base), *agree);
+                }
+            }
+        }
+    }
+
+    /// Finds the distance of file `n` by the blocks of all lengths, most of which agree. Where each access to a system
+    /// register ends a block, no block is long.
+    fn by_all_blocks(&mut self, n: usize, blocks: &[critical::Code]) {
+        let mut votes: HashMap<u64, usize> = HashMap::new();
+        for block in blocks.iter().filter(|block| self.place(block).is_none()) {
+            for base in self.images[n].bases(block) {
+                *votes.entry(base).or_default() += block.words.len();
+            }
+        }
+        let best = votes
+            .into_iter()
+            .max_by_key(|(base, words)| (*words, *base));
+        if let Some((base, words)) = best.filter(|(_, words)| *words >= AGREE * ENOUGH) {
+            self.bases.insert((n, base), words);
+        }
     }
 
     /// Returns the file of a block and its link address. A kernel changes some of its instructions when it boots.

@@ -114,15 +114,11 @@ fn parting(cells: [&ExplainedCell; 2]) -> Option<Parting> {
         if one.count != other.count {
             let same = one.blocks.iter().zip(&other.blocks);
             let same = same.take_while(|(one, other)| one.1 == other.1);
-            let until = |step: &Step| {
-                let (n, rest) = (same.clone().count(), step.blocks.len());
-                let place = step.blocks.get(n.min(rest.saturating_sub(1)));
-                format!("{} ({})", place.map_or("", |(place, _)| place), step.count)
-            };
+            let of_it = |step: &Step| format!("{} instructions of it", step.count);
             return Some(Parting {
-                after: after + same.clone().map(|(one, _)| one.1).sum::<u64>(),
+                after: after + same.map(|(one, _)| one.1).sum::<u64>(),
                 function: one.function.clone(),
-                to: [until(one), until(other)],
+                to: [of_it(one), of_it(other)],
             });
         }
         after += one.count;
@@ -171,7 +167,7 @@ mod tests {
         assert_eq!(parts("a 1 5, b 1 7", "a 1 5"), at(5, "a", ["b", "its end"]));
         assert_eq!(
             parts("a 1 5, b 1 7", "a 1 6, b 1 7"),
-            at(0, "a", ["a+0x0 (5)", "a+0x0 (6)"])
+            at(0, "a", ["5 instructions of it", "6 instructions of it"])
         );
         // Another level is another way, for a name that both levels have.
         assert_eq!(

@@ -34,8 +34,10 @@ pub struct Explained {
 /// A cell, by the sample whose path is the median.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct ExplainedCell {
-    /// The words that define it.
+    /// Its title, with the words that tell it from others of this title.
     pub title: String,
+    /// The words that define it, by dimension.
+    pub words: BTreeMap<String, String>,
     /// Hypervisor below the guest.
     pub under: String,
     /// Unit of all counts: `insns`.
@@ -79,7 +81,6 @@ impl Explained {
             ..Self::default()
         };
         let mut notes = BTreeSet::new();
-        let mut titles = BTreeSet::new();
         for boot in &session.traces {
             let images: Vec<CodeImage> = boot.code.iter().map(CodeImage::of).collect();
             for image in images.iter().filter(|image| !image.has_symbols()) {
@@ -91,18 +92,16 @@ impl Explained {
             let walker = Walker::new(&boot.traces, &images);
             for cell in &boot.cells {
                 // Repetitions have the same cells.
-                let title = (cell.under.to_string(), cell.title());
-                if cell.stats.is_none() || !titles.insert(title) {
+                let known = explained.cells.iter().any(|one| one.words == words(cell));
+                if cell.stats.is_none() || known {
                     continue;
                 }
                 explained.cells.extend(explained_cell(boot, &walker, cell)?);
             }
         }
         for cell in &session.results.cells {
-            let is_it = |one: &ExplainedCell| {
-                (&*one.under, one.title.as_str()) == (&*cell.under.to_string(), &*cell.title())
-            };
-            if cell.stats.is_some() && !explained.cells.iter().any(is_it) {
+            let known = explained.cells.iter().any(|one| one.words == words(cell));
+            if cell.stats.is_some() && !known {
                 notes.insert(format!(
                     "{}, under {}: left out; nothing divides its samples",
                     cell.title(),
@@ -110,8 +109,28 @@ impl Explained {
                 ));
             }
         }
+        explained.tell_apart();
         explained.notes = notes.into_iter().collect();
         Ok(explained)
+    }
+
+    /// Adds to titles that several cells have the words by which these differ.
+    fn tell_apart(&mut self) {
+        let all = self.cells.clone();
+        for cell in &mut self.cells {
+            let like = all
+                .iter()
+                .filter(|one| (&one.title, &one.under) == (&cell.title, &cell.under));
+            let like: Vec<&ExplainedCell> = like.collect();
+            let differ = |key: &&String| like.iter().any(|one| one.words[*key] != cell.words[*key]);
+            let added: Vec<String> = cell
+                .words
+                .keys()
+                .filter(differ)
+                .map(|key| format!(", {key} {}", cell.words[key]))
+                .collect();
+            cell.title += &added.concat();
+        }
     }
 
     /// Reads the explanation in a run's folder, or of a saved run.
@@ -156,6 +175,12 @@ impl ExplainedCell {
         Ok(())
     }
 
+    /// Returns the instructions of a function on the path, of all CPUs.
+    pub fn count_of(&self, function: &str) -> u64 {
+        let same = self.functions.iter().filter(|one| one.name == function);
+        same.map(|one| one.count).sum()
+    }
+
     /// Returns its name in tables.
     pub fn name(&self) -> String {
         format!("{}, under {}", self.title, self.under)
@@ -193,6 +218,7 @@ fn explained_cell(
     let steps = walker.steps(&median.pieces);
     let explained = ExplainedCell {
         title: cell.title(),
+        words: words(cell),
         under: cell.under.to_string(),
         unit: cell.unit.clone(),
         path: critical.path.p50,
@@ -205,6 +231,12 @@ fn explained_cell(
         .check()
         .map_err(|why| anyhow!("{}: {why}", explained.name()))?;
     Ok(Some(explained))
+}
+
+/// Returns the words that define a cell.
+fn words(cell: &Cell) -> BTreeMap<String, String> {
+    let keys = results::keys().map(Into::into);
+    keys.zip(cell.key()).collect()
 }
 
 /// A function's file and name.

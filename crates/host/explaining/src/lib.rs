@@ -9,7 +9,7 @@
 
 mod code;
 mod difference;
-mod explanation;
+pub mod explanation;
 mod kallsyms;
 mod page;
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::walk::Step;
 /// Name of the file.
 pub const FILE: &str = "explain.html";
 /// Width of a drawing.
-const WIDTH: f64 = 760.0;
+const WIDTH: f64 = 640.0;
 /// Height of a lane, and of a level of calls.
 const LANE: f64 = 18.0;
 /// Colours by level.
@@ -45,14 +45,26 @@ fn section(cell: &ExplainedCell) -> Markup {
             (list.html())
             figure { figcaption { b { "Both CPUs, in order" } " " span.muted { "EL0 is green, EL1 blue, EL2 orange; off the path they are pale; a line is a store or an interrupt that woke a CPU" } } (strip(cell)) }
             figure { figcaption { b { "The path: functions below their callers" } " " span.muted { "the width is the number of instructions" } } (icicle(cell)) }
-            details { summary { "Every block of the sample" } div.scroll { table.data {
-                thead { tr { th { "CPU" } th { "level" } th.words { "code" } th.words { "block" } th { "insns" } th.words { "path" } } }
-                tbody { @for step in &cell.steps { @for (place, count) in &step.blocks {
-                    tr { td { (step.cpu) } td { "EL" (step.level) } td.words { (step.image) } td.words { (place) } td { (count) } td.words { @if step.on_path { "path" } @else { "off" } } }
-                } } }
-            } } }
+            details { summary { "Every block of the sample: CPU, level, code, address of the block, instructions" } pre { (blocks(cell)) } }
         }
     }
+}
+
+/// Returns a line for each step, with its blocks.
+fn blocks(cell: &ExplainedCell) -> String {
+    let mut text = String::new();
+    for step in &cell.steps {
+        let _ = write!(text, "{} EL{} {}", step.cpu, step.level, step.image);
+        for (place, count) in &step.blocks {
+            let _ = write!(text, " {place} {count}");
+        }
+        text += if step.on_path {
+            "\n"
+        } else {
+            " (off the path)\n"
+        };
+    }
+    text
 }
 
 /// Draws lanes of CPUs and levels, along the instructions of all CPUs.
@@ -70,7 +82,12 @@ fn strip(cell: &ExplainedCell) -> Markup {
     for cpu in 0..cpus {
         for level in 0..3 {
             let base = LANE * (3 * cpu + level) as f64 + 13.0;
-            text(&mut shapes, (2.0, base), &format!("CPU {cpu} EL{level}"));
+            text(
+                &mut shapes,
+                (2.0, base),
+                "",
+                &format!("CPU {cpu} EL{level}"),
+            );
         }
     }
     let mut at = 0;
@@ -129,26 +146,24 @@ fn icicle(cell: &ExplainedCell) -> Markup {
                 &format!("{name}: {} insns", to - from),
             );
             if width > 7.0 * name.len() as f64 + 6.0 {
-                text(shapes, (x(from) + 3.0, top + 13.0), name);
+                let class = format!("within {}", COLOURS[usize::from(level.min(3))]);
+                text(shapes, (x(from) + 3.0, top + 13.0), &class, name);
             }
         };
     for step in on_path {
-        let names: Vec<&str> = step
-            .callers
-            .iter()
-            .chain([&step.function])
-            .map(String::as_str)
-            .collect();
-        let same = open
-            .iter()
-            .zip(&names)
-            .take_while(|(frame, name)| frame.0 == **name)
-            .count();
+        let frames: Vec<(u8, &str)> = step.stack().collect();
+        let same = open.iter().zip(&frames);
+        let same = same.take_while(|(open, frame)| (open.2, open.0) == **frame);
+        let same = same.count();
         while open.len() > same {
             let frame = open.pop().unwrap_or_default();
             close(&mut shapes, open.len(), frame, at);
         }
-        open.extend(names[same..].iter().map(|name| (*name, at, step.level)));
+        open.extend(
+            frames[same..]
+                .iter()
+                .map(|(level, name)| (*name, at, *level)),
+        );
         deepest = deepest.max(open.len());
         at += step.count;
     }
@@ -180,17 +195,17 @@ fn rect(
     );
 }
 
-fn text(shapes: &mut String, (x, y): (f64, f64), words: &str) {
+fn text(shapes: &mut String, (x, y): (f64, f64), class: &str, words: &str) {
     let words = html! { (words) }.into_string();
     let _ = write!(
         shapes,
-        r#"<text x="{x:.1}" y="{y:.1}" font-size="10" fill="currentColor">{words}</text>"#
+        r#"<text class="{class}" x="{x:.1}" y="{y:.1}" font-size="10">{words}</text>"#
     );
 }
 
 fn drawing(height: f64, about: &str, shapes: &str) -> Markup {
     html! { div.scroll { (PreEscaped(format!(
-        r#"<svg viewBox="0 0 {WIDTH:.0} {height:.0}" style="max-width:100%;min-width:560px" role="img" aria-label="{}">{shapes}</svg>"#,
+        r#"<svg viewBox="0 0 {WIDTH:.0} {height:.0}" style="width:{WIDTH:.0}px;max-width:none" role="img" aria-label="{}">{shapes}</svg>"#,
         html! { (about) }.into_string()
     ))) } }
 }

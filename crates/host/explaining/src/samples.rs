@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Made-up explanations, for tests.
 
+use std::collections::BTreeMap;
+
 use crate::explanation::{ExplainedCell, FunctionCost};
 use crate::walk::Step;
 
@@ -34,6 +36,7 @@ pub fn cell(text: &str) -> ExplainedCell {
     let path = steps.iter().map(|step| step.count).sum();
     let cell = ExplainedCell {
         title: "linux-pipe none".into(),
+        words: BTreeMap::new(),
         under: "none".into(),
         unit: "insns".into(),
         path,

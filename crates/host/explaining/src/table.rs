@@ -182,8 +182,7 @@ pub fn differences(both: [&Explained; 2], top: Option<usize>) -> Result<Document
     let [a, b] = both;
     let mut found = false;
     for of_b in &b.cells {
-        let is_like =
-            |of_a: &&ExplainedCell| (&of_a.title, &of_a.under) == (&of_b.title, &of_b.under);
+        let is_like = |of_a: &&ExplainedCell| of_a.words == of_b.words;
         let Some(of_a) = a.cells.iter().find(is_like) else {
             continue;
         };

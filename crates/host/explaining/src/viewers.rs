@@ -12,7 +12,6 @@ use fxprof_processed_profile::{
 use serde_json::{Value, json};
 
 use crate::explanation::{Explained, ExplainedCell};
-use crate::walk::Step;
 
 /// Returns the names and texts of all files.
 pub fn files(explained: &Explained) -> [(&'static str, String); 3] {
@@ -23,20 +22,12 @@ pub fn files(explained: &Explained) -> [(&'static str, String); 3] {
     ]
 }
 
-/// Returns the names of a step's stack, the outermost first.
-fn stack(step: &Step) -> impl Iterator<Item = &str> {
-    step.callers
-        .iter()
-        .chain([&step.function])
-        .map(String::as_str)
-}
-
 /// Returns a line for each stack on the path: names with semicolons between them, and a count.
 fn folded(explained: &Explained) -> String {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for cell in &explained.cells {
         for step in cell.steps.iter().filter(|step| step.on_path) {
-            let names = stack(step).map(|name| name.replace([';', '\n'], ","));
+            let names = step.stack().map(|(_, name)| name.replace([';', '\n'], ","));
             let names: Vec<String> = [
                 cell.name(),
                 format!("CPU {}", step.cpu),
@@ -113,8 +104,9 @@ fn of_cell(profile: &mut Profile, number: u32, cell: &ExplainedCell) {
     let mut at = 0;
     for step in &cell.steps {
         let thread = threads[step.cpu];
-        let frames: Vec<FrameInfo> = stack(step)
-            .map(|name| FrameInfo {
+        let frames: Vec<FrameInfo> = step
+            .stack()
+            .map(|(_, name)| FrameInfo {
                 frame: Frame::Label(profile.intern_string(name)),
                 category_pair: CategoryHandle::OTHER.into(),
                 flags: FrameFlags::empty(),

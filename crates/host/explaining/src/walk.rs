@@ -9,6 +9,15 @@ use serde::{Deserialize, Serialize};
 use crate::code::{CodeImage, Function, Places};
 use crate::explanation::Key;
 
+/// A function that called another one, or that an exception interrupted.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Caller {
+    /// Exception level.
+    pub level: u8,
+    /// The function.
+    pub function: String,
+}
+
 /// Instructions of a function that a CPU executed one after another.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Step {
@@ -29,12 +38,21 @@ pub struct Step {
     pub count: u64,
     /// The functions that called it, the outermost one first. They follow from the calls and returns in the sample.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub callers: Vec<String>,
+    pub callers: Vec<Caller>,
     /// Its blocks: distance from the symbol, and number of instructions.
     pub blocks: Vec<(String, u64)>,
 }
 
 impl Step {
+    /// Returns the levels and names of its stack, the outermost function first.
+    pub fn stack(&self) -> impl Iterator<Item = (u8, &str)> {
+        let callers = self
+            .callers
+            .iter()
+            .map(|one| (one.level, one.function.as_str()));
+        callers.chain([(self.level, self.function.as_str())])
+    }
+
     /// Whether `next` goes on in the same function.
     fn goes_on(&self, next: &Self) -> bool {
         next.via.is_none()
@@ -137,6 +155,10 @@ impl<'t> Walker<'t> {
             for n in usize::from(piece.first)..usize::from(piece.end) {
                 let Place { image, function } = &self.places[piece.block as usize][n];
                 let callers = stack.callers(block.level, &function.symbol.0);
+                let inlined = function.callers.iter().map(|function| Caller {
+                    level: block.level,
+                    function: function.clone(),
+                });
                 let step = Step {
                     cpu,
                     level: block.level,
@@ -145,7 +167,7 @@ impl<'t> Walker<'t> {
                     on_path: piece.path.is_some(),
                     via: via.take(),
                     count: 1,
-                    callers: callers.chain(function.callers.iter().cloned()).collect(),
+                    callers: callers.chain(inlined).collect(),
                     blocks: Vec::new(),
                 };
                 stack.executes(block.words[n]);
@@ -231,7 +253,7 @@ impl Jump {
 
 impl Stacks {
     /// An instruction of `symbol` is next. Returns its callers.
-    fn callers(&mut self, level: u8, symbol: &str) -> impl Iterator<Item = String> {
+    fn callers(&mut self, level: u8, symbol: &str) -> impl Iterator<Item = Caller> {
         let level = usize::from(level.min(3));
         let last = std::mem::take(&mut self.last);
         // An exception has no caller at its level; its return goes on where it came from.
@@ -256,9 +278,15 @@ impl Stacks {
         } else if last == Jump::Call && same {
             stack.push(symbol.into());
         }
-        let outer = self.levels[..level].iter().flatten();
-        let inner = &self.levels[level];
-        let callers: Vec<String> = outer.chain(&inner[..inner.len() - 1]).cloned().collect();
+        let levels = (0_u8..).zip(&self.levels[..=level]);
+        let frames = levels.flat_map(|(level, stack)| stack.iter().map(move |one| (level, one)));
+        let mut callers: Vec<Caller> = frames
+            .map(|(level, function)| Caller {
+                level,
+                function: function.clone(),
+            })
+            .collect();
+        callers.pop();
         callers.into_iter()
     }
 

@@ -24,6 +24,7 @@
 //! table = ["text"]            # parts of the table on a terminal
 //! table_lacks = ["text"]      # and texts that it lacks
 //! skipped = 0                 # how many cells may be skipped; any number if absent
+//! functions = { "pipe_write" = [1, 900] } # instructions of a function on the path of the first cell
 //!
 //! [[cell]]                    # every cell that `select` chooses, at least one
 //! select = { wait = "wfi", trap = "wfi" }
@@ -315,6 +316,7 @@ impl Case {
         }
         let mut job = Job::of_run(&args)?;
         job.before = Some(before.clone());
+        job.traces = self.expect.explains();
         self.boot(job, name)
     }
 

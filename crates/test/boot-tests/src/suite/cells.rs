@@ -12,7 +12,7 @@ use serde::Deserialize;
 /// A number to come close to, or two to lie between.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged)]
-enum Range {
+pub enum Range {
     About(f64),
     Within([f64; 2]),
 }
@@ -28,7 +28,7 @@ impl Range {
     }
 
     /// An error that begins with `found`, unless it contains `value`.
-    fn check(self, value: f64, found: impl FnOnce() -> String) -> Result<()> {
+    pub fn check(self, value: f64, found: impl FnOnce() -> String) -> Result<()> {
         ensure!(self.contains(value), "{}, expected {self}", found());
         Ok(())
     }

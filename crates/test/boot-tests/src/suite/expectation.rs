@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use anyhow::{Result, anyhow, bail, ensure};
 use serde::Deserialize;
 
+use super::cells::Range;
+use explaining::explanation::Explained;
 use running::session::Session;
 use running::verdict;
 
@@ -23,6 +25,7 @@ pub struct Expect {
     table: Vec<String>,
     table_lacks: Vec<String>,
     skipped: Option<usize>,
+    functions: BTreeMap<String, Range>,
 }
 
 impl Default for Expect {
@@ -35,6 +38,7 @@ impl Default for Expect {
             table: Vec::new(),
             table_lacks: Vec::new(),
             skipped: None,
+            functions: BTreeMap::new(),
         }
     }
 }
@@ -71,6 +75,11 @@ impl Expect {
         Ok(())
     }
 
+    /// Whether the run has to keep what samples consist of.
+    pub fn explains(&self) -> bool {
+        !self.functions.is_empty()
+    }
+
     pub fn compare(&self, session: &Session) -> Result<()> {
         let failure = session.failure.as_ref();
         let status = failure.map_or(verdict::OK, |failure| failure.word);
@@ -92,6 +101,7 @@ impl Expect {
         }
         self.compare_times(&session.console)?;
         self.compare_table(session)?;
+        self.compare_functions(session)?;
         let skipped = session
             .results
             .cells
@@ -115,6 +125,27 @@ impl Expect {
                 found == expected,
                 "the console has `{part}` {found} times, expected {expected}"
             );
+        }
+        Ok(())
+    }
+
+    /// Compares the functions of the first cell.
+    fn compare_functions(&self, session: &Session) -> Result<()> {
+        if !self.explains() {
+            return Ok(());
+        }
+        let explained = Explained::of(session)?;
+        let cell = explained.cells.first();
+        let cell = cell.ok_or_else(|| anyhow!("no cell is explained: {:?}", explained.notes))?;
+        for (name, expected) in &self.functions {
+            let found = cell.count_of(name);
+            expected.check(found as f64, || {
+                let longest: Vec<_> = cell.functions.iter().take(8).map(|one| &one.name).collect();
+                format!(
+                    "{}: {name} has {found} instructions; {longest:?} have most",
+                    cell.name()
+                )
+            })?;
         }
         Ok(())
     }
