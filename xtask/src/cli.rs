@@ -33,7 +33,7 @@ pub const EXPERIMENT: &str =
     "Repeat published measurements of idling, and show their figures next to ours";
 /// Likewise.
 pub const EXPLAIN: &str =
-    "Show one median sample function by function, or the difference of two, which adds up";
+    "Show a median sample function by function, or the difference between two";
 /// Likewise.
 pub const GOVERNORS: &str =
     "Replay a trace of idle intervals to every governor and to an oracle, on this machine";

@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode, Stdio};
 const EVERYDAY: &str = "xtask";
 /// The program with all verbs.
 const DEV: &str = "xtask-dev";
-/// Verbs that only [`DEV`] contains: experiments, the laboratory of governors, tests, and verbs that publish.
+/// Verbs that only [`DEV`] contains: experiments, explanations, the laboratory of governors, tests, and verbs that publish.
 pub const OF_DEV: [&str; 5] = ["experiment", "explain", "governors", "test", "dev"];
 
 /// The variable that passes the place of the workspace to the program.
@@ -22,7 +22,9 @@ const ROOT: &str = "ROUSE_ROOT";
 
 /// Builds the program for the verb on this program's command line, and becomes it. Returns only after a failure.
 pub fn become_it() -> ExitCode {
-    become_program(package(env::args().skip(1)))
+    let words = env::args_os().skip(1);
+    let words = words.map(|word| word.to_string_lossy().into_owned());
+    become_program(package(words))
 }
 
 /// Builds the program with all verbs, and becomes it. Returns only after a failure.
@@ -93,7 +95,7 @@ fn build(root: &Path, package: &str) -> io::Result<bool> {
         .spawn()?;
     let said = cargo.stderr.take().map(BufReader::new);
     let lines = said.into_iter().flat_map(BufRead::lines);
-    let quiet = env::args().any(|word| word == "-q" || word == "--quiet");
+    let quiet = env::args_os().any(|word| word == "-q" || word == "--quiet");
     let (mut begun, mut unshown) = (false, Vec::new());
     for line in lines.map_while(Result::ok) {
         // The report that everything is up to date is not worth a line.

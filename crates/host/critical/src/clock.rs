@@ -91,6 +91,11 @@ impl Clock {
         }
     }
 
+    /// Forgets the stretches that ended before all CPUs had executed `oldest` instructions.
+    pub fn forget(&mut self, oldest: u64) {
+        self.stretches.retain(|stretch| stretch.to > oldest);
+    }
+
     /// Returns the last stretches, which have `many` instructions.
     pub fn last(&self, many: u64) -> Vec<Stretch> {
         let mut left = many;
@@ -102,6 +107,10 @@ impl Clock {
             let take = stretch.len().min(left);
             last.push(Stretch {
                 from: stretch.to - take,
+                via: match take == stretch.len() {
+                    true => stretch.via,
+                    false => Via::Own,
+                },
                 ..*stretch
             });
             left -= take;

@@ -181,6 +181,29 @@ impl Cutter {
             self.ended += 1;
         }
         self.value = Some(Value::End(cpu));
+        self.forget_stretches();
+    }
+
+    /// Returns how many instructions all CPUs had executed when the oldest of the open samples began.
+    #[must_use]
+    pub fn oldest(&self) -> Option<u64> {
+        let open = self.cpus.iter().filter_map(|cpu| cpu.open.as_ref());
+        open.map(|open| open.work.total()).min()
+    }
+
+    /// Forgets the stretches before the open samples, which may overlap without an end.
+    fn forget_stretches(&mut self) {
+        let Some(oldest) = self.oldest().filter(|_| self.keeps) else {
+            return;
+        };
+        self.work.retain(|stretch| stretch.to > oldest);
+        let released = self.stores.values_mut();
+        let released = released.chain(self.sends.iter_mut().map(|(release, _)| release));
+        released.for_each(|release| release.clock.forget(oldest));
+        for cpu in &mut self.cpus {
+            cpu.clock.forget(oldest);
+            cpu.heard.forget(oldest);
+        }
     }
 
     /// This CPU has read `ticks` from its clock at the beginning or end of its sample.

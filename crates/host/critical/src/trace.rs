@@ -62,6 +62,8 @@ pub struct Traces {
     pub blocks: Vec<Code>,
     /// The samples.
     pub traces: Vec<Trace>,
+    /// How many samples are missing, because their blocks are not all known.
+    pub lost: u64,
 }
 
 /// A block that was entered.
@@ -184,7 +186,7 @@ impl Traces {
             }
             text.push('\n');
         }
-        text += "end\n";
+        let _ = writeln!(text, "end {}", self.lost);
         text
     }
 
@@ -192,10 +194,14 @@ impl Traces {
     #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
         let mut lines = text.lines();
-        if lines.next()? != HEADING || lines.next_back()? != "end" {
+        let (HEADING, Some(("end", lost))) = (lines.next()?, lines.next_back()?.split_once(' '))
+        else {
             return None;
-        }
-        let mut traces = Self::default();
+        };
+        let mut traces = Self {
+            lost: lost.parse().ok()?,
+            ..Self::default()
+        };
         while let Some(line) = lines.next() {
             match line.split_once(' ')? {
                 ("block", block) => traces.blocks.push(block_of(block)?),
@@ -359,12 +365,13 @@ mod tests {
                 )
                 .unwrap(),
             }],
+            lost: 2,
         };
         let text = traces.to_text();
         assert_eq!(Traces::from_text(&text), Some(traces));
         for damaged in [
             String::new(),
-            text.replace("end\n", ""),
+            text.replace("end 2\n", ""),
             text.replace("block 1", "block x"),
             text.replace("sample 3 7", "sample 3"),
             text.replacen("0 2 5 0 1", "9 2 5 0 1", 1),

@@ -2,11 +2,13 @@
 //! The code of a boot, and the functions in it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use memchr::memmem;
 use object::read::elf::ElfFile64;
-use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+use object::{Object, ObjectSection, SectionKind};
 use running::debug_info::Lines;
+use running::symbols;
 use running::traces::{CodeFile, Form};
 
 use crate::kallsyms;
@@ -26,8 +28,10 @@ pub struct Function {
 pub struct CodeImage {
     /// Its name.
     pub name: &'static str,
+    /// The exception levels at which it runs.
+    levels: &'static [u8],
     /// Its parts, each with its link address.
-    parts: Vec<(u64, Vec<u8>)>,
+    parts: Vec<(u64, Arc<[u8]>)>,
     /// Link addresses and names, sorted.
     symbols: Vec<(u64, String)>,
     lines: Option<Lines>,
@@ -38,6 +42,7 @@ impl CodeImage {
     pub fn of(file: &CodeFile) -> Self {
         let kernel = |first| Self {
             name: file.name,
+            levels: file.levels,
             parts: vec![(0, file.bytes.clone())],
             symbols: kallsyms::functions(&file.bytes, first).unwrap_or_default(),
             lines: None,
@@ -52,23 +57,13 @@ impl CodeImage {
     fn of_elf(file: &CodeFile) -> Option<Self> {
         let elf = ElfFile64::<object::Endianness>::parse(&*file.bytes).ok()?;
         let texts = elf.sections().filter(|one| one.kind() == SectionKind::Text);
-        let parts = texts.filter_map(|one| Some((one.address(), one.data().ok()?.to_vec())));
-        let named = |symbol: object::read::elf::ElfSymbol64<'_, '_>| {
-            let code = matches!(
-                symbol.kind(),
-                SymbolKind::Text | SymbolKind::Label | SymbolKind::Unknown
-            );
-            let name = symbol.name().ok()?;
-            let name = Some(name).filter(|name| !name.is_empty() && !name.starts_with('$'));
-            let name = name.filter(|_| code && symbol.section_index().is_some())?;
-            let name = format!("{:#}", rustc_demangle::demangle(name));
-            Some((symbol.address(), name))
-        };
-        let mut symbols: Vec<_> = elf.symbols().filter_map(named).collect();
+        let parts = texts.filter_map(|one| Some((one.address(), one.data().ok()?.into())));
+        let mut symbols = symbols::named(&elf);
         symbols.sort();
         symbols.dedup_by_key(|(address, _)| *address);
         Some(Self {
             name: file.name,
+            levels: file.levels,
             parts: parts.collect(),
             symbols,
             lines: Lines::of(&elf).ok(),
@@ -121,6 +116,17 @@ impl CodeImage {
             let bases = addresses.map(|at| block.address.wrapping_sub(at));
             bases.filter(|base| base.is_multiple_of(PAGE))
         })
+    }
+
+    /// Whether it runs at an exception level.
+    fn runs_at(&self, level: u8) -> bool {
+        self.levels.contains(&level)
+    }
+
+    /// Whether it has the same code, at the same level, as another file.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let meets = self.levels.iter().any(|level| other.runs_at(*level));
+        meets && self.parts == other.parts
     }
 
     /// Returns the number of its bytes.
@@ -187,7 +193,8 @@ impl<'i> Places<'i> {
             if self.place(block).is_some() {
                 continue;
             }
-            for (n, image) in self.images.iter().enumerate() {
+            let images = self.images.iter().enumerate();
+            for (n, image) in images.filter(|(_, image)| image.runs_at(block.level)) {
                 let mut bases = image.bases(block);
                 let (Some(base), None) = (bases.next(), bases.next()) else {
                     continue;
@@ -201,11 +208,12 @@ impl<'i> Places<'i> {
         }
     }
 
-    /// Finds the distance of file `n` by the blocks of all lengths, most of which agree. Where each access to a system
+    /// Finds the distance of file `n` by blocks of any length: the distance with the most votes wins. Where each access to a system
     /// register ends a block, no block is long.
     fn by_all_blocks(&mut self, n: usize, blocks: &[critical::Code]) {
         let mut votes: HashMap<u64, usize> = HashMap::new();
-        for block in blocks.iter().filter(|block| self.place(block).is_none()) {
+        let here = |block: &&critical::Code| self.images[n].runs_at(block.level);
+        for block in blocks.iter().filter(here) {
             for base in self.images[n].bases(block) {
                 *votes.entry(base).or_default() += block.words.len();
             }
@@ -218,27 +226,24 @@ impl<'i> Places<'i> {
         }
     }
 
-    /// Returns the file of a block and its link address. A kernel changes some of its instructions when it boots.
+    /// Returns the file of a block and its link address. A kernel changes some of its instructions when it boots, so the
+    /// file that has most of the instructions is the right one; of short blocks, it may have none.
     pub fn place(&self, block: &critical::Code) -> Option<(usize, u64)> {
         let words = bytes(&block.words);
-        let equal = |(n, base): &(usize, u64)| {
+        let here = self.bases.iter();
+        let here = here.filter(|((n, _), _)| self.images[*n].runs_at(block.level));
+        let covers = here.filter_map(|((n, base), agree)| {
             let address = block.address.wrapping_sub(*base);
             let there = self.images[*n].words(address, block.words.len())?;
-            let pairs = there
-                .as_chunks::<4>()
-                .0
-                .iter()
-                .zip(words.as_chunks::<4>().0);
-            let equal = pairs.filter(|(one, other)| one == other).count();
-            (2 * equal >= block.words.len()).then_some((
-                equal,
-                self.bases[&(*n, *base)],
-                *n,
-                address,
-            ))
-        };
-        let best = self.bases.keys().filter_map(equal).max()?;
-        Some((best.2, best.3))
+            let (there, _) = there.as_chunks::<4>();
+            let (words, _) = words.as_chunks::<4>();
+            let equal = there.iter().zip(words).filter(|(one, other)| one == other);
+            Some((equal.count(), *agree, *n, address))
+        });
+        let covers: Vec<_> = covers.collect();
+        let is_alone = covers.len() == 1 && block.words.len() < ENOUGH;
+        let (equal, _, n, address) = covers.into_iter().max()?;
+        (is_alone || 2 * equal >= block.words.len()).then_some((n, address))
     }
 }
 
@@ -273,7 +278,8 @@ mod tests {
             .collect();
         let image = CodeImage {
             name: "linux",
-            parts: vec![(0x1_0000, bytes(&words))],
+            levels: &[1],
+            parts: vec![(0x1_0000, bytes(&words).into())],
             symbols: vec![(0x1_0000, "first".into()), (0x1_1000, "second".into())],
             lines: None,
         };

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use crate::explanation::{ExplainedCell, Key};
-use crate::walk::Step;
 
 /// A function in both samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,41 +88,48 @@ impl<'e> Difference<'e> {
     }
 }
 
-/// Finds where the paths part: the first function that only one of them executes next, or that is left elsewhere.
-fn parting(cells: [&ExplainedCell; 2]) -> Option<Parting> {
-    let [mut a, mut b] = cells.map(|cell| cell.steps.iter().filter(|step| step.on_path));
-    let (mut after, mut last) = (0, String::new());
-    loop {
-        let (one, other) = (a.next(), b.next());
-        let (Some(one), Some(other)) = (one, other) else {
-            let told =
-                |step: Option<&Step>| step.map_or("its end".into(), |step| step.function.clone());
-            return (one.is_some() || other.is_some()).then(|| Parting {
-                after,
-                function: last,
-                to: [told(one), told(other)],
-            });
-        };
-        if (one.level, &one.image, &one.function) != (other.level, &other.image, &other.function) {
-            return Some(Parting {
-                after,
-                function: last,
-                to: [one.function.clone(), other.function.clone()],
-            });
+/// A function that a CPU executes for a time, by level, file and name, and the number of instructions.
+type Visit<'e> = ((u8, &'e str, &'e str), u64);
+
+/// Returns the visits of a path. Work off the path, and other callers, do not end a visit.
+fn visits(cell: &ExplainedCell) -> Vec<Visit<'_>> {
+    let mut visits: Vec<Visit<'_>> = Vec::new();
+    for step in cell.steps.iter().filter(|step| step.on_path) {
+        let function = (step.level, step.image.as_str(), step.function.as_str());
+        match visits.last_mut().filter(|_| step.via.is_none()) {
+            Some((last, count)) if *last == function => *count += step.count,
+            _ => visits.push((function, step.count)),
         }
-        if one.count != other.count {
-            let same = one.blocks.iter().zip(&other.blocks);
-            let same = same.take_while(|(one, other)| one.1 == other.1);
-            let of_it = |step: &Step| format!("{} instructions of it", step.count);
-            return Some(Parting {
-                after: after + same.map(|(one, _)| one.1).sum::<u64>(),
-                function: one.function.clone(),
-                to: [of_it(one), of_it(other)],
-            });
-        }
-        after += one.count;
-        last.clone_from(&one.function);
     }
+    visits
+}
+
+/// Finds where the paths part: the first visit to another function, or with another number of instructions.
+fn parting(cells: [&ExplainedCell; 2]) -> Option<Parting> {
+    let [a, b] = cells.map(visits);
+    let place = a.iter().zip(&b).take_while(|(one, other)| one == other);
+    let place = place.count();
+    let both = [a.get(place), b.get(place)];
+    let (function, to) = match both {
+        [None, None] => return None,
+        [Some((one, count)), Some((other, others))] if one == other => {
+            let of_it = |count| format!("executes {count} instructions of it");
+            (one.2, [count, others].map(of_it))
+        }
+        _ => {
+            let to = |visit: Option<&Visit<'_>>| match visit {
+                Some(((_, _, name), _)) => format!("goes on with {name}"),
+                None => "ends".into(),
+            };
+            let last = place.checked_sub(1).map(|last| a[last].0.2);
+            (last.unwrap_or_default(), both.map(to))
+        }
+    };
+    Some(Parting {
+        after: a[..place].iter().map(|(_, count)| count).sum(),
+        function: function.into(),
+        to,
+    })
 }
 
 #[cfg(test)]
@@ -162,17 +168,27 @@ mod tests {
         assert_eq!(parts("a 1 5, b 1 7", "a 1 5, b 1 7"), None);
         assert_eq!(
             parts("a 1 5, b 1 7", "a 1 5, c 1 7"),
-            at(5, "a", ["b", "c"])
+            at(5, "a", ["goes on with b", "goes on with c"])
         );
-        assert_eq!(parts("a 1 5, b 1 7", "a 1 5"), at(5, "a", ["b", "its end"]));
+        assert_eq!(
+            parts("a 1 5, b 1 7", "a 1 5"),
+            at(5, "a", ["goes on with b", "ends"])
+        );
         assert_eq!(
             parts("a 1 5, b 1 7", "a 1 6, b 1 7"),
-            at(0, "a", ["5 instructions of it", "6 instructions of it"])
+            at(
+                0,
+                "a",
+                [
+                    "executes 5 instructions of it",
+                    "executes 6 instructions of it"
+                ]
+            )
         );
         // Another level is another way, for a name that both levels have.
         assert_eq!(
             parts("a 1 5, b 1 7", "a 1 5, b 2 7"),
-            at(5, "a", ["b", "b"])
+            at(5, "a", ["goes on with b", "goes on with b"])
         );
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use critical::Trace;
+use foreign::Quoted;
 use reporting::saved_runs;
 use results::Cell;
 use running::session::Session;
@@ -19,6 +20,8 @@ use crate::walk::{Step, Walker};
 
 /// Name of the file.
 pub const FILE: &str = "explain.json";
+/// The version of its form.
+const SCHEMA: u64 = 1;
 
 /// All explained cells of a run.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -77,10 +80,20 @@ impl Explained {
     /// Explains the cells of a session.
     pub fn of(session: &Session) -> Result<Self> {
         let mut explained = Self {
-            schema: 1,
+            schema: SCHEMA,
             ..Self::default()
         };
-        let mut notes = BTreeSet::new();
+        let mut notes: BTreeSet<String> = BTreeSet::new();
+        let known = session
+            .results
+            .notes
+            .iter()
+            .chain(&session.results.problems);
+        notes.extend(
+            known
+                .filter(|note| note.contains("sample") || note.contains("path"))
+                .cloned(),
+        );
         for boot in &session.traces {
             let images: Vec<CodeImage> = boot.code.iter().map(CodeImage::of).collect();
             for image in images.iter().filter(|image| !image.has_symbols()) {
@@ -88,6 +101,20 @@ impl Explained {
                     "{}: it has no symbols, so functions are ranges of 4 KiB; a kernel has them with CONFIG_KALLSYMS=y",
                     image.name
                 ));
+            }
+            if boot.traces.lost != 0 {
+                notes.insert(format!(
+                    "{} samples are left out, since not all of their blocks are known",
+                    boot.traces.lost
+                ));
+            }
+            for (n, image) in images.iter().enumerate() {
+                for other in images[..n].iter().filter(|other| image.is_like(other)) {
+                    notes.insert(format!(
+                        "{} and {} are one kernel, so functions may bear the name of either",
+                        other.name, image.name
+                    ));
+                }
             }
             let walker = Walker::new(&boot.traces, &images);
             for cell in &boot.cells {
@@ -102,8 +129,13 @@ impl Explained {
         for cell in &session.results.cells {
             let known = explained.cells.iter().any(|one| one.words == words(cell));
             if cell.stats.is_some() && !known {
+                let why = match &cell.critical {
+                    None => "nothing divides its samples",
+                    Some(critical) if critical.path.count == 0 => "the path of no sample is known",
+                    Some(_) => "its samples were not kept",
+                };
                 notes.insert(format!(
-                    "{}, under {}: left out; nothing divides its samples",
+                    "{}, under {}: not explained: {why}",
                     cell.title(),
                     cell.under
                 ));
@@ -152,9 +184,19 @@ impl Explained {
             Ok(read) => read,
             Err(error) => bad_input!("{shown}: it is not an {FILE}: {error}"),
         };
+        if read.schema != SCHEMA {
+            bad_input!(
+                "{shown}: it has version {}, and {SCHEMA} is known; explain again",
+                read.schema
+            );
+        }
         for cell in &read.cells {
-            cell.check()
-                .map_err(|why| anyhow!("{shown}: {}: {why}", cell.title))?;
+            if let Err(why) = cell.check() {
+                bad_input!(
+                    "{shown}: {}: {why}; explain again",
+                    Quoted::new(&cell.title)
+                );
+            }
         }
         Ok(read)
     }
@@ -163,12 +205,13 @@ impl Explained {
 impl ExplainedCell {
     /// Checks that functions and steps add up to the path.
     pub fn check(&self) -> Result<()> {
-        let functions: u64 = self.functions.iter().map(|one| one.count).sum();
+        let functions = sum(self.functions.iter().map(|one| one.count));
         let on_path = self.steps.iter().filter(|step| step.on_path);
-        let steps: u64 = on_path.map(|step| step.count).sum();
-        if [functions, steps] != [self.path; 2] {
+        let steps = sum(on_path.map(|step| step.count));
+        let all = sum(self.steps.iter().map(|step| step.count));
+        if [functions, steps] != [Some(self.path); 2] || all.is_none() {
             bail!(
-                "the functions add up to {functions}, the steps to {steps}, and the path has {}",
+                "functions and steps do not add up to the path, {}",
                 self.path
             );
         }
@@ -185,6 +228,12 @@ impl ExplainedCell {
     pub fn name(&self) -> String {
         format!("{}, under {}", self.title, self.under)
     }
+}
+
+/// Returns a sum, if it is one that a sample may have. Sums and differences of two of them fit.
+fn sum(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
+    let sum = counts.try_fold(0, u64::checked_add);
+    sum.filter(|sum| *sum < 1 << 48)
 }
 
 /// Explains a cell; `None` if its path is not known.
@@ -242,7 +291,7 @@ fn words(cell: &Cell) -> BTreeMap<String, String> {
 /// A function's file and name.
 pub type Key = (String, String);
 
-fn functions(steps: &[Step], spread: &BTreeMap<(usize, Key), [u64; 3]>) -> Vec<FunctionCost> {
+fn functions(steps: &[Step], spread: &BTreeMap<(usize, u8, Key), [u64; 3]>) -> Vec<FunctionCost> {
     let mut counts: BTreeMap<(usize, u8, Key), [u64; 2]> = BTreeMap::new();
     for step in steps {
         let key = (step.image.clone(), step.function.clone());
@@ -251,7 +300,10 @@ fn functions(steps: &[Step], spread: &BTreeMap<(usize, Key), [u64; 3]>) -> Vec<F
     }
     let cost =
         |((cpu, level, key), [count, off_path]): ((usize, u8, Key), [u64; 2])| FunctionCost {
-            all: spread.get(&(cpu, key.clone())).copied().unwrap_or_default(),
+            all: spread
+                .get(&(cpu, level, key.clone()))
+                .copied()
+                .unwrap_or_default(),
             name: key.1,
             image: key.0,
             level,

@@ -19,7 +19,7 @@ const MOST: usize = 4_000_000;
 const LINKED: u64 = 2 << 20;
 /// Alignments of the parts, the least first.
 const ALIGNMENTS: [usize; 4] = [4, 8, 64, 256];
-/// Symbols that kernels align to pages, by which an array that is moved by a few symbols is known.
+/// Symbols that kernels align to pages, in which an array shows that is off by a few symbols.
 const ANCHORS: [&str; 3] = ["_text", "_start", "_stext"];
 const PAGE: u64 = 0x1000;
 

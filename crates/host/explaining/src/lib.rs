@@ -2,11 +2,12 @@
 //! The verb `explain`: one median sample along its path, function by function, and the difference of two.
 //!
 //! A plugin of the emulator keeps the blocks that each sample consists of (crate `critical`). [`code`] finds their
-//! functions, [`walk`] makes steps of a sample, [`explanation`] has the form of the file, [`difference`] compares two,
+//! functions, [`calls`] their callers, [`walk`] makes steps of a sample, [`explanation`] has the form of the file, [`difference`] compares two,
 //! [`table`], [`page`] and [`viewers`] show them.
 
 #![forbid(unsafe_code)]
 
+mod calls;
 mod code;
 mod difference;
 pub mod explanation;
@@ -19,9 +20,10 @@ mod viewers;
 mod walk;
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Arg, Args, Command, Id};
 use running::options::RunArgs;
 use running::run;
 use running::session::Session;
@@ -29,37 +31,48 @@ use shell::failure::bad_input;
 use shell::output::Output;
 use shell::partial_files;
 use shell::terminal::{note, say};
+use shell::timings;
 
 use explanation::{Explained, FILE};
 use table::Questions;
 
-/// Options that have no effect on earlier explanations.
-const OF_MEASURING: [&str; 8] = [
-    "board", "guest", "workload", "under", "out", "save", "json", "function",
-];
-
 /// Options of `explain`.
 #[derive(Args, Debug)]
 pub struct ExplainArgs {
-    /// Two earlier explanations, A and B: folders, saved runs or files; none to measure
-    #[arg(value_name = "A B", num_args = 0..=2, conflicts_with_all = OF_MEASURING)]
+    /// Two earlier explanations to compare: folders, saved runs or files. Leave them out to measure
+    #[arg(value_name = "A B", num_args = 0..=2)]
     pub runs: Vec<PathBuf>,
     /// The options of `run`.
     #[command(flatten)]
     pub run: RunArgs,
-    /// The N longest functions, and not the sample in order
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "20")]
+    /// List the N functions with the most instructions, instead of the sample in order
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "20", conflicts_with_all = ["function", "until"])]
     pub top: Option<usize>,
-    /// Of each cell, what this function costs over all samples: minimum, median, maximum
-    #[arg(long, value_name = "NAME")]
+    /// The cost of this function in each cell: minimum, median and maximum over all samples
+    #[arg(long, value_name = "NAME", conflicts_with = "until")]
     pub function: Option<String>,
     /// The path up to the first instruction of this function
     #[arg(long, value_name = "FUNCTION")]
     pub until: Option<String>,
 }
 
+/// Returns the argument `runs`, which all options of `run` except for the form contradict.
+pub fn earlier(runs: Arg) -> Arg {
+    let of_run = RunArgs::augment_args(Command::new(""));
+    let ids = of_run.get_arguments().map(|arg| arg.get_id().clone());
+    let measure = ids.filter(|id| !["format", "wide"].contains(&id.as_str()));
+    let of_samples = ["function", "until"].map(Id::from);
+    runs.conflicts_with_all(measure.chain(of_samples))
+}
+
+/// Returns the argument `json`, with the file that is copied here.
+pub fn copied(json: Arg) -> Arg {
+    json.help("Write a copy of explain.json to FILE; - is standard output, and the table then goes to standard error")
+}
+
 /// Runs `cargo xtask explain`.
 pub fn explain(args: &ExplainArgs) -> Result<()> {
+    let begun = Instant::now();
     let questions = Questions {
         top: args.top,
         function: args.function.as_deref(),
@@ -67,13 +80,21 @@ pub fn explain(args: &ExplainArgs) -> Result<()> {
     };
     args.run.format.claim()?;
     match &args.runs[..] {
-        [] => measured(args, &questions),
+        [] => {
+            let done = measured(args, &questions);
+            if args.run.timings {
+                timings::tell(begun);
+            }
+            done
+        }
         [a, b] => {
             let both = [Explained::read(a)?, Explained::read(b)?];
             let document = table::differences([&both[0], &both[1]], args.top)?;
             args.run.format.show_document(&document)
         }
-        _ => bad_input!("explain: one run has no difference; name two, or none to measure"),
+        _ => bad_input!(
+            "explain: a difference needs two runs; name a second one, or none to measure"
+        ),
     }
 }
 
@@ -84,26 +105,46 @@ fn measured(args: &ExplainArgs, questions: &Questions<'_>) -> Result<()> {
     }
     let copy = Output::claim_any("--json", args.run.json.as_ref())?;
     let sessions = run::traced(&args.run)?;
+    let told = answer(args, questions, &sessions, copy);
+    // The failure of a boot is the reason for an answer that lacks something.
+    match (sessions.into_iter().try_for_each(run::ended), told) {
+        (Ok(()), told) => told,
+        (failed, Ok(())) => failed,
+        (failed, Err(error)) => {
+            note!("{error:#}");
+            failed
+        }
+    }
+}
+
+/// Keeps and shows the explanations of all sessions.
+fn answer(
+    args: &ExplainArgs,
+    questions: &Questions<'_>,
+    sessions: &[Session],
+    copy: Option<Output>,
+) -> Result<()> {
     let explained: Vec<Explained> = sessions.iter().map(Explained::of).collect::<Result<_>>()?;
     for (session, explained) in sessions.iter().zip(&explained) {
         keep(session, explained);
+        say!("explanation: {}/{}", session.place, page::FILE);
+    }
+    if args.run.repeat.is_some_and(|repeat| repeat > 1) {
+        note!("the first repetition is explained; results.json has all");
+    }
+    // Two kernels have no single file, which `run` refuses. A run without cells has nothing to replace an older file with.
+    if let (Some(copy), [one]) = (copy, &explained[..])
+        && !one.cells.is_empty()
+    {
+        copy.write(&(serde_json::to_string_pretty(one)? + "\n"))?;
     }
     let all: Vec<&Explained> = explained.iter().collect();
     let document = match &all[..] {
-        &[a, b] if questions.are_none() => table::differences([a, b], args.top)?,
+        &[a, b] if !questions.are_of_samples() => table::differences([a, b], args.top)?,
         all => table::document(all, questions)?,
     };
-    if let Some(copy) = copy {
-        // Two kernels have no single file, which `run` refuses.
-        let text = explained.first().map(serde_json::to_string_pretty);
-        copy.write(&(text.transpose()?.unwrap_or_default() + "\n"))?;
-    }
-    args.run.format.show_document(&document)?;
-    for session in &sessions {
-        say!("");
-        say!("explanation: {}/{}", session.place, page::FILE);
-    }
-    sessions.into_iter().try_for_each(run::ended)
+    say!("");
+    args.run.format.show_document(&document)
 }
 
 /// Writes the files of an explanation into the folder of its run.

@@ -43,7 +43,7 @@ fn section(cell: &ExplainedCell) -> Markup {
     html! {
         section { h2 { (cell.name()) }
             (list.html())
-            figure { figcaption { b { "Both CPUs, in order" } " " span.muted { "EL0 is green, EL1 blue, EL2 orange; off the path they are pale; a line is a store or an interrupt that woke a CPU" } } (strip(cell)) }
+            figure { figcaption { b { "All CPUs, in order" } " " span.muted { "EL0 is green, EL1 blue, EL2 orange; off the path they are pale; a line leads from the store or interrupt to the CPU that it woke" } } (strip(cell)) }
             figure { figcaption { b { "The path: functions below their callers" } " " span.muted { "the width is the number of instructions" } } (icicle(cell)) }
             details { summary { "Every block of the sample: CPU, level, code, address of the block, instructions" } pre { (blocks(cell)) } }
         }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
+use foreign::Quoted;
 use page::Column;
 use page::document::Document;
 use shell::failure::bad_input;
@@ -12,7 +13,7 @@ use crate::difference::{Change, Difference};
 use crate::explanation::{Explained, ExplainedCell, FunctionCost};
 use crate::walk::Step;
 
-/// Most steps of a sample that are shown in order.
+/// A sample with at most this many steps is shown in order.
 const SHORT: usize = 60;
 /// Functions that a difference or a long sample shows.
 const TOP: usize = 20;
@@ -29,31 +30,67 @@ pub struct Questions<'q> {
 }
 
 impl Questions<'_> {
-    /// Whether nothing is asked.
-    pub const fn are_none(&self) -> bool {
-        self.top.is_none() && self.function.is_none() && self.until.is_none()
+    /// Whether they are about single samples, and not about the difference of two.
+    pub const fn are_of_samples(&self) -> bool {
+        self.function.is_some() || self.until.is_some()
     }
 }
 
-/// Returns the document about all cells.
+/// Returns the document about all cells of these sides, which have names if there are two.
 pub fn document(all: &[&Explained], questions: &Questions<'_>) -> Result<Document> {
     let mut document = Document::default();
-    let cells = all.iter().flat_map(|one| &one.cells);
-    if let Some(name) = questions.function {
-        of_function(&mut document, cells.collect(), name)?;
-        return Ok(document);
+    let sides: &[&str] = match all {
+        [_] => &[""],
+        _ => &["A: ", "B: "],
+    };
+    let cells = sides.iter().zip(all);
+    let cells = cells.flat_map(|(side, one)| one.cells.iter().map(move |cell| (*side, cell)));
+    let cells: Vec<(&str, &ExplainedCell)> = cells.collect();
+    if let Some(name) = questions.function.or(questions.until) {
+        known(&cells, name, questions.until.is_some())?;
     }
-    for cell in cells {
-        heading(&mut document, cell);
-        match (questions.until, questions.top) {
-            (Some(name), _) => until(&mut document, cell, name)?,
-            (None, None) if cell.steps.len() <= SHORT => in_order(&mut document, &cell.steps),
-            (None, top) => longest(&mut document, cell, top.unwrap_or(TOP)),
+    match questions.function {
+        Some(name) => of_function(&mut document, &cells, name),
+        None => {
+            for (side, cell) in cells {
+                heading(&mut document, side, cell);
+                answer(&mut document, cell, questions);
+                document.push(String::new());
+            }
         }
-        document.push(String::new());
     }
     notes(&mut document, all);
     Ok(document)
+}
+
+fn answer(document: &mut Document, cell: &ExplainedCell, questions: &Questions<'_>) {
+    match (questions.until, questions.top) {
+        (Some(name), _) => until(document, cell, name),
+        (None, None) if cell.steps.len() <= SHORT => in_order(document, &cell.steps),
+        (None, top) => longest(document, cell, top.unwrap_or(TOP)),
+    }
+}
+
+/// Refuses a function that no cell has, or none on its path.
+fn known(cells: &[(&str, &ExplainedCell)], name: &str, on_path: bool) -> Result<()> {
+    let has = |cell: &ExplainedCell| {
+        let mut functions = cell.functions.iter();
+        functions.any(|one| one.name == name && (one.count != 0 || !on_path))
+    };
+    if cells.iter().any(|(_, cell)| has(cell)) {
+        return Ok(());
+    }
+    let like = cells
+        .first()
+        .map_or(String::new(), |(_, cell)| near(cell, name));
+    let place = match on_path {
+        true => "on its path",
+        false => "in any sample",
+    };
+    bad_input!(
+        "no cell has a function `{}` {place}{like}",
+        Quoted::new(name)
+    )
 }
 
 /// Adds the notes, each once.
@@ -62,10 +99,10 @@ fn notes(document: &mut Document, all: &[&Explained]) {
     document.extend(notes.into_iter().map(|note| format!("note: {note}")));
 }
 
-fn heading(document: &mut Document, cell: &ExplainedCell) {
+fn heading(document: &mut Document, side: &str, cell: &ExplainedCell) {
     let [samples, alike] = cell.samples;
     document.push(format!(
-        "{}: the median sample has {} instructions on its path and {} off it; {alike} of {samples} samples are alike.",
+        "{side}{}: the median sample has {} instructions on its path and {} off it; {alike} of {samples} samples executed exactly these.",
         cell.name(),
         thousands(cell.path),
         thousands(cell.work.saturating_sub(cell.path)),
@@ -119,51 +156,38 @@ fn longest(document: &mut Document, cell: &ExplainedCell, top: usize) {
 }
 
 /// Adds the path up to a function.
-fn until(document: &mut Document, cell: &ExplainedCell, name: &str) -> Result<()> {
+fn until(document: &mut Document, cell: &ExplainedCell, name: &str) {
     let on_path = cell.steps.iter().filter(|step| step.on_path);
     let steps: Vec<Step> = on_path.cloned().collect();
     let Some(place) = steps.iter().position(|step| step.function == name) else {
-        bad_input!(
-            "--until: {} has no function `{name}` on its path{}",
-            cell.name(),
-            near(cell, name)
-        );
+        document.push(format!("{name} is not on its path."));
+        return;
     };
     in_order(document, &steps[..place]);
     let sum: u64 = steps[..place].iter().map(|step| step.count).sum();
     document.push(format!("{} instructions until {name}.", thousands(sum)));
-    Ok(())
 }
 
-/// Adds what a function costs in each cell.
-fn of_function(document: &mut Document, cells: Vec<&ExplainedCell>, name: &str) -> Result<()> {
-    let mut rows: Vec<(&ExplainedCell, &FunctionCost)> = Vec::new();
-    for cell in &cells {
-        rows.extend(
-            cell.functions
-                .iter()
-                .filter(|one| one.name == name)
-                .map(|one| (*cell, one)),
-        );
-    }
-    if rows.is_empty() {
-        let hint = cells.first().map_or(String::new(), |cell| near(cell, name));
-        bad_input!("--function: no sample has a function `{name}`{hint}");
-    }
-    let text = |of: &dyn Fn(&ExplainedCell, &FunctionCost) -> String| {
-        rows.iter().map(|(cell, one)| of(cell, one)).collect()
-    };
+/// Adds the cost of a function in each cell.
+fn of_function(document: &mut Document, cells: &[(&str, &ExplainedCell)], name: &str) {
+    let rows = cells.iter().flat_map(|(side, cell)| {
+        let same = cell.functions.iter().filter(|one| one.name == name);
+        same.map(move |one| (format!("{side}{}", cell.name()), one))
+    });
+    let rows: Vec<(String, &FunctionCost)> = rows.collect();
+    let text = |of: &dyn Fn(&FunctionCost) -> String| rows.iter().map(|(_, one)| of(one)).collect();
     document.push(format!("{name}: instructions on the path"));
+    let cells = rows.iter().map(|(cell, _)| cell.clone()).collect();
     document.table(vec![
-        Column::words("cell", text(&|cell, _| cell.name())).result(),
-        Column::words("CPU", text(&|_, one| one.cpu.to_string())),
-        Column::words("code", text(&|_, one| one.image.clone())),
-        Column::numbers("", "median sample", text(&|_, one| thousands(one.count))).result(),
-        Column::numbers("all samples", "min", text(&|_, one| thousands(one.all[0]))),
-        Column::numbers("all samples", "p50", text(&|_, one| thousands(one.all[1]))),
-        Column::numbers("all samples", "max", text(&|_, one| thousands(one.all[2]))),
+        Column::words("cell", cells).result(),
+        Column::words("CPU", text(&|one| one.cpu.to_string())),
+        Column::words("level", text(&|one| format!("EL{}", one.level))),
+        Column::words("code", text(&|one| one.image.clone())),
+        Column::numbers("", "median sample", text(&|one| thousands(one.count))).result(),
+        Column::numbers("all samples", "min", text(&|one| thousands(one.all[0]))),
+        Column::numbers("all samples", "p50", text(&|one| thousands(one.all[1]))),
+        Column::numbers("all samples", "max", text(&|one| thousands(one.all[2]))),
     ]);
-    Ok(())
 }
 
 /// Returns the end of an error: functions with a part of this name.
@@ -180,20 +204,24 @@ fn near(cell: &ExplainedCell, name: &str) -> String {
 pub fn differences(both: [&Explained; 2], top: Option<usize>) -> Result<Document> {
     let mut document = Document::default();
     let [a, b] = both;
-    let mut found = false;
+    let (mut found, mut alone) = (false, Vec::new());
+    let like = |all: &Explained, cell: &ExplainedCell| {
+        all.cells.iter().position(|one| one.words == cell.words)
+    };
     for of_b in &b.cells {
-        let is_like = |of_a: &&ExplainedCell| of_a.words == of_b.words;
-        let Some(of_a) = a.cells.iter().find(is_like) else {
-            continue;
-        };
-        found = true;
-        difference(
-            &mut document,
-            &Difference::of([of_a, of_b]),
-            top.unwrap_or(TOP),
-        );
-        document.push(String::new());
+        match like(a, of_b).map(|place| &a.cells[place]) {
+            Some(of_a) => {
+                found = true;
+                let one = Difference::of([of_a, of_b]);
+                difference(&mut document, &one, top.unwrap_or(TOP));
+                document.push(String::new());
+            }
+            None => alone.push(format!("note: only B has {}", of_b.name())),
+        }
     }
+    let only_a = a.cells.iter().filter(|cell| like(b, cell).is_none());
+    alone.extend(only_a.map(|cell| format!("note: only A has {}", cell.name())));
+    document.extend(alone);
     if !found {
         bad_input!("explain: A and B have no cell in common; explain both with the same options");
     }
@@ -210,22 +238,21 @@ fn difference(document: &mut Document, difference: &Difference<'_>, top: usize) 
         thousands(b.path),
         signed(difference.total())
     ));
-    if difference.changes.is_empty() {
-        document.push("No function differs.".into());
-        return;
-    }
     if let Some(parts) = &difference.parts {
+        let after = match parts.function.as_str() {
+            "" => String::new(),
+            function => format!(", in {function}"),
+        };
         document.push(format!(
-            "Up to {} instructions both go the same way. In {}, A goes on with {}, B with {}.",
+            "The first {} instructions are of the same functions. Then{after}, A {} and B {}.",
             thousands(parts.after),
-            if parts.function.is_empty() {
-                "their first function"
-            } else {
-                &parts.function
-            },
             parts.to[0],
             parts.to[1]
         ));
+    }
+    if difference.changes.is_empty() {
+        document.push("No function has more or fewer instructions.".into());
+        return;
     }
     let (shown, rest) = difference
         .changes

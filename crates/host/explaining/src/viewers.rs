@@ -52,7 +52,7 @@ fn chrome(explained: &Explained) -> Value {
         events.push(json!({"ph": "M", "name": "process_name", "pid": process, "args": {"name": cell.name()}}));
         let mut at = 0;
         let mut last: Option<(usize, u64)> = None;
-        for (n, step) in cell.steps.iter().enumerate() {
+        for step in &cell.steps {
             let name = &step.function;
             let arguments =
                 json!({"code": step.image, "path": step.on_path, "callers": step.callers});
@@ -61,7 +61,7 @@ fn chrome(explained: &Explained) -> Value {
                 "tid": step.cpu, "ts": at, "dur": step.count, "args": arguments}),
             );
             if let (Some(via), Some((cpu, end))) = (&step.via, last) {
-                let id = process * cell.steps.len() + n;
+                let id = events.len();
                 events.push(json!({"ph": "s", "name": via, "cat": "wake", "id": id, "pid": process, "tid": cpu, "ts": end - 1}));
                 events.push(json!({"ph": "f", "bp": "e", "name": via, "cat": "wake", "id": id, "pid": process, "tid": step.cpu, "ts": at}));
             }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use critical::{Code, Pieces, Trace, Traces, Via};
 use serde::{Deserialize, Serialize};
 
+use crate::calls::Stacks;
 use crate::code::{CodeImage, Function, Places};
 use crate::explanation::Key;
 
@@ -98,7 +99,7 @@ impl<'t> Walker<'t> {
 
     /// Returns minimum, median and maximum of the instructions that each CPU executes of each function on the paths of
     /// `traces`.
-    pub fn spread(&self, traces: &[&Trace]) -> BTreeMap<(usize, Key), [u64; 3]> {
+    pub fn spread(&self, traces: &[&Trace]) -> BTreeMap<(usize, u8, Key), [u64; 3]> {
         let mut numbers: HashMap<Key, usize> = HashMap::new();
         let mut blocks: Vec<Vec<usize>> = Vec::new();
         for places in &self.places {
@@ -112,16 +113,17 @@ impl<'t> Walker<'t> {
             blocks.push(block.collect());
         }
         // Counts of each function, with how many samples had them.
-        let mut counts: BTreeMap<(usize, usize), BTreeMap<u64, u64>> = BTreeMap::new();
+        let mut counts: BTreeMap<(usize, u8, usize), BTreeMap<u64, u64>> = BTreeMap::new();
         for trace in traces {
             let mut cpus = Vec::new();
-            let mut of_trace: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+            let mut of_trace: BTreeMap<(usize, u8, usize), u64> = BTreeMap::new();
             for piece in &trace.pieces {
                 let cpu = place_in(&mut cpus, piece.cpu);
+                let level = self.blocks[piece.block as usize].level;
                 let block = &blocks[piece.block as usize];
                 let executed = &block[usize::from(piece.first)..usize::from(piece.end)];
                 for function in executed.iter().filter(|_| piece.path.is_some()) {
-                    *of_trace.entry((cpu, *function)).or_default() += 1;
+                    *of_trace.entry((cpu, level, *function)).or_default() += 1;
                 }
             }
             for (key, count) in of_trace {
@@ -130,15 +132,16 @@ impl<'t> Walker<'t> {
         }
         let all: u64 = traces.iter().map(|trace| trace.times).sum();
         let keys: HashMap<usize, Key> = numbers.into_iter().map(|(key, n)| (n, key)).collect();
-        let spread = |((cpu, function), mut counts): ((usize, usize), BTreeMap<u64, u64>)| {
-            let without = all - counts.values().sum::<u64>();
-            if without != 0 {
-                counts.insert(0, without);
-            }
-            let stats = results::Stats::of(&counts);
-            let key = (cpu, keys[&function].clone());
-            (key, [stats.min, stats.p50, stats.max])
-        };
+        let spread =
+            |((cpu, level, function), mut counts): ((usize, u8, usize), BTreeMap<u64, u64>)| {
+                let without = all - counts.values().sum::<u64>();
+                if without != 0 {
+                    counts.insert(0, without);
+                }
+                let stats = results::Stats::of(&counts);
+                let key = (cpu, level, keys[&function].clone());
+                (key, [stats.min, stats.p50, stats.max])
+            };
         counts.into_iter().map(spread).collect()
     }
 
@@ -154,7 +157,8 @@ impl<'t> Walker<'t> {
             let mut via = piece.path.and_then(name_of);
             for n in usize::from(piece.first)..usize::from(piece.end) {
                 let Place { image, function } = &self.places[piece.block as usize][n];
-                let callers = stack.callers(block.level, &function.symbol.0);
+                let pc = block.address + 4 * n as u64;
+                let callers = stack.callers(block.level, pc, &function.symbol.0);
                 let inlined = function.callers.iter().map(|function| Caller {
                     level: block.level,
                     function: function.clone(),
@@ -170,7 +174,7 @@ impl<'t> Walker<'t> {
                     callers: callers.chain(inlined).collect(),
                     blocks: Vec::new(),
                 };
-                stack.executes(block.words[n]);
+                stack.executes(pc, block.words[n]);
                 let is_new = n == usize::from(piece.first);
                 let place = format!("{}+{:#x}", function.symbol.0, function.symbol.1);
                 match steps.last_mut().filter(|last| last.goes_on(&step)) {
@@ -218,79 +222,5 @@ fn name_of(via: Via) -> Option<String> {
         Via::Own => None,
         Via::Store => Some("store".into()),
         Via::Interrupt => Some("interrupt".into()),
-    }
-}
-
-/// The calls of a CPU, by level, as far as a sample shows them.
-#[derive(Default)]
-struct Stacks {
-    /// Symbols by level, the outermost first. The last one runs.
-    levels: [Vec<String>; 4],
-    level: usize,
-    /// The kind of the last instruction.
-    last: Jump,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Jump {
-    #[default]
-    None,
-    Call,
-    Return,
-}
-
-impl Jump {
-    /// BL and BLR call; RET returns (DDI 0487K.a, C4.1.94), with pointer authentication, too.
-    const fn of(word: u32) -> Self {
-        match word {
-            _ if word & 0xfc00_0000 == 0x9400_0000 => Self::Call,
-            _ if word & 0xfeff_f000 == 0xd63f_0000 => Self::Call,
-            _ if word & 0xfeff_f000 == 0xd65f_0000 => Self::Return,
-            _ => Self::None,
-        }
-    }
-}
-
-impl Stacks {
-    /// An instruction of `symbol` is next. Returns its callers.
-    fn callers(&mut self, level: u8, symbol: &str) -> impl Iterator<Item = Caller> {
-        let level = usize::from(level.min(3));
-        let last = std::mem::take(&mut self.last);
-        // An exception has no caller at its level; its return goes on where it came from.
-        if level > self.level {
-            self.levels[self.level + 1..=level]
-                .iter_mut()
-                .for_each(Vec::clear);
-        }
-        let same = self.level == level;
-        self.level = level;
-        let stack = &mut self.levels[level];
-        if stack.last().is_none_or(|top| top != symbol) {
-            match (last, stack.iter().rposition(|one| one == symbol)) {
-                (Jump::Call, _) if same => stack.push(symbol.into()),
-                (_, Some(place)) => stack.truncate(place + 1),
-                // A jump to a function that has not called leaves the caller's place to it.
-                (_, None) => {
-                    stack.pop();
-                    stack.push(symbol.into());
-                }
-            }
-        } else if last == Jump::Call && same {
-            stack.push(symbol.into());
-        }
-        let levels = (0_u8..).zip(&self.levels[..=level]);
-        let frames = levels.flat_map(|(level, stack)| stack.iter().map(move |one| (level, one)));
-        let mut callers: Vec<Caller> = frames
-            .map(|(level, function)| Caller {
-                level,
-                function: function.clone(),
-            })
-            .collect();
-        callers.pop();
-        callers.into_iter()
-    }
-
-    fn executes(&mut self, word: u32) {
-        self.last = Jump::of(word);
     }
 }

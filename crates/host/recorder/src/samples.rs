@@ -213,18 +213,18 @@ extern "C" fn excepts(_: c_uint, kind: c_int, from: u64, vector: u64, _: api::Da
 
 /// The emulator ends: writes the samples.
 extern "C" fn finishes(_: api::Data) {
-    let state = state();
-    let Some(state) = state.as_ref() else { return };
+    let mut state = state();
+    let Some(state) = state.as_mut() else { return };
     let text = critical::to_text(state.cutter.samples());
-    writes(&state.out, Ok(text));
-    if let Some(tracing) = &state.tracing {
-        writes(&tracing.out, tracing.text());
+    writes(&state.out, &text);
+    if let Some(tracing) = &mut state.tracing {
+        let text = tracing.text();
+        writes(&tracing.out, &text);
     }
 }
 
-fn writes(out: &str, text: Result<String, String>) {
-    let written = text.and_then(|text| fs::write(out, text).map_err(|error| error.to_string()));
-    if let Err(why) = written {
-        eprintln!("recorder: {out}: {why}");
+fn writes(out: &str, text: &str) {
+    if let Err(error) = fs::write(out, text) {
+        eprintln!("recorder: {out}: {error}");
     }
 }

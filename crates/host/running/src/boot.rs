@@ -216,6 +216,7 @@ impl<'a, L: Write> Boots<'a, L> {
             show: self.show,
             progress: launch.progress,
             keep: before.is_some(),
+            writes: job.traces,
         };
         let raw = raw(variant.under, job.load.packed().source());
         let console = Console::new(symbols(job, variant, self.built), raw);

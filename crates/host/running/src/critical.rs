@@ -90,10 +90,14 @@ impl Watcher {
         }
     }
 
-    /// Returns the instructions of the boot's samples, if they were wanted and are whole.
-    pub fn traces(&self) -> Option<::critical::Traces> {
-        let text = fs::read_to_string(self.traces.as_ref()?).ok()?;
-        ::critical::Traces::from_text(&text)
+    /// Returns the instructions of the boot's samples, if they were wanted. An error has the obstacle.
+    pub fn traces(&self) -> Option<Result<::critical::Traces, String>> {
+        let text = fs::read_to_string(self.traces.as_ref()?);
+        let text = text.map_err(|_| "the emulator ended early".to_owned());
+        Some(text.and_then(|text| {
+            let read = ::critical::Traces::from_text(&text);
+            read.ok_or_else(|| "the file of its blocks is not whole; is the disk full?".into())
+        }))
     }
 
     /// Returns the plugin's samples after the boot, or the reason why there are none.

@@ -83,7 +83,7 @@ pub fn traced(args: &RunArgs) -> Result<Vec<Session>> {
     if let Some(name) = &args.save {
         args.out = Some(saved_runs::folder(name)?);
     }
-    // One boot shows the way; the others differ by the phases of ticks.
+    // One boot is enough: others differ only in the phase of the tick.
     args.repeat = args.repeat.or(Some(1));
     let mut boots = Boots::of(&args)?;
     let jobs: &mut [Job] = match &mut boots {

@@ -146,31 +146,32 @@ impl Level {
     }
 }
 
+/// Returns the link addresses and names of the code in an ELF file.
+pub fn named(file: &ElfFile64<'_, object::Endianness>) -> Vec<(u64, String)> {
+    // Absolute symbols are not addresses.
+    let texts = file.symbols().filter(|symbol| {
+        symbol.section_index().is_some()
+            && matches!(
+                symbol.kind(),
+                SymbolKind::Text | SymbolKind::Label | SymbolKind::Unknown
+            )
+    });
+    let named = |symbol: object::read::elf::ElfSymbol64<'_, '_>| {
+        let name = symbol.name().ok();
+        let name = name.filter(|name| !name.is_empty() && !name.starts_with('$'))?;
+        let name = format!("{:#}", rustc_demangle::demangle(name));
+        Some((symbol.address(), name))
+    };
+    texts.filter_map(named).collect()
+}
+
 impl Functions {
     /// Reads the functions of an ELF file. Empty for any other file.
     fn of(elf: &[u8]) -> Self {
         let Ok(file) = ElfFile64::<object::Endianness>::parse(elf) else {
             return Self::default();
         };
-        // Absolute symbols are not addresses.
-        let texts = file.symbols().filter(|symbol| {
-            symbol.section_index().is_some()
-                && matches!(
-                    symbol.kind(),
-                    SymbolKind::Text | SymbolKind::Label | SymbolKind::Unknown
-                )
-        });
-        let named = |symbol: object::read::elf::ElfSymbol64<'_, '_>| {
-            let name = symbol
-                .name()
-                .ok()
-                .filter(|name| !name.is_empty() && !name.starts_with('$'))?;
-            Some((
-                symbol.address(),
-                format!("{:#}", rustc_demangle::demangle(name)),
-            ))
-        };
-        let names: Vec<_> = texts.filter_map(named).collect();
+        let names = named(&file);
         let end = file
             .symbol_by_name("__text_end")
             .map_or(0, |end| end.address());

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use critical::Traces;
@@ -30,10 +31,12 @@ pub enum Form {
 pub struct CodeFile {
     /// Its name in explanations.
     pub name: &'static str,
+    /// The exception levels at which it runs.
+    pub levels: &'static [u8],
     /// Its form.
     pub form: Form,
     /// The file.
-    pub bytes: Vec<u8>,
+    pub bytes: Arc<[u8]>,
 }
 
 /// The samples of a boot.
@@ -51,25 +54,32 @@ impl TracesOfBoot {
     /// Returns the traces with the code of the boot, before its cells are known.
     pub fn of(job: &Job, variant: Variant, built: &Built, traces: Traces) -> Result<Self> {
         let mut code = Vec::new();
-        let mut add = |name, form, bytes| code.push(CodeFile { name, form, bytes });
+        let mut add = |name, levels, form, bytes: Vec<u8>| {
+            code.push(CodeFile {
+                name,
+                levels,
+                form,
+                bytes: bytes.into(),
+            });
+        };
         if let Some(guest) = &built.guest(job.image(variant)).elf {
-            add("guest", Form::Elf, read(guest)?);
+            add("guest", &[1], Form::Elf, read(guest)?);
         }
         if let Some(guest) = &job.load.guest {
-            add("linux", Form::Image, guest.image.clone());
+            add("linux", &[1], Form::Image, guest.image.clone());
         }
         if let Some(program) = &built.program {
-            add("rouse-linux", Form::Elf, read(program)?);
+            add("rouse-linux", &[0], Form::Elf, read(program)?);
         }
         match (variant.under, &built.host, &built.xen) {
-            (Under::Rouse, ..) => add("hypervisor", Form::Elf, read(&built.hypervisor)?),
-            (Under::Xen, _, Some(xen)) => add("xen", Form::Xen, read(&xen.image)?),
+            (Under::Rouse, ..) => add("hypervisor", &[2], Form::Elf, read(&built.hypervisor)?),
+            (Under::Xen, _, Some(xen)) => add("xen", &[2], Form::Xen, read(&xen.image)?),
             (Under::Kvm | Under::KvmNvhe | Under::KvmProtected, Some(host), _) => {
                 let (kernel, monitor) = host.code();
                 let image = unpack::kernel(read(kernel)?);
                 let image = image.map_err(|why| anyhow!("{}: {why}", kernel.display()))?;
-                add("host", Form::Image, image);
-                add("rouse-kvm", Form::Elf, monitor.to_vec());
+                add("host", host_levels(variant.under), Form::Image, image);
+                add("rouse-kvm", &[0], Form::Elf, monitor.to_vec());
             }
             _ => {}
         }
@@ -81,13 +91,23 @@ impl TracesOfBoot {
     }
 }
 
+/// Returns the levels of KVM's host: with VHE, all of it is at EL2.
+const fn host_levels(under: Under) -> &'static [u8] {
+    match under {
+        Under::Kvm => &[2],
+        _ => &[1, 2],
+    }
+}
+
 fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| path.display().to_string())
 }
 
 impl fmt::Debug for CodeFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, form, bytes } = self;
+        let Self {
+            name, form, bytes, ..
+        } = self;
         write!(f, "{name}: {form:?} of {} bytes", bytes.len())
     }
 }

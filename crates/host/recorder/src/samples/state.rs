@@ -114,10 +114,17 @@ impl State {
             let recorded = self.cutter.records(tpidr);
             if let (Some(tracing), Some(recorded)) = (&mut self.tracing, recorded) {
                 tracing.records(&recorded);
+                if let Some(oldest) = self.cutter.oldest().filter(|_| !self.cutter.has_ended()) {
+                    tracing.forget(oldest);
+                }
             }
         }
         if kind.has(Reasons::BEGIN) {
-            if let Some(tracing) = self.tracing.as_mut().filter(|_| !self.cutter.is_open()) {
+            if let Some(tracing) = self
+                .tracing
+                .as_mut()
+                .filter(|_| !self.cutter.is_open() && !self.cutter.has_ended())
+            {
                 tracing.begins(counting::running());
             }
             self.cutter.begins(tpidr, now);

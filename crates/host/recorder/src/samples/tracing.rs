@@ -8,6 +8,9 @@ use critical::{Code, Entry, Pieces, Recorded, Sample, Trace, Traces, pieces};
 
 use super::counting::CountedBlock;
 
+/// Most blocks of open samples that are kept: a CPU that spins for ever enters blocks without an end.
+const MOST: usize = 1 << 23;
+
 /// Blocks that were entered since the first of the open samples began, and the samples so far.
 #[derive(Default)]
 pub struct Tracing {
@@ -39,7 +42,9 @@ impl Tracing {
 
     /// Notes a block, which is about to run after so many instructions of all CPUs.
     pub fn enters(&mut self, from: u64, block: &'static CountedBlock) {
-        self.entered.push((from, block));
+        if self.entered.len() < MOST {
+            self.entered.push((from, block));
+        }
     }
 
     /// Keeps a sample that was counted.
@@ -78,40 +83,43 @@ impl Tracing {
         }
     }
 
-    /// Returns the text of the file; an error has the number of samples that are not in it.
-    pub fn text(&self) -> Result<String, String> {
-        if self.lost != 0 {
-            return Err(format!(
-                "{} samples do not consist of known blocks",
-                self.lost
-            ));
+    /// Forgets the blocks before all CPUs had executed `oldest` instructions.
+    pub fn forget(&mut self, oldest: u64) {
+        let first = self.entered.partition_point(|(from, _)| *from <= oldest);
+        // Moving the rest is worth it only if much goes.
+        if 2 * first > self.entered.len() {
+            self.entered.drain(..first - 1);
         }
-        let samples = self.samples.iter();
+    }
+
+    /// Returns the text of the file.
+    pub fn text(&mut self) -> String {
+        let samples = std::mem::take(&mut self.samples).into_iter();
         let mut traces: Vec<Trace> = samples
             .map(|((cell, pieces), (sample, times))| Trace {
-                cell: *cell,
-                times: *times,
-                sample: *sample,
-                pieces: pieces.clone(),
+                cell,
+                times,
+                sample,
+                pieces,
             })
             .collect();
+        // The order of a hash map is another one in each run.
         traces.sort_by(|one, other| {
             let key = |trace: &Trace| (trace.cell, trace.sample);
-            let blocks = |trace: &Trace| {
-                trace
-                    .pieces
-                    .iter()
+            let blocks = |trace: &Trace| -> Vec<_> {
+                let pieces = trace.pieces.iter();
+                pieces
                     .map(|piece| (piece.block, piece.first, piece.end))
-                    .collect::<Vec<_>>()
+                    .collect()
             };
-            key(one)
-                .cmp(&key(other))
-                .then_with(|| blocks(one).cmp(&blocks(other)))
+            let keys = key(one).cmp(&key(other));
+            keys.then_with(|| blocks(one).cmp(&blocks(other)))
         });
-        Ok(Traces {
-            blocks: self.blocks.clone(),
+        let traces = Traces {
+            blocks: std::mem::take(&mut self.blocks),
             traces,
-        }
-        .to_text())
+            lost: self.lost,
+        };
+        traces.to_text()
     }
 }

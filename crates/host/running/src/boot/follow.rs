@@ -80,6 +80,8 @@ pub struct Watch<'a> {
     pub progress: Progress,
     /// Whether to return [`Outcome::went`].
     pub keep: bool,
+    /// Whether the emulator writes large files at its end, which may take longer than [`GRACE`].
+    pub writes: bool,
 }
 
 /// Boots and follows until the end. Writes every line to `log` as it comes.
@@ -237,7 +239,11 @@ impl<'a, L: Write> Follower<'a, L> {
     /// Returns the ending, if one of the limits is reached.
     fn over(&mut self, process: &EmulatorProcess, watch: &Watch<'_>) -> Option<Ending> {
         let now = self.clock.now();
-        if self.grace.is_some_and(|since| now - since > GRACE) {
+        let grace = match watch.writes {
+            true => watch.limits.without_progress,
+            false => GRACE,
+        };
+        if self.grace.is_some_and(|since| now - since > grace) {
             let refused = self.console.refused.clone().map(Ending::Refused);
             let ending = Ending::reported(&self.console).or(refused);
             return Some(ending.unwrap_or(Ending::Crash));

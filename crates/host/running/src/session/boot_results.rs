@@ -197,9 +197,12 @@ impl<'j> BootResults<'j> {
         if let Some(watched) = watched.filter(|_| other.is_none()) {
             self.results.add_samples(first, under, watched);
         }
-        if let Some(traces) = traces {
-            let cells = self.results.cells[first..].to_vec();
-            self.traces.push(TracesOfBoot { cells, ..traces });
+        match traces {
+            Some(Ok(traces)) => self.keep_traces(traces, first),
+            Some(Err(why)) => self.results.notes.push(format!(
+                "under {under}: the samples can't be explained: {why}"
+            )),
+            None => {}
         }
         self.dealt
             .put_in_order(variant, first, &mut self.results.cells);
@@ -221,6 +224,14 @@ impl<'j> BootResults<'j> {
             true => judge_reset(&outcome, under, failure),
             false => failure,
         })
+    }
+
+    /// Keeps the traces of a boot whose cells begin at index `first`. Repetitions have the same cells, and one is enough.
+    fn keep_traces(&mut self, traces: TracesOfBoot, first: usize) {
+        if self.done.is_empty() {
+            let cells = self.results.cells[first..].to_vec();
+            self.traces.push(TracesOfBoot { cells, ..traces });
+        }
     }
 
     /// Complains if `ran`, the kernel that ran, is not the requested one.

@@ -36,7 +36,7 @@ pub struct Left {
     /// The observed samples, or the reason for their absence, if samples are observed.
     pub watched: Option<Result<Samples, String>>,
     /// The instructions of samples, if that is wanted.
-    pub traces: Option<TracesOfBoot>,
+    pub traces: Option<Result<TracesOfBoot, String>>,
     pub kept: TextFiles,
 }
 
@@ -70,13 +70,16 @@ impl Stage<'_> {
             Err(error) => Some(Err(format!("{error:#}"))),
         };
         let traces = watching.and_then(Watcher::traces);
-        let traces = traces.map(|traces| TracesOfBoot::of(job, variant, self.built, traces));
+        let traces = traces.map(|traces| {
+            let of_boot = TracesOfBoot::of(job, variant, self.built, traces?);
+            of_boot.map_err(|error| format!("{error:#}"))
+        });
         Ok(Left {
             variant,
             outcome,
             found,
             watched,
-            traces: traces.transpose()?,
+            traces,
             kept: boots.kept,
         })
     }

@@ -48,6 +48,7 @@ fn boot_of(
 
 fn watch(place: &Path, limits: Limits) -> Watch<'_> {
     Watch {
+        writes: false,
         place,
         limits,
         disturb: None,
