@@ -83,64 +83,20 @@ impl Explained {
             schema: SCHEMA,
             ..Self::default()
         };
-        let mut notes: BTreeSet<String> = BTreeSet::new();
-        let known = session
-            .results
-            .notes
-            .iter()
-            .chain(&session.results.problems);
-        notes.extend(
-            known
-                .filter(|note| note.contains("sample") || note.contains("path"))
-                .cloned(),
-        );
+        let results = &session.results;
+        let notes = results.notes.iter().chain(&results.problems);
+        let mut notes: BTreeSet<String> = notes.cloned().collect();
         for boot in &session.traces {
             let images: Vec<CodeImage> = boot.code.iter().map(CodeImage::of).collect();
-            for image in images.iter().filter(|image| !image.has_symbols()) {
-                notes.insert(format!(
-                    "{}: it has no symbols, so functions are ranges of 4 KiB; a kernel has them with CONFIG_KALLSYMS=y",
-                    image.name
-                ));
-            }
-            if boot.traces.lost != 0 {
-                notes.insert(format!(
-                    "{} samples are left out, since not all of their blocks are known",
-                    boot.traces.lost
-                ));
-            }
-            for (n, image) in images.iter().enumerate() {
-                for other in images[..n].iter().filter(|other| image.is_like(other)) {
-                    notes.insert(format!(
-                        "{} and {} are one kernel, so functions may bear the name of either",
-                        other.name, image.name
-                    ));
-                }
-            }
+            notes.extend(lacking(boot, &images));
             let walker = Walker::new(&boot.traces, &images);
-            for cell in &boot.cells {
-                // Repetitions have the same cells.
-                let known = explained.cells.iter().any(|one| one.words == words(cell));
-                if cell.stats.is_none() || known {
-                    continue;
-                }
+            for cell in boot.cells.iter().filter(|cell| cell.stats.is_some()) {
                 explained.cells.extend(explained_cell(boot, &walker, cell)?);
             }
         }
-        for cell in &session.results.cells {
-            let known = explained.cells.iter().any(|one| one.words == words(cell));
-            if cell.stats.is_some() && !known {
-                let why = match &cell.critical {
-                    None => "nothing divides its samples",
-                    Some(critical) if critical.path.count == 0 => "the path of no sample is known",
-                    Some(_) => "its samples were not kept",
-                };
-                notes.insert(format!(
-                    "{}, under {}: not explained: {why}",
-                    cell.title(),
-                    cell.under
-                ));
-            }
-        }
+        let measured = results.cells.iter().filter(|cell| cell.stats.is_some());
+        let known = |cell: &&Cell| explained.cells.iter().any(|one| one.words == words(cell));
+        notes.extend(measured.filter(|cell| !known(cell)).map(left_out));
         explained.tell_apart();
         explained.notes = notes.into_iter().collect();
         Ok(explained)
@@ -228,6 +184,46 @@ impl ExplainedCell {
     pub fn name(&self) -> String {
         format!("{}, under {}", self.title, self.under)
     }
+}
+
+/// Describes what the explanation of a boot lacks.
+fn lacking(boot: &TracesOfBoot, images: &[CodeImage]) -> Vec<String> {
+    let nameless = images.iter().filter(|image| !image.has_symbols());
+    let mut lacking: Vec<String> = nameless
+        .map(|image| {
+            format!(
+                "{}: it has no symbols, so functions are ranges of 4 KiB; a kernel has them with CONFIG_KALLSYMS=y",
+                image.name
+            )
+        })
+        .collect();
+    if boot.traces.lost != 0 {
+        lacking.push(format!(
+            "{} samples are left out, since not all of their blocks are known",
+            boot.traces.lost
+        ));
+    }
+    for (n, image) in images.iter().enumerate() {
+        let like = images[..n].iter().filter(|other| image.is_like(other));
+        lacking.extend(like.map(|other| {
+            format!(
+                "{} and {} are one kernel, so functions may bear the name of either",
+                other.name, image.name
+            )
+        }));
+    }
+    lacking
+}
+
+/// Returns why a cell is not explained.
+fn left_out(cell: &Cell) -> String {
+    let why = match &cell.critical {
+        None => "nothing divides its samples",
+        Some(critical) if critical.path.count == 0 => "the path of no sample is known",
+        Some(_) => "its samples were not kept",
+    };
+    let (title, under) = (cell.title(), cell.under);
+    format!("{title}, under {under}: not explained: {why}")
 }
 
 /// Returns a sum, if it is one that a sample may have. Sums and differences of two of them fit.

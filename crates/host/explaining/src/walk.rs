@@ -100,18 +100,7 @@ impl<'t> Walker<'t> {
     /// Returns minimum, median and maximum of the instructions that each CPU executes of each function on the paths of
     /// `traces`.
     pub fn spread(&self, traces: &[&Trace]) -> BTreeMap<(usize, u8, Key), [u64; 3]> {
-        let mut numbers: HashMap<Key, usize> = HashMap::new();
-        let mut blocks: Vec<Vec<usize>> = Vec::new();
-        for places in &self.places {
-            let keys = places
-                .iter()
-                .map(|place| (place.image.clone(), place.function.name.clone()));
-            let block = keys.map(|key| {
-                let next = numbers.len();
-                *numbers.entry(key).or_insert(next)
-            });
-            blocks.push(block.collect());
-        }
+        let (keys, blocks) = self.keys();
         // Counts of each function, with how many samples had them.
         let mut counts: BTreeMap<(usize, u8, usize), BTreeMap<u64, u64>> = BTreeMap::new();
         for trace in traces {
@@ -131,7 +120,6 @@ impl<'t> Walker<'t> {
             }
         }
         let all: u64 = traces.iter().map(|trace| trace.times).sum();
-        let keys: HashMap<usize, Key> = numbers.into_iter().map(|(key, n)| (n, key)).collect();
         let spread =
             |((cpu, level, function), mut counts): ((usize, u8, usize), BTreeMap<u64, u64>)| {
                 let without = all - counts.values().sum::<u64>();
@@ -139,10 +127,27 @@ impl<'t> Walker<'t> {
                     counts.insert(0, without);
                 }
                 let stats = results::Stats::of(&counts);
-                let key = (cpu, level, keys[&function].clone());
+                let key = (cpu, level, keys[function].clone());
                 (key, [stats.min, stats.p50, stats.max])
             };
         counts.into_iter().map(spread).collect()
+    }
+
+    /// Returns all functions, and that of each instruction of each block, by index.
+    fn keys(&self) -> (Vec<Key>, Vec<Vec<usize>>) {
+        let mut keys = Vec::new();
+        let mut numbers: HashMap<Key, usize> = HashMap::new();
+        let mut number = |place: &Place| {
+            let key = (place.image.clone(), place.function.name.clone());
+            *numbers.entry(key).or_insert_with_key(|key| {
+                keys.push(key.clone());
+                keys.len() - 1
+            })
+        };
+        let blocks = self.places.iter();
+        let blocks = blocks.map(|places| places.iter().map(&mut number).collect());
+        let blocks = blocks.collect();
+        (keys, blocks)
     }
 
     /// Returns the steps of a sample.
@@ -175,24 +180,31 @@ impl<'t> Walker<'t> {
                     blocks: Vec::new(),
                 };
                 stack.executes(pc, block.words[n]);
-                let is_new = n == usize::from(piece.first);
-                let place = format!("{}+{:#x}", function.symbol.0, function.symbol.1);
-                match steps.last_mut().filter(|last| last.goes_on(&step)) {
-                    Some(last) => {
-                        last.count += 1;
-                        match last.blocks.last_mut().filter(|_| !is_new) {
-                            Some((_, count)) => *count += 1,
-                            None => last.blocks.push((place, 1)),
-                        }
-                    }
-                    None => steps.push(Step {
-                        blocks: vec![(place, 1)],
-                        ..step
-                    }),
-                }
+                add(&mut steps, step, n == usize::from(piece.first), function);
             }
         }
         steps
+    }
+}
+
+/// Adds an instruction of `function`, as a part of the last step and its last block where these go on.
+fn add(steps: &mut Vec<Step>, step: Step, is_new: bool, function: &Function) {
+    let place = || {
+        let (symbol, distance) = &function.symbol;
+        (format!("{symbol}+{distance:#x}"), 1)
+    };
+    match steps.last_mut().filter(|last| last.goes_on(&step)) {
+        Some(last) => {
+            last.count += 1;
+            match last.blocks.last_mut().filter(|_| !is_new) {
+                Some((_, count)) => *count += 1,
+                None => last.blocks.push(place()),
+            }
+        }
+        None => steps.push(Step {
+            blocks: vec![place()],
+            ..step
+        }),
     }
 }
 
