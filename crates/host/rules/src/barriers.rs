@@ -66,6 +66,10 @@ impl Barriers {
 }
 
 impl Begun {
+    pub fn copy(&self, other: &Self) {
+        self.0.store(other.0.load(Relaxed), Relaxed);
+    }
+
     fn parts(&self) -> (usize, u64) {
         let begun = self.0.load(Relaxed);
         ((begun >> SHIFT) as usize, begun & ((1 << SHIFT) - 1))

@@ -44,6 +44,18 @@ struct CodeLine {
     state: AtomicU64,
     /// The DC or IC on which the line depends, or the store without caches.
     begun: Begun,
+    /// The operation of another CPU that was under way when `begun` began, and serves as well. Else equals `begun`.
+    earlier: Begun,
+}
+
+impl CodeLine {
+    fn have_completed(&self, barriers: &Barriers) -> bool {
+        barriers.have_completed(&self.begun) || barriers.have_completed(&self.earlier)
+    }
+
+    fn seen_by(&self, seen: &Seen) -> bool {
+        seen.has(&self.begun) || seen.has(&self.earlier)
+    }
 }
 
 /// Lines that were written.
@@ -81,27 +93,47 @@ impl Written {
         }
     }
 
+    /// Handles a DC by `cpu`.
     fn cleans(&self, cpu: u16, line: &CodeLine) {
         let before = line.state.load(Relaxed);
-        if let Some((store, Stage::Stored)) = decoded(before) {
-            self.moves(cpu, line, before, coded(store, Stage::Cleaned));
+        match decoded(before) {
+            Some((store, Stage::Stored)) => {
+                self.moves(cpu, line, before, coded(store, Stage::Cleaned))
+            }
+            Some((_, Stage::Cleaned)) => self.again(cpu, line),
+            _ => {}
         }
     }
 
     /// Handles an IC at `place`.
     fn invalidates(&self, cpu: u16, line: &CodeLine, place: Place) {
         let before = line.state.load(Relaxed);
-        if let Some((_, Stage::Cleaned)) = decoded(before)
-            && self.barriers.have_completed(&line.begun)
-        {
-            self.moves(cpu, line, before, coded(place, Stage::Invalidated));
+        match decoded(before) {
+            Some((_, Stage::Cleaned)) if line.have_completed(&self.barriers) => {
+                self.moves(cpu, line, before, coded(place, Stage::Invalidated));
+            }
+            Some((_, Stage::Invalidated)) => self.again(cpu, line),
+            _ => {}
         }
     }
 
     /// Moves a line from one stage to the next, unless it is written meanwhile.
     fn moves(&self, cpu: u16, line: &CodeLine, from: u64, to: u64) {
-        self.barriers.begin(cpu, &line.begun);
+        self.begins(cpu, line);
         let _ = line.state.compare_exchange(from, to, Relaxed, Relaxed);
+    }
+
+    fn begins(&self, cpu: u16, line: &CodeLine) {
+        self.barriers.begin(cpu, &line.begun);
+        line.earlier.copy(&line.begun);
+    }
+
+    /// Handles the same operation by another CPU: either CPU's DSB completes its own.
+    fn again(&self, cpu: u16, line: &CodeLine) {
+        if !line.have_completed(&self.barriers) {
+            line.earlier.copy(&line.begun);
+            self.barriers.begin(cpu, &line.begun);
+        }
     }
 }
 
@@ -161,7 +193,7 @@ impl Rule for CodeFetched {
             let stage = match now.controls.caches(now.place.level) {
                 true => Stage::Stored,
                 false => {
-                    barriers.begin(now.cpu, &line.begun);
+                    now.shared.written.begins(now.cpu, line);
                     Stage::Cleaned
                 }
             };
@@ -180,10 +212,10 @@ impl Rule for CodeFetched {
         };
         let lacks = match stage {
             Stage::Stored => "DC, DSB and IC are",
-            Stage::Cleaned if !barriers.have_completed(&state.begun) => "a DSB and IC after it are",
+            Stage::Cleaned if !state.have_completed(barriers) => "a DSB and IC after it are",
             Stage::Cleaned => "IC after the DSB is",
-            Stage::Invalidated if !barriers.have_completed(&state.begun) => "a DSB after IC is",
-            Stage::Invalidated if !seen.has(&state.begun) => "a synchronization after IC is",
+            Stage::Invalidated if !state.have_completed(barriers) => "a DSB after IC is",
+            Stage::Invalidated if !state.seen_by(seen) => "a synchronization after IC is",
             Stage::Invalidated => return,
         };
         now.report_at::<Self>(
@@ -217,6 +249,8 @@ impl Rule for CodeFetched {
             without caches, no IC: str A; fetch A
             without caches, no DSB before IC: str A; ic iallu; dsb ish; isb; fetch A
             synchronised before the DSB: stored; dc cvau A; dsb ish; ic ivau A; isb; dsb ish; fetch A
+            invalidated by two CPUs without DSB: stored; dc cvau A; dsb ish; cpu 1; ic iallu; cpu 0; ic ivau A; isb; fetch A
+            cleaned again after the DSB of another CPU: stored; dc cvau A; cpu 1; dsb ish; dc cvau A; ic iallu; dsb ish; isb; fetch A
             by another CPU, which does not synchronise: stored; cpu 1; isb; cpu 0; maintained; cpu 1; fetch A
             by another CPU, which synchronises before the DSB: stored; dc cvau A; dsb ish; ic ivau A; cpu 1; dsb ish; isb; cpu 0; dsb ish; cpu 1; fetch A
         ",
@@ -227,6 +261,9 @@ impl Rule for CodeFetched {
             by another CPU, which returns: stored; cpu 1; isb; cpu 0; maintained; cpu 1; eret; fetch A
             by another CPU, which takes an exception: stored; cpu 1; isb; cpu 0; maintained; cpu 1; irq 2; fetch A
             by another CPU, which begins: stored; maintained; cpu 1; fetch A
+            another CPU invalidates all lines meanwhile: stored; dc cvau A; dsb ish; cpu 1; ic iallu; cpu 0; ic ivau A; dsb ish; isb; fetch A
+            another CPU invalidates all lines just after: stored; dc cvau A; dsb ish; ic ivau A; cpu 1; ic iallu; cpu 0; dsb ish; isb; fetch A
+            another CPU cleans it meanwhile: stored; cpu 1; dc cvau A; cpu 0; dc cvau A; dsb ish; ic ivau A; dsb ish; isb; fetch A
             invalidated by the CPU that fetches it: stored; dc cvau A; dsb ish; cpu 1; ic ivau A; dsb ish; isb; fetch A
         ",
     };
