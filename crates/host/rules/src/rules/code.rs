@@ -185,15 +185,15 @@ impl Rule for CodeFetched {
     #[inline]
     fn accessed(&mut self, now: &Now<'_>, access: &Access) {
         self.begins(now);
-        let Written { lines, barriers } = &now.shared.written;
+        let written = &now.shared.written;
         if access.store
             && let Some(address) = access.physical
-            && let Some(line) = lines.of(address)
+            && let Some(line) = written.lines.of(address)
         {
             let stage = match now.controls.caches(now.place.level) {
                 true => Stage::Stored,
                 false => {
-                    now.shared.written.begins(now.cpu, line);
+                    written.begins(now.cpu, line);
                     Stage::Cleaned
                 }
             };
