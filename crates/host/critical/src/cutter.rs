@@ -466,7 +466,7 @@ impl Cutter {
 }
 
 /// Whether an interrupt is for the CPU with this affinity (IHI 0069H, 12.2.20).
-fn is_for(value: u64, affinity: u64) -> bool {
+pub(crate) fn is_for(value: u64, affinity: u64) -> bool {
     let (aff0, aff1) = (affinity & 0xff, affinity >> 8 & 0xff);
     let range = value >> 44 & 0xf;
     let listed = aff0 >> 4 == range && value >> (aff0 & 0xf) & 1 != 0;

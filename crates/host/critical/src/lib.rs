@@ -31,24 +31,35 @@
 //! instructions alone ([`Reasons::of_word`]) in all other code, such as a kernel's or another hypervisor's. If a CPU was
 //! stopped in the middle of its code, and not in a wait, when a sample began, the path of this sample is unknown.
 
+//! # In time
+//!
+//! A simulator whose CPUs run in parallel writes each instruction with its time. [`timed`] finds the path of its samples
+//! in these traces.
+
 #![forbid(unsafe_code)]
 
 mod block;
 mod chart;
+mod charted;
 mod clock;
+mod committed;
 mod counts;
 mod cutter;
 mod exits;
 mod reasons;
 mod sample;
+mod timed;
 mod trace;
 
 pub use block::Block;
 pub use chart::{Chart, Image};
+pub use charted::Charted;
 pub use clock::{Stretch, Via};
+pub use committed::{Committed, Core};
 pub use counts::{Class, Counts};
 pub use cutter::{Cutter, NO_CELL, Recorded, Tpidr};
 pub use exits::{Cause, Exits};
 pub use reasons::Reasons;
 pub use sample::{Sample, Samples, from_text, to_text};
-pub use trace::{Code, Entry, Piece, Pieces, Trace, Traces, pieces};
+pub use timed::timed;
+pub use trace::{Code, Entry, Piece, Pieces, Timing, Trace, Traces, Waited, pieces};

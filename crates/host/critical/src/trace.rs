@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use crate::{Counts, Recorded, Sample, Via};
 
-/// A translated block.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A block of instructions that follow each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Code {
     /// Its exception level.
     pub level: u8,
@@ -29,13 +29,38 @@ pub struct Piece {
     pub cpu: u16,
     /// How the path came to the first of them; `None` off the path.
     pub path: Option<Via>,
+    /// Its time, if it is one instruction of a machine that has time.
+    pub timing: Option<Timing>,
+}
+
+/// When an instruction was executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Timing {
+    /// Cycles from the beginning of the sample to the instruction before it.
+    pub at: u64,
+    /// Cycles since the instruction before it: on the path, the one before it there.
+    pub cycles: u64,
+    /// The wait that these cycles were, if it was one.
+    pub waited: Option<Waited>,
+}
+
+/// A wait of a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Waited {
+    /// A store or an interrupt was on its way from another CPU.
+    For(Via),
+    /// The CPU halted, and no other one ended that.
+    Halted,
 }
 
 impl Piece {
-    /// Returns the number of its instructions.
+    /// Returns the number of its instructions, or its cycles.
     #[must_use]
-    pub fn count(&self) -> u64 {
-        u64::from(self.end - self.first)
+    pub fn cost(&self) -> u64 {
+        match self.timing {
+            Some(timing) => timing.cycles,
+            None => u64::from(self.end - self.first),
+        }
     }
 }
 
@@ -132,6 +157,7 @@ fn add(
             end: u16::try_from(end - entry.from).ok()?,
             cpu: u16::try_from(cpu).ok()?,
             path,
+            timing: None,
         });
         path = path.map(|_| Via::Own);
         from = end;
@@ -274,6 +300,7 @@ fn pieces_of(text: &str) -> Option<Pieces> {
             end: end.try_into().ok()?,
             cpu: cpu.try_into().ok()?,
             path,
+            timing: None,
         })
     };
     chunks.iter().map(piece).collect()

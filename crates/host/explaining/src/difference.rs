@@ -12,7 +12,7 @@ pub struct Change {
     pub function: Key,
     /// Exception level.
     pub level: u8,
-    /// Instructions on the path of A and B.
+    /// Instructions or cycles on the path of A and B.
     pub counts: [u64; 2],
 }
 
@@ -94,11 +94,12 @@ type Visit<'e> = ((u8, &'e str, &'e str), u64);
 /// Returns the visits of a path. Work off the path, and other callers, do not end a visit.
 fn visits(cell: &ExplainedCell) -> Vec<Visit<'_>> {
     let mut visits: Vec<Visit<'_>> = Vec::new();
-    for step in cell.steps.iter().filter(|step| step.on_path) {
+    let on_path = cell.steps.iter().filter(|step| step.on_path);
+    for step in on_path.filter(|step| step.instructions != 0) {
         let function = (step.level, step.image.as_str(), step.function.as_str());
         match visits.last_mut().filter(|_| step.via.is_none()) {
-            Some((last, count)) if *last == function => *count += step.count,
-            _ => visits.push((function, step.count)),
+            Some((last, count)) if *last == function => *count += step.instructions,
+            _ => visits.push((function, step.instructions)),
         }
     }
     visits

@@ -21,7 +21,13 @@ use crate::walk::{Step, Walker};
 /// Name of the file.
 pub const FILE: &str = "explain.json";
 /// The version of its form.
-const SCHEMA: u64 = 1;
+const SCHEMA: u64 = 2;
+/// The unit of times.
+const CYCLES: &str = "cycles";
+/// Largest part of a cell's median by which that of its traces may differ: its samples are counted in intervals.
+const APART: u64 = 256;
+/// Cycles between the time at which an instruction reads the clock, and that at which it is committed.
+const SKEW: u64 = 40;
 
 /// All explained cells of a run.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -43,13 +49,14 @@ pub struct ExplainedCell {
     pub words: BTreeMap<String, String>,
     /// Hypervisor below the guest.
     pub under: String,
-    /// Unit of all counts: `insns`.
+    /// Unit of all counts: `insns` or `cycles`.
     pub unit: String,
     /// The median of the path, and the sum of the functions' counts on it.
     pub path: u64,
-    /// Instructions of all CPUs in that sample.
+    /// Instructions of all CPUs in that sample, or cycles that they were busy.
     pub work: u64,
-    /// Samples whose path is known, and those that were executed as this one, instruction by instruction.
+    /// Samples whose path is known, and those that were executed as this one, instruction by instruction and in the same
+    /// time.
     pub samples: [u64; 2],
     /// The functions, the longest on the path first.
     pub functions: Vec<FunctionCost>,
@@ -68,11 +75,13 @@ pub struct FunctionCost {
     pub level: u8,
     /// The CPU, by the order of its first instruction.
     pub cpu: usize,
-    /// Instructions on the path.
+    /// Instructions or cycles on the path.
     pub count: u64,
-    /// Instructions off the path.
+    /// Instructions on the path.
+    pub instructions: u64,
+    /// Instructions or cycles off the path.
     pub off_path: u64,
-    /// Minimum, median and maximum of the instructions on the path, of this CPU in all samples.
+    /// Minimum, median and maximum of the instructions or cycles on the path, of this CPU in all samples.
     pub all: [u64; 3],
 }
 
@@ -180,6 +189,19 @@ impl ExplainedCell {
         same.map(|one| one.count).sum()
     }
 
+    /// Returns the noun for what is counted.
+    pub fn noun(&self) -> &'static str {
+        match self.has_time() {
+            true => "cycles",
+            false => "instructions",
+        }
+    }
+
+    /// Whether cycles are counted.
+    pub fn has_time(&self) -> bool {
+        self.unit == CYCLES
+    }
+
     /// Returns its name in tables.
     pub fn name(&self) -> String {
         format!("{}, under {}", self.title, self.under)
@@ -218,6 +240,7 @@ fn lacking(boot: &TracesOfBoot, images: &[CodeImage]) -> Vec<String> {
 /// Returns why a cell is not explained.
 fn left_out(cell: &Cell) -> String {
     let why = match &cell.critical {
+        None if cell.unit == CYCLES => "no samples of it were kept",
         None => "nothing divides its samples",
         Some(critical) if critical.path.count == 0 => "the path of no sample is known",
         Some(_) => "its samples were not kept",
@@ -238,27 +261,23 @@ fn explained_cell(
     walker: &Walker<'_>,
     cell: &Cell,
 ) -> Result<Option<ExplainedCell>> {
-    let Some(critical) = &cell.critical else {
-        return Ok(None);
-    };
     let traces = boot.traces.traces.iter();
     let traces: Vec<&Trace> = traces
         .filter(|trace| trace.cell == cell.id && !trace.sample.unclear)
         .collect();
-    let of_median = |trace: &&&Trace| trace.sample.path.total() == critical.path.p50;
+    let Some(path) = median(cell, &traces)? else {
+        return Ok(None);
+    };
+    let of_median = |trace: &&&Trace| trace.sample.path.total() == path;
     let Some(median) = traces
         .iter()
         .filter(of_median)
         .max_by_key(|trace| trace.times)
     else {
-        return match critical.path.count {
-            0 => Ok(None),
-            _ => bail!(
-                "{}: no sample has a path of {}, which is the median",
-                cell.title(),
-                critical.path.p50
-            ),
-        };
+        bail!(
+            "{}: no sample has a path of {path}, which is the median",
+            cell.title()
+        );
     };
     let steps = walker.steps(&median.pieces);
     let explained = ExplainedCell {
@@ -266,7 +285,7 @@ fn explained_cell(
         words: words(cell),
         under: cell.under.to_string(),
         unit: cell.unit.clone(),
-        path: critical.path.p50,
+        path,
         work: median.sample.work.total(),
         samples: [traces.iter().map(|trace| trace.times).sum(), median.times],
         functions: functions(&steps, &walker.spread(&traces)),
@@ -276,6 +295,31 @@ fn explained_cell(
         .check()
         .map_err(|why| anyhow!("{}: {why}", explained.name()))?;
     Ok(Some(explained))
+}
+
+/// Returns the median of the paths of a cell's `traces`; `None` if no path is known. The cell has counts of the path, or
+/// times of whole samples, which a path takes.
+fn median(cell: &Cell, traces: &[&Trace]) -> Result<Option<u64>> {
+    if cell.unit != CYCLES {
+        let path = cell.critical.as_ref().map(|critical| critical.path);
+        return Ok(path.filter(|path| path.count != 0).map(|path| path.p50));
+    }
+    let mut times: Vec<u64> = traces
+        .iter()
+        .map(|trace| trace.sample.path.total())
+        .collect();
+    times.sort_unstable();
+    let (Some(stats), Some(&median)) = (&cell.stats, hist::of_sorted(&times, 500)) else {
+        return Ok(None);
+    };
+    if median.abs_diff(stats.p50) > stats.p50 / APART + SKEW {
+        bail!(
+            "{}: the median of its traces is {median} cycles, and that of its samples {}",
+            cell.title(),
+            stats.p50
+        );
+    }
+    Ok(Some(median))
 }
 
 /// Returns the words that define a cell.
@@ -288,24 +332,33 @@ fn words(cell: &Cell) -> BTreeMap<String, String> {
 pub type Key = (String, String);
 
 fn functions(steps: &[Step], spread: &BTreeMap<(usize, u8, Key), [u64; 3]>) -> Vec<FunctionCost> {
-    let mut counts: BTreeMap<(usize, u8, Key), [u64; 2]> = BTreeMap::new();
+    let mut counts: BTreeMap<(usize, u8, Key), [u64; 3]> = BTreeMap::new();
     for step in steps {
         let key = (step.image.clone(), step.function.clone());
-        let both = counts.entry((step.cpu, step.level, key)).or_default();
-        both[usize::from(!step.on_path)] += step.count;
+        let [count, off_path, instructions] =
+            counts.entry((step.cpu, step.level, key)).or_default();
+        match step.on_path {
+            true => {
+                (*count, *instructions) = (*count + step.count, *instructions + step.instructions)
+            }
+            false => *off_path += step.count,
+        }
     }
     let cost =
-        |((cpu, level, key), [count, off_path]): ((usize, u8, Key), [u64; 2])| FunctionCost {
-            all: spread
-                .get(&(cpu, level, key.clone()))
-                .copied()
-                .unwrap_or_default(),
-            name: key.1,
-            image: key.0,
-            level,
-            cpu,
-            count,
-            off_path,
+        |((cpu, level, key), [count, off_path, instructions]): ((usize, u8, Key), [u64; 3])| {
+            FunctionCost {
+                all: spread
+                    .get(&(cpu, level, key.clone()))
+                    .copied()
+                    .unwrap_or_default(),
+                name: key.1,
+                image: key.0,
+                level,
+                cpu,
+                count,
+                instructions,
+                off_path,
+            }
         };
     let mut functions: Vec<_> = counts.into_iter().map(cost).collect();
     functions.sort_by_key(|one| std::cmp::Reverse((one.count, one.off_path)));

@@ -23,7 +23,7 @@ const COLOURS: [&str; 4] = ["c-green", "c-sky", "c-orange", "c-purple"];
 pub fn page(explained: &Explained) -> String {
     let body = html! {
         header.answer { h1 { "Wake-ups, function by function" }
-            div.words { p { "One median sample of each cell. Counts are instructions; those on the path add up to the cell's median." } } }
+            div.words { p { "One median sample of each cell. The counts on the path add up to the cell's median." } } }
         @for cell in &explained.cells { (section(cell)) }
         @for note in &explained.notes { p.about { (note) } }
     };
@@ -44,8 +44,8 @@ fn section(cell: &ExplainedCell) -> Markup {
         section { h2 { (cell.name()) }
             (list.html())
             figure { figcaption { b { "All CPUs, in order" } " " span.muted { "EL0 is green, EL1 blue, EL2 orange; off the path they are pale; a line leads from the store or interrupt to the CPU that it woke" } } (strip(cell)) }
-            figure { figcaption { b { "The path: functions below their callers" } " " span.muted { "the width is the number of instructions" } } (icicle(cell)) }
-            details { summary { "Every block of the sample: CPU, level, code, address of the block, instructions" } pre { (blocks(cell)) } }
+            figure { figcaption { b { "The path: functions below their callers" } " " span.muted { "the width is the number of " (cell.noun()) } } (icicle(cell)) }
+            details { summary { "Every block of the sample: CPU, level, code, address of the block, " (cell.noun()) } pre { (blocks(cell)) } }
         }
     }
 }
@@ -75,7 +75,8 @@ fn strip(cell: &ExplainedCell) -> Markup {
         .map(|step| step.cpu + 1)
         .max()
         .unwrap_or(1);
-    let total: u64 = cell.steps.iter().map(|step| step.count).sum();
+    let ends = cell.steps.iter().map(|step| step.at + step.count);
+    let total = ends.max().unwrap_or(0);
     let x = |at: u64| 60.0 + (WIDTH - 60.0) * at as f64 / total.max(1) as f64;
     let y = |step: &Step| LANE * (3 * step.cpu + usize::from(step.level.min(2))) as f64;
     let mut shapes = String::new();
@@ -90,11 +91,17 @@ fn strip(cell: &ExplainedCell) -> Markup {
             );
         }
     }
-    let mut at = 0;
     let mut last: Option<(u64, f64)> = None;
     for step in &cell.steps {
+        let at = step.at;
         let opacity = if step.on_path { "1" } else { "0.3" };
-        let hint = format!("{}: {} ({} insns)", step.image, step.function, step.count);
+        let Step {
+            image,
+            function,
+            count,
+            ..
+        } = step;
+        let hint = format!("{image}: {function} ({count} {})", cell.unit);
         rect(
             &mut shapes,
             (x(at), y(step) + 2.0),
@@ -113,9 +120,8 @@ fn strip(cell: &ExplainedCell) -> Markup {
                 y(step) + LANE / 2.0
             );
         }
-        at += step.count;
         if step.on_path {
-            last = Some((at, y(step)));
+            last = Some((at + step.count, y(step)));
         }
     }
     drawing(
@@ -143,7 +149,7 @@ fn icicle(cell: &ExplainedCell) -> Markup {
                 (width - 0.5, LANE - 1.0),
                 level,
                 "1",
-                &format!("{name}: {} insns", to - from),
+                &format!("{name}: {} {}", to - from, cell.unit),
             );
             if width > 7.0 * name.len() as f64 + 6.0 {
                 let class = format!("within {}", COLOURS[usize::from(level.min(3))]);
@@ -171,9 +177,10 @@ fn icicle(cell: &ExplainedCell) -> Markup {
         close(&mut shapes, open.len(), frame, at);
     }
     let about = format!(
-        "{}: {} instructions by callers",
+        "{}: {} {} by callers",
         cell.name(),
-        thousands(cell.path)
+        thousands(cell.path),
+        cell.noun()
     );
     drawing(LANE * deepest as f64, &about, &shapes)
 }

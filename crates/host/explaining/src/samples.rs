@@ -18,18 +18,26 @@ pub fn cell(text: &str) -> ExplainedCell {
             function: words[0].into(),
             on_path: true,
             via: None,
+            at: 0,
             count,
+            instructions: count,
             callers: Vec::new(),
             blocks: vec![(format!("{}+0x0", words[0]), count)],
         }
     };
-    let steps: Vec<Step> = text.split(", ").map(step).collect();
+    let mut steps: Vec<Step> = text.split(", ").map(step).collect();
+    let mut at = 0;
+    for step in &mut steps {
+        step.at = at;
+        at += step.count;
+    }
     let function = |step: &Step| FunctionCost {
         name: step.function.clone(),
         image: step.image.clone(),
         level: step.level,
         cpu: step.cpu,
         count: step.count,
+        instructions: step.instructions,
         off_path: 0,
         all: [step.count; 3],
     };

@@ -102,10 +102,15 @@ fn notes(document: &mut Document, all: &[&Explained]) {
 fn heading(document: &mut Document, side: &str, cell: &ExplainedCell) {
     let [samples, alike] = cell.samples;
     document.push(format!(
-        "{side}{}: the median sample has {} instructions on its path and {} off it; {alike} of {samples} samples executed exactly these.",
+        "{side}{}: the median sample has {} {} on its path and {} off it; {}.",
         cell.name(),
         thousands(cell.path),
+        cell.noun(),
         thousands(cell.work.saturating_sub(cell.path)),
+        match cell.has_time() {
+            true => format!("it is one of {samples}"),
+            false => format!("{alike} of {samples} samples executed exactly these"),
+        },
     ));
 }
 
@@ -134,7 +139,7 @@ fn longest(document: &mut Document, cell: &ExplainedCell, top: usize) {
     let functions: Vec<&FunctionCost> = on_path.collect();
     let (shown, rest) = functions.split_at(functions.len().min(top));
     let text = |of: &dyn Fn(&FunctionCost) -> String| shown.iter().map(|one| of(one)).collect();
-    document.table(vec![
+    let mut columns = vec![
         Column::words("CPU", text(&|one| one.cpu.to_string())),
         Column::words("level", text(&|one| format!("EL{}", one.level))),
         Column::words("code", text(&|one| one.image.clone())),
@@ -143,13 +148,19 @@ fn longest(document: &mut Document, cell: &ExplainedCell, top: usize) {
         Column::numbers("all samples", "min", text(&|one| thousands(one.all[0]))),
         Column::numbers("all samples", "p50", text(&|one| thousands(one.all[1]))),
         Column::numbers("all samples", "max", text(&|one| thousands(one.all[2]))),
-    ]);
+    ];
+    if cell.has_time() {
+        let instructions = text(&|one| thousands(one.instructions));
+        columns.insert(5, Column::numbers("", "insns", instructions));
+    }
+    document.table(columns);
     let sum: u64 = rest.iter().map(|one| one.count).sum();
     if sum != 0 {
         document.push(format!(
-            "{} further functions: {} instructions; --top {} shows all.",
+            "{} further functions: {} {}; --top {} shows all.",
             rest.len(),
             thousands(sum),
+            cell.noun(),
             functions.len()
         ));
     }
@@ -165,7 +176,7 @@ fn until(document: &mut Document, cell: &ExplainedCell, name: &str) {
     };
     in_order(document, &steps[..place]);
     let sum: u64 = steps[..place].iter().map(|step| step.count).sum();
-    document.push(format!("{} instructions until {name}.", thousands(sum)));
+    document.push(format!("{} {} until {name}.", thousands(sum), cell.noun()));
 }
 
 /// Adds the cost of a function in each cell.
@@ -176,7 +187,10 @@ fn of_function(document: &mut Document, cells: &[(&str, &ExplainedCell)], name: 
     });
     let rows: Vec<(String, &FunctionCost)> = rows.collect();
     let text = |of: &dyn Fn(&FunctionCost) -> String| rows.iter().map(|(_, one)| of(one)).collect();
-    document.push(format!("{name}: instructions on the path"));
+    let noun = cells
+        .first()
+        .map_or("instructions", |(_, cell)| cell.noun());
+    document.push(format!("{name}: {noun} on the path"));
     let cells = rows.iter().map(|(cell, _)| cell.clone()).collect();
     document.table(vec![
         Column::words("cell", cells).result(),
@@ -206,7 +220,8 @@ pub fn differences(both: [&Explained; 2], top: Option<usize>) -> Result<Document
     let [a, b] = both;
     let (mut found, mut alone) = (false, Vec::new());
     let like = |all: &Explained, cell: &ExplainedCell| {
-        all.cells.iter().position(|one| one.words == cell.words)
+        let mut cells = all.cells.iter();
+        cells.position(|one| (&one.words, &one.unit) == (&cell.words, &cell.unit))
     };
     for of_b in &b.cells {
         match like(a, of_b).map(|place| &a.cells[place]) {
@@ -232,9 +247,10 @@ pub fn differences(both: [&Explained; 2], top: Option<usize>) -> Result<Document
 fn difference(document: &mut Document, difference: &Difference<'_>, top: usize) {
     let [a, b] = difference.cells;
     document.push(format!(
-        "{}: the path of the median sample has {} instructions in A and {} in B, {}.",
+        "{}: the path of the median sample has {} {} in A and {} in B, {}.",
         a.name(),
         thousands(a.path),
+        a.noun(),
         thousands(b.path),
         signed(difference.total())
     ));
@@ -251,7 +267,7 @@ fn difference(document: &mut Document, difference: &Difference<'_>, top: usize) 
         ));
     }
     if difference.changes.is_empty() {
-        document.push("No function has more or fewer instructions.".into());
+        document.push(format!("No function has more or fewer {}.", a.noun()));
         return;
     }
     let (shown, rest) = difference

@@ -50,9 +50,9 @@ fn chrome(explained: &Explained) -> Value {
     let mut events = Vec::new();
     for (process, cell) in explained.cells.iter().enumerate() {
         events.push(json!({"ph": "M", "name": "process_name", "pid": process, "args": {"name": cell.name()}}));
-        let mut at = 0;
         let mut last: Option<(usize, u64)> = None;
         for step in &cell.steps {
+            let at = step.at;
             let name = &step.function;
             let arguments =
                 json!({"code": step.image, "path": step.on_path, "callers": step.callers});
@@ -62,12 +62,11 @@ fn chrome(explained: &Explained) -> Value {
             );
             if let (Some(via), Some((cpu, end))) = (&step.via, last) {
                 let id = events.len();
-                events.push(json!({"ph": "s", "name": via, "cat": "wake", "id": id, "pid": process, "tid": cpu, "ts": end - 1}));
+                events.push(json!({"ph": "s", "name": via, "cat": "wake", "id": id, "pid": process, "tid": cpu, "ts": end.saturating_sub(1)}));
                 events.push(json!({"ph": "f", "bp": "e", "name": via, "cat": "wake", "id": id, "pid": process, "tid": step.cpu, "ts": at}));
             }
-            at += step.count;
             if step.on_path {
-                last = Some((step.cpu, at));
+                last = Some((step.cpu, at + step.count));
             }
         }
     }
@@ -101,7 +100,6 @@ fn of_cell(profile: &mut Profile, number: u32, cell: &ExplainedCell) {
             thread
         })
         .collect();
-    let mut at = 0;
     for step in &cell.steps {
         let thread = threads[step.cpu];
         let frames: Vec<FrameInfo> = step
@@ -113,7 +111,7 @@ fn of_cell(profile: &mut Profile, number: u32, cell: &ExplainedCell) {
             })
             .collect();
         let handle = profile.intern_stack_frames(thread, frames.into_iter());
-        let time = Timestamp::from_nanos_since_reference(1000 * at);
+        let time = Timestamp::from_nanos_since_reference(1000 * step.at);
         let weight = i32::try_from(step.count).unwrap_or(i32::MAX);
         profile.add_sample(
             thread,
@@ -122,7 +120,6 @@ fn of_cell(profile: &mut Profile, number: u32, cell: &ExplainedCell) {
             CpuDelta::from_micros(step.count),
             weight,
         );
-        at += step.count;
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use critical::{Code, Pieces, Trace, Traces, Via};
+use critical::{Code, Piece, Pieces, Trace, Traces, Via, Waited};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Stacks;
@@ -35,8 +35,12 @@ pub struct Step {
     /// Cause that the path followed to this CPU: `store` or `interrupt`; left out where the CPU went on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-    /// Number of instructions.
+    /// How much was counted before it: of all CPUs, or cycles since the beginning of the sample.
+    pub at: u64,
+    /// Number of instructions or cycles.
     pub count: u64,
+    /// Number of instructions; 0 for a wait.
+    pub instructions: u64,
     /// The functions that called it, the outermost one first. They follow from the calls and returns in the sample.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers: Vec<Caller>,
@@ -52,6 +56,19 @@ impl Step {
             .iter()
             .map(|one| (one.level, one.function.as_str()));
         callers.chain([(self.level, self.function.as_str())])
+    }
+
+    /// Returns the wait before this instruction.
+    fn wait(&self, name: &str, cycles: u64) -> Self {
+        Self {
+            image: MACHINE.into(),
+            function: name.into(),
+            count: cycles,
+            instructions: 0,
+            callers: Vec::new(),
+            blocks: Vec::new(),
+            ..self.clone()
+        }
     }
 
     /// Whether `next` goes on in the same function.
@@ -100,7 +117,9 @@ impl<'t> Walker<'t> {
     /// Returns minimum, median and maximum of the instructions that each CPU executes of each function on the paths of
     /// `traces`.
     pub fn spread(&self, traces: &[&Trace]) -> BTreeMap<(usize, u8, Key), [u64; 3]> {
-        let (keys, blocks) = self.keys();
+        let (mut keys, blocks) = self.keys();
+        let first_wait = keys.len();
+        keys.extend(WAITS.map(|(_, name)| (MACHINE.into(), name.into())));
         // Counts of each function, with how many samples had them.
         let mut counts: BTreeMap<(usize, u8, usize), BTreeMap<u64, u64>> = BTreeMap::new();
         for trace in traces {
@@ -109,10 +128,16 @@ impl<'t> Walker<'t> {
             for piece in &trace.pieces {
                 let cpu = place_in(&mut cpus, piece.cpu);
                 let level = self.blocks[piece.block as usize].level;
-                let block = &blocks[piece.block as usize];
-                let executed = &block[usize::from(piece.first)..usize::from(piece.end)];
-                for function in executed.iter().filter(|_| piece.path.is_some()) {
-                    *of_trace.entry((cpu, level, *function)).or_default() += 1;
+                if piece.path.is_none() {
+                    continue;
+                }
+                let wait = piece.timing.and_then(|timing| place_of(timing.waited?));
+                let executed = &blocks[piece.block as usize];
+                let executed = &executed[usize::from(piece.first)..usize::from(piece.end)];
+                for function in executed {
+                    let function = wait.map_or(*function, |wait| first_wait + wait);
+                    let cost = piece.timing.map_or(1, |timing| timing.cycles);
+                    *of_trace.entry((cpu, level, function)).or_default() += cost;
                 }
             }
             for (key, count) in of_trace {
@@ -155,49 +180,86 @@ impl<'t> Walker<'t> {
         let mut cpus = Vec::new();
         let mut stacks: HashMap<u16, Stacks> = HashMap::new();
         let mut steps: Vec<Step> = Vec::new();
+        let mut executed = 0;
         for piece in pieces {
             let cpu = place_in(&mut cpus, piece.cpu);
-            let block = &self.blocks[piece.block as usize];
             let stack = stacks.entry(piece.cpu).or_default();
+            let begin = piece.timing.map_or(executed, |timing| timing.at);
             let mut via = piece.path.and_then(name_of);
+            let wait = piece.timing.and_then(|timing| place_of(timing.waited?));
             for n in usize::from(piece.first)..usize::from(piece.end) {
-                let Place { image, function } = &self.places[piece.block as usize][n];
-                let pc = block.address + 4 * n as u64;
-                let callers = stack.callers(block.level, pc, &function.symbol.0);
-                let inlined = function.callers.iter().map(|function| Caller {
-                    level: block.level,
-                    function: function.clone(),
-                });
-                let step = Step {
-                    cpu,
-                    level: block.level,
-                    image: image.clone(),
-                    function: function.name.clone(),
-                    on_path: piece.path.is_some(),
-                    via: via.take(),
-                    count: 1,
-                    callers: callers.chain(inlined).collect(),
-                    blocks: Vec::new(),
-                };
-                stack.executes(pc, block.words[n]);
-                add(&mut steps, step, n == usize::from(piece.first), function);
+                let at = begin + (n - usize::from(piece.first)) as u64;
+                let mut step = self.step(piece, n, stack);
+                (step.cpu, step.at, step.via) = (cpu, at, via.take());
+                // The instruction itself takes none of the time before it.
+                if let (Some(place), Some(timing)) = (wait, piece.timing) {
+                    steps.push(step.wait(WAITS[place].1, timing.cycles));
+                    (step.at, step.count, step.via) = (at + timing.cycles, 0, None);
+                }
+                let function = &self.places[piece.block as usize][n].function;
+                let is_new = n == usize::from(piece.first) && (n == 0 || piece.timing.is_none());
+                add(&mut steps, step, is_new, function);
             }
+            executed += piece.cost();
         }
         steps
     }
+
+    /// Returns the step of instruction `n` of a block.
+    fn step(&self, piece: &Piece, n: usize, stack: &mut Stacks) -> Step {
+        let block = &self.blocks[piece.block as usize];
+        let Place { image, function } = &self.places[piece.block as usize][n];
+        let pc = block.address + 4 * n as u64;
+        let callers = stack.callers(block.level, pc, &function.symbol.0);
+        let inlined = function.callers.iter().map(|function| Caller {
+            level: block.level,
+            function: function.clone(),
+        });
+        let step = Step {
+            cpu: 0,
+            level: block.level,
+            image: image.clone(),
+            function: function.name.clone(),
+            on_path: piece.path.is_some(),
+            via: None,
+            at: 0,
+            count: piece.timing.map_or(1, |timing| timing.cycles),
+            instructions: 1,
+            callers: callers.chain(inlined).collect(),
+            blocks: Vec::new(),
+        };
+        stack.executes(pc, block.words[n]);
+        step
+    }
+}
+
+/// The code of waits in explanations.
+const MACHINE: &str = "machine";
+/// The waits, with their names: a store or an interrupt is on its way, or a CPU halts until its own timer or event ends
+/// that.
+const WAITS: [(Waited, &str); 3] = [
+    (Waited::For(Via::Store), "(store on its way)"),
+    (Waited::For(Via::Interrupt), "(interrupt on its way)"),
+    (Waited::Halted, "(halted)"),
+];
+
+/// Returns the place of a wait in [`WAITS`].
+fn place_of(waited: Waited) -> Option<usize> {
+    WAITS.iter().position(|(known, _)| *known == waited)
 }
 
 /// Adds an instruction of `function`, as a part of the last step and its last block where these go on.
 fn add(steps: &mut Vec<Step>, step: Step, is_new: bool, function: &Function) {
     let place = || {
         let (symbol, distance) = &function.symbol;
-        (format!("{symbol}+{distance:#x}"), 1)
+        (format!("{symbol}+{distance:#x}"), step.count)
     };
     match steps.last_mut().filter(|last| last.goes_on(&step)) {
         Some(last) => {
-            last.count += 1;
+            last.count += step.count;
+            last.instructions += step.instructions;
             match last.blocks.last_mut().filter(|_| !is_new) {
-                Some((_, count)) => *count += 1,
+                Some((_, count)) => *count += step.count,
                 None => last.blocks.push(place()),
             }
         }

@@ -10,7 +10,6 @@
 //! it adds to blocks itself (inline operations) writes to wrong places for every CPU but the first. Therefore,
 //! TPIDR_EL1 identifies CPUs, or TPIDR_EL2 under a hypervisor of others, and a callback counts.
 
-mod code;
 mod counting;
 mod state;
 mod tracing;

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The critical path of samples, where the emulator counts instructions. A plugin
-//! observes the samples, and the cells get its findings. Crate `critical` defines the path.
+//! The critical path of samples, where the emulator counts instructions or writes them with their time. A plugin
+//! or the emulator's tracers observe the samples. Crate `critical` defines the path.
 
 mod code;
 mod lines;
+mod tracers;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use ::critical::{Chart, Image};
+use ::critical::{Chart, Image, Samples, Traces};
 use anyhow::{Context, Result, bail};
 use plan::Under;
 
+use crate::board::EmulatedMachine;
 use crate::boot::Recorder;
 use crate::emulator::Emulator;
 use crate::images;
@@ -22,13 +24,32 @@ use crate::job::{Job, Variant};
 use crate::options::Metric;
 use shell::once::Once;
 use shell::partial_files::Scratch;
+use tracers::Tracers;
 
 /// Images with the kinds of their instructions, by file. Boots share them.
 static IMAGES: Once<PathBuf, Image> = Once::new();
 
+/// Observes the samples of a boot.
+#[derive(Debug)]
+pub enum Watcher {
+    /// QEMU's plugin.
+    Plugin(Plugin),
+    /// gem5's tracers.
+    Tracers(Tracers),
+}
+
+/// What was observed, each part if it was wanted, or the obstacle.
+#[derive(Debug, Default)]
+pub struct Watched {
+    /// The samples.
+    pub samples: Option<Result<Samples, String>>,
+    /// The instructions of the samples.
+    pub traces: Option<Result<Traces, String>>,
+}
+
 /// A plugin with its files, prepared for a boot.
 #[derive(Debug)]
-pub struct Watcher {
+pub struct Plugin {
     plugin: PathBuf,
     chart: PathBuf,
     samples: PathBuf,
@@ -38,50 +59,92 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Prepares to observe the samples of `job` in a boot by `emulator`. `None` if there is nothing to observe:
-    /// samples have to be marked, and their values instructions. An error has the obstacle.
+    /// Prepares to observe the samples of `job` in a boot by `emulator`. `None` if there is nothing to observe. An error
+    /// has the obstacle.
     pub fn new(
         emulator: &Emulator,
         job: &Job,
         variant: Variant,
         built: &Built,
     ) -> Result<Option<Self>> {
-        let ours = built.guest(job.image(variant)).elf.as_ref();
-        let program = built.program.as_ref();
-        let marked = ours.map(|elf| (1, elf)).or(program.map(|elf| (0, elf)));
-        // The code of our guest is not followed under other hypervisors.
-        let looks = has_marks(job) && !(ours.is_some() && variant.under.is_other());
-        let (Some(marked), Emulator::Qemu(qemu), true) = (marked, emulator, looks) else {
+        let wanted = has_samples(job) && (job.traces || matches!(emulator, Emulator::Qemu(_)));
+        let chart = wanted.then(|| chart(job, variant, built)).transpose()?;
+        let Some(chart) = chart.flatten() else {
             return Ok(None);
         };
-        let plugin = plugin(qemu.command())?;
-        let mut chart = Chart::default();
-        let mut files = vec![marked];
-        if variant.under == Under::Rouse {
-            files.push((2, &built.hypervisor));
-        }
-        for (level, elf) in files {
-            // The name of its folder is the hash of its content.
-            let image = IMAGES.get(elf.clone(), || {
-                let shown = || format!("{}: its code can't be read", elf.display());
-                code::of(level, &fs::read(elf)?).with_context(shown)
-            })?;
-            chart.images.push(Image::clone(&image));
-        }
-        let place = Scratch::new()?;
-        let path = place.path().join("chart");
-        fs::write(&path, chart.to_bytes())?;
-        Ok(Some(Self {
-            plugin,
-            chart: path,
-            samples: place.path().join("samples"),
-            traces: job.traces.then(|| place.path().join("traces")),
-            _place: place,
+        Ok(Some(match emulator {
+            Emulator::Qemu(qemu) => {
+                let plugin = plugin(qemu.command())?;
+                Self::Plugin(Plugin::new(plugin, &chart, job.traces)?)
+            }
+            Emulator::Gem5(_) => Self::Tracers(Tracers::new(job, chart)?),
         }))
     }
 
-    /// Returns the plugin, for the boot to load.
+    /// Returns what the boot has to load.
     pub fn recorder(&self) -> Recorder<'_> {
+        match self {
+            Self::Plugin(plugin) => plugin.recorder(),
+            Self::Tracers(tracers) => Recorder::Tracers(tracers.folder()),
+        }
+    }
+
+    /// Returns what was observed, after the boot.
+    pub fn end(self) -> Watched {
+        match self {
+            Self::Plugin(plugin) => Watched {
+                samples: Some(plugin.samples()),
+                traces: plugin.traces(),
+            },
+            Self::Tracers(tracers) => Watched {
+                samples: None,
+                traces: Some(tracers.end()),
+            },
+        }
+    }
+}
+
+/// Returns the code whose samples are observed; `None` if it has no marks. The code of our guest is not followed under
+/// other hypervisors.
+fn chart(job: &Job, variant: Variant, built: &Built) -> Result<Option<Chart>> {
+    let ours = built.guest(job.image(variant)).elf.as_ref();
+    let program = built.program.as_ref();
+    let marked = ours.map(|elf| (1, elf)).or(program.map(|elf| (0, elf)));
+    let followed = !(ours.is_some() && variant.under.is_other());
+    let Some(marked) = marked.filter(|_| followed) else {
+        return Ok(None);
+    };
+    let mut chart = Chart::default();
+    let mut files = vec![marked];
+    if variant.under == Under::Rouse {
+        files.push((2, &built.hypervisor));
+    }
+    for (level, elf) in files {
+        // The name of its folder is the hash of its content.
+        let image = IMAGES.get(elf.clone(), || {
+            let shown = || format!("{}: its code can't be read", elf.display());
+            code::of(level, &fs::read(elf)?).with_context(shown)
+        })?;
+        chart.images.push(Image::clone(&image));
+    }
+    Ok(Some(chart))
+}
+
+impl Plugin {
+    fn new(plugin: PathBuf, chart: &Chart, traces: bool) -> Result<Self> {
+        let place = Scratch::new()?;
+        let path = place.path().join("chart");
+        fs::write(&path, chart.to_bytes())?;
+        Ok(Self {
+            plugin,
+            chart: path,
+            samples: place.path().join("samples"),
+            traces: traces.then(|| place.path().join("traces")),
+            _place: place,
+        })
+    }
+
+    fn recorder(&self) -> Recorder<'_> {
         let files: [(&str, &Path); 2] = [("chart", &self.chart), ("samples", &self.samples)];
         let traces = self.traces.as_deref().map(|traces| ("traces", traces));
         Recorder::Plugin {
@@ -90,34 +153,36 @@ impl Watcher {
         }
     }
 
-    /// Returns the instructions of the boot's samples, if they were wanted. An error has the obstacle.
-    pub fn traces(&self) -> Option<Result<::critical::Traces, String>> {
+    fn traces(&self) -> Option<Result<Traces, String>> {
         let text = fs::read_to_string(self.traces.as_ref()?);
         let text = text.map_err(|_| "the emulator ended early".to_owned());
         Some(text.and_then(|text| {
-            let read = ::critical::Traces::from_text(&text);
+            let read = Traces::from_text(&text);
             read.ok_or_else(|| "the file of its blocks is not whole; is the disk full?".into())
         }))
     }
 
-    /// Returns the plugin's samples after the boot, or the reason why there are none.
-    pub fn samples(&self) -> Result<::critical::Samples, String> {
+    fn samples(&self) -> Result<Samples, String> {
         let text = fs::read_to_string(&self.samples);
         let text = text.map_err(|_| "the emulator ended early".to_owned())?;
         ::critical::from_text(&text)
     }
 }
 
-/// Whether samples of `job` are marked and have values in instructions.
-pub fn has_marks(job: &Job) -> bool {
+/// Whether samples of `job` are marked, so that they can be divided: counts of instructions, or the time of a simulator.
+pub fn has_samples(job: &Job) -> bool {
     let workloads = &job.load.plan.lists.workload.values;
     let marked = workloads.iter().any(|workload| workload.is_marked());
-    marked && job.metric == Metric::Insns
+    let divided = match job.board().machine {
+        EmulatedMachine::Qemu(_) => job.metric == Metric::Insns,
+        EmulatedMachine::Gem5(_) => true,
+    };
+    marked && divided
 }
 
 /// Builds the plugin if `job` needs it. A failure is reported later, by the boot that needs the plugin.
 pub fn prepare(emulator: &Emulator, job: &Job) {
-    if let (Emulator::Qemu(qemu), true) = (emulator, has_marks(job)) {
+    if let (Emulator::Qemu(qemu), true) = (emulator, has_samples(job)) {
         let _ = plugin(qemu.command());
     }
 }

@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use plan::{CORE_MHZ, PREFIX, Under};
 
 use crate::images::Built;
@@ -109,6 +109,13 @@ fn numbers(version: &str) -> (u32, u32) {
         .split(|c: char| !c.is_ascii_digit())
         .filter_map(|number| number.parse().ok());
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+/// Returns the period of a core's clock in gem5's ticks, which are picoseconds (its `src/sim/core.hh`).
+pub fn period(job: &Job) -> Result<u64> {
+    let clock = job.parameters.get(CORE_MHZ);
+    let clock = clock.with_context(|| format!("board {}: no {CORE_MHZ}", job.board().name))?;
+    Ok(1_000_000 / clock.value)
 }
 
 impl Emulator {

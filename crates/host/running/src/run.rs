@@ -94,9 +94,9 @@ pub fn traced(args: &RunArgs) -> Result<Vec<Session>> {
         ),
     };
     for job in jobs {
-        if !critical::has_marks(job) {
+        if !critical::has_samples(job) {
             bad_input!(
-                "explain: nothing divides these samples; use --metric insns, and a workload like pingpong, ipi or linux-pipe"
+                "explain: nothing divides these samples; use --metric insns, or --board gem5, and a workload like pingpong, ipi or linux-pipe"
             );
         }
         job.traces = true;

@@ -10,7 +10,6 @@ use cost::Level;
 
 use super::instruction_kind::{InstructionKind, kind};
 use super::trace::{Executed, Window};
-use super::visit;
 
 /// Returns the ticks of the stays at EL2 in `window`; `None` if there are no stays, or if a stay lacks an instruction
 /// of the guest before or after it.
@@ -21,7 +20,7 @@ pub fn own_ticks(window: &Window) -> Option<u64> {
     while let Some(from) = steps[rest..].iter().position(at_el2).map(|at| rest + at) {
         let to = from + steps[from..].iter().take_while(|step| at_el2(step)).count();
         let (before, behind) = (steps.get(from.checked_sub(1)?)?, steps.get(to)?);
-        let since = match visit::is_interrupt(steps[from].pc) {
+        let since = match tarmac::is_interrupt(steps[from].pc) {
             true => steps[from].tick,
             false => before.tick,
         };

@@ -2,16 +2,12 @@
 //! Boots on gem5 that record every instruction with its time.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::thread::JoinHandle;
 
-use anyhow::{Context, Result, anyhow};
+use ::tarmac::Fifo;
+use anyhow::Result;
 use cost::Path;
-use nix::sys::stat::Mode;
-use nix::unistd::mkfifo;
 
 use super::cache_misses::{self, Missed};
 use super::recorder::{self, ALL_PATHS};
@@ -19,6 +15,7 @@ use super::requests;
 use super::tarmac;
 use super::trace::Window;
 use running::boot::{Boots, Launch, Ready, Recorder, Show};
+use running::gem5;
 use running::job::Job;
 use running::options::{JobArgs, LimitArgs};
 use shell::partial_files::Scratch;
@@ -28,8 +25,6 @@ use shell::progress::Progress;
 const CORES: u16 = 2;
 /// Arguments for a few passes of every path, including paths with neighbours.
 const ARGUMENTS: &str = "rouse.cost=all rouse.cost-brief rouse.neighbour=work rouse.deliver=inject";
-/// Bytes of a trace to read at once.
-const CHUNK: usize = 1 << 20;
 
 /// Parameters of boots on a model of a core.
 #[derive(Debug)]
@@ -98,13 +93,13 @@ impl Simulator<'_> {
         let ready = Ready::make(&job)?;
         let folder = Scratch::new()?;
         let traces = (0..CORES).map(|core| {
-            Reader::listen(&folder.path().join(format!("cpu{core}")), move |trace| {
+            Fifo::listen(&folder.path().join(format!("cpu{core}")), move |trace| {
                 tarmac::windows(trace, core)
             })
         });
         let traces = traces.collect::<Result<Vec<_>>>()?;
         let misses = folder.path().join("misses");
-        let misses = cold.then(|| Reader::listen(&misses, |text| requests::requests(text)));
+        let misses = cold.then(|| Fifo::listen(&misses, |text| requests::requests(text)));
         let misses = misses.transpose()?;
         let title = format!("{}, {}", self.model, boot.name());
         let mut boots = Boots::new(&ready.emulator, &ready.built, Show::Nothing, Vec::new());
@@ -118,9 +113,9 @@ impl Simulator<'_> {
         // The traces end in any case: otherwise, a thread would wait for more for ever.
         let windows = traces
             .into_iter()
-            .map(Reader::end)
+            .map(Fifo::end)
             .collect::<Result<Vec<_>>>();
-        let requests = misses.map(Reader::end).transpose();
+        let requests = misses.map(Fifo::end).transpose();
         let console = String::from_utf8_lossy(&boots.log).into_owned();
         recorder::check(&outcome?, job.variant().under, &console)?;
         let windows = windows?.concat();
@@ -133,7 +128,7 @@ impl Simulator<'_> {
             missed,
             console,
             emulator: ready.emulator.shown(),
-            period: period(&job)?,
+            period: gem5::period(&job)?,
         })
     }
 
@@ -149,47 +144,5 @@ impl Simulator<'_> {
         args.gem5 = self.gem5.map(PathBuf::from);
         args.load.append = Some(boot.arguments());
         Job::new(&args)
-    }
-}
-
-/// Returns the period of a core's clock in gem5's ticks, which are picoseconds (its `src/sim/core.hh`).
-fn period(job: &Job) -> Result<u64> {
-    const NAME: &str = "core-mhz";
-    let clock = job.parameters.get(NAME);
-    let clock = clock.with_context(|| format!("board {}: no {NAME}", job.board().name))?;
-    Ok(1_000_000 / clock.value)
-}
-
-/// Reads gem5's output from a FIFO while gem5 writes it: the output is much longer than the part to keep.
-struct Reader<T> {
-    /// Keeps the FIFO open, so that the reader sees its end only when this file is closed.
-    keeper: File,
-    reader: JoinHandle<Result<T>>,
-}
-
-impl<T: Send + 'static> Reader<T> {
-    /// Creates a FIFO at `path` and a thread that runs `read` on it.
-    fn listen(
-        path: &std::path::Path,
-        read: impl FnOnce(&mut BufReader<File>) -> Result<T> + Send + 'static,
-    ) -> Result<Self> {
-        mkfifo(path, Mode::S_IRUSR | Mode::S_IWUSR)
-            .with_context(|| format!("{} can't be made a FIFO", path.display()))?;
-        // Opening both ends does not block (Linux, fifo(7)).
-        let keeper = OpenOptions::new().read(true).write(true).open(path)?;
-        let mut trace = BufReader::with_capacity(CHUNK, File::open(path)?);
-        let reader = std::thread::spawn(move || {
-            let found = read(&mut trace);
-            // Otherwise, gem5 would block for ever on a full FIFO.
-            io::copy(&mut trace, &mut io::sink()).context("gem5's trace can't be read")?;
-            found
-        });
-        Ok(Self { keeper, reader })
-    }
-
-    fn end(self) -> Result<T> {
-        drop(self.keeper);
-        let ended = self.reader.join();
-        ended.map_err(|_| anyhow!("the reader of gem5's trace has panicked"))?
     }
 }

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Windows from a trace of gem5. Its TarmacTracer writes a line for each instruction that a core commits, with the time
-//! of the commit, and further lines for the instruction's results.
-//!
-//! An instruction is `TICK clk CPU IT (COUNT) VIRTUAL:PHYSICAL OPCODE SET LEVEL_SECURITY : TEXT` (gem5's
-//! `src/arch/arm/tracers/tarmac_record_v8.cc`, 24.0); all numbers but TICK and COUNT are hexadecimal.
-//! An access that the instruction made follows as `TICK clk CPU MR BYTES VIRTUAL:PHYSICAL VALUE`, without the blank
-//! before BYTES; MW for a write. The physical address may be missing. The level is the level after the instruction; see
-//! [`executed_at`]. Each core has its own file, which may be a FIFO: lines between windows are dropped as they come.
+//! Windows from a trace of gem5 (crate `tarmac`). Lines between windows are dropped as they come.
 //! The marks are part of their window: the cost of an exception follows from the lines before and after it.
 
 use std::io::BufRead;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use cost::{Edge, Level, Mark};
+use tarmac::{Levels, Line};
 
-use super::instruction_kind::{InstructionKind, kind};
-use super::trace::{Access, Executed, Window};
-use super::visit;
+use super::trace::{Executed, Window};
 
 /// Most steps of a window; longer windows are dropped.
 const MOST: usize = 200_000;
@@ -24,7 +16,7 @@ const MOST: usize = 200_000;
 /// Returns the windows of the core with number `cpu`.
 pub fn windows(mut trace: impl BufRead, cpu: u16) -> Result<Vec<Window>> {
     let (mut done, mut open) = (Vec::new(), None::<Window>);
-    let mut before = Level::El1;
+    let mut levels = Levels::default();
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -35,13 +27,19 @@ pub fn windows(mut trace: impl BufRead, cpu: u16) -> Result<Vec<Window>> {
             return Ok(done);
         }
         let text = String::from_utf8_lossy(&line);
-        let Some(step) = step(&text, &mut before)? else {
-            // The mark itself has no step.
-            let last = open.as_mut().and_then(|window| window.steps.last_mut());
-            if let Some((last, access)) = last.zip(access(&text)) {
-                last.accesses.push(access);
+        let step = match tarmac::parse(&text)? {
+            Some(Line::Instruction(one)) => {
+                Executed::new(levels.executed(&one), one.word, one.pc, one.tick)
             }
-            continue;
+            // The mark itself has no step.
+            Some(Line::Access(access)) => {
+                let last = open.as_mut().and_then(|window| window.steps.last_mut());
+                if let Some(last) = last {
+                    last.accesses.push(access.into());
+                }
+                continue;
+            }
+            Some(Line::Register(..)) | None => continue,
         };
         match Mark::decode(step.word).filter(|_| step.level == Level::El1) {
             Some(Mark {
@@ -75,66 +73,10 @@ pub fn windows(mut trace: impl BufRead, cpu: u16) -> Result<Vec<Window>> {
     }
 }
 
-/// Parses the instruction of a line; `None` for any other line. `before` is the level at which it was executed, and
-/// becomes the level after it.
-fn step(line: &str, before: &mut Level) -> Result<Option<Executed>> {
-    let mut words = line.split_ascii_whitespace();
-    let mut next = || words.next();
-    let (Some(tick), Some("clk"), Some(_), Some("IT")) = (next(), next(), next(), next()) else {
-        return Ok(None);
-    };
-    let (_, address, word, _, mode) = (next(), next(), next(), next(), next());
-    let pc = address.and_then(|address| address.split(':').next());
-    let after = match mode.and_then(|mode| mode.get(..3)) {
-        Some("EL0") => Level::El0,
-        Some("EL1") => Level::El1,
-        Some("EL2") => Level::El2,
-        Some("EL3") => Level::El3,
-        _ => bail!("gem5's trace has a line of another form: {}", line.trim()),
-    };
-    let hex = |text: Option<&str>| u64::from_str_radix(text.unwrap_or_default(), 16);
-    let parsed = (tick.parse(), hex(pc), hex(word));
-    let (Ok(tick), Ok(pc), Ok(word)) = parsed else {
-        bail!(
-            "gem5's trace has a line with a damaged number: {}",
-            line.trim()
-        );
-    };
-    let word =
-        u32::try_from(word).context("gem5's trace has an instruction of more than 32 bits")?;
-    let level = executed_at(*before, after, word, pc);
-    *before = after;
-    Ok(Some(Executed::new(level, word, pc, tick)))
-}
-
-/// Parses the access of a line; `None` for any other line.
-fn access(line: &str) -> Option<Access> {
-    let mut words = line.split_ascii_whitespace();
-    let what = words.nth(3)?;
-    let (store, bytes) = match what.strip_prefix("MW") {
-        Some(bytes) => (true, bytes),
-        None => (false, what.strip_prefix("MR")?),
-    };
-    let address = words.next()?.split(':').next()?;
-    Some(Access {
-        store,
-        address: u64::from_str_radix(address, 16).ok()?,
-        bytes: bytes.parse().ok()?,
-    })
-}
-
-/// Returns the level at which an instruction was executed, from the traced levels of the previous instruction and of
-/// this one: an ERET or a trapped instruction is traced with the next level. The first instruction after an interrupt
-/// is in a vector, and has its own level.
-fn executed_at(before: Level, after: Level, word: u32, pc: u64) -> Level {
-    let returns = kind(word) == InstructionKind::Return;
-    let traps = after > before && !visit::is_interrupt(pc);
-    if returns || traps { before } else { after }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cost::trace::Access;
     use cost::Path;
 
     fn mark(edge: Edge) -> String {
@@ -193,32 +135,8 @@ mod tests {
     }
 
     #[test]
-    fn a_level_is_the_one_before_where_the_instruction_leaves_it() {
-        use Level::{El1, El2};
-        const ERET: u32 = 0xd69f_03e0;
-        const MSR: u32 = 0xd518_cba1;
-        // A trapped write and the instruction after it, as the cores trace them.
-        assert_eq!(executed_at(El1, El2, MSR, 0x4020_b6d4), El1);
-        assert_eq!(executed_at(El2, El2, MSR, 0x8020_2400), El2);
-        // The first instruction after an interrupt.
-        assert_eq!(executed_at(El1, El2, MSR, 0x8020_2480), El2);
-        // A return: in-order cores trace the level after it, and the out-of-order core traces the level before it.
-        assert_eq!(executed_at(El2, El1, ERET, 0x8020_245c), El2);
-        assert_eq!(executed_at(El2, El2, ERET, 0x8020_245c), El2);
-        assert_eq!(executed_at(El2, El1, MSR, 0x4020_b6d8), El1);
-        assert_eq!(executed_at(El1, El1, ERET, 0x4020_b6d8), El1);
-    }
-
-    #[test]
-    fn what_is_damaged_is_told() {
-        for line in [
-            "5 clk cpu0 IT (0) 8040000 d503201f O XX1h_ns : nop",
-            "x clk cpu0 IT (0) 8040000 d503201f O EL1h_ns : nop",
-            "5 clk cpu0 IT (0) 8040000 zz O EL1h_ns : nop",
-            "5 clk cpu0 IT (0) 80400",
-        ] {
-            assert!(windows(line.as_bytes(), 0).is_err(), "{line}");
-        }
+    fn a_damaged_line_is_an_error_and_a_window_without_an_end_is_none() {
+        assert!(windows(&b"5 clk cpu0 IT (0) 80400"[..], 0).is_err());
         // Other lines, and a window without an end, do not count.
         let other = format!("info: x\n5 clk cpu0 R x0 1\n{}", mark(Edge::Begin));
         assert!(windows(other.as_bytes(), 0).unwrap().is_empty());

@@ -14,6 +14,16 @@ pub struct Access {
     pub bytes: u64,
 }
 
+impl From<tarmac::Access> for Access {
+    fn from(access: tarmac::Access) -> Self {
+        Self {
+            store: access.store,
+            address: access.address,
+            bytes: access.bytes,
+        }
+    }
+}
+
 /// An executed instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executed {

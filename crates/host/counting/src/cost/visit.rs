@@ -31,11 +31,6 @@ const INTERRUPT: u64 = 0x480;
 const OWN_INTERRUPT: u64 = 0x280;
 const TABLE: u64 = 0x7ff;
 
-/// Whether an interrupt caused a stay that begins at `pc`.
-pub fn is_interrupt(pc: u64) -> bool {
-    pc & TABLE == INTERRUPT
-}
-
 /// Returns the causes of the stays in `window`, in order.
 pub fn visits(window: &Window) -> Vec<Cause> {
     let mut found = Vec::new();

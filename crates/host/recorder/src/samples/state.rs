@@ -4,9 +4,8 @@
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-use critical::{Cause, Chart, Counts, Cutter, Reasons, Tpidr};
+use critical::{Cause, Chart, Charted, Counts, Cutter, Reasons, Tpidr};
 
-use super::code::Code;
 use super::counting::{self, executed};
 use super::tracing::Tracing;
 use crate::api;
@@ -17,7 +16,7 @@ const FROM_BELOW: u64 = 0x400;
 
 /// The state of the plugin.
 pub struct State {
-    pub code: Code,
+    pub code: Charted,
     /// The file of the samples.
     pub out: String,
     pub cutter: Cutter,
@@ -60,7 +59,7 @@ impl State {
     /// Returns the state before the machine runs.
     pub fn new(chart: Chart, out: &str, traces: Option<&str>) -> Self {
         Self {
-            code: Code::new(chart),
+            code: Charted::new(chart),
             out: out.into(),
             cutter: match traces {
                 Some(_) => Cutter::with_stretches(),

@@ -7,7 +7,7 @@ use anyhow::Result;
 use critical::Samples;
 
 use crate::boot::{Boots, Launch, Outcome, Show, TextFiles};
-use crate::critical::Watcher;
+use crate::critical::{Watched, Watcher};
 use crate::emulator::Emulator;
 use crate::images::Built;
 use crate::job::{Job, Variant};
@@ -65,11 +65,13 @@ impl Stage<'_> {
             Some(checker) => checker.found(&outcome.console.symbols)?,
             None => Vec::new(),
         };
-        let watched = match &watcher {
-            Ok(watcher) => watcher.as_ref().map(Watcher::samples),
-            Err(error) => Some(Err(format!("{error:#}"))),
+        let Watched { samples, traces } = match watcher {
+            Ok(watcher) => watcher.map(Watcher::end).unwrap_or_default(),
+            Err(error) => Watched {
+                samples: Some(Err(format!("{error:#}"))),
+                traces: None,
+            },
         };
-        let traces = watching.and_then(Watcher::traces);
         let traces = traces.map(|traces| {
             let of_boot = TracesOfBoot::of(job, variant, self.built, traces?);
             of_boot.map_err(|error| format!("{error:#}"))
@@ -78,7 +80,7 @@ impl Stage<'_> {
             variant,
             outcome,
             found,
-            watched,
+            watched: samples,
             traces,
             kept: boots.kept,
         })

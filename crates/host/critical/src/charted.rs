@@ -3,11 +3,12 @@
 
 use std::collections::HashSet;
 
+use crate::{Chart, Image, Reasons};
 use cost::SampleMark;
-use critical::{Chart, Image, Reasons};
 
 /// The code that is known so far.
-pub struct Code {
+#[derive(Debug)]
+pub struct Charted {
     /// The images of the chart, each with the distance by which it was moved, once that is known.
     images: Vec<(Image, Option<u64>)>,
     /// Addresses after pauses in code of no image.
@@ -16,8 +17,9 @@ pub struct Code {
     pub foreign: bool,
 }
 
-impl Code {
+impl Charted {
     /// Returns the code of `chart`, before any of it ran.
+    #[must_use]
     pub fn new(chart: Chart) -> Self {
         let images = chart.images.into_iter();
         Self {
@@ -74,6 +76,7 @@ impl Code {
     }
 
     /// Whether the instruction at `pc` follows a pause.
+    #[must_use]
     pub fn is_after_pause(&self, pc: u64) -> bool {
         let in_image = |(image, base): &(Image, Option<u64>)| {
             let offset = base.map(|base| pc.wrapping_sub(base).wrapping_sub(image.address) / 4);

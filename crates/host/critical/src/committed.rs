@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The instructions that cores committed, each with its time, as blocks.
+
+use std::collections::HashMap;
+
+use cost::SampleMark;
+
+use crate::{Chart, Charted, Code, NO_CELL, Reasons};
+
+/// Most instructions of a block, whose indices have two bytes.
+const MOST: usize = 1 << 12;
+
+/// A committed instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Committed {
+    /// When, in ticks.
+    pub tick: u64,
+    /// Its block, by index.
+    pub block: u32,
+    /// Its index in the block.
+    pub index: u16,
+}
+
+/// What a core did.
+#[derive(Debug, Default)]
+pub struct Core {
+    /// Its instructions, in order.
+    pub committed: Vec<Committed>,
+    /// Its loads, in order: the instruction, by index, and the [`granule`].
+    pub loads: Vec<(usize, u64)>,
+    /// Its stores, by [`granule`] and order.
+    pub stores: Vec<(u64, usize)>,
+    /// Values that it wrote to ICC_SGI1R_EL1, with the instruction, by index.
+    pub sends: Vec<(usize, u64)>,
+    /// Its blocks.
+    pub blocks: Vec<Code>,
+    numbers: HashMap<Code, u32>,
+    /// The block that is not at its end.
+    open: Code,
+    /// X0 now, and before each instruction that may be the mark of a cell, in order.
+    x0: u64,
+    x0_before: Vec<(usize, u64)>,
+}
+
+impl Core {
+    /// The core commits an instruction.
+    pub fn commits(&mut self, tick: u64, level: u8, pc: u64, word: u32) {
+        let next = self.open.address + 4 * self.open.words.len() as u64;
+        let goes_on = (level, pc) == (self.open.level, next) && self.open.words.len() < MOST;
+        if !goes_on {
+            self.ends_block();
+            (self.open.level, self.open.address) = (level, pc);
+        }
+        // The mark of our guest is the begin of a function.
+        if !goes_on || SampleMark::decode(word) == Some(SampleMark::Cell) {
+            self.x0_before.push((self.committed.len(), self.x0));
+        }
+        self.committed.push(Committed {
+            tick,
+            block: 0,
+            index: self.open.words.len() as u16,
+        });
+        self.open.words.push(word);
+    }
+
+    /// The last instruction accessed memory.
+    pub fn accesses(&mut self, address: u64, store: bool) {
+        /// Load of a pair, which the simulator reports as a store (DDI 0487K.a, C4.1.94).
+        const PAIR: (u32, u32) = (0x3a40_0000, 0x2840_0000);
+        let last = self.open.words.last();
+        let loads = last.is_some_and(|word| word & PAIR.0 == PAIR.1);
+        let Some(last) = self.committed.len().checked_sub(1) else {
+            return;
+        };
+        match store && !loads {
+            true => self.stores.push((granule(address), last)),
+            false => self.loads.push((last, granule(address))),
+        }
+    }
+
+    /// The last instruction wrote a register.
+    pub fn writes(&mut self, name: &str, value: u64) {
+        match name {
+            "X0" | "W0" => self.x0 = value,
+            "icc_sgi1r_el1" => {
+                if let Some(last) = self.committed.len().checked_sub(1) {
+                    self.sends.push((last, value));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The trace ends.
+    pub fn finish(&mut self) {
+        self.ends_block();
+        self.stores.sort_unstable();
+    }
+
+    fn ends_block(&mut self) {
+        let code = std::mem::take(&mut self.open);
+        let first = self.committed.len() - code.words.len();
+        if code.words.is_empty() {
+            return;
+        }
+        let known = self.numbers.get(&code).copied();
+        let block = known.unwrap_or_else(|| {
+            let number = self.blocks.len() as u32;
+            self.blocks.push(code.clone());
+            self.numbers.insert(code, number);
+            number
+        });
+        for one in &mut self.committed[first..] {
+            one.block = block;
+        }
+    }
+}
+
+/// A sample that was counted, by its first and its last instruction: both read the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marked {
+    /// Its cell.
+    pub cell: u64,
+    /// The core that measures.
+    pub core: usize,
+    /// The first instruction, by index.
+    pub begin: usize,
+    /// The last instruction, by index.
+    pub end: usize,
+}
+
+/// Why the instructions of cores matter.
+pub struct Marks<'c> {
+    cores: &'c [Core],
+    /// By core, block and index.
+    reasons: Vec<Vec<Vec<Reasons>>>,
+    /// The cells, by the time at which they begin.
+    cells: Vec<(u64, u64)>,
+}
+
+impl<'c> Marks<'c> {
+    /// Finds the marks of the images of `chart`.
+    pub fn of(cores: &'c [Core], chart: Chart) -> Self {
+        let mut code = Charted::new(chart);
+        let kinds = |block: &Code, code: &mut Charted| -> Vec<Reasons> {
+            let kinds = code.kinds(block.level, block.address, &block.words);
+            kinds.into_iter().map(|(reasons, _)| reasons).collect()
+        };
+        // Where an image is in memory follows from some of its blocks.
+        for block in cores.iter().flat_map(|core| &core.blocks) {
+            kinds(block, &mut code);
+        }
+        let mut of_core = |core: &Core| {
+            let blocks = core.blocks.iter();
+            blocks.map(|block| kinds(block, &mut code)).collect()
+        };
+        let mut marks = Self {
+            cores,
+            reasons: cores.iter().map(&mut of_core).collect(),
+            cells: Vec::new(),
+        };
+        for (n, core) in cores.iter().enumerate() {
+            let begin = core.x0_before.iter();
+            let begin = begin.filter(|(at, _)| marks.reasons(n, *at).has(Reasons::CELL));
+            let cells: Vec<_> = begin
+                .map(|(at, x0)| (core.committed[*at].tick, *x0))
+                .collect();
+            marks.cells.extend(cells);
+        }
+        marks.cells.sort_unstable();
+        marks
+    }
+
+    /// Returns why an instruction matters.
+    pub fn reasons(&self, core: usize, at: usize) -> Reasons {
+        let one = &self.cores[core].committed[at];
+        self.reasons[core][one.block as usize][usize::from(one.index)]
+    }
+
+    /// Returns the cell to which samples belong at a time. The thread that measures may have been on another core when
+    /// the cell began.
+    fn cell(&self, tick: u64) -> u64 {
+        let after = self.cells.partition_point(|(begin, _)| *begin <= tick);
+        let last = after.checked_sub(1).map(|last| self.cells[last].1);
+        last.unwrap_or(NO_CELL)
+    }
+
+    /// Returns the samples that were counted.
+    pub fn samples(&self) -> Vec<Marked> {
+        let all = self.cores.iter().enumerate();
+        let all = all.flat_map(|(core, of_core)| self.samples_of(core, of_core));
+        all.filter(|sample| sample.cell != NO_CELL).collect()
+    }
+
+    fn samples_of(&self, core: usize, of_core: &Core) -> Vec<Marked> {
+        let mut samples = Vec::new();
+        let (mut begin, mut ended) = (None, None::<Marked>);
+        for (at, one) in of_core.committed.iter().enumerate() {
+            let reasons = self.reasons(core, at);
+            if reasons.has(Reasons::RECORD) {
+                let cell = self.cell(one.tick);
+                samples.extend(ended.take().filter(|sample| sample.cell == cell));
+            }
+            if reasons.has(Reasons::BEGIN) {
+                (begin, ended) = (Some(at), None);
+            }
+            if reasons.has(Reasons::END) {
+                ended = begin.take().map(|begin| Marked {
+                    cell: self.cell(one.tick),
+                    core,
+                    begin,
+                    end: at,
+                });
+            }
+        }
+        samples
+    }
+}
+
+/// Returns the address that stands for all those of one word of eight bytes: a store may be wider than a load.
+#[must_use]
+pub const fn granule(address: u64) -> u64 {
+    address & !7
+}
