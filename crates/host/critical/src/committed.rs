@@ -22,7 +22,7 @@ pub struct Committed {
 }
 
 /// What a core did.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Core {
     /// Its instructions, in order.
     pub committed: Vec<Committed>,

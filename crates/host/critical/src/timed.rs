@@ -8,7 +8,8 @@
 //! - A core that halted (WFI, WFE) waited for the first interrupt that another core sent to it meanwhile, or for the
 //!   first store to the word that it had loaded last with an exclusive or ordered load.
 //! - A core that loads a word by one instruction over and over waited for the first store to that word since its
-//!   previous load.
+//!   previous load. It may have paused meanwhile, and gone on too early: a core that prefetches a line to store to it
+//!   ends a WFE, too.
 //!
 //! An instruction of the path takes the time since the one before it, so all together take as long as the sample. The
 //! time from a store or an interrupt to the other core's next instruction is kept apart, and so is the time in a halt
@@ -26,6 +27,8 @@ use crate::{
 const LATE: usize = 8;
 /// Most instructions of a loop that waits for a store, and from a load to the halt that waits for a store.
 const LOOP: usize = 64;
+/// The same for a loop that pauses, and looks at a clock meanwhile.
+const LONG: usize = 4096;
 
 /// An instruction of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,20 +160,33 @@ impl Timeline<'_> {
                 .min_by_key(|(tick, ..)| *tick)
                 .map(|(_, via, n, at)| (via, n, at));
         }
-        let (word, before) = self.loaded_before(core, at)?;
+        let word = self.loaded(core, at)?;
+        // Few words are stored to by another core at all.
+        self.first_store(core, word, self.begin, now)?;
+        let before = self.loaded_before(core, at, word)?;
         let since = this.committed[before].tick;
         let (_, other, release) = self.first_store(core, word, since, now)?;
         Some((Via::Store, other, release))
     }
 
-    /// Returns the word that a core loads at an instruction, and the same instruction's previous load of it.
-    fn loaded_before(&self, core: usize, at: usize) -> Option<(u64, usize)> {
-        let committed = &self.cores[core].committed;
-        let here = committed[at];
-        let again = (at.saturating_sub(LOOP)..at)
-            .rfind(|n| (committed[*n].block, committed[*n].index) == (here.block, here.index))?;
-        let word = self.loaded(core, at)?;
-        (self.loaded(core, again) == Some(word)).then_some((word, again))
+    /// Returns the previous load of `word` by the same instruction, if both are of a loop that waits.
+    fn loaded_before(&self, core: usize, at: usize, word: u64) -> Option<usize> {
+        let pc = self.pc(core, at);
+        let mut paused = false;
+        for before in (at.saturating_sub(LONG)..at).rev() {
+            paused |= self.marks.reasons(core, before).has(Reasons::PAUSE);
+            if self.pc(core, before) == pc {
+                let waits = paused || at - before <= LOOP;
+                return (waits && self.loaded(core, before) == Some(word)).then_some(before);
+            }
+        }
+        None
+    }
+
+    fn pc(&self, core: usize, at: usize) -> u64 {
+        let one = &self.cores[core].committed[at];
+        let block = &self.cores[core].blocks[one.block as usize];
+        block.address + 4 * u64::from(one.index)
     }
 
     /// Returns the word that an instruction loads.
@@ -305,3 +321,6 @@ impl Timeline<'_> {
         runs.concat()
     }
 }
+
+#[cfg(test)]
+mod tests;

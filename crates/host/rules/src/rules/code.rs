@@ -14,14 +14,16 @@
 //! Not seen: writes by a loader or a device; the shareability of IC and DSB, so that the rule accepts an IC which
 //! only affects another CPU; a second CPU that fetches the line; and CPUs that need less (CTR_EL0.IDC and DIC).
 
+use std::collections::HashSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::access::Access;
 use crate::barriers::{Barriers, Begun, Seen};
 use crate::decode::Operation;
 use crate::finding::Place;
-use crate::lines::Lines;
+use crate::lines::{LINE, Lines};
 use crate::rule::{About, Now, Rule, synchronises};
 #[cfg(test)]
 use crate::testing::Examples;
@@ -62,6 +64,9 @@ impl CodeLine {
 #[derive(Debug)]
 pub struct Written {
     lines: Lines<CodeLine>,
+    /// Numbers of the lines that an IC of all lines invalidates: memory has many more. Each is also there until a DSB has
+    /// completed its IC.
+    cleaned: Mutex<HashSet<u64>>,
     barriers: Barriers,
 }
 
@@ -89,16 +94,21 @@ impl Written {
     pub fn new() -> Self {
         Self {
             lines: Lines::new(),
+            cleaned: Mutex::default(),
             barriers: Barriers::new(),
         }
     }
 
-    /// Handles a DC by `cpu`.
-    fn cleans(&self, cpu: u16, line: &CodeLine) {
+    /// Handles a DC of `address` by `cpu`.
+    fn cleans(&self, cpu: u16, address: u64) {
+        let Some(line) = self.lines.of(address) else {
+            return;
+        };
         let before = line.state.load(Relaxed);
         match decoded(before) {
             Some((store, Stage::Stored)) => {
-                self.moves(cpu, line, before, coded(store, Stage::Cleaned))
+                self.moves(cpu, line, before, coded(store, Stage::Cleaned));
+                self.cleaned().insert(address / LINE);
             }
             Some((_, Stage::Cleaned)) => self.again(cpu, line),
             _ => {}
@@ -115,6 +125,25 @@ impl Written {
             Some((_, Stage::Invalidated)) => self.again(cpu, line),
             _ => {}
         }
+    }
+
+    /// Handles an IC of all lines at `place`.
+    fn invalidates_all(&self, cpu: u16, place: Place) {
+        self.cleaned().retain(|number| {
+            let Some(line) = self.lines.of(number * LINE) else {
+                return false;
+            };
+            self.invalidates(cpu, line, place);
+            match decoded(line.state.load(Relaxed)) {
+                Some((_, Stage::Cleaned)) => true,
+                Some((_, Stage::Invalidated)) => !line.have_completed(&self.barriers),
+                Some((_, Stage::Stored)) | None => false,
+            }
+        });
+    }
+
+    fn cleaned(&self) -> MutexGuard<'_, HashSet<u64>> {
+        self.cleaned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Moves a line from one stage to the next, unless it is written meanwhile.
@@ -159,25 +188,24 @@ impl Rule for CodeFetched {
     };
 
     fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
-        let Written { lines, barriers } = &now.shared.written;
+        let written = &now.shared.written;
         self.begins(now);
         match operation {
             Operation::Clean(_) => {
-                if let Some(line) = value.and_then(|address| lines.of(address)) {
-                    now.shared.written.cleans(now.cpu, line);
+                if let Some(address) = value {
+                    written.cleans(now.cpu, address);
                 }
             }
-            Operation::InvalidateCode { all } => {
-                let one = value.filter(|_| !all).and_then(|address| lines.of(address));
-                let every = all.then(|| lines.made()).into_iter().flatten();
-                for line in one.into_iter().chain(every) {
-                    now.shared.written.invalidates(now.cpu, line, now.place);
+            Operation::InvalidateCode { all: true } => written.invalidates_all(now.cpu, now.place),
+            Operation::InvalidateCode { all: false } => {
+                if let Some(line) = value.and_then(|address| written.lines.of(address)) {
+                    written.invalidates(now.cpu, line, now.place);
                 }
             }
             Operation::Dsb(barrier) if barrier.stores && barrier.loads => {
-                barriers.execute(now.cpu);
+                written.barriers.execute(now.cpu);
             }
-            _ if synchronises(operation) => self.seen = Some(barriers.see()),
+            _ if synchronises(operation) => self.seen = Some(written.barriers.see()),
             _ => {}
         }
     }
@@ -197,13 +225,19 @@ impl Rule for CodeFetched {
                     Stage::Cleaned
                 }
             };
-            line.state.store(coded(access.place, stage), Relaxed);
+            let before = line.state.swap(coded(access.place, stage), Relaxed);
+            let is_known = matches!(decoded(before), Some((_, Stage::Cleaned)));
+            if stage == Stage::Cleaned && !is_known {
+                written.cleaned().insert(address / LINE);
+            }
         }
     }
 
     fn fetched(&mut self, now: &Now<'_>, line: u64) {
         let seen = self.begins(now);
-        let Written { lines, barriers } = &now.shared.written;
+        let Written {
+            lines, barriers, ..
+        } = &now.shared.written;
         let Some(state) = lines.of(line) else {
             return;
         };
@@ -243,6 +277,7 @@ impl Rule for CodeFetched {
             no DSB: stored; dc cvau A; dsb ish; ic ivau A; isb; fetch A
             no synchronization: stored; dc cvau A; dsb ish; ic iallu; dsb ish; fetch A
             written again: stored; maintained; str A; fetch A
+            written again after an IC of all lines: stored; dc cvau A; dsb ish; ic iallu; dsb ish; isb; str A; ic iallu; dsb ish; isb; fetch A
             another line: stored; str NEXT; maintained; fetch NEXT
             no DSB between DC and IC: stored; dc cvau A; ic ivau A; dsb ish; isb; fetch A
             a DSB of another CPU between them: stored; dc cvau A; cpu 1; dsb ish; ic iallu; dsb ish; isb; fetch A
@@ -263,6 +298,8 @@ impl Rule for CodeFetched {
             by another CPU, which begins: stored; maintained; cpu 1; fetch A
             another CPU invalidates all lines meanwhile: stored; dc cvau A; dsb ish; cpu 1; ic iallu; cpu 0; ic ivau A; dsb ish; isb; fetch A
             another CPU invalidates all lines just after: stored; dc cvau A; dsb ish; ic ivau A; cpu 1; ic iallu; cpu 0; dsb ish; isb; fetch A
+            all lines invalidated before the DC, and after it: stored; ic iallu; maintained; dc cvau NEXT; ic iallu; dsb ish; isb; fetch A
+            written without caches, and then cleaned: str A; dsb ish; on; str A; dc cvau A; dsb ish; ic iallu; dsb ish; isb; fetch A
             another CPU cleans it meanwhile: stored; cpu 1; dc cvau A; cpu 0; dc cvau A; dsb ish; ic ivau A; dsb ish; isb; fetch A
             invalidated by the CPU that fetches it: stored; dc cvau A; dsb ish; cpu 1; ic ivau A; dsb ish; isb; fetch A
         ",
