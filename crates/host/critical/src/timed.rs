@@ -27,8 +27,8 @@ use crate::{
 const LATE: usize = 8;
 /// Most instructions of a loop that waits for a store, and from a load to the halt that waits for a store.
 const LOOP: usize = 64;
-/// The same for a loop that pauses, and looks at a clock meanwhile.
-const LONG: usize = 4096;
+/// The same for a loop that pauses, and looks at a clock meanwhile. It stays at its exception level.
+const LONG: usize = 512;
 
 /// An instruction of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,11 +171,15 @@ impl Timeline<'_> {
 
     /// Returns the previous load of `word` by the same instruction, if both are of a loop that waits.
     fn loaded_before(&self, core: usize, at: usize, word: u64) -> Option<usize> {
-        let pc = self.pc(core, at);
+        let here = self.place(core, at);
         let mut paused = false;
         for before in (at.saturating_sub(LONG)..at).rev() {
             paused |= self.marks.reasons(core, before).has(Reasons::PAUSE);
-            if self.pc(core, before) == pc {
+            let place = self.place(core, before);
+            if place.0 != here.0 {
+                return None;
+            }
+            if place == here {
                 let waits = paused || at - before <= LOOP;
                 return (waits && self.loaded(core, before) == Some(word)).then_some(before);
             }
@@ -183,10 +187,11 @@ impl Timeline<'_> {
         None
     }
 
-    fn pc(&self, core: usize, at: usize) -> u64 {
+    /// Returns level and address of an instruction.
+    fn place(&self, core: usize, at: usize) -> (u8, u64) {
         let one = &self.cores[core].committed[at];
         let block = &self.cores[core].blocks[one.block as usize];
-        block.address + 4 * u64::from(one.index)
+        (block.level, block.address + 4 * u64::from(one.index))
     }
 
     /// Returns the word that an instruction loads.
