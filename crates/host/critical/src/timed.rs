@@ -25,6 +25,8 @@ use crate::{
 
 /// A core halts some instructions after its WFI if it commits several at once, or before it commits the WFI.
 const LATE: usize = 8;
+/// Most cycles between two instructions near a WFI that does not halt.
+const REST: u64 = 64;
 /// Most instructions of a loop that waits for a store, and from a load to the halt that waits for a store.
 const LOOP: usize = 64;
 /// The same for a loop that pauses, and looks at a clock meanwhile. It stays at its exception level.
@@ -117,7 +119,7 @@ impl Timeline<'_> {
                 at,
                 waited: match cause {
                     Some((via, ..)) => Some(Waited::For(via)),
-                    None => self.halts(core, at).then_some(Waited::Halted),
+                    None => self.rests(core, at).then_some(Waited::Halted),
                 },
             });
             match cause {
@@ -142,6 +144,13 @@ impl Timeline<'_> {
         let pause = |n: usize| committed[n].tick - committed[n - 1].tick;
         let near = halt.max(1)..committed.len().min(halt + LATE + 1);
         near.max_by_key(|n| (pause(*n), std::cmp::Reverse(*n))) == Some(at)
+    }
+
+    /// Whether a core halts for some time before an instruction. A WFI with an interrupt that is pending does not.
+    fn rests(&self, core: usize, at: usize) -> bool {
+        let committed = &self.cores[core].committed;
+        let long = |at: usize| committed[at].tick - committed[at - 1].tick > REST * self.period;
+        self.halts(core, at) && long(at)
     }
 
     /// Returns the core and the instruction that ended the wait before an instruction, if it was one.
@@ -289,7 +298,7 @@ impl Timeline<'_> {
         let since = self.cycles(before);
         Timing {
             at: since,
-            cycles: match self.halts(core, at) {
+            cycles: match self.rests(core, at) {
                 true => 0,
                 false => self.cycles(committed[at].tick) - since,
             },
