@@ -308,19 +308,33 @@ impl Cutter {
         self.sends.push((release, value));
     }
 
-    /// This CPU takes an interrupt.
+    /// An interrupt interrupts this CPU. What its handler loads before it [acknowledges](Self::acknowledges) it did not
+    /// end the wait: a hypervisor takes locks there.
+    pub fn interrupted(&mut self, tpidr: Tpidr, now: Counts) {
+        let cpu = self.at(tpidr, now);
+        if let Some(release) = self.sent_to(cpu) {
+            self.link(cpu, &release, Via::Interrupt);
+        }
+    }
+
+    /// This CPU acknowledges an interrupt.
     pub fn acknowledges(&mut self, tpidr: Tpidr, now: Counts) {
         let cpu = self.at(tpidr, now);
         self.cpus[cpu].looked = true;
+        if let Some(release) = self.sent_to(cpu) {
+            self.link(cpu, &release, Via::Interrupt);
+        }
+    }
+
+    /// Returns the last interrupt that was sent to a CPU.
+    fn sent_to(&self, cpu: usize) -> Option<Release> {
         let affinity = self.cpus[cpu].affinity;
         let mut sends = self.sends.iter().rev();
         let found = sends.find(|(release, value)| match affinity {
             Some(affinity) => is_for(*value, affinity),
             None => release.cpu != cpu,
         });
-        if let Some(release) = found.map(|(release, _)| release.clone()) {
-            self.link(cpu, &release, Via::Interrupt);
-        }
+        found.map(|(release, _)| release.clone())
     }
 
     fn cpu(&mut self, tpidr: Tpidr) -> usize {

@@ -89,6 +89,7 @@ impl OneThread {
             "store" => self.cutter.stores(cpu, self.now, address),
             "load" => self.cutter.loads(cpu, self.now, address),
             "send" => self.cutter.sends(cpu, self.now, ALL_OTHERS),
+            "interrupt" => self.cutter.interrupted(cpu, self.now),
             "take" => self.cutter.acknowledges(cpu, self.now),
             other => panic!("no step {other}"),
         }
@@ -168,6 +169,21 @@ fn a_store_is_followed_through_all_stops_since_the_last_look() {
 }
 
 /// A store that an earlier look has seen does not cause the events after a later look.
+/// A hypervisor's handler takes a lock before it acknowledges the interrupt, and the sender released that lock before it
+/// sent.
+#[test]
+fn an_interrupt_ends_the_wait_before_what_its_handler_loads() {
+    for (interrupted, path) in [(true, 3 + 5 + 7), (false, 3 + 7)] {
+        let mut machine = OneThread::new();
+        machine.steps("F pause; N begin; +3 N store S; +5 N send; +4 N pause");
+        if interrupted {
+            machine.steps("F interrupt");
+        }
+        machine.steps("+2 F load S; +2 F take; +3 F store W; +9 F pause; +1 N load W; +2 N end");
+        assert_eq!(machine.only().path.total(), path + 1 + 2, "{interrupted}");
+    }
+}
+
 #[test]
 fn a_look_ends_the_wait() {
     let mut machine = OneThread::new();

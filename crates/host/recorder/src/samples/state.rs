@@ -168,6 +168,9 @@ impl State {
         let now = executed(Counts::default());
         let after_pause = self.cutter.is_unmet(tpidr) && self.code.is_after_pause(from);
         self.cutter.runs(tpidr, now, after_pause);
+        if kind == api::INTERRUPT {
+            self.cutter.interrupted(tpidr, now);
+        }
         let Some(registers) = &self.registers else {
             return;
         };
