@@ -50,7 +50,7 @@ pub enum Verb {
     Everyday(Everyday),
     #[command(about = EXPERIMENT, after_help = format!("{}\n\n{STATUS}", told("experiment")))]
     Experiment(ExperimentArgs),
-    #[command(about = EXPLAIN, mut_args(arranged), mut_arg("runs", explaining::earlier), mut_arg("json", explaining::copied), after_help = format!("{}\n\n{STATUS}", told("explain")))]
+    #[command(about = EXPLAIN, mut_args(arranged), mut_arg("runs", explaining::earlier), mut_arg("top", explaining::shown), mut_arg("function", explaining::shown), mut_arg("until", explaining::shown), mut_arg("json", explaining::copied), after_help = format!("{}\n\n{STATUS}", told("explain")))]
     Explain(Box<ExplainArgs>),
     #[command(about = GOVERNORS, after_help = format!("{}\n\n{STATUS}", told("governors")))]
     Governors(GovernorsArgs),

@@ -29,7 +29,7 @@ const LATE: usize = 8;
 const REST: u64 = 64;
 /// Most instructions of a loop that waits for a store, and from a load to the halt that waits for a store.
 const LOOP: usize = 64;
-/// The same for a loop that pauses, and looks at a clock meanwhile. It stays at its exception level.
+/// Most instructions of a loop that pauses, and looks at a clock meanwhile. It stays at its exception level.
 const LONG: usize = 512;
 
 /// An instruction of the path.

@@ -68,7 +68,8 @@ impl Stacks {
                 .for_each(Vec::clear);
         }
         let last = self.last.filter(|_| level == before);
-        let stack = &mut self.levels[level];
+        let (below, from) = self.levels.split_at_mut(level);
+        let stack = &mut from[0];
         let unknown = |symbol: &str| Frame {
             symbol: symbol.into(),
             back: None,
@@ -80,8 +81,11 @@ impl Stacks {
             }),
             Some((_, Jump::Return)) => match stack.iter().rposition(|one| one.back == Some(pc)) {
                 Some(place) => stack.truncate(place),
-                // Another task's stack, or a call before the sample.
-                None => stack.clear(),
+                // Another task's stack, or a call before the sample. That task has not interrupted what ran below.
+                None => {
+                    stack.clear();
+                    below.iter_mut().for_each(Vec::clear);
+                }
             },
             // An exception to the same level, and the return from it.
             Some((from, Jump::No)) if pc != from + 4 && pc.is_multiple_of(VECTOR) => {
@@ -187,6 +191,15 @@ mod tests {
             (1, 0x9900, "pick", NOP),
         ];
         assert_eq!(callers(&switch), "idle1");
+        // It has not interrupted the program.
+        let idle = [
+            (0, 0x1000, "main", NOP),
+            (1, 0x8400, "vectors", BL),
+            switch[1],
+            switch[2],
+            switch[3],
+        ];
+        assert_eq!(callers(&idle), "idle1");
         // The return of an exception to another program.
         let programs = [
             (0, 0x1000, "one", BL),

@@ -41,6 +41,10 @@ pub struct Difference<'e> {
     pub cells: [&'e ExplainedCell; 2],
     /// The functions that changed, the largest change first.
     pub changes: Vec<Change>,
+    /// How many functions did not change, and their sum.
+    pub alike: (usize, u64),
+    /// Sums of A and B by level, of levels that one of them has.
+    pub levels: BTreeMap<u8, [u64; 2]>,
     /// Where the paths part for the first time.
     pub parts: Option<Parting>,
 }
@@ -73,13 +77,43 @@ impl<'e> Difference<'e> {
                 level,
                 counts,
             });
-        let mut changes: Vec<Change> = changes.filter(|change| change.by() != 0).collect();
+        let (mut changes, alike): (Vec<Change>, Vec<Change>) =
+            changes.partition(|change| change.by() != 0);
+        let mut levels: BTreeMap<u8, [u64; 2]> = BTreeMap::new();
+        for change in changes.iter().chain(&alike) {
+            let sums = levels.entry(change.level).or_default();
+            for (sum, count) in sums.iter_mut().zip(change.counts) {
+                *sum += count;
+            }
+        }
+        levels.retain(|_, sums| *sums != [0, 0]);
+        let alike = alike.iter().filter(|one| one.counts[0] != 0);
+        let alike: Vec<u64> = alike.map(|one| one.counts[0]).collect();
         changes.sort_by_key(|change| std::cmp::Reverse(change.by().unsigned_abs()));
         Self {
             cells,
             changes,
+            alike: (alike.len(), alike.iter().sum()),
+            levels,
             parts: parting(cells),
         }
+    }
+
+    /// Returns the `top` largest changes and the others. Of those of the rarer direction, a quarter of `top` is shown in
+    /// any case: where most functions go, the few that come are the reason.
+    pub fn split(&self, top: usize) -> (Vec<&Change>, Vec<&Change>) {
+        let longer = |change: &&Change| change.by() > 0;
+        let few = self.changes.iter().filter(longer).count() <= self.changes.len() / 2;
+        let rare: Vec<&Change> = self
+            .changes
+            .iter()
+            .filter(|one| longer(one) == few)
+            .collect();
+        let rare = &rare[..rare.len().min(top.div_ceil(4))];
+        let usual = self.changes.iter().filter(|one| !rare.contains(one));
+        let usual: Vec<&Change> = usual.take(top.saturating_sub(rare.len())).collect();
+        let chosen = |one: &&Change| rare.contains(one) || usual.contains(one);
+        self.changes.iter().partition(chosen)
     }
 
     /// Returns by how much the path of B is longer.
@@ -114,7 +148,7 @@ fn parting(cells: [&ExplainedCell; 2]) -> Option<Parting> {
     let (function, to) = match both {
         [None, None] => return None,
         [Some((one, count)), Some((other, others))] if one == other => {
-            let of_it = |count| format!("executes {count} instructions of it");
+            let of_it = |count| format!("executes {count} of its instructions");
             (one.2, [count, others].map(of_it))
         }
         _ => {
@@ -157,6 +191,27 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_is_shown_among_what_goes() {
+        let a = cell("a 1 90, b 1 80, c 1 70, d 2 60, e 2 50, f 1 5");
+        let b = cell("x 1 3, y 1 2, f 1 5");
+        let difference = Difference::of([&a, &b]);
+        let names = |changes: &[&Change]| {
+            let names = changes.iter().map(|one| one.function.1.as_str());
+            names.collect::<Vec<_>>().join(" ")
+        };
+        let (shown, rest) = difference.split(4);
+        assert_eq!(
+            (names(&shown), names(&rest)),
+            ("a b c x".into(), "d e y".into())
+        );
+        let (shown, rest) = difference.split(20);
+        assert_eq!((shown.len(), rest.len()), (7, 0));
+        assert_eq!(difference.alike, (1, 5));
+        let levels: Vec<_> = difference.levels.into_iter().collect();
+        assert_eq!(levels, [(1, [245, 10]), (2, [110, 0])]);
+    }
+
+    #[test]
     fn ways_part_at_the_first_other_function_or_count() {
         let parts = |a, b| Difference::of([&cell(a), &cell(b)]).parts;
         let at = |after, function: &str, to: [&str; 2]| {
@@ -181,8 +236,8 @@ mod tests {
                 0,
                 "a",
                 [
-                    "executes 5 instructions of it",
-                    "executes 6 instructions of it"
+                    "executes 5 of its instructions",
+                    "executes 6 of its instructions"
                 ]
             )
         );

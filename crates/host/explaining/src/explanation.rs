@@ -34,6 +34,8 @@ const SKEW: u64 = 40;
 pub struct Explained {
     /// The version of this form.
     pub schema: u64,
+    /// The guest's kernel, as it was named; empty for our guest.
+    pub guest: String,
     /// The cells.
     pub cells: Vec<ExplainedCell>,
     /// Files of code without symbols, and cells without a path.
@@ -87,9 +89,10 @@ pub struct FunctionCost {
 
 impl Explained {
     /// Explains the cells of a session.
-    pub fn of(session: &Session) -> Result<Self> {
+    pub fn of(session: &Session, guest: &str) -> Result<Self> {
         let mut explained = Self {
             schema: SCHEMA,
+            guest: guest.into(),
             ..Self::default()
         };
         let results = &session.results;

@@ -39,19 +39,19 @@ use table::Questions;
 /// Options of `explain`.
 #[derive(Args, Debug)]
 pub struct ExplainArgs {
-    /// Two earlier explanations to compare: folders, saved runs or files. Leave them out to measure
+    /// Two earlier explanations to compare
     #[arg(value_name = "A B", num_args = 0..=2)]
     pub runs: Vec<PathBuf>,
     /// The options of `run`.
     #[command(flatten)]
     pub run: RunArgs,
-    /// List the N functions with the most instructions, instead of the sample in order
+    /// The N longest functions, or largest changes
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "20", conflicts_with_all = ["function", "until"])]
     pub top: Option<usize>,
-    /// The cost of this function in each cell: minimum, median and maximum over all samples
+    /// What function NAME costs in all samples
     #[arg(long, value_name = "NAME", conflicts_with = "until")]
     pub function: Option<String>,
-    /// The path up to the first instruction of this function
+    /// The path up to this function
     #[arg(long, value_name = "FUNCTION")]
     pub until: Option<String>,
 }
@@ -62,12 +62,20 @@ pub fn earlier(runs: Arg) -> Arg {
     let ids = of_run.get_arguments().map(|arg| arg.get_id().clone());
     let measure = ids.filter(|id| !["format", "wide"].contains(&id.as_str()));
     let of_samples = ["function", "until"].map(Id::from);
-    runs.conflicts_with_all(measure.chain(of_samples))
+    shown(runs.conflicts_with_all(measure.chain(of_samples)))
+}
+
+/// Returns an option of `explain` alone, which its short help has.
+pub fn shown(arg: Arg) -> Arg {
+    arg.hide_short_help(false)
 }
 
 /// Returns the argument `json`, with the file that is copied here.
 pub fn copied(json: Arg) -> Arg {
-    json.help("Write a copy of explain.json to FILE; - is standard output, and the table then goes to standard error")
+    const SHORT: &str = "Write a copy of explain.json to FILE; - is standard output";
+    json.help(SHORT).long_help(format!(
+        "{SHORT}, and the table then goes to standard error"
+    ))
 }
 
 /// Runs `cargo xtask explain`.
@@ -124,7 +132,15 @@ fn answer(
     sessions: &[Session],
     copy: Option<Output>,
 ) -> Result<()> {
-    let explained: Vec<Explained> = sessions.iter().map(Explained::of).collect::<Result<_>>()?;
+    let guests = args.run.job.load.given.guest.as_deref().unwrap_or_default();
+    let guests: Vec<&str> = match sessions.len() {
+        1 => vec![guests],
+        _ => guests.split(',').collect(),
+    };
+    let explained = sessions.iter().zip(&guests);
+    let explained: Vec<Explained> = explained
+        .map(|(session, guest)| Explained::of(session, guest))
+        .collect::<Result<_>>()?;
     for (session, explained) in sessions.iter().zip(&explained) {
         keep(session, explained);
         say!("explanation: {}/{}", session.place, page::FILE);
@@ -140,7 +156,15 @@ fn answer(
     }
     let all: Vec<&Explained> = explained.iter().collect();
     let document = match &all[..] {
-        &[a, b] if !questions.are_of_samples() => table::differences([a, b], args.top)?,
+        &[a, b] if !questions.are_of_samples() => {
+            let document = table::differences([a, b], args.top)?;
+            if let Some(last) = sessions.last() {
+                let place = Path::new(&last.place).join(page::DIFFERENCE);
+                write(&place, &page::difference(&document));
+                say!("difference: {}", place.display());
+            }
+            document
+        }
         all => table::document(all, questions)?,
     };
     say!("");
@@ -156,9 +180,12 @@ fn keep(session: &Session, explained: &Explained) {
     ];
     files.extend(viewers::files(explained));
     for (name, text) in files {
-        let place = folder.join(name);
-        if let Err(error) = partial_files::write(&place, text.as_bytes(), 0o644) {
-            note!("{} can't be written: {error}", place.display());
-        }
+        write(&folder.join(name), &text);
+    }
+}
+
+fn write(place: &Path, text: &str) {
+    if let Err(error) = partial_files::write(place, text.as_bytes(), 0o644) {
+        note!("{} can't be written: {error}", place.display());
     }
 }

@@ -12,6 +12,8 @@ use crate::walk::Step;
 
 /// Name of the file.
 pub const FILE: &str = "explain.html";
+/// Name of the file about two kernels.
+pub const DIFFERENCE: &str = "difference.html";
 /// Width of a drawing.
 const WIDTH: f64 = 640.0;
 /// Height of a lane, and of a level of calls.
@@ -22,12 +24,21 @@ const COLOURS: [&str; 4] = ["c-green", "c-sky", "c-orange", "c-purple"];
 /// Returns the page.
 pub fn page(explained: &Explained) -> String {
     let body = html! {
-        header.answer { h1 { "Wake-ups, function by function" }
-            div.words { p { "One median sample of each cell. The counts on the path add up to the cell's median." } } }
+        header.answer { h1 { "Wake-ups, function by function" @if !explained.guest.is_empty() { ": " (explained.guest) } }
+            div.words { p { "The sample of each cell whose path is the median. The counts on the path add up to it, with what the measurement adds (bookkeeping)." } } }
         @for cell in &explained.cells { (section(cell)) }
         @for note in &explained.notes { p.about { (note) } }
     };
     page::document("Wake-ups, function by function", body)
+}
+
+/// Returns the page of a difference.
+pub fn difference(document: &Document) -> String {
+    let body = html! {
+        header.answer { h1 { "Two kernels, function by function" } }
+        section { (document.html()) }
+    };
+    page::document("Two kernels, function by function", body)
 }
 
 fn section(cell: &ExplainedCell) -> Markup {

@@ -82,7 +82,7 @@ fn known(cells: &[(&str, &ExplainedCell)], name: &str, on_path: bool) -> Result<
     }
     let like = cells
         .first()
-        .map_or(String::new(), |(_, cell)| near(cell, name));
+        .map_or(String::new(), |(_, cell)| near(cell, name, on_path));
     let place = match on_path {
         true => "on its path",
         false => "in any sample",
@@ -197,18 +197,24 @@ fn of_function(document: &mut Document, cells: &[(&str, &ExplainedCell)], name: 
         Column::words("CPU", text(&|one| one.cpu.to_string())),
         Column::words("level", text(&|one| format!("EL{}", one.level))),
         Column::words("code", text(&|one| one.image.clone())),
-        Column::numbers("", "median sample", text(&|one| thousands(one.count))).result(),
-        Column::numbers("all samples", "min", text(&|one| thousands(one.all[0]))),
-        Column::numbers("all samples", "p50", text(&|one| thousands(one.all[1]))),
-        Column::numbers("all samples", "max", text(&|one| thousands(one.all[2]))),
+        Column::numbers("", "median sample", text(&|one| thousands(one.count))),
+        Column::numbers("all samples", "min", text(&|one| thousands(one.all[0]))).result(),
+        Column::numbers("all samples", "p50", text(&|one| thousands(one.all[1]))).result(),
+        Column::numbers("all samples", "max", text(&|one| thousands(one.all[2]))).result(),
     ]);
 }
 
 /// Returns the end of an error: functions with a part of this name.
-fn near(cell: &ExplainedCell, name: &str) -> String {
-    let functions = cell.functions.iter().map(|one| one.name.as_str());
-    let like: Vec<&str> = functions.filter(|one| one.contains(name)).take(5).collect();
-    match like.is_empty() {
+fn near(cell: &ExplainedCell, name: &str, on_path: bool) -> String {
+    let functions = cell.functions.iter();
+    let functions = functions.filter(|one| one.count != 0 || !on_path);
+    let name = name.to_lowercase();
+    let like: BTreeSet<&str> = functions
+        .map(|one| one.name.as_str())
+        .filter(|one| one.to_lowercase().contains(&name))
+        .collect();
+    let like: Vec<&str> = like.into_iter().take(5).collect();
+    match like.is_empty() || name.is_empty() {
         true => "; --top lists its functions".into(),
         false => format!("; it has {}", like.join(", ")),
     }
@@ -218,6 +224,11 @@ fn near(cell: &ExplainedCell, name: &str) -> String {
 pub fn differences(both: [&Explained; 2], top: Option<usize>) -> Result<Document> {
     let mut document = Document::default();
     let [a, b] = both;
+    if a.guest != b.guest {
+        document.push(format!("A = {}", Quoted::new(&a.guest)));
+        document.push(format!("B = {}", Quoted::new(&b.guest)));
+        document.push(String::new());
+    }
     let (mut found, mut alone) = (false, Vec::new());
     let like = |all: &Explained, cell: &ExplainedCell| {
         let mut cells = all.cells.iter();
@@ -270,11 +281,10 @@ fn difference(document: &mut Document, difference: &Difference<'_>, top: usize) 
         document.push(format!("No function has more or fewer {}.", a.noun()));
         return;
     }
-    let (shown, rest) = difference
-        .changes
-        .split_at(difference.changes.len().min(top));
-    let mut rows: Vec<[String; 7]> = shown.iter().map(row).collect();
-    if !rest.is_empty() {
+    let (shown, rest) = difference.split(top);
+    let mut rows: Vec<[String; 7]> = shown.into_iter().map(row).collect();
+    let rest_is_shown = rest.is_empty();
+    if !rest_is_shown {
         let sum = |side: usize| rest.iter().map(|one| one.counts[side]).sum();
         let counts = [sum(0), sum(1)];
         let [_, _, _, a, b, by, _] = row(&Change {
@@ -282,15 +292,14 @@ fn difference(document: &mut Document, difference: &Difference<'_>, top: usize) 
             level: 0,
             counts,
         });
-        rows.push([
-            "".into(),
-            "".into(),
-            format!("{} further functions", rest.len()),
-            a,
-            b,
-            by,
-            "".into(),
-        ]);
+        let others = format!("{} further functions", rest.len());
+        let empty = String::new;
+        rows.push([empty(), empty(), others, a, b, by, empty()]);
+    }
+    if let (many @ 1.., sum) = difference.alike {
+        let all = format!("{many} functions alike");
+        let (sum, empty) = (thousands(sum), String::new);
+        rows.push([empty(), empty(), all, sum.clone(), sum, "0".into(), empty()]);
     }
     let column = |n: usize| rows.iter().map(|row| row[n].clone()).collect();
     document.table(vec![
@@ -302,10 +311,21 @@ fn difference(document: &mut Document, difference: &Difference<'_>, top: usize) 
         Column::numbers("", "by", column(5)).result(),
         Column::words("", column(6)),
     ]);
+    let levels = difference.levels.iter().map(|(level, [a, b])| {
+        let (a, b) = (thousands(*a), thousands(*b));
+        format!("EL{level} {a} in A and {b} in B")
+    });
     document.push(format!(
-        "Sum of all changes: {}.",
-        signed(difference.changes.iter().map(Change::by).sum())
+        "Sum of all changes: {}. By level: {}.",
+        signed(difference.changes.iter().map(Change::by).sum()),
+        levels.collect::<Vec<_>>().join(", ")
     ));
+    if !rest_is_shown {
+        document.push(format!(
+            "--top {} shows all changes.",
+            difference.changes.len()
+        ));
+    }
 }
 
 fn row(change: &Change) -> [String; 7] {

@@ -134,7 +134,7 @@ impl Expect {
         if !self.explains() {
             return Ok(());
         }
-        let explained = Explained::of(session)?;
+        let explained = Explained::of(session, "")?;
         let cell = explained.cells.first();
         let cell = cell.ok_or_else(|| anyhow!("no cell is explained: {:?}", explained.notes))?;
         for (name, expected) in &self.functions {
