@@ -21,7 +21,7 @@ pub struct Committed {
     pub index: u16,
 }
 
-/// What a core did.
+/// The history of a core.
 #[derive(Clone, Debug, Default)]
 pub struct Core {
     /// Its instructions, in order.

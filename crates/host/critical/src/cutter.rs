@@ -308,8 +308,8 @@ impl Cutter {
         self.sends.push((release, value));
     }
 
-    /// An interrupt interrupts this CPU. What its handler loads before it [acknowledges](Self::acknowledges) it did not
-    /// end the wait: a hypervisor takes locks there.
+    /// This CPU is interrupted. The interrupt ended its wait, and no store that the handler finds before it
+    /// [acknowledges](Self::acknowledges) the interrupt did: a hypervisor takes locks there.
     pub fn interrupted(&mut self, tpidr: Tpidr, now: Counts) {
         let cpu = self.at(tpidr, now);
         if let Some(release) = self.sent_to(cpu) {

@@ -48,7 +48,7 @@ pub struct ExplainArgs {
     /// The N longest functions, or largest changes
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "20", conflicts_with_all = ["function", "until"])]
     pub top: Option<usize>,
-    /// What function NAME costs in all samples
+    /// The cost of function NAME in all samples
     #[arg(long, value_name = "NAME", conflicts_with = "until")]
     pub function: Option<String>,
     /// The path up to this function

@@ -38,7 +38,7 @@ pub enum Watcher {
     Tracers(Tracers),
 }
 
-/// What was observed, each part if it was wanted, or the obstacle.
+/// The findings, each part if it was wanted, or the obstacle.
 #[derive(Debug, Default)]
 pub struct Watched {
     /// The samples.
@@ -81,7 +81,7 @@ impl Watcher {
         }))
     }
 
-    /// Returns what the boot has to load.
+    /// Returns the plugin or tracers for the boot.
     pub fn recorder(&self) -> Recorder<'_> {
         match self {
             Self::Plugin(plugin) => plugin.recorder(),
@@ -89,7 +89,7 @@ impl Watcher {
         }
     }
 
-    /// Returns what was observed, after the boot.
+    /// Returns the findings, after the boot.
     pub fn end(self) -> Watched {
         match self {
             Self::Plugin(plugin) => Watched {
