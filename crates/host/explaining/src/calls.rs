@@ -8,6 +8,9 @@ const LEVELS: usize = 4;
 /// Distance between vectors, and the size of their table (DDI 0487K.a, D1.3.1.5).
 const VECTOR: u64 = 0x80;
 
+/// Functions that return to the same address of another task: Linux's and Xen's.
+const SWITCHES: [&str; 2] = ["cpu_switch_to", "__context_switch"];
+
 /// A function that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Frame {
@@ -79,7 +82,7 @@ impl Stacks {
                 symbol: symbol.into(),
                 back: Some(from + 4),
             }),
-            Some((_, Jump::Return)) => match stack.iter().rposition(|one| one.back == Some(pc)) {
+            Some((_, Jump::Return)) => match caller(stack, pc) {
                 Some(place) => stack.truncate(place),
                 // Another task's stack, or a call before the sample. That task has not interrupted what ran below.
                 None => {
@@ -122,6 +125,13 @@ impl Stacks {
     pub fn executes(&mut self, pc: u64, word: u32) {
         self.last = Some((pc, Jump::of(word)));
     }
+}
+
+/// Returns the place of the frame that returns to `pc`.
+fn caller(stack: &[Frame], pc: u64) -> Option<usize> {
+    let top = stack.last()?;
+    let place = stack.iter().rposition(|one| one.back == Some(pc));
+    place.filter(|_| !SWITCHES.contains(&top.symbol.as_str()))
 }
 
 #[cfg(test)]
@@ -191,6 +201,16 @@ mod tests {
             (1, 0x9900, "pick", NOP),
         ];
         assert_eq!(callers(&switch), "idle1");
+        // Both tasks return to one address.
+        let alike = [
+            (1, 0x1000, "read", BL),
+            (1, 0x2000, "schedule", BL),
+            (1, 0x3000, "cpu_switch_to", RET),
+            (1, 0x2004, "schedule", RET),
+            (1, 0x9000, "idle", NOP),
+        ];
+        assert_eq!(callers(&alike[..4]), "");
+        assert_eq!(callers(&alike), "");
         // It has not interrupted the program.
         let idle = [
             (0, 0x1000, "main", NOP),

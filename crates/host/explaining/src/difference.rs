@@ -14,6 +14,8 @@ pub struct Change {
     pub level: u8,
     /// Instructions or cycles on the path of A and B.
     pub counts: [u64; 2],
+    /// Instructions or cycles off the path of A and B.
+    pub off_path: [u64; 2],
 }
 
 impl Change {
@@ -24,11 +26,13 @@ impl Change {
 
     /// Returns the kind of change.
     pub const fn kind(&self) -> &'static str {
-        match self.counts {
-            [0, _] => "new",
-            [_, 0] => "gone",
-            [a, b] if b > a => "longer",
-            [a, b] if b < a => "shorter",
+        match (self.counts, self.off_path) {
+            ([0, _], [0, _]) => "new",
+            ([0, _], _) => "onto the path",
+            ([_, 0], [_, 0]) => "gone",
+            ([_, 0], _) => "off the path",
+            ([a, b], _) if b > a => "longer",
+            ([a, b], _) if b < a => "shorter",
             _ => "equal",
         }
     }
@@ -63,20 +67,22 @@ pub struct Parting {
 impl<'e> Difference<'e> {
     /// Compares two samples of a cell.
     pub fn of(cells: [&'e ExplainedCell; 2]) -> Self {
-        let mut counts: BTreeMap<(u8, Key), [u64; 2]> = BTreeMap::new();
+        let mut counts: BTreeMap<(u8, Key), [[u64; 2]; 2]> = BTreeMap::new();
         for (side, cell) in cells.iter().enumerate() {
             for one in &cell.functions {
                 let key = (one.level, (one.image.clone(), one.name.clone()));
-                counts.entry(key).or_default()[side] += one.count;
+                let [on, off] = counts.entry(key).or_default();
+                on[side] += one.count;
+                off[side] += one.off_path;
             }
         }
-        let changes = counts
-            .into_iter()
-            .map(|((level, function), counts)| Change {
-                function,
-                level,
-                counts,
-            });
+        let change = |((level, function), [counts, off_path]): ((u8, Key), [[u64; 2]; 2])| Change {
+            function,
+            level,
+            counts,
+            off_path,
+        };
+        let changes = counts.into_iter().map(change);
         let (mut changes, alike): (Vec<Change>, Vec<Change>) =
             changes.partition(|change| change.by() != 0);
         let mut levels: BTreeMap<u8, [u64; 2]> = BTreeMap::new();

@@ -136,6 +136,7 @@ impl Explained {
     /// Reads the explanation in a run's folder, or of a saved run.
     pub fn read(run: &Path) -> Result<Self> {
         let place = saved_runs::find(run);
+        let exists = place.exists();
         let file = match place.is_dir() {
             true => place.join(FILE),
             false => place,
@@ -143,8 +144,12 @@ impl Explained {
         let shown = file.display();
         let text = fs::read_to_string(&file);
         let Ok(text) = text else {
+            let lacks = match exists {
+                true => "there is no explanation",
+                false => "there is no such run",
+            };
             bad_input!(
-                "{shown}: there is no explanation; make one with `cargo xtask explain --out DIR`, or with --save NAME{}",
+                "{shown}: {lacks}; make one with `cargo xtask explain --out DIR`, or with --save NAME{}",
                 saved_runs::told()
             );
         };

@@ -19,11 +19,12 @@ mod table;
 mod viewers;
 mod walk;
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Result;
-use clap::{Arg, Args, Command, Id};
+use clap::{Arg, Args, Command};
 use running::options::RunArgs;
 use running::run;
 use running::session::Session;
@@ -39,7 +40,7 @@ use table::Questions;
 /// Options of `explain`.
 #[derive(Args, Debug)]
 pub struct ExplainArgs {
-    /// Two earlier explanations to compare
+    /// An earlier explanation to show, or two to compare
     #[arg(value_name = "A B", num_args = 0..=2)]
     pub runs: Vec<PathBuf>,
     /// The options of `run`.
@@ -47,7 +48,7 @@ pub struct ExplainArgs {
     pub run: RunArgs,
     /// The N longest functions, or largest changes
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "20", conflicts_with_all = ["function", "until"])]
-    pub top: Option<usize>,
+    pub top: Option<NonZeroUsize>,
     /// The cost of function NAME in all samples
     #[arg(long, value_name = "NAME", conflicts_with = "until")]
     pub function: Option<String>,
@@ -61,8 +62,7 @@ pub fn earlier(runs: Arg) -> Arg {
     let of_run = RunArgs::augment_args(Command::new(""));
     let ids = of_run.get_arguments().map(|arg| arg.get_id().clone());
     let measure = ids.filter(|id| !["format", "wide"].contains(&id.as_str()));
-    let of_samples = ["function", "until"].map(Id::from);
-    shown(runs.conflicts_with_all(measure.chain(of_samples)))
+    shown(runs.conflicts_with_all(measure))
 }
 
 /// Returns an option of `explain` alone, which its short help has.
@@ -82,7 +82,7 @@ pub fn copied(json: Arg) -> Arg {
 pub fn explain(args: &ExplainArgs) -> Result<()> {
     let begun = Instant::now();
     let questions = Questions {
-        top: args.top,
+        top: args.top.map(NonZeroUsize::get),
         function: args.function.as_deref(),
         until: args.until.as_deref(),
     };
@@ -95,14 +95,15 @@ pub fn explain(args: &ExplainArgs) -> Result<()> {
             }
             done
         }
-        [a, b] => {
-            let both = [Explained::read(a)?, Explained::read(b)?];
-            let document = table::differences([&both[0], &both[1]], args.top)?;
+        earlier => {
+            let read = earlier.iter().map(|run| Explained::read(run));
+            let read: Vec<Explained> = read.collect::<Result<_>>()?;
+            let document = match &read[..] {
+                [a, b] if !questions.are_of_samples() => table::differences([a, b], questions.top)?,
+                all => table::document(&all.iter().collect::<Vec<_>>(), &questions)?,
+            };
             args.run.format.show_document(&document)
         }
-        _ => bad_input!(
-            "explain: a difference needs two runs; name a second one, or none to measure"
-        ),
     }
 }
 
@@ -157,7 +158,7 @@ fn answer(
     let all: Vec<&Explained> = explained.iter().collect();
     let document = match &all[..] {
         &[a, b] if !questions.are_of_samples() => {
-            let document = table::differences([a, b], args.top)?;
+            let document = table::differences([a, b], questions.top)?;
             if let Some(last) = sessions.last() {
                 let place = Path::new(&last.place).join(page::DIFFERENCE);
                 write(&place, &page::difference(&document));

@@ -291,6 +291,7 @@ fn difference(document: &mut Document, difference: &Difference<'_>, top: usize) 
             function: Default::default(),
             level: 0,
             counts,
+            off_path: [0, 0],
         });
         let others = format!("{} further functions", rest.len());
         let empty = String::new;

@@ -90,13 +90,13 @@ pub fn traced(args: &RunArgs) -> Result<Vec<Session>> {
         Boots::Pair(jobs) => &mut **jobs,
         Boots::Job(job) => std::slice::from_mut(&mut **job),
         Boots::Stopped(_) | Boots::Here => bad_input!(
-            "explain: a plugin of QEMU observes the samples; leave out --debug, and use --kvm emulator"
+            "explain: an emulator observes the samples; leave out --debug, and use --kvm emulator"
         ),
     };
     for job in jobs {
         if !critical::has_samples(job) {
             bad_input!(
-                "explain: nothing divides these samples; use --metric insns, or --board gem5, and a workload like pingpong, ipi or linux-pipe"
+                "explain: instructions (--metric insns) and cycles of gem5 (--board gem5) can be explained, of workloads like pingpong, ipi and linux-pipe"
             );
         }
         job.traces = true;
