@@ -33,7 +33,7 @@
 
 //! # In time
 //!
-//! A simulator whose CPUs run in parallel writes each instruction with its time. [`timed`] finds the path of its samples
+//! A simulator whose CPUs run in parallel writes each instruction with its time. [`timed()`] finds the path of its samples
 //! in these traces.
 
 #![forbid(unsafe_code)]
