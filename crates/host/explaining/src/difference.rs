@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::explanation::{ExplainedCell, Key};
+use crate::explanation::{Explained, ExplainedCell, Key};
 
 /// A function in both samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +65,15 @@ pub struct Parting {
 }
 
 impl<'e> Difference<'e> {
+    /// Compares the cells that both sides have.
+    pub fn all([a, b]: [&'e Explained; 2]) -> Vec<Self> {
+        let both = b
+            .cells
+            .iter()
+            .filter_map(|of_b| Some([a.like(of_b)?, of_b]));
+        both.map(Self::of).collect()
+    }
+
     /// Compares two samples of a cell.
     pub fn of(cells: [&'e ExplainedCell; 2]) -> Self {
         let mut counts: BTreeMap<(u8, Key), [[u64; 2]; 2]> = BTreeMap::new();

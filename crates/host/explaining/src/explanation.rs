@@ -133,6 +133,12 @@ impl Explained {
         }
     }
 
+    /// Returns the cell with the words and the unit of `cell`.
+    pub fn like(&self, cell: &ExplainedCell) -> Option<&ExplainedCell> {
+        let mut cells = self.cells.iter();
+        cells.find(|one| (&one.words, &one.unit) == (&cell.words, &cell.unit))
+    }
+
     /// Reads the explanation in a run's folder, or of a saved run.
     pub fn read(run: &Path) -> Result<Self> {
         let place = saved_runs::find(run);

@@ -161,7 +161,7 @@ fn answer(
             let document = table::differences([a, b], questions.top)?;
             if let Some(last) = sessions.last() {
                 let place = Path::new(&last.place).join(page::DIFFERENCE);
-                write(&place, &page::difference(&document));
+                write(&place, &page::difference([a, b], &document));
                 say!("difference: {}", place.display());
             }
             document

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use maud::{Markup, PreEscaped, html};
 use page::document::Document;
 
+use crate::difference::Difference;
 use crate::explanation::{Explained, ExplainedCell};
 use crate::table::{self, Questions, thousands};
 use crate::walk::Step;
@@ -32,13 +33,54 @@ pub fn page(explained: &Explained) -> String {
     page::document("Wake-ups, function by function", body)
 }
 
-/// Returns the page of a difference.
-pub fn difference(document: &Document) -> String {
+/// Returns the page of the differences of two explanations, which `document` lists.
+pub fn difference(both: [&Explained; 2], document: &Document) -> String {
+    let title = "Two kernels, function by function";
     let body = html! {
-        header.answer { h1 { "Two kernels, function by function" } }
+        header.answer { h1 { (title) } }
         section { (document.html()) }
+        @for difference in Difference::all(both) {
+            section { h2 { (difference.cells[0].name()) }
+                figure { figcaption { b { "The changes, the largest first" } " " span.muted { "to the left: B has fewer; to the right: B has more; colours as levels: EL0 green, EL1 blue, EL2 orange" } } (bars(&difference)) }
+            }
+        }
     };
-    page::document("Two kernels, function by function", body)
+    page::document(title, body)
+}
+
+/// Draws a bar for each of the largest changes.
+fn bars(difference: &Difference<'_>) -> Markup {
+    const MOST: usize = 40;
+    /// Where bars begin, and the length of the longest one.
+    const MIDDLE: f64 = 230.0;
+    const LONGEST: f64 = 150.0;
+    let (changes, _) = difference.split(MOST);
+    let longest = changes.iter().map(|one| one.by().unsigned_abs()).max();
+    let mut shapes = String::new();
+    for (n, change) in changes.iter().enumerate() {
+        let top = LANE * n as f64;
+        let length = LONGEST * change.by().unsigned_abs() as f64 / longest.unwrap_or(1) as f64;
+        let from = match change.by() < 0 {
+            true => MIDDLE - length,
+            false => MIDDLE,
+        };
+        let [a, b] = change.counts.map(thousands);
+        let (name, sign) = (&change.function.1, table::signed(change.by()));
+        let hint = format!("{name}: {a} in A, {b} in B");
+        let size = (length, LANE - 2.0);
+        rect(
+            &mut shapes,
+            (from, top + 1.0),
+            size,
+            change.level,
+            "1",
+            &hint,
+        );
+        text(&mut shapes, (2.0, top + 13.0), "", &sign);
+        text(&mut shapes, (MIDDLE + LONGEST + 8.0, top + 13.0), "", name);
+    }
+    let about = format!("{}: changes of functions", difference.cells[0].name());
+    drawing(LANE * changes.len() as f64, &about, &shapes)
 }
 
 fn section(cell: &ExplainedCell) -> Markup {
@@ -226,4 +268,30 @@ fn drawing(height: f64, about: &str, shapes: &str) -> Markup {
         r#"<svg viewBox="0 0 {WIDTH:.0} {height:.0}" style="width:{WIDTH:.0}px;max-width:none" role="img" aria-label="{}">{shapes}</svg>"#,
         html! { (about) }.into_string()
     ))) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::cell;
+
+    #[test]
+    fn a_difference_has_a_bar_for_each_change_to_its_side() {
+        let side = |text: &str| Explained {
+            cells: vec![cell(text)],
+            ..Explained::default()
+        };
+        let both = [side("a 1 8, b 2 4, c 1 5"), side("a 1 4, b 2 12, c 1 5")];
+        let page = difference([&both[0], &both[1]], &Document::default());
+        // Half of the longest to the left, and the longest to the right.
+        for (colour, bar) in [
+            ("c-sky", r#"x="155.0" y="19.0" width="75.0""#),
+            ("c-orange", r#"x="230.0" y="1.0" width="150.0""#),
+        ] {
+            let rect = page.split("<rect").find(|rect| rect.contains(bar));
+            assert!(rect.is_some_and(|rect| rect.contains(colour)), "{page}");
+        }
+        assert!(page.contains("b: 4 in A, 12 in B"));
+        assert!(!page.contains("c: 5 in A"));
+    }
 }

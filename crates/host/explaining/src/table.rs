@@ -229,26 +229,20 @@ pub fn differences(both: [&Explained; 2], top: Option<usize>) -> Result<Document
         document.push(format!("B = {}", Quoted::new(&b.guest)));
         document.push(String::new());
     }
-    let (mut found, mut alone) = (false, Vec::new());
-    let like = |all: &Explained, cell: &ExplainedCell| {
-        let mut cells = all.cells.iter();
-        cells.position(|one| (&one.words, &one.unit) == (&cell.words, &cell.unit))
-    };
-    for of_b in &b.cells {
-        match like(a, of_b).map(|place| &a.cells[place]) {
-            Some(of_a) => {
-                found = true;
-                let one = Difference::of([of_a, of_b]);
-                difference(&mut document, &one, top.unwrap_or(TOP));
-                document.push(String::new());
-            }
-            None => alone.push(format!("note: only B has {}", of_b.name())),
-        }
+    let differences = Difference::all(both);
+    for one in &differences {
+        difference(&mut document, one, top.unwrap_or(TOP));
+        document.push(String::new());
     }
-    let only_a = a.cells.iter().filter(|cell| like(b, cell).is_none());
-    alone.extend(only_a.map(|cell| format!("note: only A has {}", cell.name())));
+    let alone = |side: &str, cells: &[ExplainedCell], other: &Explained| -> Vec<String> {
+        let alone = cells.iter().filter(|cell| other.like(cell).is_none());
+        alone
+            .map(|cell| format!("note: only {side} has {}", cell.name()))
+            .collect()
+    };
+    let alone = [alone("B", &b.cells, a), alone("A", &a.cells, b)].concat();
     document.extend(alone);
-    if !found {
+    if differences.is_empty() {
         bad_input!("explain: A and B have no cell in common; explain both with the same options");
     }
     notes(&mut document, &both);
@@ -343,7 +337,7 @@ fn row(change: &Change) -> [String; 7] {
 }
 
 /// Returns a number with its sign.
-fn signed(number: i64) -> String {
+pub fn signed(number: i64) -> String {
     let digits = thousands(number.unsigned_abs());
     match number {
         ..0 => format!("-{digits}"),
