@@ -5,8 +5,8 @@
 //! core, except where the core waited for another one. Then the store or the interrupt that ended the wait comes before
 //! it, and the path goes on there:
 //!
-//! - A core that halted (WFI, WFE) waited for the first interrupt that another core sent to it meanwhile, or for the
-//!   first store to the word that it had loaded last with an exclusive or ordered load.
+//! - A core that halted (WFI, WFE) waited for the first interrupt that another core sent to it meanwhile. WFE also waits
+//!   for the first store to the word that the core loaded last with an exclusive or ordered load.
 //! - A core that loads a word by one instruction over and over waited for the first store to that word since its
 //!   previous load. It may have paused meanwhile, and gone on too early: a core that prefetches a line to store to it
 //!   ends a WFE, too.
@@ -132,34 +132,35 @@ impl Timeline<'_> {
         path
     }
 
-    /// Whether a core halts between the previous instruction and this one: its WFI or WFE is near, and no pause near
-    /// is longer.
-    fn halts(&self, core: usize, at: usize) -> bool {
+    /// Returns the WFI or WFE by which a core halts between the previous instruction and this one: it is near, and no
+    /// pause near is longer.
+    fn halts(&self, core: usize, at: usize) -> Option<u32> {
         let committed = &self.cores[core].committed;
         let from = at.saturating_sub(LATE);
-        let halt = (from..=at).rfind(|n| self.marks.reasons(core, *n).has(Reasons::HALT));
-        let Some(halt) = halt.filter(|_| at > 0) else {
-            return false;
-        };
+        let is_halt = |n: &usize| self.marks.reasons(core, *n).has(Reasons::HALT);
+        let halt = (from..=at).rfind(is_halt).filter(|_| at > 0)?;
         let pause = |n: usize| committed[n].tick - committed[n - 1].tick;
         let near = halt.max(1)..committed.len().min(halt + LATE + 1);
-        near.max_by_key(|n| (pause(*n), std::cmp::Reverse(*n))) == Some(at)
+        let longest = near.max_by_key(|n| (pause(*n), std::cmp::Reverse(*n)));
+        let one = &committed[halt];
+        let block = &self.cores[core].blocks[one.block as usize];
+        (longest == Some(at)).then(|| block.words[usize::from(one.index)])
     }
 
     /// Whether a core halts for some time before an instruction. A WFI with an interrupt that is pending does not.
     fn rests(&self, core: usize, at: usize) -> bool {
         let committed = &self.cores[core].committed;
         let long = |at: usize| committed[at].tick - committed[at - 1].tick > REST * self.period;
-        self.halts(core, at) && long(at)
+        self.halts(core, at).is_some() && long(at)
     }
 
     /// Returns the core and the instruction that ended the wait before an instruction, if it was one.
     fn cause(&self, core: usize, at: usize) -> Option<(Via, usize, usize)> {
         let this = &self.cores[core];
         let now = this.committed[at].tick;
-        if self.halts(core, at) {
+        if let Some(halt) = self.halts(core, at) {
             let since = this.committed[at - 1].tick;
-            let watched = self.watched(core, at);
+            let watched = self.watched(core, at).filter(|_| is_event_wait(halt));
             let store = watched.and_then(|word| self.first_store(core, word, since, now));
             let send = self.first_send(core, since, now);
             let first = [(Via::Interrupt, send), (Via::Store, store)].into_iter();
@@ -334,6 +335,12 @@ impl Timeline<'_> {
         runs.sort_by_key(|run| run[0].timing.map(|timing| timing.at));
         runs.concat()
     }
+}
+
+/// Whether an instruction is WFE or WFET, which a store to the monitored word ends, unlike WFI (DDI 0487K.a, C6.2 and
+/// D1.7.1).
+const fn is_event_wait(word: u32) -> bool {
+    word == 0xd503_205f || word & !0x1f == 0xd503_1000
 }
 
 #[cfg(test)]

@@ -200,6 +200,21 @@ fn a_store_leads_to_the_core_that_halted_for_it() {
 }
 
 #[test]
+fn a_store_does_not_end_a_wfi() {
+    let core = measuring()
+        .kernel(110, 20, LDXR)
+        .loads(WORD)
+        .kernel(112, 21, WFI)
+        .kernel(300, 22, NOP)
+        .program(320, 4)
+        .program(330, 5);
+    let other = Script::default().kernel(90, 40, NOP).kernel(250, 41, STR);
+    let other = other.stores(WORD).kernel(280, 42, NOP).sends(0b01);
+    let trace = one(&[core.end(), other.end()]);
+    assert_eq!(waits(&trace), [(Waited::For(Via::Interrupt), 90, 10)]);
+}
+
+#[test]
 fn a_store_leads_to_the_loop_that_polls_for_it() {
     let mut core = measuring();
     for round in 0..5 {
