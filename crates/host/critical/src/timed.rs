@@ -19,12 +19,11 @@ use std::collections::BTreeMap;
 
 use crate::committed::{Marked, Marks};
 use crate::cutter::is_for;
+use crate::halt::{first_halt, resumes};
 use crate::{
     Chart, Core, Counts, Piece, Pieces, Reasons, Sample, Timing, Trace, Traces, Via, Waited,
 };
 
-/// A core halts some instructions after its WFI if it commits several at once, or before it commits the WFI.
-const LATE: usize = 8;
 /// Most cycles between two instructions near a WFI that does not halt.
 const REST: u64 = 64;
 /// Most instructions of a loop that waits for a store, and from a load to the halt that waits for a store.
@@ -136,15 +135,12 @@ impl Timeline<'_> {
     /// pause near is longer.
     fn halts(&self, core: usize, at: usize) -> Option<u32> {
         let committed = &self.cores[core].committed;
-        let from = at.saturating_sub(LATE);
         let is_halt = |n: &usize| self.marks.reasons(core, *n).has(Reasons::HALT);
-        let halt = (from..=at).rfind(is_halt).filter(|_| at > 0)?;
-        let pause = |n: usize| committed[n].tick - committed[n - 1].tick;
-        let near = halt.max(1)..committed.len().min(halt + LATE + 1);
-        let longest = near.max_by_key(|n| (pause(*n), std::cmp::Reverse(*n)));
+        let halt = (first_halt(at)..=at).rfind(is_halt)?;
+        let resumed = resumes(halt, committed.len(), |n| committed[n].tick);
         let one = &committed[halt];
         let block = &self.cores[core].blocks[one.block as usize];
-        (longest == Some(at)).then(|| block.words[usize::from(one.index)])
+        (resumed == Some(at)).then(|| block.words[usize::from(one.index)])
     }
 
     /// Whether a core halts for some time before an instruction. A WFI with an interrupt that is pending does not.

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use shell::failure::bad_input;
 
 use crate::code::CodeImage;
+use crate::events::Events;
 use crate::walk::{Step, Walker};
 
 /// Name of the file.
@@ -57,6 +58,8 @@ pub struct ExplainedCell {
     pub path: u64,
     /// Instructions of all CPUs in that sample, or cycles that they were busy.
     pub work: u64,
+    /// Its exits and interrupts.
+    pub events: Events,
     /// Samples whose path is known, and those that were executed as this one, instruction by instruction and in the same
     /// time.
     pub samples: [u64; 2],
@@ -301,6 +304,7 @@ fn explained_cell(
         unit: cell.unit.clone(),
         path,
         work: median.sample.work.total(),
+        events: Events::of(walker.executed(&median.pieces)),
         samples: [traces.iter().map(|trace| trace.times).sum(), median.times],
         functions: functions(&steps, &walker.spread(&traces)),
         steps,

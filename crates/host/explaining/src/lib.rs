@@ -2,14 +2,15 @@
 //! The verb `explain`: one median sample along its path, function by function, and the difference of two.
 //!
 //! A plugin of the emulator keeps the blocks that each sample consists of (crate `critical`). [`code`] finds their
-//! functions, [`calls`] their callers, [`walk`] makes steps of a sample, [`explanation`] has the form of the file, [`difference`] compares two,
-//! [`table`], [`page`] and [`viewers`] show them.
+//! functions, [`calls`] their callers, [`walk`] makes steps of a sample, [`events`] counts its exits and interrupts,
+//! [`explanation`] has the form of the file, [`difference`] compares two, [`table`], [`page`] and [`viewers`] show them.
 
 #![forbid(unsafe_code)]
 
 mod calls;
 mod code;
 mod difference;
+mod events;
 pub mod explanation;
 mod kallsyms;
 mod page;

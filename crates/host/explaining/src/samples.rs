@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::events::Events;
 use crate::explanation::{ExplainedCell, FunctionCost};
 use crate::walk::Step;
 
@@ -49,6 +50,7 @@ pub fn cell(text: &str) -> ExplainedCell {
         unit: "insns".into(),
         path,
         work: path,
+        events: Events::default(),
         samples: [1, 1],
         functions: steps.iter().map(function).collect(),
         steps,

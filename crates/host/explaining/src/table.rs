@@ -10,6 +10,7 @@ use page::document::Document;
 use shell::failure::bad_input;
 
 use crate::difference::{Change, Difference};
+use crate::events::Events;
 use crate::explanation::{Explained, ExplainedCell, FunctionCost};
 use crate::walk::Step;
 
@@ -112,6 +113,19 @@ fn heading(document: &mut Document, side: &str, cell: &ExplainedCell) {
             false => format!("{alike} of {samples} samples executed exactly these"),
         },
     ));
+    document.push(format!("All CPUs: {}.", events(cell)));
+}
+
+/// Returns the exits and interrupts of a sample.
+fn events(cell: &ExplainedCell) -> String {
+    let Events { exits, sent } = &cell.events;
+    let exits = exits.iter().map(|(cause, many)| format!("{cause} {many}"));
+    let exits: Vec<String> = exits.collect();
+    let exits = match exits.is_empty() {
+        true => "none".into(),
+        false => exits.join(", "),
+    };
+    format!("exits to EL2 {exits}; interrupts sent {sent}")
 }
 
 /// Adds a sample in order.
@@ -315,6 +329,18 @@ fn difference(document: &mut Document, difference: &Difference<'_>, top: usize) 
         signed(difference.changes.iter().map(Change::by).sum()),
         levels.collect::<Vec<_>>().join(", ")
     ));
+    let [in_a, in_b] = [a, b].map(events);
+    document.push(match in_a == in_b {
+        true => format!("All CPUs, both: {in_a}."),
+        false => format!("All CPUs: A: {in_a}. B: {in_b}."),
+    });
+    let unnamed = |change: &Change| matches!(change.kind(), "new" | "gone");
+    if difference.changes.iter().any(unnamed) {
+        document.push(
+            "A function that is new or gone may have been renamed, or inlined into its caller."
+                .into(),
+        );
+    }
     if !rest_is_shown {
         document.push(format!(
             "--top {} shows all changes.",

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::Stacks;
 use crate::code::{CodeImage, Function, Places};
+use crate::events::Executed;
 use crate::explanation::Key;
 
 /// A function that called another one, or that an exception interrupted.
@@ -203,6 +204,22 @@ impl<'t> Walker<'t> {
             executed += piece.cost();
         }
         steps
+    }
+
+    /// Returns the instructions of a sample.
+    pub fn executed(&self, pieces: &'t Pieces) -> impl Iterator<Item = Executed<'_>> {
+        pieces.iter().flat_map(move |piece| {
+            let code = &self.blocks[piece.block as usize];
+            let places = &self.places[piece.block as usize];
+            let range = usize::from(piece.first)..usize::from(piece.end);
+            range.map(move |n| Executed {
+                cpu: piece.cpu,
+                level: code.level,
+                pc: code.address + 4 * n as u64,
+                word: code.words[n],
+                image: &places[n].image,
+            })
+        })
     }
 
     /// Returns the step of instruction `n` of a block.

@@ -30,22 +30,14 @@ pub fn own_ticks(window: &Window) -> Option<u64> {
     (stays > 0).then_some(ticks)
 }
 
-/// A core that commits out of order halts some instructions after its WFI, or when it has committed everything before
-/// the WFI, but not the WFI.
-const LATE: usize = 8;
-
-/// Returns the ticks waited at each WFI: the longest pause between two instructions, from the instruction before the
-/// WFI to a few after it.
+/// Returns the ticks waited at each WFI: the longest pause between two instructions near it.
 fn halted(steps: &[Executed]) -> u64 {
     let waits =
         |(at, step): (usize, &Executed)| (kind(step.word) == InstructionKind::Wfi).then_some(at);
-    let from = steps.iter().enumerate().filter_map(waits);
-    let pause = |at: usize| {
-        let near = &steps[at.saturating_sub(1)..steps.len().min(at + LATE)];
-        let pauses = near.windows(2).map(|pair| pair[1].tick - pair[0].tick);
-        pauses.max().unwrap_or(0)
-    };
-    from.map(pause).sum()
+    let halts = steps.iter().enumerate().filter_map(waits);
+    let tick = |n: usize| steps[n].tick;
+    let resumed = halts.filter_map(|at| critical::resumes(at, steps.len(), tick));
+    resumed.map(|n| tick(n) - tick(n - 1)).sum()
 }
 
 /// Returns the median of the passes; `None` if there are no passes.

@@ -177,40 +177,34 @@ fn an_interrupt_that_came_before_the_halt_is_no_wait() {
     );
 }
 
+/// A core that loads a word, halts by `halt`, and goes on at 300.
+fn halts(halt: u32) -> Core {
+    let core = measuring().kernel(110, 20, LDXR).loads(WORD);
+    let core = core.kernel(112, 21, halt).kernel(300, 22, NOP);
+    core.program(320, 4).program(330, 5).end()
+}
+
+/// A core that stores to `word` at 250.
+fn stores(word: u64) -> Script {
+    let core = Script::default().kernel(90, 40, NOP);
+    core.kernel(250, 41, STR).stores(word)
+}
+
 #[test]
 fn a_store_leads_to_the_core_that_halted_for_it() {
-    let core = measuring()
-        .kernel(110, 20, LDXR)
-        .loads(WORD)
-        .kernel(112, 21, WFE)
-        .kernel(300, 22, NOP)
-        .program(320, 4)
-        .program(330, 5);
-    let other = |word: u64| {
-        let store = Script::default().kernel(90, 40, NOP).kernel(250, 41, STR);
-        store.stores(word).end()
-    };
-    let trace = one(&[core.clone().end(), other(WORD + 4)]);
+    let trace = one(&[halts(WFE), stores(WORD + 4).end()]);
     assert_eq!(waits(&trace), [(Waited::For(Via::Store), 75, 25)]);
     // A store elsewhere, and none at all: the core has halted by itself.
-    for other in [other(WORD + 8), Script::default().end()] {
-        let trace = one(&[core.clone().end(), other]);
+    for other in [stores(WORD + 8).end(), Script::default().end()] {
+        let trace = one(&[halts(WFE), other]);
         assert_eq!(waits(&trace), [(Waited::Halted, 6, 94)]);
     }
 }
 
 #[test]
 fn a_store_does_not_end_a_wfi() {
-    let core = measuring()
-        .kernel(110, 20, LDXR)
-        .loads(WORD)
-        .kernel(112, 21, WFI)
-        .kernel(300, 22, NOP)
-        .program(320, 4)
-        .program(330, 5);
-    let other = Script::default().kernel(90, 40, NOP).kernel(250, 41, STR);
-    let other = other.stores(WORD).kernel(280, 42, NOP).sends(0b01);
-    let trace = one(&[core.end(), other.end()]);
+    let other = stores(WORD).kernel(280, 42, NOP).sends(0b01);
+    let trace = one(&[halts(WFI), other.end()]);
     assert_eq!(waits(&trace), [(Waited::For(Via::Interrupt), 90, 10)]);
 }
 
@@ -242,8 +236,7 @@ fn a_loop_that_pauses_may_be_long_and_go_on_too_early() {
         let core = core.kernel(310, 20, LDXR).loads(WORD);
         core.program(320, 4).program(330, 5).end()
     };
-    let other = Script::default().kernel(90, 40, NOP).kernel(250, 41, STR);
-    let other = other.stores(WORD).end();
+    let other = stores(WORD).end();
     let trace = one(&[core(WFE), other.clone()]);
     assert_eq!(waits(&trace), [(Waited::For(Via::Store), 75, 30)]);
     // Without a pause, or after another level, it is another visit to the same code.

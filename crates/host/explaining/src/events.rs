@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Exits and interrupts of a sample, from the instructions of its CPUs.
+
+use std::collections::{BTreeMap, HashMap};
+
+use critical::{Cause, Reasons};
+use serde::{Deserialize, Serialize};
+
+/// Exits to EL2 and interrupts that CPUs sent, on the path and off it.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Events {
+    /// Exits by cause.
+    pub exits: BTreeMap<String, u64>,
+    /// Writes of ICC_SGI1R_EL1 that did not trap.
+    pub sent: u64,
+}
+
+/// An instruction that a CPU executed.
+#[derive(Clone, Copy, Debug)]
+pub struct Executed<'w> {
+    /// The CPU.
+    pub cpu: u16,
+    /// Exception level.
+    pub level: u8,
+    /// Its address.
+    pub pc: u64,
+    /// Its encoding.
+    pub word: u32,
+    /// The file of its code.
+    pub image: &'w str,
+}
+
+impl Events {
+    /// Counts the events of a sample.
+    pub fn of<'w>(instructions: impl Iterator<Item = Executed<'w>>) -> Self {
+        let mut events = Self::default();
+        let mut last: HashMap<u16, Executed<'w>> = HashMap::new();
+        for now in instructions {
+            if let Some(before) = last.insert(now.cpu, now) {
+                events.follows(before, now);
+            }
+        }
+        let open = last.values().filter(|one| sends(one.word));
+        events.sent += open.count() as u64;
+        events
+    }
+
+    fn follows(&mut self, before: Executed<'_>, now: Executed<'_>) {
+        let rises = now.level > before.level;
+        let cause = match interrupts(now.pc) {
+            true => Cause::Irq,
+            false => cause(before.word),
+        };
+        // The host of KVM, and its monitor, are no guests.
+        let is_guest = !matches!(before.image, "host" | "rouse-kvm");
+        if rises && now.level == 2 && is_guest {
+            *self.exits.entry(cause.name().into()).or_default() += 1;
+        }
+        let traps = rises && cause != Cause::Irq;
+        self.sent += u64::from(sends(before.word) && !traps);
+    }
+}
+
+fn sends(word: u32) -> bool {
+    Reasons::of_word(word).has(Reasons::SEND)
+}
+
+/// Whether the vector at `pc` is for interrupts from a lower level (DDI 0487K.a, D1.3.1.5).
+const fn interrupts(pc: u64) -> bool {
+    matches!(pc & 0x7ff, 0x480 | 0x500 | 0x680 | 0x700)
+}
+
+/// Returns the cause of an exception that an instruction took (DDI 0487K.a, C4.1.94).
+fn cause(word: u32) -> Cause {
+    match word {
+        0xd503_207f => Cause::Wfi,
+        0xd503_205f => Cause::Wfe,
+        _ if word & !0x1f == 0xd503_1020 => Cause::Wfi,
+        _ if word & !0x1f == 0xd503_1000 => Cause::Wfe,
+        _ if sends(word) => Cause::Sgi,
+        _ if word & 0xffe0_001f == 0xd400_0002 => Cause::Hvc,
+        _ if word & 0xffe0_001f == 0xd400_0003 => Cause::Smc,
+        _ if word & 0xffd0_0000 == 0xd510_0000 => Cause::Sysreg,
+        _ if word & 0x0a00_0000 == 0x0800_0000 => Cause::Mmio,
+        _ => Cause::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEND: u32 = 0xd518_cba1;
+    const WFI: u32 = 0xd503_207f;
+    const NOP: u32 = 0xd503_201f;
+
+    fn events(steps: &[(u16, u8, u64, u32, &'static str)]) -> (Vec<(String, u64)>, u64) {
+        let steps = steps.iter().map(|&(cpu, level, pc, word, image)| Executed {
+            cpu,
+            level,
+            pc,
+            word,
+            image,
+        });
+        let Events { exits, sent } = Events::of(steps);
+        (exits.into_iter().collect(), sent)
+    }
+
+    #[test]
+    fn a_write_that_traps_is_an_exit_and_what_el2_writes_is_sent() {
+        let steps = [
+            (0, 1, 0x1000, SEND, "guest"),
+            // Another CPU in between.
+            (1, 1, 0x1000, WFI, "guest"),
+            (0, 2, 0x8400, SEND, "hypervisor"),
+            (0, 2, 0x8404, NOP, "hypervisor"),
+            (1, 2, 0x8480, NOP, "hypervisor"),
+        ];
+        let exits = vec![("irq".into(), 1), ("sgi".into(), 1)];
+        assert_eq!(events(&steps), (exits, 1));
+        // One that is delivered directly, and an interrupt after it; the last of a sample.
+        let direct = [
+            (0, 1, 0x1000, SEND, "guest"),
+            (0, 2, 0x8480, NOP, "hypervisor"),
+            (1, 1, 0x1000, SEND, "guest"),
+        ];
+        assert_eq!(events(&direct), (vec![("irq".into(), 1)], 2));
+    }
+
+    #[test]
+    fn a_host_does_not_exit() {
+        let steps = [
+            (0, 0, 0x1000, 0xd400_0001, "rouse-kvm"),
+            (0, 2, 0x8400, NOP, "host"),
+            (0, 1, 0x1000, WFI, "linux"),
+            (0, 2, 0x8400, NOP, "host"),
+            (0, 1, 0x1000, 0xd400_0002, "host"),
+            (0, 2, 0x8400, NOP, "host"),
+        ];
+        assert_eq!(events(&steps), (vec![("wfi".into(), 1)], 0));
+    }
+
+    #[test]
+    fn causes_follow_from_the_instruction() {
+        for (word, name) in [
+            (0xd503_1021, "wfi"),
+            (0xd503_1003, "wfe"),
+            (0xd400_0002, "hvc"),
+            (0xd400_0003, "smc"),
+            (0xd538_d080, "sysreg"), // mrs x0, tpidr_el1
+            (0xd51b_e220, "sysreg"), // msr cntp_ctl_el0, x0
+            (0xf940_1d54, "mmio"),   // ldr x20, [x10, #0x38]
+            (0xb900_1d54, "mmio"),   // str w20, [x10, #0x1c]
+            (NOP, "other"),
+        ] {
+            assert_eq!(cause(word).name(), name, "{word:08x}");
+        }
+    }
+}
