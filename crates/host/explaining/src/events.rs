@@ -36,8 +36,11 @@ impl Events {
         let mut events = Self::default();
         let mut last: HashMap<u16, Executed<'w>> = HashMap::new();
         for now in instructions {
-            if let Some(before) = last.insert(now.cpu, now) {
-                events.follows(before, now);
+            match last.insert(now.cpu, now) {
+                Some(before) => events.follows(before, now),
+                // It had halted before the sample.
+                None if now.level == 2 && interrupts(now.pc) => events.exits(Cause::Irq),
+                None => {}
             }
         }
         let open = last.values().filter(|one| sends(one.word));
@@ -54,10 +57,14 @@ impl Events {
         // The host of KVM, and its monitor, are no guests.
         let is_guest = !matches!(before.image, "host" | "rouse-kvm");
         if rises && now.level == 2 && is_guest {
-            *self.exits.entry(cause.name().into()).or_default() += 1;
+            self.exits(cause);
         }
         let traps = rises && cause != Cause::Irq;
         self.sent += u64::from(sends(before.word) && !traps);
+    }
+
+    fn exits(&mut self, cause: Cause) {
+        *self.exits.entry(cause.name().into()).or_default() += 1;
     }
 }
 
@@ -125,6 +132,16 @@ mod tests {
             (1, 1, 0x1000, SEND, "guest"),
         ];
         assert_eq!(events(&direct), (vec![("irq".into(), 1)], 2));
+    }
+
+    #[test]
+    fn a_cpu_that_had_halted_before_the_sample_exits() {
+        let first = [(0, 2, 0x8480, NOP, "hypervisor")];
+        assert_eq!(events(&first), (vec![("irq".into(), 1)], 0));
+        // Its own interrupt, and code that went on.
+        for pc in [0x8280, 0x9000] {
+            assert_eq!(events(&[(0, 2, pc, NOP, "host")]), (vec![], 0));
+        }
     }
 
     #[test]

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow, bail, ensure};
+use critical::Cause;
+use plan::Under;
 use serde::Deserialize;
 
 use super::cells::Range;
@@ -146,6 +148,19 @@ impl Expect {
                     cell.name()
                 )
             })?;
+        }
+        // The hypervisor counts exits by itself.
+        let measured = session.results.cells.iter().find(|one| one.stats.is_some());
+        if let Some(one) = measured.filter(|one| one.under == Under::Rouse) {
+            for cause in Cause::ALL.map(Cause::name) {
+                let counted = one.per_sample(&one.exits, cause).round();
+                let found = cell.events.exits.get(cause).copied().unwrap_or(0);
+                ensure!(
+                    found as f64 == counted,
+                    "{}: its sample has {found} exits by {cause}, and the hypervisor counts {counted}",
+                    cell.name()
+                );
+            }
         }
         Ok(())
     }
