@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The calls of a CPU, as far as a sample shows them: a call adds a frame, and its return address removes it.
 
-use crate::walk::Caller;
+use crate::step::Caller;
 
 /// Number of exception levels.
 const LEVELS: usize = 4;

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::explanation::{Explained, ExplainedCell, Key};
+use crate::explanation::{Explained, ExplainedCell};
+use crate::walk::Key;
 
 /// A function in both samples.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,34 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The explanation of cells: the form of `explain.json`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
-use critical::Trace;
+use anyhow::{Result, bail};
 use foreign::Quoted;
 use reporting::saved_runs;
-use results::Cell;
-use running::session::Session;
-use running::traces::TracesOfBoot;
 use serde::{Deserialize, Serialize};
 use shell::failure::bad_input;
 
-use crate::code::CodeImage;
 use crate::events::Events;
-use crate::walk::{Step, Walker};
+use crate::step::Step;
 
 /// Name of the file.
 pub const FILE: &str = "explain.json";
 /// The version of its form.
-const SCHEMA: u64 = 2;
+pub const SCHEMA: u64 = 2;
 /// The unit of times.
-const CYCLES: &str = "cycles";
-/// Largest part of a cell's median by which that of its traces may differ: its samples are counted in intervals.
-const APART: u64 = 256;
-/// Cycles between the time at which an instruction reads the clock, and that at which it is committed.
-const SKEW: u64 = 40;
+pub const CYCLES: &str = "cycles";
 
 /// All explained cells of a run.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -91,51 +82,6 @@ pub struct FunctionCost {
 }
 
 impl Explained {
-    /// Explains the cells of a session.
-    pub fn of(session: &Session, guest: &str) -> Result<Self> {
-        let mut explained = Self {
-            schema: SCHEMA,
-            guest: guest.into(),
-            ..Self::default()
-        };
-        let results = &session.results;
-        let notes = results.notes.iter().chain(&results.problems);
-        let mut notes: BTreeSet<String> = notes.cloned().collect();
-        for boot in &session.traces {
-            let images: Vec<CodeImage> = boot.code.iter().map(CodeImage::of).collect();
-            notes.extend(lacking(boot, &images));
-            let walker = Walker::new(&boot.traces, &images);
-            for cell in boot.cells.iter().filter(|cell| cell.stats.is_some()) {
-                explained.cells.extend(explained_cell(boot, &walker, cell)?);
-            }
-        }
-        let measured = results.cells.iter().filter(|cell| cell.stats.is_some());
-        let known = |cell: &&Cell| explained.cells.iter().any(|one| one.words == words(cell));
-        notes.extend(measured.filter(|cell| !known(cell)).map(left_out));
-        explained.tell_apart();
-        explained.notes = notes.into_iter().collect();
-        Ok(explained)
-    }
-
-    /// Adds to titles that several cells have the words by which these differ.
-    fn tell_apart(&mut self) {
-        let all = self.cells.clone();
-        for cell in &mut self.cells {
-            let like = all
-                .iter()
-                .filter(|one| (&one.title, &one.under) == (&cell.title, &cell.under));
-            let like: Vec<&ExplainedCell> = like.collect();
-            let differ = |key: &&String| like.iter().any(|one| one.words[*key] != cell.words[*key]);
-            let added: Vec<String> = cell
-                .words
-                .keys()
-                .filter(differ)
-                .map(|key| format!(", {key} {}", cell.words[key]))
-                .collect();
-            cell.title += &added.concat();
-        }
-    }
-
     /// Returns the cell with the words and the unit of `cell`.
     pub fn like(&self, cell: &ExplainedCell) -> Option<&ExplainedCell> {
         let mut cells = self.cells.iter();
@@ -225,160 +171,8 @@ impl ExplainedCell {
     }
 }
 
-/// Describes what the explanation of a boot lacks.
-fn lacking(boot: &TracesOfBoot, images: &[CodeImage]) -> Vec<String> {
-    let nameless = images.iter().filter(|image| !image.has_symbols());
-    let mut lacking: Vec<String> = nameless
-        .map(|image| {
-            format!(
-                "{}: it has no symbols, so functions are ranges of 4 KiB; a kernel has them with CONFIG_KALLSYMS=y",
-                image.name
-            )
-        })
-        .collect();
-    if boot.traces.lost != 0 {
-        lacking.push(format!(
-            "{} samples are left out, since not all of their blocks are known",
-            boot.traces.lost
-        ));
-    }
-    for (n, image) in images.iter().enumerate() {
-        let like = images[..n].iter().filter(|other| image.is_like(other));
-        lacking.extend(like.map(|other| {
-            format!(
-                "{} and {} are one kernel, so functions may bear the name of either",
-                other.name, image.name
-            )
-        }));
-    }
-    lacking
-}
-
-/// Returns why a cell is not explained.
-fn left_out(cell: &Cell) -> String {
-    let why = match &cell.critical {
-        None if cell.unit == CYCLES => "no samples of it were kept",
-        None => "nothing divides its samples",
-        Some(critical) if critical.path.count == 0 => "the path of no sample is known",
-        Some(_) => "its samples were not kept",
-    };
-    let (title, under) = (cell.title(), cell.under);
-    format!("{title}, under {under}: not explained: {why}")
-}
-
 /// Returns a sum, if it is one that a sample may have. Sums and differences of two of them fit.
 fn sum(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
     let sum = counts.try_fold(0, u64::checked_add);
     sum.filter(|sum| *sum < 1 << 48)
-}
-
-/// Explains a cell; `None` if its path is not known.
-fn explained_cell(
-    boot: &TracesOfBoot,
-    walker: &Walker<'_>,
-    cell: &Cell,
-) -> Result<Option<ExplainedCell>> {
-    let traces = boot.traces.traces.iter();
-    let traces: Vec<&Trace> = traces
-        .filter(|trace| trace.cell == cell.id && !trace.sample.unclear)
-        .collect();
-    let Some(path) = median(cell, &traces)? else {
-        return Ok(None);
-    };
-    let of_median = |trace: &&&Trace| trace.sample.path.total() == path;
-    let Some(median) = traces
-        .iter()
-        .filter(of_median)
-        .max_by_key(|trace| trace.times)
-    else {
-        bail!(
-            "{}: no sample has a path of {path}, which is the median",
-            cell.title()
-        );
-    };
-    let steps = walker.steps(&median.pieces);
-    let explained = ExplainedCell {
-        title: cell.title(),
-        words: words(cell),
-        under: cell.under.to_string(),
-        unit: cell.unit.clone(),
-        path,
-        work: median.sample.work.total(),
-        events: Events::of(walker.executed(&median.pieces)),
-        samples: [traces.iter().map(|trace| trace.times).sum(), median.times],
-        functions: functions(&steps, &walker.spread(&traces)),
-        steps,
-    };
-    explained
-        .check()
-        .map_err(|why| anyhow!("{}: {why}", explained.name()))?;
-    Ok(Some(explained))
-}
-
-/// Returns the median of the paths of a cell's `traces`; `None` if no path is known. The cell has counts of the path, or
-/// times of whole samples, which a path takes.
-fn median(cell: &Cell, traces: &[&Trace]) -> Result<Option<u64>> {
-    if cell.unit != CYCLES {
-        let path = cell.critical.as_ref().map(|critical| critical.path);
-        return Ok(path.filter(|path| path.count != 0).map(|path| path.p50));
-    }
-    let mut times: Vec<u64> = traces
-        .iter()
-        .map(|trace| trace.sample.path.total())
-        .collect();
-    times.sort_unstable();
-    let (Some(stats), Some(&median)) = (&cell.stats, hist::of_sorted(&times, 500)) else {
-        return Ok(None);
-    };
-    if median.abs_diff(stats.p50) > stats.p50 / APART + SKEW {
-        bail!(
-            "{}: the median of its traces is {median} cycles, and that of its samples {}",
-            cell.title(),
-            stats.p50
-        );
-    }
-    Ok(Some(median))
-}
-
-/// Returns the words that define a cell.
-fn words(cell: &Cell) -> BTreeMap<String, String> {
-    let keys = results::keys().map(Into::into);
-    keys.zip(cell.key()).collect()
-}
-
-/// A function's file and name.
-pub type Key = (String, String);
-
-fn functions(steps: &[Step], spread: &BTreeMap<(usize, u8, Key), [u64; 3]>) -> Vec<FunctionCost> {
-    let mut counts: BTreeMap<(usize, u8, Key), [u64; 3]> = BTreeMap::new();
-    for step in steps {
-        let key = (step.image.clone(), step.function.clone());
-        let [count, off_path, instructions] =
-            counts.entry((step.cpu, step.level, key)).or_default();
-        match step.on_path {
-            true => {
-                (*count, *instructions) = (*count + step.count, *instructions + step.instructions)
-            }
-            false => *off_path += step.count,
-        }
-    }
-    let cost =
-        |((cpu, level, key), [count, off_path, instructions]): ((usize, u8, Key), [u64; 3])| {
-            FunctionCost {
-                all: spread
-                    .get(&(cpu, level, key.clone()))
-                    .copied()
-                    .unwrap_or_default(),
-                name: key.1,
-                image: key.0,
-                level,
-                cpu,
-                count,
-                instructions,
-                off_path,
-            }
-        };
-    let mut functions: Vec<_> = counts.into_iter().map(cost).collect();
-    functions.sort_by_key(|one| std::cmp::Reverse((one.count, one.off_path)));
-    functions
 }

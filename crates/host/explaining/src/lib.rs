@@ -3,19 +3,23 @@
 //!
 //! A plugin of the emulator keeps the blocks that each sample consists of (crate `critical`). [`code`] finds their
 //! functions, [`calls`] their callers, [`walk`] makes steps of a sample, [`events`] counts its exits and interrupts,
-//! [`explanation`] has the form of the file, [`difference`] compares two, [`table`], [`page`] and [`viewers`] show them.
+//! [`cells`] makes the explanation, [`explanation`] has the form of its file, [`difference`] compares two; [`table`],
+//! [`difference_table`], [`page`] and [`viewers`] show them.
 
 #![forbid(unsafe_code)]
 
 mod calls;
+mod cells;
 mod code;
 mod difference;
+mod difference_table;
 mod events;
 pub mod explanation;
 mod kallsyms;
 mod page;
 #[cfg(test)]
 mod samples;
+mod step;
 mod table;
 mod viewers;
 mod walk;
@@ -100,7 +104,9 @@ pub fn explain(args: &ExplainArgs) -> Result<()> {
             let read = earlier.iter().map(|run| Explained::read(run));
             let read: Vec<Explained> = read.collect::<Result<_>>()?;
             let document = match &read[..] {
-                [a, b] if !questions.are_of_samples() => table::differences([a, b], questions.top)?,
+                [a, b] if !questions.are_of_samples() => {
+                    difference_table::differences([a, b], questions.top)?
+                }
                 all => table::document(&all.iter().collect::<Vec<_>>(), &questions)?,
             };
             args.run.format.show_document(&document)
@@ -159,7 +165,7 @@ fn answer(
     let all: Vec<&Explained> = explained.iter().collect();
     let document = match &all[..] {
         &[a, b] if !questions.are_of_samples() => {
-            let document = table::differences([a, b], questions.top)?;
+            let document = difference_table::differences([a, b], questions.top)?;
             if let Some(last) = sessions.last() {
                 let place = Path::new(&last.place).join(page::DIFFERENCE);
                 write(&place, &page::difference([a, b], &document));

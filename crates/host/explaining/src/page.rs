@@ -8,8 +8,8 @@ use page::document::Document;
 
 use crate::difference::Difference;
 use crate::explanation::{Explained, ExplainedCell};
+use crate::step::Step;
 use crate::table::{self, Questions, thousands};
-use crate::walk::Step;
 
 /// Name of the file.
 pub const FILE: &str = "explain.html";

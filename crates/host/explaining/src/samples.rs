@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::events::Events;
 use crate::explanation::{ExplainedCell, FunctionCost};
-use crate::walk::Step;
+use crate::step::Step;
 
 /// Returns a cell whose path has these steps: function, level, count.
 pub fn cell(text: &str) -> ExplainedCell {

@@ -4,82 +4,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use critical::{Code, Piece, Pieces, Trace, Traces, Via, Waited};
-use serde::{Deserialize, Serialize};
 
 use crate::calls::Stacks;
 use crate::code::{CodeImage, Function, Places};
 use crate::events::Executed;
-use crate::explanation::Key;
+use crate::step::{Caller, MACHINE, Step};
 
-/// A function that called another one, or that an exception interrupted.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Caller {
-    /// Exception level.
-    pub level: u8,
-    /// The function.
-    pub function: String,
-}
-
-/// Instructions of a function that a CPU executed one after another.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Step {
-    /// The CPU, by the order of its first instruction.
-    pub cpu: usize,
-    /// Exception level.
-    pub level: u8,
-    /// The file of the code; `?` for code of no known file.
-    pub image: String,
-    /// The function.
-    pub function: String,
-    /// Whether it is on the path from the waker's store to the woken task, or off it.
-    pub on_path: bool,
-    /// Cause that the path followed to this CPU: `store` or `interrupt`; left out where the CPU went on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub via: Option<String>,
-    /// How much was counted before it: of all CPUs, or cycles since the beginning of the sample.
-    pub at: u64,
-    /// Number of instructions or cycles.
-    pub count: u64,
-    /// Number of instructions; 0 for a wait.
-    pub instructions: u64,
-    /// The functions that called it, the outermost one first. They follow from the calls and returns in the sample.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub callers: Vec<Caller>,
-    /// Its blocks: distance from the symbol, and number of instructions.
-    pub blocks: Vec<(String, u64)>,
-}
-
-impl Step {
-    /// Returns the levels and names of its stack, the outermost function first.
-    pub fn stack(&self) -> impl Iterator<Item = (u8, &str)> {
-        let callers = self
-            .callers
-            .iter()
-            .map(|one| (one.level, one.function.as_str()));
-        callers.chain([(self.level, self.function.as_str())])
-    }
-
-    /// Returns the wait before this instruction.
-    fn wait(&self, name: &str, cycles: u64) -> Self {
-        Self {
-            image: MACHINE.into(),
-            function: name.into(),
-            count: cycles,
-            instructions: 0,
-            callers: Vec::new(),
-            blocks: Vec::new(),
-            ..self.clone()
-        }
-    }
-
-    /// Whether `next` goes on in the same function.
-    fn goes_on(&self, next: &Self) -> bool {
-        next.via.is_none()
-            && (self.cpu, self.level, self.on_path) == (next.cpu, next.level, next.on_path)
-            && (&self.image, &self.function, &self.callers)
-                == (&next.image, &next.function, &next.callers)
-    }
-}
+/// A function's file and name.
+pub type Key = (String, String);
 
 /// An instruction's file and function.
 #[derive(Clone, Debug)]
@@ -250,8 +182,6 @@ impl<'t> Walker<'t> {
     }
 }
 
-/// The code of waits in explanations.
-const MACHINE: &str = "machine";
 /// The waits, with their names: a store or an interrupt is on its way, or a CPU halts until its own timer or event ends
 /// that.
 const WAITS: [(Waited, &str); 3] = [

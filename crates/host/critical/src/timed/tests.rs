@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 use super::*;
-use crate::Image;
+use crate::{Image, Reasons};
 use cost::SampleMark;
 
 const NOP: u32 = 0xd503_201f;
