@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A CPU's clock: how many instructions are before its next one on the path, and which.
 
+use std::sync::Arc;
+
 use crate::Counts;
 
 /// How the path came to a stretch.
@@ -52,9 +54,38 @@ impl Stretch {
 pub struct Clock {
     pub counts: Counts,
     stretches: Vec<Stretch>,
+    /// Of each open sample. Clocks are copied for each store that others may find; beginnings are rare.
+    starts: Arc<[Start]>,
+}
+
+/// Where a clock stood when a sample began, on whichever CPU its chain was then.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    /// Number of the sample.
+    sample: u64,
+    /// Instructions that all CPUs had executed.
+    at: u64,
+    /// The clock.
+    counts: Counts,
 }
 
 impl Clock {
+    /// Sample number `sample` begins after all CPUs have executed `at` instructions; `open` are the numbers of the
+    /// samples that have begun and not ended.
+    pub fn begins(&mut self, sample: u64, at: u64, open: &[u64]) {
+        let starts = self.starts.iter().copied();
+        let starts = starts.filter(|start| open.contains(&start.sample));
+        let counts = self.counts;
+        self.starts = starts.chain([Start { sample, at, counts }]).collect();
+    }
+
+    /// Returns the counts since this sample began.
+    pub fn since(&self, sample: u64) -> Counts {
+        let start = self.starts.iter().find(|start| start.sample == sample);
+        self.counts
+            .since(start.map(|start| start.counts).unwrap_or_default())
+    }
+
     /// The CPU has executed `counts`, which are a stretch of those of all CPUs.
     pub fn advance(&mut self, counts: Counts, stretch: Option<Stretch>) {
         self.counts = self.counts.plus(counts);
@@ -69,15 +100,28 @@ impl Clock {
         cut(&mut self.stretches, counts.total());
     }
 
-    /// Goes on from the `heard` clock, and keeps the instructions since the CPU `resumed` at `at`.
-    pub fn follow(&mut self, heard: &Self, resumed: Counts, at: u64, via: Via) {
-        let since = self.counts.since(resumed);
+    /// Goes on from the `heard` clock, and keeps the instructions `since` the CPU resumed at `at`.
+    pub fn follow(&mut self, heard: &Self, since: Counts, at: u64, via: Via) {
         let own = self.stretches.iter().copied();
         let mut own: Vec<Stretch> = own.filter(|stretch| stretch.from >= at).collect();
         if let Some(first) = own.first_mut() {
             first.via = via;
         }
-        self.counts = heard.counts.plus(since);
+        let counts = heard.counts.plus(since);
+        let starts = self.starts.iter().map(|start| {
+            let before = heard.starts.iter();
+            let mut before = before.filter(|other| other.sample == start.sample);
+            let counts = match before.next() {
+                // Began after the CPU resumed: the cause is older.
+                _ if start.at > at => counts.since(self.counts.since(start.counts)),
+                Some(before) => before.counts,
+                // Began while the cause was on its way.
+                None => heard.counts,
+            };
+            Start { counts, ..*start }
+        });
+        self.starts = starts.collect();
+        self.counts = counts;
         self.stretches.clone_from(&heard.stretches);
         own.into_iter()
             .for_each(|one| push(&mut self.stretches, one));

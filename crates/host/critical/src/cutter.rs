@@ -40,6 +40,8 @@ pub struct Cutter {
     halts: u64,
     value: Option<Value>,
     open: usize,
+    /// Samples that have begun.
+    begun: u64,
     ended: usize,
     cell: Option<u64>,
     samples: Samples,
@@ -124,9 +126,15 @@ impl Cutter {
         }
         let cpu = self.at(tpidr, now);
         self.cpus[cpu].unmet = false;
+        self.begun += 1;
+        let open = self.cpus.iter().filter_map(|cpu| cpu.open.as_ref());
+        let open: Vec<u64> = open.map(|open| open.number).collect();
+        for cpu in &mut self.cpus {
+            cpu.clock.begins(self.begun, now.total(), &open);
+        }
         let open = Open {
+            number: self.begun,
             work: now,
-            clock: self.cpus[cpu].clock.counts,
             parties: BTreeSet::from([cpu]),
             executed: self.cpus.iter().map(|cpu| cpu.executed).collect(),
             exits: self.exits,
@@ -154,16 +162,15 @@ impl Cutter {
         let parties = self.executed_by_parties(&open);
         let this = &mut self.cpus[cpu];
         let exits = std::array::from_fn(|n| self.exits[n] - open.exits[n]);
-        // A cause that is older than the sample (it began on another CPU) leaves the path unknown.
-        let path = this.clock.counts.checked_since(open.clock);
+        let path = this.clock.since(open.number);
         let sample = Sample {
             value,
             work: now.since(open.work),
             parties,
-            path: path.unwrap_or_default(),
+            path,
             exits,
             halted: self.halts != open.halts,
-            unclear: open.unclear || path.is_none(),
+            unclear: open.unclear,
         };
         let from = open.work.total();
         let work = self.work.iter().filter(|stretch| stretch.to > from);
@@ -340,10 +347,18 @@ impl Cutter {
     fn cpu(&mut self, tpidr: Tpidr) -> usize {
         let known = self.cpus.iter().position(|cpu| cpu.tpidr == tpidr);
         known.unwrap_or_else(|| {
+            // It has executed nothing so far, so all open samples begin at zero.
+            let open = self.cpus.iter().filter_map(|cpu| cpu.open.as_ref());
+            let open: Vec<(u64, u64)> = open.map(|open| (open.number, open.work.total())).collect();
+            let numbers: Vec<u64> = open.iter().map(|open| open.0).collect();
+            let mut clock = Clock::default();
+            for (number, at) in open {
+                clock.begins(number, at, &numbers);
+            }
             self.cpus.push(CpuState {
                 tpidr,
                 affinity: None,
-                clock: Clock::default(),
+                clock,
                 executed: Counts::default(),
                 stopped: 0,
                 wait: Vec::new(),
@@ -419,7 +434,7 @@ impl Cutter {
         if self.released >= this.stopped {
             this.wait.push(Stop {
                 at: this.stopped,
-                resumed: this.clock.counts,
+                resumed: this.executed,
                 since: self.last.total(),
             });
         }
@@ -447,12 +462,15 @@ impl Cutter {
         if this.linked || release.cpu == cpu {
             return;
         }
-        let Some(stop) = this.wait.iter().rfind(|stop| stop.at <= release.at) else {
+        let Some(last) = this.wait.iter().rposition(|stop| stop.at <= release.at) else {
             return;
         };
-        let (resumed, since) = (stop.resumed, stop.since);
+        // A later release has not ended an earlier stop.
+        this.wait.drain(..last);
+        let stop = this.wait[0];
+        let (since, at) = (this.executed.since(stop.resumed), stop.since);
         this.heard = std::mem::take(&mut this.heard).later(&release.clock);
-        this.clock.follow(&this.heard, resumed, since, via);
+        this.clock.follow(&this.heard, since, at, via);
         this.linked = true;
     }
 

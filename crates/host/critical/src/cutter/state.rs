@@ -20,8 +20,9 @@ pub struct Release {
 /// A sample that has begun.
 #[derive(Clone, Debug)]
 pub struct Open {
+    /// How many samples had begun, with this one.
+    pub number: u64,
     pub work: Counts,
-    pub clock: Counts,
     /// The CPUs that take part, by index.
     pub parties: BTreeSet<usize>,
     /// Counts of each CPU when the sample began.
@@ -37,7 +38,7 @@ pub struct Open {
 pub struct Stop {
     /// Instructions that all CPUs had executed when it stopped.
     pub at: u64,
-    /// The CPU's clock when it continued.
+    /// Instructions that the CPU had executed when it continued.
     pub resumed: Counts,
     /// Instructions that all CPUs had executed when it continued.
     pub since: u64,

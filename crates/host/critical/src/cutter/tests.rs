@@ -354,16 +354,87 @@ fn a_cpu_that_was_told_something_before_the_sample_is_no_party() {
     assert_eq!(machine.only().parties.total(), 2);
 }
 
-/// A cause from before the sample leads nowhere: a CPU's clock can't fall below that of the sample's beginning.
+/// Samples of two CPUs overlap: what the other CPU executed before this sample began is no part of its path, whether
+/// it is less than this CPU had executed or more.
 #[test]
-fn a_cause_that_is_older_than_the_sample_makes_it_unclear() {
+fn the_path_begins_with_the_sample_on_whichever_cpu() {
+    for before in [2, 500] {
+        let mut machine = OneThread::new();
+        machine.steps(&format!(
+            "F begin; +{before} F run; statistics {before}; +1 F pause; +50 N run; N begin"
+        ));
+        machine.steps("+1 N pause; +4 F store W; +1 F pause; +1 N load W; +1 N end");
+        let sample = machine.only();
+        assert!(!sample.unclear);
+        assert_eq!(
+            (sample.path.total(), sample.path.classes),
+            (4 + 1 + 1, [0; 4])
+        );
+    }
+}
+
+/// The cause of another CPU's wake-up was on its way when this sample began.
+#[test]
+fn a_cause_that_is_older_than_the_sample_is_before_its_path() {
     let mut machine = OneThread::new();
-    // A sample of the other CPU stays open, so nothing is forgotten.
-    machine.steps("F begin; +2 F pause; +50 N run; N begin; +1 N pause; +1 F store W; +1 F pause; +1 N load W");
-    machine.steps("+1 N end");
+    machine.steps("T begin; +8 F pause; +90 T store W; +1 T pause; +1 N begin; +3 N pause");
+    machine.steps("+5 F load W; +6 F store W4; +1 F pause; +2 N load W4; +3 N end");
+    assert_eq!(machine.only().path.total(), 5 + 6 + 2 + 3);
+}
+
+proptest::proptest! {
+    /// Of samples that overlap in any way, each has a possible path, which begins with the sample.
+    #[test]
+    fn overlapping_samples_have_possible_paths(
+        steps in proptest::collection::vec((0..3_usize, 0..9_usize, 1..60_u64, 0..20_u64), 1..120)
+    ) {
+        let mut machine = OneThread::new();
+        for (cpu, what, many, marked) in steps {
+            let cpu = [NEAR, FAR, THIRD][cpu];
+            let address = if many % 2 == 0 { WORD } else { SERVED };
+            machine.el1(many);
+            machine.now.classes[0] += marked.min(many);
+            let what = ["begin", "end", "pause", "store", "load", "send", "interrupt", "take", "run"][what];
+            let open = machine.cutter.cpu(cpu);
+            let open = machine.cutter.cpus[open].open.as_ref();
+            let begin = open.map_or(0, |open| open.work.total());
+            if what == "end" {
+                machine.cutter.ends(cpu, machine.now);
+                machine.cutter.value(cpu, machine.now.total());
+                let Some(recorded) = machine.cutter.records(cpu) else { continue };
+                add_up(&recorded);
+                assert_eq!(Sample { halted: true, ..recorded.sample }.check(), Ok(()));
+                let first = recorded.path.first();
+                assert!(first.is_none_or(|first| first.from >= begin), "{begin}: {recorded:?}");
+            } else {
+                machine.act(what, cpu, address);
+            }
+        }
+    }
+}
+
+/// Between its wait and its look a CPU begins a sample: the cause of its wake-up is no part of it.
+#[test]
+fn a_sample_that_begins_after_the_wait_is_without_its_cause() {
+    let mut machine = OneThread::new();
+    machine.steps("T begin; +9 T pause; +10 N pause; +40 F store W; +1 F pause; +2 N run; N begin");
+    machine.steps("+3 N load W; +4 N end");
     let sample = machine.only();
-    assert!(sample.unclear);
-    assert_eq!(sample.path, Counts::default());
+    assert!(!sample.unclear);
+    assert_eq!((sample.path.total(), sample.work.total()), (7, 7));
+}
+
+/// The chain leads to another CPU and back, through a sample of that CPU: the older one has it all.
+#[test]
+fn a_sample_within_another_has_a_part_of_its_path() {
+    let mut machine = OneThread::new();
+    machine.steps("N begin; +3 N store W; +2 N pause; +1 F run; F begin; +4 F load W; +5 F store W4; +6 F end");
+    machine.steps("+1 F pause; +1 N run; +2 N load W4; +3 N end");
+    let paths = machine.cutter.samples().keys();
+    let paths: Vec<(bool, u64)> = paths
+        .map(|(_, sample)| (sample.unclear, sample.path.total()))
+        .collect();
+    assert_eq!(paths, [(false, 15), (false, 3 + 1 + 1 + 4 + 5 + 1 + 2 + 3)]);
 }
 
 /// A failed access has already been reported, and is executed again after its exception.
