@@ -228,6 +228,9 @@ impl Case {
             EmulatedMachine::Qemu(_) if args.job.disturb.is_some() => {
                 Some("it holds the threads of the emulator".into())
             }
+            EmulatedMachine::Qemu(_) if args.job.as_loaded => {
+                Some("the rules are watched in a mode that changes no kernel, where --as-loaded is refused".into())
+            }
             EmulatedMachine::Qemu(_) if is_foreign(&args) => {
                 Some("its hypervisor is not Rouse, so the rules do not know what its guest's accesses are".into())
             }
