@@ -15,6 +15,7 @@ use results::merge::Run;
 
 use crate::cells::{Panel, panels};
 use crate::frame::{Figure, Item, Section, section};
+use crate::stacks::{self, Chart};
 
 /// A part of the page: charts, or other content.
 #[derive(Debug)]
@@ -62,7 +63,7 @@ pub fn sections(runs: &[Run]) -> (Option<Figure>, Vec<PagePart>) {
              and the second number are the median without stamps, and grey is what no stage accounts for.",
             [
                 figures(&panels, path::without_stamps),
-                panels.iter().filter_map(parts::stages).collect(),
+                figures(&panels, parts::stages),
             ]
             .into_iter()
             .flatten()
@@ -93,7 +94,7 @@ pub fn sections(runs: &[Run]) -> (Option<Figure>, Vec<PagePart>) {
     (answer, parts)
 }
 
-fn figures(panels: &[Panel<'_>], draw: fn(&Panel<'_>) -> Option<Figure>) -> Vec<Item> {
-    let figures = panels.iter().filter_map(draw);
-    figures.map(Item::Figure).collect()
+/// Draws a chart of each panel that has the data, on one scale.
+fn figures(panels: &[Panel<'_>], of: fn(&Panel<'_>) -> Option<Chart>) -> Vec<Item> {
+    stacks::items(panels.iter().filter_map(of).collect())
 }

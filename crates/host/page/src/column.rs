@@ -138,7 +138,7 @@ pub fn rate(value: f64) -> String {
     match value {
         0.0 => "·".into(),
         _ if rounded == 0.0 => "<0.01".into(),
-        _ if rounded.fract() == 0.0 => format!("{rounded:.0}"),
+        _ if rounded.fract() == 0.0 => thousands(rounded),
         _ => format!("{rounded:.2}"),
     }
 }

@@ -3,7 +3,7 @@
 
 use results::{Cell, Critical};
 
-use crate::column::{Column, TOO_FEW, rate};
+use crate::column::{Column, TOO_FEW, rate, thousands};
 
 /// Measure of divided samples.
 pub const WORK: &str = "work of all CPUs";
@@ -23,7 +23,7 @@ pub fn columns(cells: &[&Cell]) -> Vec<Column> {
     ];
     let column = |(title, per_mille, field): (&str, u64, Field)| {
         let text = |critical: &Critical| match critical.path.supports(per_mille) {
-            true => field(critical).to_string(),
+            true => thousands(field(critical) as f64),
             false => TOO_FEW.into(),
         };
         let texts = of(cells, text);

@@ -6,6 +6,8 @@ use std::cmp::Ordering;
 use plan::Workload;
 use results::{Bounds, Cell, Results};
 
+use crate::column::thousands;
+
 /// A value of samples, and the samples' bounds if they were sorted into buckets.
 pub type Figure = (u64, Option<Bounds>);
 
@@ -113,10 +115,7 @@ impl Scale {
 
     /// Formats a value in the shown unit.
     pub fn show(&self, value: u64) -> String {
-        match self.nanoseconds {
-            Some(nanoseconds) => format!("{:.0}", value as f64 * nanoseconds),
-            None => value.to_string(),
-        }
+        thousands(self.value(value))
     }
 
     /// Formats a percentile of samples with these bounds in the shown unit, with its largest possible distance to the
@@ -165,7 +164,7 @@ impl Scale {
     fn show_within(&self, within: u64) -> String {
         match self.value(within) {
             ..0.5 => String::new(),
-            within => format!("±{within:.0}"),
+            within => format!("±{}", thousands(within)),
         }
     }
 }
@@ -219,9 +218,9 @@ mod tests {
     fn a_percentile_that_is_exact_is_shown_so() {
         let scale = Scale::of(&Results::default());
         let shown = |value, min, max| scale.show_percentile(value, Bounds { min, max });
-        assert_eq!(shown(1420, 1420, 1420), "1420");
-        assert_eq!(shown(21_330, 21_330, 30_000), "21337±7");
-        assert_eq!(shown(20_568, 10_000, 20_900), "20560±16");
+        assert_eq!(shown(1420, 1420, 1420), "1,420");
+        assert_eq!(shown(21_330, 21_330, 30_000), "21,337±7");
+        assert_eq!(shown(20_568, 10_000, 20_900), "20,560±16");
     }
 
     #[test]

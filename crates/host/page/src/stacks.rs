@@ -2,7 +2,7 @@
 //! Stacked bars.
 
 use crate::axis::Axis;
-use crate::frame::across;
+use crate::frame::{Entry, Item, across, figure};
 use crate::svg::{Anchor, Canvas, Drawing, WIDTH, number, width_of};
 
 /// A line of the chart.
@@ -48,37 +48,116 @@ impl Stack {
     }
 }
 
-/// Draws the chart, always linear: only a linear axis shows parts as lengths.
-pub fn chart(rows: &[StackRow], unit: &str, about: &str) -> Drawing {
-    let stacks = || {
-        rows.iter().filter_map(|row| match row {
+/// A chart, or a sentence that replaces it.
+#[derive(Debug)]
+pub enum Chart {
+    /// A sentence.
+    About(String),
+    /// Bars.
+    Stacks(Stacks),
+}
+
+/// Bars below their headings, before their scale is known.
+#[derive(Debug)]
+pub struct Stacks {
+    /// Subject of the chart.
+    pub caption: String,
+    /// Notes that the reader needs.
+    pub note: String,
+    /// Meanings of the colours.
+    pub legend: Vec<Entry>,
+    /// The lines, from the top.
+    pub rows: Vec<StackRow>,
+    /// Unit of the axis.
+    pub unit: String,
+    /// Description for those who can't see the chart.
+    pub about: String,
+}
+
+/// Draws the charts. Equal lengths are equal values in all charts of a unit, except in those that have only short bars:
+/// they have a scale of their own, and a note.
+pub fn items(charts: Vec<Chart>) -> Vec<Item> {
+    let all = charts.iter().filter_map(|chart| match chart {
+        Chart::About(_) => None,
+        Chart::Stacks(stacks) => Some(stacks),
+    });
+    let all: Vec<&Stacks> = all.collect();
+    let items = charts.iter().map(|chart| match chart {
+        Chart::About(text) => Item::About(text.clone()),
+        Chart::Stacks(stacks) => stacks.item(&all),
+    });
+    items.collect()
+}
+
+impl Stacks {
+    fn stacks(&self) -> impl Iterator<Item = &Stack> {
+        self.rows.iter().filter_map(|row| match row {
             StackRow::Stack(stack) => Some(stack),
             StackRow::Heading(_) => None,
         })
-    };
-    let longest = stacks().map(Stack::end).fold(0.0, f64::max);
-    let texts = stacks().map(|stack| width_of(&stack.shown()));
-    let right = WIDTH - texts.fold(24.0, f64::max) - 8.0;
-    let labels = stacks().map(|stack| width_of(&stack.label) + 8.0);
-    let left = labels.fold(LEFT[0], f64::max).min(LEFT[1]);
-    let axis = Axis::from_zero(std::iter::once(longest), left, right);
-    let bottom = 4.0 + rows.len() as f64 * STEP;
-    let mut canvas = Canvas::new(bottom + 32.0);
-    across(&mut canvas, &axis, (0.0, bottom), unit);
-    canvas.line((left, 0.0), (left, bottom), "base");
-    for (index, row) in rows.iter().enumerate() {
-        let y = 4.0 + index as f64 * STEP;
-        match row {
-            StackRow::Heading(text) => {
-                canvas.text((2.0, y + 11.0), Anchor::Start, "heading", text);
-            }
-            StackRow::Stack(stack) => draw(&mut canvas, (&axis, left), y, stack),
-        }
     }
-    canvas.finish(about)
+
+    fn longest(&self) -> f64 {
+        self.stacks().map(Stack::end).fold(0.0, f64::max)
+    }
+
+    fn item(&self, all: &[&Self]) -> Item {
+        /// A bar this many times shorter than the longest has parts that are too thin to see.
+        const THIN: f64 = 10.0;
+        let alike = |other: &&&Self| other.unit == self.unit;
+        let most = all.iter().filter(alike).map(|other| other.longest());
+        let most = most.fold(0.0, f64::max);
+        let (sharing, note): (Vec<&Self>, _) = if self.longest() * THIN < most {
+            (vec![self], format!("{}; a scale of its own", self.note))
+        } else {
+            let sharing = all.iter().filter(alike).copied();
+            let sharing = sharing.filter(|other| other.longest() * THIN >= most);
+            (sharing.collect(), self.note.clone())
+        };
+        let drawing = self.drawing(Scale::of(&sharing));
+        Item::Figure(figure(&self.caption, &note, &self.legend, drawing))
+    }
+
+    fn drawing(&self, scale: Scale) -> Drawing {
+        let bottom = 4.0 + self.rows.len() as f64 * STEP;
+        let mut canvas = Canvas::new(bottom + 32.0);
+        across(&mut canvas, &scale.axis, (0.0, bottom), &self.unit);
+        canvas.line((scale.left, 0.0), (scale.left, bottom), "base");
+        for (index, row) in self.rows.iter().enumerate() {
+            let y = 4.0 + index as f64 * STEP;
+            match row {
+                StackRow::Heading(text) => {
+                    canvas.text((2.0, y + 11.0), Anchor::Start, "heading", text);
+                }
+                StackRow::Stack(stack) => draw(&mut canvas, scale, y, stack),
+            }
+        }
+        canvas.finish(&self.about)
+    }
 }
 
-fn draw(canvas: &mut Canvas, (axis, left): (&Axis, f64), y: f64, stack: &Stack) {
+/// Where bars begin, and how values become lengths.
+#[derive(Clone, Copy, Debug)]
+struct Scale {
+    axis: Axis,
+    left: f64,
+}
+
+impl Scale {
+    /// Fits all bars, their labels and their numbers. It is linear: only a linear axis shows parts as lengths.
+    fn of(charts: &[&Stacks]) -> Self {
+        let stacks = || charts.iter().flat_map(|chart| chart.stacks());
+        let longest = stacks().map(Stack::end).fold(0.0, f64::max);
+        let texts = stacks().map(|stack| width_of(&stack.shown()));
+        let right = WIDTH - texts.fold(24.0, f64::max) - 8.0;
+        let labels = stacks().map(|stack| width_of(&stack.label) + 8.0);
+        let left = labels.fold(LEFT[0], f64::max).min(LEFT[1]);
+        let axis = Axis::from_zero(std::iter::once(longest), left, right);
+        Self { axis, left }
+    }
+}
+
+fn draw(canvas: &mut Canvas, Scale { axis, left }: Scale, y: f64, stack: &Stack) {
     let base_line = y + THICK - 3.0;
     canvas.text((left - 6.0, base_line), Anchor::End, "name", &stack.label);
     let mark = stack.whole.map(|whole| axis.place(whole));
@@ -129,6 +208,48 @@ fn beside(mark: Option<f64>, (from, to): (f64, f64)) -> (f64, f64) {
 mod tests {
     use super::*;
 
+    fn chart(rows: Vec<StackRow>) -> Stacks {
+        Stacks {
+            caption: String::new(),
+            note: "n = 1".into(),
+            legend: Vec::new(),
+            rows,
+            unit: "instructions".into(),
+            about: String::new(),
+        }
+    }
+
+    /// Returns a chart of one bar of this length, with a label of this many letters.
+    fn bar(length: f64, letters: usize) -> Stacks {
+        chart(vec![StackRow::Stack(Stack {
+            label: "w".repeat(letters),
+            parts: vec![("c-blue", "EL1".into(), length)],
+            whole: None,
+        })])
+    }
+
+    #[test]
+    fn equal_lengths_are_equal_values_in_all_charts_whose_bars_can_be_seen() {
+        let charts = [bar(1000.0, 3), bar(500.0, 20), bar(99.0, 3)];
+        let items = items(charts.into_iter().map(Chart::Stacks).collect());
+        let figures = items.iter().map(|item| match item {
+            Item::Figure(figure) => figure,
+            Item::About(text) => panic!("{text}"),
+        });
+        let width = |body: &str| -> f64 {
+            let (_, bar) = body.split_once("class=\"fill c-blue\"").unwrap();
+            let (_, width) = bar.split_once("width=\"").unwrap();
+            width.split('"').next().unwrap().parse().unwrap()
+        };
+        let shown: Vec<(f64, &str)> = figures
+            .map(|figure| (width(&figure.chart.body), figure.note.as_str()))
+            .collect();
+        assert!((shown[0].0 - 2.0 * shown[1].0).abs() < 2.0, "{shown:?}");
+        assert_eq!(shown[1].1, "n = 1");
+        assert!(shown[2].0 > shown[1].0, "{shown:?}");
+        assert_eq!(shown[2].1, "n = 1; a scale of its own");
+    }
+
     #[test]
     fn no_name_has_the_mark_through_it() {
         for whole in (0..=200).map(f64::from) {
@@ -140,7 +261,8 @@ mod tests {
                 ],
                 whole: Some(whole),
             };
-            let text = chart(&[StackRow::Stack(stack)], "instructions", "").body;
+            let chart = chart(vec![StackRow::Stack(stack)]);
+            let text = chart.drawing(Scale::of(&[&chart])).body;
             let number = |part: &str, key: &str| -> f64 {
                 let (_, rest) = part.split_once(&format!("{key}=\"")).unwrap();
                 rest.split('"').next().unwrap().parse().unwrap()

@@ -5,6 +5,8 @@ use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, Render};
 
+use crate::column::thousands;
+
 /// Width of every chart, in the units of its coordinates, which are pixels at its original size.
 pub const WIDTH: f64 = 380.0;
 
@@ -165,15 +167,7 @@ pub fn number(value: f64) -> String {
     };
     let text = format!("{value:.decimals$}");
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    let digits = whole.trim_start_matches('-');
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        let left = digits.len() - index;
-        if index > 0 && left % 3 == 0 && digits.len() > 4 {
-            grouped.push('\u{202f}');
-        }
-        grouped.push(digit);
-    }
+    let grouped = thousands(whole.trim_start_matches('-').parse().unwrap_or(value.abs()));
     let sign = if value < 0.0 { "−" } else { "" };
     match fraction {
         "" => format!("{sign}{grouped}"),
@@ -190,15 +184,7 @@ mod tests {
         let shown = [0.0, 0.126, 12.34, 77.0, 1234.6, 12_345.0, -1_234_567.0].map(number);
         assert_eq!(
             shown,
-            [
-                "0",
-                "0.13",
-                "12.3",
-                "77",
-                "1235",
-                "12\u{202f}345",
-                "−1\u{202f}234\u{202f}567"
-            ]
+            ["0", "0.13", "12.3", "77", "1,235", "12,345", "−1,234,567"]
         );
     }
 

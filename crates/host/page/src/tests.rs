@@ -182,7 +182,7 @@ fn ticks_at_el2_are_not_shown_as_cycles() {
     // 50 ticks of 104 cycles each, for 1 sample that is two wake-ups.
     let mut results = rich_in_cycles();
     let page = html(None, &[run("gem5", results.clone())]);
-    assert!(page.contains("mean cycles per wake-up at EL2") && page.contains("sgi: 2600"));
+    assert!(page.contains("mean cycles per wake-up at EL2") && page.contains("sgi: 2,600"));
     results.machine.core_hz = 0;
     let page = html(None, &[run("gem5", results)]);
     assert!(!page.contains("at EL2 by cause"));

@@ -8,8 +8,8 @@ use results::{Cell, Counts};
 
 use crate::cells::{Panel, path, waiting_text};
 use crate::curves::range;
-use crate::frame::{Entry, Figure, Item, figure};
-use crate::stacks::{self, Stack, StackRow};
+use crate::frame::Entry;
+use crate::stacks::{Chart, Stack, StackRow, Stacks};
 
 /// Colours in the order of the names.
 const COLOURS: [&str; 9] = [
@@ -47,12 +47,12 @@ const DISTORTED: f64 = 2.0;
 
 /// Returns the stages of each cell that has any, from the samples with time stamps; a sentence instead where these
 /// samples are distorted.
-pub fn stages(panel: &Panel<'_>) -> Option<Item> {
+pub fn stages(panel: &Panel<'_>) -> Option<Chart> {
     let cells = with(panel, |cell| cell.stages().next().is_some());
     let times = cells.iter().filter_map(|cell| cell.distortion());
     let [least, most] = range(times);
     if least > DISTORTED && most > 0.0 {
-        return Some(Item::About(format!(
+        return Some(Chart::About(format!(
             "{}: no stages, since samples with time stamps are {least:.1} to {most:.1} times as long as others; the table \
              below has them.",
             panel.title
@@ -80,14 +80,13 @@ pub fn stages(panel: &Panel<'_>) -> Option<Item> {
     if overlapping > 0 {
         note = format!("{note}; in {overlapping} cells the medians of the stages sum up to more");
     }
-    let figure = draw(
+    draw(
         panel,
         rows,
         &legend(&names),
         (panel.unit(), &note),
         "stages",
-    );
-    figure.map(Item::Figure)
+    )
 }
 
 /// Returns the names in the order of the cell with the most stages, which is the order of the wake-up.
@@ -107,7 +106,7 @@ pub fn stage_names(cells: &[&Cell]) -> Vec<String> {
 }
 
 /// Returns the time at EL2 by cause of the exit, from the samples with time stamps.
-pub fn time_at_el2(panel: &Panel<'_>) -> Option<Figure> {
+pub fn time_at_el2(panel: &Panel<'_>) -> Option<Chart> {
     let time = |cell: &Cell| cell.counters.get("time").cloned().unwrap_or_default();
     // The counters are always in ticks.
     let shown = |cell: &Cell, ticks| panel.scale.of_cell(cell).ticks(ticks);
@@ -151,7 +150,7 @@ pub fn exit_causes(panel: &Panel<'_>) -> Vec<String> {
 }
 
 /// Returns exits by cause.
-pub fn exits(panel: &Panel<'_>) -> Option<Figure> {
+pub fn exits(panel: &Panel<'_>) -> Option<Chart> {
     let cells = with_exits(panel);
     let names = exit_causes(panel);
     let wakes = f64::from(panel.cells[0].what.workload.wakeups());
@@ -181,7 +180,7 @@ pub fn exits(panel: &Panel<'_>) -> Option<Figure> {
 }
 
 /// Returns residency by state.
-pub fn residency(panel: &Panel<'_>) -> Option<Figure> {
+pub fn residency(panel: &Panel<'_>) -> Option<Chart> {
     let cells = with(panel, |cell| cell.residency.values().sum::<u64>() > 0);
     let names = names(&cells, &RESIDENCY, |cell| &cell.residency);
     let rows = rows(&cells, |cell| {
@@ -328,15 +327,15 @@ pub fn draw(
     legend: &[Entry],
     (unit, note): (&str, &str),
     what: &str,
-) -> Option<Figure> {
-    if legend.is_empty() {
-        return None;
-    }
-    let about = format!("{}: {what}", panel.title);
-    Some(figure(
-        &panel.title,
-        note,
-        legend,
-        stacks::chart(&rows, unit, &about),
-    ))
+) -> Option<Chart> {
+    (!legend.is_empty()).then(|| {
+        Chart::Stacks(Stacks {
+            caption: panel.title.clone(),
+            note: note.into(),
+            legend: legend.to_vec(),
+            rows,
+            unit: unit.into(),
+            about: format!("{}: {what}", panel.title),
+        })
+    })
 }

@@ -6,7 +6,7 @@ use results::{Cell, Critical, Work};
 
 use super::parts::{colour, draw, legend, rows, with};
 use crate::cells::Panel;
-use crate::frame::Figure;
+use crate::stacks::Chart;
 
 type Level = (&'static str, fn(&Work) -> u64);
 
@@ -21,7 +21,7 @@ const LEVELS: [Level; 4] = [
 const BESIDE: &str = "beside the path";
 
 /// Returns the work of a sample: the path by level, and the rest.
-pub fn without_stamps(panel: &Panel<'_>) -> Option<Figure> {
+pub fn without_stamps(panel: &Panel<'_>) -> Option<Chart> {
     let cells = with(panel, |cell| cell.critical.is_some());
     let known = || cells.iter().filter_map(|cell| cell.critical.as_ref());
     let used = LEVELS

@@ -52,11 +52,11 @@ fn a_percentile_is_shown_with_the_width_of_its_bucket() {
         cell
     };
     let cells = [20_589, 20_576, 1023].map(among_others);
-    let p50 = ["20592±16", "20592±16", "1023"].map(String::from);
+    let p50 = ["20,592±16", "20,592±16", "1,023"].map(String::from);
     assert_eq!(shown(&cells)[1], ("p50".into(), p50.to_vec()));
     // All samples are equal.
     let cells = [20_589, 20_576, 1023].map(|value| measured(24, value));
-    let p50 = ["20589", "20576", "1023"].map(String::from);
+    let p50 = ["20,589", "20,576", "1,023"].map(String::from);
     assert_eq!(shown(&cells)[1], ("p50".into(), p50.to_vec()));
 }
 

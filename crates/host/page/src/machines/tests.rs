@@ -75,9 +75,9 @@ fn cells_of_both_machines_stand_beside_each_other_in_their_own_units() {
         [
             " A: instructions A: instructions B: cycles B: cycles",
             "wait p50 ratio p50 ratio",
-            "busy 150 0.75 4000 0.50",
-            "wfi 200 1.00 8000 1.00",
-            "spin 300 1.50 6000 0.75",
+            "busy 150 0.75 4,000 0.50",
+            "wfi 200 1.00 8,000 1.00",
+            "spin 300 1.50 6,000 0.75",
         ]
     );
 }

@@ -393,7 +393,7 @@ fn text(cell: &Cell, scale: Scale, exits: bool) -> String {
         _ => return "too few".into(),
     };
     if let Some(critical) = &cell.critical {
-        text += &format!(" ({})", critical.net.p50);
+        text += &format!(" ({})", scale.show(critical.net.p50));
     }
     match (exits, cell.has_exit_counts()) {
         (true, true) => text += &format!(" / {}", (all_exits(cell) * 100.0).round() / 100.0),

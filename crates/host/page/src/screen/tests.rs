@@ -225,7 +225,7 @@ fn a_run_beside_the_bare_machine_names_what_the_hypervisor_adds() {
     cells[0].under = plan::Under::None;
     cells[0].what = cells[1].what.on_bare_machine();
     let text = shown(&run(cells.to_vec())).replace('\n', " ");
-    let sentence = "rouse adds, in instructions: 30 to 19383 (as Linux idles).";
+    let sentence = "rouse adds, in instructions: 30 to 19,383 (as Linux idles).";
     assert!(text.contains(sentence), "{text}");
     assert!(!text.contains("Least:"), "{text}");
 }

@@ -150,7 +150,7 @@ mod tests {
         assert!(text.contains("medians of 5 runs in ns"), "{text}");
         let row = text.lines().find(|line| line.starts_with("wfi")).unwrap();
         let words: Vec<&str> = row.split_whitespace().collect();
-        assert_eq!(words[..5], ["wfi", "5", "1000", "990", "1010"], "{text}");
+        assert_eq!(words[..5], ["wfi", "5", "1,000", "990", "1,010"], "{text}");
         assert!(
             words[5]
                 .parse::<f64>()
