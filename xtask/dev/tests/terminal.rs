@@ -63,8 +63,8 @@ fn piped(mut command: Command) -> String {
     String::from_utf8(command.output().unwrap().stdout).unwrap()
 }
 
-/// Screens with a golden file: a run and a sweep, runs of Linux under two hypervisors, and comparisons.
-const SCREENS: [(&str, &[&str]); 5] = [
+/// Screens with a golden file: a run and a sweep, runs of Linux under two hypervisors, and comparisons, one of two kernels.
+const SCREENS: [(&str, &[&str]); 6] = [
     (
         "run",
         &["report", "results/virt.json", "--out", "/dev/null"],
@@ -83,6 +83,16 @@ const SCREENS: [(&str, &[&str]); 5] = [
             "compare",
             "results/virt.json",
             "results/graviton2.json",
+            "--out",
+            "/dev/null",
+        ],
+    ),
+    (
+        "kernels",
+        &[
+            "compare",
+            "xtask/dev/tests/kernels-a.json",
+            "xtask/dev/tests/kernels-b.json",
             "--out",
             "/dev/null",
         ],

@@ -194,7 +194,12 @@ fn limits(results: &Results, tables: &[(String, Rows<'_>)]) -> Vec<String> {
             .iter()
             .map(|problem| format!("console: {problem}")),
     );
-    lines.extend(results.notes.iter().map(|note| format!("note: {note}")));
+    lines.extend(
+        results
+            .shown_notes()
+            .into_iter()
+            .map(|note| format!("note: {note}")),
+    );
     lines
 }
 

@@ -253,7 +253,12 @@ fn not_shown(results: &Results) -> Vec<String> {
             .iter()
             .map(|problem| format!("console: {problem}")),
     );
-    lines.extend(results.notes.iter().map(|note| format!("note: {note}")));
+    lines.extend(
+        results
+            .shown_notes()
+            .into_iter()
+            .map(|note| format!("note: {note}")),
+    );
     lines
 }
 

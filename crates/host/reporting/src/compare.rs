@@ -9,6 +9,7 @@ mod gate;
 mod kernels;
 mod layer_costs;
 pub mod page;
+mod screen;
 mod sentences;
 mod side;
 pub mod text;

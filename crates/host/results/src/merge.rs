@@ -4,7 +4,7 @@
 
 mod boots;
 
-pub use boots::{boots, is_one_boot};
+pub use boots::{boots, is_one_boot, once};
 
 use std::collections::BTreeSet;
 

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Cell, CoreClock, INSNS, checked_texts, json};
+use crate::{Cell, CoreClock, INSNS, checked_texts, json, merge};
 
 /// Version of the schema.
 const SCHEMA: u32 = 1;
@@ -344,11 +344,16 @@ impl Results {
         self.missing.push(format!("{named}{why}"));
     }
 
+    /// Returns the notes, each once for all runs that have it.
+    pub fn shown_notes(&self) -> Vec<String> {
+        merge::once(&self.notes, &self.runs)
+    }
+
     /// Describes what a boot that was cut short has not measured. `None` if nothing is missing.
     pub fn incomplete_text(&self) -> Option<String> {
         let missing = match self.missing.as_slice() {
             [] => "the run was cut short".into(),
-            missing => missing.join("; "),
+            missing => merge::once(missing, &self.runs).join("; "),
         };
         self.incomplete.then_some(missing)
     }

@@ -112,7 +112,11 @@ fn what_is_seen(found: &Comparison<'_>, runs: usize) -> Vec<String> {
     let (figures, needed) = (found.tests, found.runs_needed());
     let mut lines = vec![format!(
         "sees: the smallest difference, in per cent of the median, that `compare` sees between two such sets of runs \
-         ({figures} figures, at {} %, with 80 %)",
+         ({}, at {} %, with 80 %)",
+        match figures {
+            1 => "1 figure".into(),
+            _ => format!("{figures} figures"),
+        },
         LEVEL * 100.0
     )];
     lines.extend((runs < needed).then(|| {

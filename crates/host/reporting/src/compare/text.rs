@@ -8,7 +8,7 @@ use results::compare::{
 };
 
 use super::side::Side;
-use super::{gate, kernels, layer_costs, sentences};
+use super::{gate, kernels, layer_costs, screen, sentences};
 use page::document::Document;
 use page::grid::Column;
 use page::scale::Scale;
@@ -16,8 +16,6 @@ use page::table::{Units, names};
 
 /// Largest number of cells, or of other things of one kind, to list.
 const LISTED: usize = 12;
-/// Number of a table's rows that fit a screen.
-const ROWS: usize = 24;
 /// Largest number of characters in a note.
 const LONG: usize = 600;
 
@@ -48,20 +46,24 @@ pub fn document(
     let cells = found.pairs.iter().map(|pair| pair.cell);
     let units = Units::of(cells, a.first(), scale);
     let unit = units.shown();
-    let path = match found.pairs.iter().any(has_path) {
-        true => "; in brackets the path, from the store that wakes to the woken task",
-        false => "",
+    let path = match (found.pairs.iter().any(has_path), whole) {
+        (false, _) => "",
+        (true, true) => "; in brackets the path, from the store that wakes to the woken task",
+        (true, false) => "; the path is from the store that wakes to the woken task",
     };
-    lines.push(match found.exact {
-        true => format!("Medians in {unit}{path}. Exact: a run of each side is enough."),
-        false => {
+    lines.push(match (found.exact, whole) {
+        (true, _) => format!("Medians in {unit}{path}. Exact: a run of each side is enough."),
+        (false, true) => {
             format!("Medians of the runs in {unit}, with the lowest and the highest run{path}.")
+        }
+        (false, false) => {
+            format!("Medians of the runs in {unit}{path}. The lowest and the highest run: --wide.")
         }
     });
     lines.push(String::new());
     match whole {
         true => lines.table(columns(found, scale, &units, see)),
-        false => lines.append(differing(found, scale, &units)),
+        false => lines.append(screen::differing(found, scale, &units)),
     }
     lines.extend(kernels::unlike(found, whole));
     lines.extend(changed_beside(found, scale, whole));
@@ -75,43 +77,6 @@ pub fn document(
     lines.extend(method(found, a, b));
     lines.extend(see.and_then(|see| runs_to_see(found, see)));
     lines
-}
-
-/// Lists the cells that differ, the largest difference first, then those without a verdict. Counts the others.
-fn differing(found: &Comparison<'_>, scale: Scale, units: &Units<'_>) -> Document {
-    let same = |place: &usize| found.pairs[*place].verdict() == Verdict::NoDifference;
-    let (same, mut rows): (Vec<usize>, Vec<usize>) = (0..found.pairs.len()).partition(same);
-    let size = |place: &usize| {
-        let total = found.pairs[*place].total().filter(|total| total.changed());
-        total.map_or(-1.0, |total| total.percent().abs())
-    };
-    rows.sort_by(|one, other| size(other).total_cmp(&size(one)));
-    let more = rows.split_off(rows.len().min(ROWS)).len();
-    let mut document = Document::default();
-    if !rows.is_empty() {
-        let cells = found.pairs.iter().map(|pair| pair.cell).collect();
-        let mut columns = vec![Column::joined("cell", &subject(cells), " ")];
-        columns.extend(units.column());
-        columns.extend(answer(found, scale));
-        document.table(columns.iter().map(|column| column.select(&rows)).collect());
-    }
-    let sees = same
-        .iter()
-        .filter_map(|place| found.pairs[*place].total()?.sees());
-    let sees = match sees.fold(0.0, f64::max) {
-        0.0 => String::new(),
-        sees => format!(" (a difference of {sees:.1} % would have been seen in each)"),
-    };
-    document.extend(
-        (more > 0).then(|| format!("and {more} more that differ or have no verdict: --wide")),
-    );
-    document.extend((!same.is_empty()).then(|| {
-        format!(
-            "{} without a difference{sees}: --wide",
-            gate::cells(same.len())
-        )
-    }));
-    document
 }
 
 /// Returns the columns that distinguish cells, and always the workload.
@@ -285,7 +250,7 @@ fn figure(figure: &Compared, of: &Figures, scale: Scale) -> String {
     }
 }
 
-fn by(figure: &Compared, scale: Scale) -> String {
+pub fn by(figure: &Compared, scale: Scale) -> String {
     match scale.show_difference(figure.b.rounded_median(), figure.a.rounded_median()) {
         none if none == "0" => "·".into(),
         by => by,
@@ -301,7 +266,7 @@ pub fn percent(figure: &Compared) -> String {
 }
 
 /// Returns the verdict on a cell, in words.
-fn shown_verdict(pair: &Pair<'_>) -> String {
+pub fn shown_verdict(pair: &Pair<'_>) -> String {
     let star = if pair.unlike().is_empty() { "" } else { " *" };
     match (pair.total(), pair.verdict()) {
         (Some(total), _) => verdict(total) + star,
@@ -310,7 +275,7 @@ fn shown_verdict(pair: &Pair<'_>) -> String {
     }
 }
 
-fn verdict(figure: &Compared) -> String {
+pub fn verdict(figure: &Compared) -> String {
     let p_value = |p: f64| match p {
         ..0.001 => " (p below 0.001)".into(),
         p => format!(" (p {p:.3})"),
@@ -334,7 +299,7 @@ fn verdict(figure: &Compared) -> String {
 fn changed_beside(found: &Comparison<'_>, scale: Scale, whole: bool) -> Vec<String> {
     let beside =
         |(_, figure): &(&Pair<'_>, &Compared)| !figure.quantity.leads() && figure.changed();
-    let in_table = |pair: &Pair<'_>| pair.verdict() != Verdict::NoDifference;
+    let in_table = |pair: &Pair<'_>| !screen::differs_nowhere(pair);
     let told = found
         .figures()
         .filter(beside)

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Run;
-use crate::{Cell, Results};
+use crate::{Cell, Origin, Results};
 
 /// Returns the runs of all inputs, each once. A repeated run, such as a copy of its folder, becomes a note of
 /// the first one.
@@ -99,6 +99,28 @@ fn apart(label: String, mut all: Results) -> Vec<(String, Results)> {
     parts.collect()
 }
 
+/// Merges texts of runs that differ in nothing but the run: in all runs (`text`), or in some (`run 1, run 3: text`).
+pub fn once(texts: &[String], runs: &[Origin]) -> Vec<String> {
+    let mut merged: Vec<(Vec<&str>, &str)> = Vec::new();
+    for text in texts {
+        let own = runs.iter().find_map(|run| {
+            let text = text.strip_prefix(run.label.as_str())?.strip_prefix(": ")?;
+            Some((run.label.as_str(), text))
+        });
+        let (label, text) = own.map_or((None, text.as_str()), |(label, text)| (Some(label), text));
+        match merged.iter_mut().find(|(_, other)| *other == text) {
+            Some((labels, _)) => labels.extend(label),
+            None => merged.push((label.into_iter().collect(), text)),
+        }
+    }
+    let shown = merged.into_iter().map(|(labels, text)| match labels.len() {
+        0 => text.to_owned(),
+        all if all == runs.len() => text.to_owned(),
+        _ => format!("{}: {text}", labels.join(", ")),
+    });
+    shown.collect()
+}
+
 /// Takes the texts of the run `label` out of `texts`, and removes the label.
 fn own_texts(texts: &mut Vec<String>, label: &str) -> Vec<String> {
     let prefix = format!("{label}: ");
@@ -118,6 +140,26 @@ mod tests {
         results.unit = unit.into();
         results.cells[1].stats.as_mut().unwrap().p50 = p50;
         Run::new(label, results)
+    }
+
+    #[test]
+    fn a_text_of_several_runs_is_shown_once() {
+        let noted = |label: &str, notes: &[&str]| {
+            let mut run = at(label, label, "ticks", 30);
+            run.results.notes = notes.iter().map(|&note| note.into()).collect();
+            run
+        };
+        let all = crate::merge::into_one(&[
+            noted("run 1", &["stream: a", "own"]),
+            noted("run 2", &["stream: a", "b"]),
+            noted("run 3", &["b", "stream: a"]),
+        ]);
+        assert_eq!(all.notes.len(), 6);
+        assert_eq!(
+            all.shown_notes(),
+            ["stream: a", "run 1: own", "run 2, run 3: b"]
+        );
+        assert_eq!(once(&["run 1: x".into()], &[]), ["run 1: x"]);
     }
 
     #[test]

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The table of a comparison in 80 columns: the cells that differ, each with its path below it.
+
+use page::document::Document;
+use page::grid::Column;
+use page::scale::Scale;
+use page::table::Units;
+use results::compare::{Compared, Comparison, Pair, Quantity, Verdict};
+
+use super::gate;
+use super::text::{by, percent, shown_verdict, subject, verdict};
+
+/// Number of a table's lines that fit a screen.
+const LINES: usize = 24;
+
+/// A line of the table.
+struct Line {
+    cell: String,
+    unit: String,
+    figures: [String; 4],
+    verdict: String,
+}
+
+/// Lists the cells that differ, the largest difference first, then those without a verdict. Counts the others.
+pub fn differing(found: &Comparison<'_>, scale: Scale, units: &Units<'_>) -> Document {
+    let same = |place: &usize| differs_nowhere(&found.pairs[*place]);
+    let (same, mut rows): (Vec<usize>, Vec<usize>) = (0..found.pairs.len()).partition(same);
+    rows.sort_by(|one, other| size(&found.pairs[*other]).total_cmp(&size(&found.pairs[*one])));
+    let names = Column::joined(
+        "cell",
+        &subject(found.pairs.iter().map(|pair| pair.cell).collect()),
+        " ",
+    );
+    let of_units = units.column();
+    let mut lines = Vec::new();
+    let mut shown = 0;
+    for &place in &rows {
+        let pair = &found.pairs[place];
+        let unit = of_units
+            .as_ref()
+            .map(|column| column.texts()[place].clone());
+        let own = lines_of(
+            pair,
+            scale,
+            &names.texts()[place],
+            &unit.unwrap_or_default(),
+        );
+        if lines.len() + own.len() > LINES {
+            break;
+        }
+        lines.extend(own);
+        shown += 1;
+    }
+    let mut document = Document::default();
+    if !lines.is_empty() {
+        document.table(columns(&lines, of_units.is_some()));
+    }
+    let more = rows.len() - shown;
+    document.extend(
+        (more > 0).then(|| format!("and {more} more that differ or have no verdict: --wide")),
+    );
+    let sees = same
+        .iter()
+        .filter_map(|place| found.pairs[*place].total()?.sees());
+    let sees = match sees.fold(0.0, f64::max) {
+        0.0 => String::new(),
+        sees => format!(" (a difference of {sees:.1} % would have been seen in each)"),
+    };
+    document.extend((!same.is_empty()).then(|| {
+        format!(
+            "{} without a difference{sees}: --wide",
+            gate::cells(same.len())
+        )
+    }));
+    document
+}
+
+/// Whether neither the median nor the path of a cell differs.
+pub fn differs_nowhere(pair: &Pair<'_>) -> bool {
+    let path = pair.figure(Quantity::Path);
+    pair.verdict() == Verdict::NoDifference && !path.is_some_and(Compared::changed)
+}
+
+/// Orders cells: the largest difference of a median or a path first, those without a verdict last.
+fn size(pair: &Pair<'_>) -> f64 {
+    let figures = [pair.total(), pair.figure(Quantity::Path)];
+    let changed = figures
+        .into_iter()
+        .flatten()
+        .filter(|figure| figure.changed());
+    changed
+        .map(|figure| figure.percent().abs())
+        .fold(-1.0, f64::max)
+}
+
+/// Returns the line of a cell's median, and that of its path.
+fn lines_of(pair: &Pair<'_>, scale: Scale, cell: &str, unit: &str) -> Vec<Line> {
+    let scale = scale.of_cell(pair.cell);
+    let figures = |figure: &Compared| {
+        let [a, b] = [&figure.a, &figure.b].map(|side| scale.show_figure(side.rounded_median()));
+        [a, b, by(figure, scale), percent(figure)]
+    };
+    let whole = Line {
+        cell: cell.into(),
+        unit: unit.into(),
+        figures: pair.total().map(figures).unwrap_or_default(),
+        verdict: shown_verdict(pair),
+    };
+    let path = pair.figure(Quantity::Path).map(|path| Line {
+        cell: "  path".into(),
+        unit: String::new(),
+        figures: figures(path),
+        verdict: verdict(path),
+    });
+    std::iter::once(whole).chain(path).collect()
+}
+
+fn columns(lines: &[Line], units: bool) -> Vec<Column> {
+    let texts = |of: &dyn Fn(&Line) -> String| lines.iter().map(of).collect();
+    let mut columns = vec![Column::words("cell", texts(&|line| line.cell.clone()))];
+    if units {
+        columns.push(Column::words("unit", texts(&|line| line.unit.clone())));
+    }
+    for (place, title) in ["A", "B", "by", "%"].into_iter().enumerate() {
+        let figures = texts(&|line| line.figures[place].clone());
+        columns.push(Column::numbers("", title, figures).result());
+    }
+    columns.push(Column::words("verdict", texts(&|line| line.verdict.clone())).result());
+    columns
+}
