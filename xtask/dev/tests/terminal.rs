@@ -139,6 +139,17 @@ fn golden_screens() {
     }
 }
 
+#[test]
+fn help_fits_the_terminal() {
+    for verb in ["run", "compare", "image", "explain"] {
+        let mut command = xtask(&[verb, "--help"]);
+        command.env("NO_COLOR", "1");
+        for line in shown(command, 80).lines() {
+            assert!(line.chars().count() <= 80, "{verb}: {line}");
+        }
+    }
+}
+
 /// Lines of the table: from the first title to the next empty line.
 fn table(text: &str) -> Vec<&str> {
     let lines = text.lines().skip_while(|line| !line.is_empty()).skip(1);
