@@ -340,7 +340,10 @@ extern "C" fn accessed(index: c_uint, info: u32, address: u64, data: api::Data) 
 }
 
 /// A CPU has taken an exception or an interrupt; it returns to `from`.
-extern "C" fn excepts(index: c_uint, _: c_int, from: u64, _: u64, _: api::Data) {
+extern "C" fn excepts(index: c_uint, kind: c_int, from: u64, _: u64, _: api::Data) {
     let Some(level) = level() else { return };
-    with(index, |cpu, shared| cpu.excepts(shared, from, level));
+    with(index, |cpu, shared| match kind {
+        api::INTERRUPT => cpu.interrupted(shared, from, level),
+        _ => cpu.excepts(shared, from, level),
+    });
 }

@@ -100,6 +100,13 @@ impl CheckedCpu {
         }
     }
 
+    /// Notes that the CPU has taken an interrupt to `level`, which will return to `from`. It is taken before an
+    /// instruction: the last one was executed, even if it is at `from`, where a loop begins again.
+    pub fn interrupted(&mut self, shared: &Shared, from: u64, level: u8) {
+        self.settle(shared);
+        self.enters(shared, from, level);
+    }
+
     /// Notes that the CPU has taken an exception to `level`, which will return to `from`. The emulator
     /// reports it afterwards: if an instruction trapped, the exception came from its level. Otherwise,
     /// that level is not known.
@@ -108,16 +115,25 @@ impl CheckedCpu {
         // it returns to the next instruction.
         let trapped = self.begun.take_if(|(step, _)| step.place.pc == from);
         self.settle(shared);
+        if let Some((step, _)) = trapped {
+            let now = Now {
+                cpu: self.number,
+                place: step.place,
+                controls: &self.controls,
+                shared,
+            };
+            self.rules.trapped(&now, step.operation);
+        }
+        self.enters(shared, from, level);
+    }
+
+    fn enters(&mut self, shared: &Shared, from: u64, level: u8) {
         let now = Now {
             cpu: self.number,
             place: Place { level, pc: from },
             controls: &self.controls,
             shared,
         };
-        if let Some((step, _)) = trapped {
-            let place = step.place;
-            self.rules.trapped(&Now { place, ..now }, step.operation);
-        }
         self.rules.entered(&now, level);
     }
 

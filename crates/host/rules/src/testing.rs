@@ -154,6 +154,8 @@ impl Examples {
             ["fetch", at] => Event::Fetch(number(at)),
             ["traps", n] => Event::Traps(number(n) as u8),
             ["irq", n] => Event::Interrupt(number(n) as u8),
+            // Before the last instruction is executed again, in a loop that begins with it.
+            ["loop-irq", n] => Event::InterruptOfLoop(number(n) as u8),
             // MRS of CNTVCT_EL0 whose value is stored.
             ["measure"] => Event::Measure,
             ["msr", name, value] => {
@@ -246,6 +248,7 @@ enum Event {
     /// The last instruction traps.
     Traps(u8),
     Interrupt(u8),
+    InterruptOfLoop(u8),
 }
 
 impl Event {
@@ -328,7 +331,8 @@ impl Program {
                     pc -= 4;
                     cpu.excepts(&shared, pc, to);
                 }
-                Event::Interrupt(to) => cpu.excepts(&shared, pc, to),
+                Event::Interrupt(to) => cpu.interrupted(&shared, pc, to),
+                Event::InterruptOfLoop(to) => cpu.interrupted(&shared, pc - 4, to),
             }
         }
         for cpu in cpus.values_mut() {

@@ -69,8 +69,10 @@ proptest! {
             if what == 7 {
                 cpu.fetches(&shared, place, value, 4);
             }
-            if what == 0 {
+            if what == 0 && value & 1 == 0 {
                 cpu.excepts(&shared, place.pc, level);
+            } else if what == 0 {
+                cpu.interrupted(&shared, place.pc, level);
             }
         }
     }

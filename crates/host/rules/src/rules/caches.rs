@@ -149,6 +149,7 @@ impl Rule for CachesAgree {
             invalidated afterwards: off; on; dc civac A; ldr A
             finished: dc civac A; dsb sy; hvc
             interrupted: dc civac A; irq 2; eret; dsb sy; hvc
+            interrupted where its loop begins again: el 1; str A; dc civac A; loop-irq 2; el 2; eret; el 1; dsb sy; msr SCTLR_EL1 5; isb; ldr A
             zeroed as a whole: off; on; zero A; ldr A
             written over before it is read: off; str 0x40000008; on; str A; ldr A; str 0x40000008; ldr 0x40000008
             its neighbour is used: off; on; str 0x40000038; ldr 0x40000038
