@@ -5,10 +5,10 @@
 
 use super::tally::Tally;
 use super::victims::{self, AFFINITY_INFO, CPU_ON};
+use guest_kernel_shim::boot;
 use guest_kernel_shim::hypervisor::call;
 use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu::{self, PerCpu};
-use guest_kernel_shim::{boot, clock};
 use sched::random::Random;
 
 const SUCCESS: i64 = 0;
