@@ -23,8 +23,8 @@ pub const STATUS: &str = "\
 Exit status:
   0  what was asked for happened
   1  it failed while running: a hang, a crash, damaged records, a failed test
-  2  it could not be tried: an unknown word, board or option, a file that is not a
-     guest image, a missing tool, a folder that can't be written
+  2  it could not be tried: an unknown word, board or option, a file that is
+     not a guest image, a missing tool, a folder that can't be written
   128 + N  signal N asked for the end: 130 for Ctrl-C, 143 for SIGTERM. Cells
      measured so far are kept and shown; a second signal ends it at once";
 
@@ -53,9 +53,9 @@ Time does not: there is no verdict below five runs of each side, and more cells 
 more runs. docs/significance.md has the method and what it relies on.";
 
 const LISTS: &str = "\
-A LIST is values with commas between them, or `all`. The cells are the product of
-the lists; what is not named has a default. A cell that contradicts itself or that
-the machine can't run is listed as skipped, with the reason.";
+A LIST is values with commas between them, or `all`. The cells are the product \
+of the lists; what is not named has a default. A cell that contradicts itself \
+or that the machine can't run is listed as skipped, with the reason.";
 
 /// Rouse: what it costs to wake an idle CPU.
 ///

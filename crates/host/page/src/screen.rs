@@ -121,7 +121,11 @@ fn heading(name: &str, rows: &Rows<'_>, results: &Results, scale: Scale) -> Stri
     let (of, mut more) = match path::of_all(&rows.cells) {
         true => (
             " of all CPUs",
-            "; in brackets those between the store that wakes and the woken task".to_owned(),
+            match rows.cells[0].what.workload.wakeups() {
+                1 => "; in brackets those between the store that wakes and the woken task",
+                _ => "; in brackets those between each store that wakes and the woken task",
+            }
+            .to_owned(),
         ),
         false => ("", String::new()),
     };

@@ -8,7 +8,7 @@ use results::{Cell, Results};
 
 use super::rows::Rows;
 use super::words;
-use crate::scale::Scale;
+use crate::scale::{Scale, operation_of};
 use crate::{knee, path};
 
 /// Returns the sentences about a table.
@@ -92,13 +92,23 @@ fn bend(rows: &Rows<'_>) -> Option<String> {
 /// Least ratio of two medians for a sentence about them.
 const FAR: f64 = 1.05;
 
-/// The first cell of this kind.
+/// The first cell of this kind, with injected interrupts.
 fn find<'r>(rows: &Rows<'r>, wait: Wait, trap: Trap, wake: Wake) -> Option<&'r Cell> {
+    find_by(rows, Deliver::Inject, wait, trap, wake)
+}
+
+fn find_by<'r>(
+    rows: &Rows<'r>,
+    deliver: Deliver,
+    wait: Wait,
+    trap: Trap,
+    wake: Wake,
+) -> Option<&'r Cell> {
     let mut cells = rows.cells.iter();
     let found = cells.find(|cell| {
         let what = &cell.what;
         (what.wait, what.trap, what.wake) == (wait, trap, wake)
-            && what.deliver == Deliver::Inject
+            && what.deliver == deliver
             && what.host_poll_us == 0
             && cell.under == rows.cells[0].under
     });
@@ -122,8 +132,13 @@ fn polling(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
         None => (find(rows, Wait::Wfi, Trap::None, Wake::Ipi)?, "WFI"),
     };
     let (less, more) = (median(polled)?, median(trapped)?);
+    let ipis = match polled.what.workload.wakeups() {
+        1 => "an injected IPI",
+        _ => "injected IPIs",
+    };
     Some(format!(
-        "A polled wake-up without IPI takes {} {unit}, an injected one out of {name} {}: {:.1} times as many.",
+        "Polled without IPI, a {} takes {} {unit}; with {ipis} out of {name} it takes {}: {:.1} times as many.",
+        operation_of(polled),
         scale.show(less),
         scale.show(more),
         more as f64 / less as f64
@@ -185,8 +200,24 @@ fn trapping(rows: &Rows<'_>, scale: Scale) -> Option<String> {
     }
     let (with, without) = (median(trapped)?, median(plain)?);
     let adds = match with.checked_sub(without) {
-        Some(more) => format!("Trapping WFI adds {}", scale.show(more)),
-        None => format!("Trapping WFI saves {}", scale.show(without - with)),
+        Some(more) => format!(
+            "Where IPIs are injected, trapping WFI adds {}",
+            scale.show(more)
+        ),
+        None => format!(
+            "Where IPIs are injected, trapping WFI saves {}",
+            scale.show(without - with)
+        ),
+    };
+    let direct = |trap| median(find_by(rows, Deliver::Direct, Wait::Wfi, trap, Wake::Ipi)?);
+    let direct = match (direct(Trap::Wfi), direct(Trap::None)) {
+        (Some(with), Some(without)) if with > without => {
+            format!(
+                " Where they are direct, it adds {}.",
+                scale.show(with - without)
+            )
+        }
+        _ => String::new(),
     };
     let net = |cell: &Cell| {
         cell.critical
@@ -195,10 +226,10 @@ fn trapping(rows: &Rows<'_>, scale: Scale) -> Option<String> {
     };
     Some(match net(plain).checked_sub(net(trapped)) {
         Some(fewer @ 1..) => format!(
-            "{adds}, but {fewer} fewer lie before the woken task: EL2 is entered already when the IPI comes."
+            "{adds}, but {fewer} fewer lie before the woken task: EL2 is entered already when the IPI comes.{direct}"
         ),
         _ => format!(
-            "{adds}, {} of them before the woken task.",
+            "{adds}, {} of them before the woken task.{direct}",
             net(trapped) - net(plain)
         ),
     })

@@ -114,8 +114,8 @@ fn a_row_is_a_way_of_waiting_and_a_column_a_way_of_waking() {
 fn the_sentences_have_the_comparisons() {
     let text = shown(&run(ways())).replace('\n', " ");
     for part in [
-        "takes 64 instructions, an injected one out of a trapped WFI 177: 2.8 times as many",
-        "Trapping WFI adds 20, but 6 fewer lie before the woken task",
+        "takes 64 instructions; with injected IPIs out of a trapped WFI it takes 177: 2.8 times as many",
+        "trapping WFI adds 20, but 6 fewer lie before the woken task",
         "All 5 cells",
     ] {
         assert!(text.contains(part), "{part}\n{text}");

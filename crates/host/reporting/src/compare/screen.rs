@@ -8,10 +8,17 @@ use page::table::Units;
 use results::compare::{Compared, Comparison, Pair, Quantity, Verdict};
 
 use super::gate;
-use super::text::{by, percent, shown_verdict, subject, verdict};
+use super::text::{by, figure, percent, shown_verdict, subject, verdict};
 
 /// Number of a table's lines that fit a screen.
 const LINES: usize = 24;
+/// Largest number of cells that differ of which exits and IPIs are shown, too.
+const FEW: usize = 6;
+/// These.
+const COUNTS: [(Quantity, &str); 2] = [
+    (Quantity::Exits, "  exits per wake-up"),
+    (Quantity::Ipis, "  IPIs per wake-up"),
+];
 
 /// A line of the table.
 struct Line {
@@ -39,12 +46,15 @@ pub fn differing(found: &Comparison<'_>, scale: Scale, units: &Units<'_>) -> Doc
         let unit = of_units
             .as_ref()
             .map(|column| column.texts()[place].clone());
-        let own = lines_of(
+        let mut own = lines_of(
             pair,
             scale,
             &names.texts()[place],
             &unit.unwrap_or_default(),
         );
+        if rows.len() <= FEW {
+            own.extend(counts_of(pair, scale.of_cell(pair.cell)));
+        }
         if lines.len() + own.len() > LINES {
             break;
         }
@@ -113,6 +123,27 @@ fn lines_of(pair: &Pair<'_>, scale: Scale, cell: &str, unit: &str) -> Vec<Line> 
         verdict: verdict(path),
     });
     std::iter::once(whole).chain(path).collect()
+}
+
+/// Returns the lines of exits and IPIs that changed.
+fn counts_of(pair: &Pair<'_>, scale: Scale) -> Vec<Line> {
+    let changed = COUNTS.iter().filter_map(|&(quantity, name)| {
+        let compared = pair.figure(quantity).filter(|one| one.changed())?;
+        let [a, b] = [&compared.a, &compared.b].map(|side| figure(compared, side, scale));
+        Some(Line {
+            cell: name.into(),
+            unit: String::new(),
+            figures: [a, b, rate(compared.by()), percent(compared)],
+            verdict: verdict(compared),
+        })
+    });
+    changed.collect()
+}
+
+/// Formats a difference of counts per wake-up.
+fn rate(by: f64) -> String {
+    let text = format!("{by:+.2}");
+    text.trim_end_matches('0').trim_end_matches('.').into()
 }
 
 fn columns(lines: &[Line], units: bool) -> Vec<Column> {

@@ -242,7 +242,7 @@ fn figures(figures: &Figures, scale: Scale) -> String {
 }
 
 /// Formats a figure of a side, which is a sample's value or a rate.
-fn figure(figure: &Compared, of: &Figures, scale: Scale) -> String {
+pub fn figure(figure: &Compared, of: &Figures, scale: Scale) -> String {
     match figure.quantity {
         quantity if !quantity.is_rate() => scale.show_figure(of.rounded_median()),
         Quantity::Mean => format!("{:.2}", of.median() * scale.value(1)),

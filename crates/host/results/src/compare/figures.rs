@@ -108,6 +108,18 @@ impl Compared {
     ) -> Option<Self> {
         let apart = a.iter().chain(b).all(|cell| cell.critical.is_some());
         let how = How { apart, exact };
+        // Of more samples, the largest is larger.
+        let counts = |cells: &[&Cell]| -> Vec<u64> {
+            let mut counts: Vec<u64> = cells
+                .iter()
+                .map(|cell| cell.stats.map_or(0, |stats| stats.count))
+                .collect();
+            counts.sort_unstable();
+            counts
+        };
+        if quantity == Quantity::Max && counts(a) != counts(b) {
+            return None;
+        }
         Some(Self {
             quantity,
             a: Figures::of(quantity, a, how)?,
