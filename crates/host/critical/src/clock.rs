@@ -79,11 +79,11 @@ impl Clock {
         self.starts = starts.chain([Start { sample, at, counts }]).collect();
     }
 
-    /// Returns the counts since this sample began.
-    pub fn since(&self, sample: u64) -> Counts {
+    /// Returns the counts since this sample began. `None` if the clock contradicts its beginning.
+    pub fn since(&self, sample: u64) -> Option<Counts> {
         let start = self.starts.iter().find(|start| start.sample == sample);
         self.counts
-            .since(start.map(|start| start.counts).unwrap_or_default())
+            .checked_since(start.map(|start| start.counts).unwrap_or_default())
     }
 
     /// The CPU has executed `counts`, which are a stretch of those of all CPUs.
@@ -127,12 +127,23 @@ impl Clock {
             .for_each(|one| push(&mut self.stretches, one));
     }
 
-    /// Returns the later of two clocks.
-    pub fn later(self, other: &Self) -> Self {
-        match self.counts.total() < other.counts.total() {
+    /// Returns the later of two clocks in the time of the first of these samples in which one is later. A clock without
+    /// the beginning of a sample is older than it.
+    pub fn later(self, other: &Self, samples: &[u64]) -> Self {
+        let reach = |clock: &Self| -> (Vec<u64>, u64) {
+            let each = samples.iter().map(|&sample| clock.reach(sample));
+            (each.collect(), clock.counts.total())
+        };
+        match reach(&self) < reach(other) {
             true => other.clone(),
             false => self,
         }
+    }
+
+    fn reach(&self, sample: u64) -> u64 {
+        let begun = self.starts.iter().any(|start| start.sample == sample);
+        let since = self.since(sample).filter(|_| begun);
+        since.map_or(0, |counts| counts.total())
     }
 
     /// Forgets the stretches that ended before all CPUs had executed `oldest` instructions.

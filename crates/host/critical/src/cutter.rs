@@ -167,10 +167,10 @@ impl Cutter {
             value,
             work: now.since(open.work),
             parties,
-            path,
+            path: path.unwrap_or_default(),
             exits,
             halted: self.halts != open.halts,
-            unclear: open.unclear,
+            unclear: open.unclear || path.is_none(),
         };
         let from = open.work.total();
         let work = self.work.iter().filter(|stretch| stretch.to > from);
@@ -469,9 +469,19 @@ impl Cutter {
         this.wait.drain(..last);
         let stop = this.wait[0];
         let (since, at) = (this.executed.since(stop.resumed), stop.since);
-        this.heard = std::mem::take(&mut this.heard).later(&release.clock);
+        let samples = self.timed_by(cpu);
+        let this = &mut self.cpus[cpu];
+        this.heard = std::mem::take(&mut this.heard).later(&release.clock, &samples);
         this.clock.follow(&this.heard, since, at, via);
         this.linked = true;
+    }
+
+    /// Returns the samples in whose time a CPU's causes are ordered: its own, then the oldest.
+    fn timed_by(&self, cpu: usize) -> Vec<u64> {
+        let number = |cpu: &CpuState| cpu.open.as_ref().map(|open| open.number);
+        let own = number(&self.cpus[cpu]);
+        let oldest = self.cpus.iter().filter_map(number).min();
+        own.into_iter().chain(oldest).collect()
     }
 
     /// `cpu` has found `release`. If one of the two CPUs takes part in a sample that was open at the release, the other

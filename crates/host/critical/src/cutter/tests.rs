@@ -373,6 +373,20 @@ fn the_path_begins_with_the_sample_on_whichever_cpu() {
     }
 }
 
+/// Of two causes the one that is later in the sample's own time counts, however much was executed before it.
+#[test]
+fn of_two_causes_the_later_in_the_sample_counts() {
+    for begun in [
+        "F begin; +500 F store W; +1 F pause; +1 N load W; N begin",
+        "F begin; +500 F run; +1 F pause; N begin; +1 N pause; +1 F store W; +1 F pause; +1 N load W",
+    ] {
+        let mut machine = OneThread::new();
+        machine.steps(begun);
+        machine.steps("+1 N pause; +10 T store W4; +1 T pause; +2 N load W4; +3 N end");
+        assert_eq!(machine.only().path.total(), 10 + 2 + 3, "{begun}");
+    }
+}
+
 /// The cause of another CPU's wake-up was on its way when this sample began.
 #[test]
 fn a_cause_that_is_older_than_the_sample_is_before_its_path() {

@@ -16,8 +16,8 @@ const LINES: usize = 24;
 const FEW: usize = 6;
 /// These.
 const COUNTS: [(Quantity, &str); 2] = [
-    (Quantity::Exits, "  exits per wake-up"),
-    (Quantity::Ipis, "  IPIs per wake-up"),
+    (Quantity::Exits, "  exits per sample"),
+    (Quantity::Ipis, "  IPIs per sample"),
 ];
 
 /// A line of the table.

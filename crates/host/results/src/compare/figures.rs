@@ -115,6 +115,7 @@ impl Compared {
                 .map(|cell| cell.stats.map_or(0, |stats| stats.count))
                 .collect();
             counts.sort_unstable();
+            counts.dedup();
             counts
         };
         if quantity == Quantity::Max && counts(a) != counts(b) {

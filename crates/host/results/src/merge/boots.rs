@@ -109,7 +109,7 @@ pub fn once(texts: &[String], runs: &[Origin]) -> Vec<String> {
         });
         let (label, text) = own.map_or((None, text.as_str()), |(label, text)| (Some(label), text));
         match merged.iter_mut().find(|(_, other)| *other == text) {
-            Some((labels, _)) => labels.extend(label),
+            Some((labels, _)) => labels.extend(label.filter(|label| !labels.contains(label))),
             None => merged.push((label.into_iter().collect(), text)),
         }
     }
