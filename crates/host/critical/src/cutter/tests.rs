@@ -168,7 +168,6 @@ fn a_store_is_followed_through_all_stops_since_the_last_look() {
     }
 }
 
-/// A store that an earlier look has seen does not cause the events after a later look.
 /// A hypervisor's handler takes a lock before it acknowledges the interrupt, and the sender released that lock before it
 /// sent.
 #[test]
@@ -184,6 +183,7 @@ fn an_interrupt_ends_the_wait_before_what_its_handler_loads() {
     }
 }
 
+/// A store that an earlier look has seen does not cause the events after a later look.
 #[test]
 fn a_look_ends_the_wait() {
     let mut machine = OneThread::new();
