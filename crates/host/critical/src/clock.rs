@@ -54,7 +54,8 @@ impl Stretch {
 pub struct Clock {
     pub counts: Counts,
     stretches: Vec<Stretch>,
-    /// Of each open sample. Clocks are copied for each store that others may find; beginnings are rare.
+    /// Of each open sample, in the order of their numbers. Clocks are copied for each store that others may find;
+    /// beginnings are rare.
     starts: Arc<[Start]>,
 }
 
@@ -70,20 +71,26 @@ struct Start {
 }
 
 impl Clock {
-    /// Sample number `sample` begins after all CPUs have executed `at` instructions; `open` are the numbers of the
-    /// samples that have begun and not ended.
+    /// Sample number `sample`, the newest, begins after all CPUs have executed `at` instructions; `open` are the numbers
+    /// of the samples that have begun and not ended, in order.
     pub fn begins(&mut self, sample: u64, at: u64, open: &[u64]) {
         let starts = self.starts.iter().copied();
-        let starts = starts.filter(|start| open.contains(&start.sample));
+        let starts = starts.filter(|start| open.binary_search(&start.sample).is_ok());
         let counts = self.counts;
         self.starts = starts.chain([Start { sample, at, counts }]).collect();
     }
 
     /// Returns the counts since this sample began. `None` if the clock contradicts its beginning.
     pub fn since(&self, sample: u64) -> Option<Counts> {
-        let start = self.starts.iter().find(|start| start.sample == sample);
-        self.counts
-            .checked_since(start.map(|start| start.counts).unwrap_or_default())
+        let start = self.start(sample).map(|start| start.counts);
+        self.counts.checked_since(start.unwrap_or_default())
+    }
+
+    fn start(&self, sample: u64) -> Option<&Start> {
+        let place = self
+            .starts
+            .binary_search_by_key(&sample, |start| start.sample);
+        place.ok().map(|place| &self.starts[place])
     }
 
     /// The CPU has executed `counts`, which are a stretch of those of all CPUs.
@@ -109,9 +116,7 @@ impl Clock {
         }
         let counts = heard.counts.plus(since);
         let starts = self.starts.iter().map(|start| {
-            let before = heard.starts.iter();
-            let mut before = before.filter(|other| other.sample == start.sample);
-            let counts = match before.next() {
+            let counts = match heard.start(start.sample) {
                 // Began after the CPU resumed: the cause is older.
                 _ if start.at > at => counts.since(self.counts.since(start.counts)),
                 Some(before) => before.counts,
@@ -141,8 +146,8 @@ impl Clock {
     }
 
     fn reach(&self, sample: u64) -> u64 {
-        let begun = self.starts.iter().any(|start| start.sample == sample);
-        let since = self.since(sample).filter(|_| begun);
+        let start = self.start(sample);
+        let since = start.and_then(|start| self.counts.checked_since(start.counts));
         since.map_or(0, |counts| counts.total())
     }
 
@@ -162,13 +167,13 @@ impl Clock {
             let take = stretch.len().min(left);
             last.push(Stretch {
                 from: stretch.to - take,
-                via: match take == stretch.len() {
-                    true => stretch.via,
-                    false => Via::Own,
-                },
                 ..*stretch
             });
             left -= take;
+        }
+        // The cause of the first stretch is before all of them.
+        if let Some(first) = last.last_mut() {
+            first.via = Via::Own;
         }
         last.reverse();
         last

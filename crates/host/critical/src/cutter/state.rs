@@ -85,6 +85,26 @@ pub struct CpuState {
     pub ended: Option<Ended>,
 }
 
+impl CpuState {
+    /// Creates the state of a CPU that has executed nothing.
+    pub fn new(tpidr: Tpidr) -> Self {
+        Self {
+            tpidr,
+            affinity: None,
+            clock: Clock::default(),
+            executed: Counts::default(),
+            stopped: 0,
+            wait: Vec::new(),
+            unmet: true,
+            looked: false,
+            linked: false,
+            heard: Clock::default(),
+            open: None,
+            ended: None,
+        }
+    }
+}
+
 /// A sample that has ended.
 #[derive(Clone, Debug)]
 pub struct Ended {

@@ -2,7 +2,7 @@
 //! The other core's store or interrupt that ended a wait.
 
 use super::Timeline;
-use crate::cutter::is_for;
+use crate::cutter::releases::is_for;
 use crate::halt::{first_halt, resumes};
 use crate::{Reasons, Via};
 

@@ -140,7 +140,7 @@ fn counts_of(pair: &Pair<'_>, scale: Scale) -> Vec<Line> {
     changed.collect()
 }
 
-/// Formats a difference of counts per wake-up.
+/// Formats a difference of counts per sample.
 fn rate(by: f64) -> String {
     let text = format!("{by:+.2}");
     text.trim_end_matches('0').trim_end_matches('.').into()

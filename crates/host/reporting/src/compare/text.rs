@@ -308,7 +308,7 @@ fn changed_beside(found: &Comparison<'_>, scale: Scale, whole: bool) -> Vec<Stri
         let values = [&figure.a, &figure.b].map(|side| self::figure(figure, side, scale));
         let per = match figure.quantity {
             Quantity::Mean => "",
-            quantity if quantity.is_rate() => " per wake-up",
+            quantity if quantity.is_rate() => " per sample",
             _ => "",
         };
         let what = format!("{}{per}", figure.quantity.name());

@@ -3,7 +3,7 @@
 
 use significance::{FEWEST, detectable, median, residuals};
 
-use super::quantity::{How, Quantity};
+use super::quantity::{How, Quantity, clear};
 use crate::{Bounds, Cell};
 
 /// The figures of a side, one for each run.
@@ -112,7 +112,7 @@ impl Compared {
         let counts = |cells: &[&Cell]| -> Vec<u64> {
             let mut counts: Vec<u64> = cells
                 .iter()
-                .map(|cell| cell.stats.map_or(0, |stats| stats.count))
+                .map(|cell| clear(cell, how).map_or(0, |stats| stats.count))
                 .collect();
             counts.sort_unstable();
             counts.dedup();

@@ -3,7 +3,7 @@
 
 use significance::median;
 
-use crate::{Bounds, Cell, Counts};
+use crate::{Bounds, Cell, Counts, Stats};
 
 /// A quantity to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +23,13 @@ pub enum Quantity {
     Mean,
     /// The largest of the same samples, where values repeat.
     Max,
-    /// Exits to EL2 per wake-up, from all causes, to a hundredth.
+    /// Exits to EL2 per sample, from all causes, to a hundredth.
     Exits,
-    /// Interrupts sent between CPUs per wake-up, to a hundredth.
+    /// Interrupts sent between CPUs per sample, to a hundredth.
     Ipis,
-    /// Interrupts that the guest took per wake-up, to a hundredth, where values repeat.
+    /// Interrupts that the guest took per sample, to a hundredth, where values repeat.
     Irqs,
-    /// Polls per wake-up that ended at their limit, to a hundredth, where values repeat.
+    /// Polls per sample that ended at their limit, to a hundredth, where values repeat.
     Timeouts,
 }
 
@@ -64,7 +64,7 @@ impl Quantity {
         }
     }
 
-    /// Whether it is a number of events per wake-up or a mean, and so not a value of a sample.
+    /// Whether it is a number of events per sample or a mean, and so not a value of a sample.
     pub const fn is_rate(self) -> bool {
         match self {
             Self::Mean | Self::Exits | Self::Ipis | Self::Irqs | Self::Timeouts => true,
@@ -97,10 +97,7 @@ impl Quantity {
             let counts = counts.filter(|counts| counts.contains_key(name))?;
             Some(hundredths(cell.per_sample(counts, name)))
         };
-        let clear = match &cell.critical {
-            Some(critical) if how.apart => critical.parties,
-            _ => stats,
-        };
+        let clear = clear(cell, how)?;
         let repeats = how.exact && clear.count > 0;
         match self {
             Self::Path => {
@@ -131,6 +128,14 @@ pub struct How {
     pub apart: bool,
     /// Whether values repeat from run to run.
     pub exact: bool,
+}
+
+/// Returns the statistics of the samples whose path is known, if samples are divided, else of all.
+pub(super) fn clear(cell: &Cell, how: How) -> Option<Stats> {
+    match &cell.critical {
+        Some(critical) if how.apart => Some(critical.parties),
+        _ => cell.stats,
+    }
 }
 
 fn exits(cell: &Cell, apart: bool) -> Option<f64> {

@@ -100,7 +100,7 @@ fn a_changed_tail_and_doubled_exits_fail_though_the_median_is_the_same() {
     let text = compared("A B", &[insns(400)], &[tail]).unwrap().0;
     assert!(text.contains("p99 420 to 840 (+100.0 %), worse"), "{text}");
     assert!(
-        text.contains("exits per wake-up 2 to 4 (+100.0 %), worse"),
+        text.contains("exits per sample 2 to 4 (+100.0 %), worse"),
         "{text}"
     );
     // Of samples that vary, too few do not support a tail; of those that repeat, each counts.

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Stores and interrupts of a CPU for which another CPU may wait.
+
+use super::Cutter;
+use super::state::{CpuState, Release};
+use crate::clock::{Clock, Via};
+use crate::{Counts, Tpidr};
+
+/// ICC_SGI1R_EL1.IRM: the SGI goes to all CPUs except the sender (IHI 0069H, 12.2.20).
+pub(super) const ALL_OTHERS: u64 = 1 << 40;
+
+impl Cutter {
+    /// This CPU stores to `address`, where other CPUs may look.
+    pub fn stores(&mut self, tpidr: Tpidr, now: Counts, address: u64) {
+        let release = self.releases(tpidr, now);
+        self.stores.insert(address, release);
+    }
+
+    /// This CPU loads from `address`, where other CPUs may have stored.
+    pub fn loads(&mut self, tpidr: Tpidr, now: Counts, address: u64) {
+        let cpu = self.at(tpidr, now);
+        self.cpus[cpu].looked = true;
+        if let Some(release) = self.stores.get(&address).cloned() {
+            self.link(cpu, &release, Via::Store);
+        }
+    }
+
+    /// This CPU sends an interrupt by writing `value` to ICC_SGI1R_EL1.
+    pub fn sends(&mut self, tpidr: Tpidr, now: Counts, value: u64) {
+        let release = self.releases(tpidr, now);
+        self.sends.push((release, value));
+    }
+
+    /// This CPU is interrupted. The interrupt ended its wait, and no store that the handler finds before it
+    /// [acknowledges](Self::acknowledges) the interrupt did: a hypervisor takes locks there.
+    pub fn interrupted(&mut self, tpidr: Tpidr, now: Counts) {
+        let cpu = self.at(tpidr, now);
+        if let Some(release) = self.sent_to(cpu) {
+            self.link(cpu, &release, Via::Interrupt);
+        }
+    }
+
+    /// This CPU acknowledges an interrupt.
+    pub fn acknowledges(&mut self, tpidr: Tpidr, now: Counts) {
+        let cpu = self.at(tpidr, now);
+        self.cpus[cpu].looked = true;
+        if let Some(release) = self.sent_to(cpu) {
+            self.link(cpu, &release, Via::Interrupt);
+        }
+    }
+
+    /// Returns the last interrupt that was sent to a CPU.
+    fn sent_to(&self, cpu: usize) -> Option<Release> {
+        let affinity = self.cpus[cpu].affinity;
+        let mut sends = self.sends.iter().rev();
+        let found = sends.find(|(release, value)| match affinity {
+            Some(affinity) => is_for(*value, affinity),
+            None => release.cpu != cpu,
+        });
+        found.map(|(release, _)| release.clone())
+    }
+
+    /// Returns a [`Release`] by this CPU at this moment.
+    fn releases(&mut self, tpidr: Tpidr, now: Counts) -> Release {
+        let cpu = self.at(tpidr, now);
+        self.released = now.total();
+        let this = &mut self.cpus[cpu];
+        this.heard = Clock::default();
+        Release {
+            cpu,
+            clock: this.clock.clone(),
+            at: now.total(),
+        }
+    }
+
+    /// `cpu` has found `release`. Its clock follows if it was waiting when the release happened, and if this is the
+    /// first release that it finds after the wait. A later release is not a cause: it may be a word that another CPU
+    /// changed before its own wait.
+    fn link(&mut self, cpu: usize, release: &Release, via: Via) {
+        self.join(cpu, release);
+        let this = &mut self.cpus[cpu];
+        if this.linked || release.cpu == cpu {
+            return;
+        }
+        let Some(last) = this.wait.iter().rposition(|stop| stop.at <= release.at) else {
+            return;
+        };
+        // A later release has not ended an earlier stop.
+        this.wait.drain(..last);
+        let stop = this.wait[0];
+        let (since, at) = (this.executed.since(stop.resumed), stop.since);
+        let samples = self.timed_by(cpu);
+        let this = &mut self.cpus[cpu];
+        this.heard = std::mem::take(&mut this.heard).later(&release.clock, &samples);
+        this.clock.follow(&this.heard, since, at, via);
+        this.linked = true;
+    }
+
+    /// Returns the samples in whose time a CPU's causes are ordered: its own, then the oldest.
+    fn timed_by(&self, cpu: usize) -> Vec<u64> {
+        let number = |cpu: &CpuState| cpu.open.as_ref().map(|open| open.number);
+        let own = number(&self.cpus[cpu]);
+        let oldest = self.cpus.iter().filter_map(number).min();
+        own.into_iter().chain(oldest).collect()
+    }
+
+    /// `cpu` has found `release`. If one of the two CPUs takes part in a sample that was open at the release, the other
+    /// one now takes part, too.
+    fn join(&mut self, cpu: usize, release: &Release) {
+        let both = [cpu, release.cpu];
+        let open = self.cpus.iter_mut().filter_map(|cpu| cpu.open.as_mut());
+        let open = open.filter(|open| open.work.total() <= release.at);
+        for open in open.filter(|open| both.iter().any(|cpu| open.parties.contains(cpu))) {
+            open.parties.extend(both);
+        }
+    }
+}
+
+/// Whether an interrupt is for the CPU with this affinity (IHI 0069H, 12.2.20).
+pub(crate) fn is_for(value: u64, affinity: u64) -> bool {
+    let (aff0, aff1) = (affinity & 0xff, affinity >> 8 & 0xff);
+    let range = value >> 44 & 0xf;
+    let listed = aff0 >> 4 == range && value >> (aff0 & 0xf) & 1 != 0;
+    value & ALL_OTHERS != 0 || value >> 16 & 0xff == aff1 && listed
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The CPUs that take turns, and the instructions that each executes.
+
+use super::Cutter;
+use super::state::{CpuState, Stop};
+use crate::clock::{self, Clock, Stretch, Via};
+use crate::{Counts, Tpidr};
+
+impl Cutter {
+    /// This CPU pauses, or halts.
+    pub fn pauses(&mut self, tpidr: Tpidr, now: Counts, halts: bool) {
+        self.at(tpidr, now);
+        self.paused = true;
+        self.halts += u64::from(halts);
+    }
+
+    /// This CPU executes an instruction. A CPU that is not `after_pause` when a sample first meets it was stopped in the
+    /// middle of its code when the sample began, and not in a wait: the sample's path is then unknown.
+    pub fn runs(&mut self, tpidr: Tpidr, now: Counts, after_pause: bool) {
+        let cpu = self.at(tpidr, now);
+        if std::mem::take(&mut self.cpus[cpu].unmet) && !after_pause {
+            self.make_unclear();
+        }
+    }
+
+    /// The last reported instruction was not executed, because its access failed: `now` is without it.
+    pub fn fails(&mut self, now: Counts) {
+        let Some((cpu, back)) = self.current.zip(self.last.checked_since(now)) else {
+            return;
+        };
+        let this = &mut self.cpus[cpu];
+        this.clock.take_back(back);
+        this.executed = this.executed.checked_since(back).unwrap_or_default();
+        clock::cut(&mut self.work, back.total());
+        self.last = now;
+    }
+
+    /// Whether the CPU has not run since the sample began.
+    #[must_use]
+    pub fn is_unmet(&self, tpidr: Tpidr) -> bool {
+        let mut cpus = self.cpus.iter();
+        cpus.find(|cpu| cpu.tpidr == tpidr)
+            .is_none_or(|cpu| cpu.unmet)
+    }
+
+    fn make_unclear(&mut self) {
+        let open = self.cpus.iter_mut().filter_map(|cpu| cpu.open.as_mut());
+        open.for_each(|open| open.unclear = true);
+    }
+
+    pub(super) fn cpu(&mut self, tpidr: Tpidr) -> usize {
+        let known = self.cpus.iter().position(|cpu| cpu.tpidr == tpidr);
+        known.unwrap_or_else(|| {
+            // It has executed nothing so far, so all open samples begin at zero.
+            let open = self.begun_and_open();
+            let numbers: Vec<u64> = open.iter().map(|open| open.0).collect();
+            let mut cpu = CpuState::new(tpidr);
+            for (number, at) in open {
+                cpu.clock.begins(number, at, &numbers);
+            }
+            self.cpus.push(cpu);
+            self.cpus.len() - 1
+        })
+    }
+
+    /// Drops everything that happened while no sample was open.
+    pub(super) fn forget(&mut self, now: Counts) {
+        self.stores.clear();
+        self.sends.clear();
+        self.work.clear();
+        self.last = now;
+        self.current = None;
+        self.paused = false;
+        for cpu in &mut self.cpus {
+            cpu.clock = Clock::default();
+            cpu.executed = Counts::default();
+            cpu.heard = Clock::default();
+            cpu.wait.clear();
+            (cpu.looked, cpu.linked) = (false, false);
+            cpu.unmet = true;
+            cpu.stopped = now.total();
+        }
+    }
+
+    /// Adds the instructions executed since the last step to the clock of this CPU. If another CPU was current and had
+    /// not paused, the open samples become unclear, since the CPUs changed at an unknown instruction.
+    pub(super) fn at(&mut self, tpidr: Tpidr, now: Counts) -> usize {
+        let cpu = self.cpu(tpidr);
+        let executed = now.since(self.last);
+        if self.current != Some(cpu) {
+            if let Some(other) = self.current {
+                self.cpus[other].stopped = self.last.total();
+                if !self.paused {
+                    self.make_unclear();
+                }
+            }
+            self.current = Some(cpu);
+            self.continues(cpu);
+        }
+        let stretch = self.keeps.then(|| Stretch {
+            cpu,
+            from: self.last.total(),
+            to: now.total(),
+            via: Via::Own,
+        });
+        if let Some(stretch) = stretch {
+            clock::push(&mut self.work, stretch);
+        }
+        self.last = now;
+        self.paused = false;
+        let this = &mut self.cpus[cpu];
+        this.clock.advance(executed, stretch);
+        this.executed = this.executed.plus(executed);
+        cpu
+    }
+
+    /// `cpu` executes again. Its wait continues if it has not looked since its previous stop.
+    fn continues(&mut self, cpu: usize) {
+        let this = &mut self.cpus[cpu];
+        if this.looked {
+            this.wait.clear();
+        }
+        (this.looked, this.linked) = (false, false);
+        if self.released >= this.stopped {
+            this.wait.push(Stop {
+                at: this.stopped,
+                resumed: this.executed,
+                since: self.last.total(),
+            });
+        }
+    }
+
+    /// Returns the number of each open sample, in order, and how many instructions had been executed when it began.
+    pub(super) fn begun_and_open(&self) -> Vec<(u64, u64)> {
+        let open = self.cpus.iter().filter_map(|cpu| cpu.open.as_ref());
+        let mut open: Vec<_> = open.map(|open| (open.number, open.work.total())).collect();
+        open.sort_unstable();
+        open
+    }
+}
