@@ -7,7 +7,6 @@ use maud::{Markup, Render, html};
 use results::Results;
 use results::merge::{self, Run};
 
-use crate::document::Document;
 use crate::equal_runs::{labelled, merged};
 use crate::frame::Figure;
 use crate::scale::Scale;
@@ -68,7 +67,7 @@ fn answer_of(results: &Results) -> Markup {
     let scale = Scale::of(results);
     let screen = match by_hypervisor::document(results, scale) {
         Some(table) => Some(table),
-        None => screen::document(results).map(|screen| without_link(screen, results)),
+        None => screen::document(results, screen::Rest::Below),
     };
     html! {
         @match screen {
@@ -81,14 +80,6 @@ fn answer_of(results: &Results) -> Markup {
         @for line in pairs::lines(results, scale) { p.about { (line) } }
         @if let Some(missing) = results.incomplete_text() { p.about { b { "Incomplete: " } (missing) "." } }
     }
-}
-
-/// The screen of one run without its last line, which points to this page.
-fn without_link(mut screen: Document, results: &Results) -> Document {
-    if results.runs.is_empty() {
-        screen.pop();
-    }
-    screen
 }
 
 /// Describes the page's data.

@@ -8,7 +8,7 @@ pub(crate) mod words;
 
 use results::{Cell, Results};
 
-use crate::columns::MARK;
+use crate::columns::{COARSE, FEWER, MARK, MOVED};
 use crate::document::Document;
 use crate::grid::Column;
 use crate::scale::{Scale, operation_of};
@@ -25,8 +25,17 @@ const ROWS: usize = 14;
 /// Most rows of a table that fit a screen.
 const MOST: usize = 24;
 
+/// Where a reader finds the cells that a screen leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// In the tables after it.
+    Below,
+    /// Behind an option, and on the page.
+    Elsewhere,
+}
+
 /// Returns the screen; `None` if its rows would hide a cell, or if no terminal is wide enough.
-pub fn document(results: &Results) -> Option<Document> {
+pub fn document(results: &Results, others: Rest) -> Option<Document> {
     let scale = Scale::of(results);
     if !results.runs.is_empty() {
         return Some(repeated(results, scale));
@@ -64,13 +73,15 @@ pub fn document(results: &Results) -> Option<Document> {
         document.extend(rows.constants());
         document.push(String::new());
         document.table(columns(rows));
-        document.extend(more(rows));
+        document.extend(more(rows, others));
     }
     document.push(String::new());
     document.append(answers);
     document.extend(limits(results, &tables));
-    document.push(String::new());
-    document.push(rest(results, &hidden));
+    if others == Rest::Elsewhere {
+        document.push(String::new());
+        document.push(rest(results, &hidden));
+    }
     Some(document)
 }
 
@@ -79,14 +90,23 @@ fn repeated(results: &Results, scale: Scale) -> Document {
     let mut document = Document::from(vec![words::place(results, scale), String::new()]);
     document.append(table::medians_of_runs(results, scale));
     document.push(String::new());
-    document.extend(limits(results, &[]));
+    // This table has no marks.
+    let limits = limits(results, &[]).into_iter().map(|line| {
+        let mut marks = [FEWER, COARSE, MOVED].into_iter();
+        let unmarked = marks.find_map(|mark| line.strip_prefix(mark)?.strip_prefix(' '));
+        unmarked.map_or_else(|| line.clone(), str::to_owned)
+    });
+    document.extend(limits);
     document
 }
 
 /// Counts the rows that do not fit a screen.
-fn more(rows: &Rows<'_>) -> Option<String> {
+fn more(rows: &Rows<'_>, others: Rest) -> Option<String> {
     let more = rows.rows.len().checked_sub(MOST + 1)? + 1;
-    Some(format!("and {more} more rows: --wide"))
+    Some(match others {
+        Rest::Below => format!("and {more} more rows, below"),
+        Rest::Elsewhere => format!("and {more} more rows: --wide"),
+    })
 }
 
 /// The tables, pingpong's first: it is the wake-up with no other work around it.

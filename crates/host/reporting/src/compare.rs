@@ -18,6 +18,7 @@ use std::fmt;
 
 use ::page::document::Document;
 use anyhow::Result;
+use results::Cell;
 use results::compare::{ASPECTS, Comparison, differences};
 
 use crate::report;
@@ -99,8 +100,14 @@ fn judge(args: &CompareArgs) -> Result<(Document, String, Judgement)> {
     side::check_units(&a, &b)?;
     let comparison = Comparison::new(&a.runs, &b.runs, level / 100.0);
     if comparison.pairs.is_empty() && comparison.lost.iter().all(|lost| lost.has == 0) {
+        let cells = comparison.lost.iter().map(|lost| lost.cell);
+        let first = [
+            cells.min_by_key(|cell| cell.id),
+            comparison.added.first().copied(),
+        ];
+        let [of_a, of_b] = first.map(|cell| cell.map_or("none".into(), Cell::title));
         bad_input!(
-            "{} and {} have no cell in common; run both with the same options",
+            "{} and {} have no cell in common (A: {of_a}; B: {of_b}); run both with the same options",
             a.shown,
             b.shown
         );

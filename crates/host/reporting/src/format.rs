@@ -58,8 +58,8 @@ impl FormatArgs {
 
     /// Shows results.
     pub fn show_results(&self, results: &Results) -> Result<()> {
-        let screen =
-            screen::document(results).filter(|_| !self.wide && self.format == Format::Table);
+        let screen = screen::document(results, screen::Rest::Elsewhere)
+            .filter(|_| !self.wide && self.format == Format::Table);
         let Some(screen) = screen else {
             return self.show(&self.whole(results), results);
         };
@@ -71,7 +71,9 @@ impl FormatArgs {
     /// Returns the answer for people, followed by the tables of all cells.
     pub fn whole(&self, results: &Results) -> Document {
         let answer = match self.format {
-            Format::Table | Format::Md | Format::Mail => screen::document(results),
+            Format::Table | Format::Md | Format::Mail => {
+                screen::document(results, screen::Rest::Below)
+            }
             Format::Csv | Format::Json => None,
         };
         let mut whole = answer.unwrap_or_default();

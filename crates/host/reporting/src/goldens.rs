@@ -23,7 +23,7 @@ fn golden_tables() {
 fn golden_screens() {
     let folder = places::inside("crates/host/reporting/tests/goldens");
     for (name, results) in logs() {
-        if let Some(screen) = screen::document(&results) {
+        if let Some(screen) = screen::document(&results, screen::Rest::Elsewhere) {
             let lines = screen.terminal(Some(screen::WIDTH)).join("\n");
             golden(&folder.join(format!("{name}.screen.txt")), &(lines + "\n"));
         }

@@ -47,7 +47,10 @@ fn run(cells: Vec<Cell>) -> Results {
 }
 
 fn shown(results: &Results) -> String {
-    document(results).unwrap().terminal(Some(WIDTH)).join("\n")
+    document(results, Rest::Elsewhere)
+        .unwrap()
+        .terminal(Some(WIDTH))
+        .join("\n")
 }
 
 fn ways() -> Vec<Cell> {
@@ -194,12 +197,20 @@ fn a_sweep_of_limits_names_the_one_that_catches_the_wake_up_first() {
 #[test]
 fn a_table_larger_than_a_screen_counts_the_rows_that_are_left() {
     let cells = (1..=30).map(|gap| cell(&[("wait", "wfi"), ("gap-us", &gap.to_string())], 9, 5, 0));
-    let text = shown(&run(cells.collect()));
+    let results = run(cells.collect());
+    let text = shown(&results);
     assert!(
         text.contains("\n 24 ") && !text.contains("\n 25 "),
         "{text}"
     );
     assert!(text.contains("and 6 more rows: --wide"), "{text}");
+    // Where the table of all cells follows, nothing points elsewhere.
+    let text = document(&results, Rest::Below).unwrap();
+    let text = text.terminal(None).join("\n");
+    assert!(
+        text.contains("and 6 more rows, below") && !text.contains("--wide"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -277,7 +288,7 @@ fn other_workloads_are_named_where_they_do_not_fit() {
 fn no_screen_is_wider_than_a_terminal() {
     let mut some = 0;
     for (name, results) in logs() {
-        let Some(document) = document(&results) else {
+        let Some(document) = document(&results, Rest::Elsewhere) else {
             continue;
         };
         some += 1;
@@ -296,7 +307,7 @@ fn no_cell_is_hidden_by_another() {
         cell(&[("wait", "busy"), ("trap", "none")], 149, 100, 4),
         cell(&[("wait", "busy"), ("trap", "wfi")], 150, 100, 4),
     ];
-    assert!(document(&run(cells.clone())).is_none());
+    assert!(document(&run(cells.clone()), Rest::Elsewhere).is_none());
     for cell in &mut cells {
         cell.what.workload = Workload::LinuxPipe;
     }

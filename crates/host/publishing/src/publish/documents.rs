@@ -118,7 +118,7 @@ impl ResultsBlock {
     /// Returns the machine and some rows of a run, as a terminal shows them.
     fn rows(&self, results: &Results) -> String {
         let Some(has) = self.has else {
-            let screen = screen::document(results).unwrap_or_default();
+            let screen = screen::document(results, screen::Rest::Elsewhere).unwrap_or_default();
             let lines = screen.terminal(Some(self.width));
             return lines.iter().map(|line| format!("{line}\n")).collect();
         };

@@ -74,6 +74,12 @@ pub fn document(
     ));
     lines.extend(only_b(&found.added));
     lines.push(String::new());
+    let changed = found
+        .figures()
+        .any(|(_, figure)| figure.quantity.leads() && figure.changed());
+    lines.extend((changed && unit.contains("instructions")).then(|| {
+        "Which functions changed: `cargo xtask explain` with the options of these runs.".into()
+    }));
     lines.extend(method(found, a, b));
     lines.extend(see.and_then(|see| runs_to_see(found, see)));
     lines
