@@ -275,6 +275,7 @@ pub fn timer_taken_back() -> Result<(), Failure> {
 
 /// WFIT and WFET end at their deadline, or at once if that has passed.
 pub fn timed_waits_keep_their_deadline() -> Result<(), Failure> {
+    const TRIES: u32 = 64;
     let limit = clock::ticks(200);
     let time = |wait: fn(u64), deadline: u64| {
         let start = clock::now();
@@ -284,12 +285,14 @@ pub fn timed_waits_keep_their_deadline() -> Result<(), Failure> {
     // A leftover event may end a WFET early, once.
     time(insn::wfet, 0);
     ensure(time(insn::wfit, limit) >= limit, "WFIT came back early")?;
+    // Where CPUs are threads, the host may stop one for longer than the limit, but not each time.
+    let returns_at_once = |wait| (0..TRIES).any(|_| time(wait, 0) < limit);
     ensure(
-        time(insn::wfit, 0) < limit,
+        returns_at_once(insn::wfit),
         "WFIT waited though its deadline had passed",
     )?;
     ensure(
-        time(insn::wfet, 0) < limit,
+        returns_at_once(insn::wfet),
         "WFET waited though its deadline had passed",
     )?;
     // SAFETY: waits; XZR is a deadline that has always passed.
